@@ -1,0 +1,41 @@
+# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, CUDA.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# Debian's toml++ has a pkg-config file only; the headers are enough.
+find_path(WISP_TOMLPP_INCLUDE toml++/toml.h REQUIRED)
+add_library(wisp_tomlpp INTERFACE)
+target_include_directories(wisp_tomlpp SYSTEM INTERFACE ${WISP_TOMLPP_INCLUDE})
+target_compile_definitions(wisp_tomlpp INTERFACE TOML_HEADER_ONLY=1)
+
+# Debian's dnnl-config.cmake insists on OpenCL's headers, which a CPU build does not need.
+if(WISP_ONEDNN)
+  find_path(WISP_ONEDNN_INCLUDE oneapi/dnnl/dnnl.hpp)
+  find_library(WISP_ONEDNN_LIBRARY dnnl)
+endif()
+if(WISP_ONEDNN AND WISP_ONEDNN_INCLUDE AND WISP_ONEDNN_LIBRARY)
+  add_library(wisp_onednn INTERFACE)
+  target_include_directories(wisp_onednn SYSTEM INTERFACE ${WISP_ONEDNN_INCLUDE})
+  target_link_libraries(wisp_onednn INTERFACE ${WISP_ONEDNN_LIBRARY})
+  message(STATUS "oneDNN: ${WISP_ONEDNN_LIBRARY}")
+else()
+  message(STATUS "oneDNN: not found, the reference backend computes")
+endif()
+
+if(WISP_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+if(WISP_CUDA)
+  # CMake 3.25.1 does not know nvcc 13's C++20 flag.
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  find_package(CUDAToolkit REQUIRED)
+endif()

@@ -1,0 +1,51 @@
+# How Wisp's targets are made.
+
+add_library(wisp_warnings INTERFACE)
+target_compile_options(wisp_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror>)
+
+if(WISP_SANITIZE STREQUAL "address")
+  set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(WISP_SANITIZE STREQUAL "thread")
+  set(wisp_sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
+elseif(WISP_SANITIZE)
+  message(FATAL_ERROR "WISP_SANITIZE is '${WISP_SANITIZE}', expected address, thread or nothing")
+endif()
+
+# wisp_library(NAME DEPENDENCIES...): target wisp_NAME, alias wisp::NAME; sources are added by the caller.
+function(wisp_library name)
+  add_library(wisp_${name} STATIC)
+  add_library(wisp::${name} ALIAS wisp_${name})
+  target_include_directories(wisp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/wisp>)
+  target_compile_features(wisp_${name} PUBLIC cxx_std_20)
+  target_link_libraries(wisp_${name} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:wisp_warnings>)
+  set_target_properties(wisp_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
+  if(WISP_SANITIZE)
+    target_compile_options(wisp_${name} PUBLIC ${wisp_sanitizer_flags})
+    target_link_options(wisp_${name} PUBLIC ${wisp_sanitizer_flags})
+    target_compile_definitions(wisp_${name} PUBLIC WISP_NO_CLONES)
+  endif()
+endfunction()
+
+# wisp_kernels(TARGET FILE...): sources that hold kernels. Optimised in every build type (g++ 12 vectorises nothing at
+# -O2), exact arithmetic, and compiled as CUDA when WISP_CUDA is on.
+function(wisp_kernels target)
+  target_sources(${target} PRIVATE ${ARGN})
+  if(WISP_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
+      "-fmad=false;-Xcompiler=-O3,-ffp-contract=off,-fopenmp,-fopenmp-simd")
+  elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
+  else()
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+  endif()
+endfunction()
+
+# wisp_test(NAME SOURCE...): one test program, found by ctest test by test.
+function(wisp_test name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE wisp::test_support GTest::gtest_main $<BUILD_INTERFACE:wisp_warnings>)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,166 @@
+// A compressor is what a policy chooses for a unit of gradients: it owns state and speaks in
+// rounds, each encode -> message -> decode. It knows no workers and opens no connection; the
+// synchronizer fuses, overlaps, counts and plans for every method alike. One object serves one
+// worker's comm thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/config.h"
+#include "core/context.h"
+#include "core/registry.h"
+
+namespace wisp {
+
+enum class Collective { none, all_reduce, all_gather, all_to_all, broadcast, pair, neighbours };
+enum class ReduceOp { sum, max };
+
+/// A contiguous range of the arenas.
+struct Slice {
+  int64_t offset = 0, numel = 0;
+};
+
+/// What k, threshold, norm or scale are taken over: one segment (scope = layer), or the
+/// concatenation of several (scope = bucket, model), padding excluded. Positions of a field count
+/// through its slices.
+struct Field {
+  std::vector<Slice> slices;
+  int64_t numel = 0;
+  uint64_t key = 0;   // for random numbers: from the first segment's name
+  bool decay = true;  // weight decay applies
+};
+
+/// Device words that kernels of a captured step may read instead of arguments.
+struct StepWords;
+
+struct StepInfo {
+  int64_t step = 0;     // batches seen
+  int64_t applied = 0;  // updates made: parity, warm-up and re-estimation run on it
+  int rank = 0, workers = 1;
+  bool dense = false;  // this step goes uncompressed (warm-up, guard)
+  double lr = 0.0, ratio = 1.0;
+  uint64_t seed = 0;
+  const StepWords* device = nullptr;
+};
+
+/// What a round puts on the wire for one unit. Equal on all ranks, but for to / from.
+struct Message {
+  Collective kind = Collective::none;
+  DType dtype = DType::u8;
+  ReduceOp op = ReduceOp::sum;
+  int64_t bytes = 0;       // per destination; the capacity if variable
+  bool variable = false;   // the bytes in use differ by rank and step: Outlet::used says how many
+  int root = 0;            // broadcast
+  int to = -1, from = -1;  // pair; -1: idle in this round
+
+  bool operator==(const Message&) const = default;
+};
+
+/// Memory to encode into, 16-byte aligned.
+struct Outlet {
+  std::byte* data = nullptr;
+  int64_t capacity = 0;
+  int64_t* used = nullptr;  // device word, for variable messages only
+};
+
+struct Payload {
+  int from = 0;
+  const std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// What a unit is made of, before memory exists.
+struct UnitSpec {
+  std::span<const Field> fields;
+  int64_t numel = 0;  // of all fields
+};
+
+/// One piece of a compressor's state. Per-element state is a named arena in the index space of the
+/// weights; the rest is keyed by the unit's first segment.
+struct StateSpec {
+  enum class Sharing { shared, per_rank };
+  enum class OnResize {
+    redistribute_sum,
+    repeat,
+    zero
+  };  // when the number of workers changes at resume
+  std::string name;
+  bool per_element = true;
+  DType dtype = DType::f32;
+  Shape shape;  // if not per_element
+  Sharing sharing = Sharing::per_rank;
+  OnResize on_resize = OnResize::redistribute_sum;
+};
+
+/// A unit's state: arenas or tensors in the order of Compressor::state().
+struct State {
+  std::vector<Tensor> tensors;
+};
+
+/// What encode and decode work on. `gradient` … `square` are whole arenas, f32: a field's slices
+/// index them.
+struct Unit {
+  UnitSpec spec;
+  Tensor gradient;  // local mean-loss gradient / workers in; the result out
+  Tensor weight;
+  Tensor momentum;  // defined if traits().momentum is Home::compressor
+  Tensor square;    // defined if traits().squares
+  State* state = nullptr;
+  std::byte* scratch = nullptr;  // scratch_bytes(), 64-byte aligned, the unit's own from encode(0)
+                                 // to the last decode
+  bool finite = true;            // false: contribute zero and keep all per-rank state
+};
+
+/// Who applies momentum or weight decay to a segment. Exactly one does.
+enum class Home { optimizer, compressor };
+/// What decode leaves in Unit::gradient: a gradient (the optimizer applies its whole rule), a
+/// momentum (replaces the optimizer's), or an update (subtracted times the learning rate as it is).
+enum class Result { gradient, momentum, update };
+enum class Scope { layer, bucket, model };
+
+struct Traits {
+  Home momentum = Home::optimizer;
+  Home decay = Home::optimizer;
+  Result result = Result::gradient;
+  std::vector<Scope> scopes = {Scope::layer, Scope::bucket, Scope::model};
+  bool dense_1d = true;     // by default, segments of rank 1 stay dense
+  bool squares = false;     // wants the sum of squared micro-batch gradients
+  bool local_clip = false;  // gradients are clipped per worker before encode, bound · workers^-1/2
+};
+
+class Compressor {
+ public:
+  virtual ~Compressor() = default;
+
+  virtual Traits traits() const = 0;
+  virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
+  virtual int64_t scratch_bytes(const UnitSpec&, int workers) const = 0;
+  virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
+  /// Pure: planner, guards, buckets and accounting read it.
+  virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;
+  /// One outlet; `workers` of them for all_to_all; none if the rank is idle.
+  virtual void encode(Context&, Unit&, const StepInfo&, int round, std::span<const Outlet>) = 0;
+  /// Payloads in rank order; one (from = -1) if the message was reduced. The last round leaves the
+  /// result in unit.gradient. Throws Error for a payload that is not well-formed.
+  virtual void decode(Context&, Unit&, const StepInfo&, int round, std::span<const Payload>) = 0;
+  /// The unit goes from dense steps to compressed ones: the optimizer's momentum (a mean over
+  /// workers) becomes the compressor's own (a share of 1 / workers).
+  virtual void engage(Context&, Unit&, const StepInfo&) {}
+};
+
+/// What a method must know of the run beside its own options.
+struct CompressorSetup {
+  int workers = 1;
+  double momentum = 0.0;  // of the optimizer
+  bool nesterov = false;
+  double weight_decay = 0.0;
+};
+
+/// Methods by name. The factory binds the keys "compression.…" of its method and checks them.
+using CompressorRegistry = Registry<Compressor, Config&, const CompressorSetup&>;
+using CompressorRegistration = Registration<Compressor, Config&, const CompressorSetup&>;
+
+}  // namespace wisp

@@ -1,0 +1,191 @@
+#include "core/autograd.h"
+
+#include <atomic>
+#include <queue>
+#include <unordered_set>
+#include <utility>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct Store {
+  T* into;
+  T value;
+  WISP_HD void operator()() const { *into = value; }
+};
+
+}  // namespace
+
+namespace autograd {
+
+struct Node {
+  const char* op = "constant";
+  int64_t order = 0;  // creation order in its thread
+  Context* context = nullptr;
+  Tensor value;
+  std::vector<Variable> inputs;
+  Backward backward;
+  bool requires_grad = false;
+  GradOwner* owner = nullptr;  // leaves only
+  int id = -1;
+  // state of the one backward pass
+  int uses = 0;
+  Tensor grad;
+
+  ~Node();
+};
+
+/// A long chain would otherwise be destroyed by recursion, as deep as the graph.
+Node::~Node() {
+  std::vector<Variable> pending = std::move(inputs);
+  while (!pending.empty()) {
+    Variable next = std::move(pending.back());
+    pending.pop_back();
+    if (next.node() && next.node().use_count() == 1) {
+      for (Variable& input : next.node()->inputs) pending.push_back(std::move(input));
+      next.node()->inputs.clear();
+    }
+  }
+}
+
+}  // namespace autograd
+
+namespace {
+
+using autograd::Node;
+
+int64_t next_order() {
+  static std::atomic<int64_t> next{0};
+  return next++;
+}
+
+}  // namespace
+
+Variable::Variable(Context& context, Tensor value) : node_(std::make_shared<Node>()) {
+  node_->order = next_order();
+  node_->context = &context;
+  node_->value = std::move(value);
+}
+
+Variable Variable::leaf(Context& context, Tensor value, GradOwner& owner, int id) {
+  Variable variable(context, std::move(value));
+  variable.node()->op = "leaf";
+  variable.node()->requires_grad = true;
+  variable.node()->owner = &owner;
+  variable.node()->id = id;
+  return variable;
+}
+
+const Tensor& Variable::value() const {
+  WISP_CHECK(node_, "Variable: used before it was given a value");
+  return node_->value;
+}
+
+Context& Variable::context() const {
+  WISP_CHECK(node_, "Variable: used before it was given a value");
+  return *node_->context;
+}
+
+bool Variable::requires_grad() const { return node_ && node_->requires_grad; }
+
+Variable record(const char* op, Tensor value, std::vector<Variable> inputs, Backward backward) {
+  WISP_CHECK(!inputs.empty(), op, ": an op needs an input");
+  Variable result(inputs.front().context(), std::move(value));
+  bool wanted = false;
+  for (const Variable& input : inputs) wanted |= input.requires_grad();
+  result.node()->op = op;
+  if (wanted && result.context().recording) {
+    result.node()->requires_grad = true;
+    result.node()->inputs = std::move(inputs);
+    result.node()->backward = std::move(backward);
+  }
+  return result;
+}
+
+struct Inputs::Pass {
+  BackwardOptions options;
+  std::unordered_set<const Node*> leaves_written;
+};
+
+bool Inputs::wanted(size_t i) const { return node_.inputs.at(i).requires_grad(); }
+
+GradSlot Inputs::slot(size_t i) {
+  Node& input = *node_.inputs.at(i).node();
+  if (input.owner) {
+    const bool first = pass_.leaves_written.insert(&input).second;
+    return {input.owner->gradient(input.id), !first || pass_.options.accumulate};
+  }
+  const bool first = !input.grad.defined();
+  if (first) input.grad = input.context->empty(input.value.shape(), input.value.dtype());
+  return {input.grad, !first};
+}
+
+namespace {
+
+/// Counts in Node::uses how often each node that wants a gradient is used below `root`.
+void count_uses(Node& root) {
+  std::vector<Node*> pending{&root};
+  while (!pending.empty()) {
+    Node* node = pending.back();
+    pending.pop_back();
+    for (const Variable& input : node->inputs) {
+      if (input.requires_grad() && input.node()->uses++ == 0) pending.push_back(input.node().get());
+    }
+  }
+}
+
+void fill_seed(const Context& context, Tensor& grad, double seed) {
+  dispatch_float(grad.dtype(), "backward", [&](auto zero) {
+    using T = decltype(zero);
+    run_once(context.stream, Store<T>{grad.data<T>(), static_cast<T>(seed)});
+  });
+}
+
+struct Older {
+  bool operator()(const Variable& a, const Variable& b) const {
+    return a.node()->order < b.node()->order;
+  }
+};
+
+}  // namespace
+
+void backward(const Variable& loss, BackwardOptions options) {
+  WISP_CHECK(loss.requires_grad(),
+             "backward: nothing to differentiate: no parameter led to this loss, or the graph "
+             "was walked already");
+  Node& root = *loss.node();
+  WISP_CHECK(root.value.numel() == 1, "backward: the loss (", root.op, ") has shape ",
+             root.value.shape(), ", expected one element");
+  count_uses(root);
+  root.grad = root.context->empty(root.value.shape(), root.value.dtype());
+  fill_seed(*root.context, root.grad, options.seed);
+
+  Inputs::Pass pass{options, {}};
+  std::priority_queue<Variable, std::vector<Variable>, Older> ready;
+  ready.push(loss);
+  while (!ready.empty()) {
+    const Variable variable = ready.top();
+    ready.pop();
+    Node& node = *variable.node();
+    Inputs inputs(node, pass);
+    node.backward(node.grad, inputs);
+    node.backward = nullptr;
+    node.grad = {};
+    for (Variable& input : node.inputs) {
+      if (!input.requires_grad() || --input.node()->uses > 0) continue;
+      if (const Node& below = *input.node(); !below.owner) {
+        ready.push(std::move(input));
+      } else if (options.notify) {
+        below.owner->ready(below.id);
+      }
+    }
+    node.inputs.clear();
+    node.requires_grad = false;
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,100 @@
+// What vendor libraries do. One object per context, used by its thread only (it caches the
+// library's objects). All tensors of a call have one dtype. Images are N, H, W, C; convolution
+// weights O, kH, kW, I/groups.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/autograd.h"
+
+namespace wisp {
+
+struct ConvSpec {
+  int64_t batch = 0, height = 0, width = 0, in_channels = 0, out_channels = 0;
+  int64_t kernel_h = 1, kernel_w = 1;
+  int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
+
+  int64_t out_height() const {
+    return (height + 2 * pad - dilation * (kernel_h - 1) - 1) / stride + 1;
+  }
+  int64_t out_width() const {
+    return (width + 2 * pad - dilation * (kernel_w - 1) - 1) / stride + 1;
+  }
+  bool operator==(const ConvSpec&) const = default;
+};
+
+/// C (m, n) = op(A) (m, k) · op(B) (k, n); A is stored (k, m) if transposed, B (n, k). Row-major.
+struct GemmSpec {
+  int64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+};
+
+struct PoolSpec {
+  int64_t batch = 0, height = 0, width = 0, channels = 0;
+  int64_t kernel = 1, stride = 1, pad = 0;
+
+  int64_t out_height() const { return (height + 2 * pad - kernel) / stride + 1; }
+  int64_t out_width() const { return (width + 2 * pad - kernel) / stride + 1; }
+};
+
+/// Rows are all positions of all images, (N·H·W, C).
+struct BatchNormSpec {
+  int64_t rows = 0, channels = 0;
+  double epsilon = 1e-5;
+  bool relu = false;      // y = max(0, ·) after scale, shift and residual
+  bool residual = false;  // a tensor of x's shape is added before the ReLU
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;
+
+  virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
+                    GradSlot c) = 0;
+
+  virtual void conv2d(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& w,
+                      Tensor& y) = 0;
+  virtual void conv2d_dx(const Stream&, const ConvSpec&, const Tensor& dy, const Tensor& w,
+                         GradSlot dx) = 0;
+  virtual void conv2d_dw(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& dy,
+                         GradSlot dw) = 0;
+
+  /// `argmax` (i32, y's shape) gets the flat position in x of each maximum. Padding never wins.
+  virtual void max_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y,
+                        Tensor& argmax) = 0;
+  virtual void max_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, const Tensor& argmax,
+                           GradSlot dx) = 0;
+  /// Mean over the window; positions in the padding count as zeros (divisor kernel²).
+  virtual void avg_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y) = 0;
+  virtual void avg_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, GradSlot dx) = 0;
+
+  /// Training: batch statistics; `mean` and `inv_std` (C) are kept for the backward pass, and the
+  /// running statistics move by `momentum` towards the batch's (variance with divisor rows - 1).
+  virtual void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
+                          const Tensor& beta, const Tensor* residual, double momentum,
+                          Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
+                          Tensor& y) = 0;
+  /// Evaluation: running statistics.
+  virtual void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x,
+                               const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                               const Tensor& running_mean, const Tensor& running_var,
+                               Tensor& y) = 0;
+  /// Slots may be null (gradient not wanted). `y` is read only if spec.relu; d_residual only if
+  /// spec.residual.
+  virtual void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& y,
+                             const Tensor& dy, const Tensor& gamma, const Tensor& mean,
+                             const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
+                             GradSlot* d_gamma, GradSlot* d_beta) = 0;
+};
+
+/// Plain loops in f32 and f64: the oracle of the others, and the CPU path where no library is
+/// installed.
+std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, int64_t stream_id);
+
+/// The fastest backend this build has for the device: oneDNN on the CPU if it was found, else the
+/// reference.
+std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream);
+
+}  // namespace wisp

@@ -1,0 +1,69 @@
+// What a run was told: a TOML file with `extends`, and overrides a.b=c. Components bind their keys
+// to plain option structs; the same bindings check, print and document a configuration. A Config is
+// a value: copy it per thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wisp {
+
+/// One bound key, for printing and reference.
+struct ConfigKey {
+  std::string name;     // dotted: "optimizer.lr"
+  std::string type;     // bool, integer, number, string, list of …
+  std::string value;    // resolved, as TOML
+  std::string initial;  // default, as TOML
+  std::string meaning;  // one line, with the unit
+};
+
+class Config {
+ public:
+  /// An empty configuration: every bind keeps its default.
+  Config();
+  /// Reads `path` (its `extends` first, relative to it), then applies overrides "a.b=value" (values
+  /// in TOML; a bare word is a string). Throws Error with file:line for what cannot be parsed or
+  /// found.
+  static Config load(const std::string& path, std::span<const std::string> overrides);
+  static Config from_text(const std::string& text, const std::string& name,
+                          std::span<const std::string> overrides = {});
+
+  /// Sets `value` from the key if it is given; its present content is the default. Throws Error
+  /// with file:line, the type found and the type expected. An integer is accepted where a number is
+  /// expected.
+  void bind(const std::string& key, bool& value, const std::string& meaning);
+  void bind(const std::string& key, int& value, const std::string& meaning);
+  void bind(const std::string& key, int64_t& value, const std::string& meaning);
+  void bind(const std::string& key, double& value, const std::string& meaning);
+  void bind(const std::string& key, std::string& value, const std::string& meaning);
+  void bind(const std::string& key, std::vector<int64_t>& value, const std::string& meaning);
+  void bind(const std::string& key, std::vector<double>& value, const std::string& meaning);
+  void bind(const std::string& key, std::vector<std::string>& value, const std::string& meaning);
+  /// The rows of an array of tables ([[compression.policy]]), each to be bound and finished by
+  /// itself.
+  std::vector<Config> rows(const std::string& key, const std::string& meaning);
+
+  /// Sets a key from the program (a command-line shorthand); wins over files and overrides.
+  void set(const std::string& key, const std::string& toml_value);
+  /// Whether the key was given rather than defaulted.
+  bool given(const std::string& key) const;
+  /// "file:line" of a given key, for messages; the key's name if it was not given.
+  std::string where(const std::string& key) const;
+
+  /// Throws Error for the first key that was given but never bound: file:line, and the nearest
+  /// known key.
+  void finish() const;
+  /// All bound keys in order of binding.
+  const std::vector<ConfigKey>& keys() const;
+  /// The resolved configuration as TOML that load() reads back.
+  std::string resolved() const;
+
+ private:
+  struct Tree;
+  std::shared_ptr<Tree> tree_;  // what was given; shared, never changed after loading
+  std::vector<ConfigKey> keys_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,30 @@
+// What a worker's thread of control owns: a stream, the libraries behind the ops, memory, and the
+// keys of its random numbers. Carried by every Variable; ops take it from their first input. A
+// worker has two, compute and comm.
+#pragma once
+
+#include "core/stream.h"
+#include "core/tensor.h"
+
+namespace wisp {
+
+class Backend;
+
+struct Context {
+  Stream stream;
+  Backend& backend;
+  MemoryPool& pool;
+  DType compute = DType::f32;  // dtype of activations and weights in ops: f32, or f64 in tests
+  bool training = true;        // batch statistics and dropout on
+  bool recording = true;       // ops build the graph that backward() walks
+  uint64_t seed = 0;
+  int rank = 0;
+  int threads = 1;  // OpenMP threads of this context's host thread
+  int64_t step = 0;
+  Tensor samples;  // (N) i64: global sample id of each row of the batch, the key of augmentation
+                   // and dropout
+
+  Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
+};
+
+}  // namespace wisp

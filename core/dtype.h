@@ -1,0 +1,124 @@
+// Element types: the enum, the 16-bit floats, and the dispatch from one to the other.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/error.h"
+
+#ifdef __CUDACC__
+#define WISP_HD __host__ __device__
+#else
+#define WISP_HD
+#endif
+
+namespace wisp {
+
+enum class DType : uint8_t { f32, f64, f16, bf16, i32, i64, u8, u32 };
+
+int64_t size_of(DType dtype);
+const char* name_of(DType dtype);
+
+WISP_HD inline uint32_t float_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+WISP_HD inline float float_from_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// IEEE binary16. Conversion from float rounds to nearest even; overflow gives infinity.
+struct Half {
+  uint16_t bits = 0;
+
+  Half() = default;
+  WISP_HD explicit Half(float value) {
+    const uint32_t f = float_bits(value);
+    const uint32_t sign = (f >> 16) & 0x8000u;
+    const uint32_t magnitude = f & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {  // NaN
+      bits = static_cast<uint16_t>(sign | 0x7e00u);
+    } else if (magnitude >= 0x477ff000u) {  // rounds to 65536 or more
+      bits = static_cast<uint16_t>(sign | 0x7c00u);
+    } else if (magnitude < 0x38800000u) {  // subnormal: the float adder rounds for us
+      const float shifted = float_from_bits(magnitude) + 0.5f;
+      bits = static_cast<uint16_t>(sign | (float_bits(shifted) - 0x3f000000u));
+    } else {
+      const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+      bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+    }
+  }
+  WISP_HD explicit operator float() const {
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+    const uint32_t magnitude = bits & 0x7fffu;
+    if (magnitude >= 0x7c00u)
+      return float_from_bits(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    if (magnitude >= 0x400u) return float_from_bits(sign | ((magnitude << 13) + 0x38000000u));
+    const float value = static_cast<float>(magnitude) * 5.9604644775390625e-8f;  // 2^-24
+    return float_from_bits(sign | float_bits(value));
+  }
+};
+
+/// bfloat16: the upper half of a float. Conversion from float rounds to nearest even.
+struct BFloat16 {
+  uint16_t bits = 0;
+
+  BFloat16() = default;
+  WISP_HD explicit BFloat16(float value) {
+    const uint32_t f = float_bits(value);
+    const bool nan = (f & 0x7fffffffu) > 0x7f800000u;
+    bits = static_cast<uint16_t>(nan ? (f >> 16) | 0x40u : (f + 0x7fffu + ((f >> 16) & 1u)) >> 16);
+  }
+  WISP_HD explicit operator float() const {
+    return float_from_bits(static_cast<uint32_t>(bits) << 16);
+  }
+};
+
+template <class T>
+struct dtype_of;
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct dtype_of<Half> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct dtype_of<BFloat16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct dtype_of<int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct dtype_of<int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct dtype_of<uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct dtype_of<uint32_t> {
+  static constexpr DType value = DType::u32;
+};
+
+/// Calls f(float{}) or f(double{}), whichever `dtype` says; throws Error for any other.
+template <class F>
+decltype(auto) dispatch_float(DType dtype, const char* what, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  WISP_CHECK(dtype == DType::f64, what, ": dtype is ", name_of(dtype), ", expected f32 or f64");
+  return f(double{});
+}
+
+}  // namespace wisp

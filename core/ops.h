@@ -1,0 +1,77 @@
+// The functions that build the graph. Each takes its context from its first input; images are (N,
+// H, W, C). Shapes that do not fit throw Error with both shapes.
+#pragma once
+
+#include "core/autograd.h"
+
+namespace wisp {
+
+struct ConvOptions {
+  int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
+};
+
+/// x (N, H, W, I), weight (O, kH, kW, I / groups) -> (N, H', W', O); H' = (H + 2 pad - dilation (kH
+/// - 1) - 1) / stride + 1.
+Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options = {});
+
+struct BatchNormState {
+  Tensor running_mean, running_var;  // (C); moved in training mode
+  double momentum = 0.1;             // weight of the new batch
+  double epsilon = 1e-5;
+};
+struct BatchNormFusion {
+  bool relu = false;
+  const Variable* residual = nullptr;  // added before the ReLU; x's shape
+};
+
+/// Normalises x (..., C) over all but the last extent, then scales by gamma (C) and shifts by beta
+/// (C); with `fusion`, adds a residual and applies ReLU in the same pass. Batch statistics if the
+/// context trains (at least 2 rows), running ones otherwise. Source: Ioffe & Szegedy 2015.
+Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& beta,
+                    BatchNormState& state, BatchNormFusion fusion = {});
+
+/// max(x, 0); the gradient at 0 is 0.
+Variable relu(const Variable& x);
+/// a + b, equal shapes.
+Variable add(const Variable& a, const Variable& b);
+
+struct PoolOptions {
+  int64_t stride = 0;  // 0: the kernel
+  int64_t pad = 0;     // less than the kernel
+};
+/// Largest value of each kernel x kernel window; (N, H, W, C) -> (N, H', W', C). Padding never
+/// wins; of equal values the first in row-major order gets the gradient.
+Variable max_pool2d(const Variable& x, int64_t kernel, PoolOptions options = {});
+/// Mean of each window, zeros in the padding counted.
+Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options = {});
+/// (N, H, W, C) -> (N, C): mean over all positions.
+Variable global_avg_pool(const Variable& x);
+
+/// x (N, I), weight (O, I), bias (O) or undefined -> (N, O) = x · weightᵀ + bias.
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
+
+/// The same elements in another shape.
+Variable reshape(const Variable& x, Shape shape);
+
+/// The parameter-free shortcut of CIFAR ResNets: every `stride`-th row and column, channels padded
+/// with zeros on both sides to `channels`. (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride),
+/// channels). Source: He et al. 2016, section 4.2, option A.
+Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
+
+/// Zeroes each element with `probability` and scales the rest by 1 / (1 - probability); the
+/// identity if the context does not train. The choice is keyed by (seed, step, layer, global sample
+/// id, position in the sample), so it does not depend on how samples are spread over workers. x's
+/// first extent is the batch. Source: Srivastava et al. 2014.
+Variable dropout(const Variable& x, double probability, uint64_t layer);
+
+/// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C), labels (N) i32 in
+/// [0, C). With label smoothing s the target is (1 - s) on the label plus s / C everywhere. A label
+/// out of range gives NaN: the loader checks labels, a kernel cannot throw. Log-sum-exp with the
+/// row's maximum removed. Source: Szegedy et al. 2016, section 7.
+Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
+
+/// How many rows of logits (N, C) have their largest value (the first, if equal) at labels (N) i32.
+/// Adds to counts[0] the number correct, to counts[1] N; `counts` is (2) i64. No gradient.
+void count_correct(const Variable& logits, const Tensor& labels, Tensor& counts);
+
+}  // namespace wisp

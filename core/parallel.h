@@ -1,0 +1,261 @@
+// The whole portability layer: five loops. A kernel is a struct at namespace scope with a WISP_HD
+// call operator; the same object runs on the CPU (OpenMP, vectorised for the machine at hand) and,
+// in a CUDA build, on CUDA streams, with equal bits. Results depend on n alone, never on the number
+// of threads. Every call is one task of `stream`.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/dtype.h"
+#include "core/stream.h"
+
+#ifdef __CUDACC__
+#include "core/parallel_cuda.h"
+#endif
+
+// One clone of each CPU loop per instruction set, chosen when the program starts. Sanitizers cannot
+// run the choosing code, so their builds define WISP_NO_CLONES.
+#if defined(WISP_NO_CLONES) || !defined(__x86_64__)
+#define WISP_CLONES
+#else
+#define WISP_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#endif
+
+namespace wisp {
+namespace parallel {
+
+constexpr int64_t kGrain = 1 << 14;  // elements a thread must have before it is worth waking
+constexpr int kLanes = 16;
+constexpr int64_t kMaxPartials = 1024;
+constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
+
+/// Elements per partial result of a reduction: depends on n alone.
+WISP_HD inline int64_t reduce_block(int64_t n) {
+  const int64_t least = (n + kMaxPartials - 1) / kMaxPartials;
+  const int64_t block = (least + kLanes - 1) / kLanes * kLanes;
+  return block < 4096 ? 4096 : block;
+}
+
+/// Runs body(begin, end) over [0, n) in equal ranges that are multiples of `multiple`, one per
+/// OpenMP thread.
+template <class Body>
+void cpu_ranges(int64_t n, int64_t multiple, const Body& body) {
+  const int64_t blocks = (n + multiple - 1) / multiple;
+#pragma omp parallel for schedule(static) if (n >= 2 * kGrain)
+  for (int64_t part = 0; part < blocks; ++part)
+    body(part * multiple, std::min(n, (part + 1) * multiple));
+}
+
+template <class Kernel>
+WISP_CLONES void cpu_for(int64_t begin, int64_t end, const Kernel kernel) {
+#pragma GCC ivdep
+  for (int64_t i = begin; i < end; ++i) kernel(i);
+}
+
+template <class Kernel>
+WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
+                                                    const Kernel kernel) {
+  typename Kernel::Value lane[kLanes];
+  for (int j = 0; j < kLanes; ++j) lane[j] = kernel.identity();
+  int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
+  }
+  for (int j = 0; i + j < end; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) lane[j] = kernel.combine(lane[j], lane[j + width]);
+  }
+  return lane[0];
+}
+
+/// The second level of a reduction: its map reads the first level's partial results.
+template <class Kernel>
+struct Partials {
+  using Value = typename Kernel::Value;
+  const Value* partial;
+  Kernel kernel;
+  WISP_HD Value identity() const { return kernel.identity(); }
+  WISP_HD Value map(int64_t i) const { return partial[i]; }
+  WISP_HD Value combine(Value a, Value b) const { return kernel.combine(a, b); }
+};
+
+/// Evaluates the predicate for [begin, end), 64 at a time, into mask words; returns how many are
+/// set.
+template <class Kernel>
+WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel kernel,
+                                     uint64_t* masks) {
+  int64_t count = 0;
+  int64_t i = begin;
+  for (; i + 64 <= end; i += 64) {
+    uint8_t flag[64];
+#pragma GCC ivdep
+    for (int j = 0; j < 64; ++j) flag[j] = kernel(i + j);
+    uint64_t words[8];
+    std::memcpy(words, flag, sizeof words);
+    uint64_t mask = 0;
+    if (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) {
+      for (int j = 0; j < 64; ++j) mask |= static_cast<uint64_t>(flag[j]) << j;
+      count += __builtin_popcountll(mask);
+    }
+    masks[i / 64] = mask;
+  }
+  if (i < end) {
+    uint64_t mask = 0;
+    for (int64_t j = 0; i + j < end; ++j) mask |= static_cast<uint64_t>(kernel(i + j)) << j;
+    masks[i / 64] = mask;
+    count += __builtin_popcountll(mask);
+  }
+  return count;
+}
+
+template <class Kernel>
+void cpu_select_emit(int64_t begin, int64_t end, int64_t position, const Kernel& kernel,
+                     const uint64_t* masks) {
+  for (int64_t i = begin; i < end; i += 64) {
+    for (uint64_t mask = masks[i / 64]; mask; mask &= mask - 1)
+      kernel.emit(position++, i + __builtin_ctzll(mask));
+  }
+}
+
+template <class Kernel>
+void cpu_select(int64_t n, const Kernel& kernel, int64_t* count, uint64_t* masks) {
+  const int64_t chunks = (n + kSelectChunk - 1) / kSelectChunk;
+  auto* position = reinterpret_cast<int64_t*>(masks + (n + 63) / 64);
+  cpu_ranges(n, kSelectChunk, [&](int64_t begin, int64_t end) {
+    position[begin / kSelectChunk] = cpu_select_masks(begin, end, kernel, masks);
+  });
+  int64_t total = *count;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int64_t here = position[chunk];
+    position[chunk] = total;
+    total += here;
+  }
+  cpu_ranges(n, kSelectChunk, [&](int64_t begin, int64_t end) {
+    cpu_select_emit(begin, end, position[begin / kSelectChunk], kernel, masks);
+  });
+  *count = total;
+}
+
+template <class Kernel>
+void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_count) {
+  std::fill(bins, bins + bin_count, 0u);
+  for (int64_t i = 0; i < n; ++i) {
+    const int bin = kernel(i);
+    if (bin >= 0) ++bins[bin];
+  }
+}
+
+}  // namespace parallel
+
+/// kernel(i) for each i in [0, n), in any order.
+template <class Kernel>
+void parallel_for(const Stream& stream, int64_t n, Kernel kernel) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_for(stream, n, nullptr, kernel);
+#endif
+  stream.submit([n, kernel] {
+    parallel::cpu_ranges(n, parallel::kGrain,
+                         [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); });
+  });
+}
+
+/// kernel(i) for each i in [0, min(*n, capacity)); `n` lies on the device.
+template <class Kernel>
+void parallel_for_counted(const Stream& stream, const int64_t* n, int64_t capacity, Kernel kernel) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_for(stream, capacity, n, kernel);
+#endif
+  stream.submit([n, capacity, kernel] {
+    parallel::cpu_ranges(std::min(*n, capacity), parallel::kGrain,
+                         [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); });
+  });
+}
+
+/// kernel() once, on the device: decisions that must not be read back.
+template <class Kernel>
+void run_once(const Stream& stream, Kernel kernel) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_once(stream, kernel);
+#endif
+  stream.submit([kernel] { kernel(); });
+}
+
+/// *out = combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that depends on n
+/// alone. The kernel has a type Value, identity(), map(i) and combine(a, b).
+template <class Kernel>
+void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Kernel::Value* out) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_reduce(stream, n, kernel, out);
+#endif
+  stream.submit([n, kernel, out] {
+    const int64_t block = parallel::reduce_block(n);
+    typename Kernel::Value partial[parallel::kMaxPartials];
+    parallel::cpu_ranges(n, block, [&](int64_t begin, int64_t end) {
+      partial[begin / block] = parallel::cpu_reduce_block(begin, end, kernel);
+    });
+    *out = parallel::cpu_reduce_block(0, (n + block - 1) / block,
+                                      parallel::Partials<Kernel>{partial, kernel});
+  });
+}
+
+/// bins[b] = how many i in [0, n) have kernel(i) == b; a negative b is not counted. Exact.
+template <class Kernel>
+void parallel_histogram(const Stream& stream, int64_t n, Kernel kernel, uint32_t* bins,
+                        int bin_count) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda())
+    return cuda::launch_histogram(stream, n, nullptr, kernel, bins, bin_count);
+#endif
+  stream.submit(
+      [n, kernel, bins, bin_count] { parallel::cpu_histogram(n, kernel, bins, bin_count); });
+}
+
+/// The same over [0, min(*n, capacity)); `n` lies on the device.
+template <class Kernel>
+void parallel_histogram_counted(const Stream& stream, const int64_t* n, int64_t capacity,
+                                Kernel kernel, uint32_t* bins, int bin_count) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda())
+    return cuda::launch_histogram(stream, capacity, n, kernel, bins, bin_count);
+#endif
+  stream.submit([n, capacity, kernel, bins, bin_count] {
+    parallel::cpu_histogram(std::min(*n, capacity), kernel, bins, bin_count);
+  });
+}
+
+/// Bytes of scratch that parallel_select needs for n elements.
+constexpr int64_t select_scratch_bytes(int64_t n) {
+  return 8 * ((n + 63) / 64 + (n + parallel::kSelectChunk - 1) / parallel::kSelectChunk);
+}
+
+/// Stable compaction. Asks kernel(i), exactly once each, whether i is selected, and calls
+/// kernel.emit(position, i) for those that are; positions count on from *count in ascending order
+/// of i, and *count grows by their number. The call operator may change state that belongs to i;
+/// emit must itself keep to its capacity. `scratch` has select_scratch_bytes(n) bytes, 8-byte
+/// aligned.
+template <class Kernel>
+void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* count,
+                     void* scratch) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda())
+    return cuda::launch_select(stream, n, nullptr, kernel, count, scratch);
+#endif
+  stream.submit([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); });
+}
+
+/// The same over [0, min(*n, capacity)); `n` lies on the device, `scratch` is sized for `capacity`.
+template <class Kernel>
+void parallel_select_counted(const Stream& stream, const int64_t* n, int64_t capacity,
+                             Kernel kernel, int64_t* count, void* scratch) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda())
+    return cuda::launch_select(stream, capacity, n, kernel, count, scratch);
+#endif
+  stream.submit([=] {
+    parallel::cpu_select(std::min(*n, capacity), kernel, count, static_cast<uint64_t*>(scratch));
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,98 @@
+#include "core/parameter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+/// FNV-1a: a stable 64-bit key of a name.
+uint64_t key_of(const std::string& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+template <class T>
+void fill(T* values, int64_t count, const Init& init, uint64_t seed, const std::string& name) {
+  const Philox random(seed, 0, key_of(name));
+  for (int64_t i = 0; i < count; ++i) {
+    double value = init.value;
+    if (init.kind == Init::Kind::normal) value *= normal(random, static_cast<uint64_t>(i));
+    if (init.kind == Init::Kind::uniform)
+      value *= 2.0 * random.uniform(static_cast<uint64_t>(i)) - 1.0;
+    values[i] = static_cast<T>(value);
+  }
+}
+
+Tensor zeroed(Context& context, Shape shape, DType dtype) {
+  Tensor tensor = context.empty(shape, dtype);
+  std::memset(tensor.raw(), 0, static_cast<size_t>(tensor.bytes()));
+  return tensor;
+}
+
+}  // namespace
+
+FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> parameters,
+                               std::vector<Buffer*> buffers)
+    : context_(context), buffers_(std::move(buffers)) {
+  std::reverse(parameters.begin(), parameters.end());
+  const int64_t alignment = 64 / size_of(context.compute);
+  std::set<std::string> names;
+  int64_t offset = 0;
+  for (const Parameter* parameter : parameters) {
+    WISP_CHECK(names.insert(parameter->name).second, "two parameters are named ", parameter->name);
+    segments_.push_back({static_cast<int>(segments_.size()), parameter->name, parameter->shape,
+                         offset, parameter->shape.numel(), parameter->decay});
+    offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
+  }
+  weight_ = zeroed(context, {offset}, context.compute);
+  grad_ = zeroed(context, {offset}, context.compute);
+  for (const Segment& segment : segments_) {
+    Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
+    const Tensor weight = view(weight_, segment);
+    dispatch_float(context.compute, "FlatParameters", [&](auto zero) {
+      fill(weight.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
+           segment.name);
+    });
+    parameter.variable = Variable::leaf(context, weight, *this, segment.id);
+  }
+  for (Buffer* buffer : buffers_) {
+    WISP_CHECK(names.insert(buffer->name).second, "two buffers are named ", buffer->name);
+    buffer->value = context.empty(buffer->shape, context.compute);
+    dispatch_float(context.compute, "FlatParameters", [&](auto zero) {
+      using T = decltype(zero);
+      std::fill_n(buffer->value.data<T>(), buffer->shape.numel(), static_cast<T>(buffer->initial));
+    });
+  }
+}
+
+int64_t FlatParameters::parameter_count() const {
+  int64_t count = 0;
+  for (const Segment& segment : segments_) count += segment.numel;
+  return count;
+}
+
+const Tensor& FlatParameters::state(const std::string& name) {
+  Tensor& arena = states_[name];
+  if (!arena.defined()) arena = zeroed(context_, weight_.shape(), weight_.dtype());
+  return arena;
+}
+
+std::vector<std::string> FlatParameters::state_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, arena] : states_) names.push_back(name);
+  return names;
+}
+
+Tensor FlatParameters::gradient(int id) { return view(grad_, segments_[static_cast<size_t>(id)]); }
+
+void FlatParameters::ready(int id) {
+  if (hook_) hook_(segments_[static_cast<size_t>(id)]);
+}
+
+}  // namespace wisp

@@ -1,0 +1,94 @@
+// Where every weight, gradient and piece of per-element state lives: flat arenas in one index
+// space, cut into named, 64-byte aligned segments. Built once per worker from the parameters a
+// model declared; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/autograd.h"
+
+namespace wisp {
+
+/// Initial values of a parameter; random ones are drawn from (seed, parameter's name), so replicas
+/// agree.
+struct Init {
+  enum class Kind { constant, normal, uniform } kind = Kind::constant;
+  double value = 0.0;  // the constant, the standard deviation, or the bound of (-value, value)
+};
+
+/// One learned tensor of a model, as a module declares it. Its variable becomes valid when a
+/// FlatParameters takes it.
+struct Parameter {
+  std::string name;  // full path, "stage1.block0.conv1.weight"
+  Shape shape;
+  Init init;
+  bool decay = true;  // weight decay applies (not to norms and biases)
+  Variable variable;
+};
+
+/// State that is not learned (running statistics). Kept per rank, saved, never exchanged.
+struct Buffer {
+  std::string name;
+  Shape shape;
+  double initial = 0.0;
+  Tensor value;
+};
+
+/// One parameter's range of the arenas. `id` is its position in segments().
+struct Segment {
+  int id = 0;
+  std::string name;
+  Shape shape;
+  int64_t offset = 0;  // in elements
+  int64_t numel = 0;
+  bool decay = true;
+};
+
+class FlatParameters final : public GradOwner {
+ public:
+  /// Places `parameters` in the reverse of their order (the order in which gradients become ready)
+  /// and initialises them. Arenas have the context's compute dtype. The parameters and the context
+  /// outlive this object. Throws Error for two parameters of one name.
+  FlatParameters(Context& context, std::vector<Parameter*> parameters,
+                 std::vector<Buffer*> buffers);
+  FlatParameters(const FlatParameters&) = delete;
+  FlatParameters& operator=(const FlatParameters&) = delete;
+
+  std::span<const Segment> segments() const { return segments_; }
+  int64_t numel() const { return weight_.numel(); }  // with padding
+  int64_t parameter_count() const;                   // without
+  DType dtype() const { return weight_.dtype(); }
+
+  const Tensor& weight() const { return weight_; }
+  const Tensor& grad() const { return grad_; }
+  /// A named arena of per-element state (momentum, residual): made and zeroed at the first call.
+  const Tensor& state(const std::string& name);
+  std::vector<std::string> state_names() const;
+  std::span<Buffer* const> buffers() const { return buffers_; }
+
+  /// `arena`'s part that belongs to the segment, in the parameter's shape.
+  static Tensor view(const Tensor& arena, const Segment& segment) {
+    return arena.slice(segment.offset, segment.shape);
+  }
+
+  /// Called in backward's thread, once per step and segment, when the segment's gradient is
+  /// complete.
+  void on_grad_ready(std::function<void(const Segment&)> hook) { hook_ = std::move(hook); }
+
+  Tensor gradient(int id) override;
+  void ready(int id) override;
+
+ private:
+  Context& context_;
+  std::vector<Segment> segments_;
+  std::vector<Buffer*> buffers_;
+  Tensor weight_, grad_;
+  std::map<std::string, Tensor> states_;
+  std::function<void(const Segment&)> hook_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,68 @@
+// Counter-based random numbers: a value is a pure function of (seed, step, id, index), so there is
+// no generator state to save and no order to keep. `id` is a global sample, a segment or a purpose;
+// the rank joins the key only where ranks must differ. Source: Salmon et al. 2011, "Parallel random
+// numbers: as easy as 1, 2, 3", Philox4x32-10.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace wisp {
+
+struct Philox {
+  struct Block {
+    uint32_t word[4];
+  };
+
+  uint32_t key[2];
+  uint32_t high[2];  // upper half of the counter
+
+  WISP_HD Philox(uint64_t seed, uint64_t step, uint64_t id)
+      : key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        high{static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)} {
+    // the step enters the key through a block of its own, so that all 64 bits of seed, step and id
+    // count
+    const Block mixed =
+        rounds({{static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32), 0x57495350u, 0}});
+    key[0] = mixed.word[0];
+    key[1] = mixed.word[1];
+  }
+
+  /// Four independent words for this index.
+  WISP_HD Block block(uint64_t index) const {
+    return rounds(
+        {{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), high[0], high[1]}});
+  }
+  WISP_HD uint32_t bits(uint64_t index) const { return block(index).word[0]; }
+  /// Uniform in [0, 1), 24 bits.
+  WISP_HD float uniform(uint64_t index) const {
+    return static_cast<float>(bits(index) >> 8) * 5.9604644775390625e-8f;
+  }
+  /// Uniform in [0, bound): the multiply-shift of a 32-bit word; bound < 2^32, bias below bound /
+  /// 2^32.
+  WISP_HD uint32_t below(uint64_t index, uint32_t bound) const {
+    return static_cast<uint32_t>(static_cast<uint64_t>(bits(index)) * bound >> 32);
+  }
+
+ private:
+  WISP_HD Block rounds(Block counter) const {
+    uint32_t k0 = key[0];
+    uint32_t k1 = key[1];
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = static_cast<uint64_t>(0xd2511f53u) * counter.word[0];
+      const uint64_t b = static_cast<uint64_t>(0xcd9e8d57u) * counter.word[2];
+      counter = {{static_cast<uint32_t>(b >> 32) ^ counter.word[1] ^ k0, static_cast<uint32_t>(b),
+                  static_cast<uint32_t>(a >> 32) ^ counter.word[3] ^ k1, static_cast<uint32_t>(a)}};
+      k0 += 0x9e3779b9u;
+      k1 += 0xbb67ae85u;
+    }
+    return counter;
+  }
+};
+
+/// Standard normal deviate (Box-Muller) for the index. Host only: its transcendentals differ
+/// between devices.
+double normal(const Philox& philox, uint64_t index);
+
+}  // namespace wisp

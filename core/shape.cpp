@@ -1,0 +1,42 @@
+#include "core/shape.h"
+
+#include "core/error.h"
+
+namespace wisp {
+
+Shape::Shape(std::initializer_list<int64_t> extents) {
+  WISP_CHECK(extents.size() <= kMaxRank, "Shape: ", extents.size(), " extents, at most ", kMaxRank,
+             " are possible");
+  for (int64_t extent : extents) {
+    WISP_CHECK(extent >= 0, "Shape: extent ", extent, " at position ", rank_,
+               ", expected 0 or more");
+    extents_[static_cast<size_t>(rank_++)] = extent;
+  }
+}
+
+int64_t Shape::numel() const {
+  int64_t product = 1;
+  for (int i = 0; i < rank_; ++i) product *= (*this)[i];
+  return product;
+}
+
+Shape Shape::with_rows(int64_t rows) const {
+  WISP_CHECK(rank_ > 0, "with_rows: a scalar has no rows");
+  Shape shape = *this;
+  shape.extents_[0] = rows;
+  return shape;
+}
+
+std::string Shape::str() const {
+  std::string text = "(";
+  for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string((*this)[i]);
+  return text + ")";
+}
+
+bool Shape::operator==(const Shape& other) const {
+  return rank_ == other.rank_ && extents_ == other.extents_;
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }
+
+}  // namespace wisp

@@ -1,0 +1,37 @@
+// The extents of a tensor, at most six, row-major, the last one contiguous.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <ostream>
+#include <string>
+
+namespace wisp {
+
+class Shape {
+ public:
+  static constexpr int kMaxRank = 6;
+
+  Shape() = default;  // a scalar: rank 0, one element
+  Shape(std::initializer_list<int64_t> extents);
+
+  int rank() const { return rank_; }
+  int64_t operator[](int i) const { return extents_[static_cast<size_t>(i < 0 ? i + rank_ : i)]; }
+  int64_t numel() const;
+  /// Product of all extents but the last: the number of rows of a matrix view (1 for a scalar).
+  int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }
+  /// The same extents with the first one replaced. Throws Error for a scalar.
+  Shape with_rows(int64_t rows) const;
+  std::string str() const;
+  bool operator==(const Shape& other) const;
+  bool operator!=(const Shape& other) const { return !(*this == other); }
+
+ private:
+  std::array<int64_t, kMaxRank> extents_{};
+  int rank_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+}  // namespace wisp

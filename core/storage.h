@@ -1,0 +1,77 @@
+// Memory: a caching pool and the blocks it lends. The pool is thread-safe; a block freed on one
+// stream is lent again only on the same stream, so in-order work never sees its memory change
+// hands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/device.h"
+
+namespace wisp {
+
+struct MemoryStats {
+  int64_t system_allocations = 0;  // blocks asked of the system so far
+  int64_t reserved_bytes =
+      0;  // held from the system now, which is also the peak: nothing is given back early
+  int64_t used_bytes = 0;       // lent now
+  int64_t peak_used_bytes = 0;  // most lent at once
+};
+
+/// Splits and coalesces large slabs, best fit first; blocks are 64-byte aligned. One pool serves a
+/// whole process.
+class MemoryPool {
+ public:
+  struct Block;
+
+  explicit MemoryPool(Device device = {});
+  ~MemoryPool();
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  Device device() const { return device_; }
+  /// Throws Error if the system has no memory left, with the size asked for and the size held.
+  Block* allocate(int64_t bytes, int64_t stream_id);
+  void free(Block* block) noexcept;
+  static std::byte* data(const Block* block);
+  MemoryStats stats() const;
+
+ private:
+  using FreeList = std::multimap<int64_t, Block*>;
+
+  Block* take_fitting(FreeList& list, int64_t bytes);
+  void insert_free(Block* block);
+  void remove_free(Block* block);
+
+  Device device_;
+  mutable std::mutex mutex_;
+  std::map<int64_t, FreeList> free_;  // by stream id, then by size
+  std::vector<std::byte*> slabs_;
+  MemoryStats stats_;
+};
+
+/// A block that returns to its pool when the last owner lets go.
+class Storage {
+ public:
+  Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id);
+  /// Memory outside any pool, zeroed: for tensors that live on the host by themselves.
+  explicit Storage(int64_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  std::byte* data() const { return data_; }
+  Device device() const { return device_; }
+
+ private:
+  MemoryPool* pool_ = nullptr;
+  MemoryPool::Block* block_ = nullptr;
+  std::byte* data_ = nullptr;
+  Device device_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,44 @@
+#include "core/tensor.h"
+
+#include "core/error.h"
+
+namespace wisp {
+
+Tensor::Tensor(Shape shape, DType dtype)
+    : storage_(std::make_shared<Storage>(shape.numel() * size_of(dtype))),
+      shape_(shape),
+      dtype_(dtype) {}
+
+Tensor::Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id)
+    : storage_(std::make_shared<Storage>(pool, shape.numel() * size_of(dtype), stream_id)),
+      shape_(shape),
+      dtype_(dtype) {}
+
+Tensor Tensor::reshape(Shape shape) const {
+  WISP_CHECK(shape.numel() == numel(), "reshape: ", shape_, " has ", numel(), " elements, ", shape,
+             " has ", shape.numel());
+  Tensor view = *this;
+  view.shape_ = shape;
+  return view;
+}
+
+Tensor Tensor::rows(int64_t begin, int64_t end) const {
+  WISP_CHECK(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [", begin,
+             ", ", end, ") of a tensor of shape ", shape_);
+  const int64_t row = shape_[0] ? numel() / shape_[0] : 0;
+  Tensor view = *this;
+  view.byte_offset_ += begin * row * size_of(dtype_);
+  view.shape_ = shape_.with_rows(end - begin);
+  return view;
+}
+
+Tensor Tensor::slice(int64_t offset, Shape shape) const {
+  WISP_CHECK(offset >= 0 && offset + shape.numel() <= numel(), "slice: ", shape, " from element ",
+             offset, " on leaves a tensor of ", numel(), " elements");
+  Tensor view = *this;
+  view.byte_offset_ += offset * size_of(dtype_);
+  view.shape_ = shape;
+  return view;
+}
+
+}  // namespace wisp

@@ -1,0 +1,51 @@
+// Data only: a contiguous, typed view of shared storage. Cheap to copy, never part of a graph. Two
+// threads may use one storage through different tensors as long as they keep to different elements
+// or order themselves by events.
+#pragma once
+
+#include <cassert>
+#include <memory>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/storage.h"
+
+namespace wisp {
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined: no storage
+  /// A zeroed host tensor with storage of its own.
+  Tensor(Shape shape, DType dtype);
+  /// Uninitialised memory of a pool, for work on the stream with that id.
+  Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id);
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return storage_ ? storage_->device() : Device{}; }
+  int64_t numel() const { return shape_.numel(); }
+  int64_t bytes() const { return numel() * size_of(dtype_); }
+
+  template <class T>
+  T* data() const {
+    assert(dtype_of<T>::value == dtype_);
+    return reinterpret_cast<T*>(raw());
+  }
+  std::byte* raw() const { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
+
+  /// The same elements in another shape. Throws Error if the counts differ.
+  Tensor reshape(Shape shape) const;
+  /// Rows [begin, end) of the first extent.
+  Tensor rows(int64_t begin, int64_t end) const;
+  /// `shape.numel()` elements from element `offset` on.
+  Tensor slice(int64_t offset, Shape shape) const;
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  int64_t byte_offset_ = 0;
+  Shape shape_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace wisp

@@ -1,0 +1,62 @@
+#include "core/work_queue.h"
+
+#include <utility>
+
+namespace wisp {
+
+WorkQueue::WorkQueue(Task start) : thread_([this, start = std::move(start)] { run(start); }) {}
+
+WorkQueue::~WorkQueue() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void WorkQueue::post(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void WorkQueue::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void WorkQueue::run(const Task& start) {
+  if (start) start();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    {
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      std::exception_ptr failure;
+      try {
+        task();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      task = {};  // what the task owns goes before drain() returns
+      lock.lock();
+      if (failure) {
+        failure_ = failure;
+        tasks_.clear();
+      }
+      busy_ = false;
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,82 @@
+// Collectives among the workers of a run. Every rank makes the same calls in the same order; only
+// one thread per rank (its comm thread) calls. Tensors are lists of slices of memory and count as
+// one collective. Reductions sum in rank order, in f32 rounded once (f64 for f64, exact for
+// integers and max), so results do not depend on how data is cut.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "compression/compressor.h"  // ReduceOp
+
+namespace wisp {
+
+struct Bytes {
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+struct ConstBytes {
+  const std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// What one collective cost this rank.
+struct Transfer {
+  int64_t sent = 0, received = 0;  // bytes, as the communicator's algorithm moves them
+  double begin_us = 0,
+         end_us = 0;  // on the wire: from the moment all ranks had come until the data was there
+};
+
+/// A collective under way. Its memory must stay as it is until wait() returned.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  /// True once wait() will not block for long: all ranks have come and the link has carried the
+  /// bytes.
+  virtual bool ready() = 0;
+  /// Finishes the collective. Throws Error if a rank failed (its cause and rank) or did not come in
+  /// time.
+  virtual Transfer wait() = 0;
+};
+using PendingPtr = std::unique_ptr<Pending>;
+
+struct Exchange {
+  int peer = 0;
+  ConstBytes out;  // may be empty
+  Bytes in;        // may be empty
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string name() const = 0;
+
+  /// In place: every rank gets op over ranks of each element.
+  virtual PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
+  /// in[r * out.size() + s] gets rank r's out[s]. Sizes may differ by rank (the "v" form): in's
+  /// sizes say what each rank sends.
+  virtual PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
+  /// out[q * S + s] goes to rank q, which gets it in in[r * S + s], S = out.size() / size(). Sizes
+  /// may differ.
+  virtual PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
+  /// Rank r gets op over ranks of its share r of `data` in place; share r is elements [n r / size,
+  /// n (r + 1) / size).
+  virtual PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
+  virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
+  /// Point-to-point messages with several peers at once; both sides name each other. An empty list
+  /// joins idly.
+  virtual PendingPtr exchange(std::span<const Exchange> messages) = 0;
+  virtual PendingPtr barrier() = 0;
+
+  /// Ends every rank's current and later collectives with `cause`; the first caller's cause and
+  /// rank win.
+  virtual void abort(const std::string& cause) = 0;
+  /// Called, from any thread, whenever a pending collective may have become ready.
+  virtual void on_progress(std::function<void()> notify) = 0;
+};
+
+}  // namespace wisp

@@ -1,0 +1,43 @@
+// What a trainer calls to keep its worker in step with the others. Gradient averaging, gossip and
+// local SGD implement it. All calls come from the compute thread.
+#pragma once
+
+#include <functional>
+
+#include "core/tensor.h"
+
+namespace wisp {
+
+/// What became of a step: its update is to be applied; it was skipped on all ranks; or some rank
+/// asked to stop.
+enum class Outcome { applied, skipped, stop };
+
+struct StepBegin {
+  int64_t step = 0;    // batches seen
+  double epoch = 0.0;  // with fraction: warm-up schedules run on it
+  double lr = 0.0;
+};
+
+class Synchronizer {
+ public:
+  virtual ~Synchronizer() = default;
+  /// A step begins; no gradient of it exists yet.
+  virtual void begin(const StepBegin& info) = 0;
+  /// The local loss is known (device scalar in `loss`); the status travels.
+  virtual void forward_done(const Tensor& loss) = 0;
+  /// Waits until the results of all ranks are in the gradient arena; rethrows what failed.
+  virtual Outcome before_update() = 0;
+  /// The weights have been updated.
+  virtual void after_update() = 0;
+  virtual bool replicas_differ() const = 0;
+  /// The weights to evaluate and export: the arena itself, or the mean over workers in a buffer of
+  /// its own.
+  virtual Tensor consensus() = 0;
+  /// Asks all ranks to stop at the end of the step whose status is still to be sent. Any thread.
+  virtual void request_stop() = 0;
+  /// Runs `task` on the comm thread, in order with the collectives, between steps; returns when it
+  /// has run.
+  virtual void between_steps(const std::function<void()>& task) = 0;
+};
+
+}  // namespace wisp

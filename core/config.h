@@ -21,6 +21,8 @@ struct ConfigKey {
 
 class Config {
  public:
+  struct Tree;  // opaque outside core/config.cpp
+
   /// An empty configuration: every bind keeps its default.
   Config();
   /// Reads `path` (its `extends` first, relative to it), then applies overrides "a.b=value" (values
@@ -61,8 +63,12 @@ class Config {
   std::string resolved() const;
 
  private:
-  struct Tree;
-  std::shared_ptr<Tree> tree_;  // what was given; shared, never changed after loading
+  explicit Config(Tree tree);
+  template <class T>
+  void bind_as(const std::string& key, T& value, const std::string& meaning);
+  void add_key(ConfigKey key);
+
+  std::shared_ptr<const Tree> tree_;  // what was given; shared, never changed
   std::vector<ConfigKey> keys_;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/batch.h"
+#include "core/config.h"
+#include "core/registry.h"
 #include "layers/module.h"
 
 namespace wisp {
@@ -15,5 +17,14 @@ class Model : public Module {
  public:
   virtual Step forward(Context& context, const Batch& batch) = 0;
 };
+
+/// What the data set says about a model's ends.
+struct ModelSetup {
+  Shape input;  // of one sample: (H, W, C)
+  int64_t classes = 0;
+};
+
+/// The models by name. Their options are keys "model.…".
+using ModelRegistry = Registry<Model, Config&, const ModelSetup&>;
 
 }  // namespace wisp

@@ -1,0 +1,182 @@
+#include <array>
+#include <cmath>
+
+#include "core/backend.h"
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+WISP_HD inline float square_root(float x) { return sqrtf(x); }
+WISP_HD inline double square_root(double x) { return sqrt(x); }
+
+/// What the gradients of evaluation mode read: there y is an affine function of x.
+template <class T>
+struct FrozenNorm {
+  const T* x;
+  const T* y;  // null without ReLU
+  const T* dy;
+  const T* gamma;
+  const T* mean;
+  const T* variance;
+  int64_t rows, channels;
+  T epsilon;
+
+  WISP_HD T gradient(int64_t i) const { return y && !(y[i] > T(0)) ? T(0) : dy[i]; }
+  WISP_HD T inv_std(int64_t c) const { return T(1) / square_root(variance[c] + epsilon); }
+};
+
+/// One index per element: gradients of x and of the residual; either may be null.
+template <class T>
+struct FrozenNormInputs {
+  FrozenNorm<T> norm;
+  T* dx;
+  T* d_residual;
+  bool accumulate_dx, accumulate_residual;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t c = i % norm.channels;
+    const T g = norm.gradient(i);
+    if (dx) deposit(dx + i, g * norm.gamma[c] * norm.inv_std(c), accumulate_dx);
+    if (d_residual) deposit(d_residual + i, g, accumulate_residual);
+  }
+};
+
+/// One index per channel: gradients of gamma and beta; either may be null.
+template <class T>
+struct FrozenNormParameters {
+  FrozenNorm<T> norm;
+  T* d_gamma;
+  T* d_beta;
+  bool accumulate_gamma, accumulate_beta;
+  WISP_HD void operator()(int64_t c) const {
+    T sum = 0;
+    T product = 0;
+    for (int64_t row = 0; row < norm.rows; ++row) {
+      const int64_t i = row * norm.channels + c;
+      const T g = norm.gradient(i);
+      sum += g;
+      product += g * (norm.x[i] - norm.mean[c]);
+    }
+    if (d_gamma) deposit(d_gamma + c, product * norm.inv_std(c), accumulate_gamma);
+    if (d_beta) deposit(d_beta + c, sum, accumulate_beta);
+  }
+};
+
+/// The slots of x, gamma, beta and the residual, where wanted.
+struct NormSlots {
+  std::array<GradSlot, 4> slots;
+
+  NormSlots(Inputs& in, bool residual) {
+    for (size_t i = 0; i < (residual ? 4u : 3u); ++i) {
+      if (in.wanted(i)) slots[i] = in.slot(i);
+    }
+  }
+  GradSlot* at(size_t i) { return slots[i].into.defined() ? &slots[i] : nullptr; }
+  template <class T>
+  T* data(size_t i) const {
+    return slots[i].into.defined() ? slots[i].into.data<T>() : nullptr;
+  }
+};
+
+struct Saved {
+  BatchNormSpec spec;
+  Tensor x, y, gamma;   // y only if a ReLU needs it
+  Tensor mean, spread;  // spread: 1 / standard deviation in training, variance in evaluation
+};
+
+void backward_training(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
+  NormSlots slots(in, saved.spec.residual);
+  context.backend.batch_norm_dx(context.stream, saved.spec, saved.x, saved.y, dy, saved.gamma,
+                                saved.mean, saved.spread, slots.at(0), slots.at(3), slots.at(1),
+                                slots.at(2));
+}
+
+void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
+  const NormSlots to(in, saved.spec.residual);
+  dispatch_float(dy.dtype(), "batch_norm", [&](auto zero) {
+    using T = decltype(zero);
+    const FrozenNorm<T> norm{saved.x.data<T>(),
+                             saved.spec.relu ? saved.y.data<T>() : nullptr,
+                             dy.data<T>(),
+                             saved.gamma.data<T>(),
+                             saved.mean.data<T>(),
+                             saved.spread.data<T>(),
+                             saved.spec.rows,
+                             saved.spec.channels,
+                             static_cast<T>(saved.spec.epsilon)};
+    parallel_for(context.stream, dy.numel(),
+                 FrozenNormInputs<T>{norm, to.data<T>(0), to.data<T>(3), to.slots[0].accumulate,
+                                     to.slots[3].accumulate});
+    parallel_for(context.stream, saved.spec.channels,
+                 FrozenNormParameters<T>{norm, to.data<T>(1), to.data<T>(2), to.slots[1].accumulate,
+                                         to.slots[2].accumulate});
+  });
+}
+
+BatchNormSpec spec_of(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                      const BatchNormState& state, const BatchNormFusion& fusion) {
+  WISP_CHECK(x.shape().rank() >= 2 && x.numel() > 0, "batch_norm: input ", x.shape(),
+             ", expected (..., C) with at least one row");
+  const Shape per_channel{x.shape()[-1]};
+  for (const Tensor* tensor : {&gamma, &beta, &state.running_mean, &state.running_var}) {
+    WISP_CHECK(tensor->defined() && tensor->shape() == per_channel && tensor->dtype() == x.dtype(),
+               "batch_norm: gamma, beta, running mean and variance are ", gamma.shape(), ", ",
+               beta.shape(), ", ", state.running_mean.shape(), ", ", state.running_var.shape(),
+               ", expected ", per_channel, " ", name_of(x.dtype()), " for input ", x.shape());
+  }
+  if (fusion.residual) {
+    const Tensor& residual = fusion.residual->value();
+    WISP_CHECK(residual.shape() == x.shape() && residual.dtype() == x.dtype(),
+               "batch_norm: residual ", residual.shape(), " ", name_of(residual.dtype()),
+               ", expected ", x.shape(), " ", name_of(x.dtype()));
+  }
+  return {.rows = x.shape().rows(),
+          .channels = x.shape()[-1],
+          .epsilon = state.epsilon,
+          .relu = fusion.relu,
+          .residual = fusion.residual != nullptr};
+}
+
+}  // namespace
+
+Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& beta,
+                    BatchNormState& state, BatchNormFusion fusion) {
+  const BatchNormSpec spec = spec_of(x.value(), gamma.value(), beta.value(), state, fusion);
+  if (fusion.residual && fusion.residual->node() == x.node()) {
+    // fused, both gradients would go to one place in one pass
+    const Variable sum = add(batch_norm(x, gamma, beta, state), x);
+    return fusion.relu ? relu(sum) : sum;
+  }
+  Context& context = x.context();
+  const Tensor* residual = fusion.residual ? &fusion.residual->value() : nullptr;
+  Tensor y = context.empty(x.shape(), x.value().dtype());
+  Saved saved{spec, x.value(), spec.relu ? y : Tensor(), gamma.value(), {}, {}};
+  std::vector<Variable> inputs{x, gamma, beta};
+  if (fusion.residual) inputs.push_back(*fusion.residual);
+
+  if (!context.training) {
+    context.backend.batch_norm_eval(context.stream, spec, x.value(), gamma.value(), beta.value(),
+                                    residual, state.running_mean, state.running_var, y);
+    saved.mean = state.running_mean;
+    saved.spread = state.running_var;
+    return record("batch_norm", y, std::move(inputs),
+                  [&context, saved](const Tensor& dy, Inputs& in) {
+                    backward_evaluation(context, saved, dy, in);
+                  });
+  }
+  WISP_CHECK(spec.rows >= 2, "batch_norm: input ", x.shape(),
+             " has one row, batch statistics need at least 2");
+  saved.mean = context.empty({spec.channels}, y.dtype());
+  saved.spread = context.empty({spec.channels}, y.dtype());
+  context.backend.batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(), residual,
+                             state.momentum, state.running_mean, state.running_var, saved.mean,
+                             saved.spread, y);
+  return record("batch_norm", y, std::move(inputs),
+                [&context, saved](const Tensor& dy, Inputs& in) {
+                  backward_training(context, saved, dy, in);
+                });
+}
+
+}  // namespace wisp

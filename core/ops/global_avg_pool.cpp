@@ -1,0 +1,63 @@
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+/// One index per (image, channel).
+template <class T>
+struct MeanOverPositions {
+  const T* x;
+  T* y;
+  int64_t positions, channels;
+  WISP_HD void operator()(int64_t i) const {
+    const T* at = x + i / channels * positions * channels + i % channels;
+    T sum = 0;
+    for (int64_t p = 0; p < positions; ++p) sum += at[p * channels];
+    y[i] = sum / static_cast<T>(positions);
+  }
+};
+
+/// One index per element of the input.
+template <class T>
+struct SpreadOverPositions {
+  const T* dy;
+  T* dx;
+  int64_t positions, channels;
+  bool accumulate;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t image = i / (positions * channels);
+    const T mean = dy[image * channels + i % channels] / static_cast<T>(positions);
+    deposit(dx + i, mean, accumulate);
+  }
+};
+
+}  // namespace
+
+Variable global_avg_pool(const Variable& x) {
+  Context& context = x.context();
+  const Shape& shape = x.shape();
+  WISP_CHECK(shape.rank() == 4 && shape[1] * shape[2] > 0, "global_avg_pool: input is ", shape,
+             ", expected (N, H, W, C) with at least one position");
+  const int64_t positions = shape[1] * shape[2];
+  const int64_t channels = shape[3];
+  const Tensor y = context.empty({shape[0], channels}, x.value().dtype());
+  dispatch_float(y.dtype(), "global_avg_pool", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, y.numel(),
+                 MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, channels});
+  });
+  return record("global_avg_pool", y, {x},
+                [&context, positions, channels](const Tensor& dy, Inputs& in) {
+                  const GradSlot dx = in.slot(0);
+                  dispatch_float(dy.dtype(), "global_avg_pool", [&](auto zero) {
+                    using T = decltype(zero);
+                    parallel_for(context.stream, dx.into.numel(),
+                                 SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(), positions,
+                                                        channels, dx.accumulate});
+                  });
+                });
+}
+
+}  // namespace wisp

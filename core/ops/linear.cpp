@@ -1,0 +1,101 @@
+#include "core/backend.h"
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct AddToRows {
+  const T* bias;
+  T* y;
+  int64_t columns;
+  WISP_HD void operator()(int64_t i) const { y[i] += bias[i % columns]; }
+};
+
+constexpr int kColumnGroup = 16;  // columns summed side by side: whole cache lines, whole vectors
+
+/// One index per group of columns.
+template <class T>
+struct SumOfRows {
+  const T* dy;
+  T* sum;
+  int64_t rows, columns;
+  bool accumulate;
+  WISP_HD void operator()(int64_t group) const {
+    const int64_t first = group * kColumnGroup;
+    const int64_t rest = columns - first;
+    const int width = rest < kColumnGroup ? static_cast<int>(rest) : kColumnGroup;
+    T total[kColumnGroup] = {};
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int c = 0; c < width; ++c) total[c] += dy[row * columns + first + c];
+    }
+    for (int c = 0; c < width; ++c) deposit(sum + first + c, total[c], accumulate);
+  }
+};
+
+void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
+  dispatch_float(y.dtype(), "linear", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, y.numel(),
+                 AddToRows<T>{bias.data<T>(), y.data<T>(), bias.numel()});
+  });
+}
+
+void sum_rows(const Context& context, const Tensor& dy, const GradSlot& d_bias) {
+  dispatch_float(dy.dtype(), "linear", [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t columns = dy.shape()[1];
+    parallel_for(context.stream, (columns + kColumnGroup - 1) / kColumnGroup,
+                 SumOfRows<T>{dy.data<T>(), d_bias.into.data<T>(), dy.shape()[0], columns,
+                              d_bias.accumulate});
+  });
+}
+
+void check_shapes(const Tensor& x, const Tensor& weight, const Variable& bias) {
+  WISP_CHECK(x.shape().rank() == 2 && weight.shape().rank() == 2 &&
+                 x.shape()[1] == weight.shape()[1] && x.dtype() == weight.dtype(),
+             "linear: input ", x.shape(), " ", name_of(x.dtype()), " and weight ", weight.shape(),
+             " ", name_of(weight.dtype()), ", expected (N, I) and (O, I) of one type");
+  if (!bias.defined()) return;
+  WISP_CHECK(bias.shape() == Shape({weight.shape()[0]}) && bias.value().dtype() == x.dtype(),
+             "linear: bias ", bias.shape(), " ", name_of(bias.value().dtype()), ", expected (",
+             weight.shape()[0], ") ", name_of(x.dtype()));
+}
+
+}  // namespace
+
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+  Context& context = x.context();
+  check_shapes(x.value(), weight.value(), bias);
+  const int64_t rows = x.shape()[0];
+  const int64_t in_features = x.shape()[1];
+  const int64_t out_features = weight.shape()[0];
+
+  const Tensor y = context.empty({rows, out_features}, x.value().dtype());
+  context.backend.gemm(context.stream,
+                       {.m = rows, .n = out_features, .k = in_features, .transpose_b = true},
+                       x.value(), weight.value(), {y, false});
+  std::vector<Variable> inputs{x, weight};
+  if (bias.defined()) {
+    add_bias(context, bias.value(), y);
+    inputs.push_back(bias);
+  }
+
+  return record(
+      "linear", y, std::move(inputs),
+      [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(),
+       w = weight.value()](const Tensor& dy, Inputs& in) {
+        if (in.wanted(0))
+          context.backend.gemm(context.stream, {.m = rows, .n = in_features, .k = out_features}, dy,
+                               w, in.slot(0));
+        if (in.wanted(1))
+          context.backend.gemm(
+              context.stream, {.m = out_features, .n = in_features, .k = rows, .transpose_a = true},
+              dy, input, in.slot(1));
+        if (has_bias && in.wanted(2)) sum_rows(context, dy, in.slot(2));
+      });
+}
+
+}  // namespace wisp

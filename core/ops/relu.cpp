@@ -1,0 +1,45 @@
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct Relu {
+  const T* x;
+  T* y;
+  WISP_HD void operator()(int64_t i) const { y[i] = x[i] < T(0) ? T(0) : x[i]; }  // keeps NaN
+};
+
+template <class T>
+struct ReluGradient {
+  const T* y;
+  const T* dy;
+  T* dx;
+  bool accumulate;
+  WISP_HD void operator()(int64_t i) const {
+    deposit(dx + i, y[i] > T(0) ? dy[i] : T(0), accumulate);
+  }
+};
+
+}  // namespace
+
+Variable relu(const Variable& x) {
+  Context& context = x.context();
+  const Tensor y = context.empty(x.shape(), x.value().dtype());
+  dispatch_float(y.dtype(), "relu", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, y.numel(), Relu<T>{x.value().data<T>(), y.data<T>()});
+  });
+  return record("relu", y, {x}, [&context, y](const Tensor& dy, Inputs& in) {
+    const GradSlot dx = in.slot(0);
+    dispatch_float(dy.dtype(), "relu", [&](auto zero) {
+      using T = decltype(zero);
+      parallel_for(context.stream, dy.numel(),
+                   ReluGradient<T>{y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
+    });
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,22 @@
+// A fully connected layer. Used by the thread of its context.
+#pragma once
+
+#include "core/ops.h"
+#include "layers/module.h"
+
+namespace wisp {
+
+class Linear final : public Module {
+ public:
+  /// Weight and bias start uniform in ±1 / sqrt(in). No weight decay on the bias.
+  Linear(int64_t in, int64_t out);
+
+  /// (N, in) -> (N, out).
+  Variable operator()(const Variable& x) const;
+
+ private:
+  Parameter& weight_;
+  Parameter& bias_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,45 @@
+#include "models/mlp.h"
+
+#include <string>
+
+namespace wisp {
+
+Mlp::Mlp(const MlpOptions& options, const ModelSetup& setup)
+    : label_smoothing_(options.label_smoothing) {
+  std::vector<int64_t> widths = options.hidden;
+  widths.push_back(setup.classes);
+  int64_t in = setup.input.numel();
+  for (const int64_t out : widths) {
+    WISP_CHECK(out > 0, "mlp: a layer of ", out, " outputs, expected a positive number");
+    layers_.push_back(std::make_unique<Linear>(in, out));
+    child("layer" + std::to_string(layers_.size() - 1), *layers_.back());
+    in = out;
+  }
+}
+
+Step Mlp::forward(Context& context, const Batch& batch) {
+  const Variable input(context, batch.input);
+  const int64_t rows = batch.size();
+  Variable x = reshape(input, {rows, batch.input.numel() / rows});
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = (*layers_[i])(x);
+    if (i + 1 < layers_.size()) x = relu(x);
+  }
+  return {cross_entropy(x, batch.labels, label_smoothing_), x};
+}
+
+namespace {
+
+std::unique_ptr<Model> make(Config& config, const ModelSetup& setup) {
+  MlpOptions options;
+  config.bind("model.hidden", options.hidden, "width of each hidden layer");
+  config.bind("model.label_smoothing", options.label_smoothing,
+              "share of the target spread over all classes");
+  return std::make_unique<Mlp>(options, setup);
+}
+
+const Registration<Model, Config&, const ModelSetup&> registration(
+    "mlp", "multi-layer perceptron on flattened samples", make);
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,29 @@
+// A multi-layer perceptron on flattened samples: the smallest model, for tests and examples. It has
+// no batch statistics, so N workers x B rows equal one worker x N·B rows. One thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layers/linear.h"
+#include "models/model.h"
+
+namespace wisp {
+
+struct MlpOptions {
+  std::vector<int64_t> hidden = {128};  // width of each hidden layer
+  double label_smoothing = 0.0;
+};
+
+class Mlp final : public Model {
+ public:
+  Mlp(const MlpOptions& options, const ModelSetup& setup);
+
+  Step forward(Context& context, const Batch& batch) override;
+
+ private:
+  double label_smoothing_;
+  std::vector<std::unique_ptr<Linear>> layers_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,9 @@
+#include "core/backend.h"
+
+namespace wisp {
+
+std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) {
+  return make_reference_backend(pool, stream.id());
+}
+
+}  // namespace wisp

@@ -1,0 +1,422 @@
+// Plain loops for every library op, in f32 and f64: they define what the other backends must
+// compute. Each output element is computed by one thread in a fixed order, so results do not depend
+// on the number of threads.
+#include <cmath>
+#include <utility>
+
+#include "core/backend.h"
+#include "core/dtype.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+T dot(const T* a, const T* b, int64_t n) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <class T>
+void add_scaled(T scale, const T* x, T* into, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) into[i] += scale * x[i];
+}
+
+/// Where an op that adds up contributions in place starts from.
+template <class T>
+void zero_unless_accumulating(const GradSlot& slot) {
+  if (slot.accumulate) return;
+  T* into = slot.into.data<T>();
+  for (int64_t i = 0; i < slot.into.numel(); ++i) into[i] = 0;
+}
+
+/// A gradient that may be unwanted.
+template <class T>
+struct Target {
+  T* into = nullptr;
+  bool accumulate = false;
+
+  explicit Target(const GradSlot& slot)
+      : into(slot.into.defined() ? slot.into.data<T>() : nullptr), accumulate(slot.accumulate) {}
+  void put(int64_t i, T value) const {
+    if (into) into[i] = accumulate ? into[i] + value : value;
+  }
+};
+
+GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
+
+// ---- gemm
+
+template <class T>
+void gemm(const GemmSpec& s, const T* a, const T* b, const Target<T>& c) {
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      T sum = 0;
+      for (int64_t p = 0; p < s.k; ++p) {
+        const T left = s.transpose_a ? a[p * s.m + i] : a[i * s.k + p];
+        const T right = s.transpose_b ? b[j * s.k + p] : b[p * s.n + j];
+        sum += left * right;
+      }
+      c.put(i * s.n + j, sum);
+    }
+  }
+}
+
+// ---- convolution
+
+/// Calls visit(image position in x, position in y, kernel tap) for each tap that does not fall into
+/// the padding, over the images of [first, last).
+template <class Visit>
+void for_each_tap(const ConvSpec& s, int64_t first, int64_t last, const Visit& visit) {
+  for (int64_t n = first; n < last; ++n)
+    for (int64_t oh = 0; oh < s.out_height(); ++oh)
+      for (int64_t ow = 0; ow < s.out_width(); ++ow)
+        for (int64_t kh = 0; kh < s.kernel_h; ++kh)
+          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
+            const int64_t h = oh * s.stride - s.pad + kh * s.dilation;
+            const int64_t w = ow * s.stride - s.pad + kw * s.dilation;
+            if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
+            visit((n * s.height + h) * s.width + w, (n * s.out_height() + oh) * s.out_width() + ow,
+                  kh * s.kernel_w + kw);
+          }
+}
+
+/// Channel offsets of an output channel: its group's first input channel, and its weights' row.
+struct ConvChannels {
+  explicit ConvChannels(const ConvSpec& s)
+      : inputs(s.in_channels / s.groups),
+        outputs(s.out_channels / s.groups),
+        taps(s.kernel_h * s.kernel_w) {}
+  int64_t first_input(int64_t o) const { return o / outputs * inputs; }
+  int64_t weight(int64_t o, int64_t tap) const { return (o * taps + tap) * inputs; }
+
+  int64_t inputs, outputs;  // per group
+  int64_t taps;
+};
+
+template <class T>
+void conv2d(const ConvSpec& s, const T* x, const T* w, T* y) {
+  const ConvChannels channels(s);
+  const int64_t y_image = s.out_height() * s.out_width() * s.out_channels;
+#pragma omp parallel for schedule(static)
+  for (int64_t n = 0; n < s.batch; ++n) {
+    for (int64_t i = 0; i < y_image; ++i) y[n * y_image + i] = 0;
+    for_each_tap(s, n, n + 1, [&](int64_t in, int64_t out, int64_t tap) {
+      for (int64_t o = 0; o < s.out_channels; ++o)
+        y[out * s.out_channels + o] += dot(x + in * s.in_channels + channels.first_input(o),
+                                           w + channels.weight(o, tap), channels.inputs);
+    });
+  }
+}
+
+template <class T>
+void conv2d_dx(const ConvSpec& s, const T* dy, const T* w, const GradSlot& dx) {
+  const ConvChannels channels(s);
+  zero_unless_accumulating<T>(dx);
+#pragma omp parallel for schedule(static)
+  for (int64_t n = 0; n < s.batch; ++n) {
+    for_each_tap(s, n, n + 1, [&](int64_t in, int64_t out, int64_t tap) {
+      for (int64_t o = 0; o < s.out_channels; ++o)
+        add_scaled(dy[out * s.out_channels + o], w + channels.weight(o, tap),
+                   dx.into.data<T>() + in * s.in_channels + channels.first_input(o),
+                   channels.inputs);
+    });
+  }
+}
+
+template <class T>
+void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const GradSlot& dw) {
+  const ConvChannels channels(s);
+  zero_unless_accumulating<T>(dw);
+#pragma omp parallel for schedule(static)
+  for (int64_t o = 0; o < s.out_channels; ++o) {
+    for_each_tap(s, 0, s.batch, [&](int64_t in, int64_t out, int64_t tap) {
+      add_scaled(dy[out * s.out_channels + o], x + in * s.in_channels + channels.first_input(o),
+                 dw.into.data<T>() + channels.weight(o, tap), channels.inputs);
+    });
+  }
+}
+
+// ---- pooling
+
+/// Calls visit(position in y) once for each output, and tap(position in x) for each input of its
+/// window that does not fall into the padding; positions include the channel.
+template <class Begin, class Tap, class End>
+void for_each_window(const PoolSpec& s, const Begin& begin, const Tap& tap, const End& end) {
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oh = 0; oh < s.out_height(); ++oh)
+      for (int64_t ow = 0; ow < s.out_width(); ++ow)
+        for (int64_t c = 0; c < s.channels; ++c) {
+          const int64_t out = ((n * s.out_height() + oh) * s.out_width() + ow) * s.channels + c;
+          begin(out);
+          for (int64_t kh = 0; kh < s.kernel; ++kh)
+            for (int64_t kw = 0; kw < s.kernel; ++kw) {
+              const int64_t h = oh * s.stride - s.pad + kh;
+              const int64_t w = ow * s.stride - s.pad + kw;
+              if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
+              tap(out, ((n * s.height + h) * s.width + w) * s.channels + c);
+            }
+          end(out);
+        }
+}
+
+template <class T>
+void max_pool(const PoolSpec& s, const T* x, T* y, int32_t* argmax) {
+  int64_t best = -1;
+  for_each_window(
+      s, [&](int64_t) { best = -1; },
+      [&](int64_t, int64_t in) {
+        const bool not_a_number = x[in] != x[in];
+        if (best < 0 || x[in] > x[best] || not_a_number) best = in;
+      },
+      [&](int64_t out) {
+        y[out] = x[best];
+        argmax[out] = static_cast<int32_t>(best);
+      });
+}
+
+template <class T>
+void max_pool_dx(const T* dy, const Tensor& argmax, const GradSlot& dx) {
+  zero_unless_accumulating<T>(dx);
+  for (int64_t i = 0; i < argmax.numel(); ++i)
+    dx.into.data<T>()[argmax.data<int32_t>()[i]] += dy[i];
+}
+
+template <class T>
+T pool_share(const PoolSpec& s) {
+  return T{1} / static_cast<T>(s.kernel * s.kernel);
+}
+
+template <class T>
+void avg_pool(const PoolSpec& s, const T* x, T* y) {
+  for_each_window(
+      s, [&](int64_t out) { y[out] = 0; }, [&](int64_t out, int64_t in) { y[out] += x[in]; },
+      [&](int64_t out) { y[out] *= pool_share<T>(s); });
+}
+
+template <class T>
+void avg_pool_dx(const PoolSpec& s, const T* dy, const GradSlot& dx) {
+  zero_unless_accumulating<T>(dx);
+  T* into = dx.into.data<T>();
+  for_each_window(
+      s, [](int64_t) {}, [&](int64_t out, int64_t in) { into[in] += dy[out] * pool_share<T>(s); },
+      [](int64_t) {});
+}
+
+// ---- batch norm
+
+/// NaN stays NaN, so that a diverged run shows in its loss.
+template <class T>
+T relu(T value) {
+  return value < 0 ? T{0} : value;
+}
+
+template <class T>
+struct Moments {
+  T mean, variance;
+};
+
+template <class T>
+Moments<T> channel_moments(const BatchNormSpec& s, const T* x, int64_t c) {
+  const T count = static_cast<T>(s.rows);
+  T sum = 0;
+  for (int64_t r = 0; r < s.rows; ++r) sum += x[r * s.channels + c];
+  const T mean = sum / count;
+  T squares = 0;
+  for (int64_t r = 0; r < s.rows; ++r) {
+    const T centred = x[r * s.channels + c] - mean;
+    squares += centred * centred;
+  }
+  return {mean, squares / count};
+}
+
+template <class T>
+T inverse_deviation(const BatchNormSpec& s, T variance) {
+  return T{1} / std::sqrt(variance + static_cast<T>(s.epsilon));
+}
+
+template <class T>
+void normalise_channel(const BatchNormSpec& s, const T* x, const T* residual, T mean, T inv_std,
+                       T gamma, T beta, int64_t c, T* y) {
+  for (int64_t r = 0; r < s.rows; ++r) {
+    const int64_t i = r * s.channels + c;
+    T value = (x[i] - mean) * inv_std * gamma + beta;
+    if (s.residual) value += residual[i];
+    y[i] = s.relu ? relu(value) : value;
+  }
+}
+
+template <class T>
+void move_towards(T target, double momentum, T& running) {
+  running += static_cast<T>(momentum) * (target - running);
+}
+
+template <class T>
+struct BatchNormGradients {
+  Target<T> dx, d_residual, d_gamma, d_beta;
+};
+
+template <class T>
+void batch_norm_dx_channel(const BatchNormSpec& s, const T* x, const T* y, const T* dy, T gamma,
+                           T mean, T inv_std, int64_t c, const BatchNormGradients<T>& out) {
+  const auto dz = [&](int64_t i) { return s.relu && !(y[i] > 0) ? T{0} : dy[i]; };
+  const auto normalised = [&](int64_t i) { return (x[i] - mean) * inv_std; };
+  T sum = 0;
+  T dot_normalised = 0;
+  for (int64_t r = 0; r < s.rows; ++r) {
+    const int64_t i = r * s.channels + c;
+    sum += dz(i);
+    dot_normalised += dz(i) * normalised(i);
+  }
+  out.d_beta.put(c, sum);
+  out.d_gamma.put(c, dot_normalised);
+  const T count = static_cast<T>(s.rows);
+  for (int64_t r = 0; r < s.rows; ++r) {
+    const int64_t i = r * s.channels + c;
+    const T centred = dz(i) - sum / count - normalised(i) * dot_normalised / count;
+    out.dx.put(i, gamma * inv_std * centred);
+    if (s.residual) out.d_residual.put(i, dz(i));
+  }
+}
+
+// ---- the backend
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string name() const override { return "reference"; }
+
+  void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+            GradSlot c) override {
+    submit(stream, a, "gemm", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::gemm(spec, a.data<T>(), b.data<T>(), Target<T>(c));
+    });
+  }
+
+  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
+              Tensor& y) override {
+    submit(stream, x, "conv2d", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::conv2d(spec, x.data<T>(), w.data<T>(), y.data<T>());
+    });
+  }
+
+  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
+                 GradSlot dx) override {
+    submit(stream, dy, "conv2d_dx", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::conv2d_dx(spec, dy.data<T>(), w.data<T>(), dx);
+    });
+  }
+
+  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
+                 GradSlot dw) override {
+    submit(stream, x, "conv2d_dw", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::conv2d_dw(spec, x.data<T>(), dy.data<T>(), dw);
+    });
+  }
+
+  void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
+                Tensor& argmax) override {
+    submit(stream, x, "max_pool", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::max_pool(spec, x.data<T>(), y.data<T>(), argmax.data<int32_t>());
+    });
+  }
+
+  void max_pool_dx(const Stream& stream, const PoolSpec&, const Tensor& dy, const Tensor& argmax,
+                   GradSlot dx) override {
+    submit(stream, dy, "max_pool_dx", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::max_pool_dx(dy.data<T>(), argmax, dx);
+    });
+  }
+
+  void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
+    submit(stream, x, "avg_pool", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::avg_pool(spec, x.data<T>(), y.data<T>());
+    });
+  }
+
+  void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
+                   GradSlot dx) override {
+    submit(stream, dy, "avg_pool_dx", [=](auto zero) {
+      using T = decltype(zero);
+      wisp::avg_pool_dx(spec, dy.data<T>(), dx);
+    });
+  }
+
+  void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                  const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
+                  Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
+                  Tensor& y) override {
+    submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
+      using T = decltype(zero);
+      const T* add = spec.residual ? added.data<T>() : nullptr;
+#pragma omp parallel for schedule(static)
+      for (int64_t c = 0; c < spec.channels; ++c) {
+        const Moments<T> moments = channel_moments(spec, x.data<T>(), c);
+        mean.data<T>()[c] = moments.mean;
+        inv_std.data<T>()[c] = inverse_deviation(spec, moments.variance);
+        const T unbiased = static_cast<T>(spec.rows) / static_cast<T>(spec.rows - 1);
+        move_towards(moments.mean, momentum, running_mean.data<T>()[c]);
+        move_towards(moments.variance * unbiased, momentum, running_var.data<T>()[c]);
+        normalise_channel(spec, x.data<T>(), add, moments.mean, inv_std.data<T>()[c],
+                          gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
+      }
+    });
+  }
+
+  void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                       const Tensor& gamma, const Tensor& beta, const Tensor* residual,
+                       const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
+    submit(stream, x, "batch_norm_eval",
+           [=, added = spec.residual ? *residual : Tensor()](auto zero) {
+             using T = decltype(zero);
+             const T* add = spec.residual ? added.data<T>() : nullptr;
+#pragma omp parallel for schedule(static)
+             for (int64_t c = 0; c < spec.channels; ++c)
+               normalise_channel(spec, x.data<T>(), add, running_mean.data<T>()[c],
+                                 inverse_deviation(spec, running_var.data<T>()[c]),
+                                 gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
+           });
+  }
+
+  void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+                     const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
+                     const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
+                     GradSlot* d_beta) override {
+    submit(stream, x, "batch_norm_dx",
+           [=, dx_slot = slot_or_none(dx), residual_slot = slot_or_none(d_residual),
+            gamma_slot = slot_or_none(d_gamma), beta_slot = slot_or_none(d_beta)](auto zero) {
+             using T = decltype(zero);
+             const BatchNormGradients<T> out{Target<T>(dx_slot), Target<T>(residual_slot),
+                                             Target<T>(gamma_slot), Target<T>(beta_slot)};
+             const T* outputs = spec.relu ? y.data<T>() : nullptr;
+#pragma omp parallel for schedule(static)
+             for (int64_t c = 0; c < spec.channels; ++c)
+               batch_norm_dx_channel(spec, x.data<T>(), outputs, dy.data<T>(), gamma.data<T>()[c],
+                                     mean.data<T>()[c], inv_std.data<T>()[c], c, out);
+           });
+  }
+
+ private:
+  /// Submits op(T{}) with the element type of `like`.
+  template <class Op>
+  static void submit(const Stream& stream, const Tensor& like, const char* name, Op op) {
+    dispatch_float(like.dtype(), name, [&](auto zero) { stream.submit([op, zero] { op(zero); }); });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend(MemoryPool&, int64_t) {
+  return std::make_unique<ReferenceBackend>();
+}
+
+}  // namespace wisp

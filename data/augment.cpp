@@ -1,0 +1,74 @@
+#include "data/augment.h"
+
+#include <algorithm>
+
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
+
+template <class T>
+Tensor make_table(const Dataset& set) {
+  const auto channels = static_cast<int64_t>(set.mean.size());
+  Tensor table({channels, 256}, dtype_of<T>::value);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double mean = set.mean[static_cast<size_t>(c)];
+    const double deviation = set.deviation[static_cast<size_t>(c)];
+    for (int64_t value = 0; value < 256; ++value)
+      table.data<T>()[c * 256 + value] =
+          static_cast<T>((static_cast<double>(value) - mean) / deviation);
+  }
+  return table;
+}
+
+template <class T>
+void write_window(const uint8_t* image, const Shape& shape, const Window& window, const T* table,
+                  T* out) {
+  const int64_t height = shape[1];
+  const int64_t width = shape[2];
+  const int64_t channels = shape[3];
+  const int64_t step = window.mirror ? -1 : 1;
+  for (int64_t y = 0; y < height; ++y) {
+    const int64_t row = y + window.down;
+    const bool row_inside = row >= 0 && row < height;
+    int64_t column = window.right + (window.mirror ? width - 1 : 0);
+    for (int64_t x = 0; x < width; ++x, column += step, out += channels) {
+      if (row_inside && column >= 0 && column < width) {
+        const uint8_t* pixel = image + (row * width + column) * channels;
+        for (int64_t c = 0; c < channels; ++c) out[c] = table[c * 256 + pixel[c]];
+      } else {
+        std::fill_n(out, channels, T{0});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) {
+  const Philox philox(seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
+  const Philox::Block block = philox.block(kWindowIndex);
+  const auto shift = [pad](uint32_t word) {
+    return static_cast<int64_t>(uint64_t{word} * static_cast<uint64_t>(2 * pad + 1) >> 32) - pad;
+  };
+  return {shift(block.word[0]), shift(block.word[1]), (block.word[2] >> 31) != 0};
+}
+
+Normalizer::Normalizer(const Dataset& set, DType dtype) : set_(set) {
+  set.check();
+  table_ = dispatch_float(dtype, "normalizer",
+                          [&](auto zero) { return make_table<decltype(zero)>(set); });
+}
+
+void Normalizer::write(int64_t sample, const Window& window, std::byte* out) const {
+  const Shape& shape = set_.images.shape();
+  const uint8_t* image = set_.images.data<uint8_t>() + sample * shape[1] * shape[2] * shape[3];
+  dispatch_float(table_.dtype(), "normalizer", [&](auto zero) {
+    using T = decltype(zero);
+    write_window(image, shape, window, table_.data<T>(), reinterpret_cast<T*>(out));
+  });
+}
+
+}  // namespace wisp

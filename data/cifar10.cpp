@@ -1,0 +1,92 @@
+#include "data/cifar10.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kSide = 32;
+constexpr int64_t kChannels = 3;
+constexpr int64_t kPixels = kSide * kSide;
+constexpr int64_t kRecordBytes = 1 + kPixels * kChannels;
+constexpr int kClasses = 10;
+constexpr const char* kFolder = "cifar-10-batches-bin";
+constexpr const char* kAdvice =
+    "; scripts/get_cifar10.sh fetches the data set and prints the folder to give as data.path";
+
+std::vector<std::string> files_of(Split split) {
+  if (split == Split::test) return {"test_batch.bin"};
+  return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+          "data_batch_5.bin"};
+}
+
+void planes_to_pixels(std::span<const uint8_t> planes, uint8_t* pixels) {
+  for (int64_t c = 0; c < kChannels; ++c) {
+    for (int64_t p = 0; p < kPixels; ++p)
+      pixels[p * kChannels + c] = planes[static_cast<size_t>(c * kPixels + p)];
+  }
+}
+
+void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* labels) {
+  WISP_CHECK(fs::is_regular_file(path), "cifar10: no file ", path.string(), kAdvice);
+  const auto bytes = static_cast<int64_t>(fs::file_size(path));
+  WISP_CHECK(bytes == records * kRecordBytes, "cifar10: ", path.string(), " has ", bytes,
+             " bytes, expected ", records * kRecordBytes, " (", records, " records of ",
+             kRecordBytes, ")");
+  std::ifstream in(path, std::ios::binary);
+  std::array<uint8_t, kRecordBytes> record;
+  for (int64_t i = 0; i < records; ++i) {
+    in.read(reinterpret_cast<char*>(record.data()), kRecordBytes);
+    WISP_CHECK(in, "cifar10: cannot read record ", i, " of ", path.string());
+    WISP_CHECK(record[0] < kClasses, "cifar10: label ", int{record[0]}, " in record ", i, " of ",
+               path.string(), ", expected 0 to ", kClasses - 1);
+    labels[i] = record[0];
+    planes_to_pixels(std::span(record).subspan(1), images + i * kPixels * kChannels);
+  }
+}
+
+std::unique_ptr<Dataset> make_cifar10(Config& config, Split split) {
+  std::string path = "data-cache";
+  config.bind("data.path", path, "folder with the files, or with cifar-10-batches-bin in it");
+  return std::make_unique<Dataset>(read_cifar10(find_cifar10(path), split));
+}
+
+const DatasetRegistration registration("cifar10",
+                                       "CIFAR-10, 60,000 photos in 10 classes (Krizhevsky 2009)",
+                                       make_cifar10);
+
+}  // namespace
+
+std::string find_cifar10(const std::string& path) {
+  WISP_CHECK(fs::is_directory(path), "cifar10: no directory '", path, "' (data.path)", kAdvice);
+  const fs::path inside = fs::path(path) / kFolder;
+  return fs::is_directory(inside) ? inside.string() : path;
+}
+
+Dataset read_cifar10(const std::string& folder, Split split, int64_t records_per_file) {
+  const std::vector<std::string> files = files_of(split);
+  const int64_t count = std::ssize(files) * records_per_file;
+  Dataset set{.name = concat("cifar10 ", name_of(split)),
+              .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
+              .labels = Tensor({count}, DType::i32),
+              .classes = kClasses,
+              .mean = {125.3, 123.0, 113.9},
+              .deviation = {63.0, 62.1, 66.7}};
+  int64_t first = 0;
+  for (const std::string& file : files) {
+    read_file(fs::path(folder) / file, records_per_file,
+              set.images.data<uint8_t>() + first * kPixels * kChannels,
+              set.labels.data<int32_t>() + first);
+    first += records_per_file;
+  }
+  set.check();
+  return set;
+}
+
+}  // namespace wisp

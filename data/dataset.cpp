@@ -1,0 +1,28 @@
+#include "data/dataset.h"
+
+namespace wisp {
+
+const char* name_of(Split split) { return split == Split::train ? "train" : "test"; }
+
+void Dataset::check() const {
+  WISP_CHECK(images.defined() && images.dtype() == DType::u8 && images.shape().rank() == 4, name,
+             ": images are ", images.shape(), " ", name_of(images.dtype()),
+             ", expected (N, H, W, C) u8");
+  WISP_CHECK(labels.defined() && labels.dtype() == DType::i32 && labels.shape() == Shape{count()},
+             name, ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (",
+             count(), ") i32");
+  const auto channels = static_cast<size_t>(images.shape()[3]);
+  WISP_CHECK(mean.size() == channels && deviation.size() == channels, name, ": ", mean.size(),
+             " means and ", deviation.size(), " deviations for ", channels, " channels");
+  for (const double d : deviation)
+    WISP_CHECK(d > 0, name, ": a channel's deviation is ", d, ", expected more than 0");
+  WISP_CHECK(classes > 0, name, ": ", classes, " classes, expected at least 1");
+}
+
+std::unique_ptr<Dataset> make_dataset(Config& config, Split split) {
+  std::string name = "cifar10";
+  config.bind("data.name", name, "data set: cifar10 or synthetic");
+  return DatasetRegistry::instance().find("data set (data.name)", name).make(config, split);
+}
+
+}  // namespace wisp

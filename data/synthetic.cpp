@@ -1,0 +1,153 @@
+#include "data/synthetic.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kSide = 32;
+constexpr int64_t kChannels = 3;
+constexpr int kClasses = 10;
+constexpr uint64_t kNoiseIndex = 1 << 16;  // the draws of the scene come before
+
+// Signed distances: negative inside, in units of the shape's radius, of a point (u, v).
+float disk(float u, float v) { return std::sqrt(u * u + v * v) - 0.9f; }
+float ring(float u, float v) { return std::abs(disk(u, v) + 0.25f) - 0.22f; }
+float box(float u, float v, float half_u, float half_v) {
+  return std::max(std::abs(u) - half_u, std::abs(v) - half_v);
+}
+float frame(float u, float v) { return std::abs(box(u, v, 0.6f, 0.6f)) - 0.18f; }
+float triangle(float u, float v) {
+  return std::max(-v, 0.8660254f * std::abs(u) + 0.5f * v) - 0.5f;
+}
+float cross(float u, float v) { return std::min(box(u, v, 0.95f, 0.28f), box(u, v, 0.28f, 0.95f)); }
+float pair(float u, float v) { return disk(std::abs(u) - 0.52f, v) + 0.5f; }
+// Distance to the nearest of the lines between stripes of width 0.4, negative on every second one.
+float stripe(float u) { return std::abs(u - 0.8f * std::floor(u / 0.8f + 0.5f)) - 0.2f; }
+float checker(float u, float v) {
+  return std::max(std::min(stripe(u), stripe(v)), -std::max(stripe(u), stripe(v)));
+}
+
+float distance(int kind, float u, float v) {
+  switch (kind) {
+    case 0:
+      return disk(u, v);
+    case 1:
+      return ring(u, v);
+    case 2:
+      return box(u, v, 0.72f, 0.72f);
+    case 3:
+      return frame(u, v);
+    case 4:
+      return triangle(u, v);
+    case 5:
+      return cross(u, v);
+    case 6:
+      return box(u, v, 0.95f, 0.3f);
+    case 7:
+      return pair(u, v);
+    case 8:
+      return std::max(disk(u, v), stripe(u));
+    default:
+      return std::max(disk(u, v), checker(u, v));
+  }
+}
+
+using Colour = std::array<float, kChannels>;
+
+struct Scene {
+  float x, y, radius;  // in pixels
+  float cosine, sine;
+  Colour shape, ground;
+  float noise;  // largest deviation of a pixel
+};
+
+class Draws {
+ public:
+  explicit Draws(const Philox& philox) : philox_(philox) {}
+  float between(float low, float high) { return low + (high - low) * philox_.uniform(index_++); }
+  Colour colour() { return {between(0, 255), between(0, 255), between(0, 255)}; }
+
+ private:
+  const Philox& philox_;
+  uint64_t index_ = 0;
+};
+
+float contrast(const Colour& a, const Colour& b) {
+  return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]);
+}
+
+Scene draw_scene(const Philox& philox) {
+  Draws draw(philox);
+  Scene scene;
+  scene.x = draw.between(11, 21);
+  scene.y = draw.between(11, 21);
+  scene.radius = draw.between(7, 13);
+  const float angle = draw.between(0, 2 * std::numbers::pi_v<float>);
+  scene.cosine = std::cos(angle);
+  scene.sine = std::sin(angle);
+  scene.noise = draw.between(10, 60);
+  do {  // both from one distribution: swapping them is as likely, so means stay those of the noise
+    scene.shape = draw.colour();
+    scene.ground = draw.colour();
+  } while (contrast(scene.shape, scene.ground) < 120);
+  return scene;
+}
+
+void paint(int kind, const Scene& scene, const Philox& philox, uint8_t* pixels) {
+  for (int64_t p = 0; p < kSide * kSide; ++p) {
+    const float dx = static_cast<float>(p % kSide) + 0.5f - scene.x;
+    const float dy = static_cast<float>(p / kSide) + 0.5f - scene.y;
+    const float u = (scene.cosine * dx + scene.sine * dy) / scene.radius;
+    const float v = (scene.cosine * dy - scene.sine * dx) / scene.radius;
+    const float cover = std::clamp(0.5f - distance(kind, u, v) * scene.radius, 0.0f, 1.0f);
+    const Philox::Block noise = philox.block(kNoiseIndex + static_cast<uint64_t>(p));
+    for (size_t c = 0; c < kChannels; ++c) {
+      const float clean = scene.ground[c] + cover * (scene.shape[c] - scene.ground[c]);
+      const float deviation = static_cast<float>(noise.word[c] >> 8) * 0x1p-23f - 1.0f;
+      const float value = std::clamp(clean + scene.noise * deviation, 0.0f, 255.0f);
+      pixels[p * kChannels + static_cast<int64_t>(c)] = static_cast<uint8_t>(value + 0.5f);
+    }
+  }
+}
+
+std::unique_ptr<Dataset> make_synthetic(Config& config, Split split) {
+  SyntheticOptions options;
+  config.bind("data.train_count", options.train_count, "training images to draw");
+  config.bind("data.test_count", options.test_count, "test images to draw");
+  config.bind("data.seed", options.seed, "what the images are drawn from");
+  return std::make_unique<Dataset>(draw_synthetic(options, split));
+}
+
+const DatasetRegistration registration("synthetic", "drawn shapes and textures in 10 classes",
+                                       make_synthetic);
+
+}  // namespace
+
+Dataset draw_synthetic(const SyntheticOptions& options, Split split) {
+  const int64_t count = split == Split::train ? options.train_count : options.test_count;
+  WISP_CHECK(count > 0, "synthetic: ", count, " ", name_of(split), " images, expected at least 1");
+  Dataset set{.name = concat("synthetic ", name_of(split)),
+              .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
+              .labels = Tensor({count}, DType::i32),
+              .classes = kClasses,
+              .mean = {127.5, 127.5, 127.5},
+              .deviation = {75.0, 75.0, 75.0}};
+  for (int64_t i = 0; i < count; ++i) {
+    const Philox philox(static_cast<uint64_t>(options.seed), split == Split::train ? 0 : 1,
+                        static_cast<uint64_t>(i));
+    const int kind = static_cast<int>(i % kClasses);
+    set.labels.data<int32_t>()[i] = kind;
+    paint(kind, draw_scene(philox), philox,
+          set.images.data<uint8_t>() + i * kSide * kSide * kChannels);
+  }
+  set.check();
+  return set;
+}
+
+}  // namespace wisp

@@ -1,0 +1,20 @@
+// A drawn stand-in for CIFAR-10 where there is no data: ten kinds of shape and texture, 32 x 32
+// colour images. Position, size, rotation, both colours and the noise are random and their
+// distribution is the same for all classes, so that a pixel's mean says nothing about the class: a
+// linear model stays near chance, a convolutional one learns.
+#pragma once
+
+#include "data/dataset.h"
+
+namespace wisp {
+
+struct SyntheticOptions {
+  int64_t train_count = 50000;
+  int64_t test_count = 10000;
+  int64_t seed = 1;
+};
+
+/// Draws a split. Image i is of class i mod 10 and depends on (seed, split, i) alone.
+Dataset draw_synthetic(const SyntheticOptions& options, Split split);
+
+}  // namespace wisp

@@ -10,11 +10,12 @@
 #include <limits>
 #include <map>
 #include <sstream>
+#include <type_traits>
 
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
+#include "core/edit_distance.h"
 #include "core/error.h"
+#include "core/toml_node.h"
+#include "core/toml_text.h"
 
 namespace wisp {
 
@@ -63,172 +64,7 @@ std::string place_of(const toml::node& node) {
   return fmt::format("{}:{}", *source.path, source.begin.line);
 }
 
-bool is_bare(std::string_view key) {
-  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
-}
-
-bool is_bare_dotted(std::string_view key) {
-  for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
-    if (!is_bare(key.substr(0, dot))) return false;
-    key.remove_prefix(dot + 1);
-  }
-  return is_bare(key);
-}
-
-// ---- values as TOML ----
-
-std::string to_toml(bool value) { return value ? "true" : "false"; }
-std::string to_toml(int64_t value) { return fmt::format("{}", value); }
-std::string to_toml(int value) { return fmt::format("{}", value); }
-
-std::string to_toml(double value) {
-  std::string text = fmt::format("{}", value);  // shortest that reads back exactly
-  return text.find_first_of(".en") == text.npos ? text + ".0" : text;
-}
-
-std::string to_toml(const std::string& value) {
-  std::string text = "\"";
-  for (const char c : value) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      text += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      text += c;
-    }
-  }
-  return text + '"';
-}
-
-std::string to_toml_key(std::string_view key) {
-  return is_bare(key) ? std::string(key) : to_toml(std::string(key));
-}
-
-template <class T>
-std::string to_toml(const std::vector<T>& values) {
-  std::string text;
-  for (const T& value : values) text += (text.empty() ? "" : ", ") + to_toml(value);
-  return "[" + text + "]";
-}
-
-std::string to_toml(const toml::node& node) {
-  if (const auto* v = node.as_boolean()) return to_toml(v->get());
-  if (const auto* v = node.as_integer()) return to_toml(v->get());
-  if (const auto* v = node.as_floating_point()) return to_toml(v->get());
-  if (const auto* v = node.as_string()) return to_toml(v->get());
-  std::ostringstream text;
-  if (const auto* array = node.as_array()) {
-    for (const toml::node& item : *array) text << (text.tellp() ? ", " : "") << to_toml(item);
-    return "[" + text.str() + "]";
-  }
-  if (const auto* table = node.as_table()) {
-    for (const auto& [key, value] : *table) {
-      text << (text.tellp() ? ", " : " ") << to_toml_key(key.str()) << " = " << to_toml(value);
-    }
-    return "{" + text.str() + " }";
-  }
-  if (const auto* v = node.as_date()) text << v->get();
-  if (const auto* v = node.as_time()) text << v->get();
-  if (const auto* v = node.as_date_time()) text << v->get();
-  return text.str();
-}
-
-// ---- types ----
-
-const char* article_and_type(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::boolean:
-      return "a bool";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::array:
-      return "a list";
-    case toml::node_type::table:
-      return "a table";
-    default:
-      return "a date or time";
-  }
-}
-
-template <class T>
-struct Type;
-template <>
-struct Type<bool> {
-  static std::string name() { return "bool"; }
-  static bool read(const toml::node& node, bool& value) {
-    const auto* found = node.as_boolean();
-    if (found) value = found->get();
-    return found != nullptr;
-  }
-};
-template <>
-struct Type<int64_t> {
-  static std::string name() { return "integer"; }
-  static bool read(const toml::node& node, int64_t& value) {
-    const auto* found = node.as_integer();
-    if (found) value = found->get();
-    return found != nullptr;
-  }
-};
-template <>
-struct Type<int> {
-  static std::string name() { return "integer"; }
-  static bool read(const toml::node& node, int& value) {
-    int64_t wide = 0;
-    if (!Type<int64_t>::read(node, wide) || wide != static_cast<int>(wide)) return false;
-    value = static_cast<int>(wide);
-    return true;
-  }
-};
-template <>
-struct Type<double> {
-  static std::string name() { return "number"; }
-  static bool read(const toml::node& node, double& value) {
-    if (const auto* integer = node.as_integer()) {
-      value = static_cast<double>(integer->get());
-      return true;
-    }
-    const auto* found = node.as_floating_point();
-    if (found) value = found->get();
-    return found != nullptr;
-  }
-};
-template <>
-struct Type<std::string> {
-  static std::string name() { return "string"; }
-  static bool read(const toml::node& node, std::string& value) {
-    const auto* found = node.as_string();
-    if (found) value = found->get();
-    return found != nullptr;
-  }
-};
-template <class T>
-struct Type<std::vector<T>> {
-  static std::string name() { return "list of " + Type<T>::name() + "s"; }
-  static bool read(const toml::node& node, std::vector<T>& values) {
-    const auto* array = node.as_array();
-    if (!array) return false;
-    std::vector<T> found;
-    for (const toml::node& item : *array) {
-      T value{};
-      if (!Type<T>::read(item, value)) return false;
-      found.push_back(std::move(value));
-    }
-    values = std::move(found);
-    return true;
-  }
-};
-
 constexpr const char* kRows = "list of tables";
-
-// ---- reading ----
 
 using Document = std::shared_ptr<const toml::table>;
 
@@ -262,27 +98,10 @@ Document parse_value(const std::string& key, const std::string& text) {
   return std::make_shared<const toml::table>(toml::parse("value = " + to_toml(text)));
 }
 
-// ---- nearest key ----
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-/// A right name in a wrong section counts as three edits.
+/// A right name in a wrong section counts as two edits.
 size_t key_distance(std::string_view a, std::string_view b) {
   const auto leaf = [](std::string_view key) { return key.substr(key.rfind('.') + 1); };
-  return std::min(edit_distance(a, b), edit_distance(leaf(a), leaf(b)) + 3);
+  return std::min(edit_distance(a, b), edit_distance(leaf(a), leaf(b)) + 2);
 }
 
 /// "a.b.c" -> {"a.b", "c"}
@@ -403,19 +222,27 @@ void Config::add_key(ConfigKey key) {
   keys_.push_back(std::move(key));
 }
 
+namespace {
+
+void refuse_table(const Config::Tree& tree, const std::string& key, const std::string& expected) {
+  if (const Config::Tree::Entry* below = tree.first_below(key)) {
+    throw Error(
+        fmt::format("{}: {}{} is a table, expected {}", below->place, tree.prefix, key, expected));
+  }
+}
+
+}  // namespace
+
 template <class T>
 void Config::bind_as(const std::string& key, T& value, const std::string& meaning) {
   const std::string initial = to_toml(value);
-  if (const Tree::Entry* table = tree_->first_below(key)) {
-    throw Error(fmt::format("{}: {}{} is a table, expected {}", table->place, tree_->prefix, key,
-                            Type<T>::name()));
-  }
+  refuse_table(*tree_, key, type_of(value));
   if (const Tree::Entry* entry = tree_->find(key)) {
-    WISP_CHECK(Type<T>::read(*entry->value, value), entry->place, ": ", tree_->prefix, key, " is ",
-               article_and_type(*entry->value), " (", to_toml(*entry->value), "), expected ",
-               Type<T>::name());
+    WISP_CHECK(read(*entry->value, value), entry->place, ": ", tree_->prefix, key, " is ",
+               article_and_type(*entry->value), " (", text_of(*entry->value), "), expected ",
+               type_of(value), std::is_same_v<T, int> ? " of 32 bits" : "");
   }
-  add_key({key, Type<T>::name(), to_toml(value), initial, meaning});
+  add_key({key, type_of(value), to_toml(value), initial, meaning});
 }
 
 void Config::bind(const std::string& key, bool& value, const std::string& meaning) {
@@ -445,10 +272,11 @@ void Config::bind(const std::string& key, std::vector<std::string>& value,
 }
 
 std::vector<Config> Config::rows(const std::string& key, const std::string& meaning) {
+  refuse_table(*tree_, key, kRows);
   std::vector<Config> rows;
   std::string text = "[]";
   if (const Tree::Entry* entry = tree_->find(key)) {
-    text = to_toml(*entry->value);
+    text = text_of(*entry->value);
     const toml::array* array = entry->value->as_array();
     const bool tables = array && (array->empty() || array->is_homogeneous<toml::table>());
     WISP_CHECK(tables, entry->place, ": ", tree_->prefix, key, " is ",

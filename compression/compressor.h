@@ -12,6 +12,7 @@
 #include "core/config.h"
 #include "core/context.h"
 #include "core/registry.h"
+#include "core/update_rule.h"
 
 namespace wisp {
 
@@ -116,15 +117,12 @@ struct Unit {
 
 /// Who applies momentum or weight decay to a segment. Exactly one does.
 enum class Home { optimizer, compressor };
-/// What decode leaves in Unit::gradient: a gradient (the optimizer applies its whole rule), a
-/// momentum (replaces the optimizer's), or an update (subtracted times the learning rate as it is).
-enum class Result { gradient, momentum, update };
 enum class Scope { layer, bucket, model };
 
 struct Traits {
   Home momentum = Home::optimizer;
   Home decay = Home::optimizer;
-  Result result = Result::gradient;
+  UpdateRule result = UpdateRule::gradient;  // what the last decode leaves in Unit::gradient
   std::vector<Scope> scopes = {Scope::layer, Scope::bucket, Scope::model};
   bool dense_1d = true;     // by default, segments of rank 1 stay dense
   bool squares = false;     // wants the sum of squared micro-batch gradients

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "core/tensor.h"
+#include "core/update_rule.h"
 
 namespace wisp {
 
@@ -29,6 +31,8 @@ class Synchronizer {
   virtual Outcome before_update() = 0;
   /// The weights have been updated.
   virtual void after_update() = 0;
+  /// How the optimizer must treat each segment in the step whose results are there.
+  virtual std::span<const UpdateRule> rules() const = 0;
   virtual bool replicas_differ() const = 0;
   /// The weights to evaluate and export: the arena itself, or the mean over workers in a buffer of
   /// its own.

@@ -1,0 +1,40 @@
+// What a step costs a worker. Always on; the trainer writes it to the log, the metrics and the
+// summary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wisp {
+
+struct StepCost {
+  int64_t bytes_raw = 0;  // of the gradients as they are
+  int64_t bytes_encoded =
+      0;  // of what this worker offered to the wire: payloads, their sizes, dense gradients
+  int64_t bytes_sent = 0;  // by the communicator's algorithms, status words included
+  int64_t bytes_received = 0;
+  int64_t bytes_dense = 0;  // what a dense all-reduce of the raw gradients would have sent
+  double encode_ms = 0.0;   // on the comm thread
+  double wait_ms = 0.0;     // the compute thread stood in before_update
+  double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
+  double decode_ms = 0.0;   // on the comm thread
+  std::vector<std::string>
+      nonfinite;  // segments whose local gradient was not finite and counted as zero
+
+  StepCost& operator+=(const StepCost& other) {
+    bytes_raw += other.bytes_raw;
+    bytes_encoded += other.bytes_encoded;
+    bytes_sent += other.bytes_sent;
+    bytes_received += other.bytes_received;
+    bytes_dense += other.bytes_dense;
+    encode_ms += other.encode_ms;
+    wait_ms += other.wait_ms;
+    wire_ms += other.wire_ms;
+    decode_ms += other.decode_ms;
+    nonfinite.insert(nonfinite.end(), other.nonfinite.begin(), other.nonfinite.end());
+    return *this;
+  }
+};
+
+}  // namespace wisp

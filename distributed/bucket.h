@@ -1,0 +1,59 @@
+// How gradients are cut: segments into units (encoded at once) and buckets (exchanged at once).
+// Pure arithmetic over the segments' list; every rank computes the same plan.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compression/compressor.h"
+#include "core/parameter.h"
+
+namespace wisp {
+
+struct BucketOptions {
+  int64_t bucket_bytes =
+      0;  // raw gradient bytes at which a bucket closes; 0: raw / 8 within [64 KiB, 25 MB]
+  int64_t encode_bytes = -1;  // raw bytes up to which small segments share a unit; 0: every segment
+                              // alone; -1: half a bucket, at most 1 MiB
+};
+
+struct PlannedUnit {
+  int method = 0;             // index into the methods
+  std::vector<int> segments;  // ids, ascending
+  std::vector<Field> fields;
+  int64_t numel = 0;
+  int bucket = 0;
+
+  UnitSpec spec() const { return {fields, numel}; }
+};
+
+struct Bucket {
+  std::vector<int> dense;  // segments that no method takes, ascending
+  std::vector<int> units;
+  int64_t raw_bytes = 0;
+};
+
+struct Plan {
+  std::vector<PlannedUnit> units;
+  std::vector<Bucket> buckets;
+  uint64_t hash =
+      0;  // of names, shapes, methods and borders: ranks compare it, state is keyed by it
+};
+
+constexpr int kDense = -1;
+
+/// `method_of[id]` is each segment's method, an index into `scopes`, or kDense. Buckets close when
+/// their raw gradients reach bucket_bytes, so a compressed run has as many as a dense one. A unit
+/// holds neighbouring segments of one method in one bucket; with Scope::bucket it is one field,
+/// with Scope::model one field over all buckets, exchanged with the last.
+Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
+               std::span<const int> method_of, std::span<const Scope> scopes,
+               BucketOptions options);
+
+/// Stable 64-bit hash of text and numbers, chained through `seed`.
+uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce484222325u);
+uint64_t hash_number(uint64_t number, uint64_t seed);
+
+}  // namespace wisp

@@ -1,0 +1,408 @@
+#include "distributed/gradient_averaging.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <exception>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kForever = 1e12;  // microseconds; backward decides how long it takes
+
+enum StatusWord { kNonFinite, kStop, kHash, kNotHash, kStatusWords };
+
+bool any_local_clip(const std::vector<Method>& methods) {
+  for (const Method& method : methods) {
+    if (method.compressor->traits().local_clip) return true;
+  }
+  return false;
+}
+
+ClipOptions clip_if(bool here, ClipOptions clip) {
+  if (!here) clip.norm = 0.0;
+  return clip;
+}
+
+std::vector<Compressor*> pointers(const std::vector<Method>& methods) {
+  std::vector<Compressor*> compressors;
+  for (const Method& method : methods) compressors.push_back(method.compressor.get());
+  return compressors;
+}
+
+std::vector<Scope> scopes_of(const std::vector<Method>& methods) {
+  std::vector<Scope> scopes;
+  for (const Method& method : methods) scopes.push_back(method.scope);
+  return scopes;
+}
+
+Tensor zeroed_words(const Context& context, int64_t count, DType dtype) {
+  Tensor words = context.empty({count}, dtype);
+  std::memset(words.raw(), 0, static_cast<size_t>(words.bytes()));
+  return words;
+}
+
+double value_of(const Tensor& scalar) {
+  return dispatch_float(scalar.dtype(), "loss", [&](auto zero) {
+    return static_cast<double>(*scalar.data<decltype(zero)>());
+  });
+}
+
+}  // namespace
+
+GradientAveraging::GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
+                                     FlatParameters& parameters, std::vector<Method> methods,
+                                     std::vector<int> method_of, AveragingOptions options,
+                                     Trace* trace)
+    : communicator_(communicator),
+      compute_(compute),
+      comm_(comm),
+      parameters_(parameters),
+      methods_(std::move(methods)),
+      compressors_(pointers(methods_)),
+      options_(std::move(options)),
+      trace_(trace),
+      plan_(make_plan(parameters.segments(), size_of(parameters.dtype()), method_of,
+                      scopes_of(methods_), options_.buckets)),
+      memory_(comm, parameters, plan_, compressors_, communicator.size()),
+      wire_(communicator, memory_, parameters),
+      local_(comm, parameters, clip_if(any_local_clip(methods_), options_.clip),
+             communicator.size()),
+      mean_(compute, parameters, clip_if(!any_local_clip(methods_), options_.clip), 1),
+      engaged_(zeroed_words(comm, static_cast<int64_t>(plan_.units.size()), DType::i64)),
+      counters_(zeroed_words(comm, 1, DType::i64)),
+      status_(zeroed_words(comm, kStatusWords, DType::u32)),
+      queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
+  const size_t items = plan_.units.size() + plan_.buckets.size();
+  item_of_segment_.assign(parameters.segments().size(), -1);
+  item_event_.resize(items);
+  for (size_t item = 0; item < items; ++item) {
+    for (const int id : segments_of(static_cast<int>(item))) {
+      item_of_segment_[static_cast<size_t>(id)] = static_cast<int>(item);
+    }
+    item_size_.push_back(static_cast<int>(segments_of(static_cast<int>(item)).size()));
+    items_expected_ += item_size_.back() > 0;
+  }
+  for (const Segment& segment : parameters.segments()) all_segments_.push_back(segment.id);
+  rounds_.resize(plan_.units.size());
+  rules_.assign(parameters.segments().size(), UpdateRule::gradient);
+  parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
+  communicator_.on_progress([this] { inbox_.ring(); });
+}
+
+GradientAveraging::~GradientAveraging() {
+  inbox_.close();
+  parameters_.on_grad_ready({});
+  communicator_.on_progress({});
+}
+
+const std::vector<int>& GradientAveraging::segments_of(int item) const {
+  const auto units = static_cast<int>(plan_.units.size());
+  return item < units ? plan_.units[static_cast<size_t>(item)].segments
+                      : plan_.buckets[static_cast<size_t>(item - units)].dense;
+}
+
+// ---------------------------------------------------------------- compute thread
+
+void GradientAveraging::begin(const StepBegin& info) {
+  begin_ = info;
+  missing_ = item_size_;
+  inbox_.clear();
+  posted_ = false;
+}
+
+void GradientAveraging::forward_done(const Tensor& loss) {
+  loss_ = loss;
+  loss_event_.record(compute_.stream);
+  if (!options_.overlap) return;
+  queue_.post([this] { exchange(); });
+  posted_ = true;
+}
+
+void GradientAveraging::gradient_ready(const Segment& segment) {
+  const auto item = static_cast<size_t>(item_of_segment_[static_cast<size_t>(segment.id)]);
+  if (--missing_[item] > 0) return;
+  item_event_[item].record(compute_.stream);
+  inbox_.post(static_cast<int>(item));
+}
+
+void GradientAveraging::check_all_ready() const {
+  for (size_t item = 0; item < missing_.size(); ++item) {
+    if (missing_[item] == 0) continue;
+    std::string names;
+    for (const int id : segments_of(static_cast<int>(item))) {
+      names += (names.empty() ? "" : ", ") + parameters_.segments()[static_cast<size_t>(id)].name;
+    }
+    throw Error(concat("backward gave no gradient to ", missing_[item],
+                       " of these parameters: ", names, ". Freeze what the loss does not use"));
+  }
+}
+
+Outcome GradientAveraging::before_update() {
+  check_all_ready();
+  const double begin = now_us();
+  if (!posted_) queue_.post([this] { exchange(); });
+  queue_.drain();
+  const double end = now_us();
+  cost_.wait_ms = (end - begin) * 1e-3;
+  if (trace_) trace_->span(Lane::wait, "wait", begin, end, begin_.step, 0);
+  if (mean_.enabled() && outcome_ != Outcome::skipped) {
+    mean_.measure(all_segments_);
+    compute_.stream.synchronize();
+    mean_.clip(all_segments_);
+  }
+  return outcome_;
+}
+
+void GradientAveraging::after_update() {}
+
+void GradientAveraging::between_steps(const std::function<void()>& task) {
+  queue_.post(task);
+  queue_.drain();
+}
+
+std::vector<std::pair<std::string, Tensor>> GradientAveraging::state() {
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (const std::string& name : memory_.arena_names())
+    named.emplace_back(name, parameters_.state(name));
+  for (const auto& [name, tensor] : memory_.unit_state()) named.emplace_back(name, tensor);
+  if (!plan_.units.empty()) named.emplace_back("sync.engaged", engaged_);
+  named.emplace_back("sync.applied", counters_);
+  return named;
+}
+
+int GradientAveraging::compressed_units() const {
+  int count = 0;
+  for (const UnitRounds& rounds : rounds_) count += rounds.compressed;
+  return count;
+}
+
+// ---------------------------------------------------------------- comm thread
+
+void GradientAveraging::exchange() {
+  try {
+    cost_ = {};
+    plan_step();
+    if (agree_on_status()) pump();
+  } catch (const Inbox::Closed&) {
+    throw;  // the compute thread knows the cause, and tells the others
+  } catch (const std::exception& failure) {
+    communicator_.abort(failure.what());
+    throw;
+  }
+}
+
+/// What every unit does in this step, and the order in which it travels: the same on all ranks.
+void GradientAveraging::plan_step() {
+  info_.step = begin_.step;
+  info_.applied = *counters_.data<int64_t>();
+  info_.rank = communicator_.rank();
+  info_.workers = communicator_.size();
+  info_.lr = begin_.lr;
+  info_.ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0;
+  info_.dense = info_.ratio >= 1.0;
+  info_.seed = comm_.seed;
+  std::vector<UnitRounds> rounds(plan_.units.size());
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    const PlannedUnit& unit = plan_.units[i];
+    Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
+    if (info_.dense) continue;
+    for (int round = 0; round < compressor.rounds(unit.spec(), info_); ++round) {
+      rounds[i].messages.push_back(compressor.message(unit.spec(), info_, round));
+    }
+    const int64_t raw = unit.numel * size_of(parameters_.dtype());
+    rounds[i].compressed =
+        !options_.guard || !sends_more_than_dense(rounds[i].messages, raw, info_.workers);
+    if (!rounds[i].compressed) rounds[i].messages.clear();
+  }
+  if (slots_.empty() || rounds != rounds_) {
+    rounds_ = std::move(rounds);
+    slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
+    memory_.fit(rounds_, compressors_);
+    for (size_t i = 0; i < rounds_.size(); ++i) {
+      const PlannedUnit& unit = plan_.units[i];
+      const UpdateRule rule = compressors_[static_cast<size_t>(unit.method)]->traits().result;
+      for (const int id : unit.segments) {
+        rules_[static_cast<size_t>(id)] = rounds_[i].compressed ? rule : UpdateRule::gradient;
+      }
+    }
+  }
+  for (const Segment& segment : parameters_.segments())
+    cost_.bytes_raw += segment.numel * size_of(parameters_.dtype());
+  cost_.bytes_dense = std::llround(bytes_on_wire(
+      Collective::all_reduce, static_cast<double>(cost_.bytes_raw), communicator_.size()));
+}
+
+/// Slot 0. False if the step is skipped.
+bool GradientAveraging::agree_on_status() {
+  loss_event_.synchronize();
+  auto* words = status_.data<uint32_t>();
+  const auto hash = static_cast<uint32_t>(hash_schedule(slots_, plan_.hash));
+  words[kNonFinite] = !std::isfinite(value_of(loss_));
+  words[kStop] = stop_requested_;
+  words[kHash] = hash;
+  words[kNotHash] = ~hash;
+  const Bytes data{status_.raw(), status_.bytes()};
+  const Transfer transfer = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max)->wait();
+  cost_.bytes_sent += transfer.sent;
+  cost_.bytes_received += transfer.received;
+  WISP_CHECK(words[kHash] == hash && words[kNotHash] == ~hash, "step ", info_.step,
+             ": the ranks' plans of what to exchange differ; they must run the same configuration "
+             "and program");
+  outcome_ = words[kStop] ? Outcome::stop : Outcome::applied;
+  if (words[kNonFinite]) outcome_ = Outcome::skipped;
+  return outcome_ != Outcome::skipped;
+}
+
+/// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
+void GradientAveraging::pump() {
+  prepared_.assign(item_size_.size(), 0);
+  waiting_.clear();
+  arrived_ = 0;
+  double started = 0.0;
+  for (size_t next = 0; next < slots_.size();) {
+    const uint64_t seen = inbox_.events();
+    const Slot& slot = slots_[next];
+    if (wire_.active()) {
+      if (wire_.ready()) {
+        if (wire_.advance()) {
+          finish(slot);
+          ++next;
+        }
+        continue;
+      }
+    } else if (can_start(slot)) {
+      if (slot.message.kind != Collective::none) {
+        started = now_us();
+        wire_.start(slot, rounds_);
+      } else {
+        decode(slot);
+        ++next;
+      }
+      continue;
+    }
+    if (const int item = inbox_.take(); item >= 0) {
+      take(item);
+    } else if (!wire_.active()) {
+      inbox_.wait(seen, kForever);
+    } else if (const double now = now_us(); now < started + options_.timeout_s * 1e6) {
+      inbox_.wait(seen, std::min(wire_.ready_at_us(), started + options_.timeout_s * 1e6) - now);
+    } else {
+      wire_.advance();  // throws, naming who did not come
+    }
+  }
+  ++*counters_.data<int64_t>();
+}
+
+bool GradientAveraging::can_start(const Slot& slot) const {
+  for (const int unit : slot.units) {
+    if (!prepared_[static_cast<size_t>(unit)]) return false;
+  }
+  for (const int id : slot.dense) {
+    if (!prepared_[static_cast<size_t>(item_of_segment_[static_cast<size_t>(id)])]) return false;
+  }
+  return true;
+}
+
+/// An item's gradients are complete: measure them, then prepare it, at once or when the whole norm
+/// is known.
+void GradientAveraging::take(int item) {
+  const double begin = now_us();
+  item_event_[static_cast<size_t>(item)].wait(comm_.stream);
+  local_.measure(segments_of(item));
+  comm_.stream.synchronize();
+  cost_.encode_ms += (now_us() - begin) * 1e-3;
+  ++arrived_;
+  waiting_.push_back(item);
+  if (local_.needs_whole_norm() && arrived_ < items_expected_) return;
+  for (const int ready : waiting_) prepare(ready);
+  waiting_.clear();
+}
+
+void GradientAveraging::prepare(int item) {
+  const auto index = static_cast<size_t>(item);
+  const bool unit = index < plan_.units.size();
+  const bool compressed = unit && rounds_[index].compressed;
+  const double begin = now_us();
+  bool finite = true;
+  for (const int id : segments_of(item)) {
+    if (local_.finite(id)) continue;
+    finite = false;
+    cost_.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
+    if (!compressed) local_.clear(id);
+  }
+  local_.clip(segments_of(item));
+  cost_.encode_ms += (now_us() - begin) * 1e-3;
+  if (compressed) {
+    memory_.unit(item).finite = finite;
+    encode(item, 0);
+  }
+  prepared_[index] = 1;
+}
+
+void GradientAveraging::encode(int index, int round) {
+  const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
+  Compressor& compressor = *compressors_[static_cast<size_t>(planned.method)];
+  const Message& message = rounds_[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
+  Unit& unit = memory_.unit(index);
+  const double begin = now_us();
+  if (int64_t& engaged = engaged_.data<int64_t>()[index]; round == 0 && !engaged) {
+    if (info_.applied > 0) compressor.engage(comm_, unit, info_);
+    engaged = 1;
+  }
+  const bool idle =
+      (message.kind == Collective::pair && message.to < 0) ||
+      (message.kind == Collective::broadcast && message.root != communicator_.rank()) ||
+      message.kind == Collective::none;
+  compressor.encode(comm_, unit, info_, round,
+                    idle ? std::span<const Outlet>{} : memory_.outlets(index, message));
+  comm_.stream.synchronize();
+  const double end = now_us();
+  cost_.encode_ms += (end - begin) * 1e-3;
+  if (trace_) {
+    const std::string& name =
+        parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
+    trace_->span(Lane::encode, name, begin, end, info_.step,
+                 idle ? 0 : memory_.used(index, message));
+  }
+}
+
+void GradientAveraging::finish(const Slot& slot) {
+  const Transfer& transfer = wire_.transfer();
+  cost_.bytes_encoded += wire_.encoded_bytes();
+  cost_.bytes_sent += transfer.sent;
+  cost_.bytes_received += transfer.received;
+  cost_.wire_ms += (transfer.end_us - transfer.begin_us) * 1e-3;
+  if (trace_) {
+    trace_->span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
+                 info_.step, transfer.sent);
+  }
+  decode(slot);
+}
+
+void GradientAveraging::decode(const Slot& slot) {
+  for (size_t i = 0; i < slot.units.size(); ++i) {
+    const int index = slot.units[i];
+    const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
+    Compressor& compressor = *compressors_[static_cast<size_t>(planned.method)];
+    const double begin = now_us();
+    compressor.decode(comm_, memory_.unit(index), info_, slot.round, wire_.payloads(i));
+    comm_.stream.synchronize();
+    const double end = now_us();
+    cost_.decode_ms += (end - begin) * 1e-3;
+    if (trace_) {
+      const std::string& name =
+          parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
+      trace_->span(Lane::decode, name, begin, end, info_.step, 0);
+    }
+    const auto rounds = static_cast<int>(rounds_[static_cast<size_t>(index)].messages.size());
+    if (slot.round + 1 < rounds) encode(index, slot.round + 1);
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,136 @@
+// The synchronizer of data-parallel SGD: every step, each worker's gradients become their mean over
+// all workers, unit by unit and bucket by bucket on a comm thread while backward is still running.
+// The compute thread makes the calls; the object owns the comm thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/parameter.h"
+#include "core/trace.h"
+#include "core/work_queue.h"
+#include "distributed/accounting.h"
+#include "distributed/bucket.h"
+#include "distributed/communicator.h"
+#include "distributed/gradient_clip.h"
+#include "distributed/inbox.h"
+#include "distributed/schedule.h"
+#include "distributed/slot_wire.h"
+#include "distributed/synchronizer.h"
+#include "distributed/unit_memory.h"
+
+namespace wisp {
+
+/// A compressor and the segments that a policy chose for it.
+struct Method {
+  std::string name;
+  std::unique_ptr<Compressor> compressor;
+  Scope scope = Scope::layer;
+};
+
+struct AveragingOptions {
+  BucketOptions buckets;
+  ClipOptions clip;
+  bool overlap = true;      // false: nothing is encoded before backward has ended
+  bool guard = true;        // a unit that would send more than dense goes dense until it does not
+  double timeout_s = 60.0;  // a peer that is later than this has failed
+  std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
+};
+
+class GradientAveraging final : public Synchronizer {
+ public:
+  /// `compute` is the context whose gradients `parameters` hold; `comm` is the comm thread's own.
+  /// `method_of[id]` is each segment's index into `methods`, or kDense. All references outlive this
+  /// object.
+  GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
+                    FlatParameters& parameters, std::vector<Method> methods,
+                    std::vector<int> method_of, AveragingOptions options, Trace* trace);
+  ~GradientAveraging() override;
+
+  void begin(const StepBegin& info) override;
+  void forward_done(const Tensor& loss) override;
+  Outcome before_update() override;
+  void after_update() override;
+  std::span<const UpdateRule> rules() const override { return rules_; }
+  bool replicas_differ() const override { return false; }
+  Tensor consensus() override { return parameters_.weight(); }
+  void request_stop() override { stop_requested_ = true; }
+  void between_steps(const std::function<void()>& task) override;
+
+  const Plan& plan() const { return plan_; }
+  /// Cost of the step that before_update() finished last.
+  const StepCost& cost() const { return cost_; }
+  /// Everything but weights, momentum and buffers that a checkpoint must hold, by name: arenas of
+  /// per-element state, state of whole units, counters. Call between steps.
+  std::vector<std::pair<std::string, Tensor>> state();
+  /// Units compressed in the last step, of all units.
+  int compressed_units() const;
+
+ private:
+  // compute thread
+  void gradient_ready(const Segment& segment);
+  void check_all_ready() const;
+
+  // comm thread
+  void exchange();
+  bool agree_on_status();
+  void plan_step();
+  void pump();
+  void take(int item);
+  void prepare(int item);
+  void encode(int unit, int round);
+  bool can_start(const Slot& slot) const;
+  void finish(const Slot& slot);
+  void decode(const Slot& slot);
+
+  /// Items: the units, then for each bucket its dense segments.
+  const std::vector<int>& segments_of(int item) const;
+
+  Communicator& communicator_;
+  Context& compute_;
+  Context& comm_;
+  FlatParameters& parameters_;
+  std::vector<Method> methods_;
+  std::vector<Compressor*> compressors_;
+  const AveragingOptions options_;
+  Trace* trace_;
+  Plan plan_;
+  UnitMemory memory_;
+  SlotWire wire_;
+  GradientClip local_;  // of this worker's gradient, on the comm thread
+  GradientClip mean_;   // of the mean over all workers, on the compute thread
+
+  // compute thread: readiness, counted per item (a unit, or the dense segments of a bucket)
+  std::vector<int> item_of_segment_;
+  std::vector<int> item_size_;
+  int items_expected_ = 0;  // items with segments
+  std::vector<int> missing_;
+  std::vector<Event> item_event_;
+  StepBegin begin_;
+  Tensor loss_;
+  Event loss_event_;
+  bool posted_ = false;
+  StepCost cost_;
+  std::vector<UpdateRule> rules_;
+  std::vector<int> all_segments_;
+
+  // comm thread: the step under way
+  StepInfo info_;
+  std::vector<UnitRounds> rounds_;
+  std::vector<Slot> slots_;
+  std::vector<char> prepared_;  // by item
+  std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
+  int arrived_ = 0;
+  Tensor engaged_;   // (units) i64: compressed before, so the compressor owns the momentum
+  Tensor counters_;  // (1) i64: updates applied
+  Tensor status_;    // (4) u32
+  Outcome outcome_ = Outcome::applied;
+
+  std::atomic<bool> stop_requested_{false};
+  Inbox inbox_;
+  WorkQueue queue_;  // last: its thread uses everything above
+};
+
+}  // namespace wisp

@@ -1,0 +1,64 @@
+#include "distributed/gradient_clip.h"
+
+#include <cmath>
+
+#include "core/norm.h"
+
+namespace wisp {
+namespace {
+
+/// Factor that brings `norm` down to `bound`.
+double clip_factor(double norm, double bound) { return norm > bound ? bound / norm : 1.0; }
+
+Tensor gradient_of(const FlatParameters& parameters, int segment) {
+  return FlatParameters::view(parameters.grad(),
+                              parameters.segments()[static_cast<size_t>(segment)]);
+}
+
+}  // namespace
+
+GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOptions options,
+                           int workers)
+    : context_(context),
+      parameters_(parameters),
+      options_(options),
+      bound_(options.norm / std::sqrt(static_cast<double>(workers))),
+      elements_(parameters.parameter_count()),
+      squares_(context.empty({static_cast<int64_t>(parameters.segments().size())}, DType::f64)) {}
+
+void GradientClip::measure(std::span<const int> segments) {
+  for (const int id : segments) {
+    sum_of_squares(context_.stream, gradient_of(parameters_, id), squares_.data<double>() + id);
+  }
+}
+
+bool GradientClip::finite(int segment) const {
+  return std::isfinite(squares_.data<double>()[segment]);
+}
+
+void GradientClip::clip(std::span<const int> segments) {
+  if (options_.norm <= 0.0) return;
+  const double* squares = squares_.data<double>();
+  double total = 0.0;
+  if (!options_.per_layer) {
+    for (const Segment& segment : parameters_.segments()) {
+      if (finite(segment.id)) total += squares[segment.id];
+    }
+  }
+  for (const int id : segments) {
+    if (!finite(id)) continue;
+    const double share =
+        static_cast<double>(parameters_.segments()[static_cast<size_t>(id)].numel) /
+        static_cast<double>(elements_);
+    const double factor = options_.per_layer
+                              ? clip_factor(std::sqrt(squares[id]), bound_ * std::sqrt(share))
+                              : clip_factor(std::sqrt(total), bound_);
+    if (factor < 1.0) scale(context_.stream, gradient_of(parameters_, id), factor);
+  }
+}
+
+void GradientClip::clear(int segment) {
+  fill_zero(context_.stream, gradient_of(parameters_, segment));
+}
+
+}  // namespace wisp

@@ -1,0 +1,81 @@
+// The mailbox of a comm thread: items that became ready on the compute thread, and a bell that
+// peers and links ring when a collective may have moved on. Any thread may post and ring; one
+// thread takes and waits.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "core/error.h"
+
+namespace wisp {
+
+class Inbox {
+ public:
+  /// Thrown by wait() after close().
+  struct Closed : Error {
+    Closed() : Error("the worker's compute thread ended in the middle of a step") {}
+  };
+
+  void post(int item) {
+    {
+      std::lock_guard lock(mutex_);
+      items_.push_back(item);
+      ++events_;
+    }
+    changed_.notify_all();
+  }
+  void ring() {
+    {
+      std::lock_guard lock(mutex_);
+      ++events_;
+    }
+    changed_.notify_all();
+  }
+  /// Makes every current and later wait throw: the compute thread is going away.
+  void close() {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    changed_.notify_all();
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    items_.clear();
+  }
+
+  /// The oldest item, or -1.
+  int take() {
+    std::lock_guard lock(mutex_);
+    if (items_.empty()) return -1;
+    const int item = items_.front();
+    items_.pop_front();
+    return item;
+  }
+  /// Counts posts and rings: read it before looking whether there is work, then wait for it to
+  /// move.
+  uint64_t events() {
+    std::lock_guard lock(mutex_);
+    return events_;
+  }
+  /// Waits until events() differs from `seen`, at most `limit_us`.
+  void wait(uint64_t seen, double limit_us) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double, std::micro>(limit_us),
+                      [&] { return closed_ || events_ != seen; });
+    if (closed_) throw Closed();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int> items_;
+  uint64_t events_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace wisp

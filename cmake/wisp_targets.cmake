@@ -2,7 +2,7 @@
 
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Werror>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror>)
 
 if(WISP_SANITIZE STREQUAL "address")

@@ -1,0 +1,121 @@
+#include "data/augment.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/support/error_of.h"
+#include "tests/support/random_images.h"
+
+namespace wisp {
+namespace {
+
+// As the recipe says it: normalise, pad with zeros, crop, flip.
+template <class T>
+std::vector<T> model(const Dataset& set, int64_t sample, const Window& window, int64_t pad) {
+  const int64_t height = set.images.shape()[1];
+  const int64_t width = set.images.shape()[2];
+  const int64_t channels = set.images.shape()[3];
+  const int64_t padded_width = width + 2 * pad;
+  std::vector<T> padded(static_cast<size_t>((height + 2 * pad) * padded_width * channels));
+  const auto place = [&](int64_t y, int64_t x, int64_t c) {
+    return static_cast<size_t>((y * padded_width + x) * channels + c);
+  };
+  const uint8_t* pixel = set.images.data<uint8_t>() + sample * height * width * channels;
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
+      for (int64_t c = 0; c < channels; ++c, ++pixel) {
+        const auto k = static_cast<size_t>(c);
+        padded[place(y + pad, x + pad, c)] =
+            static_cast<T>((double{1} * *pixel - set.mean[k]) / set.deviation[k]);
+      }
+    }
+  }
+  std::vector<T> out;
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
+      const int64_t column = window.mirror ? width - 1 - x : x;
+      for (int64_t c = 0; c < channels; ++c)
+        out.push_back(padded[place(y + pad + window.down, column + pad + window.right, c)]);
+    }
+  }
+  return out;
+}
+
+template <class T>
+std::vector<T> written(const Dataset& set, int64_t sample, const Window& window) {
+  const Shape& shape = set.images.shape();
+  std::vector<T> out(static_cast<size_t>(shape[1] * shape[2] * shape[3]));
+  Normalizer(set, dtype_of<T>::value)
+      .write(sample, window, reinterpret_cast<std::byte*>(out.data()));
+  return out;
+}
+
+TEST(Augment, EveryWindowEqualsPadCropFlip) {
+  Dataset set = random_images({2, 5, 7, 3});
+  set.mean = {125.3, 123.0, 113.9};
+  set.deviation = {63.0, 62.1, 66.7};
+  for (int64_t down = -4; down <= 4; ++down) {
+    for (int64_t right = -4; right <= 4; ++right) {
+      for (const bool mirror : {false, true}) {
+        const Window window{down, right, mirror};
+        ASSERT_EQ(written<float>(set, 1, window), model<float>(set, 1, window, 4));
+        ASSERT_EQ(written<double>(set, 1, window), model<double>(set, 1, window, 4));
+      }
+    }
+  }
+}
+
+TEST(Augment, NormalisesPerChannel) {
+  Dataset set = random_images({1, 1, 1, 2});
+  set.mean = {100.0, 50.0};
+  set.deviation = {50.0, 25.0};
+  set.images.data<uint8_t>()[0] = 200;
+  set.images.data<uint8_t>()[1] = 25;
+  EXPECT_EQ(written<float>(set, 0, {}), (std::vector<float>{2.0f, -1.0f}));
+}
+
+TEST(Augment, WindowIsKeyedBySeedEpochAndSample) {
+  const auto key = [](const Window& w) { return w.down * 100 + w.right * 2 + w.mirror; };
+  int seed_moves = 0, epoch_moves = 0, sample_moves = 0;
+  for (int64_t sample = 0; sample < 100; ++sample) {
+    const int64_t here = key(random_window(1, 2, sample, 4));
+    EXPECT_EQ(here, key(random_window(1, 2, sample, 4)));
+    seed_moves += here != key(random_window(2, 2, sample, 4));
+    epoch_moves += here != key(random_window(1, 3, sample, 4));
+    sample_moves += here != key(random_window(1, 2, sample + 1, 4));
+  }
+  // 1 of 162 windows is the same by chance: 0.6 expected of 100, more than 10 is hopeless
+  EXPECT_GT(seed_moves, 90);
+  EXPECT_GT(epoch_moves, 90);
+  EXPECT_GT(sample_moves, 90);
+}
+
+TEST(Augment, WindowsAreUniform) {
+  constexpr int kDraws = 18000;
+  std::map<int64_t, int> down, right;
+  int mirrored = 0;
+  for (int64_t sample = 0; sample < kDraws; ++sample) {
+    const Window window = random_window(7, 0, sample, 4);
+    ++down[window.down];
+    ++right[window.right];
+    mirrored += window.mirror;
+  }
+  ASSERT_EQ(down.size(), 9u);
+  ASSERT_EQ(right.size(), 9u);
+  for (int64_t shift = -4; shift <= 4; ++shift) {  // 2000 ± 42 each; 5 deviations
+    EXPECT_NEAR(down[shift], 2000, 210) << shift;
+    EXPECT_NEAR(right[shift], 2000, 210) << shift;
+  }
+  EXPECT_NEAR(mirrored, kDraws / 2, 5 * 67);  // 9000 ± 67
+}
+
+TEST(Augment, OnlyFloatsAreWritten) {
+  const Dataset set = random_images({1, 2, 2, 3});
+  EXPECT_EQ(error_of([&] { Normalizer(set, DType::i32); }),
+            "normalizer: dtype is i32, expected f32 or f64");
+}
+
+}  // namespace
+}  // namespace wisp

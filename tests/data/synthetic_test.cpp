@@ -1,0 +1,113 @@
+#include "data/synthetic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "tests/support/error_of.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kPixels = 32 * 32 * 3;
+constexpr size_t kClasses = 10;
+
+bool same_image(const Dataset& a, int64_t i, const Dataset& b, int64_t j) {
+  return std::memcmp(a.images.data<uint8_t>() + i * kPixels, b.images.data<uint8_t>() + j * kPixels,
+                     kPixels) == 0;
+}
+
+// Softmax regression on raw pixels by plain gradient descent, one sample at a time.
+class LinearModel {
+ public:
+  void train(const Dataset& set, int epochs, float rate) {
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      for (int64_t i = 0; i < set.count(); ++i) {
+        std::array<float, kClasses> slope = probabilities(set, i);
+        slope[static_cast<size_t>(set.labels.data<int32_t>()[i])] -= 1;
+        for (size_t p = 0; p < kPixels; ++p) {
+          for (size_t c = 0; c < kClasses; ++c)
+            weight_[p * kClasses + c] -= rate * slope[c] * pixel_[p];
+        }
+      }
+    }
+  }
+
+  double accuracy(const Dataset& set) {
+    int64_t correct = 0;
+    for (int64_t i = 0; i < set.count(); ++i) {
+      const auto p = probabilities(set, i);
+      correct += std::max_element(p.begin(), p.end()) - p.begin() == set.labels.data<int32_t>()[i];
+    }
+    return static_cast<double>(correct) / static_cast<double>(set.count());
+  }
+
+ private:
+  std::array<float, kClasses> probabilities(const Dataset& set, int64_t i) {
+    std::array<float, kClasses> value{};
+    for (size_t p = 0; p < kPixels; ++p) {
+      const uint8_t raw = set.images.data<uint8_t>()[i * kPixels + static_cast<int64_t>(p)];
+      pixel_[p] = (static_cast<float>(raw) - 127.5f) / 75.0f;
+      for (size_t c = 0; c < kClasses; ++c) value[c] += weight_[p * kClasses + c] * pixel_[p];
+    }
+    const float largest = *std::max_element(value.begin(), value.end());
+    float sum = 0;
+    for (float& v : value) sum += v = std::exp(v - largest);
+    for (float& v : value) v /= sum;
+    return value;
+  }
+
+  std::vector<float> weight_ = std::vector<float>(kPixels * kClasses);
+  std::vector<float> pixel_ = std::vector<float>(kPixels);
+};
+
+TEST(Synthetic, ImageDependsOnSeedSplitAndNumberAlone) {
+  const Dataset set = draw_synthetic({.train_count = 40, .seed = 3}, Split::train);
+  const Dataset longer = draw_synthetic({.train_count = 60, .seed = 3}, Split::train);
+  const Dataset test = draw_synthetic({.test_count = 40, .seed = 3}, Split::test);
+  const Dataset other = draw_synthetic({.train_count = 40, .seed = 4}, Split::train);
+  for (int64_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(same_image(set, i, longer, i)) << i;
+    EXPECT_FALSE(same_image(set, i, test, i)) << i;
+    EXPECT_FALSE(same_image(set, i, other, i)) << i;
+  }
+}
+
+TEST(Synthetic, ClassesAreEquallyOften) {
+  const Dataset set = draw_synthetic({.train_count = 50}, Split::train);
+  EXPECT_EQ(set.images.shape(), (Shape{50, 32, 32, 3}));
+  for (int32_t i = 0; i < 50; ++i) EXPECT_EQ(set.labels.data<int32_t>()[i], i % 10);
+}
+
+TEST(Synthetic, LinearModelStaysNearChance) {
+  const SyntheticOptions options{.train_count = 1500, .test_count = 1000};
+  LinearModel model;
+  model.train(draw_synthetic(options, Split::train), 3, 1e-3f);
+  EXPECT_LT(model.accuracy(draw_synthetic(options, Split::test)), 0.2);  // chance: 0.1 ± 0.01
+}
+
+// The control: the same model on the same images does learn what a pixel's mean does tell.
+TEST(Synthetic, LinearModelLearnsABlackRow) {
+  const auto with_row = [](Split split) {
+    Dataset set = draw_synthetic({.train_count = 1000, .test_count = 500}, split);
+    for (int64_t i = 0; i < set.count(); ++i) {
+      const int64_t row = 3 * set.labels.data<int32_t>()[i];
+      std::fill_n(set.images.data<uint8_t>() + i * kPixels + row * 32 * 3, 32 * 3, uint8_t{0});
+    }
+    return set;
+  };
+  LinearModel model;
+  model.train(with_row(Split::train), 3, 1e-3f);
+  EXPECT_GT(model.accuracy(with_row(Split::test)), 0.9);
+}
+
+TEST(Synthetic, NoImagesIsAnError) {
+  EXPECT_EQ(error_of([] { draw_synthetic({.test_count = 0}, Split::test); }),
+            "synthetic: 0 test images, expected at least 1");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,26 @@
+// A data set of noise, for tests that need images of some shape.
+#pragma once
+
+#include "core/random.h"
+#include "data/dataset.h"
+
+namespace wisp {
+
+/// `shape` is (N, H, W, C); labels go round the classes.
+inline Dataset random_images(Shape shape, int classes = 10) {
+  Dataset set{.name = "random images",
+              .images = Tensor(shape, DType::u8),
+              .labels = Tensor({shape[0]}, DType::i32),
+              .classes = classes,
+              .mean = std::vector<double>(static_cast<size_t>(shape[3]), 120.0),
+              .deviation = std::vector<double>(static_cast<size_t>(shape[3]), 60.0)};
+  const Philox philox(1, 0, 0);
+  for (int64_t i = 0; i < shape.numel(); ++i)
+    set.images.data<uint8_t>()[i] =
+        static_cast<uint8_t>(philox.below(static_cast<uint64_t>(i), 256));
+  for (int64_t i = 0; i < shape[0]; ++i)
+    set.labels.data<int32_t>()[i] = static_cast<int32_t>(i % classes);
+  return set;
+}
+
+}  // namespace wisp

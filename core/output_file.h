@@ -1,0 +1,39 @@
+// A file being written, where no failure goes unnoticed. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace wisp {
+
+class OutputFile {
+ public:
+  enum class Mode { replace, append };
+
+  /// Throws Error with the path and the system's words if the file cannot be opened.
+  OutputFile(std::string path, Mode mode);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Hands the bytes to the system: other readers see them at once. Throws Error (a full disk).
+  void write(std::string_view bytes);
+  void write(const std::byte* data, size_t bytes);
+  /// Returns when the bytes are on the disk. Throws Error.
+  void sync();
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+/// Makes renames and new names in a directory durable. Throws Error.
+void sync_directory(const std::string& path);
+/// rename(2). Throws Error with both names.
+void rename_path(const std::string& from, const std::string& to);
+/// The directory that a name stands in; "." if it has none.
+std::string parent_directory(const std::string& path);
+
+}  // namespace wisp

@@ -1,0 +1,56 @@
+// Where the time of a worker's steps went, as spans in five lanes; opens in Perfetto and
+// chrome://tracing. Each lane is written by one thread at a time; different lanes by different
+// threads at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wisp {
+
+enum class Lane { compute, encode, wait, wire, decode };
+constexpr int kLaneCount = 5;
+const char* name_of(Lane lane);
+
+struct TraceOptions {
+  int64_t first_step = 0;  // the first step recorded
+  int64_t steps = 0;       // how many steps are recorded; 0: none
+};
+
+class Trace {
+ public:
+  struct Span {
+    std::string name;
+    double begin_us = 0.0, end_us = 0.0;  // of now_us()
+    int64_t step = 0;
+    int64_t bytes = 0;  // 0: it moves none
+  };
+
+  /// Reserves memory for the spans of all steps asked for, up to a bound.
+  Trace(int worker, TraceOptions options);
+
+  int worker() const { return worker_; }
+  /// Whether spans of the step are kept: ask before building a name.
+  bool records(int64_t step) const {
+    return step >= options_.first_step && step - options_.first_step < options_.steps;
+  }
+  /// Keeps the span if its step is recorded.
+  void span(Lane lane, std::string name, double begin_us, double end_us, int64_t step,
+            int64_t bytes = 0);
+  /// Call when no thread writes to the lane.
+  std::span<const Span> spans(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
+
+ private:
+  int worker_;
+  TraceOptions options_;
+  std::array<std::vector<Span>, kLaneCount> lanes_;
+};
+
+/// Writes the spans of some workers as trace.json: one process per worker, one thread per lane,
+/// complete events in microseconds. Throws Error if the file cannot be written.
+void write_trace(const std::string& path, std::span<const Trace* const> workers);
+
+}  // namespace wisp

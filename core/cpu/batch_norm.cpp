@@ -1,0 +1,262 @@
+#include "core/cpu/batch_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+/// How the (rows, channels) matrix is cut. A stretch is a few whole rows that the inner loops take
+/// side by side, so that they are long however few the channels are: element j of a stretch belongs
+/// to channel j % channels. A chunk is a number of stretches that a cache holds.
+struct Partition {
+  explicit Partition(const BatchNormSpec& s)
+      : channels(s.channels),
+        width(std::max<int64_t>(1, 256 / s.channels) * s.channels),
+        chunk(width * std::max<int64_t>(64, 16384 / width)),
+        total(s.rows * s.channels),
+        chunks((total + chunk - 1) / chunk) {}
+
+  int64_t begin(int64_t index) const { return index * chunk; }
+  int64_t numel(int64_t index) const { return std::min(chunk, total - begin(index)); }
+
+  int64_t channels, width, chunk, total, chunks;
+};
+
+constexpr int64_t kShared = 4;    // stretches of scratch with a value per channel, for all chunks
+constexpr int64_t kPerChunk = 3;  // stretches of scratch for each chunk
+
+float* shared_scratch(const Partition& p, float* scratch, int64_t row) {
+  return scratch + row * p.width;
+}
+float* chunk_scratch(const Partition& p, float* scratch, int64_t chunk, int64_t row) {
+  return scratch + (kShared + kPerChunk * chunk + row) * p.width;
+}
+
+/// Adds the stretch up to one value per channel.
+void fold(const Partition& p, float* stretch) {
+  for (int64_t j = p.channels; j < p.width; ++j) stretch[j % p.channels] += stretch[j];
+}
+
+/// Repeats the first row of the stretch in the others.
+void spread(const Partition& p, float* stretch) {
+  for (int64_t j = p.channels; j < p.width; ++j) stretch[j] = stretch[j - p.channels];
+}
+
+template <class Body>
+void for_each_chunk(const Partition& p, const Body& body) {
+#pragma omp parallel for schedule(static) if (p.chunks > 1)
+  for (int64_t chunk = 0; chunk < p.chunks; ++chunk) body(chunk);
+}
+
+/// The sum over chunks of one scratch row's value for channel c.
+double total_of(const Partition& p, float* scratch, int64_t row, int64_t c) {
+  double sum = 0;
+  for (int64_t chunk = 0; chunk < p.chunks; ++chunk)
+    sum += static_cast<double>(chunk_scratch(p, scratch, chunk, row)[c]);
+  return sum;
+}
+
+// ---- loops over one chunk of n elements
+
+WISP_CLONES void add_up(const float* __restrict x, int64_t n, int64_t width,
+                        float* __restrict sums) {
+  std::fill(sums, sums + width, 0.0f);
+  for (int64_t i = 0; i < n; i += width) {
+    const int64_t here = std::min(width, n - i);
+    for (int64_t j = 0; j < here; ++j) sums[j] += x[i + j];
+  }
+}
+
+WISP_CLONES void add_up_squares(const float* __restrict x, int64_t n, int64_t width,
+                                const float* __restrict mean, float* __restrict sums) {
+  std::fill(sums, sums + width, 0.0f);
+  for (int64_t i = 0; i < n; i += width) {
+    const int64_t here = std::min(width, n - i);
+    for (int64_t j = 0; j < here; ++j) {
+      const float centred = x[i + j] - mean[j];
+      sums[j] += centred * centred;
+    }
+  }
+}
+
+template <bool kResidual, bool kRelu>
+WISP_CLONES void apply(const float* __restrict x, const float* __restrict residual, int64_t n,
+                       int64_t width, const float* __restrict mean, const float* __restrict scale,
+                       const float* __restrict shift, float* __restrict y) {
+  for (int64_t i = 0; i < n; i += width) {
+    const int64_t here = std::min(width, n - i);
+    for (int64_t j = 0; j < here; ++j) {
+      float value = (x[i + j] - mean[j]) * scale[j] + shift[j];
+      if (kResidual) value += residual[i + j];
+      if (kRelu) value = value < 0.0f ? 0.0f : value;  // NaN stays NaN
+      y[i + j] = value;
+    }
+  }
+}
+
+/// Through the ReLU, if there is one.
+template <bool kRelu>
+float gradient_before_relu(float dy, float y) {
+  return kRelu && !(y > 0.0f) ? 0.0f : dy;
+}
+
+template <bool kRelu>
+WISP_CLONES void add_up_gradients(const float* __restrict x, const float* __restrict y,
+                                  const float* __restrict dy, int64_t n, int64_t width,
+                                  const float* __restrict mean, float* __restrict sums,
+                                  float* __restrict centred_sums) {
+  std::fill(sums, sums + width, 0.0f);
+  std::fill(centred_sums, centred_sums + width, 0.0f);
+  for (int64_t i = 0; i < n; i += width) {
+    const int64_t here = std::min(width, n - i);
+    for (int64_t j = 0; j < here; ++j) {
+      const float dz = gradient_before_relu<kRelu>(dy[i + j], kRelu ? y[i + j] : 0.0f);
+      sums[j] += dz;
+      centred_sums[j] += dz * (x[i + j] - mean[j]);
+    }
+  }
+}
+
+inline void put(const BatchNormTarget& target, int64_t begin, const float* __restrict values,
+                int64_t n) {
+  if (!target.into) return;
+  float* __restrict into = target.into + begin;
+  if (target.accumulate) {
+    for (int64_t j = 0; j < n; ++j) into[j] += values[j];
+  } else {
+    for (int64_t j = 0; j < n; ++j) into[j] = values[j];
+  }
+}
+
+/// What dx = scale · (dz - mean_dz - (x - mean) · slope) needs, spread over a stretch.
+struct DxTerms {
+  float *mean, *scale, *mean_dz, *slope;
+};
+
+template <bool kRelu>
+WISP_CLONES void gradients(const BatchNormBackward& a, int64_t begin, int64_t n, int64_t width,
+                           const DxTerms& terms, float* __restrict buffer) {
+  const float* __restrict x = a.x + begin;
+  const float* __restrict y = kRelu ? a.y + begin : nullptr;
+  const float* __restrict dy = a.dy + begin;
+  const float* __restrict mean = terms.mean;
+  const float* __restrict scale = terms.scale;
+  const float* __restrict mean_dz = terms.mean_dz;
+  const float* __restrict slope = terms.slope;
+  for (int64_t i = 0; i < n; i += width) {
+    const int64_t here = std::min(width, n - i);
+    for (int64_t j = 0; j < here; ++j)
+      buffer[j] = gradient_before_relu<kRelu>(dy[i + j], kRelu ? y[i + j] : 0.0f);
+    put(a.d_residual, begin + i, buffer, here);
+    for (int64_t j = 0; j < here; ++j)
+      buffer[j] = scale[j] * (buffer[j] - mean_dz[j] - (x[i + j] - mean[j]) * slope[j]);
+    put(a.dx, begin + i, buffer, here);
+  }
+}
+
+void put_channel(const BatchNormTarget& target, int64_t c, double value) {
+  if (!target.into) return;
+  const auto rounded = static_cast<float>(value);
+  target.into[c] = target.accumulate ? target.into[c] + rounded : rounded;
+}
+
+}  // namespace
+
+int64_t batch_norm_scratch(const BatchNormSpec& spec) {
+  const Partition p(spec);
+  return (kShared + kPerChunk * p.chunks) * p.width;
+}
+
+void batch_norm_moments(const BatchNormSpec& spec, const float* x, float* mean, float* variance,
+                        float* scratch) {
+  const Partition p(spec);
+  const auto rows_of = [&](int64_t chunk) {
+    return static_cast<double>(p.numel(chunk) / p.channels);
+  };
+  for_each_chunk(p, [&](int64_t chunk) {
+    float* chunk_mean = chunk_scratch(p, scratch, chunk, 0);
+    float* squares = chunk_scratch(p, scratch, chunk, 1);
+    const float* data = x + p.begin(chunk);
+    add_up(data, p.numel(chunk), p.width, chunk_mean);
+    fold(p, chunk_mean);
+    const auto share = static_cast<float>(1.0 / rows_of(chunk));
+    for (int64_t c = 0; c < p.channels; ++c) chunk_mean[c] *= share;
+    spread(p, chunk_mean);
+    add_up_squares(data, p.numel(chunk), p.width, chunk_mean, squares);
+    fold(p, squares);
+  });
+  const auto rows = static_cast<double>(spec.rows);
+  for (int64_t c = 0; c < p.channels; ++c) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < p.chunks; ++chunk)
+      sum += rows_of(chunk) * static_cast<double>(chunk_scratch(p, scratch, chunk, 0)[c]);
+    const double centre = sum / rows;
+    double squares = total_of(p, scratch, 1, c);
+    for (int64_t chunk = 0; chunk < p.chunks; ++chunk) {
+      const double apart = static_cast<double>(chunk_scratch(p, scratch, chunk, 0)[c]) - centre;
+      squares += rows_of(chunk) * apart * apart;
+    }
+    mean[c] = static_cast<float>(centre);
+    variance[c] = static_cast<float>(squares / rows);
+  }
+}
+
+void batch_norm_apply(const BatchNormSpec& spec, const float* x, const float* residual,
+                      const BatchNormAffine& affine, float* y, float* scratch) {
+  const Partition p(spec);
+  float* mean = shared_scratch(p, scratch, 0);
+  float* scale = shared_scratch(p, scratch, 1);
+  float* shift = shared_scratch(p, scratch, 2);
+  for (int64_t c = 0; c < p.channels; ++c) {
+    mean[c] = affine.mean[c];
+    scale[c] = affine.inv_std[c] * affine.gamma[c];
+    shift[c] = affine.beta[c];
+  }
+  for (float* stretch : {mean, scale, shift}) spread(p, stretch);
+  auto* const loop = spec.residual ? (spec.relu ? apply<true, true> : apply<true, false>)
+                                   : (spec.relu ? apply<false, true> : apply<false, false>);
+  for_each_chunk(p, [&](int64_t chunk) {
+    const int64_t begin = p.begin(chunk);
+    loop(x + begin, spec.residual ? residual + begin : nullptr, p.numel(chunk), p.width, mean,
+         scale, shift, y + begin);
+  });
+}
+
+void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward& a, float* scratch) {
+  const Partition p(spec);
+  const DxTerms terms{shared_scratch(p, scratch, 0), shared_scratch(p, scratch, 1),
+                      shared_scratch(p, scratch, 2), shared_scratch(p, scratch, 3)};
+  std::copy(a.mean, a.mean + p.channels, terms.mean);
+  spread(p, terms.mean);
+  auto* const sum_loop = spec.relu ? add_up_gradients<true> : add_up_gradients<false>;
+  for_each_chunk(p, [&](int64_t chunk) {
+    const int64_t begin = p.begin(chunk);
+    float* sums = chunk_scratch(p, scratch, chunk, 0);
+    float* centred_sums = chunk_scratch(p, scratch, chunk, 1);
+    sum_loop(a.x + begin, spec.relu ? a.y + begin : nullptr, a.dy + begin, p.numel(chunk), p.width,
+             terms.mean, sums, centred_sums);
+    fold(p, sums);
+    fold(p, centred_sums);
+  });
+  const auto rows = static_cast<double>(spec.rows);
+  for (int64_t c = 0; c < p.channels; ++c) {
+    const auto inv_std = static_cast<double>(a.inv_std[c]);
+    const double sum = total_of(p, scratch, 0, c);
+    const double normalised_sum = total_of(p, scratch, 1, c) * inv_std;
+    put_channel(a.d_beta, c, sum);
+    put_channel(a.d_gamma, c, normalised_sum);
+    terms.scale[c] = a.gamma[c] * a.inv_std[c];
+    terms.mean_dz[c] = static_cast<float>(sum / rows);
+    terms.slope[c] = static_cast<float>(normalised_sum * inv_std / rows);
+  }
+  for (float* stretch : {terms.scale, terms.mean_dz, terms.slope}) spread(p, stretch);
+  auto* const loop = spec.relu ? gradients<true> : gradients<false>;
+  for_each_chunk(p, [&](int64_t chunk) {
+    loop(a, p.begin(chunk), p.numel(chunk), p.width, terms, chunk_scratch(p, scratch, chunk, 2));
+  });
+}
+
+}  // namespace wisp

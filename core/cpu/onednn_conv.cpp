@@ -1,0 +1,173 @@
+#include "core/cpu/onednn_conv.h"
+
+namespace wisp {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+constexpr int64_t kAlignment = 64;
+
+/// The tensors of a convolution. Images are N, H, W, C; weights O, kH, kW, I / groups. oneDNN's
+/// logical order is N, C, H, W and (G,) O, I, kH, kW.
+struct ConvTensors {
+  memory::desc x, w, y;
+  memory::desc any_w;  // the primitive chooses
+  memory::dims strides, dilates, padding;
+
+  explicit ConvTensors(const ConvSpec& s)
+      : x({s.batch, s.in_channels, s.height, s.width}, memory::data_type::f32, Tag::nhwc),
+        y({s.batch, s.out_channels, s.out_height(), s.out_width()}, memory::data_type::f32,
+          Tag::nhwc),
+        strides{s.stride, s.stride},
+        dilates{s.dilation - 1, s.dilation - 1},
+        padding{s.pad, s.pad} {
+    const int64_t inputs = s.in_channels / s.groups;
+    const int64_t outputs = s.out_channels / s.groups;
+    memory::dims dims{outputs, inputs, s.kernel_h, s.kernel_w};
+    memory::dims steps{s.kernel_h * s.kernel_w * inputs, 1, s.kernel_w * inputs, inputs};
+    if (s.groups > 1) {
+      dims.insert(dims.begin(), s.groups);
+      steps.insert(steps.begin(), outputs * steps.front());
+    }
+    w = memory::desc(dims, memory::data_type::f32, steps);
+    any_w = memory::desc(dims, memory::data_type::f32, Tag::any);
+  }
+};
+
+/// The library's own scratchpad belongs to the thread that made the primitive: always ours instead.
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+
+dnnl::convolution_forward::primitive_desc forward_descriptor(const dnnl::engine& engine,
+                                                             const ConvTensors& t) {
+  return {{dnnl::prop_kind::forward_training, kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates,
+           t.padding, t.padding},
+          own_scratchpad(),
+          engine};
+}
+
+dnnl::convolution_backward_data::primitive_desc dx_descriptor(const dnnl::engine& engine,
+                                                              const ConvTensors& t) {
+  return {{kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates, t.padding, t.padding},
+          own_scratchpad(),
+          engine,
+          forward_descriptor(engine, t)};
+}
+
+dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::engine& engine,
+                                                                 const ConvTensors& t) {
+  return {{kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates, t.padding, t.padding},
+          own_scratchpad(),
+          engine,
+          forward_descriptor(engine, t)};
+}
+
+int64_t bytes_of(const memory::desc& descriptor) {
+  return static_cast<int64_t>(descriptor.get_size());
+}
+
+}  // namespace
+
+OnednnConv::OnednnConv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec)
+    : engine_(engine) {
+  const ConvTensors t(spec);
+  if (pass == ConvPass::forward) {
+    const auto chosen = forward_descriptor(engine, t);
+    set_primitive(chosen);
+    first_ = operand(DNNL_ARG_SRC, t.x, chosen.src_desc());
+    second_ = operand(DNNL_ARG_WEIGHTS, t.w, chosen.weights_desc());
+    result_ = operand(DNNL_ARG_DST, t.y, chosen.dst_desc());
+  } else if (pass == ConvPass::dx) {
+    const auto chosen = dx_descriptor(engine, t);
+    set_primitive(chosen);
+    first_ = operand(DNNL_ARG_DIFF_DST, t.y, chosen.diff_dst_desc());
+    second_ = operand(DNNL_ARG_WEIGHTS, t.w, chosen.weights_desc());
+    result_ = operand(DNNL_ARG_DIFF_SRC, t.x, chosen.diff_src_desc());
+  } else {
+    const auto chosen = dw_descriptor(engine, t);
+    set_primitive(chosen);
+    first_ = operand(DNNL_ARG_SRC, t.x, chosen.src_desc());
+    second_ = operand(DNNL_ARG_DIFF_DST, t.y, chosen.diff_dst_desc());
+    result_ = operand(DNNL_ARG_DIFF_WEIGHTS, t.w, chosen.diff_weights_desc());
+  }
+  load_first_ = reorder(first_.caller, first_.library, 0.0f);
+  load_second_ = reorder(second_.caller, second_.library, 0.0f);
+  store_ = reorder(result_.library, result_.caller, 0.0f);
+  add_ = reorder(result_.library, result_.caller, 1.0f);
+  if (first_.differs) first_.offset = reserve(bytes_of(first_.library.get_desc()));
+  if (second_.differs) second_.offset = reserve(bytes_of(second_.library.get_desc()));
+  result_.offset = workspace_bytes_;
+}
+
+template <class Descriptor>
+void OnednnConv::set_primitive(const Descriptor& descriptor) {
+  primitive_ = dnnl::primitive(descriptor);
+  reserve(bytes_of(descriptor.scratchpad_desc()));
+  scratchpad_ = memory(descriptor.scratchpad_desc(), engine_, DNNL_MEMORY_NONE);
+  arguments_.emplace(DNNL_ARG_SCRATCHPAD, scratchpad_);
+}
+
+OnednnConv::Operand OnednnConv::operand(int argument, const memory::desc& caller,
+                                        const memory::desc& library) {
+  Operand result;
+  result.caller = memory(caller, engine_, DNNL_MEMORY_NONE);
+  result.library = memory(library, engine_, DNNL_MEMORY_NONE);
+  result.differs = caller != library;
+  arguments_.emplace(argument, result.library);
+  return result;
+}
+
+/// to = from + keep · to
+OnednnConv::Reorder OnednnConv::reorder(const memory& from, const memory& to, float keep) {
+  dnnl::primitive_attr attributes;
+  if (keep != 0.0f) {
+    dnnl::post_ops then;
+    then.append_sum(keep);
+    attributes.set_post_ops(then);
+  }
+  const dnnl::reorder::primitive_desc chosen(from, to, attributes);
+  return {dnnl::reorder(chosen), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+}
+
+int64_t OnednnConv::reserve(int64_t bytes) {
+  const int64_t offset = workspace_bytes_;
+  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return offset;
+}
+
+int64_t OnednnConv::workspace_bytes(bool accumulate) const {
+  const bool direct = !result_.differs && !accumulate;
+  return workspace_bytes_ + (direct ? 0 : bytes_of(result_.library.get_desc()));
+}
+
+void OnednnConv::load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder,
+                      const float* data, std::byte* workspace) {
+  void* handle = const_cast<float*>(data);
+  if (!input.differs) return input.library.set_data_handle(handle);
+  input.caller.set_data_handle(handle);
+  input.library.set_data_handle(workspace + input.offset);
+  reorder.primitive.execute(stream, reorder.arguments);
+}
+
+void OnednnConv::run(const dnnl::stream& stream, const float* first, const float* second,
+                     float* result, bool accumulate, std::byte* workspace) {
+  scratchpad_.set_data_handle(workspace);
+  load(stream, first_, load_first_, first, workspace);
+  load(stream, second_, load_second_, second, workspace);
+  const bool direct = !result_.differs && !accumulate;
+  void* computed = workspace + result_.offset;
+  result_.library.set_data_handle(direct ? result : computed);
+  primitive_.execute(stream, arguments_);
+  if (direct) return;
+  result_.caller.set_data_handle(result);
+  const Reorder& store = accumulate ? add_ : store_;
+  store.primitive.execute(stream, store.arguments);
+}
+
+}  // namespace wisp

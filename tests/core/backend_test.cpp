@@ -1,0 +1,325 @@
+#include "core/backend.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+// f32 rounds at 6e-8 relative; squared and summed over a few thousand terms this leaves 1e-12. A
+// wrong tap, border or scale gives 1e-2 and more.
+constexpr double kNmse = 1e-7;
+
+double at(const Tensor& t, int64_t i) {
+  return t.dtype() == DType::f32 ? static_cast<double>(t.data<float>()[i]) : t.data<double>()[i];
+}
+
+void set(const Tensor& t, int64_t i, double value) {
+  if (t.dtype() == DType::f32) {
+    t.data<float>()[i] = static_cast<float>(value);
+  } else {
+    t.data<double>()[i] = value;
+  }
+}
+
+/// Uniform in (offset - 1, offset + 1), in steps that f32 holds exactly, so that both backends see
+/// the same numbers.
+Tensor random(Shape shape, DType dtype, uint64_t id, double offset = 0.0) {
+  Tensor t(shape, dtype);
+  const Philox philox(1, 0, id);
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const float value = 2.0f * philox.uniform(static_cast<uint64_t>(i)) - 1.0f;
+    set(t, i, static_cast<double>(value + static_cast<float>(offset)));
+  }
+  return t;
+}
+
+double nmse(const Tensor& actual, const Tensor& expected) {
+  double error = 0.0;
+  double norm = 0.0;
+  for (int64_t i = 0; i < expected.numel(); ++i) {
+    const double apart = at(actual, i) - at(expected, i);
+    error += apart * apart;
+    norm += at(expected, i) * at(expected, i);
+  }
+  return error / norm;
+}
+
+/// A backend and the element type it is tested in.
+struct Side {
+  explicit Side(bool reference)
+      : dtype(reference ? DType::f64 : DType::f32),
+        backend(reference ? make_reference_backend(pool, stream.id())
+                          : make_backend(pool, stream)) {}
+
+  MemoryPool pool;
+  Stream stream = Stream::immediate();
+  DType dtype;
+  std::unique_ptr<Backend> backend;
+};
+
+/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and on the reference in
+/// f64.
+template <class Results>
+void expect_agreement(const Results& results) {
+  Side library(false);
+  Side reference(true);
+  const std::vector<Tensor> actual = results(library);
+  const std::vector<Tensor> expected = results(reference);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LE(nmse(actual[i], expected[i]), kNmse) << "result " << i;
+}
+
+TEST(Backend, GemmAgreesWithTheReference) {
+  for (int form = 0; form < 8; ++form) {
+    SCOPED_TRACE(form);
+    expect_agreement([&](Side& side) {
+      const GemmSpec spec{.m = 13,
+                          .n = 37,
+                          .k = 29,
+                          .transpose_a = (form & 1) != 0,
+                          .transpose_b = (form & 2) != 0};
+      const Tensor a = random({spec.m * spec.k}, side.dtype, 1);
+      const Tensor b = random({spec.k * spec.n}, side.dtype, 2);
+      const Tensor c = random({spec.m, spec.n}, side.dtype, 3);
+      side.backend->gemm(side.stream, spec, a, b, {c, (form & 4) != 0});
+      return std::vector<Tensor>{c};
+    });
+  }
+}
+
+std::vector<Tensor> convolve(Side& side, const ConvSpec& s, bool accumulate) {
+  const Shape x_shape{s.batch, s.height, s.width, s.in_channels};
+  const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.out_channels};
+  const Shape w_shape{s.out_channels, s.kernel_h, s.kernel_w, s.in_channels / s.groups};
+  const Tensor x = random(x_shape, side.dtype, 1);
+  const Tensor w = random(w_shape, side.dtype, 2);
+  const Tensor dy = random(y_shape, side.dtype, 3);
+  Tensor y = random(y_shape, side.dtype, 4);
+  const Tensor dx = random(x_shape, side.dtype, 5);
+  const Tensor dw = random(w_shape, side.dtype, 6);
+  side.backend->conv2d(side.stream, s, x, w, y);
+  side.backend->conv2d_dx(side.stream, s, dy, w, {dx, accumulate});
+  side.backend->conv2d_dw(side.stream, s, x, dy, {dw, accumulate});
+  return {y, dx, dw};
+}
+
+ConvSpec conv(int64_t in, int64_t out, int64_t kernel) {
+  return {.batch = 3,
+          .height = 9,
+          .width = 11,
+          .in_channels = in,
+          .out_channels = out,
+          .kernel_h = kernel,
+          .kernel_w = kernel,
+          .pad = kernel / 2};
+}
+
+void expect_convolution_agrees(const ConvSpec& spec) {
+  for (bool accumulate : {false, true}) {
+    SCOPED_TRACE(accumulate ? "accumulate" : "write");
+    expect_agreement([&](Side& side) { return convolve(side, spec, accumulate); });
+  }
+}
+
+TEST(Backend, ConvolutionAgreesWithTheReference) {
+  expect_convolution_agrees(conv(3, 16, 3));  // a first layer
+  expect_convolution_agrees(conv(16, 16, 3));
+  expect_convolution_agrees(conv(5, 7, 3));  // no vector's multiple
+  expect_convolution_agrees(conv(32, 48, 1));
+}
+
+TEST(Backend, StridedConvolutionAgreesWithTheReference) {
+  ConvSpec spec = conv(16, 32, 3);
+  spec.stride = 2;
+  expect_convolution_agrees(spec);
+  spec = conv(8, 16, 1);
+  spec.stride = 2;  // the last column is never read: its gradient is zero
+  spec.width = 10;
+  expect_convolution_agrees(spec);
+  spec = conv(3, 64, 7);
+  spec.stride = 2;
+  expect_convolution_agrees(spec);
+}
+
+TEST(Backend, GroupedAndDilatedConvolutionsAgreeWithTheReference) {
+  ConvSpec spec = conv(32, 64, 3);
+  spec.groups = 2;
+  expect_convolution_agrees(spec);
+  spec = conv(16, 16, 3);
+  spec.groups = 16;  // depthwise
+  expect_convolution_agrees(spec);
+  spec = conv(6, 9, 3);
+  spec.groups = 3;
+  expect_convolution_agrees(spec);
+  spec = conv(16, 16, 3);
+  spec.dilation = 2;
+  spec.pad = 2;
+  expect_convolution_agrees(spec);
+}
+
+TEST(Backend, RectangularKernelAgreesWithTheReference) {
+  ConvSpec spec = conv(4, 8, 3);
+  spec.kernel_w = 5;
+  spec.pad = 1;
+  expect_convolution_agrees(spec);
+}
+
+TEST(Backend, ConvolutionOfOnesCountsTaps) {
+  Side side(true);
+  const ConvSpec spec{.batch = 1,
+                      .height = 3,
+                      .width = 3,
+                      .in_channels = 1,
+                      .out_channels = 1,
+                      .kernel_h = 3,
+                      .kernel_w = 3,
+                      .stride = 2,
+                      .pad = 1};
+  Tensor x({1, 3, 3, 1}, DType::f64);
+  Tensor w({1, 3, 3, 1}, DType::f64);
+  Tensor y({1, 2, 2, 1}, DType::f64);
+  for (int64_t i = 0; i < 9; ++i) set(x, i, static_cast<double>(i + 1));  // 1 2 3 / 4 5 6 / 7 8 9
+  for (int64_t i = 0; i < 9; ++i) set(w, i, i == 4 ? 10.0 : 1.0);         // 10 at the centre tap
+  side.backend->conv2d(side.stream, spec, x, w, y);
+  EXPECT_EQ(at(y, 0), 1 * 10 + 2 + 4 + 5);
+  EXPECT_EQ(at(y, 1), 3 * 10 + 2 + 5 + 6);
+  EXPECT_EQ(at(y, 2), 7 * 10 + 4 + 5 + 8);
+  EXPECT_EQ(at(y, 3), 9 * 10 + 5 + 6 + 8);
+}
+
+std::vector<Tensor> pool(Side& side, const PoolSpec& s, bool accumulate) {
+  const Shape x_shape{s.batch, s.height, s.width, s.channels};
+  const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.channels};
+  const Tensor x = random(x_shape, side.dtype, 1);
+  const Tensor dy = random(y_shape, side.dtype, 2);
+  Tensor largest(y_shape, side.dtype);
+  Tensor argmax(y_shape, DType::i32);
+  Tensor mean(y_shape, side.dtype);
+  const Tensor d_largest = random(x_shape, side.dtype, 3);
+  const Tensor d_mean = random(x_shape, side.dtype, 4);
+  side.backend->max_pool(side.stream, s, x, largest, argmax);
+  side.backend->max_pool_dx(side.stream, s, dy, argmax, {d_largest, accumulate});
+  side.backend->avg_pool(side.stream, s, x, mean);
+  side.backend->avg_pool_dx(side.stream, s, dy, {d_mean, accumulate});
+  return {largest, d_largest, mean, d_mean};
+}
+
+TEST(Backend, PoolingAgreesWithTheReference) {
+  const PoolSpec shapes[] = {
+      {.batch = 3, .height = 8, .width = 8, .channels = 16, .kernel = 2, .stride = 2},
+      {.batch = 2, .height = 9, .width = 7, .channels = 5, .kernel = 3, .stride = 2, .pad = 1},
+      {.batch = 2, .height = 6, .width = 7, .channels = 20, .kernel = 3, .stride = 1},
+      {.batch = 2, .height = 5, .width = 5, .channels = 3, .kernel = 2, .stride = 3}};
+  for (const PoolSpec& spec : shapes) {
+    for (bool accumulate : {false, true})
+      expect_agreement([&](Side& side) { return pool(side, spec, accumulate); });
+  }
+}
+
+TEST(Backend, MaxPoolTakesTheFirstOfEqualValues) {
+  Side side(false);
+  const PoolSpec spec{.batch = 1, .height = 2, .width = 2, .channels = 1, .kernel = 2, .stride = 2};
+  const Tensor x({1, 2, 2, 1}, DType::f32);  // zeros
+  Tensor y({1, 1, 1, 1}, DType::f32);
+  Tensor argmax({1, 1, 1, 1}, DType::i32);
+  side.backend->max_pool(side.stream, spec, x, y, argmax);
+  EXPECT_EQ(argmax.data<int32_t>()[0], 0);
+}
+
+std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulate, double offset) {
+  const Shape shape{s.rows, s.channels};
+  const Shape channels{s.channels};
+  const Tensor x = random(shape, side.dtype, 1, offset);
+  const Tensor residual = random(shape, side.dtype, 2);
+  const Tensor dy = random(shape, side.dtype, 3);
+  const Tensor gamma = random(channels, side.dtype, 4, 1.0);
+  const Tensor beta = random(channels, side.dtype, 5);
+  Tensor running_mean = random(channels, side.dtype, 6);
+  Tensor running_var = random(channels, side.dtype, 7, 8.0);
+  Tensor mean(channels, side.dtype);
+  Tensor inv_std(channels, side.dtype);
+  Tensor y(shape, side.dtype);
+  Tensor evaluated(shape, side.dtype);
+  GradSlot dx{random(shape, side.dtype, 8), accumulate};
+  GradSlot d_residual{random(shape, side.dtype, 9), accumulate};
+  GradSlot d_gamma{random(channels, side.dtype, 10), accumulate};
+  GradSlot d_beta{random(channels, side.dtype, 11), accumulate};
+  const Tensor* added = s.residual ? &residual : nullptr;
+  side.backend->batch_norm(side.stream, s, x, gamma, beta, added, 0.1, running_mean, running_var,
+                           mean, inv_std, y);
+  side.backend->batch_norm_eval(side.stream, s, x, gamma, beta, added, running_mean, running_var,
+                                evaluated);
+  side.backend->batch_norm_dx(side.stream, s, x, y, dy, gamma, mean, inv_std, &dx,
+                              s.residual ? &d_residual : nullptr, &d_gamma, &d_beta);
+  return {y,       evaluated, running_mean,    running_var,  mean,
+          inv_std, dx.into,   d_residual.into, d_gamma.into, d_beta.into};
+}
+
+TEST(Backend, BatchNormAgreesWithTheReference) {
+  const BatchNormSpec shapes[] = {{.rows = 1037, .channels = 16},  // more than a chunk
+                                  {.rows = 50, .channels = 7},
+                                  {.rows = 5, .channels = 3},
+                                  {.rows = 90, .channels = 130},
+                                  {.rows = 70, .channels = 300}};
+  for (BatchNormSpec spec : shapes) {
+    for (int form = 0; form < 8; ++form) {
+      SCOPED_TRACE(concat(spec.rows, " x ", spec.channels, ", form ", form));
+      spec.relu = (form & 1) != 0;
+      spec.residual = (form & 2) != 0;
+      expect_agreement([&](Side& side) { return normalise(side, spec, (form & 4) != 0, 0.0); });
+    }
+  }
+}
+
+TEST(Backend, BatchNormIsExactFarFromZero) {
+  // 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32
+  const BatchNormSpec spec{.rows = 5000, .channels = 4};
+  expect_agreement([&](Side& side) { return normalise(side, spec, false, 1000.0); });
+}
+
+TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {
+  Side side(false);
+  const BatchNormSpec spec{.rows = 10, .channels = 3, .relu = true, .residual = true};
+  const Tensor x = random({10, 3}, DType::f32, 1);
+  const Tensor channel = random({3}, DType::f32, 2);
+  GradSlot d_beta{Tensor({3}, DType::f32), false};
+  side.backend->batch_norm_dx(side.stream, spec, x, x, x, channel, channel, channel, nullptr,
+                              nullptr, nullptr, &d_beta);
+  double sum = 0.0;
+  for (int64_t row = 0; row < 10; ++row) sum += std::max(0.0, at(x, row * 3));
+  EXPECT_NEAR(at(d_beta.into, 0), sum, 1e-5);  // ten f32 additions
+}
+
+TEST(Backend, NothingIsAllocatedAfterTheSecondCall) {
+  Side side(false);
+  const ConvSpec spec = conv(16, 16, 3);
+  for (int call = 0; call < 2; ++call) convolve(side, spec, true);
+  const MemoryStats before = side.pool.stats();
+  convolve(side, spec, true);
+  EXPECT_EQ(side.pool.stats().system_allocations, before.system_allocations);
+  EXPECT_EQ(side.pool.stats().used_bytes, before.used_bytes);
+}
+
+TEST(Backend, WorksOnAStreamWithItsOwnThread) {
+  MemoryPool memory;
+  const Stream late = Stream::late();
+  const std::unique_ptr<Backend> backend = make_backend(memory, late);
+  Side side(false);
+  const ConvSpec spec = conv(16, 16, 3);
+  const Tensor x = random({3, 9, 11, 16}, DType::f32, 1);
+  const Tensor w = random({16, 3, 3, 16}, DType::f32, 2);
+  Tensor there({3, 9, 11, 16}, DType::f32);
+  Tensor here({3, 9, 11, 16}, DType::f32);
+  backend->conv2d(late, spec, x, w, there);
+  side.backend->conv2d(side.stream, spec, x, w, here);
+  late.synchronize();
+  EXPECT_LE(nmse(there, here), kNmse);
+}
+
+}  // namespace
+}  // namespace wisp

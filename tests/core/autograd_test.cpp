@@ -2,10 +2,157 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "core/ops.h"
+#include "tests/support/error_of.h"
+#include "tests/support/leaves.h"
+#include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
+
 namespace wisp {
 namespace {
 
-TEST(Autograd, PlaceholderUntilOpsExist) { EXPECT_EQ(Shape({2, 3}).numel(), 6); }
+/// The identity; calls `visit` when its gradient passes.
+Variable probe(const Variable& x, std::function<void()> visit) {
+  return record("probe", x.value(), {x}, [visit](const Tensor& dy, Inputs& in) {
+    visit();
+    const GradSlot dx = in.slot(0);
+    for (int64_t i = 0; i < dy.numel(); ++i) {
+      double& to = dx.into.data<double>()[i];
+      to = (dx.accumulate ? to : 0.0) + dy.data<double>()[i];
+    }
+  });
+}
+
+class Autograd : public testing::Test {
+ protected:
+  Variable leaf(double value) { return leaves_.make(worker_.context, full({1}, value)); }
+  double gradient(size_t id) const { return *leaves_.gradients()[id].data<double>(); }
+
+  TestContext worker_;
+  Leaves leaves_;
+};
+
+TEST_F(Autograd, DiamondAddsTheGradientsOfBothPaths) {
+  const Variable x = leaf(3);
+  const Variable a = add(x, x);
+  const Variable b = relu(a);
+  const Variable loss = add(add(a, b), b);  // 2x + 2x + 2x
+  backward(loss);
+  EXPECT_EQ(*loss.value().data<double>(), 18);
+  EXPECT_EQ(gradient(0), 6);
+}
+
+TEST_F(Autograd, TiedWeightSumsItsUses) {
+  const Variable weight = leaves_.make(worker_.context, full({1, 1}, 3));
+  const Variable x(worker_.context, full({1, 1}, 5));
+  backward(linear(linear(x, weight, {}), weight, {}));  // x w^2
+  EXPECT_EQ(gradient(0), 2 * 5 * 3);
+}
+
+TEST_F(Autograd, MicroBatchesAccumulateAndTheLastOneNotifies) {
+  int notified = 0;
+  leaves_.on_ready = [&](int) { ++notified; };
+  const Variable x = leaf(1);
+  backward(add(x, x), {.seed = 0.5, .notify = false});
+  EXPECT_EQ(notified, 0);
+  backward(add(x, x), {.seed = 0.5, .accumulate = true});
+  EXPECT_EQ(notified, 1);
+  EXPECT_EQ(gradient(0), 2);
+  backward(relu(x));
+  EXPECT_EQ(gradient(0), 1) << "a pass that does not accumulate overwrites";
+}
+
+TEST_F(Autograd, LeavesAreReadyNewestLayerFirstAndAtOnce) {
+  std::vector<std::string> log;
+  leaves_.on_ready = [&](int id) { log.push_back("ready " + std::to_string(id)); };
+  Variable x(worker_.context, full({1}, 1));
+  for (int layer = 0; layer < 3; ++layer) {
+    x = probe(add(x, leaf(1)), [&log, layer] { log.push_back("layer " + std::to_string(layer)); });
+  }
+  backward(x);
+  EXPECT_EQ(log, (std::vector<std::string>{"layer 2", "ready 2", "layer 1", "ready 1", "layer 0",
+                                           "ready 0"}));
+}
+
+TEST_F(Autograd, ALeafIsReadyOnceAfterItsLastUse) {
+  std::vector<std::string> log;
+  leaves_.on_ready = [&](int id) { log.push_back("ready " + std::to_string(id)); };
+  const Variable x = leaf(1);
+  const Variable first = probe(x, [&] { log.push_back("first"); });
+  const Variable second = probe(x, [&] { log.push_back("second"); });
+  backward(add(first, second));
+  EXPECT_EQ(log, (std::vector<std::string>{"second", "first", "ready 0"}));
+}
+
+TEST_F(Autograd, LongChainNeedsNoStack) {
+  const int length = 100'000;
+  const auto chain = [&](Variable x) {
+    for (int i = 0; i < length; ++i) x = reshape(x, {1});
+    return x;
+  };
+  const Variable x = leaf(1);
+  backward(chain(x));
+  EXPECT_EQ(gradient(0), 1);
+  chain(x);  // never walked: destroyed as a whole
+}
+
+TEST_F(Autograd, OnlyInputsThatWantAGradientGetOne) {
+  const Variable constant(worker_.context, full({1}, 2));
+  const Variable x = leaf(1);
+  Variable sum = add(constant, constant);
+  EXPECT_FALSE(sum.requires_grad());
+  const Variable loss = record("check", full({1}, 0), {sum, x}, [](const Tensor&, Inputs& in) {
+    EXPECT_FALSE(in.wanted(0));
+    EXPECT_TRUE(in.wanted(1));
+    *in.slot(1).into.data<double>() = 7;
+  });
+  backward(loss);
+  EXPECT_EQ(gradient(0), 7);
+}
+
+TEST_F(Autograd, WithoutRecordingThereIsNoGraph) {
+  worker_.context.recording = false;
+  const Variable x = leaf(1);
+  EXPECT_FALSE(add(x, x).requires_grad());
+}
+
+TEST_F(Autograd, RefusesALossOfManyElements) {
+  const Variable x = leaves_.make(worker_.context, full({2}, 1));
+  EXPECT_EQ(error_of([&] { backward(relu(x)); }),
+            "backward: the loss (relu) has shape (2), expected one element");
+}
+
+TEST_F(Autograd, RefusesToWalkTwiceOrNowhere) {
+  const Variable loss = relu(leaf(1));
+  backward(loss);
+  EXPECT_NE(error_of([&] { backward(loss); }).find("walked already"), std::string::npos);
+  const Variable constant(worker_.context, full({1}, 1));
+  EXPECT_NE(error_of([&] { backward(relu(constant)); }).find("nothing to differentiate"),
+            std::string::npos);
+}
+
+TEST_F(Autograd, MemoryGoesWhileBackwardWalks) {
+  const int64_t numel = 1 << 16;
+  const int64_t bytes = numel * 8;
+  const auto used = [&] { return worker_.pool.stats().used_bytes; };
+  const Variable x = leaves_.make(worker_.context, full({numel, 1}, 1));
+  int64_t at_first_layer = 0;
+  {
+    Variable y = probe(relu(x), [&] { at_first_layer = used(); });
+    for (int layer = 0; layer < 10; ++layer) y = relu(y);
+    const Variable ones(worker_.context, full({1, numel}, 1));
+    const Variable loss = linear(reshape(y, {1, numel}), ones, {});
+    y = {};
+    EXPECT_GE(used(), 11 * bytes);
+    backward(loss);
+  }
+  // the first layer's value, its gradient in and out; 64 KiB for the small tensors
+  EXPECT_LE(at_first_layer, 3 * bytes + (1 << 16));
+  EXPECT_EQ(used(), 0);
+}
 
 }  // namespace
 }  // namespace wisp

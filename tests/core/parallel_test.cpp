@@ -1,0 +1,191 @@
+#include "core/parallel.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+/// Sizes around every border: lanes, mask words, chunks, thread grain.
+const std::vector<int64_t> kSizes = {0, 1, 15, 17, 63, 64, 65, 4097, 8191, 8192, 8193, 100'003};
+
+std::vector<float> random_floats(int64_t n) {
+  const Philox random(1, 2, 3);
+  std::vector<float> x(static_cast<size_t>(n));
+  for (size_t i = 0; i < x.size(); ++i) x[i] = random.uniform(i) - 0.5f;
+  return x;
+}
+
+/// Runs `body` under each of several thread counts, and restores the count.
+template <class Body>
+void with_thread_counts(Body body) {
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 2, 3, 4}) {
+    omp_set_num_threads(threads);
+    body(threads);
+  }
+  omp_set_num_threads(before);
+}
+
+struct Square {
+  const float* x;
+  float* y;
+  WISP_HD void operator()(int64_t i) const { y[i] += x[i] * x[i]; }
+};
+
+struct Sum {
+  using Value = float;
+  const float* x;
+  WISP_HD float identity() const { return 0; }
+  WISP_HD float map(int64_t i) const { return x[i]; }
+  WISP_HD float combine(float a, float b) const { return a + b; }
+};
+
+/// Selects what is above the threshold, and marks each element as asked.
+struct SelectAbove {
+  const float* x;
+  float threshold;
+  int* asked;
+  int64_t* index;
+  WISP_HD bool operator()(int64_t i) const {
+    ++asked[i];
+    return x[i] > threshold;
+  }
+  WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
+};
+
+struct BinOf {
+  const float* x;
+  WISP_HD int operator()(int64_t i) const { return static_cast<int>((x[i] + 0.5f) * 8) - 1; }
+};
+
+struct AddOne {
+  int* to;
+  WISP_HD void operator()() const { ++*to; }
+};
+
+std::vector<uint64_t> select_scratch(int64_t n) {
+  return std::vector<uint64_t>(static_cast<size_t>(select_scratch_bytes(n) / 8));
+}
+
+TEST(Parallel, ForVisitsEachIndexOnce) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> x = random_floats(n);
+    with_thread_counts([&](int threads) {
+      std::vector<float> y(x.size(), 1.0f);
+      parallel_for(Stream::immediate(), n, Square{x.data(), y.data()});
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(y[i], 1.0f + x[i] * x[i]) << n << ", " << threads << " threads";
+    });
+  }
+}
+
+TEST(Parallel, CountedForStopsAtTheDeviceCountAndAtCapacity) {
+  const std::vector<float> x(100, 1.0f);
+  std::vector<float> y(100, 0.0f);
+  const int64_t few = 30;
+  parallel_for_counted(Stream::immediate(), &few, 100, Square{x.data(), y.data()});
+  EXPECT_EQ(std::accumulate(y.begin(), y.end(), 0.0f), 30.0f);
+  const int64_t many = 1000;
+  parallel_for_counted(Stream::immediate(), &many, 50, Square{x.data(), y.data()});
+  EXPECT_EQ(std::accumulate(y.begin(), y.end(), 0.0f), 80.0f);
+}
+
+TEST(Parallel, ReduceIsTheSameBitsForAnyThreadCount) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> x = random_floats(n);
+    float first = 0;
+    parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &first);
+    with_thread_counts([&](int threads) {
+      float sum = -1;
+      parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &sum);
+      EXPECT_EQ(float_bits(sum), float_bits(first)) << n << ", " << threads << " threads";
+    });
+    const double exact = std::accumulate(x.begin(), x.end(), 0.0);
+    // a tree of depth about 20 over values below 1/2
+    EXPECT_NEAR(first, exact, 20 * 6e-8 * std::sqrt(static_cast<double>(n)) + 1e-7) << n;
+  }
+}
+
+TEST(Parallel, SelectEqualsAScalarLoop) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> x = random_floats(n);
+    for (const float threshold : {-1.0f, 0.0f, 0.45f, 1.0f}) {
+      std::vector<int64_t> expected{-1, -1, -1};  // positions go on from the count given
+      for (int64_t i = 0; i < n; ++i) {
+        if (x[static_cast<size_t>(i)] > threshold) expected.push_back(i);
+      }
+      with_thread_counts([&](int threads) {
+        std::vector<int64_t> index(expected.size(), -1);
+        std::vector<int> asked(x.size());
+        std::vector<uint64_t> scratch = select_scratch(n);
+        int64_t count = 3;
+        parallel_select(Stream::immediate(), n,
+                        SelectAbove{x.data(), threshold, asked.data(), index.data()}, &count,
+                        scratch.data());
+        EXPECT_EQ(count, static_cast<int64_t>(expected.size()));
+        EXPECT_EQ(index, expected) << n << ", " << threads << " threads";
+        EXPECT_EQ(asked, std::vector<int>(x.size(), 1));
+      });
+    }
+  }
+}
+
+TEST(Parallel, CountedSelectStopsAtTheDeviceCount) {
+  const int64_t capacity = 200;
+  const int64_t n = 77;
+  const std::vector<float> x(capacity, 1.0f);
+  std::vector<int64_t> index(capacity, -1);
+  std::vector<int> asked(capacity);
+  std::vector<uint64_t> scratch = select_scratch(capacity);
+  int64_t count = 0;
+  parallel_select_counted(Stream::immediate(), &n, capacity,
+                          SelectAbove{x.data(), 0.0f, asked.data(), index.data()}, &count,
+                          scratch.data());
+  EXPECT_EQ(count, n);
+  EXPECT_EQ(index[76], 76);
+  EXPECT_EQ(index[77], -1);
+}
+
+TEST(Parallel, HistogramIsExact) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> x = random_floats(n);
+    std::vector<uint32_t> expected(7);
+    for (const float value : x) {
+      const int bin = static_cast<int>((value + 0.5f) * 8) - 1;
+      if (bin >= 0) ++expected[static_cast<size_t>(bin)];
+    }
+    std::vector<uint32_t> bins(7, 99);  // the call clears them
+    parallel_histogram(Stream::immediate(), n, BinOf{x.data()}, bins.data(), 7);
+    EXPECT_EQ(bins, expected) << n;
+    const int64_t half = n / 2;
+    std::vector<uint32_t> counted(7);
+    parallel_histogram_counted(Stream::immediate(), &half, n, BinOf{x.data()}, counted.data(), 7);
+    parallel_histogram(Stream::immediate(), half, BinOf{x.data()}, bins.data(), 7);
+    EXPECT_EQ(counted, bins) << n;
+  }
+}
+
+TEST(Parallel, LateStreamRunsTheSameLoops) {
+  const int64_t n = 100'003;
+  const std::vector<float> x = random_floats(n);
+  const Stream late = Stream::late(2);
+  float now = 0;
+  float later = 0;
+  int once = 0;
+  parallel_reduce(late, n, Sum{x.data()}, &later);
+  run_once(late, AddOne{&once});
+  parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &now);
+  late.synchronize();
+  EXPECT_EQ(now, later);
+  EXPECT_EQ(once, 1);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,100 @@
+#include "core/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kMegabyte = 1 << 20;
+
+TEST(MemoryPool, BlocksAreAlignedAndApart) {
+  MemoryPool pool;
+  MemoryPool::Block* a = pool.allocate(1, 1);
+  MemoryPool::Block* b = pool.allocate(65, 1);
+  MemoryPool::Block* c = pool.allocate(1, 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(MemoryPool::data(a)) % 64, 0u);
+  EXPECT_EQ(MemoryPool::data(b) - MemoryPool::data(a), 64);
+  EXPECT_EQ(MemoryPool::data(c) - MemoryPool::data(b), 128);
+  for (MemoryPool::Block* block : {a, b, c}) pool.free(block);
+}
+
+TEST(MemoryPool, FreedNeighboursBecomeOneBlock) {
+  MemoryPool pool;
+  MemoryPool::Block* blocks[4];
+  for (auto& block : blocks) block = pool.allocate(kMegabyte, 1);
+  std::byte* const first = MemoryPool::data(blocks[0]);
+  const int64_t asked = pool.stats().system_allocations;
+  // middle, left, right: every way to meet a free neighbour
+  for (const int i : {1, 0, 3, 2}) pool.free(blocks[i]);
+  bool contiguous = false;
+  std::vector<MemoryPool::Block*> whole;
+  for (int64_t i = 0; i < asked; ++i) {
+    whole.push_back(pool.allocate(kMegabyte * 4 / asked, 1));
+    contiguous |= MemoryPool::data(whole.back()) == first;
+  }
+  EXPECT_TRUE(contiguous);
+  EXPECT_EQ(pool.stats().system_allocations, asked);
+  for (MemoryPool::Block* block : whole) pool.free(block);
+}
+
+TEST(MemoryPool, SmallBlocksShareASlabThatSplitsAndCoalesces) {
+  MemoryPool pool;
+  std::vector<MemoryPool::Block*> blocks;
+  for (int i = 0; i < 100; ++i) blocks.push_back(pool.allocate(1000, 1));
+  EXPECT_EQ(pool.stats().system_allocations, 1);
+  EXPECT_EQ(pool.stats().used_bytes, 100 * 1024);
+  for (MemoryPool::Block* block : blocks) pool.free(block);
+  EXPECT_EQ(pool.stats().used_bytes, 0);
+  EXPECT_EQ(pool.stats().peak_used_bytes, 100 * 1024);
+  MemoryPool::Block* all = pool.allocate(pool.stats().reserved_bytes, 1);
+  EXPECT_EQ(pool.stats().system_allocations, 1) << "the slab is whole again";
+  pool.free(all);
+}
+
+TEST(MemoryPool, TakesTheBestFit) {
+  MemoryPool pool;
+  MemoryPool::Block* large = pool.allocate(2 * kMegabyte, 1);
+  MemoryPool::Block* small = pool.allocate(3 * kMegabyte / 2, 1);
+  std::byte* const place = MemoryPool::data(small);
+  pool.free(large);
+  pool.free(small);
+  MemoryPool::Block* again = pool.allocate(3 * kMegabyte / 2, 1);
+  EXPECT_EQ(MemoryPool::data(again), place);
+  pool.free(again);
+}
+
+TEST(MemoryPool, LendsAgainOnTheSameStreamOnly) {
+  MemoryPool pool;
+  MemoryPool::Block* a = pool.allocate(2 * kMegabyte, 1);
+  std::byte* const place = MemoryPool::data(a);
+  pool.free(a);
+  MemoryPool::Block* other = pool.allocate(2 * kMegabyte, 2);
+  EXPECT_NE(MemoryPool::data(other), place);
+  MemoryPool::Block* same = pool.allocate(2 * kMegabyte, 1);
+  EXPECT_EQ(MemoryPool::data(same), place);
+  EXPECT_EQ(pool.stats().system_allocations, 2);
+  pool.free(other);
+  pool.free(same);
+}
+
+TEST(MemoryPool, ServesManyThreads) {
+  MemoryPool pool;
+  std::vector<std::thread> threads;
+  for (int64_t id = 1; id <= 4; ++id) {
+    threads.emplace_back([&pool, id] {
+      for (int64_t i = 0; i < 1000; ++i) {
+        const Storage a(pool, 100 + i, id);
+        const Storage b(pool, 50, id);
+        a.data()[99 + i] = b.data()[49] = std::byte{1};
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.stats().used_bytes, 0);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,116 @@
+#include "core/stream.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace wisp {
+namespace {
+
+/// Holds a stream up until it is opened.
+class Gate {
+ public:
+  explicit Gate(const Stream& stream) {
+    stream.submit([opened = promise_.get_future().share()] { opened.wait(); });
+  }
+  void open() { promise_.set_value(); }
+
+ private:
+  std::promise<void> promise_;
+};
+
+TEST(Stream, ImmediateRunsInsideSubmit) {
+  const Stream stream = Stream::immediate();
+  std::thread::id id;
+  stream.submit([&] { id = std::this_thread::get_id(); });
+  EXPECT_EQ(id, std::this_thread::get_id());
+}
+
+TEST(Stream, ImmediateThrowsFromSubmit) {
+  EXPECT_THROW(Stream::immediate().submit([] { throw std::runtime_error("x"); }),
+               std::runtime_error);
+}
+
+TEST(Stream, LateRunsInOrderOnItsOwnThread) {
+  const Stream stream = Stream::late();
+  std::vector<int> log;
+  Gate gate(stream);
+  for (int i = 0; i < 10; ++i) stream.submit([&log, i] { log.push_back(i); });
+  EXPECT_TRUE(log.empty());
+  gate.open();
+  stream.synchronize();
+  EXPECT_EQ(log, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(Stream, LateRethrowsAtSynchronize) {
+  const Stream stream = Stream::late();
+  stream.submit([] { throw std::runtime_error("late"); });
+  EXPECT_THROW(stream.synchronize(), std::runtime_error);
+}
+
+TEST(Stream, IdsDifferAndCopiesShareThem) {
+  const Stream a = Stream::immediate();
+  const Stream b = Stream::late();
+  EXPECT_NE(a.id(), b.id());
+  EXPECT_EQ(Stream(b).id(), b.id());
+}
+
+TEST(Event, OrdersOneStreamAfterAnother) {
+  const Stream writer = Stream::late();
+  const Stream reader = Stream::late();
+  int value = 0;
+  int read = -1;
+  Event written;
+  Gate gate(writer);
+  writer.submit([&] { value = 1; });
+  written.record(writer);
+  written.wait(reader);
+  reader.submit([&] { read = value; });
+  gate.open();
+  reader.synchronize();
+  EXPECT_EQ(read, 1);
+}
+
+TEST(Event, WithoutItTheLateStreamShowsTheOldValue) {
+  const Stream writer = Stream::late();
+  const Stream reader = Stream::late();
+  int value = 0;
+  int read = -1;
+  Gate gate(writer);
+  writer.submit([&] { value = 1; });
+  reader.submit([&] { read = value; });
+  reader.synchronize();
+  gate.open();
+  writer.synchronize();
+  EXPECT_EQ(read, 0);
+}
+
+TEST(Event, WaitsForWhatWasRecordedAtTheCall) {
+  const Stream first = Stream::late();
+  Event event;
+  event.record(first);
+  event.synchronize();
+  int value = 0;
+  Gate gate(first);
+  first.submit([&] { value = 2; });
+  const Stream second = Stream::late();
+  event.wait(second);  // the point before the gate
+  second.synchronize();
+  EXPECT_EQ(value, 0);
+  event.record(first);
+  gate.open();
+  event.synchronize();
+  EXPECT_EQ(value, 2);
+}
+
+TEST(Event, NeverRecordedHoldsNobodyUp) {
+  const Event event;
+  event.synchronize();
+  event.wait(Stream::immediate());
+}
+
+}  // namespace
+}  // namespace wisp

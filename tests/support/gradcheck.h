@@ -1,0 +1,26 @@
+// Compares the gradients of an op with central differences, in f64 on the reference backend.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/autograd.h"
+
+namespace wisp {
+
+struct GradientCase {
+  std::string function;        // its name in core/ops.h
+  std::string what;            // what is special in this case; letters and digits
+  std::vector<Tensor> inputs;  // f64; every one wants a gradient
+  std::function<Variable(const std::vector<Variable>&)> call;
+  bool training = true;
+};
+
+/// Expects that the gradients of a weighted sum of the function's value, for all inputs,
+/// - equal central differences: 1e-6 of the largest gradient of that input;
+/// - are written, not added, in a first pass, and added in an accumulating one;
+/// - are the same bits on a late stream.
+void expect_gradients(const GradientCase& gradient_case);
+
+}  // namespace wisp

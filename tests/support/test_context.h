@@ -1,0 +1,35 @@
+// A context and all it needs. One thread.
+#pragma once
+
+#include <memory>
+
+#include "core/backend.h"
+#include "core/context.h"
+
+namespace wisp {
+
+struct TestContextOptions {
+  DType compute = DType::f64;
+  bool late = false;     // a stream with a thread of its own; synchronize before reading
+  bool fastest = false;  // the build's best backend instead of the reference
+};
+
+struct TestContext {
+  explicit TestContext(TestContextOptions options = {})
+      : stream(options.late ? Stream::late() : Stream::immediate()),
+        backend(options.fastest ? make_backend(pool, stream)
+                                : make_reference_backend(pool, stream.id())),
+        context{.stream = stream, .backend = *backend, .pool = pool, .compute = options.compute} {}
+  ~TestContext() {
+    Event done;  // unlike Stream::synchronize, throws nothing
+    done.record(stream);
+    done.synchronize();
+  }
+
+  MemoryPool pool;  // first: outlives what lies in it
+  Stream stream;
+  std::unique_ptr<Backend> backend;
+  Context context;
+};
+
+}  // namespace wisp

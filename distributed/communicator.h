@@ -10,6 +10,7 @@
 #include <string>
 
 #include "compression/compressor.h"  // ReduceOp
+#include "core/clock.h"
 
 namespace wisp {
 
@@ -33,11 +34,13 @@ struct Transfer {
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// True once wait() will not block for long: all ranks have come and the link has carried the
-  /// bytes.
-  virtual bool ready() = 0;
+  /// When wait() may be called without blocking for long, on the clock of now_us(): all ranks have
+  /// come and the link has carried the bytes. Infinity while that is not known; on_progress() then
+  /// tells. Not after now_us() if a rank failed.
+  virtual double ready_at_us() = 0;
+  bool ready() { return ready_at_us() <= now_us(); }
   /// Finishes the collective. Throws Error if a rank failed (its cause and rank) or did not come in
-  /// time.
+  /// time. A collective given up without wait() never ends for the others: abort() tells them why.
   virtual Transfer wait() = 0;
 };
 using PendingPtr = std::unique_ptr<Pending>;
@@ -75,7 +78,9 @@ class Communicator {
   /// Ends every rank's current and later collectives with `cause`; the first caller's cause and
   /// rank win.
   virtual void abort(const std::string& cause) = 0;
-  /// Called, from any thread, whenever a pending collective may have become ready.
+  /// Called, from other ranks' threads, whenever a pending collective may have become ready, or its
+  /// ready_at_us() known. It must not call the communicator, nor take a lock that a caller of the
+  /// communicator holds. Once this returned, the `notify` before it is not called any more.
   virtual void on_progress(std::function<void()> notify) = 0;
 };
 

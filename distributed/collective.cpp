@@ -1,0 +1,309 @@
+#include "distributed/collective.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "distributed/reduction.h"
+
+namespace wisp {
+namespace {
+
+const char* name_of(Call::Kind kind) {
+  switch (kind) {
+    case Call::Kind::all_reduce:
+      return "all_reduce";
+    case Call::Kind::reduce_scatter:
+      return "reduce_scatter";
+    case Call::Kind::all_gather:
+      return "all_gather";
+    case Call::Kind::all_to_all:
+      return "all_to_all";
+    case Call::Kind::broadcast:
+      return "broadcast";
+    case Call::Kind::exchange:
+      return "exchange";
+    case Call::Kind::barrier:
+      return "barrier";
+  }
+  throw Error("name_of: not a collective");
+}
+
+bool is_reduction(Call::Kind kind) {
+  return kind == Call::Kind::all_reduce || kind == Call::Kind::reduce_scatter;
+}
+
+template <class AnyBytes>
+int64_t total_bytes(std::span<const AnyBytes> slices) {
+  int64_t total = 0;
+  for (const AnyBytes& slice : slices) total += slice.bytes;
+  return total;
+}
+
+int64_t numel_of(const Call& call) {
+  return total_bytes(std::span<const Bytes>(call.in)) / size_of(call.dtype);
+}
+
+/// First element of a rank's share of n elements.
+int64_t share_begin(int64_t n, int64_t rank, int64_t workers) { return n * rank / workers; }
+
+int64_t share_numel(int64_t n, int rank, size_t workers) {
+  const auto count = static_cast<int64_t>(workers);
+  return share_begin(n, rank + 1, count) - share_begin(n, rank, count);
+}
+
+/// Walks a list of slices as one array of elements.
+class Cursor {
+ public:
+  Cursor(std::span<const Bytes> slices, int64_t element, int64_t skip)
+      : slices_(slices), element_(element) {
+    skip_empty();
+    while (skip > 0) {
+      const int64_t step = std::min(skip, run());
+      advance(step);
+      skip -= step;
+    }
+  }
+  std::byte* data() const { return slices_[slice_].data + offset_; }
+  /// Elements that follow without a gap.
+  int64_t run() const { return (slices_[slice_].bytes - offset_) / element_; }
+  void advance(int64_t elements) {
+    offset_ += elements * element_;
+    skip_empty();
+  }
+
+ private:
+  void skip_empty() {
+    while (slice_ < slices_.size() && offset_ == slices_[slice_].bytes) {
+      ++slice_;
+      offset_ = 0;
+    }
+  }
+
+  std::span<const Bytes> slices_;
+  int64_t element_;
+  size_t slice_ = 0;
+  int64_t offset_ = 0;
+};
+
+void reduce_share(std::span<const Call> calls, int rank) {
+  const Call& own = calls[static_cast<size_t>(rank)];
+  const int64_t element = size_of(own.dtype);
+  const int64_t n = numel_of(own);
+  const auto workers = static_cast<int64_t>(calls.size());
+  int64_t left = share_numel(n, rank, calls.size());
+  if (left == 0) return;
+  std::vector<Cursor> cursors;
+  for (const Call& call : calls)
+    cursors.emplace_back(call.in, element, share_begin(n, rank, workers));
+  std::vector<const std::byte*> sources(calls.size());
+  while (left > 0) {
+    int64_t run = left;
+    for (const Cursor& cursor : cursors) run = std::min(run, cursor.run());
+    for (size_t r = 0; r < calls.size(); ++r) sources[r] = cursors[r].data();
+    std::byte* result = cursors[static_cast<size_t>(rank)].data();
+    reduce_elements(sources, result, run, own.dtype, own.op);
+    for (Cursor& cursor : cursors) {
+      if (own.kind == Call::Kind::all_reduce && cursor.data() != result)
+        std::memcpy(cursor.data(), result, static_cast<size_t>(run * element));
+      cursor.advance(run);
+    }
+    left -= run;
+  }
+}
+
+void receive_mail(std::span<const Call> calls, int rank) {
+  const Call& own = calls[static_cast<size_t>(rank)];
+  for (size_t peer = 0; peer < calls.size(); ++peer) {
+    const std::span<const ConstBytes> out = calls[peer].to(rank);
+    const std::span<const Bytes> in = own.from(static_cast<int>(peer));
+    for (size_t s = 0; s < in.size(); ++s) {
+      if (in[s].bytes > 0 && in[s].data != out[s].data)
+        std::memcpy(in[s].data, out[s].data, static_cast<size_t>(in[s].bytes));
+    }
+  }
+}
+
+/// Why the mail that `to` expects from rank `from` is not what that rank sends; empty if it is.
+std::string mail_mismatch(std::span<const Call> calls, int from, int to) {
+  const std::span<const ConstBytes> out = calls[static_cast<size_t>(from)].to(to);
+  const std::span<const Bytes> in = calls[static_cast<size_t>(to)].from(from);
+  if (out.size() != in.size())
+    return concat(calls[static_cast<size_t>(to)].str(), " expects ", in.size(),
+                  " slices from rank ", from, ", which sends ", out.size());
+  for (size_t s = 0; s < in.size(); ++s) {
+    if (in[s].bytes != out[s].bytes)
+      return concat(calls[static_cast<size_t>(to)].str(), " expects ", in[s].bytes,
+                    " bytes in slice ", s, " from rank ", from, ", which sends ", out[s].bytes);
+  }
+  return {};
+}
+
+bool same_collective(const Call& a, const Call& b) {
+  if (a.kind != b.kind || a.root != b.root) return false;
+  return !is_reduction(a.kind) ||
+         (a.dtype == b.dtype && a.op == b.op && numel_of(a) == numel_of(b));
+}
+
+}  // namespace
+
+std::span<const ConstBytes> Call::to(int peer) const {
+  const Part part = sends[static_cast<size_t>(peer)];
+  return std::span<const ConstBytes>(out).subspan(part.first, part.count);
+}
+
+std::span<const Bytes> Call::from(int peer) const {
+  const Part part = receives[static_cast<size_t>(peer)];
+  return std::span<const Bytes>(in).subspan(part.first, part.count);
+}
+
+std::string Call::str() const {
+  const std::string name = name_of(kind);
+  const int64_t in_bytes = total_bytes(std::span<const Bytes>(in));
+  const int64_t out_bytes = total_bytes(std::span<const ConstBytes>(out));
+  if (kind == Kind::barrier) return name;
+  if (is_reduction(kind))
+    return concat(name, " of ", in_bytes, " bytes (", wisp::name_of(dtype), ", ",
+                  op == ReduceOp::sum ? "sum" : "max", ")");
+  if (kind == Kind::broadcast)
+    return concat(name, " of ", std::max(in_bytes, out_bytes), " bytes from rank ", root);
+  return concat(name, " of ", out_bytes, " bytes");
+}
+
+Call reduction_call(Call::Kind kind, std::span<const Bytes> data, DType dtype, ReduceOp op) {
+  const int64_t element = size_of(dtype);
+  for (const Bytes& slice : data) {
+    WISP_CHECK(slice.bytes % element == 0, name_of(kind), ": a slice has ", slice.bytes,
+               " bytes, expected whole elements of ", wisp::name_of(dtype));
+    WISP_CHECK(reinterpret_cast<uintptr_t>(slice.data) % static_cast<uintptr_t>(element) == 0,
+               name_of(kind), ": a slice is not aligned to elements of ", wisp::name_of(dtype));
+  }
+  Call call;
+  call.kind = kind;
+  call.dtype = dtype;
+  call.op = op;
+  call.in.assign(data.begin(), data.end());
+  return call;
+}
+
+Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers) {
+  const auto count = static_cast<size_t>(workers);
+  WISP_CHECK(in.size() == out.size() * count, "all_gather: ", in.size(), " slices in for ",
+             out.size(), " out and ", workers, " workers, expected ", out.size() * count);
+  Call call;
+  call.kind = Call::Kind::all_gather;
+  call.out.assign(out.begin(), out.end());
+  call.in.assign(in.begin(), in.end());
+  for (size_t peer = 0; peer < count; ++peer) {
+    call.sends.push_back({0, out.size()});
+    call.receives.push_back({peer * out.size(), out.size()});
+  }
+  return call;
+}
+
+Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers) {
+  const auto count = static_cast<size_t>(workers);
+  WISP_CHECK(out.size() % count == 0 && in.size() == out.size(), "all_to_all: ", out.size(),
+             " slices out and ", in.size(), " in, expected the same multiple of ", workers);
+  Call call;
+  call.kind = Call::Kind::all_to_all;
+  call.out.assign(out.begin(), out.end());
+  call.in.assign(in.begin(), in.end());
+  const size_t slices = out.size() / count;
+  for (size_t peer = 0; peer < count; ++peer) call.sends.push_back({peer * slices, slices});
+  call.receives = call.sends;
+  return call;
+}
+
+Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers) {
+  WISP_CHECK(root >= 0 && root < workers, "broadcast: root is ", root, ", expected a rank below ",
+             workers);
+  Call call;
+  call.kind = Call::Kind::broadcast;
+  call.root = root;
+  call.sends.resize(static_cast<size_t>(workers));
+  call.receives.resize(static_cast<size_t>(workers));
+  if (rank != root) {
+    call.in.assign(data.begin(), data.end());
+    call.receives[static_cast<size_t>(root)] = {0, data.size()};
+    return call;
+  }
+  for (const Bytes& slice : data) call.out.push_back({slice.data, slice.bytes});
+  for (int peer = 0; peer < workers; ++peer) {
+    if (peer != root) call.sends[static_cast<size_t>(peer)] = {0, data.size()};
+  }
+  return call;
+}
+
+Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
+  Call call;
+  call.kind = Call::Kind::exchange;
+  call.sends.resize(static_cast<size_t>(workers));
+  call.receives.resize(static_cast<size_t>(workers));
+  for (const Exchange& message : messages) {
+    WISP_CHECK(message.peer >= 0 && message.peer < workers && message.peer != rank,
+               "exchange: peer is ", message.peer, ", expected another rank below ", workers);
+    Call::Part& send = call.sends[static_cast<size_t>(message.peer)];
+    WISP_CHECK(send.count == 0, "exchange: peer ", message.peer, " is named twice");
+    send = {call.out.size(), 1};
+    call.receives[static_cast<size_t>(message.peer)] = send;
+    call.out.push_back(message.out);
+    call.in.push_back(message.in);
+  }
+  return call;
+}
+
+Call barrier_call(int workers) {
+  Call call;
+  call.sends.resize(static_cast<size_t>(workers));
+  call.receives.resize(static_cast<size_t>(workers));
+  return call;
+}
+
+Mismatch find_mismatch(std::span<const Call> calls) {
+  const int workers = static_cast<int>(calls.size());
+  for (int rank = 1; rank < workers; ++rank) {
+    const Call& call = calls[static_cast<size_t>(rank)];
+    if (!same_collective(calls[0], call))
+      return {rank, concat("calls ", call.str(), " where rank 0 calls ", calls[0].str())};
+  }
+  if (is_reduction(calls[0].kind)) return {};
+  for (int to = 0; to < workers; ++to) {
+    for (int from = 0; from < workers; ++from) {
+      if (std::string why = mail_mismatch(calls, from, to); !why.empty())
+        return {to, std::move(why)};
+    }
+  }
+  return {};
+}
+
+Traffic traffic_of(std::span<const Call> calls, int rank) {
+  const Call& call = calls[static_cast<size_t>(rank)];
+  const int others = static_cast<int>(calls.size()) - 1;
+  if (is_reduction(call.kind)) {
+    const int64_t n = numel_of(call);
+    const int64_t own = share_numel(n, rank, calls.size()) * size_of(call.dtype);
+    const int64_t rest = n * size_of(call.dtype) - own;
+    if (call.kind == Call::Kind::reduce_scatter) return {rest, others * own, others};
+    return {rest + others * own, others * own + rest, 2 * others};
+  }
+  Traffic traffic;
+  traffic.steps = others;
+  if (call.kind == Call::Kind::exchange) traffic.steps = static_cast<int>(call.in.size());
+  for (int peer = 0; peer <= others; ++peer) {
+    if (peer == rank) continue;
+    traffic.sent += total_bytes(call.to(peer));
+    traffic.received += total_bytes(call.from(peer));
+  }
+  return traffic;
+}
+
+void move_share(std::span<const Call> calls, int rank) noexcept {
+  if (is_reduction(calls[static_cast<size_t>(rank)].kind)) {
+    reduce_share(calls, rank);
+  } else {
+    receive_mail(calls, rank);
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,57 @@
+// Starts the workers of a run as threads of this process, and gives them turns.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "distributed/communicator.h"
+#include "distributed/link.h"
+
+namespace wisp {
+
+/// Lets `at_once` workers compute at a time, first come first served. A worker holds its turn while
+/// it computes and gives it up in every wait for another worker.
+class Turns {
+ public:
+  explicit Turns(int at_once) : admitted_(at_once) {}
+  /// Waits for a turn. Throws Error with the cause of abort().
+  void acquire();
+  void release();
+  /// Workers that wait for a turn now.
+  int64_t waiting() const;
+  /// Ends all current and later waits.
+  void abort(const std::string& cause);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t asked_ = 0;     // tickets drawn
+  int64_t admitted_ = 0;  // tickets below this one may compute
+  bool aborted_ = false;
+  std::string cause_;
+};
+
+struct LaunchOptions {
+  int threads = 0;          // OpenMP threads of each worker; 0: its share of the machine's cores
+  bool turns = false;       // one worker computes at a time: one worker's activations in memory
+  LinkSpec link;            // emulated
+  double timeout_s = 60.0;  // longest wait for another worker
+};
+
+struct Worker {
+  int rank = 0;
+  int threads = 1;
+  Communicator& communicator;
+  Turns& turns;  // held when the worker starts
+};
+
+/// Runs `work` once per worker, each in a thread of its own, and returns when all have ended. A
+/// worker that throws ends the others' collectives and turns with its cause; the first cause is
+/// thrown as Error, "rank R: …" if there is more than one worker.
+void run_workers(int workers, const LaunchOptions& options,
+                 const std::function<void(Worker&)>& work);
+
+}  // namespace wisp

@@ -1,0 +1,56 @@
+// How a run is going, for a person: on a terminal one line that is rewritten, into a file a plain
+// line now and then. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+namespace wisp {
+
+struct Progress {
+  int64_t epoch = 1, epochs = 1;  // counted from 1
+  int64_t step = 0, steps = 1;    // of the epoch
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  // 0 to 1; NaN: not shown
+  double rate = 0.0;                                           // per second; 0: not shown
+  std::string unit = "images";                                 // of the rate
+  double reduction = 0.0;                                      // dense / sent; 0: not shown
+  double left_s = std::numeric_limits<double>::quiet_NaN();    // of the run; NaN: not shown
+};
+
+/// "epoch 3/30 [====>     ] 120/390  loss 1.2345  45.67 %  1234 images/s  276.7x  2:05 left". Never
+/// longer than `width`: the bar shrinks, then goes, then the text is cut.
+std::string progress_bar(const Progress& progress, int width);
+/// The same without a bar.
+std::string progress_text(const Progress& progress);
+
+/// What a stream leads to.
+struct Terminal {
+  bool interactive = false;
+  int width = 80;  // columns
+};
+Terminal terminal_of(std::FILE* out);
+
+class ProgressLine {
+ public:
+  /// Into a file, a line every `interval` steps and at the end of each epoch.
+  ProgressLine(std::FILE* out, Terminal terminal, int64_t interval);
+  /// All throw Error if the stream cannot be written.
+  void update(const Progress& progress);
+  /// A line that stays, above the bar.
+  void say(const std::string& text);
+  /// Leaves the last bar standing.
+  void finish();
+
+ private:
+  void put(const std::string& text);
+
+  std::FILE* out_;
+  Terminal terminal_;
+  int64_t interval_;
+  bool drawn_ = false;  // a bar stands on the current line
+};
+
+}  // namespace wisp

@@ -1,0 +1,50 @@
+#include "core/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(Metrics, RowsKeepTheirOrderAndNumbersAreExact) {
+  EXPECT_EQ(to_json({{"step", 3}, {"loss", 0.1}, {"name", "a\"b"}, {"done", true}}),
+            R"({"step":3,"loss":0.1,"name":"a\"b","done":true})");
+  EXPECT_EQ(to_json({{"big", int64_t{1} << 60}, {"third", 1.0 / 3.0}}),
+            R"({"big":1152921504606846976,"third":0.3333333333333333})");
+  EXPECT_EQ(to_json({}), "{}");
+}
+
+TEST(Metrics, WhatIsNotFiniteIsNull) {
+  EXPECT_EQ(to_json({{"loss", std::numeric_limits<double>::quiet_NaN()},
+                     {"norm", std::numeric_limits<double>::infinity()}}),
+            R"({"loss":null,"norm":null})");
+}
+
+TEST(Metrics, ANameIsGivenOnce) {
+  EXPECT_EQ(error_of([] { to_json({{"a", 1}, {"a", 2}}); }), "metrics: a is given twice in a row");
+}
+
+TEST(Metrics, LinesAreThereAtOnceAndAppended) {
+  const TempDir dir;
+  const std::string path = dir / "metrics.jsonl";
+  MetricsFile first(path, OutputFile::Mode::replace);
+  first.write({{"step", 1}});
+  EXPECT_EQ(read_text(path), "{\"step\":1}\n");
+  MetricsFile(path, OutputFile::Mode::append).write({{"step", 2}});
+  EXPECT_EQ(read_text(path), "{\"step\":1}\n{\"step\":2}\n");
+}
+
+TEST(Metrics, AFullDiskIsAnError) {
+  MetricsFile file("/dev/full", OutputFile::Mode::append);
+  EXPECT_EQ(error_of([&] {
+              file.write({{"step", 1}});
+            }),
+            "/dev/full: cannot be written: No space left on device");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -18,10 +18,10 @@ using MetricRow = std::vector<std::pair<std::string, MetricValue>>;
 /// The row as one JSON object on one line, numbers exact. Throws Error for a name used twice.
 std::string to_json(const MetricRow& row);
 
-class MetricsFile {
+class MetricsWriter {
  public:
   /// Throws Error if the file cannot be opened.
-  MetricsFile(std::string path, OutputFile::Mode mode) : file_(std::move(path), mode) {}
+  MetricsWriter(std::string path, OutputFile::Mode mode) : file_(std::move(path), mode) {}
   /// Readers see the whole line at once. Throws Error with the path and the cause (a full disk).
   void write(const MetricRow& row) { file_.write(to_json(row) + "\n"); }
 

@@ -24,9 +24,11 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::string epoch_text(const Progress& p) { return fmt::format("epoch {}/{}", p.epoch, p.epochs); }
+std::string epoch_text(const ProgressReport& p) {
+  return fmt::format("epoch {}/{}", p.epoch, p.epochs);
+}
 
-std::string numbers_text(const Progress& p) {
+std::string numbers_text(const ProgressReport& p) {
   std::string text = fmt::format("{}/{}", p.step, p.steps);
   if (!std::isnan(p.loss)) text += fmt::format("  loss {:.4f}", p.loss);
   if (!std::isnan(p.accuracy)) text += fmt::format("  {:.2f} %", 100.0 * p.accuracy);
@@ -46,11 +48,11 @@ std::string bar(double done, int width) {
 
 }  // namespace
 
-std::string progress_text(const Progress& progress) {
+std::string progress_text(const ProgressReport& progress) {
   return epoch_text(progress) + "  " + numbers_text(progress);
 }
 
-std::string progress_bar(const Progress& progress, int width) {
+std::string progress_bar(const ProgressReport& progress, int width) {
   const std::string epoch = epoch_text(progress), numbers = numbers_text(progress);
   const int room = width - static_cast<int>(epoch.size() + numbers.size() + 4);  // " [" and "] "
   std::string text = progress_text(progress);
@@ -82,7 +84,7 @@ void ProgressLine::put(const std::string& text) {
   WISP_CHECK(written, "progress: cannot be written: ", std::strerror(errno));
 }
 
-void ProgressLine::update(const Progress& progress) {
+void ProgressLine::update(const ProgressReport& progress) {
   if (terminal_.interactive) {
     // One column stays free: a full line would wrap.
     put(kEraseLine + progress_bar(progress, terminal_.width - 1));

@@ -9,7 +9,7 @@
 
 namespace wisp {
 
-struct Progress {
+struct ProgressReport {
   int64_t epoch = 1, epochs = 1;  // counted from 1
   int64_t step = 0, steps = 1;    // of the epoch
   double loss = std::numeric_limits<double>::quiet_NaN();
@@ -22,9 +22,9 @@ struct Progress {
 
 /// "epoch 3/30 [====>     ] 120/390  loss 1.2345  45.67 %  1234 images/s  276.7x  2:05 left". Never
 /// longer than `width`: the bar shrinks, then goes, then the text is cut.
-std::string progress_bar(const Progress& progress, int width);
+std::string progress_bar(const ProgressReport& progress, int width);
 /// The same without a bar.
-std::string progress_text(const Progress& progress);
+std::string progress_text(const ProgressReport& progress);
 
 /// What a stream leads to.
 struct Terminal {
@@ -38,7 +38,7 @@ class ProgressLine {
   /// Into a file, a line every `interval` steps and at the end of each epoch.
   ProgressLine(std::FILE* out, Terminal terminal, int64_t interval);
   /// All throw Error if the stream cannot be written.
-  void update(const Progress& progress);
+  void update(const ProgressReport& progress);
   /// A line that stays, above the bar.
   void say(const std::string& text);
   /// Leaves the last bar standing.

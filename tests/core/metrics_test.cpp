@@ -31,15 +31,15 @@ TEST(Metrics, ANameIsGivenOnce) {
 TEST(Metrics, LinesAreThereAtOnceAndAppended) {
   const TempDir dir;
   const std::string path = dir / "metrics.jsonl";
-  MetricsFile first(path, OutputFile::Mode::replace);
+  MetricsWriter first(path, OutputFile::Mode::replace);
   first.write({{"step", 1}});
   EXPECT_EQ(read_text(path), "{\"step\":1}\n");
-  MetricsFile(path, OutputFile::Mode::append).write({{"step", 2}});
+  MetricsWriter(path, OutputFile::Mode::append).write({{"step", 2}});
   EXPECT_EQ(read_text(path), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 TEST(Metrics, AFullDiskIsAnError) {
-  MetricsFile file("/dev/full", OutputFile::Mode::append);
+  MetricsWriter file("/dev/full", OutputFile::Mode::append);
   EXPECT_EQ(error_of([&] {
               file.write({{"step", 1}});
             }),

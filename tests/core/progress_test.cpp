@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-Progress sample() {
+ProgressReport sample() {
   return {.epoch = 3,
           .epochs = 30,
           .step = 120,
@@ -55,7 +55,7 @@ TEST(Progress, BarNeverExceedsTheWidth) {
 }
 
 TEST(Progress, TerminalRewritesOneLine) {
-  const Progress one{.step = 1, .steps = 2}, two{.step = 2, .steps = 2};
+  const ProgressReport one{.step = 1, .steps = 2}, two{.step = 2, .steps = 2};
   EXPECT_EQ(printed({.interactive = true, .width = 30}, 1,
                     [&](ProgressLine& line) {
                       line.update(one);

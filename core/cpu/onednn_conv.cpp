@@ -3,25 +3,36 @@
 namespace wisp {
 namespace {
 
+using dnnl::algorithm;
 using dnnl::memory;
 using Tag = memory::format_tag;
 
 constexpr int64_t kAlignment = 64;
 
-/// The tensors of a convolution. Images are N, H, W, C; weights O, kH, kW, I / groups. oneDNN's
-/// logical order is N, C, H, W and (G,) O, I, kH, kW.
-struct ConvTensors {
-  memory::desc x, w, y;
-  memory::desc any_w;  // the primitive chooses
-  memory::dims strides, dilates, padding;
+memory::desc any_layout(const memory::desc& like) {
+  return {like.dims(), like.data_type(), Tag::any};
+}
 
-  explicit ConvTensors(const ConvSpec& s)
+}  // namespace
+
+/// A convolution in oneDNN's words. Images are N, H, W, C; weights O, kH, kW, I / groups. oneDNN's
+/// logical order is N, C, H, W and (G,) O, I, kH, kW.
+struct ConvTask {
+  memory::desc x, w, y;  // the caller's layouts
+  // Asked of the primitive. The direct algorithm is as fast in NHWC as in any layout; Winograd's
+  // has one of its own.
+  memory::desc asked_x, asked_w, asked_y;
+  memory::dims strides, dilates, padding;
+  algorithm kind;
+
+  ConvTask(const ConvSpec& s, algorithm chosen)
       : x({s.batch, s.in_channels, s.height, s.width}, memory::data_type::f32, Tag::nhwc),
         y({s.batch, s.out_channels, s.out_height(), s.out_width()}, memory::data_type::f32,
           Tag::nhwc),
         strides{s.stride, s.stride},
         dilates{s.dilation - 1, s.dilation - 1},
-        padding{s.pad, s.pad} {
+        padding{s.pad, s.pad},
+        kind(chosen) {
     const int64_t inputs = s.in_channels / s.groups;
     const int64_t outputs = s.out_channels / s.groups;
     memory::dims dims{outputs, inputs, s.kernel_h, s.kernel_w};
@@ -31,9 +42,13 @@ struct ConvTensors {
       steps.insert(steps.begin(), outputs * steps.front());
     }
     w = memory::desc(dims, memory::data_type::f32, steps);
-    any_w = memory::desc(dims, memory::data_type::f32, Tag::any);
+    asked_w = any_layout(w);
+    asked_x = chosen == algorithm::convolution_winograd ? any_layout(x) : x;
+    asked_y = chosen == algorithm::convolution_winograd ? any_layout(y) : y;
   }
 };
+
+namespace {
 
 /// The library's own scratchpad belongs to the thread that made the primitive: always ours instead.
 dnnl::primitive_attr own_scratchpad() {
@@ -42,30 +57,35 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
-constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
-
 dnnl::convolution_forward::primitive_desc forward_descriptor(const dnnl::engine& engine,
-                                                             const ConvTensors& t) {
-  return {{dnnl::prop_kind::forward_training, kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates,
-           t.padding, t.padding},
+                                                             const ConvTask& t) {
+  return {{dnnl::prop_kind::forward_training, t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides,
+           t.dilates, t.padding, t.padding},
           own_scratchpad(),
           engine};
 }
 
 dnnl::convolution_backward_data::primitive_desc dx_descriptor(const dnnl::engine& engine,
-                                                              const ConvTensors& t) {
-  return {{kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates, t.padding, t.padding},
+                                                              const ConvTask& t) {
+  return {{t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding, t.padding},
           own_scratchpad(),
           engine,
           forward_descriptor(engine, t)};
 }
 
 dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::engine& engine,
-                                                                 const ConvTensors& t) {
-  return {{kAlgorithm, t.x, t.any_w, t.y, t.strides, t.dilates, t.padding, t.padding},
+                                                                 const ConvTask& t) {
+  return {{t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding, t.padding},
           own_scratchpad(),
           engine,
           forward_descriptor(engine, t)};
+}
+
+/// Whether Winograd's algorithm beats the direct one, the change to its layout and back included
+/// (measured with AVX-512, the only one that has it).
+bool winograd_pays(const ConvSpec& s) {
+  return s.kernel_h == 3 && s.kernel_w == 3 && s.stride == 1 && s.dilation == 1 && s.groups == 1 &&
+         s.in_channels >= 32 && s.out_channels >= 32;
 }
 
 int64_t bytes_of(const memory::desc& descriptor) {
@@ -76,25 +96,36 @@ int64_t bytes_of(const memory::desc& descriptor) {
 
 OnednnConv::OnednnConv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec)
     : engine_(engine) {
-  const ConvTensors t(spec);
+  if (winograd_pays(spec)) {
+    try {
+      build(pass, ConvTask(spec, algorithm::convolution_winograd));
+      return;
+    } catch (const dnnl::error& error) {
+      if (error.status != dnnl_unimplemented) throw;
+    }
+  }
+  build(pass, ConvTask(spec, algorithm::convolution_direct));
+}
+
+void OnednnConv::build(ConvPass pass, const ConvTask& t) {
   if (pass == ConvPass::forward) {
-    const auto chosen = forward_descriptor(engine, t);
-    set_primitive(chosen);
-    first_ = operand(DNNL_ARG_SRC, t.x, chosen.src_desc());
-    second_ = operand(DNNL_ARG_WEIGHTS, t.w, chosen.weights_desc());
-    result_ = operand(DNNL_ARG_DST, t.y, chosen.dst_desc());
+    const auto found = forward_descriptor(engine_, t);
+    set_primitive(found);
+    first_ = operand(DNNL_ARG_SRC, t.x, found.src_desc());
+    second_ = operand(DNNL_ARG_WEIGHTS, t.w, found.weights_desc());
+    result_ = operand(DNNL_ARG_DST, t.y, found.dst_desc());
   } else if (pass == ConvPass::dx) {
-    const auto chosen = dx_descriptor(engine, t);
-    set_primitive(chosen);
-    first_ = operand(DNNL_ARG_DIFF_DST, t.y, chosen.diff_dst_desc());
-    second_ = operand(DNNL_ARG_WEIGHTS, t.w, chosen.weights_desc());
-    result_ = operand(DNNL_ARG_DIFF_SRC, t.x, chosen.diff_src_desc());
+    const auto found = dx_descriptor(engine_, t);
+    set_primitive(found);
+    first_ = operand(DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc());
+    second_ = operand(DNNL_ARG_WEIGHTS, t.w, found.weights_desc());
+    result_ = operand(DNNL_ARG_DIFF_SRC, t.x, found.diff_src_desc());
   } else {
-    const auto chosen = dw_descriptor(engine, t);
-    set_primitive(chosen);
-    first_ = operand(DNNL_ARG_SRC, t.x, chosen.src_desc());
-    second_ = operand(DNNL_ARG_DIFF_DST, t.y, chosen.diff_dst_desc());
-    result_ = operand(DNNL_ARG_DIFF_WEIGHTS, t.w, chosen.diff_weights_desc());
+    const auto found = dw_descriptor(engine_, t);
+    set_primitive(found);
+    first_ = operand(DNNL_ARG_SRC, t.x, found.src_desc());
+    second_ = operand(DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc());
+    result_ = operand(DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc());
   }
   load_first_ = reorder(first_.caller, first_.library, 0.0f);
   load_second_ = reorder(second_.caller, second_.library, 0.0f);

@@ -12,6 +12,8 @@ namespace wisp {
 
 enum class ConvPass { forward, dx, dw };
 
+struct ConvTask;
+
 class OnednnConv {
  public:
   /// Throws dnnl::error if the library has no implementation.
@@ -39,6 +41,7 @@ class OnednnConv {
     bool differs = false;
   };
 
+  void build(ConvPass pass, const ConvTask& task);
   template <class Descriptor>
   void set_primitive(const Descriptor& descriptor);
   Operand operand(int argument, const dnnl::memory::desc& caller,

@@ -133,6 +133,15 @@ TEST(Backend, ConvolutionAgreesWithTheReference) {
   expect_convolution_agrees(conv(32, 48, 1));
 }
 
+TEST(Backend, WideConvolutionAgreesWithTheReference) {
+  // where the library has Winograd's algorithm, it is used from 32 channels up
+  expect_convolution_agrees(conv(32, 48, 3));
+  expect_convolution_agrees(conv(36, 32, 3));
+  ConvSpec spec = conv(64, 32, 3);
+  spec.pad = 0;
+  expect_convolution_agrees(spec);
+}
+
 TEST(Backend, StridedConvolutionAgreesWithTheReference) {
   ConvSpec spec = conv(16, 32, 3);
   spec.stride = 2;

@@ -127,6 +127,7 @@ struct Traits {
   bool dense_1d = true;     // by default, segments of rank 1 stay dense
   bool squares = false;     // wants the sum of squared micro-batch gradients
   bool local_clip = false;  // gradients are clipped per worker before encode, bound · workers^-1/2
+  bool sparse = false;      // sends a share of the elements: StepInfo::ratio and its warm-up apply
 };
 
 class Compressor {
@@ -135,7 +136,7 @@ class Compressor {
 
   virtual Traits traits() const = 0;
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
-  virtual int64_t scratch_bytes(const UnitSpec&, int workers) const = 0;
+  virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
   /// Pure: planner, guards, buckets and accounting read it.
   virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;
@@ -157,7 +158,8 @@ struct CompressorSetup {
   double weight_decay = 0.0;
 };
 
-/// Methods by name. The factory binds the keys "compression.…" of its method and checks them.
+/// Methods by name. The factory binds the keys "compression.…" of its method and checks them. A
+/// factory that gives null ("none") leaves its segments dense.
 using CompressorRegistry = Registry<Compressor, Config&, const CompressorSetup&>;
 using CompressorRegistration = Registration<Compressor, Config&, const CompressorSetup&>;
 

@@ -1,0 +1,94 @@
+// The 16-bit casts: gradients travel as IEEE half or bfloat16 and are summed in f32 in rank order,
+// rounded once. Halves the bytes; fp16 ends at 65504, bf16 keeps f32's range with 8 bits of
+// precision. Without error feedback by default: the rounding error has no bias.
+#include "compression/error_feedback.h"
+#include "compression/wire_value.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct EncodeCast {
+  Source source;
+  int64_t offset;
+  T* out;
+  WISP_HD void operator()(int64_t i) const {
+    const T value = to_wire<T>(source.take(offset + i));
+    out[i] = value;
+    source.sent(offset + i, static_cast<float>(value));
+  }
+};
+
+template <class T>
+struct DecodeCast {
+  const T* in;
+  float weight;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] = weight * static_cast<float>(in[i]); }
+};
+
+template <class T>
+struct AddCast {
+  const T* in;
+  float weight;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] += weight * static_cast<float>(in[i]); }
+};
+
+/// T is Half or BFloat16.
+template <class T>
+class CastCode final : public Code {
+ public:
+  Message message(const UnitSpec& spec, const StepInfo&) const override {
+    return {.kind = Collective::all_reduce, .dtype = dtype_of<T>::value, .bytes = bytes(spec)};
+  }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
+              const Outlet& outlet, std::byte*) const override {
+    WISP_CHECK(outlet.capacity >= bytes(spec), "cast: the unit needs ", bytes(spec),
+               " bytes, the outlet has ", outlet.capacity);
+    T* out = reinterpret_cast<T*>(outlet.data);
+    for (const Field& field : spec.fields) {
+      for (const Slice& slice : field.slices) {
+        parallel_for(context.stream, slice.numel, EncodeCast<T>{source, slice.offset, out});
+        out += slice.numel;
+      }
+    }
+  }
+
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
+    WISP_CHECK(payload.bytes == bytes(spec), "cast: the payload of rank ", payload.from, " has ",
+               payload.bytes, " bytes, expected ", bytes(spec));
+    const T* in = reinterpret_cast<const T*>(payload.data);
+    for (const Field& field : spec.fields) {
+      for (const Slice& slice : field.slices) {
+        float* out = into.data<float>() + slice.offset;
+        if (add) {
+          parallel_for(context.stream, slice.numel, AddCast<T>{in, weight, out});
+        } else {
+          parallel_for(context.stream, slice.numel, DecodeCast<T>{in, weight, out});
+        }
+        in += slice.numel;
+      }
+    }
+  }
+
+ private:
+  static int64_t bytes(const UnitSpec& spec) { return spec.numel * size_of(dtype_of<T>::value); }
+};
+
+template <class T>
+std::unique_ptr<Compressor> make_cast(Config& config, const CompressorSetup&) {
+  return with_feedback(std::make_unique<CastCode<T>>(), bind_feedback(config, Feedback::none),
+                       {.dense_1d = false});
+}
+
+const CompressorRegistration fp16("fp16", "cast to IEEE half precision, summed in f32",
+                                  make_cast<Half>);
+const CompressorRegistration bf16("bf16", "cast to bfloat16, summed in f32", make_cast<BFloat16>);
+
+}  // namespace
+}  // namespace wisp

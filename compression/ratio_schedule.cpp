@@ -1,0 +1,48 @@
+#include "compression/ratio_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace wisp {
+
+RatioSchedule::RatioSchedule(Config& config) {
+  std::string warmup = "none";
+  config.bind("compression.ratio", ratio_, "kept / total elements of sparse methods, in (0, 1]");
+  config.bind("compression.warmup", warmup, "how the ratio gets there: none, list, or exponential");
+  config.bind("compression.warmup_epochs", epochs_, "length of the warm-up, in epochs");
+  config.bind("compression.warmup_list", list_,
+              "ratios of warmup = \"list\", spread evenly over its epochs; 1 or more: dense");
+
+  WISP_CHECK(0.0 < ratio_ && ratio_ <= 1.0, config.where("compression.ratio"),
+             ": compression.ratio is ", ratio_, ", expected 0 < ratio <= 1");
+  WISP_CHECK(epochs_ > 0.0, config.where("compression.warmup_epochs"),
+             ": compression.warmup_epochs is ", epochs_, ", expected more than 0");
+  WISP_CHECK(!list_.empty(), config.where("compression.warmup_list"),
+             ": compression.warmup_list is empty, expected at least one ratio");
+  for (const double ratio : list_) {
+    WISP_CHECK(ratio > 0.0, config.where("compression.warmup_list"),
+               ": compression.warmup_list holds ", ratio, ", expected ratios above 0");
+  }
+  if (warmup == "list") {
+    warmup_ = Warmup::list;
+  } else if (warmup == "exponential") {
+    warmup_ = Warmup::exponential;
+  } else {
+    WISP_CHECK(warmup == "none", config.where("compression.warmup"), ": compression.warmup is '",
+               warmup, "', expected none, list or exponential");
+  }
+}
+
+double RatioSchedule::at(double epoch) const {
+  if (warmup_ == Warmup::none || epoch >= epochs_) return ratio_;
+  if (warmup_ == Warmup::exponential) {
+    return std::max(std::pow(ratio_, (std::floor(epoch) + 1.0) / (epochs_ + 1.0)), ratio_);
+  }
+  const double stages = static_cast<double>(list_.size());
+  const auto stage = static_cast<size_t>(std::floor(epoch * stages / epochs_));
+  return std::max(list_[std::min(stage, list_.size() - 1)], ratio_);
+}
+
+}  // namespace wisp

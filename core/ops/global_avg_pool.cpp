@@ -19,7 +19,7 @@ struct MeanOverPositions {
   }
 };
 
-/// One index per element of the input.
+/// One index per position of each image.
 template <class T>
 struct SpreadOverPositions {
   const T* dy;
@@ -27,9 +27,10 @@ struct SpreadOverPositions {
   int64_t positions, channels;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t image = i / (positions * channels);
-    const T mean = dy[image * channels + i % channels] / static_cast<T>(positions);
-    deposit(dx + i, mean, accumulate);
+    const T* from = dy + i / positions * channels;
+    T* to = dx + i * channels;
+    for (int64_t c = 0; c < channels; ++c)
+      deposit(to + c, from[c] / static_cast<T>(positions), accumulate);
   }
 };
 
@@ -38,8 +39,8 @@ struct SpreadOverPositions {
 Variable global_avg_pool(const Variable& x) {
   Context& context = x.context();
   const Shape& shape = x.shape();
-  WISP_CHECK(shape.rank() == 4 && shape[1] * shape[2] > 0, "global_avg_pool: input is ", shape,
-             ", expected (N, H, W, C) with at least one position");
+  WISP_CHECK(shape.rank() == 4 && shape[1] * shape[2] * shape[3] > 0, "global_avg_pool: input is ",
+             shape, ", expected (N, H, W, C) with at least one position and channel");
   const int64_t positions = shape[1] * shape[2];
   const int64_t channels = shape[3];
   const Tensor y = context.empty({shape[0], channels}, x.value().dtype());
@@ -53,7 +54,7 @@ Variable global_avg_pool(const Variable& x) {
                   const GradSlot dx = in.slot(0);
                   dispatch_float(dy.dtype(), "global_avg_pool", [&](auto zero) {
                     using T = decltype(zero);
-                    parallel_for(context.stream, dx.into.numel(),
+                    parallel_for(context.stream, dx.into.shape().rows(),
                                  SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(), positions,
                                                         channels, dx.accumulate});
                   });

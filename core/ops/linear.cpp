@@ -6,12 +6,15 @@
 namespace wisp {
 namespace {
 
+/// One index per row.
 template <class T>
 struct AddToRows {
   const T* bias;
   T* y;
   int64_t columns;
-  WISP_HD void operator()(int64_t i) const { y[i] += bias[i % columns]; }
+  WISP_HD void operator()(int64_t row) const {
+    for (int64_t c = 0; c < columns; ++c) y[row * columns + c] += bias[c];
+  }
 };
 
 constexpr int kColumnGroup = 16;  // columns summed side by side: whole cache lines, whole vectors
@@ -38,7 +41,7 @@ struct SumOfRows {
 void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
   dispatch_float(y.dtype(), "linear", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, y.numel(),
+    parallel_for(context.stream, y.shape()[0],
                  AddToRows<T>{bias.data<T>(), y.data<T>(), bias.numel()});
   });
 }

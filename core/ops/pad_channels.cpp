@@ -5,48 +5,47 @@
 namespace wisp {
 namespace {
 
-/// Where an element of one image batch has its counterpart in the other. Input (N, H, W, C), output
-/// (N, H', W', channels), `before` zero channels in front.
 struct PadGeometry {
   int64_t height, width, in_channels;
   int64_t out_height, out_width, channels;
-  int64_t stride, before;
+  int64_t stride, before;  // `before`: zero channels in front
 };
 
-/// One index per element of the output.
+/// One index per position of the output, so that the divisions are not made for each channel.
 template <class T>
 struct PadChannels {
   const T* x;
   T* y;
   PadGeometry g;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t c = i % g.channels - g.before;
-    const int64_t position = i / g.channels;
+  WISP_HD void operator()(int64_t position) const {
     const int64_t column = position % g.out_width * g.stride;
     const int64_t row = position / g.out_width % g.out_height * g.stride;
     const int64_t image = position / (g.out_width * g.out_height);
-    const bool inside = c >= 0 && c < g.in_channels;
-    y[i] = inside ? x[((image * g.height + row) * g.width + column) * g.in_channels + c] : T(0);
+    const T* from = x + ((image * g.height + row) * g.width + column) * g.in_channels;
+    T* to = y + position * g.channels;
+    for (int64_t c = 0; c < g.before; ++c) to[c] = T(0);
+    for (int64_t c = 0; c < g.in_channels; ++c) to[g.before + c] = from[c];
+    for (int64_t c = g.before + g.in_channels; c < g.channels; ++c) to[c] = T(0);
   }
 };
 
-/// One index per element of the input.
+/// One index per position of the input.
 template <class T>
 struct PadChannelsGradient {
   const T* dy;
   T* dx;
   PadGeometry g;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t c = i % g.in_channels + g.before;
-    const int64_t position = i / g.in_channels;
+  WISP_HD void operator()(int64_t position) const {
     const int64_t column = position % g.width;
     const int64_t row = position / g.width % g.height;
     const int64_t image = position / (g.width * g.height);
     const bool kept = row % g.stride == 0 && column % g.stride == 0;
     const int64_t out_position =
         (image * g.out_height + row / g.stride) * g.out_width + column / g.stride;
-    deposit(dx + i, kept ? dy[out_position * g.channels + c] : T(0), accumulate);
+    const T* from = dy + out_position * g.channels + g.before;
+    T* to = dx + position * g.in_channels;
+    for (int64_t c = 0; c < g.in_channels; ++c) deposit(to + c, kept ? from[c] : T(0), accumulate);
   }
 };
 
@@ -55,8 +54,8 @@ struct PadChannelsGradient {
 Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
   Context& context = x.context();
   const Shape& shape = x.shape();
-  WISP_CHECK(shape.rank() == 4 && channels >= shape[3], "pad_channels: input ", shape, " to ",
-             channels, " channels, expected (N, H, W, C) with C at most that");
+  WISP_CHECK(shape.rank() == 4 && shape[3] > 0 && channels >= shape[3], "pad_channels: input ",
+             shape, " to ", channels, " channels, expected (N, H, W, C) with C from 1 to that");
   WISP_CHECK(stride > 0, "pad_channels: stride ", stride, ", expected a positive number");
   const PadGeometry geometry{.height = shape[1],
                              .width = shape[2],
@@ -70,7 +69,7 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
                                  x.value().dtype());
   dispatch_float(y.dtype(), "pad_channels", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, y.numel(),
+    parallel_for(context.stream, y.shape().rows(),
                  PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
   });
   return record("pad_channels", y, {x}, [&context, geometry](const Tensor& dy, Inputs& in) {
@@ -78,7 +77,7 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
     dispatch_float(dy.dtype(), "pad_channels", [&](auto zero) {
       using T = decltype(zero);
       parallel_for(
-          context.stream, dx.into.numel(),
+          context.stream, dx.into.shape().rows(),
           PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry, dx.accumulate});
     });
   });

@@ -102,11 +102,14 @@ class StepTimes {
   std::map<std::string, double> ms_;
 };
 
+std::string name(const char* op, const ConvSpec& conv) {
+  return fmt::format("{} {}->{}", op, conv.in_channels, conv.out_channels);
+}
+
 StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& layers) {
   StepTimes times;
   for (Layer& l : layers) {
-    times.time("conv forward " + std::to_string(l.conv.in_channels) + "->" +
-                   std::to_string(l.conv.out_channels),
+    times.time(name("conv forward", l.conv),
                [&] { backend.conv2d(stream, l.conv, l.x, l.w, l.y); });
     times.time("norm forward", [&] {
       backend.batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
@@ -121,15 +124,12 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
       backend.batch_norm_dx(stream, l.norm, l.y, l.out, l.dout, l.gamma, l.mean, l.inv_std, &dy,
                             l.norm.residual ? &d_residual : nullptr, &d_gamma, &d_beta);
     });
-    times.time("conv dw " + std::to_string(l.conv.in_channels) + "->" +
-                   std::to_string(l.conv.out_channels),
+    times.time(name("conv dw", l.conv),
                [&] { backend.conv2d_dw(stream, l.conv, l.x, l.dy, {l.dw}); });
     if (l.image) continue;
-    times.time("conv dx " + std::to_string(l.conv.in_channels) + "->" +
-                   std::to_string(l.conv.out_channels),
-               [&] {
-                 backend.conv2d_dx(stream, l.conv, l.dy, l.w, {l.dx, l.second_use});
-               });
+    times.time(name("conv dx", l.conv), [&] {
+      backend.conv2d_dx(stream, l.conv, l.dy, l.w, {l.dx, l.second_use});
+    });
   }
   return times;
 }
@@ -150,7 +150,7 @@ void report(int threads, int repetitions, std::vector<Layer>& layers) {
   }
   fmt::print("{}, threads {}, ms:", backend->name(), threads);
   for (const auto& [op, ms] : least) fmt::print("  {} {:.1f}", op, ms);
-  fmt::print("\n");
+  fmt::print("  workspace MB {:.1f}\n", static_cast<double>(pool.stats().used_bytes) / 1e6);
 }
 
 }  // namespace

@@ -119,10 +119,10 @@ TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
   for (const Segment& segment : exact.parameters.segments()) {
     const Segment& same =
         fast.parameters.segments()[static_cast<size_t>(segment.id)];  // offsets differ
-    // the square of the same error, summed over backward's 20 layers
+    // measured: up to 8e-11; mostly ReLUs whose input rounds to the other side of 0
     EXPECT_LT(relative_square(FlatParameters::view(fast.parameters.grad(), same),
                               FlatParameters::view(exact.parameters.grad(), segment)),
-              1e-8)
+              1e-9)
         << segment.name;
   }
 }

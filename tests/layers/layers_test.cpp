@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/dropout.h"
+#include "layers/linear.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+/// A layer with its parameters in place.
+template <class Layer>
+struct Placed {
+  template <class... Args>
+  explicit Placed(Args... args)
+      : layer(args...), parameters(worker.context, layer.parameters(), layer.buffers()) {}
+
+  const Segment& segment(const std::string& name) const {
+    for (const Segment& segment : parameters.segments()) {
+      if (segment.name == name) return segment;
+    }
+    throw Error("test: no segment " + name);
+  }
+  std::vector<double> weight(const std::string& name) const {
+    return values(FlatParameters::view(parameters.weight(), segment(name)));
+  }
+
+  TestContext worker;
+  Layer layer;
+  FlatParameters parameters;
+};
+
+double mean_square(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return sum / static_cast<double>(x.size());
+}
+
+double largest(const std::vector<double>& x) {
+  double result = 0;
+  for (const double value : x) result = std::max(result, std::abs(value));
+  return result;
+}
+
+TEST(Conv2d, StartsNormalByFanOutAndMapsImages) {
+  const ConvOptions options{.stride = 2, .pad = 1, .groups = 2};
+  Placed<Conv2d> placed(32, 64, 3, options);
+  EXPECT_EQ(placed.segment("weight").shape, Shape({64, 3, 3, 16}));
+  EXPECT_TRUE(placed.segment("weight").decay);
+  // variance of 9,216 draws: standard error 1.5 %
+  EXPECT_NEAR(mean_square(placed.weight("weight")) / (2.0 / (64 * 9)), 1.0, 0.06);
+  const Variable x(placed.worker.context, random_tensor({2, 5, 5, 32}, 1));
+  EXPECT_EQ(placed.layer(x).shape(), Shape({2, 3, 3, 64}));
+}
+
+TEST(Conv2d, RefusesGroupsThatDoNotDivide) {
+  EXPECT_NE(error_of([] { Conv2d(3, 8, 3, {.groups = 2}); }).find("3 to 8 channels"),
+            std::string::npos);
+}
+
+TEST(Linear, StartsUniformWithinTheBoundAndTheBiasDoesNotDecay) {
+  Placed<Linear> placed(int64_t{64}, int64_t{50});
+  EXPECT_LE(largest(placed.weight("weight")), 1.0 / 8);
+  EXPECT_LE(largest(placed.weight("bias")), 1.0 / 8);
+  // a third of the bound's square; standard error of 3,200 draws: 1.6 %
+  EXPECT_NEAR(mean_square(placed.weight("weight")) * 3 * 64, 1.0, 0.065);
+  EXPECT_TRUE(placed.segment("weight").decay);
+  EXPECT_FALSE(placed.segment("bias").decay);
+}
+
+TEST(BatchNorm, StartsAsTheIdentityOfNormalisedDataAndDoesNotDecay) {
+  Placed<BatchNorm> placed(2);
+  EXPECT_FALSE(placed.segment("gamma").decay);
+  EXPECT_FALSE(placed.segment("beta").decay);
+  placed.worker.context.training = false;
+  const Tensor x = random_tensor({3, 2}, 1);
+  const std::vector<double> y = values(placed.layer(Variable(placed.worker.context, x)).value());
+  for (size_t i = 0; i < y.size(); ++i)
+    EXPECT_NEAR(y[i], values(x)[i] / std::sqrt(1.0 + 1e-5), 1e-12);
+}
+
+TEST(BatchNorm, MovesItsBuffersInTraining) {
+  Placed<BatchNorm> placed(1);
+  placed.layer(Variable(placed.worker.context, tensor({2, 1}, {1, 3})));
+  ASSERT_EQ(placed.parameters.buffers().size(), 2u);
+  // a tenth of the way to mean 2 and unbiased variance 2
+  EXPECT_NEAR(values(placed.parameters.buffers()[0]->value)[0], 0.2, 1e-12);
+  EXPECT_NEAR(values(placed.parameters.buffers()[1]->value)[0], 1.1, 1e-12);
+}
+
+TEST(Dropout, LayersOfDifferentNumbersChooseDifferently) {
+  TestContext worker;
+  worker.context.samples = sample_ids(1);
+  const Variable x(worker.context, full({1, 64}, 1.0));
+  const auto chosen = [&](uint64_t layer) { return values(Dropout(0.5, layer)(x).value()); };
+  EXPECT_EQ(chosen(1), chosen(1));
+  EXPECT_NE(chosen(1), chosen(2));
+}
+
+}  // namespace
+}  // namespace wisp

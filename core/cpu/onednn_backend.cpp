@@ -9,6 +9,7 @@
 
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/onednn_conv.h"
+#include "core/cpu/pool.h"
 
 namespace wisp {
 namespace {
@@ -75,21 +76,30 @@ class OnednnBackend final : public Backend {
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    reference_->max_pool(stream, spec, x, y, argmax);
+    if (x.dtype() != DType::f32) return reference_->max_pool(stream, spec, x, y, argmax);
+    stream.submit(
+        [=] { max_pool_forward(spec, x.data<float>(), y.data<float>(), argmax.data<int32_t>()); });
   }
 
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    reference_->max_pool_dx(stream, spec, dy, argmax, dx);
+    if (dy.dtype() != DType::f32) return reference_->max_pool_dx(stream, spec, dy, argmax, dx);
+    stream.submit([=] {
+      max_pool_backward(spec, dy.data<float>(), argmax.data<int32_t>(), dx.into.data<float>(),
+                        dx.accumulate);
+    });
   }
 
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
-    reference_->avg_pool(stream, spec, x, y);
+    if (x.dtype() != DType::f32) return reference_->avg_pool(stream, spec, x, y);
+    stream.submit([=] { avg_pool_forward(spec, x.data<float>(), y.data<float>()); });
   }
 
   void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    GradSlot dx) override {
-    reference_->avg_pool_dx(stream, spec, dy, dx);
+    if (dy.dtype() != DType::f32) return reference_->avg_pool_dx(stream, spec, dy, dx);
+    stream.submit(
+        [=] { avg_pool_backward(spec, dy.data<float>(), dx.into.data<float>(), dx.accumulate); });
   }
 
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,

@@ -30,8 +30,11 @@ if(WISP_TESTS)
 endif()
 
 if(WISP_CUDA)
-  # CMake 3.25.1 does not know nvcc 13's C++20 flag.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80)  # newer devices translate it when the program starts
+  endif()
   enable_language(CUDA)
+  # CMake 3.25.1 does not know nvcc 13's C++20 flag.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

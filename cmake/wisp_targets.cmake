@@ -3,7 +3,7 @@
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror>)
 
 if(WISP_SANITIZE STREQUAL "address")
   set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -35,7 +35,7 @@ function(wisp_kernels target)
   if(WISP_CUDA)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
-      "-fmad=false;-Xcompiler=-O3,-ffp-contract=off,-fopenmp,-fopenmp-simd")
+      "-fmad=false;-Xcompiler=-O3,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp")
   elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
   else()
@@ -48,4 +48,11 @@ function(wisp_test name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE wisp::test_support GTest::gtest_main $<BUILD_INTERFACE:wisp_warnings>)
   add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# wisp_components(TARGET): links the trainer with all models, data sets and methods. They register themselves, so their
+# archives are linked whole; otherwise the linker drops them.
+function(wisp_components target)
+  target_link_libraries(${target} PRIVATE wisp::train wisp::distributed wisp::models wisp::data wisp::compression)
+  set_property(TARGET ${target} PROPERTY LINK_LIBRARY_OVERRIDE WHOLE_ARCHIVE,wisp_models,wisp_data,wisp_compression)
 endfunction()

@@ -11,10 +11,6 @@
 #include "core/dtype.h"
 #include "core/stream.h"
 
-#ifdef __CUDACC__
-#include "core/parallel_cuda.h"
-#endif
-
 // One clone of each CPU loop per instruction set, chosen when the program starts. Sanitizers cannot
 // run the choosing code, so their builds define WISP_NO_CLONES.
 #if defined(WISP_NO_CLONES) || !defined(__x86_64__)
@@ -148,6 +144,13 @@ void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_coun
 }
 
 }  // namespace parallel
+}  // namespace wisp
+
+#ifdef __CUDACC__
+#include "core/parallel_cuda.h"  // stands on the sizes and trees above
+#endif
+
+namespace wisp {
 
 /// kernel(i) for each i in [0, n), in any order.
 template <class Kernel>

@@ -1,0 +1,261 @@
+// The loops of core/parallel.h on CUDA streams, with the same bits: the same partial results, lanes
+// and trees, the same masks and positions. Included by core/parallel.h only. `counted`, where it is
+// not null, is a device word that limits n.
+#pragma once
+
+#include <algorithm>
+
+#include "core/cuda/check.h"
+#include "core/parallel.h"
+
+namespace wisp::cuda {
+
+constexpr int kThreads = 256;  // per block; a multiple of the warp and of parallel::kLanes
+constexpr int64_t kMaxBlocks = 4096;
+constexpr int kSharedBins = 4096;  // histograms up to this size are counted in shared memory
+constexpr int kScanThreads = 1024;
+
+static_assert(kThreads % parallel::kLanes == 0 && parallel::kSelectChunk % kThreads == 0);
+
+inline cudaStream_t handle(const Stream& stream) {
+  return static_cast<cudaStream_t>(stream.native());
+}
+
+inline unsigned blocks_for(int64_t n) {
+  return static_cast<unsigned>(std::min((n + kThreads - 1) / kThreads, kMaxBlocks));
+}
+
+__device__ inline int64_t limit(int64_t n, const int64_t* counted) {
+  return counted && *counted < n ? *counted : n;
+}
+
+__device__ inline int64_t first_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+template <class Kernel>
+__global__ void run_for(int64_t n, const int64_t* counted, const Kernel kernel) {
+  const int64_t end = limit(n, counted);
+  for (int64_t i = first_index(); i < end; i += index_stride()) kernel(i);
+}
+
+template <class Kernel>
+void launch_for(const Stream& stream, int64_t n, const int64_t* counted, const Kernel& kernel) {
+  if (n <= 0) return;
+  run_for<<<blocks_for(n), kThreads, 0, handle(stream)>>>(n, counted, kernel);
+  check(cudaGetLastError(), "parallel_for");
+}
+
+template <class Kernel>
+__global__ void run_single(const Kernel kernel) {
+  kernel();
+}
+
+template <class Kernel>
+void launch_once(const Stream& stream, const Kernel& kernel) {
+  run_single<<<1, 1, 0, handle(stream)>>>(kernel);
+  check(cudaGetLastError(), "run_once");
+}
+
+/// cpu_reduce_block over [begin, end) by one block of threads, for thread 0. All threads evaluate
+/// map, a tile at a time; the first kLanes combine in the order of the CPU.
+template <class Kernel>
+__device__ typename Kernel::Value reduce_block(int64_t begin, int64_t end, const Kernel& kernel) {
+  using Value = typename Kernel::Value;
+  alignas(Value) __shared__ unsigned char memory[kThreads * sizeof(Value)];
+  Value* tile = reinterpret_cast<Value*>(memory);
+  const int thread = static_cast<int>(threadIdx.x);
+  Value lane = kernel.identity();
+  for (int64_t i = begin; i < end; i += kThreads) {
+    if (i + thread < end) tile[thread] = kernel.map(i + thread);
+    __syncthreads();
+    for (int j = thread; thread < parallel::kLanes && j < kThreads && i + j < end;
+         j += parallel::kLanes)
+      lane = kernel.combine(lane, tile[j]);
+    __syncthreads();
+  }
+  tile[thread] = lane;
+  for (int width = parallel::kLanes / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (thread < width) tile[thread] = kernel.combine(tile[thread], tile[thread + width]);
+  }
+  return tile[thread];
+}
+
+/// Block b reduces elements [b * block, (b + 1) * block) into out[b].
+template <class Kernel>
+__global__ void run_reduce(int64_t n, int64_t block, const Kernel kernel,
+                           typename Kernel::Value* out) {
+  const int64_t begin = blockIdx.x * block;
+  const int64_t end = begin + block < n ? begin + block : n;
+  const typename Kernel::Value result = reduce_block(begin, end, kernel);
+  if (threadIdx.x == 0) out[blockIdx.x] = result;
+}
+
+/// The partial results live in memory that the stream lends for as long as the two kernels need it.
+template <class Kernel>
+void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
+                   typename Kernel::Value* out) {
+  using Value = typename Kernel::Value;
+  const cudaStream_t queue = handle(stream);
+  const int64_t block = parallel::reduce_block(n);
+  const int64_t partials = (n + block - 1) / block;
+  void* memory = nullptr;
+  const auto bytes = sizeof(Value) * static_cast<size_t>(std::max<int64_t>(partials, 1));
+  WISP_CUDA_CHECK(cudaMallocAsync(&memory, bytes, queue));
+  Value* partial = static_cast<Value*>(memory);
+  if (partials > 0)
+    run_reduce<<<static_cast<unsigned>(partials), kThreads, 0, queue>>>(n, block, kernel, partial);
+  run_reduce<<<1, kThreads, 0, queue>>>(partials, parallel::kMaxPartials,
+                                        parallel::Partials<Kernel>{partial, kernel}, out);
+  check(cudaGetLastError(), "parallel_reduce");
+  WISP_CUDA_CHECK(cudaFreeAsync(memory, queue));
+}
+
+/// Integer counts: the order of the additions changes nothing.
+template <class Kernel>
+__global__ void run_histogram(int64_t n, const int64_t* counted, const Kernel kernel,
+                              uint32_t* bins, int bin_count) {
+  __shared__ uint32_t shared[kSharedBins];
+  const bool fits = bin_count <= kSharedBins;
+  uint32_t* const count = fits ? shared : bins;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int b = thread; fits && b < bin_count; b += kThreads) shared[b] = 0;
+  __syncthreads();
+  const int64_t end = limit(n, counted);
+  for (int64_t i = first_index(); i < end; i += index_stride()) {
+    const int bin = kernel(i);
+    if (bin >= 0) atomicAdd(count + bin, 1u);
+  }
+  __syncthreads();
+  for (int b = thread; fits && b < bin_count; b += kThreads) {
+    if (shared[b] > 0) atomicAdd(bins + b, shared[b]);
+  }
+}
+
+template <class Kernel>
+void launch_histogram(const Stream& stream, int64_t n, const int64_t* counted, const Kernel& kernel,
+                      uint32_t* bins, int bin_count) {
+  const cudaStream_t queue = handle(stream);
+  const auto bytes = sizeof(uint32_t) * static_cast<size_t>(bin_count);
+  WISP_CUDA_CHECK(cudaMemsetAsync(bins, 0, bytes, queue));
+  if (n <= 0) return;
+  run_histogram<<<blocks_for(n), kThreads, 0, queue>>>(n, counted, kernel, bins, bin_count);
+  check(cudaGetLastError(), "parallel_histogram");
+}
+
+constexpr int kChunkWords = static_cast<int>(parallel::kSelectChunk / 64);
+
+/// The scratch of a selection over n elements: a bit for each, then a count for each chunk.
+__device__ inline int64_t* positions(uint64_t* masks, int64_t n) {
+  return reinterpret_cast<int64_t*>(masks + (n + 63) / 64);
+}
+
+/// Block c asks the kernel about chunk c: bits into the masks, their number into the positions.
+template <class Kernel>
+__global__ void run_select_masks(int64_t n, const int64_t* counted, const Kernel kernel,
+                                 uint64_t* masks) {
+  const int64_t all = limit(n, counted);
+  const int64_t begin = blockIdx.x * parallel::kSelectChunk;
+  if (begin >= all) return;
+  __shared__ int selected;
+  if (threadIdx.x == 0) selected = 0;
+  __syncthreads();
+  const int64_t whole_words = (all + 63) / 64 * 64;
+  const int64_t end =
+      begin + parallel::kSelectChunk < whole_words ? begin + parallel::kSelectChunk : whole_words;
+  auto* halves = reinterpret_cast<uint32_t*>(masks);  // little-endian: element 0 in bit 0
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {  // whole warps stay together
+    const uint32_t bits = __ballot_sync(0xffffffffu, i < all && kernel(i));
+    if (lane == 0) {
+      halves[i / 32] = bits;
+      atomicAdd(&selected, __popc(bits));
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) positions(masks, all)[blockIdx.x] = selected;
+}
+
+/// Counts of chunks become positions, by one block; *count starts and ends the sum.
+static __global__ void run_select_scan(int64_t n, const int64_t* counted, uint64_t* masks,
+                                       int64_t* count) {
+  __shared__ int64_t sums[kScanThreads];
+  const int64_t all = limit(n, counted);
+  const int64_t chunks = (all + parallel::kSelectChunk - 1) / parallel::kSelectChunk;
+  int64_t* position = positions(masks, all);
+  const int64_t each = (chunks + kScanThreads - 1) / kScanThreads;
+  const int64_t thread = threadIdx.x;
+  const int64_t begin = thread * each;
+  const int64_t end = begin + each < chunks ? begin + each : chunks;
+  int64_t own = 0;
+  for (int64_t chunk = begin; chunk < end; ++chunk) own += position[chunk];
+  sums[thread] = own;
+  __syncthreads();
+  for (int64_t step = 1; step < kScanThreads; step *= 2) {
+    const int64_t before = thread >= step ? sums[thread - step] : 0;
+    __syncthreads();
+    sums[thread] += before;
+    __syncthreads();
+  }
+  const int64_t first = *count;
+  __syncthreads();
+  int64_t total = first + sums[thread] - own;
+  for (int64_t chunk = begin; chunk < end; ++chunk) {
+    const int64_t here = position[chunk];
+    position[chunk] = total;
+    total += here;
+  }
+  if (thread == kScanThreads - 1) *count = first + sums[thread];
+}
+
+/// Block c emits what is selected of chunk c, from its position on.
+template <class Kernel>
+__global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel kernel,
+                                uint64_t* masks) {
+  const int64_t all = limit(n, counted);
+  const int64_t begin = blockIdx.x * parallel::kSelectChunk;
+  if (begin >= all) return;
+  __shared__ uint64_t mask[kChunkWords];
+  __shared__ int before[kChunkWords];  // selected up to and including the word
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t words = (all + 63) / 64 - begin / 64;
+  if (thread < kChunkWords) {
+    mask[thread] = thread < words ? masks[begin / 64 + thread] : 0;
+    before[thread] = __popcll(mask[thread]);
+  }
+  __syncthreads();
+  for (int step = 1; step < kChunkWords; step *= 2) {
+    const int more = thread < kChunkWords && thread >= step ? before[thread - step] : 0;
+    __syncthreads();
+    if (thread < kChunkWords) before[thread] += more;
+    __syncthreads();
+  }
+  if (before[kChunkWords - 1] == 0) return;
+  const int64_t first = positions(masks, all)[blockIdx.x];
+  for (int i = thread; i < parallel::kSelectChunk; i += kThreads) {
+    const int word = i / 64;
+    const uint64_t bit = uint64_t{1} << (i % 64);
+    if (!(mask[word] & bit)) continue;
+    const int in_and_after = __popcll(mask[word] & ~(bit - 1));
+    kernel.emit(first + before[word] - in_and_after, begin + i);
+  }
+}
+
+template <class Kernel>
+void launch_select(const Stream& stream, int64_t n, const int64_t* counted, const Kernel& kernel,
+                   int64_t* count, void* scratch) {
+  if (n <= 0) return;
+  const cudaStream_t queue = handle(stream);
+  const auto chunks =
+      static_cast<unsigned>((n + parallel::kSelectChunk - 1) / parallel::kSelectChunk);
+  auto* masks = static_cast<uint64_t*>(scratch);
+  run_select_masks<<<chunks, kThreads, 0, queue>>>(n, counted, kernel, masks);
+  run_select_scan<<<1, kScanThreads, 0, queue>>>(n, counted, masks, count);
+  run_select_emit<<<chunks, kThreads, 0, queue>>>(n, counted, kernel, masks);
+  check(cudaGetLastError(), "parallel_select");
+}
+
+}  // namespace wisp::cuda

@@ -34,7 +34,7 @@ class Config {
 
   /// Sets `value` from the key if it is given; its present content is the default. Throws Error
   /// with file:line, the type found and the type expected. An integer is accepted where a number is
-  /// expected.
+  /// expected. A key may be bound again, with the same type and default.
   void bind(const std::string& key, bool& value, const std::string& meaning);
   void bind(const std::string& key, int& value, const std::string& meaning);
   void bind(const std::string& key, int64_t& value, const std::string& meaning);
@@ -47,7 +47,8 @@ class Config {
   /// itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
-  /// Sets a key from the program (a command-line shorthand); wins over files and overrides.
+  /// Sets a key from the program (a command-line shorthand), before it is bound; wins over files
+  /// and overrides.
   void set(const std::string& key, const std::string& toml_value);
   /// Whether the key was given rather than defaulted.
   bool given(const std::string& key) const;
@@ -59,7 +60,7 @@ class Config {
   void finish() const;
   /// All bound keys in order of binding.
   const std::vector<ConfigKey>& keys() const;
-  /// The resolved configuration as TOML that load() reads back.
+  /// The resolved configuration as TOML that load() reads back; rows as they were given.
   std::string resolved() const;
 
  private:

@@ -41,7 +41,6 @@ struct StepInfo {
   int64_t step = 0;     // batches seen
   int64_t applied = 0;  // updates made: parity, warm-up and re-estimation run on it
   int rank = 0, workers = 1;
-  bool dense = false;  // this step goes uncompressed (warm-up, guard)
   double lr = 0.0, ratio = 1.0;
   uint64_t seed = 0;
   const StepWords* device = nullptr;

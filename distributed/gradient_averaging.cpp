@@ -58,7 +58,7 @@ double value_of(const Tensor& scalar) {
 GradientAveraging::GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
                                      FlatParameters& parameters, std::vector<Method> methods,
                                      std::vector<int> method_of, AveragingOptions options,
-                                     Trace* trace)
+                                     Trace& trace)
     : communicator_(communicator),
       compute_(compute),
       comm_(comm),
@@ -150,7 +150,7 @@ Outcome GradientAveraging::before_update() {
   queue_.drain();
   const double end = now_us();
   cost_.wait_ms = (end - begin) * 1e-3;
-  if (trace_) trace_->span(Lane::wait, "wait", begin, end, begin_.step, 0);
+  trace_.span(Lane::wait, "wait", begin, end, begin_.step, 0);
   if (mean_.enabled() && outcome_ != Outcome::skipped) {
     mean_.measure(all_segments_);
     compute_.stream.synchronize();
@@ -166,13 +166,11 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
   queue_.drain();
 }
 
-std::vector<std::pair<std::string, Tensor>> GradientAveraging::state() {
-  std::vector<std::pair<std::string, Tensor>> named;
-  for (const std::string& name : memory_.arena_names())
-    named.emplace_back(name, parameters_.state(name));
-  for (const auto& [name, tensor] : memory_.unit_state()) named.emplace_back(name, tensor);
-  if (!plan_.units.empty()) named.emplace_back("sync.engaged", engaged_);
-  named.emplace_back("sync.applied", counters_);
+std::vector<std::pair<std::string, Tensor>> GradientAveraging::unit_state() {
+  std::vector<std::pair<std::string, Tensor>> named(memory_.unit_state().begin(),
+                                                    memory_.unit_state().end());
+  if (!plan_.units.empty()) named.emplace_back("engaged", engaged_);
+  named.emplace_back("applied", counters_);
   return named;
 }
 
@@ -205,13 +203,12 @@ void GradientAveraging::plan_step() {
   info_.workers = communicator_.size();
   info_.lr = begin_.lr;
   info_.ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0;
-  info_.dense = info_.ratio >= 1.0;
   info_.seed = comm_.seed;
   std::vector<UnitRounds> rounds(plan_.units.size());
   for (size_t i = 0; i < rounds.size(); ++i) {
     const PlannedUnit& unit = plan_.units[i];
     Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
-    if (info_.dense) continue;
+    if (compressor.traits().sparse && info_.ratio >= 1.0) continue;
     for (int round = 0; round < compressor.rounds(unit.spec(), info_); ++round) {
       rounds[i].messages.push_back(compressor.message(unit.spec(), info_, round));
     }
@@ -223,7 +220,7 @@ void GradientAveraging::plan_step() {
   if (slots_.empty() || rounds != rounds_) {
     rounds_ = std::move(rounds);
     slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
-    memory_.fit(rounds_, compressors_);
+    memory_.fit(rounds_, compressors_, info_);
     for (size_t i = 0; i < rounds_.size(); ++i) {
       const PlannedUnit& unit = plan_.units[i];
       const UpdateRule rule = compressors_[static_cast<size_t>(unit.method)]->traits().result;
@@ -364,11 +361,11 @@ void GradientAveraging::encode(int index, int round) {
   comm_.stream.synchronize();
   const double end = now_us();
   cost_.encode_ms += (end - begin) * 1e-3;
-  if (trace_) {
+  if (trace_.records(info_.step)) {
     const std::string& name =
         parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
-    trace_->span(Lane::encode, name, begin, end, info_.step,
-                 idle ? 0 : memory_.used(index, message));
+    trace_.span(Lane::encode, name, begin, end, info_.step,
+                idle ? 0 : memory_.used(index, message));
   }
 }
 
@@ -378,9 +375,9 @@ void GradientAveraging::finish(const Slot& slot) {
   cost_.bytes_sent += transfer.sent;
   cost_.bytes_received += transfer.received;
   cost_.wire_ms += (transfer.end_us - transfer.begin_us) * 1e-3;
-  if (trace_) {
-    trace_->span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
-                 info_.step, transfer.sent);
+  if (trace_.records(info_.step)) {
+    trace_.span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
+                info_.step, transfer.sent);
   }
   decode(slot);
 }
@@ -395,10 +392,10 @@ void GradientAveraging::decode(const Slot& slot) {
     comm_.stream.synchronize();
     const double end = now_us();
     cost_.decode_ms += (end - begin) * 1e-3;
-    if (trace_) {
+    if (trace_.records(info_.step)) {
       const std::string& name =
           parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
-      trace_->span(Lane::decode, name, begin, end, info_.step, 0);
+      trace_.span(Lane::decode, name, begin, end, info_.step, 0);
     }
     const auto rounds = static_cast<int>(rounds_[static_cast<size_t>(index)].messages.size());
     if (slot.round + 1 < rounds) encode(index, slot.round + 1);

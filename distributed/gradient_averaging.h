@@ -46,7 +46,7 @@ class GradientAveraging final : public Synchronizer {
   /// object.
   GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
                     FlatParameters& parameters, std::vector<Method> methods,
-                    std::vector<int> method_of, AveragingOptions options, Trace* trace);
+                    std::vector<int> method_of, AveragingOptions options, Trace& trace);
   ~GradientAveraging() override;
 
   void begin(const StepBegin& info) override;
@@ -62,9 +62,9 @@ class GradientAveraging final : public Synchronizer {
   const Plan& plan() const { return plan_; }
   /// Cost of the step that before_update() finished last.
   const StepCost& cost() const { return cost_; }
-  /// Everything but weights, momentum and buffers that a checkpoint must hold, by name: arenas of
-  /// per-element state, state of whole units, counters. Call between steps.
-  std::vector<std::pair<std::string, Tensor>> state();
+  /// What a checkpoint must hold beside the arenas of the parameters, by name: state of whole
+  /// units, counters. Call between steps.
+  std::vector<std::pair<std::string, Tensor>> unit_state();
   /// Units compressed in the last step, of all units.
   int compressed_units() const;
 
@@ -95,7 +95,7 @@ class GradientAveraging final : public Synchronizer {
   std::vector<Method> methods_;
   std::vector<Compressor*> compressors_;
   const AveragingOptions options_;
-  Trace* trace_;
+  Trace& trace_;
   Plan plan_;
   UnitMemory memory_;
   SlotWire wire_;

@@ -36,9 +36,6 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
                    name_of(spec.dtype), ", the parameters are ", name_of(parameters.dtype()),
                    ": compression works on f32 parameters");
         states_[i].tensors.push_back(parameters.state(spec.name));
-        if (std::find(arena_names_.begin(), arena_names_.end(), spec.name) == arena_names_.end()) {
-          arena_names_.push_back(spec.name);
-        }
       } else {
         Tensor& tensor = unit_state_[first + "/" + spec.name];
         tensor = zeroed(context, spec.shape, spec.dtype);
@@ -62,7 +59,8 @@ void UnitMemory::grow(Tensor& tensor, int64_t bytes) {
   tensor = context_.empty({bytes}, DType::u8);
 }
 
-void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors) {
+void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
+                     const StepInfo& info) {
   if (std::equal(rounds.begin(), rounds.end(), fitted_.begin(), fitted_.end())) return;
   fitted_.assign(rounds.begin(), rounds.end());
   for (size_t i = 0; i < units_.size(); ++i) {
@@ -81,7 +79,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
     grow(wire.in, wire.in_stride * workers_);
     grow(wire.used, size_of(DType::i64) * workers_);
     Compressor& compressor = *compressors[static_cast<size_t>(plan_.units[i].method)];
-    grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, workers_));
+    grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
     units_[i].scratch = wire.scratch.raw();
   }
 }

@@ -20,7 +20,8 @@ class UnitMemory {
 
   /// Grows wire buffers and scratch to what these messages need; nothing happens if they did not
   /// change.
-  void fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors);
+  void fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
+           const StepInfo& info);
 
   Unit& unit(int index) { return units_[static_cast<size_t>(index)]; }
   /// Where a unit encodes to; for all_to_all, one per destination.
@@ -32,8 +33,6 @@ class UnitMemory {
 
   /// Whole-unit state by name "SEGMENT/STATE", for checkpoints.
   const std::map<std::string, Tensor>& unit_state() const { return unit_state_; }
-  /// Names of the arenas that hold per-element state.
-  const std::vector<std::string>& arena_names() const { return arena_names_; }
 
  private:
   struct Wire {
@@ -51,7 +50,6 @@ class UnitMemory {
   std::vector<Wire> wires_;
   std::vector<UnitRounds> fitted_;
   std::map<std::string, Tensor> unit_state_;
-  std::vector<std::string> arena_names_;
 };
 
 }  // namespace wisp

@@ -1,0 +1,27 @@
+// A replica's state on disk: RUN/checkpoint with one file for what all ranks share and one per
+// rank.
+#pragma once
+
+#include <string>
+
+#include "apps/replica.h"
+
+namespace wisp {
+
+/// Where a run stands.
+struct Position {
+  int64_t epoch = 0;  // completed
+  int64_t step = 0;   // batches seen
+  int64_t skipped = 0;
+};
+
+/// Saves all ranks' state as one set, replacing the checkpoint before. Collective: all workers call
+/// it between steps.
+void save_checkpoint(const std::string& directory, Replica& replica, int workers,
+                     const Position& position);
+
+/// Loads this rank's state. Throws Error for a checkpoint of another model, of another number of
+/// workers, or damaged.
+Position load_checkpoint(const std::string& directory, Replica& replica, int workers);
+
+}  // namespace wisp

@@ -1,0 +1,74 @@
+#include "apps/methods.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compression/policy.h"
+#include "compression/ratio_schedule.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
+                                            const TrainOptions& options) {
+  const CompressorSetup setup{options.workers, options.sgd.momentum, options.sgd.nesterov,
+                              options.sgd.weight_decay};
+  return CompressorRegistry::instance().find("compression method", name).make(config, setup);
+}
+
+Scope bind_scope(Config& config) {
+  std::string scope = "layer";
+  config.bind("compression.scope", scope, "what a selection is taken over: layer, bucket or model");
+  WISP_CHECK(scope == "layer" || scope == "bucket" || scope == "model",
+             config.where("compression.scope"), ": unknown compression.scope '", scope,
+             "'; known: bucket, layer, model");
+  if (scope == "bucket") return Scope::bucket;
+  return scope == "model" ? Scope::model : Scope::layer;
+}
+
+void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
+           const TrainOptions& options) {
+  WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
+             config.where("compression.scope"), ": method ", name,
+             " does not work at this compression.scope");
+  WISP_CHECK(options.compute() == DType::f32, config.where("train.precision"), ": method ", name,
+             " works on f32 gradients, not with train.precision = \"", options.precision, "\"");
+}
+
+}  // namespace
+
+Methods choose_methods(Config& config, const TrainOptions& options,
+                       std::span<const Segment> segments) {
+  std::string method = "none";
+  config.bind("compression.method", method, "how gradients travel; `wisp methods` lists them");
+  const Scope scope = bind_scope(config);
+  const std::vector<PolicyRule> rules = read_policy(config);
+
+  Methods chosen;
+  std::map<std::string, int> index;
+  const auto add = [&](const std::string& name) {
+    if (index.count(name)) return;
+    std::unique_ptr<Compressor> compressor = make_compressor(config, name, options);
+    index[name] = compressor ? static_cast<int>(chosen.methods.size()) : kDense;
+    if (!compressor) return;
+    check(config, name, compressor->traits(), scope, options);
+    chosen.methods.push_back({name, std::move(compressor), scope});
+  };
+  add(method);
+  for (const PolicyRule& rule : rules) add(rule.method);
+
+  const int first = index[method];
+  const bool dense_1d =
+      first == kDense || chosen.methods[static_cast<size_t>(first)].compressor->traits().dense_1d;
+  for (const std::string& name : choose_methods(segments, rules, method, dense_1d)) {
+    chosen.method_of.push_back(index[name]);
+  }
+  const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
+                                  [](const Method& m) { return m.compressor->traits().sparse; });
+  if (sparse)
+    chosen.ratio = [schedule = RatioSchedule(config)](double epoch) { return schedule.at(epoch); };
+  return chosen;
+}
+
+}  // namespace wisp

@@ -1,0 +1,25 @@
+// From the configuration's method and policies to compressors and the segments they take.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "apps/train_options.h"
+#include "distributed/gradient_averaging.h"
+
+namespace wisp {
+
+struct Methods {
+  std::vector<Method> methods;
+  std::vector<int> method_of;                 // by segment: index into methods, or kDense
+  std::function<double(double epoch)> ratio;  // of the sparse methods; empty if there is none
+};
+
+/// Binds compression.method, compression.scope, the policies and each chosen method's own keys.
+/// Throws Error with file:line for an unknown method or scope, for momentum in two homes, and for
+/// compression of f64 gradients.
+Methods choose_methods(Config& config, const TrainOptions& options,
+                       std::span<const Segment> segments);
+
+}  // namespace wisp

@@ -1,0 +1,97 @@
+// One worker's copy of the model with all that trains it: contexts, arenas, optimizer,
+// synchronizer. The trainer, the benchmarks and the tests run their steps through it. Belongs to
+// its worker's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/tally.h"
+#include "apps/train_options.h"
+#include "core/backend.h"
+#include "data/loader.h"
+#include "distributed/gradient_averaging.h"
+#include "distributed/launch.h"
+#include "models/model.h"
+
+namespace wisp {
+
+/// What all workers of a process share.
+struct Shared {
+  TrainOptions options;
+  Config config;  // bound options included; replicas copy it and bind model and method
+  MemoryPool& pool;
+  ModelSetup ends;
+};
+
+struct StepReport {
+  Outcome outcome = Outcome::applied;
+  double lr = 0.0;
+  double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
+  StepCost cost;
+};
+
+class Replica {
+ public:
+  using NextBatch = std::function<Batch()>;
+
+  Replica(const Shared& shared, Worker& worker);
+
+  /// One training step at `epoch` (with fraction): forward and backward over the micro-batches that
+  /// `next` hands out, exchange, update. Throws Error after options.nonfinite_max skipped steps in
+  /// a row.
+  StepReport step(int64_t step, double epoch, const NextBatch& next);
+
+  /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
+  /// between steps.
+  TallyValues tally() { return total(tally_); }
+  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics.
+  /// Collective.
+  TallyValues evaluate(Loader& loader);
+  /// Sums of `values` over all workers, in place. Collective.
+  void sum_over_workers(std::span<double> values);
+  /// Waits for all workers. Collective.
+  void barrier();
+
+  /// State that is the same on all ranks, and each rank's own, by name: what a checkpoint holds.
+  std::vector<std::pair<std::string, Tensor>> shared_state();
+  std::vector<std::pair<std::string, Tensor>> rank_state();
+
+  const FlatParameters& parameters() const { return *parameters_; }
+  GradientAveraging& synchronizer() { return *synchronizer_; }
+  Context& context() { return compute_; }
+  Trace& trace() { return trace_; }
+  int rank() const { return worker_.rank; }
+
+ private:
+  double forward_backward(const NextBatch& next);
+  void save_buffers();
+  void restore_buffers();
+  TallyValues total(Tally& tally);
+  template <class Work>
+  void without_turn(const Work& work);
+
+  const TrainOptions& options_;
+  Worker& worker_;
+  Trace trace_;
+  Stream compute_stream_;
+  Stream comm_stream_;
+  std::unique_ptr<Backend> compute_backend_;
+  std::unique_ptr<Backend> comm_backend_;
+  Context compute_;
+  Context comm_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<FlatParameters> parameters_;
+  std::unique_ptr<Sgd> optimizer_;
+  Tally tally_;  // of training
+  Tally evaluation_;
+  std::vector<Tensor> saved_buffers_;
+  int64_t skipped_in_a_row_ = 0;
+  std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest
+};
+
+}  // namespace wisp

@@ -1,0 +1,31 @@
+// Where a run leaves what it did: resolved configuration and commit, log of metrics, trace,
+// summary, checkpoint. Written by rank 0, but for each rank's own part of a checkpoint.
+#pragma once
+
+#include <string>
+
+#include "core/config.h"
+
+namespace wisp {
+
+class RunDirectory {
+ public:
+  enum class Open { create, overwrite, resume };
+
+  /// Throws Error if the directory cannot be made, holds a run already (create), or holds none
+  /// (resume).
+  RunDirectory(std::string path, Open how);
+
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+  /// config.toml, and commit.txt with the program's version.
+  void write_config(const Config& config) const;
+  /// Writes `content` to a temporary name, then renames. Throws Error with the path (a full disk).
+  void write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,66 @@
+#include "apps/tally.h"
+
+#include <cstring>
+
+#include "core/ops.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct AddLoss {
+  double* step;
+  double* sums;
+  const T* loss;
+  WISP_HD void operator()() const {
+    const auto value = static_cast<double>(*loss);
+    *step += value;
+    if (!(value - value == 0.0)) return;  // infinite or NaN
+    sums[0] += value;
+    sums[1] += 1.0;
+  }
+};
+
+struct Clear {
+  double* value;
+  WISP_HD void operator()() const { *value = 0.0; }
+};
+
+Tensor zeroed(Context& context, Shape shape, DType dtype) {
+  Tensor tensor = context.empty(shape, dtype);
+  std::memset(tensor.raw(), 0, static_cast<size_t>(tensor.bytes()));
+  return tensor;
+}
+
+}  // namespace
+
+Tally::Tally(Context& context)
+    : context_(context),
+      step_loss_(zeroed(context, {1}, DType::f64)),
+      losses_(zeroed(context, {2}, DType::f64)),
+      counts_(zeroed(context, {2}, DType::i64)) {}
+
+void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
+
+void Tally::add(const Variable& loss, const Variable& logits, const Tensor& labels) {
+  dispatch_float(loss.value().dtype(), "tally", [&](auto zero) {
+    using T = decltype(zero);
+    run_once(context_.stream,
+             AddLoss<T>{step_loss_.data<double>(), losses_.data<double>(), loss.value().data<T>()});
+  });
+  count_correct(logits, labels, counts_);
+}
+
+TallyValues Tally::take() {
+  context_.stream.synchronize();
+  const double* losses = losses_.data<double>();
+  const int64_t* counts = counts_.data<int64_t>();
+  const TallyValues values{losses[0], losses[1], static_cast<double>(counts[0]),
+                           static_cast<double>(counts[1])};
+  std::memset(losses_.raw(), 0, static_cast<size_t>(losses_.bytes()));
+  std::memset(counts_.raw(), 0, static_cast<size_t>(counts_.bytes()));
+  return values;
+}
+
+}  // namespace wisp

@@ -1,0 +1,124 @@
+#include "apps/train_options.h"
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// Throws unless `value` is at least `least`.
+template <class T>
+void at_least(const Config& config, const std::string& key, T value, T least) {
+  WISP_CHECK(value >= least, config.where(key), ": ", key, " is ", value, ", expected ", least,
+             " or more");
+}
+
+void one_of(const Config& config, const std::string& key, const std::string& value,
+            std::initializer_list<const char*> known) {
+  std::string names;
+  for (const char* name : known) {
+    if (value == name) return;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(concat(config.where(key), ": ", key, " is '", value, "', known: ", names));
+}
+
+void bind_workers(Config& config, TrainOptions& o) {
+  config.bind("workers", o.workers, "data-parallel workers");
+  config.bind("threads", o.threads,
+              "OpenMP threads of each worker; 0: its share of the machine's cores");
+  config.bind("comm_threads", o.comm_threads, "OpenMP threads of each worker's comm thread");
+  config.bind("turns", o.turns,
+              "one worker computes at a time: one worker's activations in memory, no overlap");
+  config.bind("device", o.device, "cpu");
+  config.bind("seed", o.seed, "key of all random numbers");
+  config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
+  config.bind("link.gbit_per_s", o.link.gbit_per_s,
+              "emulated link of each worker, each direction; 0: no limit");
+  config.bind("link.latency_us", o.link.latency_us,
+              "emulated latency of a message step, in microseconds");
+  at_least(config, "workers", o.workers, 1);
+  at_least(config, "threads", o.threads, 0);
+  at_least(config, "comm_threads", o.comm_threads, 1);
+  at_least(config, "timeout_s", o.timeout_s, 0.001);
+  at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
+  at_least(config, "link.latency_us", o.link.latency_us, 0.0);
+  one_of(config, "device", o.device, {"cpu"});
+}
+
+void bind_training(Config& config, TrainOptions& o) {
+  config.bind("train.batch", o.batch, "samples of a step over all workers and micro-batches");
+  config.bind("train.accumulate", o.accumulate, "micro-batches of a step on each worker");
+  config.bind("train.epochs", o.epochs, "passes over the training set");
+  config.bind("train.max_steps", o.max_steps, "ends the run after so many steps; 0: no limit");
+  config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
+  config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
+  config.bind("train.one_batch", o.one_batch, "trains on the first batch alone, again and again");
+  config.bind("train.precision", o.precision, "f32, or f64 (reference backend, no compression)");
+  config.bind("train.backend", o.backend,
+              "auto: the fastest of this build; reference: plain loops");
+  config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
+  config.bind("data.threads", o.loader_threads,
+              "loader threads of each worker; 0: the worker loads by itself");
+  config.bind("data.augment", o.augment, "random crop of the image padded by 4, random flip");
+  at_least<int64_t>(config, "train.batch", o.batch, 1);
+  at_least<int64_t>(config, "train.accumulate", o.accumulate, 1);
+  at_least<int64_t>(config, "train.epochs", o.epochs, 1);
+  at_least<int64_t>(config, "train.max_steps", o.max_steps, 0);
+  at_least<int64_t>(config, "train.eval_every", o.eval_every, 0);
+  at_least<int64_t>(config, "train.log_every", o.log_every, 1);
+  at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
+  at_least(config, "data.threads", o.loader_threads, 0);
+  one_of(config, "train.precision", o.precision, {"f32", "f64"});
+  one_of(config, "train.backend", o.backend, {"auto", "reference"});
+  WISP_CHECK(o.batch % (o.workers * o.accumulate) == 0, config.where("train.batch"),
+             ": train.batch is ", o.batch, ", which ", o.workers, " workers x ", o.accumulate,
+             " micro-batches cannot share equally");
+}
+
+void bind_optimizer(Config& config, TrainOptions& o) {
+  config.bind("optimizer.lr", o.lr, "base learning rate, for the whole batch");
+  config.bind("optimizer.momentum", o.sgd.momentum, "momentum, in [0, 1)");
+  config.bind("optimizer.nesterov", o.sgd.nesterov, "Nesterov's form of momentum");
+  config.bind("optimizer.weight_decay", o.sgd.weight_decay,
+              "L2 decay of weights (not of norms and biases)");
+  o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
+  config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
+  config.bind("clip.scope", o.clip_scope,
+              "model: the norm of all; layer: each tensor by its share, which overlaps");
+  at_least(config, "optimizer.lr", o.lr, 0.0);
+  at_least(config, "clip.norm", o.clip.norm, 0.0);
+  one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
+  o.clip.per_layer = o.clip_scope == "layer";
+}
+
+void bind_exchange(Config& config, TrainOptions& o) {
+  config.bind("compression.overlap", o.overlap, "encode and exchange while backward is running");
+  config.bind("compression.guard", o.guard, "a unit that would send more than dense goes dense");
+  config.bind("compression.bucket_bytes", o.buckets.bucket_bytes,
+              "raw gradient bytes of a bucket; 0: an eighth of the model within [64 KiB, 25 MB]");
+  config.bind(
+      "compression.encode_bytes", o.buckets.encode_bytes,
+      "raw bytes up to which small tensors are encoded together; -1: half a bucket, at most 1 MiB");
+  config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
+  config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
+  at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, 0);
+  at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
+  at_least<int64_t>(config, "trace.first_step", o.trace.first_step, 0);
+  at_least<int64_t>(config, "trace.steps", o.trace.steps, 0);
+}
+
+}  // namespace
+
+TrainOptions TrainOptions::bind(Config& config) {
+  TrainOptions options;
+  options.trace = {20, 5};
+  bind_workers(config, options);
+  config.bind("model.name", options.model, "model: resnet_cifar or mlp");
+  bind_training(config, options);
+  bind_optimizer(config, options);
+  bind_exchange(config, options);
+  if (options.turns) options.overlap = false;
+  return options;
+}
+
+}  // namespace wisp

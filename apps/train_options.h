@@ -1,0 +1,61 @@
+// What `wisp train` is told beside the options of model, data and method: plain values, bound from
+// a Config.
+#pragma once
+
+#include <string>
+
+#include "core/config.h"
+#include "core/dtype.h"
+#include "core/optimizer.h"
+#include "core/schedule.h"
+#include "core/trace.h"
+#include "distributed/bucket.h"
+#include "distributed/gradient_clip.h"
+#include "distributed/link.h"
+
+namespace wisp {
+
+struct TrainOptions {
+  int workers = 1;
+  int threads = 0;
+  int comm_threads = 1;
+  bool turns = false;
+  std::string device = "cpu";
+  int64_t seed = 1;
+  double timeout_s = 60.0;
+
+  int64_t batch = 128;
+  int64_t accumulate = 1;
+  int64_t epochs = 30;
+  int64_t max_steps = 0;
+  int64_t eval_every = 1;
+  int64_t log_every = 50;
+  bool one_batch = false;
+  std::string precision = "f32";
+  std::string backend = "auto";
+  int loader_threads = 1;
+  bool augment = true;
+  int64_t nonfinite_max = 10;
+
+  double lr = 0.1;
+  SgdOptions sgd;
+  LrSchedule schedule;
+  ClipOptions clip;
+  std::string clip_scope = "model";
+
+  std::string model = "resnet_cifar";
+  bool overlap = true;
+  bool guard = true;
+  BucketOptions buckets;
+  LinkSpec link;
+  TraceOptions trace;
+
+  /// Binds all keys. Throws Error with file:line for a value out of range.
+  static TrainOptions bind(Config& config);
+
+  DType compute() const { return precision == "f64" ? DType::f64 : DType::f32; }
+  /// Samples of one worker's micro-batch.
+  int64_t micro_batch() const { return batch / (workers * accumulate); }
+};
+
+}  // namespace wisp

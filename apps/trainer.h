@@ -1,0 +1,46 @@
+// Training and evaluation of a configured model, by one process with any number of virtual workers.
+#pragma once
+
+#include <string>
+
+#include "apps/run_directory.h"
+#include "core/config.h"
+
+namespace wisp {
+
+/// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
+struct Summary {
+  double test_accuracy = 0.0;
+  double images_per_s = 0.0;  // over training, evaluation and checkpoints left out
+  int64_t steps = 0;
+  int64_t skipped = 0;
+  double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
+  double reduction_encoded = 0.0;  // raw / encoded
+  double reduction_sent = 0.0;     // what dense would send / sent
+  double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
+
+  std::string json() const;
+  static Summary from_json(const std::string& path);
+};
+
+struct TrainRequest {
+  std::string out;  // run directory
+  RunDirectory::Open open = RunDirectory::Open::create;
+  bool quiet = false;
+};
+
+/// Trains as `config` says and leaves everything in the run directory. Throws Error for a
+/// configuration that makes no sense, before anything runs, and with "rank R: …" for what fails on
+/// the way.
+Summary train(Config config, const TrainRequest& request);
+
+struct Evaluation {
+  double loss = 0.0;
+  double accuracy = 0.0;
+  int64_t samples = 0;
+};
+
+/// Evaluates the checkpoint of a run on its test set.
+Evaluation evaluate_run(const std::string& run, std::span<const std::string> overrides);
+
+}  // namespace wisp

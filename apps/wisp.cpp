@@ -1,0 +1,103 @@
+// The program: one subcommand per job.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "apps/bench_step.h"
+#include "apps/trainer.h"
+#include "apps/version.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string out;
+  std::string run;
+  bool resume = false, overwrite = false, quiet = false, json = false;
+  double seconds = 8.0;
+};
+
+void add_config(CLI::App& command, Arguments& arguments) {
+  command.add_option("config", arguments.config, "TOML file")->required()->check(CLI::ExistingFile);
+  command.add_option("overrides", arguments.overrides,
+                     "keys to change: optimizer.lr=0.05 workers=4");
+}
+
+RunDirectory::Open how_to_open(const Arguments& arguments) {
+  if (arguments.resume) return RunDirectory::Open::resume;
+  return arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create;
+}
+
+void run_train(const Arguments& arguments) {
+  const Config config = Config::load(arguments.config, arguments.overrides);
+  const std::string out = arguments.out.empty()
+                              ? "runs/" + std::filesystem::path(arguments.config).stem().string()
+                              : arguments.out;
+  train(config, {out, how_to_open(arguments), arguments.quiet});
+}
+
+void run_eval(const Arguments& arguments) {
+  const Evaluation evaluation = evaluate_run(arguments.run, arguments.overrides);
+  fmt::print("test accuracy {:.2f} %, loss {:.4f}, {} samples\n", 100.0 * evaluation.accuracy,
+             evaluation.loss, evaluation.samples);
+}
+
+void run_bench_step(const Arguments& arguments) {
+  const StepTiming timing =
+      bench_step(Config::load(arguments.config, arguments.overrides), arguments.seconds);
+  if (arguments.json) {
+    fmt::print("{}\n", timing.json());
+  } else {
+    fmt::print("{} ({}): batch {}, {:.1f} images/s, {:.2f} ms a step\n", timing.name, timing.impl,
+               timing.batch, timing.rate, timing.ms);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("Wisp: data-parallel training over thin wires", "wisp");
+  program.set_version_flag("--version", program_version());
+  program.require_subcommand(1);
+  Arguments arguments;
+
+  CLI::App& train = *program.add_subcommand("train", "train a model as a config says");
+  add_config(train, arguments);
+  train.add_option("--out", arguments.out, "run directory (default: runs/NAME of the config)");
+  train.add_flag("--resume", arguments.resume, "go on from the checkpoint in --out");
+  train.add_flag("--overwrite", arguments.overwrite, "replace the run in --out");
+  train.add_flag("--quiet", arguments.quiet, "print nothing but errors");
+  train.callback([&] { run_train(arguments); });
+
+  CLI::App& eval = *program.add_subcommand("eval", "evaluate a run's checkpoint on its test set");
+  eval.add_option("run", arguments.run, "run directory")->required();
+  eval.add_option("overrides", arguments.overrides, "keys to change: data.path=DIR");
+  eval.callback([&] { run_eval(arguments); });
+
+  CLI::App& bench = *program.add_subcommand("bench", "time a part of Wisp");
+  bench.require_subcommand(1);
+  CLI::App& step = *bench.add_subcommand("step", "the trainer's step on one batch in memory");
+  add_config(step, arguments);
+  step.add_option("--seconds", arguments.seconds, "how long to measure");
+  step.add_flag("--json", arguments.json, "one JSON line");
+  step.callback([&] { run_bench_step(arguments); });
+
+  CLI11_PARSE(program, argc, argv);
+  return 0;
+}
+
+}  // namespace
+}  // namespace wisp
+
+int main(int argc, char** argv) {
+  try {
+    return wisp::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "wisp: {}\n", error.what());
+    return 1;
+  }
+}

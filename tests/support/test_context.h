@@ -21,9 +21,10 @@ struct TestContext {
                                 : make_reference_backend(pool, stream.id())),
         context{.stream = stream, .backend = *backend, .pool = pool, .compute = options.compute} {}
   ~TestContext() {
-    Event done;  // unlike Stream::synchronize, throws nothing
-    done.record(stream);
-    done.synchronize();
+    try {
+      stream.synchronize();
+    } catch (...) {  // the test that let a task throw has its own synchronize()
+    }
   }
 
   MemoryPool pool;  // first: outlives what lies in it

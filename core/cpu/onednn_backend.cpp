@@ -14,13 +14,20 @@
 namespace wisp {
 namespace {
 
-/// Runs a call of the library; its failures become Error.
-template <class Call>
-void onednn(const char* op, const Call& call) {
+const char* name_of(ConvPass pass) {
+  if (pass == ConvPass::forward) return "conv2d";
+  return pass == ConvPass::dx ? "conv2d_dx" : "conv2d_dw";
+}
+
+/// Runs calls of the library; their failures become Error.
+template <class Calls>
+void checked(ConvPass pass, const ConvSpec& s, const Calls& calls) {
   try {
-    call();
+    calls();
   } catch (const dnnl::error& error) {
-    throw Error(concat(op, ": oneDNN: ", error.what()));
+    throw Error(concat(name_of(pass), ": images (", s.batch, ", ", s.height, ", ", s.width, ", ",
+                       s.in_channels, "), weight (", s.out_channels, ", ", s.kernel_h, ", ",
+                       s.kernel_w, ", ", s.in_channels / s.groups, "): oneDNN: ", error.what()));
   }
 }
 
@@ -184,7 +191,7 @@ class OnednnBackend final : public Backend {
   void submit_conv(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                    const Tensor& second, const GradSlot& result) {
     stream.submit([=, this] {
-      onednn("conv2d", [&] {
+      checked(pass, spec, [&] {
         OnednnConv& conv = find_conv(pass, spec);
         conv.run(queue_, first.data<float>(), second.data<float>(), result.into.data<float>(),
                  result.accumulate, workspace(conv.workspace_bytes(result.accumulate)));

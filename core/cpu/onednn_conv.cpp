@@ -178,16 +178,15 @@ int64_t OnednnConv::workspace_bytes(bool accumulate) const {
 }
 
 void OnednnConv::load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder,
-                      const float* data, std::byte* workspace) {
-  void* handle = const_cast<float*>(data);
-  if (!input.differs) return input.library.set_data_handle(handle);
-  input.caller.set_data_handle(handle);
+                      float* data, std::byte* workspace) {
+  if (!input.differs) return input.library.set_data_handle(data);
+  input.caller.set_data_handle(data);
   input.library.set_data_handle(workspace + input.offset);
   reorder.primitive.execute(stream, reorder.arguments);
 }
 
-void OnednnConv::run(const dnnl::stream& stream, const float* first, const float* second,
-                     float* result, bool accumulate, std::byte* workspace) {
+void OnednnConv::run(const dnnl::stream& stream, float* first, float* second, float* result,
+                     bool accumulate, std::byte* workspace) {
   scratchpad_.set_data_handle(workspace);
   load(stream, first_, load_first_, first, workspace);
   load(stream, second_, load_second_, second, workspace);

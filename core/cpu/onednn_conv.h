@@ -23,9 +23,9 @@ class OnednnConv {
   int64_t workspace_bytes(bool accumulate) const;
 
   /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). `accumulate` adds to the result.
-  /// The workspace is 64-byte aligned.
-  void run(const dnnl::stream& stream, const float* first, const float* second, float* result,
-           bool accumulate, std::byte* workspace);
+  /// The inputs are only read (oneDNN's handles know no const). The workspace is 64-byte aligned.
+  void run(const dnnl::stream& stream, float* first, float* second, float* result, bool accumulate,
+           std::byte* workspace);
 
  private:
   using Arguments = std::unordered_map<int, dnnl::memory>;
@@ -47,8 +47,8 @@ class OnednnConv {
   Operand operand(int argument, const dnnl::memory::desc& caller,
                   const dnnl::memory::desc& library);
   Reorder reorder(const dnnl::memory& from, const dnnl::memory& to, float keep);
-  void load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder,
-            const float* data, std::byte* workspace);
+  void load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder, float* data,
+            std::byte* workspace);
   int64_t reserve(int64_t bytes);
 
   dnnl::engine engine_;

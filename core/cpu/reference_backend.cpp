@@ -10,6 +10,9 @@
 namespace wisp {
 namespace {
 
+/// Whether so many multiplications are worth waking threads for.
+bool parallel_pays(int64_t operations) { return operations >= 1 << 17; }
+
 template <class T>
 T dot(const T* a, const T* b, int64_t n) {
   T sum = 0;
@@ -51,7 +54,7 @@ GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; 
 
 template <class T>
 void gemm(const GemmSpec& s, const T* a, const T* b, const Target<T>& c) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(s.m * s.n * s.k))
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
       T sum = 0;
@@ -89,19 +92,21 @@ struct ConvChannels {
   explicit ConvChannels(const ConvSpec& s)
       : inputs(s.in_channels / s.groups),
         outputs(s.out_channels / s.groups),
-        taps(s.kernel_h * s.kernel_w) {}
+        taps(s.kernel_h * s.kernel_w),
+        operations(s.batch * s.out_height() * s.out_width() * s.out_channels * taps * inputs) {}
   int64_t first_input(int64_t o) const { return o / outputs * inputs; }
   int64_t weight(int64_t o, int64_t tap) const { return (o * taps + tap) * inputs; }
 
   int64_t inputs, outputs;  // per group
   int64_t taps;
+  int64_t operations;  // of the whole convolution
 };
 
 template <class T>
 void conv2d(const ConvSpec& s, const T* x, const T* w, T* y) {
   const ConvChannels channels(s);
   const int64_t y_image = s.out_height() * s.out_width() * s.out_channels;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(channels.operations))
   for (int64_t n = 0; n < s.batch; ++n) {
     for (int64_t i = 0; i < y_image; ++i) y[n * y_image + i] = 0;
     for_each_tap(s, n, n + 1, [&](int64_t in, int64_t out, int64_t tap) {
@@ -116,7 +121,7 @@ template <class T>
 void conv2d_dx(const ConvSpec& s, const T* dy, const T* w, const GradSlot& dx) {
   const ConvChannels channels(s);
   zero_unless_accumulating<T>(dx);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(channels.operations))
   for (int64_t n = 0; n < s.batch; ++n) {
     for_each_tap(s, n, n + 1, [&](int64_t in, int64_t out, int64_t tap) {
       for (int64_t o = 0; o < s.out_channels; ++o)
@@ -131,7 +136,7 @@ template <class T>
 void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const GradSlot& dw) {
   const ConvChannels channels(s);
   zero_unless_accumulating<T>(dw);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(channels.operations))
   for (int64_t o = 0; o < s.out_channels; ++o) {
     for_each_tap(s, 0, s.batch, [&](int64_t in, int64_t out, int64_t tap) {
       add_scaled(dy[out * s.out_channels + o], x + in * s.in_channels + channels.first_input(o),
@@ -358,7 +363,7 @@ class ReferenceBackend final : public Backend {
     submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       const T* add = spec.residual ? added.data<T>() : nullptr;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
         const Moments<T> moments = channel_moments(spec, x.data<T>(), c);
         mean.data<T>()[c] = moments.mean;
@@ -379,7 +384,7 @@ class ReferenceBackend final : public Backend {
            [=, added = spec.residual ? *residual : Tensor()](auto zero) {
              using T = decltype(zero);
              const T* add = spec.residual ? added.data<T>() : nullptr;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
                normalise_channel(spec, x.data<T>(), add, running_mean.data<T>()[c],
                                  inverse_deviation(spec, running_var.data<T>()[c]),
@@ -398,7 +403,7 @@ class ReferenceBackend final : public Backend {
              const BatchNormGradients<T> out{Target<T>(dx_slot), Target<T>(residual_slot),
                                              Target<T>(gamma_slot), Target<T>(beta_slot)};
              const T* outputs = spec.relu ? y.data<T>() : nullptr;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
                batch_norm_dx_channel(spec, x.data<T>(), outputs, dy.data<T>(), gamma.data<T>()[c],
                                      mean.data<T>()[c], inv_std.data<T>()[c], c, out);

@@ -1,6 +1,7 @@
 #include "core/backend.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <vector>
@@ -283,6 +284,20 @@ TEST(Backend, BatchNormAgreesWithTheReference) {
       expect_agreement([&](Side& side) { return normalise(side, spec, (form & 4) != 0, 0.0); });
     }
   }
+}
+
+TEST(Backend, BatchNormHasTheSameBitsWithAnyNumberOfThreads) {
+  const BatchNormSpec spec{.rows = 3100, .channels = 24, .relu = true, .residual = true};
+  const int before = omp_get_max_threads();
+  std::vector<std::vector<Tensor>> results;
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    Side side(false);
+    results.push_back(normalise(side, spec, true, 0.0));
+  }
+  omp_set_num_threads(before);
+  for (size_t i = 0; i < results[0].size(); ++i)
+    EXPECT_EQ(nmse(results[0][i], results[1][i]), 0.0) << "result " << i;
 }
 
 TEST(Backend, BatchNormIsExactFarFromZero) {

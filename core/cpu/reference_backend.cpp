@@ -219,28 +219,28 @@ T relu(T value) {
   return value < 0 ? T{0} : value;
 }
 
-template <class T>
+/// In double: a channel far from zero would lose its digits in an f32 sum over many rows.
 struct Moments {
-  T mean, variance;
+  double mean, variance;
 };
 
 template <class T>
-Moments<T> channel_moments(const BatchNormSpec& s, const T* x, int64_t c) {
-  const T count = static_cast<T>(s.rows);
-  T sum = 0;
-  for (int64_t r = 0; r < s.rows; ++r) sum += x[r * s.channels + c];
-  const T mean = sum / count;
-  T squares = 0;
+Moments channel_moments(const BatchNormSpec& s, const T* x, int64_t c) {
+  const auto count = static_cast<double>(s.rows);
+  double sum = 0;
+  for (int64_t r = 0; r < s.rows; ++r) sum += static_cast<double>(x[r * s.channels + c]);
+  const double mean = sum / count;
+  double squares = 0;
   for (int64_t r = 0; r < s.rows; ++r) {
-    const T centred = x[r * s.channels + c] - mean;
+    const double centred = static_cast<double>(x[r * s.channels + c]) - mean;
     squares += centred * centred;
   }
   return {mean, squares / count};
 }
 
 template <class T>
-T inverse_deviation(const BatchNormSpec& s, T variance) {
-  return T{1} / std::sqrt(variance + static_cast<T>(s.epsilon));
+T inverse_deviation(const BatchNormSpec& s, double variance) {
+  return static_cast<T>(1.0 / std::sqrt(variance + s.epsilon));
 }
 
 template <class T>
@@ -255,8 +255,9 @@ void normalise_channel(const BatchNormSpec& s, const T* x, const T* residual, T 
 }
 
 template <class T>
-void move_towards(T target, double momentum, T& running) {
-  running += static_cast<T>(momentum) * (target - running);
+void move_towards(double target, double momentum, T& running) {
+  const auto before = static_cast<double>(running);
+  running = static_cast<T>(before + momentum * (target - before));
 }
 
 template <class T>
@@ -365,13 +366,13 @@ class ReferenceBackend final : public Backend {
       const T* add = spec.residual ? added.data<T>() : nullptr;
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
-        const Moments<T> moments = channel_moments(spec, x.data<T>(), c);
-        mean.data<T>()[c] = moments.mean;
-        inv_std.data<T>()[c] = inverse_deviation(spec, moments.variance);
-        const T unbiased = static_cast<T>(spec.rows) / static_cast<T>(spec.rows - 1);
+        const Moments moments = channel_moments(spec, x.data<T>(), c);
+        const auto rows = static_cast<double>(spec.rows);
+        mean.data<T>()[c] = static_cast<T>(moments.mean);
+        inv_std.data<T>()[c] = inverse_deviation<T>(spec, moments.variance);
         move_towards(moments.mean, momentum, running_mean.data<T>()[c]);
-        move_towards(moments.variance * unbiased, momentum, running_var.data<T>()[c]);
-        normalise_channel(spec, x.data<T>(), add, moments.mean, inv_std.data<T>()[c],
+        move_towards(moments.variance * rows / (rows - 1), momentum, running_var.data<T>()[c]);
+        normalise_channel(spec, x.data<T>(), add, mean.data<T>()[c], inv_std.data<T>()[c],
                           gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
       }
     });
@@ -386,9 +387,10 @@ class ReferenceBackend final : public Backend {
              const T* add = spec.residual ? added.data<T>() : nullptr;
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
-               normalise_channel(spec, x.data<T>(), add, running_mean.data<T>()[c],
-                                 inverse_deviation(spec, running_var.data<T>()[c]),
-                                 gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
+               normalise_channel(
+                   spec, x.data<T>(), add, running_mean.data<T>()[c],
+                   inverse_deviation<T>(spec, static_cast<double>(running_var.data<T>()[c])),
+                   gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
            });
   }
 

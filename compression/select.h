@@ -1,0 +1,236 @@
+// Exact top-k by magnitude, in one pass over a field's memory: a sample gives a threshold that a
+// little more than k elements pass, one fused pass applies the method's update and lists what
+// passed, and a radix selection narrows the list to exactly k. Nothing is read back from the
+// device; the result depends on the numbers and the key alone. Equal magnitudes at the k-th place
+// are taken in cyclic order from a drawn position, so no part of the field is preferred. Source:
+// Lin et al. 2018, section 3.1 (sampled threshold, hierarchical selection; here the threshold errs
+// low and the second selection is exact, so that k is met).
+#pragma once
+
+#include "compression/compressor.h"
+#include "core/parallel.h"
+#include "core/random.h"
+
+namespace wisp {
+
+/// ceil(ratio · numel), at least 1 and at most numel. Rounding errors of the product do not count:
+/// 0.001 of 1000 is 1.
+int64_t kept_count(double ratio, int64_t numel);
+
+/// The magnitude of a number as an integer that orders alike.
+WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
+
+namespace select {
+
+constexpr int kDigitBits = 8;
+constexpr int kBins = 1 << kDigitBits;
+constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
+
+/// How a field of this size is selected from. Host arithmetic.
+struct Plan {
+  int64_t numel = 0;
+  int64_t k = 0;
+  int64_t capacity = 0;  // of the list of candidates
+  int64_t sample = 0;    // elements; 0: no threshold, all are candidates
+  int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
+
+  Plan(int64_t numel, int64_t k);
+};
+
+/// Total order of a field's elements: by magnitude, then by cyclic distance from a drawn start.
+struct Order {
+  int64_t start = 0;
+  int64_t numel = 0;
+  WISP_HD uint64_t operator()(uint32_t key, int64_t position) const {
+    const int64_t distance = position - start + (position < start ? numel : 0);
+    return static_cast<uint64_t>(key) << 32 | (0xffffffffu - static_cast<uint64_t>(distance));
+  }
+};
+
+/// Device words of a selection under way.
+struct Progress {
+  int64_t candidates;  // that passed the threshold, even beyond the list's capacity
+  int64_t selected;
+  // A radix selection: the elements above `bound` with its undecided digits zero are the wanted
+  // ones.
+  uint64_t bound;
+  int64_t wanted;
+  // How many elements the loops that follow visit: of the list, or of each slice if the list
+  // failed.
+  int64_t count_list, count_field;  // in the radix selection, 0 once it is decided
+  int64_t pick_list, pick_field;    // in the final selection
+};
+
+/// The digit of x at `shift` if the digits above it agree with the bound, else -1.
+WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
+  const bool agrees = (x >> shift >> kDigitBits) == (bound >> shift >> kDigitBits);
+  return agrees ? static_cast<int>(x >> shift & (kBins - 1)) : -1;
+}
+
+/// The parts of one field's scratch.
+struct Scratch {
+  Progress* state;
+  uint32_t* bins;
+  uint32_t* slice_bins;
+  uint32_t* key;       // of candidates; before that, of the sample
+  uint32_t* position;  // of candidates
+  void* masks;
+
+  static int64_t bytes(const Plan& plan, const Field& field);
+  Scratch(std::byte* memory, const Plan& plan);
+};
+
+// The steps that do not look at the field itself.
+void begin(const Stream& stream, const Scratch& scratch);
+void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
+                      int shift);
+void add_slice_bins(const Stream& stream, const Scratch& scratch);
+void narrow(const Stream& stream, const Scratch& scratch, int shift);
+void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
+                     uint32_t* positions);
+
+template <class Source>
+struct SampleKeys {
+  Source source;
+  uint32_t* key;   // of the first sampled element here
+  int64_t first;   // its position in the slice; may be before or behind the slice
+  int64_t stride;  // between clusters
+  int64_t offset, numel;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t at = first + i / kCluster * stride + i % kCluster;
+    if (0 <= at && at < numel) key[i] = magnitude_bits(source.peek(offset + at));
+  }
+};
+
+/// The fused pass: the method's update, and the comparison with the threshold.
+template <class Source>
+struct TakeAndList {
+  Source source;
+  const Progress* state;
+  int64_t offset;    // arena index of the slice
+  int64_t position;  // field position of the slice
+  int64_t capacity;
+  uint32_t* keys;
+  uint32_t* positions;
+  WISP_HD bool operator()(int64_t i) const {
+    return magnitude_bits(source.take(offset + i)) >= static_cast<uint32_t>(state->bound >> 32);
+  }
+  WISP_HD void emit(int64_t at, int64_t i) const {
+    if (at >= capacity) return;
+    keys[at] = magnitude_bits(source.held(offset + i));
+    positions[at] = static_cast<uint32_t>(position + i);
+  }
+};
+
+template <class Source>
+struct FieldDigit {
+  Source source;
+  const Progress* state;
+  Order order;
+  int64_t offset, position;
+  int shift;
+  WISP_HD int operator()(int64_t i) const {
+    const uint32_t key = magnitude_bits(source.held(offset + i));
+    return digit_of(order(key, position + i), state->bound, shift);
+  }
+};
+
+template <class Source>
+struct PickFromField {
+  Source source;
+  const Progress* state;
+  Order order;
+  int64_t offset, position;
+  uint32_t* positions;
+  WISP_HD bool operator()(int64_t i) const {
+    return order(magnitude_bits(source.held(offset + i)), position + i) >= state->bound;
+  }
+  WISP_HD void emit(int64_t at, int64_t i) const {
+    positions[at] = static_cast<uint32_t>(position + i);
+  }
+};
+
+/// The part of the sample that lies in this slice; the first cluster begins at field position
+/// `first`.
+template <class Source>
+void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                  const Source& source, const Slice& slice, int64_t position, int64_t first) {
+  const int64_t clusters = plan.sample / kCluster;
+  const int64_t stride = plan.numel / clusters;
+  const int64_t end = position + slice.numel;
+  const int64_t from = position <= first ? 0 : (position - first) / stride;
+  const int64_t to = end <= first ? 0 : std::min(clusters, (end - first - 1) / stride + 1);
+  if (from >= to) return;
+  parallel_for(
+      stream, (to - from) * kCluster,
+      SampleKeys<Source>{source, scratch.key + from * kCluster, first + from * stride - position,
+                         stride, slice.offset, slice.numel});
+}
+
+}  // namespace select
+
+/// Bytes of scratch that select_topk needs; 8-byte aligned.
+int64_t select_topk_bytes(const Field& field, int64_t k);
+
+/// Calls source.take(i) once for each element of the field, and writes the field positions of the
+/// `k` largest |source.held(i)| to `positions`, ascending. `random` draws the sample and the order
+/// of equal magnitudes. A Source has peek, take and held, as in code.h.
+template <class Source>
+void select_topk(const Stream& stream, const Field& field, const Source& source, int64_t k,
+                 const Philox& random, uint32_t* positions, std::byte* memory) {
+  using namespace select;
+  const Plan plan(field.numel, k);
+  const Scratch scratch(memory, plan);
+  Progress* state = scratch.state;
+  const Order order{random.below(0, static_cast<uint32_t>(plan.numel)), plan.numel};
+  const auto each_slice = [&](const auto& visit) {
+    int64_t position = 0;
+    for (const Slice& slice : field.slices) {
+      visit(slice, position);
+      position += slice.numel;
+    }
+  };
+
+  begin(stream, scratch);
+  if (plan.sample > 0) {
+    const int64_t stride = plan.numel / (plan.sample / kCluster);
+    const int64_t first = random.below(1, static_cast<uint32_t>(stride - kCluster + 1));
+    each_slice([&](const Slice& slice, int64_t position) {
+      sample_slice(stream, scratch, plan, source, slice, position, first);
+    });
+    threshold_from_sample(stream, scratch, plan);
+  }
+  each_slice([&](const Slice& slice, int64_t position) {
+    parallel_select(stream, slice.numel,
+                    TakeAndList<Source>{source, state, slice.offset, position, plan.capacity,
+                                        scratch.key, scratch.position},
+                    &state->candidates, scratch.masks);
+  });
+  judge_candidates(stream, scratch, plan);
+  for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    count_candidates(stream, scratch, plan, order, shift);
+    if (plan.sample > 0) {
+      each_slice([&](const Slice& slice, int64_t position) {
+        parallel_histogram_counted(
+            stream, &state->count_field, slice.numel,
+            FieldDigit<Source>{source, state, order, slice.offset, position, shift},
+            scratch.slice_bins, kBins);
+        add_slice_bins(stream, scratch);
+      });
+    }
+    narrow(stream, scratch, shift);
+  }
+  pick_candidates(stream, scratch, plan, order, positions);
+  if (plan.sample > 0) {
+    each_slice([&](const Slice& slice, int64_t position) {
+      parallel_select_counted(
+          stream, &state->pick_field, slice.numel,
+          PickFromField<Source>{source, state, order, slice.offset, position, positions},
+          &state->selected, scratch.masks);
+    });
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,179 @@
+#include "compression/select.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "compression/code.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+/// Positions that select_topk picks of `values`, spread over slices of these sizes.
+std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_t step = 0,
+                             std::vector<int64_t> slices = {}) {
+  if (slices.empty()) slices = {static_cast<int64_t>(values.size())};
+  const Field field = joined_field(slices);
+  std::vector<float> arena(
+      static_cast<size_t>(field.slices.back().offset + field.slices.back().numel),
+      std::numeric_limits<float>::infinity());  // padding must not be seen
+  size_t position = 0;
+  for (const Slice& slice : field.slices) {
+    for (int64_t i = 0; i < slice.numel; ++i)
+      arena[static_cast<size_t>(slice.offset + i)] = values[position++];
+  }
+  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field, k) / 8 + 1), -1);
+  select_topk(Stream::immediate(), field, Source{arena.data(), nullptr}, k,
+              Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
+              reinterpret_cast<std::byte*>(scratch.data()));
+  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
+  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
+  positions.pop_back();
+  return positions;
+}
+
+/// k ascending positions whose magnitudes are the k largest; ties may be any.
+void expect_topk(const std::vector<float>& values, const std::vector<uint32_t>& positions,
+                 const std::string& what) {
+  std::vector<float> sorted, picked;
+  for (const float value : values) sorted.push_back(std::fabs(value));
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  sorted.resize(positions.size());
+  for (size_t j = 0; j < positions.size(); ++j) {
+    ASSERT_LT(positions[j], values.size()) << what;
+    if (j > 0) {
+      ASSERT_LT(positions[j - 1], positions[j]) << what;
+    }
+    picked.push_back(std::fabs(values[positions[j]]));
+  }
+  std::sort(picked.begin(), picked.end(), std::greater<>());
+  ASSERT_EQ(picked, sorted) << what;
+}
+
+using Draw = float (*)(const Philox&, uint64_t);
+
+struct Distribution {
+  const char* name;
+  Draw draw;
+};
+
+const std::vector<Distribution> kDistributions = {
+    {"normal", [](const Philox& p, uint64_t i) { return static_cast<float>(normal(p, i)); }},
+    {"heavy tail",
+     [](const Philox& p, uint64_t i) { return std::pow(p.uniform(i) + 1e-7f, -3.0f) - 1.0f; }},
+    {"zeros", [](const Philox&, uint64_t) { return 0.0f; }},
+    {"all equal", [](const Philox&, uint64_t) { return -2.5f; }},
+    {"two values", [](const Philox& p, uint64_t i) { return p.uniform(i) < 0.5f ? 1.0f : -2.0f; }},
+    {"mostly zero", [](const Philox& p,
+                       uint64_t i) { return p.uniform(i) < 0.0002f ? 1.0f + p.uniform(i) : 0.0f; }},
+    {"denormal",
+     [](const Philox& p, uint64_t i) { return float_from_bits(p.bits(i) & 0x807fffffu); }},
+    {"huge", [](const Philox& p, uint64_t i) { return (2.0f * p.uniform(i) - 1.0f) * 3e38f; }},
+    {"rows",  // neighbours alike: what a sample of clusters likes least
+     [](const Philox& p, uint64_t i) { return p.uniform(i / 97) * (1.0f + 1e-4f * p.uniform(i)); }},
+};
+
+TEST(Select, PicksWhatASortPicks) {
+  for (const Distribution& distribution : kDistributions) {
+    for (const int64_t n : {1, 2, 63, 64, 65, 1000, 4096, 4097, 20'000, 40'001}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      const Philox philox(3, static_cast<uint64_t>(n), 0);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+      for (const int64_t k : std::set<int64_t>{1, (n + 999) / 1000, (n + 3) / 4, n}) {
+        expect_topk(values, select(values, k), concat(distribution.name, ", top ", k, " of ", n));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Select, TakesSlicesAsOneField) {
+  std::vector<float> values(50'000);
+  const Philox philox(4, 0, 0);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = philox.uniform(i) - 0.5f;
+  for (const int64_t k : {50, 3000, 50'000})
+    EXPECT_EQ(select(values, k), select(values, k, 0, {1, 9, 20'000, 3, 29'987})) << k;
+  std::fill(values.begin(), values.end(), 1.0f);  // the road where the list overflows
+  EXPECT_EQ(select(values, 50), select(values, 50, 0, {1, 9, 20'000, 3, 29'987}));
+}
+
+TEST(Select, DoesNotDependOnThreads) {
+  std::vector<float> values(200'000);
+  const Philox philox(5, 0, 0);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(normal(philox, i));
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const auto one = select(values, 200);
+  for (const int threads : {2, 3, 4}) {
+    omp_set_num_threads(threads);
+    EXPECT_EQ(select(values, 200), one) << threads;
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(Select, TakesTiesFromAllOverTheField) {
+  constexpr int64_t kNumel = 10'000, kPicked = 10, kSteps = 500;
+  const std::vector<float> values(kNumel, 1.0f);
+  int64_t quarter[4] = {};
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (const uint32_t position : select(values, kPicked, step)) ++quarter[position * 4 / kNumel];
+  }
+  // Each step's picks are neighbours, so 500 draws of probability 1/4: mean 125 runs,
+  // deviation 9.7; five deviations.
+  for (const int64_t picks : quarter)
+    EXPECT_NEAR(static_cast<double>(picks) / kPicked, 125.0, 49.0);
+}
+
+struct CountingSource {
+  std::vector<int>* taken;
+  float peek(int64_t) const { return 1.0f; }
+  float take(int64_t i) const {
+    ++(*taken)[static_cast<size_t>(i)];
+    return 1.0f;
+  }
+  float held(int64_t) const { return 1.0f; }
+};
+
+TEST(Select, TakesEachElementOnce) {
+  const Field field = joined_field({30'000, 1, 7000});
+  std::vector<int> taken(40'000, 0);
+  std::vector<uint32_t> positions(37);
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field, 37) / 8));
+  select_topk(Stream::immediate(), field, CountingSource{&taken}, 37, Philox(1, 1, 1),
+              positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
+  std::vector<int> expected(40'000, 0);
+  for (const Slice& slice : field.slices)
+    std::fill_n(expected.begin() + slice.offset, slice.numel, 1);
+  EXPECT_EQ(taken, expected);
+}
+
+TEST(Select, KeepsTheCeilingButNotARoundingError) {
+  EXPECT_EQ(kept_count(0.001, 1000), 1);
+  EXPECT_EQ(kept_count(0.001, 3000), 3);
+  EXPECT_EQ(kept_count(0.001, 1001), 2);
+  EXPECT_EQ(kept_count(0.001, 1), 1);
+  EXPECT_EQ(kept_count(1.0, 7), 7);
+  EXPECT_EQ(kept_count(0.25, 10), 3);
+  EXPECT_EQ(kept_count(0.001, 25'000'000), 25'000);
+  for (int64_t n = 1; n <= 100'000; n += 7) {
+    EXPECT_EQ(kept_count(0.001, n), (n + 999) / 1000);
+    EXPECT_EQ(kept_count(0.01, n), (n + 99) / 100);
+    EXPECT_EQ(kept_count(0.1, n), (n + 9) / 10);
+  }
+}
+
+TEST(Select, ListsLittleMoreThanK) {
+  // Memory and time rest on this: the list is a few k for small ratios, all for large ones.
+  EXPECT_LT(select::Plan(25'000'000, 25'000).capacity, 4 * 25'000);
+  EXPECT_LT(select::Plan(25'000'000, 6'250'000).capacity, 7'000'000);
+  EXPECT_EQ(select::Plan(4000, 4).capacity, 4000);
+}
+
+}  // namespace
+}  // namespace wisp

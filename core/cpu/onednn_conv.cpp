@@ -1,5 +1,7 @@
 #include "core/cpu/onednn_conv.h"
 
+#include <algorithm>
+
 namespace wisp {
 namespace {
 
@@ -127,10 +129,14 @@ void OnednnConv::build(ConvPass pass, const ConvTask& t) {
     second_ = operand(DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc());
     result_ = operand(DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc());
   }
-  load_first_ = reorder(first_.caller, first_.library, 0.0f);
-  load_second_ = reorder(second_.caller, second_.library, 0.0f);
-  store_ = reorder(result_.library, result_.caller, 0.0f);
+  if (first_.differs) load_first_ = reorder(first_.caller, first_.library, 0.0f);
+  if (second_.differs) load_second_ = reorder(second_.caller, second_.library, 0.0f);
+  if (result_.differs) store_ = reorder(result_.library, result_.caller, 0.0f);
   add_ = reorder(result_.library, result_.caller, 1.0f);
+  int64_t scratchpad_bytes = 0;
+  for (const memory& one : scratchpads_)
+    scratchpad_bytes = std::max(scratchpad_bytes, bytes_of(one.get_desc()));
+  reserve(scratchpad_bytes);
   if (first_.differs) first_.offset = reserve(bytes_of(first_.library.get_desc()));
   if (second_.differs) second_.offset = reserve(bytes_of(second_.library.get_desc()));
   result_.offset = workspace_bytes_;
@@ -139,9 +145,11 @@ void OnednnConv::build(ConvPass pass, const ConvTask& t) {
 template <class Descriptor>
 void OnednnConv::set_primitive(const Descriptor& descriptor) {
   primitive_ = dnnl::primitive(descriptor);
-  reserve(bytes_of(descriptor.scratchpad_desc()));
-  scratchpad_ = memory(descriptor.scratchpad_desc(), engine_, DNNL_MEMORY_NONE);
-  arguments_.emplace(DNNL_ARG_SCRATCHPAD, scratchpad_);
+  arguments_.emplace(DNNL_ARG_SCRATCHPAD, scratchpad(descriptor.scratchpad_desc()));
+}
+
+memory OnednnConv::scratchpad(const memory::desc& descriptor) {
+  return scratchpads_.emplace_back(memory(descriptor, engine_, DNNL_MEMORY_NONE));
 }
 
 OnednnConv::Operand OnednnConv::operand(int argument, const memory::desc& caller,
@@ -156,14 +164,17 @@ OnednnConv::Operand OnednnConv::operand(int argument, const memory::desc& caller
 
 /// to = from + keep · to
 OnednnConv::Reorder OnednnConv::reorder(const memory& from, const memory& to, float keep) {
-  dnnl::primitive_attr attributes;
+  dnnl::primitive_attr attributes = own_scratchpad();
   if (keep != 0.0f) {
     dnnl::post_ops then;
     then.append_sum(keep);
     attributes.set_post_ops(then);
   }
   const dnnl::reorder::primitive_desc chosen(from, to, attributes);
-  return {dnnl::reorder(chosen), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  return {dnnl::reorder(chosen),
+          {{DNNL_ARG_FROM, from},
+           {DNNL_ARG_TO, to},
+           {DNNL_ARG_SCRATCHPAD, scratchpad(chosen.scratchpad_desc())}}};
 }
 
 int64_t OnednnConv::reserve(int64_t bytes) {
@@ -187,7 +198,7 @@ void OnednnConv::load(const dnnl::stream& stream, const Operand& input, const Re
 
 void OnednnConv::run(const dnnl::stream& stream, float* first, float* second, float* result,
                      bool accumulate, std::byte* workspace) {
-  scratchpad_.set_data_handle(workspace);
+  for (const memory& one : scratchpads_) one.set_data_handle(workspace);
   load(stream, first_, load_first_, first, workspace);
   load(stream, second_, load_second_, second, workspace);
   const bool direct = !result_.differs && !accumulate;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+#include <vector>
 
 #include "core/backend.h"
 
@@ -47,6 +48,7 @@ class OnednnConv {
   Operand operand(int argument, const dnnl::memory::desc& caller,
                   const dnnl::memory::desc& library);
   Reorder reorder(const dnnl::memory& from, const dnnl::memory& to, float keep);
+  dnnl::memory scratchpad(const dnnl::memory::desc& descriptor);
   void load(const dnnl::stream& stream, const Operand& input, const Reorder& reorder, float* data,
             std::byte* workspace);
   int64_t reserve(int64_t bytes);
@@ -54,8 +56,8 @@ class OnednnConv {
   dnnl::engine engine_;
   dnnl::primitive primitive_;
   Arguments arguments_;
-  dnnl::memory scratchpad_;
-  int64_t workspace_bytes_ = 0;  // without the copy of the result, which comes last
+  std::vector<dnnl::memory> scratchpads_;  // used one after the other, all at the workspace's start
+  int64_t workspace_bytes_ = 0;            // without the copy of the result, which comes last
   Operand first_, second_, result_;
   Reorder load_first_, load_second_, store_, add_;
 };

@@ -1,5 +1,6 @@
 #include "distributed/thread_communicator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <limits>
@@ -22,9 +23,9 @@ struct Meeting {
   std::vector<Traffic> traffic;
   std::vector<double> ready_at_us;  // when the link has carried the rank's bytes
   size_t arrived = 0;
-  size_t moving = 0, moved = 0;  // shares
-  int deserter = -1;             // a rank that gave up: its memory may be gone
-  double begin_us = 0.0;
+  size_t moving = 0, moved = 0;           // shares
+  int deserter = -1;                      // a rank that gave up: its memory may be gone
+  double begin_us = 0.0, moved_us = 0.0;  // all had come; all data was there
 
   bool complete() const { return arrived == calls.size(); }
   bool done() const { return moved == calls.size(); }
@@ -96,7 +97,8 @@ std::string ThreadGroup::State::failure() const {
 }
 
 void ThreadGroup::State::fail(int rank, const std::string& cause) {
-  if (failure_.empty()) failure_ = workers_ > 1 ? concat("rank ", rank, ": ", cause) : cause;
+  const std::string said = cause.empty() ? "no cause given" : cause;
+  if (failure_.empty()) failure_ = workers_ > 1 ? concat("rank ", rank, ": ", said) : said;
   changed_.notify_all();
 }
 
@@ -197,7 +199,8 @@ Transfer ThreadGroup::State::finish(Meeting* meeting, int rank) {
   }
   under_way_[index] = 0;
   const Traffic& traffic = meeting->traffic[index];
-  return {traffic.sent, traffic.received, meeting->begin_us, now_us()};
+  const double end_us = std::max(meeting->moved_us, meeting->ready_at_us[index]);
+  return {traffic.sent, traffic.received, meeting->begin_us, end_us};
 }
 
 /// False if another rank did not come, or did not finish, in time.
@@ -221,7 +224,8 @@ void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank) {
     lock.lock();
     --meeting.moving;
     ++meeting.moved;
-    changed_.notify_all();
+    if (meeting.done()) meeting.moved_us = now_us();
+    if (meeting.moving == 0) changed_.notify_all();
   }
 }
 
@@ -240,6 +244,7 @@ void ThreadGroup::State::desert(Meeting& meeting, int rank) noexcept {
 
 /// The ranks for which a meeting waits.
 std::string ThreadGroup::State::missing(const Meeting& meeting) const {
+  if (meeting.complete() && meeting.deserter < 0) return "data that another rank moves";
   if (meeting.complete()) return concat("rank ", meeting.deserter, ", which gave up");
   std::string ranks;
   for (int rank = 0; rank < workers_; ++rank) {

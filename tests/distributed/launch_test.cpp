@@ -51,6 +51,10 @@ TEST(RunWorkers, AWorldOfOneSpeaksWithoutRanks) {
   EXPECT_EQ(failure_of(1, {}, [](Worker&) { throw Error("disk full"); }), "disk full");
 }
 
+TEST(RunWorkers, AnEmptyCauseIsAFailureToo) {
+  EXPECT_EQ(failure_of(1, {}, [](Worker&) { throw Error(""); }), "no cause given");
+}
+
 TEST(RunWorkers, ReportsWhatIsNoStdException) {
   EXPECT_EQ(failure_of(2, {},
                        [](Worker& worker) {

@@ -192,6 +192,9 @@ int64_t kept_count(double ratio, int64_t numel) {
 }
 
 int64_t select_topk_bytes(const Field& field, int64_t k) {
+  const int64_t end = field.slices.back().offset + field.slices.back().numel;
+  WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
+             " of the arena, expected at most 2^32 - 1");
   return select::Scratch::bytes(select::Plan(field.numel, k), field);
 }
 

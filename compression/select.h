@@ -72,7 +72,7 @@ struct Scratch {
   Progress* state;
   uint32_t* bins;
   uint32_t* slice_bins;
-  uint32_t* key;       // of candidates; before that, of the sample
+  uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
   uint32_t* position;  // of candidates
   void* masks;
 
@@ -112,16 +112,25 @@ struct TakeAndList {
   int64_t offset;    // arena index of the slice
   int64_t position;  // field position of the slice
   int64_t capacity;
-  uint32_t* keys;
+  uint32_t* indices;  // into the arena
   uint32_t* positions;
   WISP_HD bool operator()(int64_t i) const {
     return magnitude_bits(source.take(offset + i)) >= static_cast<uint32_t>(state->bound >> 32);
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
     if (at >= capacity) return;
-    keys[at] = magnitude_bits(source.held(offset + i));
+    indices[at] = static_cast<uint32_t>(offset + i);
     positions[at] = static_cast<uint32_t>(position + i);
   }
+};
+
+/// Where the candidates' arena indices are, their keys will be. A loop of its own, since its reads
+/// are all over the field and only then overlap.
+template <class Source>
+struct ReadKeys {
+  Source source;
+  uint32_t* key;
+  WISP_HD void operator()(int64_t i) const { key[i] = magnitude_bits(source.held(key[i])); }
 };
 
 template <class Source>
@@ -209,6 +218,8 @@ void select_topk(const Stream& stream, const Field& field, const Source& source,
                     &state->candidates, scratch.masks);
   });
   judge_candidates(stream, scratch, plan);
+  parallel_for_counted(stream, &state->pick_list, plan.capacity,
+                       ReadKeys<Source>{source, scratch.key});
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     count_candidates(stream, scratch, plan, order, shift);
     if (plan.sample > 0) {

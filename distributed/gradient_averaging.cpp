@@ -69,8 +69,8 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       trace_(trace),
       plan_(make_plan(parameters.segments(), size_of(parameters.dtype()), method_of,
                       scopes_of(methods_), options_.buckets)),
-      memory_(comm, parameters, plan_, compressors_, communicator.size()),
-      wire_(communicator, memory_, parameters),
+      memory_(comm, parameters, plan_, compressors_, communicator.rank(), communicator.size()),
+      wire_(communicator, comm, memory_, parameters),
       local_(comm, parameters, clip_if(any_local_clip(methods_), options_.clip),
              communicator.size()),
       mean_(compute, parameters, clip_if(!any_local_clip(methods_), options_.clip), 1),
@@ -89,7 +89,12 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
     items_expected_ += item_size_.back() > 0;
   }
   for (const Segment& segment : parameters.segments()) all_segments_.push_back(segment.id);
+  ready_.assign(parameters.segments().size(), 1);  // until begin() no gradient is awaited
   rounds_.resize(plan_.units.size());
+  for (const PlannedUnit& unit : plan_.units)
+    traits_.push_back(compressors_[static_cast<size_t>(unit.method)]->traits());
+  for (const Segment& segment : parameters.segments())
+    bytes_raw_ += segment.numel * size_of(parameters.dtype());
   rules_.assign(parameters.segments().size(), UpdateRule::gradient);
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
   communicator_.on_progress([this] { inbox_.ring(); });
@@ -112,6 +117,7 @@ const std::vector<int>& GradientAveraging::segments_of(int item) const {
 void GradientAveraging::begin(const StepBegin& info) {
   begin_ = info;
   missing_ = item_size_;
+  ready_.assign(ready_.size(), 0);
   inbox_.clear();
   posted_ = false;
 }
@@ -125,6 +131,10 @@ void GradientAveraging::forward_done(const Tensor& loss) {
 }
 
 void GradientAveraging::gradient_ready(const Segment& segment) {
+  char& ready = ready_[static_cast<size_t>(segment.id)];
+  WISP_CHECK(!ready, "the gradient of ", segment.name, " became complete outside a step, or twice ",
+             "in one");
+  ready = 1;
   const auto item = static_cast<size_t>(item_of_segment_[static_cast<size_t>(segment.id)]);
   if (--missing_[item] > 0) return;
   item_event_[item].record(compute_.stream);
@@ -132,15 +142,13 @@ void GradientAveraging::gradient_ready(const Segment& segment) {
 }
 
 void GradientAveraging::check_all_ready() const {
-  for (size_t item = 0; item < missing_.size(); ++item) {
-    if (missing_[item] == 0) continue;
-    std::string names;
-    for (const int id : segments_of(static_cast<int>(item))) {
-      names += (names.empty() ? "" : ", ") + parameters_.segments()[static_cast<size_t>(id)].name;
-    }
-    throw Error(concat("backward gave no gradient to ", missing_[item],
-                       " of these parameters: ", names, ". Freeze what the loss does not use"));
+  std::string names;
+  for (const Segment& segment : parameters_.segments()) {
+    if (!ready_[static_cast<size_t>(segment.id)])
+      names += (names.empty() ? "" : ", ") + segment.name;
   }
+  WISP_CHECK(names.empty(), "backward gave no gradient to ", names,
+             ": freeze what the loss does not use");
 }
 
 Outcome GradientAveraging::before_update() {
@@ -204,50 +212,60 @@ void GradientAveraging::plan_step() {
   info_.lr = begin_.lr;
   info_.ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0;
   info_.seed = comm_.seed;
-  std::vector<UnitRounds> rounds(plan_.units.size());
-  for (size_t i = 0; i < rounds.size(); ++i) {
-    const PlannedUnit& unit = plan_.units[i];
-    Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
-    if (compressor.traits().sparse && info_.ratio >= 1.0) continue;
-    for (int round = 0; round < compressor.rounds(unit.spec(), info_); ++round) {
-      rounds[i].messages.push_back(compressor.message(unit.spec(), info_, round));
-    }
-    const int64_t raw = unit.numel * size_of(parameters_.dtype());
-    rounds[i].compressed =
-        !options_.guard || !sends_more_than_dense(rounds[i].messages, raw, info_.workers);
-    if (!rounds[i].compressed) rounds[i].messages.clear();
+  next_rounds_.resize(plan_.units.size());
+  for (size_t i = 0; i < next_rounds_.size(); ++i) {
+    plan_unit(i, next_rounds_[i]);
   }
-  if (slots_.empty() || rounds != rounds_) {
-    rounds_ = std::move(rounds);
+  if (slots_.empty() || next_rounds_ != rounds_) {
+    std::swap(rounds_, next_rounds_);
     slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
-    memory_.fit(rounds_, compressors_, info_);
+    schedule_hash_ = hash_schedule(slots_, plan_.hash);
+    wire_.fit(slots_, rounds_);
     for (size_t i = 0; i < rounds_.size(); ++i) {
-      const PlannedUnit& unit = plan_.units[i];
-      const UpdateRule rule = compressors_[static_cast<size_t>(unit.method)]->traits().result;
-      for (const int id : unit.segments) {
-        rules_[static_cast<size_t>(id)] = rounds_[i].compressed ? rule : UpdateRule::gradient;
+      for (const int id : plan_.units[i].segments) {
+        rules_[static_cast<size_t>(id)] =
+            rounds_[i].compressed ? traits_[i].result : UpdateRule::gradient;
       }
     }
   }
-  for (const Segment& segment : parameters_.segments())
-    cost_.bytes_raw += segment.numel * size_of(parameters_.dtype());
-  cost_.bytes_dense = std::llround(bytes_on_wire(
-      Collective::all_reduce, static_cast<double>(cost_.bytes_raw), communicator_.size()));
+  memory_.fit(rounds_, compressors_, info_);
+  cost_.bytes_raw = bytes_raw_;
+  cost_.bytes_dense = std::llround(
+      bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), communicator_.size()));
+}
+
+/// A unit stays dense while its ratio is 1 or, with the guard, while it would send more than dense.
+/// Once it is compressed it stays so: its compressor owns the momentum, which differs by rank.
+void GradientAveraging::plan_unit(size_t index, UnitRounds& rounds) {
+  const PlannedUnit& unit = plan_.units[index];
+  const Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
+  const bool engaged = engaged_.data<int64_t>()[index];
+  rounds.messages.clear();
+  rounds.compressed = engaged || !traits_[index].sparse || info_.ratio < 1.0;
+  if (!rounds.compressed) return;
+  for (int round = 0; round < compressor.rounds(unit.spec(), info_); ++round)
+    rounds.messages.push_back(compressor.message(unit.spec(), info_, round));
+  const int64_t raw = unit.numel * size_of(parameters_.dtype());
+  if (engaged || !options_.guard || !sends_more_than_dense(rounds.messages, raw, info_.workers))
+    return;
+  rounds.compressed = false;
+  rounds.messages.clear();
 }
 
 /// Slot 0. False if the step is skipped.
 bool GradientAveraging::agree_on_status() {
   loss_event_.synchronize();
   auto* words = status_.data<uint32_t>();
-  const auto hash = static_cast<uint32_t>(hash_schedule(slots_, plan_.hash));
+  const auto hash = static_cast<uint32_t>(schedule_hash_);
   words[kNonFinite] = !std::isfinite(value_of(loss_));
   words[kStop] = stop_requested_;
   words[kHash] = hash;
   words[kNotHash] = ~hash;
   const Bytes data{status_.raw(), status_.bytes()};
-  const Transfer transfer = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max)->wait();
-  cost_.bytes_sent += transfer.sent;
-  cost_.bytes_received += transfer.received;
+  const PendingPtr status = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max);
+  await(*status);
+  const Transfer transfer = status->wait();
+  count("status", transfer, transfer.end_us - transfer.begin_us);
   WISP_CHECK(words[kHash] == hash && words[kNotHash] == ~hash, "step ", info_.step,
              ": the ranks' plans of what to exchange differ; they must run the same configuration "
              "and program");
@@ -256,17 +274,37 @@ bool GradientAveraging::agree_on_status() {
   return outcome_ != Outcome::skipped;
 }
 
+/// Waits until the collective can be finished at once, or its time is over. Unlike Pending::wait()
+/// it ends when the compute thread goes away.
+void GradientAveraging::await(Pending& pending) {
+  const double limit = now_us() + options_.timeout_s * 1e6;
+  for (;;) {
+    const uint64_t seen = inbox_.events();
+    const double until = std::min(pending.ready_at_us(), limit);
+    const double now = now_us();
+    if (until <= now) return;
+    inbox_.wait(seen, until - now);
+  }
+}
+
+void GradientAveraging::count(const std::string& name, const Transfer& transfer, double wire_us) {
+  cost_.bytes_sent += transfer.sent;
+  cost_.bytes_received += transfer.received;
+  cost_.wire_ms += wire_us * 1e-3;
+  trace_.span(Lane::wire, name, transfer.begin_us, transfer.end_us, info_.step, transfer.sent);
+}
+
 /// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
 void GradientAveraging::pump() {
   prepared_.assign(item_size_.size(), 0);
   waiting_.clear();
   arrived_ = 0;
-  double started = 0.0;
+  double limit = 0.0;  // of the slot on the wire
   for (size_t next = 0; next < slots_.size();) {
     const uint64_t seen = inbox_.events();
     const Slot& slot = slots_[next];
     if (wire_.active()) {
-      if (wire_.ready()) {
+      if (wire_.pending().ready()) {
         if (wire_.advance()) {
           finish(slot);
           ++next;
@@ -275,7 +313,7 @@ void GradientAveraging::pump() {
       }
     } else if (can_start(slot)) {
       if (slot.message.kind != Collective::none) {
-        started = now_us();
+        limit = now_us() + options_.timeout_s * 1e6;
         wire_.start(slot, rounds_);
       } else {
         decode(slot);
@@ -287,8 +325,8 @@ void GradientAveraging::pump() {
       take(item);
     } else if (!wire_.active()) {
       inbox_.wait(seen, kForever);
-    } else if (const double now = now_us(); now < started + options_.timeout_s * 1e6) {
-      inbox_.wait(seen, std::min(wire_.ready_at_us(), started + options_.timeout_s * 1e6) - now);
+    } else if (const double now = now_us(); now < limit) {
+      inbox_.wait(seen, std::min(wire_.pending().ready_at_us(), limit) - now);
     } else {
       wire_.advance();  // throws, naming who did not come
     }
@@ -334,6 +372,7 @@ void GradientAveraging::prepare(int item) {
     if (!compressed) local_.clear(id);
   }
   local_.clip(segments_of(item));
+  if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
   cost_.encode_ms += (now_us() - begin) * 1e-3;
   if (compressed) {
     memory_.unit(item).finite = finite;
@@ -352,33 +391,26 @@ void GradientAveraging::encode(int index, int round) {
     if (info_.applied > 0) compressor.engage(comm_, unit, info_);
     engaged = 1;
   }
-  const bool idle =
-      (message.kind == Collective::pair && message.to < 0) ||
-      (message.kind == Collective::broadcast && message.root != communicator_.rank()) ||
-      message.kind == Collective::none;
-  compressor.encode(comm_, unit, info_, round,
-                    idle ? std::span<const Outlet>{} : memory_.outlets(index, message));
+  const std::span<const Outlet> outlets = memory_.outlets(index, message);
+  compressor.encode(comm_, unit, info_, round, outlets);
   comm_.stream.synchronize();
   const double end = now_us();
   cost_.encode_ms += (end - begin) * 1e-3;
-  if (trace_.records(info_.step)) {
-    const std::string& name =
-        parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
-    trace_.span(Lane::encode, name, begin, end, info_.step,
-                idle ? 0 : memory_.used(index, message));
-  }
+  if (!trace_.records(info_.step)) return;
+  int64_t bytes = 0;
+  for (size_t outlet = 0; outlet < outlets.size(); ++outlet)
+    bytes += memory_.used(index, message, outlet);
+  trace_.span(Lane::encode, name_of(planned), begin, end, info_.step, bytes);
+}
+
+/// The name of a unit in traces: its first segment's.
+const std::string& GradientAveraging::name_of(const PlannedUnit& unit) const {
+  return parameters_.segments()[static_cast<size_t>(unit.segments.front())].name;
 }
 
 void GradientAveraging::finish(const Slot& slot) {
-  const Transfer& transfer = wire_.transfer();
   cost_.bytes_encoded += wire_.encoded_bytes();
-  cost_.bytes_sent += transfer.sent;
-  cost_.bytes_received += transfer.received;
-  cost_.wire_ms += (transfer.end_us - transfer.begin_us) * 1e-3;
-  if (trace_.records(info_.step)) {
-    trace_.span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
-                info_.step, transfer.sent);
-  }
+  count(concat("bucket ", slot.bucket), wire_.transfer(), wire_.wire_us());
   decode(slot);
 }
 
@@ -387,16 +419,15 @@ void GradientAveraging::decode(const Slot& slot) {
     const int index = slot.units[i];
     const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
     Compressor& compressor = *compressors_[static_cast<size_t>(planned.method)];
+    const bool silent = slot.message.kind == Collective::none;
     const double begin = now_us();
-    compressor.decode(comm_, memory_.unit(index), info_, slot.round, wire_.payloads(i));
+    compressor.decode(comm_, memory_.unit(index), info_, slot.round,
+                      silent ? std::span<const Payload>{} : wire_.payloads(i));
     comm_.stream.synchronize();
     const double end = now_us();
     cost_.decode_ms += (end - begin) * 1e-3;
-    if (trace_.records(info_.step)) {
-      const std::string& name =
-          parameters_.segments()[static_cast<size_t>(planned.segments.front())].name;
-      trace_.span(Lane::decode, name, begin, end, info_.step, 0);
-    }
+    if (trace_.records(info_.step))
+      trace_.span(Lane::decode, name_of(planned), begin, end, info_.step);
     const auto rounds = static_cast<int>(rounds_[static_cast<size_t>(index)].messages.size());
     if (slot.round + 1 < rounds) encode(index, slot.round + 1);
   }

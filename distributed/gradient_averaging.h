@@ -34,7 +34,7 @@ struct AveragingOptions {
   BucketOptions buckets;
   ClipOptions clip;
   bool overlap = true;      // false: nothing is encoded before backward has ended
-  bool guard = true;        // a unit that would send more than dense goes dense until it does not
+  bool guard = true;        // a unit stays dense as long as it would send more than dense
   double timeout_s = 60.0;  // a peer that is later than this has failed
   std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
 };
@@ -77,6 +77,8 @@ class GradientAveraging final : public Synchronizer {
   void exchange();
   bool agree_on_status();
   void plan_step();
+  void plan_unit(size_t index, UnitRounds& rounds);
+  void await(Pending& pending);
   void pump();
   void take(int item);
   void prepare(int item);
@@ -84,6 +86,8 @@ class GradientAveraging final : public Synchronizer {
   bool can_start(const Slot& slot) const;
   void finish(const Slot& slot);
   void decode(const Slot& slot);
+  void count(const std::string& name, const Transfer& transfer, double wire_us);
+  const std::string& name_of(const PlannedUnit& unit) const;
 
   /// Items: the units, then for each bucket its dense segments.
   const std::vector<int>& segments_of(int item) const;
@@ -107,6 +111,7 @@ class GradientAveraging final : public Synchronizer {
   std::vector<int> item_size_;
   int items_expected_ = 0;  // items with segments
   std::vector<int> missing_;
+  std::vector<char> ready_;  // by segment
   std::vector<Event> item_event_;
   StepBegin begin_;
   Tensor loss_;
@@ -118,8 +123,12 @@ class GradientAveraging final : public Synchronizer {
 
   // comm thread: the step under way
   StepInfo info_;
-  std::vector<UnitRounds> rounds_;
+  std::vector<Traits> traits_;      // by unit
+  std::vector<UnitRounds> rounds_;  // what slots_ was made from
+  std::vector<UnitRounds> next_rounds_;
   std::vector<Slot> slots_;
+  uint64_t schedule_hash_ = 0;
+  int64_t bytes_raw_ = 0;
   std::vector<char> prepared_;  // by item
   std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
   int arrived_ = 0;

@@ -8,8 +8,8 @@ namespace wisp {
 namespace {
 
 bool travel_together(const Message& a, const Message& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.root == b.root &&
-         a.variable == b.variable && a.to == b.to && a.from == b.from;
+  return a.kind == b.kind && a.kind != Collective::pair && a.dtype == b.dtype && a.op == b.op &&
+         a.root == b.root && a.variable == b.variable;
 }
 
 Slot dense_slot(int bucket, DType arena) {
@@ -81,6 +81,24 @@ std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> un
   return slots;
 }
 
+int outlet_count(const Message& message, int rank, int workers) {
+  switch (message.kind) {
+    case Collective::none:
+      return 0;
+    case Collective::all_to_all:
+      return workers;
+    case Collective::broadcast:
+      return message.root == rank ? 1 : 0;
+    case Collective::pair:
+      return message.to >= 0 ? 1 : 0;
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::neighbours:
+      return 1;
+  }
+  throw Error("outlet_count: not a collective");
+}
+
 double bytes_on_wire(Collective kind, double bytes, int workers) {
   const double n = workers;
   switch (kind) {
@@ -102,7 +120,8 @@ double bytes_on_wire(Collective kind, double bytes, int workers) {
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
   double sent = 0.0;
   for (const Message& message : messages) {
-    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes), workers);
+    const int64_t size_word = message.variable ? 4 : 0;
+    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + size_word), workers);
   }
   return workers > 1 &&
          sent > bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
@@ -114,6 +133,9 @@ uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed) {
     seed = hash_number(static_cast<uint64_t>(slot.round), seed);
     seed = hash_number(static_cast<uint64_t>(slot.message.kind), seed);
     seed = hash_number(static_cast<uint64_t>(slot.message.dtype), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.op), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.root), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.variable), seed);
     for (const int unit : slot.units) seed = hash_number(static_cast<uint64_t>(unit), seed);
     for (const int segment : slot.dense) seed = hash_number(static_cast<uint64_t>(segment), seed);
   }

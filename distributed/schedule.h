@@ -27,15 +27,20 @@ struct Slot {
 };
 
 /// Depth first: all rounds of a bucket before the next bucket; within a round, groups of equal
-/// (kind, dtype, op, root, variable) in the order of their first member, dense segments first.
+/// (kind, dtype, op, root, variable) in the order of their first member, dense segments first. A
+/// pair message travels alone: its peers differ by rank, the schedule must not.
 std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> units, DType arena);
+
+/// How many outlets `rank` fills for this message: one, one per destination of an all_to_all, or
+/// none if it has nothing to say in this round.
+int outlet_count(const Message& message, int rank, int workers);
 
 /// The bytes a rank sends for `bytes` of message among `workers`, by the communicator's algorithms:
 /// 2 (N-1)/N of an all-reduce, N-1 copies of a gathered message.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
 /// The guard of "compression never hurts by accident": whether these messages send more than a
-/// dense all-reduce of `raw_bytes` would.
+/// dense all-reduce of `raw_bytes` would, sizes included, on the rank that sends most.
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers);
 
 /// Equal on ranks with the same schedule.

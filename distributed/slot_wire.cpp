@@ -7,27 +7,77 @@
 namespace wisp {
 namespace {
 
+int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
 }
 
+/// The ranks whose message arrives at `rank`; a reduced message comes from nobody.
+void list_sources(const Message& message, int rank, int workers, std::vector<int>& sources) {
+  sources.clear();
+  switch (message.kind) {
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      for (int from = 0; from < workers; ++from) sources.push_back(from);
+      break;
+    case Collective::broadcast:
+      sources.push_back(message.root);
+      break;
+    case Collective::pair:
+      WISP_CHECK(message.to != rank && message.from != rank, "a pair message joins rank ", rank,
+                 " with itself");
+      if (message.from >= 0) sources.push_back(message.from);
+      break;
+    case Collective::none:
+    case Collective::all_reduce:
+    case Collective::neighbours:
+      break;
+  }
+}
+
+/// How many other ranks' messages arrive at once, at most.
+int most_inlets(Collective kind, int workers) {
+  if (kind == Collective::all_gather || kind == Collective::all_to_all) return workers - 1;
+  return kind == Collective::broadcast || kind == Collective::pair ? 1 : 0;
+}
+
 }  // namespace
 
-SlotWire::SlotWire(Communicator& communicator, UnitMemory& memory, const FlatParameters& parameters)
+SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
+                   const FlatParameters& parameters)
     : communicator_(communicator),
+      context_(context),
       memory_(memory),
       parameters_(parameters),
       workers_(communicator.size()) {}
 
+void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
+  int64_t most = 0;
+  for (const Slot& slot : slots) {
+    int64_t bytes = 0;
+    for (const int unit : slot.units) {
+      const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
+      bytes += padded(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
+    }
+    most = std::max(most, bytes * most_inlets(slot.message.kind, workers_));
+  }
+  if (inlets_.defined() && inlets_.bytes() >= most) return;
+  inlets_ = {};  // first give back, then take
+  inlets_ = context_.empty({most}, DType::u8);
+}
+
 void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds) {
   slot_ = &slot;
   transfer_ = {};
+  wire_us_ = 0.0;
   encoded_bytes_ = 0;
   messages_.clear();
   for (const int unit : slot.units) {
     messages_.push_back(
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
+  list_sources(slot.message, communicator_.rank(), workers_, sources_);
   sizes_phase_ = slot.message.variable;
   pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
@@ -39,88 +89,100 @@ bool SlotWire::advance() {
   transfer_.received += phase.received;
   if (transfer_.end_us == 0.0) transfer_.begin_us = phase.begin_us;
   transfer_.end_us = phase.end_us;
+  wire_us_ += phase.end_us - phase.begin_us;
   if (!sizes_phase_) return true;
   sizes_phase_ = false;
   pending_ = start_data();
   return false;
 }
 
+int SlotWire::outlets_per_unit() const {
+  return outlet_count(slot_->message, communicator_.rank(), workers_);
+}
+
+/// The outlet whose bytes this rank sends to itself: they stay where they are.
+size_t SlotWire::own_outlet() const {
+  return slot_->message.kind == Collective::all_to_all ? static_cast<size_t>(communicator_.rank())
+                                                       : 0;
+}
+
 PendingPtr SlotWire::start_sizes() {
   const size_t units = slot_->units.size();
-  const bool spread = slot_->message.kind == Collective::all_to_all;
-  const auto destinations = static_cast<size_t>(spread ? workers_ : 1);
-  sizes_out_.resize(destinations * units);
+  const auto outlets = static_cast<size_t>(outlets_per_unit());
+  sizes_out_.resize(outlets * units);
   sizes_in_.assign(static_cast<size_t>(workers_) * units, 0);
-  for (size_t destination = 0; destination < destinations; ++destination) {
-    for (size_t i = 0; i < units; ++i) {
-      const int64_t used =
-          memory_.used(slot_->units[i], messages_[i], static_cast<int>(destination));
-      WISP_CHECK(0 <= used && used <= messages_[i].bytes, "unit ", slot_->units[i], " encoded ",
-                 used, " bytes into a message of at most ", messages_[i].bytes);
-      sizes_out_[destination * units + i] = static_cast<uint32_t>(used);
-    }
-  }
-  encoded_bytes_ += static_cast<int64_t>(sizes_out_.size() * sizeof(uint32_t));
   out_.clear();
   in_.clear();
-  for (size_t destination = 0; destination < destinations; ++destination) {
-    const Bytes words = as_bytes(&sizes_out_[destination * units], units);
+  for (size_t outlet = 0; outlet < outlets; ++outlet) {
+    for (size_t i = 0; i < units; ++i) {
+      sizes_out_[outlet * units + i] =
+          static_cast<uint32_t>(memory_.used(slot_->units[i], messages_[i], outlet));
+    }
+    const Bytes words = as_bytes(&sizes_out_[outlet * units], units);
     out_.push_back({words.data, words.bytes});
+    encoded_bytes_ += words.bytes;
   }
-  for (size_t from = 0; from < static_cast<size_t>(workers_); ++from) {
-    in_.push_back(as_bytes(&sizes_in_[from * units], units));
+  for (const int from : sources_) {
+    const bool own = from == communicator_.rank();
+    in_.push_back(as_bytes(
+        own ? &sizes_out_[own_outlet() * units] : &sizes_in_[static_cast<size_t>(from) * units],
+        units));
   }
-  switch (slot_->message.kind) {
+  return carry();
+}
+
+PendingPtr SlotWire::start_data() {
+  if (slot_->message.kind == Collective::all_reduce) return reduce();
+  const size_t units = slot_->units.size();
+  out_.clear();
+  in_.clear();
+  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
+    for (size_t i = 0; i < units; ++i) {
+      const int unit = slot_->units[i];
+      out_.push_back({memory_.outlets(unit, messages_[i])[outlet].data,
+                      memory_.used(unit, messages_[i], outlet)});
+      encoded_bytes_ += out_.back().bytes;
+    }
+  }
+  std::byte* inlet = inlets_.raw();
+  for (const int from : sources_) {
+    for (size_t i = 0; i < units; ++i) {
+      if (from == communicator_.rank()) {
+        in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[own_outlet()].data,
+                       out_[own_outlet() * units + i].bytes});
+      } else {
+        in_.push_back({inlet, arrived_bytes(i, from)});
+        inlet += padded(in_.back().bytes);
+      }
+    }
+  }
+  return carry();
+}
+
+/// Starts the collective that moves out_ to in_.
+PendingPtr SlotWire::carry() {
+  const Message& message = messages_.front();
+  switch (message.kind) {
     case Collective::all_gather:
       return communicator_.all_gather(out_, in_);
     case Collective::all_to_all:
       return communicator_.all_to_all(out_, in_);
-    case Collective::broadcast: {
-      const auto root = static_cast<size_t>(slot_->message.root);
-      if (communicator_.rank() == slot_->message.root) {
-        std::copy(sizes_out_.begin(), sizes_out_.end(),
-                  sizes_in_.begin() + static_cast<std::ptrdiff_t>(root * units));
-      }
-      return communicator_.broadcast({&in_[root], 1}, slot_->message.root);
-    }
+    case Collective::broadcast:
+      return communicator_.broadcast(in_, message.root);
     case Collective::pair: {
-      std::vector<Exchange> messages;
-      if (slot_->message.to >= 0) messages.push_back({slot_->message.to, out_[0], {}});
-      if (slot_->message.from >= 0) {
-        messages.push_back(
-            {slot_->message.from, {}, in_[static_cast<size_t>(slot_->message.from)]});
+      std::vector<Exchange> peers;
+      if (message.to >= 0) peers.push_back({message.to, out_.front(), {}});
+      if (message.from >= 0 && message.from == message.to) {
+        peers.front().in = in_.front();
+      } else if (message.from >= 0) {
+        peers.push_back({message.from, {}, in_.front()});
       }
-      return communicator_.exchange(messages);
+      return communicator_.exchange(peers);
     }
     default:
-      throw Error("a variable message can be gathered, spread, broadcast or paired, not reduced");
-  }
-}
-
-PendingPtr SlotWire::start_data() {
-  switch (slot_->message.kind) {
-    case Collective::all_reduce:
-      return reduce();
-    case Collective::all_gather:
-      return gather();
-    case Collective::all_to_all:
-      return spread();
-    case Collective::broadcast: {
-      in_.clear();
-      for (size_t i = 0; i < slot_->units.size(); ++i) {
-        const int unit = slot_->units[i];
-        const bool root = communicator_.rank() == slot_->message.root;
-        std::byte* data = root ? memory_.outlets(unit, messages_[i])[0].data
-                               : memory_.inlet(unit, slot_->message.root);
-        in_.push_back({data, arrived_bytes(i, slot_->message.root)});
-        if (root) encoded_bytes_ += in_.back().bytes;
-      }
-      return communicator_.broadcast(in_, slot_->message.root);
-    }
-    case Collective::pair:
-      return pair();
-    default:
-      throw Error("gradient averaging cannot carry this kind of message");
+      throw Error(message.kind == Collective::all_reduce
+                      ? "a variable message cannot be reduced"
+                      : "gradient averaging has no neighbours to exchange with");
   }
 }
 
@@ -138,59 +200,6 @@ PendingPtr SlotWire::reduce() {
   return communicator_.all_reduce(in_, slot_->message.dtype, slot_->message.op);
 }
 
-PendingPtr SlotWire::gather() {
-  out_.clear();
-  in_.clear();
-  for (size_t i = 0; i < slot_->units.size(); ++i) {
-    const int unit = slot_->units[i];
-    out_.push_back({memory_.outlets(unit, messages_[i])[0].data, memory_.used(unit, messages_[i])});
-    encoded_bytes_ += out_.back().bytes;
-  }
-  for (int from = 0; from < workers_; ++from) {
-    for (size_t i = 0; i < slot_->units.size(); ++i) {
-      in_.push_back({memory_.inlet(slot_->units[i], from), arrived_bytes(i, from)});
-    }
-  }
-  return communicator_.all_gather(out_, in_);
-}
-
-PendingPtr SlotWire::spread() {
-  out_.clear();
-  in_.clear();
-  for (int to = 0; to < workers_; ++to) {
-    for (size_t i = 0; i < slot_->units.size(); ++i) {
-      const int unit = slot_->units[i];
-      out_.push_back({memory_.outlets(unit, messages_[i])[static_cast<size_t>(to)].data,
-                      memory_.used(unit, messages_[i], to)});
-      encoded_bytes_ += out_.back().bytes;
-    }
-  }
-  for (int from = 0; from < workers_; ++from) {
-    for (size_t i = 0; i < slot_->units.size(); ++i) {
-      in_.push_back({memory_.inlet(slot_->units[i], from), arrived_bytes(i, from)});
-    }
-  }
-  return communicator_.all_to_all(out_, in_);
-}
-
-PendingPtr SlotWire::pair() {
-  std::vector<Exchange> messages;
-  for (size_t i = 0; i < slot_->units.size(); ++i) {
-    const int unit = slot_->units[i];
-    const Message& message = messages_[i];
-    if (message.to >= 0) {
-      const ConstBytes out{memory_.outlets(unit, message)[0].data, memory_.used(unit, message)};
-      encoded_bytes_ += out.bytes;
-      messages.push_back({message.to, out, {}});
-    }
-    if (message.from >= 0) {
-      messages.push_back(
-          {message.from, {}, {memory_.inlet(unit, message.from), arrived_bytes(i, message.from)}});
-    }
-  }
-  return communicator_.exchange(messages);
-}
-
 int64_t SlotWire::arrived_bytes(size_t i, int from) const {
   if (!slot_->message.variable) return messages_[i].bytes;
   const int64_t bytes = sizes_in_[static_cast<size_t>(from) * slot_->units.size() + i];
@@ -200,35 +209,14 @@ int64_t SlotWire::arrived_bytes(size_t i, int from) const {
 }
 
 std::span<const Payload> SlotWire::payloads(size_t i) {
-  const int unit = slot_->units[i];
-  const Message& message = messages_[i];
   payloads_.clear();
-  switch (message.kind) {
-    case Collective::all_reduce:
-      payloads_.push_back({-1, memory_.outlets(unit, message)[0].data, message.bytes});
-      break;
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      for (int from = 0; from < workers_; ++from) {
-        payloads_.push_back({from, memory_.inlet(unit, from), arrived_bytes(i, from)});
-      }
-      break;
-    case Collective::broadcast: {
-      const bool root = communicator_.rank() == message.root;
-      payloads_.push_back(
-          {message.root,
-           root ? memory_.outlets(unit, message)[0].data : memory_.inlet(unit, message.root),
-           arrived_bytes(i, message.root)});
-      break;
-    }
-    case Collective::pair:
-      if (message.from >= 0) {
-        payloads_.push_back(
-            {message.from, memory_.inlet(unit, message.from), arrived_bytes(i, message.from)});
-      }
-      break;
-    default:
-      break;
+  if (slot_->message.kind == Collective::all_reduce) {
+    const int64_t bytes = messages_[i].bytes;
+    payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes});
+  }
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    const Bytes& arrived = in_[source * slot_->units.size() + i];
+    payloads_.push_back({sources_[source], arrived.data, arrived.bytes});
   }
   return payloads_;
 }

@@ -1,5 +1,6 @@
 // One slot of a schedule on its way: starts its collective, in two phases if sizes must travel
-// first, and hands out what arrived. Belongs to the comm thread; one slot at a time.
+// first, and hands out what arrived. Belongs to the comm thread; one slot at a time, so all slots
+// receive into the same memory.
 #pragma once
 
 #include <vector>
@@ -12,47 +13,59 @@ namespace wisp {
 
 class SlotWire {
  public:
-  SlotWire(Communicator& communicator, UnitMemory& memory, const FlatParameters& parameters);
+  /// The arguments outlive this object.
+  SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
+           const FlatParameters& parameters);
 
+  /// Grows the memory to receive into to what the largest of these slots can bring.
+  void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
+
+  /// `slot` stays as it is until it is complete and decoded.
   void start(const Slot& slot, std::span<const UnitRounds> rounds);
   bool active() const { return pending_ != nullptr; }
-  bool ready() { return pending_->ready(); }
-  /// When ready() becomes true, on the clock of now_us(); infinity while that is not known.
-  double ready_at_us() { return pending_->ready_at_us(); }
+  /// The phase under way.
+  Pending& pending() { return *pending_; }
   /// Finishes the phase under way (blocks if it is not ready). True if the slot is complete; false
   /// if the sizes have come and the data is on its way.
   bool advance();
 
-  /// Of the slot that completed last: its phases' bytes added up, on the wire from begin to end.
+  /// Of the slot that completed last: its phases' bytes added up, from the begin of the first to
+  /// the end of the last.
   const Transfer& transfer() const { return transfer_; }
-  /// What this rank put on the wire in it: payloads, sizes, dense segments.
+  /// Time that its phases were on the wire.
+  double wire_us() const { return wire_us_; }
+  /// What this rank offered to it: payloads, their sizes, dense segments.
   int64_t encoded_bytes() const { return encoded_bytes_; }
   /// The messages of the i-th of the slot's units, in rank order; one (from = -1) if they were
   /// summed.
   std::span<const Payload> payloads(size_t i);
 
  private:
-  int64_t arrived_bytes(size_t i, int from) const;
   PendingPtr start_sizes();
   PendingPtr start_data();
+  PendingPtr carry();
   PendingPtr reduce();
-  PendingPtr gather();
-  PendingPtr spread();
-  PendingPtr pair();
+  int64_t arrived_bytes(size_t i, int from) const;
+  int outlets_per_unit() const;
+  size_t own_outlet() const;
 
   Communicator& communicator_;
+  Context& context_;
   UnitMemory& memory_;
   const FlatParameters& parameters_;
   const int workers_;
   const Slot* slot_ = nullptr;
   std::vector<Message> messages_;  // of the slot's units, with their own bytes, to and from
+  std::vector<int> sources_;       // ranks that this one hears, ascending, itself included
   bool sizes_phase_ = false;
   PendingPtr pending_;
   Transfer transfer_;
+  double wire_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
-  std::vector<uint32_t> sizes_out_, sizes_in_;  // [destination or 0][unit], [from][unit]
-  std::vector<ConstBytes> out_;
-  std::vector<Bytes> in_;
+  Tensor inlets_;                               // what other ranks send in one slot
+  std::vector<uint32_t> sizes_out_, sizes_in_;  // [outlet][unit], [rank][unit]
+  std::vector<ConstBytes> out_;                 // [outlet][unit], or the sizes: [outlet]
+  std::vector<Bytes> in_;                       // [source][unit], or the sizes: [source]
   std::vector<Payload> payloads_;
 };
 

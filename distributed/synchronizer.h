@@ -10,8 +10,8 @@
 
 namespace wisp {
 
-/// What became of a step: its update is to be applied; it was skipped on all ranks; or some rank
-/// asked to stop.
+/// What became of a step, on all ranks: its update is to be applied; it was skipped; or its update
+/// is to be applied and the run to end, because some rank asked to stop.
 enum class Outcome { applied, skipped, stop };
 
 struct StepBegin {

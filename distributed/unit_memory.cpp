@@ -19,12 +19,15 @@ Tensor zeroed(Context& context, Shape shape, DType dtype) {
 }  // namespace
 
 UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
-                       std::span<Compressor* const> compressors, int workers)
+                       std::span<Compressor* const> compressors, int rank, int workers)
     : context_(context),
       plan_(plan),
+      rank_(rank),
       workers_(workers),
       states_(plan.units.size()),
       wires_(plan.units.size()) {
+  WISP_CHECK(plan.units.empty() || parameters.dtype() == DType::f32, "compression works on f32 ",
+             "parameters, these are ", name_of(parameters.dtype()));
   for (size_t i = 0; i < plan.units.size(); ++i) {
     const PlannedUnit& planned = plan.units[i];
     Compressor& compressor = *compressors[static_cast<size_t>(planned.method)];
@@ -33,8 +36,8 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
     for (const StateSpec& spec : compressor.state(planned.spec(), workers)) {
       if (spec.per_element) {
         WISP_CHECK(spec.dtype == parameters.dtype(), "state ", spec.name, " is ",
-                   name_of(spec.dtype), ", the parameters are ", name_of(parameters.dtype()),
-                   ": compression works on f32 parameters");
+                   name_of(spec.dtype), ", per-element state has the parameters' dtype, ",
+                   name_of(parameters.dtype()));
         states_[i].tensors.push_back(parameters.state(spec.name));
       } else {
         Tensor& tensor = unit_state_[first + "/" + spec.name];
@@ -61,23 +64,17 @@ void UnitMemory::grow(Tensor& tensor, int64_t bytes) {
 
 void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
                      const StepInfo& info) {
-  if (std::equal(rounds.begin(), rounds.end(), fitted_.begin(), fitted_.end())) return;
-  fitted_.assign(rounds.begin(), rounds.end());
   for (size_t i = 0; i < units_.size(); ++i) {
     if (!rounds[i].compressed) continue;
     Wire& wire = wires_[i];
-    int64_t out = 0, in = 0;
-    bool spread = false;  // an outlet per destination
+    int outlets = 0;
     for (const Message& message : rounds[i].messages) {
-      out = std::max(out, padded(message.bytes));
-      if (message.kind != Collective::all_reduce && message.kind != Collective::none) in = out;
-      spread |= message.kind == Collective::all_to_all;
+      wire.stride = std::max(wire.stride, padded(message.bytes));
+      outlets = std::max(outlets, outlet_count(message, rank_, workers_));
     }
-    wire.out_stride = std::max(wire.out_stride, out);
-    wire.in_stride = std::max(wire.in_stride, in);
-    grow(wire.out, wire.out_stride * (spread ? workers_ : 1));
-    grow(wire.in, wire.in_stride * workers_);
-    grow(wire.used, size_of(DType::i64) * workers_);
+    grow(wire.out, wire.stride * outlets);
+    grow(wire.used, size_of(DType::i64) * outlets);
+    wire.outlets.reserve(static_cast<size_t>(outlets));
     Compressor& compressor = *compressors[static_cast<size_t>(plan_.units[i].method)];
     grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
     units_[i].scratch = wire.scratch.raw();
@@ -86,25 +83,22 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
 
 std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
   Wire& wire = wires_[static_cast<size_t>(index)];
-  const int count = message.kind == Collective::all_to_all ? workers_ : 1;
   auto* used = reinterpret_cast<int64_t*>(wire.used.raw());
   wire.outlets.clear();
-  for (int destination = 0; destination < count; ++destination) {
-    wire.outlets.push_back({wire.out.raw() + destination * wire.out_stride, message.bytes,
-                            message.variable ? used + destination : nullptr});
+  for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
+    wire.outlets.push_back(
+        {wire.out.raw() + i * wire.stride, message.bytes, message.variable ? used + i : nullptr});
   }
   return wire.outlets;
 }
 
-std::byte* UnitMemory::inlet(int index, int from) const {
-  const Wire& wire = wires_[static_cast<size_t>(index)];
-  return wire.in.raw() + from * wire.in_stride;
-}
-
-int64_t UnitMemory::used(int index, const Message& message, int destination) const {
+int64_t UnitMemory::used(int index, const Message& message, size_t outlet) const {
   if (!message.variable) return message.bytes;
   const Wire& wire = wires_[static_cast<size_t>(index)];
-  return reinterpret_cast<const int64_t*>(wire.used.raw())[destination];
+  const int64_t used = reinterpret_cast<const int64_t*>(wire.used.raw())[outlet];
+  WISP_CHECK(0 <= used && used <= message.bytes, "unit ", index, " encoded ", used,
+             " bytes into a message of at most ", message.bytes);
+  return used;
 }
 
 }  // namespace wisp

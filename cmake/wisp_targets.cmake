@@ -43,11 +43,22 @@ function(wisp_kernels target)
   endif()
 endfunction()
 
-# wisp_test(NAME SOURCE...): one test program, found by ctest test by test.
+# What every test runs with. Spinning OpenMP threads make tests ten times slower on a busy machine; libgomp is not
+# instrumented, so ThreadSanitizer sees one OpenMP thread; nothing may hang.
+set(wisp_test_environment OMP_WAIT_POLICY=passive)
+if(WISP_SANITIZE STREQUAL "thread")
+  list(APPEND wisp_test_environment OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1)
+endif()
+function(wisp_test_settings name)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${wisp_test_environment}")
+endfunction()
+
+# wisp_test(NAME SOURCE...): one test program, one entry of ctest.
 function(wisp_test name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE wisp::test_support GTest::gtest_main $<BUILD_INTERFACE:wisp_warnings>)
   add_test(NAME ${name} COMMAND ${name})
+  wisp_test_settings(${name})
 endfunction()
 
 # wisp_components(TARGET): links the trainer with all models, data sets and methods. They register themselves, so their

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Checks who includes what: the folders' direction, and where headers of other libraries may appear.
+#
+#   check_includes.sh [ROOT]
+#
+# Prints FILE:LINE and the rule for each violation; exit status 1 if there is one. tests/ may include anything.
+set -eu
+
+root=${1:-$(dirname -- "$0")/..}
+cd -- "$root"
+folders=
+for folder in core layers models data compression distributed apps; do
+  [ ! -d "$folder" ] || folders="$folders $folder"
+done
+[ -n "$folders" ] || { echo "check_includes: $root holds none of the folders" >&2; exit 1; }
+
+# shellcheck disable=SC2016,SC2086 # awk's own $; folders are words
+find $folders -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.in' \) -exec awk '
+function fail(rule) {
+  printf "%s:%d: %s: %s\n", FILENAME, FNR, rule, $0
+  failed = 1
+}
+function only_in(header, places, name) {
+  if (header_path ~ header && FILENAME !~ places) fail(name)
+}
+function in_one_file(header) {
+  if (header_path != header) return
+  if (owner[header] == "") owner[header] = FILENAME
+  if (owner[header] != FILENAME) fail(header " is already included by " owner[header])
+}
+BEGIN {
+  allowed["core"] = "core"
+  allowed["layers"] = "core layers"
+  allowed["models"] = "core layers models"
+  allowed["data"] = "core data"
+  allowed["compression"] = "core compression"
+  allowed["distributed"] = "core compression distributed"
+  allowed["apps"] = "core layers models data compression distributed apps"
+}
+/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+  header_path = $0
+  sub(/^[^<"]*[<"]/, "", header_path)
+  sub(/[>"].*$/, "", header_path)
+
+  split(FILENAME, place, "/")
+  split(header_path, target, "/")
+  if (target[1] == "tests" ||
+      (target[1] in allowed && index(" " allowed[place[1]] " ", " " target[1] " ") == 0))
+    fail(place[1] " does not include " target[1])
+
+  only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|parallel_cuda[.]h$)",
+          "CUDA headers belong in core/cuda/ and core/parallel_cuda.h")
+  only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
+  only_in("^opencv", "^data/image[.]", "OpenCV headers belong in data/image.*")
+  only_in("^sndfile", "^data/audio[.]", "libsndfile headers belong in data/audio.*")
+  in_one_file("nccl.h")
+  in_one_file("mpi.h")
+}
+/getenv[ \t]*\(/ {
+  if (FILENAME != "distributed/launch.cpp") fail("environment variables are read in distributed/launch.cpp")
+}
+END { exit failed }
+' {} +

@@ -1,0 +1,68 @@
+#!/bin/sh
+# The tree keeps the include rules, and the checker finds each kind of violation.
+#
+#   include_direction_test.sh CHECKER ROOT
+set -eu
+
+checker=$1
+failed=0
+
+sh "$checker" "$2" || failed=1
+
+fixture=$(mktemp -d)
+trap 'rm -rf -- "$fixture"' EXIT
+
+# refuses FILE LINE: a tree with this line, after a clean one, is refused at this place
+refuses() {
+  rm -rf -- "${fixture:?}"/*
+  mkdir -p -- "$fixture/${1%/*}"
+  printf '// clean\n%s\n' "$2" >"$fixture/$1"
+  if found=$(sh "$checker" "$fixture") || [ "${found#"$1:2: "}" = "$found" ]; then
+    echo "include_direction_test: '$2' in $1 must be refused at $1:2, got '$found'" >&2
+    failed=1
+  fi
+}
+
+# accepts FILE LINE: a tree with this line only is accepted
+accepts() {
+  rm -rf -- "${fixture:?}"/*
+  mkdir -p -- "$fixture/${1%/*}"
+  printf '%s\n' "$2" >"$fixture/$1"
+  sh "$checker" "$fixture" || {
+    echo "include_direction_test: '$2' in $1 must be accepted" >&2
+    failed=1
+  }
+}
+
+refuses core/tensor.h '#include "layers/module.h"'
+refuses core/ops/add.cpp '#include "data/loader.h"'
+refuses layers/linear.h '#include "models/model.h"'
+refuses models/mlp.cpp '#include "distributed/synchronizer.h"'
+refuses data/loader.cpp '#include "layers/module.h"'
+refuses compression/topk.cpp '#  include "distributed/communicator.h"'
+refuses distributed/bucket.cpp '#include "models/model.h"'
+refuses apps/wisp.cpp '#include "tests/support/tensors.h"'
+refuses compression/topk.cpp '#include <cuda_runtime.h>'
+refuses core/parallel.h '#include <cub/cub.cuh>'
+refuses core/backend.h '#include <oneapi/dnnl/dnnl.hpp>'
+refuses data/augment.cpp '#include <opencv2/core.hpp>'
+refuses data/loader.cpp '#include <sndfile.h>'
+refuses core/config.cpp 'const char* home = std::getenv("HOME");'
+
+accepts apps/trainer.cpp '#include "distributed/synchronizer.h"'
+accepts distributed/bucket.cpp '#include "compression/compressor.h"'
+accepts core/cuda/check.h '#include <cuda_runtime.h>'
+accepts core/parallel_cuda.h '#include <cuda_runtime.h>'
+accepts core/cpu/onednn_conv.h '#include <oneapi/dnnl/dnnl.hpp>'
+accepts data/image.cpp '#include <opencv2/core.hpp>'
+accepts data/audio.cpp '#include <sndfile.h>'
+accepts distributed/launch.cpp 'const char* rank = std::getenv("RANK");'
+
+# One file may hold mpi.h, a second one may not.
+accepts distributed/mpi_communicator.cpp '#include <mpi.h>'
+echo '#include <mpi.h>' >"$fixture/distributed/launch.cpp"
+if sh "$checker" "$fixture" >/dev/null; then
+  echo "include_direction_test: a second file with mpi.h must be refused" >&2
+  failed=1
+fi
+exit "$failed"

@@ -1,0 +1,222 @@
+#include "compression/pack.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/support/error_of.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+StepInfo info_of(double ratio) {
+  StepInfo info;
+  info.ratio = ratio;
+  return info;
+}
+
+UnitRig topk_rig(std::vector<Field> fields, const std::string& values = "f32") {
+  return UnitRig(std::move(fields), make_method("topk", "compression.values = \"" + values + "\""));
+}
+
+template <class T>
+T at(const PayloadBytes& payload, size_t byte) {
+  T value;
+  std::memcpy(&value, payload.data() + byte, sizeof value);
+  return value;
+}
+
+template <class T>
+void put(PayloadBytes& payload, size_t byte, T value) {
+  std::memcpy(payload.data() + byte, &value, sizeof value);
+}
+
+// Indices 3, 4, 100, 70000, 200000: runs 3, 0, 95, (65535, pad), 4363, (65535, pad), 64463.
+TEST(SparseWire, CutsRunsAsInTheExample) {
+  UnitRig rig = topk_rig(layer_fields({250'000}));
+  const std::vector<int64_t> indices = {3, 4, 100, 70'000, 200'000};
+  for (const int64_t index : indices) rig.gradient()[index] = static_cast<float>(index);
+  const StepInfo info = info_of(5.0 / 250'000);
+  const PayloadBytes payload = rig.encode(info);
+  const std::vector<float> values = {3, 4, 100, 0, 70'000, 0, 200'000};
+  const std::vector<uint16_t> runs = {3, 0, 95, 65535, 4363, 65535, 64463};
+  ASSERT_EQ(payload.size(), 7u * 6u);
+  for (size_t entry = 0; entry < 7; ++entry) {
+    EXPECT_EQ(at<float>(payload, 4 * entry), values[entry]) << entry;
+    EXPECT_EQ(at<uint16_t>(payload, 28 + 2 * entry), runs[entry]) << entry;
+  }
+  rig.decode(info, {payload});
+  for (const int64_t index : indices) EXPECT_EQ(rig.gradient()[index], static_cast<float>(index));
+}
+
+TEST(SparseWire, StatesEntriesOfAllFieldsButTheLast) {
+  UnitRig rig = topk_rig(layer_fields({10, 20, 5}), "f16");
+  for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
+  const PayloadBytes payload = rig.encode(info_of(0.2));  // 2, 4 and 1 values
+  ASSERT_EQ(payload.size(), 2u * 4u + 7u * 4u);
+  EXPECT_EQ(at<uint32_t>(payload, 0), 2u);
+  EXPECT_EQ(at<uint32_t>(payload, 4), 4u);
+  EXPECT_EQ(static_cast<float>(at<Half>(payload, 8)), 8.0f);
+  EXPECT_EQ(at<uint16_t>(payload, 8 + 14), 8u) << "runs follow all values";
+}
+
+/// Long gaps, at every place where one can be: before the first value, between, behind the last.
+TEST(SparseWire, EscapesAtTheEdges) {
+  constexpr int64_t kNumel = 3 * 65'536 + 2;
+  for (const std::vector<int64_t>& indices :
+       std::vector<std::vector<int64_t>>{{0, 65'536},
+                                         {0, 65'537},
+                                         {65'535, 131'071},
+                                         {65'536, 131'073},
+                                         {131'072, kNumel - 1},
+                                         {0, 1},
+                                         {kNumel - 2, kNumel - 1}}) {
+    UnitRig rig = topk_rig(layer_fields({kNumel}));
+    size_t entries = 0;
+    int64_t next = 0;
+    for (const int64_t index : indices) {
+      rig.gradient()[index] = -2.0f;
+      entries += 1 + static_cast<size_t>((index - next) / 65'536);
+      next = index + 1;
+    }
+    const StepInfo info = info_of(2.0 / kNumel);
+    const PayloadBytes payload = rig.encode(info);
+    EXPECT_EQ(payload.size(), 6 * entries) << indices[0] << ", " << indices[1];
+    rig.decode(info, {payload});
+    double sum = 0.0;
+    for (int64_t i = 0; i < kNumel; ++i) sum += static_cast<double>(rig.gradient()[i]);
+    EXPECT_EQ(sum, -4.0);
+    for (const int64_t index : indices) EXPECT_EQ(rig.gradient()[index], -2.0f);
+  }
+}
+
+TEST(SparseWire, KeepsToItsLaw) {
+  const std::vector<int64_t> sizes = {1, 999, 1000, 1001, 70'000, 300'000};
+  for (const double ratio : {0.001, 0.01, 0.3}) {
+    UnitRig rig = topk_rig(layer_fields(sizes));
+    for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i)
+      rig.gradient()[i] = std::sin(static_cast<float>(i));
+    int64_t kept = 0;
+    for (const int64_t size : sizes) kept += kept_count(ratio, size);
+    const PayloadBytes payload = rig.encode(info_of(ratio));  // no gap of 65536 here: no escape
+    EXPECT_EQ(static_cast<int64_t>(payload.size()), 6 * kept + 4 * 5) << ratio;
+  }
+}
+
+/// Weight shapes of ResNet-50 (He et al. 2016; stride in the 3x3 convolution as in the usual
+/// implementations), by its rule of construction; `vectors` counts batch norms and the bias.
+std::vector<int64_t> resnet50_weights(int64_t& vectors) {
+  std::vector<int64_t> weights = {64 * 3 * 7 * 7};
+  vectors = 2 * 64;
+  const auto conv = [&](int64_t in, int64_t out, int64_t kernel) {
+    weights.push_back(in * out * kernel * kernel);
+    vectors += 2 * out;
+  };
+  int64_t in = 64;
+  const int blocks[] = {3, 4, 6, 3};
+  for (int stage = 0; stage < 4; ++stage) {
+    const int64_t width = int64_t{64} << stage;
+    for (int block = 0; block < blocks[stage]; ++block) {
+      conv(in, width, 1);
+      conv(width, width, 3);
+      conv(width, 4 * width, 1);
+      if (block == 0) conv(in, 4 * width, 1);
+      in = 4 * width;
+    }
+  }
+  weights.push_back(2048 * 1000);
+  vectors += 1000;
+  return weights;
+}
+
+TEST(SparseWire, ReachesThePapersReductionOnResNet50) {
+  int64_t vectors = 0;
+  const std::vector<int64_t> weights = resnet50_weights(vectors);
+  EXPECT_EQ(weights.size(), 54u);
+  EXPECT_EQ(vectors, 54'120);
+  int64_t dense = 4 * vectors, sent = 4 * vectors;
+  for (const int64_t numel : weights) {
+    dense += 4 * numel;
+    sent += 6 * kept_count(0.001, numel) + 4;  // 4: the count or size word of each field
+  }
+  EXPECT_EQ(dense, 4 * 25'557'032);
+  // Lin et al. 2018, table 3: 277x; exactly 0.001 · 6 + 4 per 1-D element gives 276.7.
+  EXPECT_NEAR(static_cast<double>(dense) / static_cast<double>(sent), 276.7, 0.002 * 276.7);
+}
+
+TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
+  UnitRig rig = topk_rig(layer_fields({100, 50}));
+  const StepInfo info = info_of(0.1);
+  for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
+  const PayloadBytes good = rig.encode(info);  // 10 and 5 values
+  const auto complaint = [&](PayloadBytes payload) {
+    return error_of([&] { rig.decode(info, {good, std::move(payload)}); });
+  };
+  PayloadBytes bad = good;
+  put<uint32_t>(bad, 0, 16);
+  EXPECT_EQ(complaint(bad), "sparse payload of rank 1: field 0 states 16 entries, 15 are left");
+  bad = good;
+  put<uint16_t>(bad, 4 + 15 * 4, 91);
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 0's runs reach position 100, it has 100 elements");
+  bad = good;
+  bad.pop_back();
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1 has 93 bytes, expected 4 + 6 per entry, at "
+            "most 94");
+  bad = good;
+  bad.resize(good.size() + 6);
+  EXPECT_NE(complaint(bad), "no error");
+  EXPECT_NE(complaint({}), "no error");
+  EXPECT_EQ(complaint(good), "no error");
+}
+
+/// Whatever the bytes: an Error or numbers, never a crash, never a write beside the fields.
+TEST(SparseWire, SurvivesRandomPayloads) {
+  UnitRig rig = topk_rig({layer_fields({300})[0], joined_field({40, 700}, 500)});
+  for (Slice& slice : rig.fields[1].slices) slice.offset += 400;
+  rig.unit.gradient = Tensor({2'000}, DType::f32);
+  std::vector<char> inside(2'000, 0);
+  for (const Field& field : rig.fields) {
+    for (const Slice& slice : field.slices)
+      std::fill_n(inside.begin() + slice.offset, slice.numel, 1);
+  }
+  for (int64_t i = 0; i < 2'000; ++i) rig.gradient()[i] = std::cos(static_cast<float>(i));
+  const StepInfo info = info_of(0.05);
+  rig.state.tensors[0] = Tensor({2'000}, DType::f32);
+  const PayloadBytes good = rig.encode(info);
+  int refused = 0;
+  for (uint64_t round = 0; round < 3000; ++round) {
+    const Philox random(9, round, 0);
+    PayloadBytes bytes = good;
+    if (round % 3 == 0) bytes.resize(random.below(0, static_cast<uint32_t>(2 * good.size())));
+    const uint32_t changes =
+        round % 5 == 0 ? static_cast<uint32_t>(bytes.size()) : 1 + static_cast<uint32_t>(round % 7);
+    for (uint32_t change = 0; change < changes && !bytes.empty(); ++change) {
+      const size_t where = random.below(2 * change + 1, static_cast<uint32_t>(bytes.size()));
+      bytes[where] = static_cast<std::byte>(random.bits(2 * change + 2));
+    }
+    std::fill_n(rig.gradient(), 2'000, 7.0f);
+    try {
+      rig.decode(info, {bytes});
+    } catch (const Error&) {
+      ++refused;
+    }
+    for (size_t i = 0; i < inside.size(); ++i)
+      ASSERT_TRUE(inside[i] || rig.gradient()[i] == 7.0f) << "round " << round;
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(SparseWire, DecodesFieldsWithoutEntries) {
+  UnitRig rig = topk_rig(layer_fields({100, 50}));
+  const PayloadBytes nothing(4, std::byte{0});
+  rig.gradient()[3] = 5.0f;
+  rig.decode(info_of(0.1), {nothing});
+  EXPECT_EQ(rig.gradient()[3], 0.0f);
+}
+
+}  // namespace
+}  // namespace wisp

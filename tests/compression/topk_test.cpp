@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <numeric>
+
+#include "core/random.h"
+#include "tests/support/error_of.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+StepInfo info_of(int64_t step, double ratio, int workers = 1) {
+  StepInfo info;
+  info.step = info.applied = step;
+  info.ratio = ratio;
+  info.workers = workers;
+  return info;
+}
+
+/// Stich et al. 2018 on one worker and field: a = e + g; send the k largest |a|; e = the rest.
+std::vector<float> scalar_step(std::vector<float>& residual, const std::vector<float>& gradient,
+                               size_t k) {
+  std::vector<size_t> order(residual.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::fabs(residual[a]) > std::fabs(residual[b]); });
+  std::vector<float> sent(residual.size(), 0.0f);
+  for (size_t j = 0; j < k; ++j) std::swap(sent[order[j]], residual[order[j]]);
+  return sent;
+}
+
+TEST(Topk, FollowsAScalarModelOfThePaper) {
+  constexpr int kWorkers = 3;
+  constexpr int64_t kNumel = 6000;
+  std::deque<UnitRig> rigs;
+  std::vector<std::vector<float>> residual(kWorkers, std::vector<float>(kNumel, 0.0f));
+  for (int rank = 0; rank < kWorkers; ++rank)
+    rigs.emplace_back(layer_fields({kNumel}), make_method("topk", ""));
+  for (int64_t step = 0; step < 50; ++step) {
+    const StepInfo info = info_of(step, 0.01, kWorkers);
+    std::vector<PayloadBytes> payloads;
+    std::vector<float> sum(kNumel, 0.0f);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      UnitRig& rig = rigs[static_cast<size_t>(rank)];
+      const Philox noise(2, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+      std::vector<float> gradient;
+      for (uint64_t i = 0; i < kNumel; ++i) gradient.push_back(noise.uniform(i) - 0.5f);
+      std::copy(gradient.begin(), gradient.end(), rig.gradient());
+      payloads.push_back(rig.encode(info));
+      const auto sent = scalar_step(residual[static_cast<size_t>(rank)], gradient, 60);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += sent[i];
+    }
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      UnitRig& rig = rigs[static_cast<size_t>(rank)];
+      rig.decode(info, payloads);
+      // exact: the same operations in the same order
+      ASSERT_EQ(std::vector<float>(rig.gradient(), rig.gradient() + kNumel), sum) << step;
+      ASSERT_EQ(std::vector<float>(rig.residual(), rig.residual() + kNumel),
+                residual[static_cast<size_t>(rank)]);
+    }
+  }
+}
+
+TEST(Topk, LosesNothing) {
+  for (const char* values : {"f32", "f16"}) {
+    UnitRig rig(layer_fields({500}),
+                make_method("topk", concat("compression.values = \"", values, "\"")));
+    std::vector<double> given(500, 0.0), sent(500, 0.0);
+    for (int64_t step = 0; step < 40; ++step) {
+      const Philox noise(3, static_cast<uint64_t>(step), 0);
+      for (size_t i = 0; i < given.size(); ++i) {
+        rig.gradient()[i] = noise.uniform(i) - 0.5f;
+        given[i] += static_cast<double>(rig.gradient()[i]);
+      }
+      rig.decode(info_of(step, 0.02), {rig.encode(info_of(step, 0.02))});
+      for (size_t i = 0; i < sent.size(); ++i) sent[i] += static_cast<double>(rig.gradient()[i]);
+    }
+    for (size_t i = 0; i < given.size(); ++i) {
+      // f32 rounding of 40 additions of numbers below 8
+      EXPECT_NEAR(sent[i] + static_cast<double>(rig.residual()[i]), given[i], 2e-5) << values;
+    }
+  }
+}
+
+TEST(Topk, KeepsItsResidualIfTheGradientIsNotFinite) {
+  UnitRig rig(layer_fields({8000}), make_method("topk", ""));
+  std::fill_n(rig.residual(), 8000, 3.0f);
+  std::fill_n(rig.gradient(), 8000, std::numeric_limits<float>::infinity());
+  rig.unit.finite = false;
+  const PayloadBytes payload = rig.encode(info_of(0, 0.01));
+  EXPECT_EQ(payload.size(), 6u * 80u);
+  rig.decode(info_of(0, 0.01), {payload});
+  EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 8000, 0.0f), 8000);
+  EXPECT_EQ(std::count(rig.residual(), rig.residual() + 8000, 3.0f), 8000);
+}
+
+TEST(Topk, ForgetsTheRestWithoutFeedback) {
+  UnitRig rig(layer_fields({4}), make_method("topk", "compression.feedback = \"none\""));
+  EXPECT_TRUE(rig.state.tensors.empty());
+  for (int64_t i = 0; i < 4; ++i) rig.gradient()[i] = static_cast<float>(i);
+  const StepInfo info = info_of(0, 0.25);
+  rig.decode(info, {rig.encode(info)});
+  EXPECT_EQ(rig.gradient()[3], 3.0f);
+  std::fill_n(rig.gradient(), 4, 0.0f);
+  rig.decode(info, {rig.encode(info)});
+  EXPECT_EQ(rig.gradient()[2], 0.0f);
+}
+
+TEST(Topk, LeavesMomentumAndDecayToTheOptimizer) {
+  const Traits traits = make_method("topk", "")->traits();
+  EXPECT_EQ(traits.momentum, Home::optimizer);
+  EXPECT_EQ(traits.decay, Home::optimizer);
+  EXPECT_EQ(traits.result, UpdateRule::gradient);
+  EXPECT_TRUE(traits.sparse && traits.dense_1d);
+}
+
+TEST(Topk, WorksOnALateStream) {
+  UnitRig now(layer_fields({9000, 400}), make_method("topk", ""));
+  TestContext late({.late = true});
+  UnitRig later(layer_fields({9000, 400}), make_method("topk", ""));
+  for (int64_t i = 0; i < now.unit.gradient.numel(); ++i)
+    now.gradient()[i] = later.gradient()[i] = std::sin(static_cast<float>(i));
+  const StepInfo info = info_of(0, 0.01);
+  const PayloadBytes payload = now.encode(info);
+
+  const Message message = later.compressor->message(later.unit.spec, info, 0);
+  const Tensor scratch({later.compressor->scratch_bytes(later.unit.spec, info)}, DType::u8);
+  const Tensor out({message.bytes}, DType::u8);
+  int64_t used = -1;
+  const Outlet outlet{out.raw(), message.bytes, &used};
+  later.unit.scratch = scratch.raw();
+  later.compressor->encode(late.context, later.unit, info, 0, {&outlet, 1});
+  late.stream.synchronize();
+  EXPECT_EQ(PayloadBytes(out.raw(), out.raw() + used), payload);
+
+  Payload damaged{2, out.raw(), used};
+  *reinterpret_cast<uint32_t*>(out.raw()) = 1'000'000;
+  EXPECT_EQ(error_of([&] {
+              later.compressor->decode(late.context, later.unit, info, 0, {&damaged, 1});
+              late.stream.synchronize();
+            }),
+            "sparse payload of rank 2: field 0 states 1000000 entries, 94 are left");
+}
+
+TEST(Feedback, IsNamedInTheConfiguration) {
+  EXPECT_EQ(error_of([] { make_method("topk", "compression.feedback = \"yes\""); }),
+            "test.toml:1: compression.feedback is 'yes', expected auto, none or ef");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -59,16 +59,17 @@ std::string StepTiming::json() const {
 }
 
 StepTiming bench_step(Config config, double seconds, int64_t least_steps) {
-  const Prepared run = prepare(std::move(config));
-  const TrainOptions& options = run.options;
+  Prepared run(std::move(config));
+  run.load();
+  const TrainOptions& options = run.options();
   const double base_mb = resident_mb();
   MemoryPool pool;
   StepTiming timing;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared{options, run.config, pool, run.ends};
+    const Shared shared{options, run.config(), pool, run.ends()};
     Replica replica(shared, worker);
-    Loader loader(*run.train_set, run.train_loader(worker.rank));
+    Loader loader(run.train_set(), run.train_loader(worker.rank));
     loader.start_epoch(0);
     const Batch batch = copy_of(*loader.next());
     std::vector<double> times, losses;

@@ -46,7 +46,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   const std::vector<PolicyRule> rules = read_policy(config);
 
   Methods chosen;
-  std::map<std::string, int> index;
+  std::map<std::string, int> index{{"none", kDense}};
   const auto add = [&](const std::string& name) {
     if (index.count(name)) return;
     std::unique_ptr<Compressor> compressor = make_compressor(config, name, options);
@@ -58,11 +58,11 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   add(method);
   for (const PolicyRule& rule : rules) add(rule.method);
 
-  const int first = index[method];
+  const int first = index.at(method);
   const bool dense_1d =
       first == kDense || chosen.methods[static_cast<size_t>(first)].compressor->traits().dense_1d;
   for (const std::string& name : choose_methods(segments, rules, method, dense_1d)) {
-    chosen.method_of.push_back(index[name]);
+    chosen.method_of.push_back(index.at(name));
   }
   const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
                                   [](const Method& m) { return m.compressor->traits().sparse; });

@@ -3,37 +3,45 @@
 #include "apps/methods.h"
 
 namespace wisp {
+namespace {
 
-Prepared prepare(Config config) {
-  Prepared run;
-  run.options = TrainOptions::bind(config);
-  run.train_set = make_dataset(config, Split::train);
-  run.test_set = make_dataset(config, Split::test);
-  const Shape& images = run.train_set->images.shape();
-  run.ends = {{images[1], images[2], images[3]}, run.train_set->classes};
-  const auto model = ModelRegistry::instance()
-                         .find("model (model.name)", run.options.model)
-                         .make(config, run.ends);
+/// The parameters as a plan sees them, before they have memory.
+std::vector<Segment> describe(Model& model) {
   std::vector<Segment> segments;
-  for (const Parameter* parameter : model->parameters()) {
+  for (const Parameter* parameter : model.parameters()) {
     segments.push_back({static_cast<int>(segments.size()), parameter->name, parameter->shape, 0,
                         parameter->shape.numel(), parameter->decay});
   }
-  choose_methods(config, run.options, segments);
-  config.finish();
-  run.config = std::move(config);
-  return run;
+  return segments;
+}
+
+}  // namespace
+
+Prepared::Prepared(Config config)
+    : config_(std::move(config)),
+      options_(TrainOptions::bind(config_)),
+      source_(make_data_source(config_)) {
+  ends_ = {source_->sample(), source_->classes()};
+  const auto model =
+      ModelRegistry::instance().find("model (model.name)", options_.model).make(config_, ends_);
+  choose_methods(config_, options_, describe(*model));
+  config_.finish();
+}
+
+void Prepared::load() {
+  train_set_ = source_->load(Split::train);
+  test_set_ = source_->load(Split::test);
 }
 
 LoaderOptions Prepared::train_loader(int rank) const {
   LoaderOptions loader;
-  loader.batch = options.micro_batch();
-  loader.workers = options.workers;
+  loader.batch = options_.micro_batch();
+  loader.workers = options_.workers;
   loader.rank = rank;
-  loader.seed = static_cast<uint64_t>(options.seed);
-  loader.compute = options.compute();
-  loader.threads = options.loader_threads;
-  loader.augment = options.augment;
+  loader.seed = static_cast<uint64_t>(options_.seed);
+  loader.compute = options_.compute();
+  loader.threads = options_.loader_threads;
+  loader.augment = options_.augment;
   return loader;
 }
 

@@ -1,4 +1,4 @@
-// A configuration made ready to run: bound, checked, its data loaded.
+// A configuration made ready to run: every key bound and checked, and the data loaded.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,30 @@
 
 namespace wisp {
 
-struct Prepared {
-  TrainOptions options;
-  Config config;  // every key bound
-  std::unique_ptr<Dataset> train_set;
-  std::unique_ptr<Dataset> test_set;
-  ModelSetup ends;
+class Prepared {
+ public:
+  /// Binds every key, on a model without memory, so that a wrong configuration fails before
+  /// anything is read or written. Throws Error with file:line.
+  explicit Prepared(Config config);
 
+  /// Reads or draws both splits.
+  void load();
+
+  const TrainOptions& options() const { return options_; }
+  const Config& config() const { return config_; }
+  const ModelSetup& ends() const { return ends_; }
+  const Dataset& train_set() const { return train_set_; }
+  const Dataset& test_set() const { return test_set_; }
   LoaderOptions train_loader(int rank) const;
   LoaderOptions test_loader(int rank) const;
-};
 
-/// Binds every key once, on a model without memory, so that a wrong configuration fails before
-/// anything is written. Throws Error with file:line.
-Prepared prepare(Config config);
+ private:
+  Config config_;
+  TrainOptions options_;
+  std::unique_ptr<DataSource> source_;
+  ModelSetup ends_;
+  Dataset train_set_;
+  Dataset test_set_;
+};
 
 }  // namespace wisp

@@ -1,6 +1,7 @@
 #include "apps/trainer.h"
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -32,15 +33,15 @@ class Training {
  public:
   Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
            Reporter* reporter)
-      : options_(run.options),
+      : options_(run.options()),
         directory_(directory),
         reporter_(reporter),
-        shared_{run.options, run.config, pool, run.ends},
+        shared_{run.options(), run.config(), pool, run.ends()},
         replica_(shared_, worker),
-        train_(*run.train_set, run.train_loader(worker.rank)),
-        test_(*run.test_set, run.test_loader(worker.rank)),
-        steps_per_epoch_(train_.batches() / run.options.accumulate) {
-    WISP_CHECK(steps_per_epoch_ > 0, "train.accumulate is ", run.options.accumulate,
+        train_(run.train_set(), run.train_loader(worker.rank)),
+        test_(run.test_set(), run.test_loader(worker.rank)),
+        steps_per_epoch_(train_.batches() / run.options().accumulate) {
+    WISP_CHECK(steps_per_epoch_ > 0, "train.accumulate is ", run.options().accumulate,
                ", but an epoch has only ", train_.batches(), " batches");
   }
 
@@ -166,30 +167,53 @@ class Training {
 
 }  // namespace
 
+std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> Summary::fields() {
+  return {{"test_accuracy", &test_accuracy},
+          {"images_per_s", &images_per_s},
+          {"steps", &steps},
+          {"skipped", &skipped},
+          {"bytes_raw", &bytes_raw},
+          {"bytes_encoded", &bytes_encoded},
+          {"bytes_sent", &bytes_sent},
+          {"bytes_received", &bytes_received},
+          {"reduction_encoded", &reduction_encoded},
+          {"reduction_sent", &reduction_sent},
+          {"compute_ms", &compute_ms},
+          {"encode_ms", &encode_ms},
+          {"wait_ms", &wait_ms},
+          {"wire_ms", &wire_ms},
+          {"decode_ms", &decode_ms}};
+}
+
 std::string Summary::json() const {
-  const nlohmann::ordered_json object = {{"test_accuracy", test_accuracy},
-                                         {"images_per_s", images_per_s},
-                                         {"steps", steps},
-                                         {"skipped", skipped},
-                                         {"bytes_raw", bytes_raw},
-                                         {"bytes_encoded", bytes_encoded},
-                                         {"bytes_sent", bytes_sent},
-                                         {"bytes_received", bytes_received},
-                                         {"reduction_encoded", reduction_encoded},
-                                         {"reduction_sent", reduction_sent},
-                                         {"compute_ms", compute_ms},
-                                         {"encode_ms", encode_ms},
-                                         {"wait_ms", wait_ms},
-                                         {"wire_ms", wire_ms},
-                                         {"decode_ms", decode_ms}};
+  nlohmann::ordered_json object;
+  Summary copy = *this;
+  for (const auto& [key, value] : copy.fields()) {
+    std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
+  }
   return object.dump(2) + "\n";
 }
 
+Summary Summary::from_json(const std::string& path) {
+  std::ifstream file(path);
+  WISP_CHECK(file, "cannot read ", path, ": is its run finished?");
+  try {
+    const nlohmann::json object = nlohmann::json::parse(file);
+    Summary summary;
+    for (const auto& [key, value] : summary.fields())
+      std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
+    return summary;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path + " is no summary: " + error.what());
+  }
+}
+
 Summary train(Config config, const TrainRequest& request) {
-  Prepared run = prepare(std::move(config));
-  const TrainOptions& options = run.options;
+  Prepared run(std::move(config));
+  run.load();
+  const TrainOptions& options = run.options();
   const RunDirectory directory(request.out, request.open);
-  directory.write_config(run.config);
+  directory.write_config(run.config());
   const bool resume = request.open == RunDirectory::Open::resume;
   Reporter reporter(directory, options, resume, request.quiet);
 
@@ -216,15 +240,17 @@ Summary train(Config config, const TrainRequest& request) {
 
 Evaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
-  Prepared run = prepare(Config::load(directory.file("config.toml"), overrides));
+  Prepared run(Config::load(directory.file("config.toml"), overrides));
+  run.load();
+  const TrainOptions& options = run.options();
   MemoryPool pool;
   Evaluation evaluation;
-  const LaunchOptions launch{run.options.threads, run.options.turns, {}, run.options.timeout_s};
-  run_workers(run.options.workers, launch, [&](Worker& worker) {
-    const Shared shared{run.options, run.config, pool, run.ends};
+  const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    const Shared shared{options, run.config(), pool, run.ends()};
     Replica replica(shared, worker);
-    load_checkpoint(directory.file("checkpoint"), replica, run.options.workers);
-    Loader test(*run.test_set, run.test_loader(worker.rank));
+    load_checkpoint(directory.file("checkpoint"), replica, options.workers);
+    Loader test(run.test_set(), run.test_loader(worker.rank));
     const TallyValues values = replica.evaluate(test);
     if (worker.rank == 0) {
       evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};

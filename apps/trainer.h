@@ -1,7 +1,11 @@
 // Training and evaluation of a configured model, by one process with any number of virtual workers.
 #pragma once
 
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "apps/run_directory.h"
 #include "core/config.h"
@@ -20,7 +24,11 @@ struct Summary {
   double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
 
   std::string json() const;
+  /// Throws Error if the file is missing or lacks a key.
   static Summary from_json(const std::string& path);
+
+ private:
+  std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> fields();
 };
 
 struct TrainRequest {

@@ -6,9 +6,13 @@
 #include <filesystem>
 
 #include "apps/bench_step.h"
+#include "apps/method_list.h"
+#include "apps/prepared.h"
+#include "apps/report.h"
 #include "apps/trainer.h"
 #include "apps/version.h"
 #include "core/error.h"
+#include "distributed/launch.h"
 
 namespace wisp {
 namespace {
@@ -18,6 +22,8 @@ struct Arguments {
   std::vector<std::string> overrides;
   std::string out;
   std::string run;
+  std::vector<std::string> runs;
+  std::string method;
   bool resume = false, overwrite = false, quiet = false, json = false;
   double seconds = 8.0;
 };
@@ -28,13 +34,21 @@ void add_config(CLI::App& command, Arguments& arguments) {
                      "keys to change: optimizer.lr=0.05 workers=4");
 }
 
+Config load_config(const Arguments& arguments) {
+  Config config = Config::load(arguments.config, arguments.overrides);
+  const std::string data = environment("WISP_DATA");
+  if (!data.empty() && !config.given("data.path") && !config.given("data.name"))
+    config.set("data.path", '"' + data + '"');
+  return config;
+}
+
 RunDirectory::Open how_to_open(const Arguments& arguments) {
   if (arguments.resume) return RunDirectory::Open::resume;
   return arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create;
 }
 
 void run_train(const Arguments& arguments) {
-  const Config config = Config::load(arguments.config, arguments.overrides);
+  const Config config = load_config(arguments);
   const std::string out = arguments.out.empty()
                               ? "runs/" + std::filesystem::path(arguments.config).stem().string()
                               : arguments.out;
@@ -48,8 +62,7 @@ void run_eval(const Arguments& arguments) {
 }
 
 void run_bench_step(const Arguments& arguments) {
-  const StepTiming timing =
-      bench_step(Config::load(arguments.config, arguments.overrides), arguments.seconds);
+  const StepTiming timing = bench_step(load_config(arguments), arguments.seconds);
   if (arguments.json) {
     fmt::print("{}\n", timing.json());
   } else {
@@ -84,6 +97,21 @@ int run(int argc, char** argv) {
   step.add_option("--seconds", arguments.seconds, "how long to measure");
   step.add_flag("--json", arguments.json, "one JSON line");
   step.callback([&] { run_bench_step(arguments); });
+
+  CLI::App& methods =
+      *program.add_subcommand("methods", "list the compression methods, or describe one");
+  methods.add_option("method", arguments.method, "the method to describe");
+  methods.callback([&] {
+    fmt::print("{}", arguments.method.empty() ? list_methods() : describe_method(arguments.method));
+  });
+
+  CLI::App& config = *program.add_subcommand("config", "check a config and print it resolved");
+  add_config(config, arguments);
+  config.callback([&] { fmt::print("{}", Prepared(load_config(arguments)).config().resolved()); });
+
+  CLI::App& report = *program.add_subcommand("report", "compare finished runs");
+  report.add_option("runs", arguments.runs, "run directories")->required();
+  report.callback([&] { fmt::print("{}", report_table(arguments.runs)); });
 
   CLI11_PARSE(program, argc, argv);
   return 0;

@@ -51,15 +51,24 @@ void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* 
   }
 }
 
-std::unique_ptr<Dataset> make_cifar10(Config& config, Split split) {
-  std::string path = "data-cache";
-  config.bind("data.path", path, "folder with the files, or with cifar-10-batches-bin in it");
-  return std::make_unique<Dataset>(read_cifar10(find_cifar10(path), split));
-}
+class Cifar10 final : public DataSource {
+ public:
+  explicit Cifar10(Config& config) {
+    config.bind("data.path", path_, "folder with the files, or with cifar-10-batches-bin in it");
+  }
+  Shape sample() const override { return {kSide, kSide, kChannels}; }
+  int classes() const override { return kClasses; }
+  Dataset load(Split split) const override { return read_cifar10(find_cifar10(path_), split); }
 
-const DatasetRegistration registration("cifar10",
-                                       "CIFAR-10, 60,000 photos in 10 classes (Krizhevsky 2009)",
-                                       make_cifar10);
+ private:
+  std::string path_ = "data-cache";
+};
+
+const DataRegistration registration("cifar10",
+                                    "CIFAR-10, 60,000 photos in 10 classes (Krizhevsky 2009)",
+                                    [](Config& config) {
+                                      return std::make_unique<Cifar10>(config);
+                                    });
 
 }  // namespace
 

@@ -19,10 +19,10 @@ void Dataset::check() const {
   WISP_CHECK(classes > 0, name, ": ", classes, " classes, expected at least 1");
 }
 
-std::unique_ptr<Dataset> make_dataset(Config& config, Split split) {
+std::unique_ptr<DataSource> make_data_source(Config& config) {
   std::string name = "cifar10";
   config.bind("data.name", name, "data set: cifar10 or synthetic");
-  return DatasetRegistry::instance().find("data set (data.name)", name).make(config, split);
+  return DataRegistry::instance().find("data set (data.name)", name).make(config);
 }
 
 }  // namespace wisp

@@ -28,11 +28,21 @@ struct Dataset {
   void check() const;
 };
 
-/// A factory binds its keys of `data.` and reads or draws the split.
-using DatasetRegistry = Registry<Dataset, Config&, Split>;
-using DatasetRegistration = Registration<Dataset, Config&, Split>;
+/// Where a data set comes from: its options are bound, nothing is read yet.
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+  virtual Shape sample() const = 0;  // (H, W, C)
+  virtual int classes() const = 0;
+  /// Reads or draws a split. Throws Error for data that is missing or damaged.
+  virtual Dataset load(Split split) const = 0;
+};
+
+/// Data sets by name. A factory binds its keys "data.…".
+using DataRegistry = Registry<DataSource, Config&>;
+using DataRegistration = Registration<DataSource, Config&>;
 
 /// The data set that key data.name tells. Throws Error with the known names if there is none.
-std::unique_ptr<Dataset> make_dataset(Config& config, Split split);
+std::unique_ptr<DataSource> make_data_source(Config& config);
 
 }  // namespace wisp

@@ -116,16 +116,25 @@ void paint(int kind, const Scene& scene, const Philox& philox, uint8_t* pixels) 
   }
 }
 
-std::unique_ptr<Dataset> make_synthetic(Config& config, Split split) {
-  SyntheticOptions options;
-  config.bind("data.train_count", options.train_count, "training images to draw");
-  config.bind("data.test_count", options.test_count, "test images to draw");
-  config.bind("data.seed", options.seed, "what the images are drawn from");
-  return std::make_unique<Dataset>(draw_synthetic(options, split));
-}
+class Synthetic final : public DataSource {
+ public:
+  explicit Synthetic(Config& config) {
+    config.bind("data.train_count", options_.train_count, "training images to draw");
+    config.bind("data.test_count", options_.test_count, "test images to draw");
+    config.bind("data.seed", options_.seed, "what the images are drawn from");
+  }
+  Shape sample() const override { return {kSide, kSide, kChannels}; }
+  int classes() const override { return kClasses; }
+  Dataset load(Split split) const override { return draw_synthetic(options_, split); }
 
-const DatasetRegistration registration("synthetic", "drawn shapes and textures in 10 classes",
-                                       make_synthetic);
+ private:
+  SyntheticOptions options_;
+};
+
+const DataRegistration registration("synthetic", "drawn shapes and textures in 10 classes",
+                                    [](Config& config) {
+                                      return std::make_unique<Synthetic>(config);
+                                    });
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 #include <thread>
@@ -94,6 +95,11 @@ void run_workers(int workers, const LaunchOptions& options,
   }
   for (std::thread& thread : threads) thread.join();
   if (const std::string failure = run.failure(); !failure.empty()) throw Error(failure);
+}
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
 }
 
 }  // namespace wisp

@@ -54,4 +54,7 @@ struct Worker {
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work);
 
+/// An environment variable, empty if it is not set. The one place that reads the environment.
+std::string environment(const std::string& name);
+
 }  // namespace wisp

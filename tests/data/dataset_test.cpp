@@ -11,20 +11,25 @@ namespace {
 TEST(Dataset, IsMadeByName) {
   Config config = Config::from_text(
       "[data]\nname = \"synthetic\"\ntrain_count = 30\ntest_count = 20\n", "test");
-  EXPECT_EQ(make_dataset(config, Split::train)->count(), 30);
-  EXPECT_EQ(make_dataset(config, Split::test)->count(), 20);
+  const auto source = make_data_source(config);
+  EXPECT_EQ(source->load(Split::train).count(), 30);
+  EXPECT_EQ(source->load(Split::test).count(), 20);
+  EXPECT_EQ(source->load(Split::test).images.shape(), Shape({20, 32, 32, 3}));
+  EXPECT_EQ(source->sample(), Shape({32, 32, 3}));
   config.finish();
 }
 
 TEST(Dataset, Cifar10LooksAtDataPath) {
   Config config = Config::from_text("[data]\npath = \"/nowhere\"\n", "test");
-  EXPECT_NE(error_of([&] { make_dataset(config, Split::train); }).find("'/nowhere' (data.path)"),
+  EXPECT_NE(error_of([&] {
+              make_data_source(config)->load(Split::train);
+            }).find("'/nowhere' (data.path)"),
             std::string::npos);
 }
 
 TEST(Dataset, UnknownNameListsTheKnownOnes) {
   Config config = Config::from_text("[data]\nname = \"cifar11\"\n", "test");
-  EXPECT_EQ(error_of([&] { make_dataset(config, Split::train); }),
+  EXPECT_EQ(error_of([&] { make_data_source(config); }),
             "unknown data set (data.name) 'cifar11'; known: cifar10, synthetic");
 }
 

@@ -1,0 +1,77 @@
+#include "apps/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "apps/trainer.h"
+
+namespace wisp {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// 1078888 -> "1.08 MB".
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes * 1e-6);
+  if (bytes >= 1e3) return fmt::format("{:.1f} kB", bytes * 1e-3);
+  return fmt::format("{:.0f} B", bytes);
+}
+
+Row row_of(const std::string& run) {
+  const Summary s = Summary::from_json(run + "/summary.json");
+  return {std::filesystem::path(run).filename().string(),
+          fmt::format("{:.2f} %", 100.0 * s.test_accuracy),
+          fmt::format("{:.0f}", s.images_per_s),
+          bytes_text(s.bytes_raw),
+          bytes_text(s.bytes_encoded),
+          bytes_text(s.bytes_sent),
+          bytes_text(s.bytes_received),
+          fmt::format("{:.1f}x", s.reduction_sent),
+          fmt::format("{:.1f}", s.compute_ms),
+          fmt::format("{:.1f}", s.encode_ms),
+          fmt::format("{:.1f}", s.wait_ms),
+          fmt::format("{:.1f}", s.wire_ms),
+          fmt::format("{:.1f}", s.decode_ms)};
+}
+
+}  // namespace
+
+std::string report_table(std::span<const std::string> runs) {
+  std::vector<Row> rows{{"", "test", "", "bytes of a step and worker", "", "", "", "",
+                         "milliseconds of a step", "", "", "", ""},
+                        {"run", "accuracy", "images/s", "raw", "encoded", "sent", "received",
+                         "reduction", "compute", "encode", "wait", "wire", "decode"}};
+  for (const std::string& run : runs) rows.push_back(row_of(run));
+  std::vector<size_t> width(rows[1].size());
+  for (size_t r = 1; r < rows.size(); ++r) {
+    for (size_t c = 0; c < width.size(); ++c) width[c] = std::max(width[c], rows[r][c].size());
+  }
+  std::string table;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (size_t c = 0; c < width.size(); ++c) {
+      const std::string& cell = rows[r][c];
+      if (r == 0 && cell.size() > width[c]) {
+        line += "  " + cell;  // a heading over several columns: takes their room
+        size_t room = width[c];
+        while (room < cell.size()) room += 2 + width[++c];
+        line.append(room - cell.size(), ' ');
+      } else if (c == 0) {
+        line += fmt::format("{:<{}}", cell, width[c]);
+      } else {
+        line += fmt::format("  {:>{}}", cell, width[c]);
+      }
+    }
+    table += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (r == 1) table += std::string(line.size(), '-') + "\n";
+  }
+  return table +
+         "reduction: what dense would send / sent. wait: the compute thread stands still for the "
+         "exchange. wire: collectives "
+         "in flight.\n";
+}
+
+}  // namespace wisp

@@ -11,6 +11,7 @@
 #include "apps/report.h"
 #include "apps/trainer.h"
 #include "apps/version.h"
+#include "compression/codec_bench.h"
 #include "core/error.h"
 #include "distributed/launch.h"
 
@@ -26,6 +27,9 @@ struct Arguments {
   std::string method;
   bool resume = false, overwrite = false, quiet = false, json = false;
   double seconds = 8.0;
+  int64_t numel = 25'000'000;
+  double ratio = 0.001;
+  int threads = 2;
 };
 
 void add_config(CLI::App& command, Arguments& arguments) {
@@ -68,6 +72,28 @@ void run_bench_step(const Arguments& arguments) {
   } else {
     fmt::print("{} ({}): batch {}, {:.1f} images/s, {:.2f} ms a step\n", timing.name, timing.impl,
                timing.batch, timing.rate, timing.ms);
+  }
+}
+
+void run_bench_codec(const Arguments& arguments) {
+  Config config = Config::from_text("", "command line", arguments.overrides);
+  const CodecResult result = bench_codec(arguments.method, config, arguments.numel, arguments.ratio,
+                                         arguments.threads, arguments.seconds);
+  config.finish();
+  if (arguments.json) {
+    fmt::print(
+        "{{\"method\":\"{}\",\"numel\":{},\"ratio\":{},\"threads\":{},\"encode_ms\":{:.3f},"
+        "\"decode_ms\":{:.3f},"
+        "\"payload_bytes\":{},\"rel_error\":{:.6g}}}\n",
+        result.method, result.numel, result.ratio, result.threads, result.encode_ms,
+        result.decode_ms, result.payload_bytes, result.rel_error);
+  } else {
+    fmt::print(
+        "{}: {} gradients, ratio {}, {} threads: encode {:.2f} ms, decode {:.2f} ms, payload {} "
+        "bytes, relative "
+        "error {:.4f}\n",
+        result.method, result.numel, result.ratio, result.threads, result.encode_ms,
+        result.decode_ms, result.payload_bytes, result.rel_error);
   }
 }
 

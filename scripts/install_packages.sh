@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs the Debian 12 packages that Wisp is built with, those that are missing only.
+#
+#   install_packages.sh [--tests]
+#
+# --tests adds what tests and checks need. Uses sudo if not root. Exit status 1, with the reason, if packages are still
+# missing at the end.
+set -eu
+
+packages="g++ cmake ninja-build libdnnl-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev
+  git curl ca-certificates zstd"
+case ${1:-} in
+  '') ;;
+  --tests) packages="$packages libgtest-dev clang-format clang-tidy libomp-dev shellcheck" ;;
+  *)
+    echo "usage: install_packages.sh [--tests]" >&2
+    exit 2
+    ;;
+esac
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+find_missing() {
+  missing=
+  for package in $packages; do installed "$package" || missing="$missing $package"; done
+}
+
+fail() {
+  echo "install_packages: $1" >&2
+  exit 1
+}
+
+command -v apt-get >/dev/null 2>&1 ||
+  fail "no apt-get here. Wisp is built on Debian 12; install the counterparts of: $packages"
+find_missing
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null 2>&1 || fail "not root, and no sudo. As root: apt-get install$missing"
+  as_root=sudo
+fi
+# apt_get ARGUMENT...: quiet; its words appear only if it fails
+apt_get() {
+  words=$($as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2 \
+    -o DPkg::Lock::Timeout=120 "$@" </dev/null 2>&1) || {
+    echo "$words" | tail -n 5 >&2
+    return 1
+  }
+}
+
+echo "install_packages: installing$missing"
+apt_get update || echo "install_packages: the package lists could not be refreshed; trying with the old ones" >&2
+# shellcheck disable=SC2086 # packages are words
+apt_get install -y --no-install-recommends $missing || true
+find_missing
+[ -z "$missing" ] || fail "could not install$missing (see above; is there a network and a Debian mirror?)"

@@ -124,6 +124,17 @@ int run(int argc, char** argv) {
   step.add_flag("--json", arguments.json, "one JSON line");
   step.callback([&] { run_bench_step(arguments); });
 
+  CLI::App& codec = *bench.add_subcommand("codec", "encode and decode of one method's payload");
+  codec.add_option("--method", arguments.method, "compression method")->required();
+  codec.add_option("--numel", arguments.numel, "gradients")->check(CLI::PositiveNumber);
+  codec.add_option("--ratio", arguments.ratio, "kept / total of sparse methods");
+  codec.add_option("--threads", arguments.threads, "OpenMP threads")->check(CLI::PositiveNumber);
+  codec.add_option("--seconds", arguments.seconds, "how long to measure");
+  codec.add_flag("--json", arguments.json, "one JSON line");
+  codec.add_option("overrides", arguments.overrides,
+                   "the method's options: compression.values=f16");
+  codec.callback([&] { run_bench_codec(arguments); });
+
   CLI::App& methods =
       *program.add_subcommand("methods", "list the compression methods, or describe one");
   methods.add_option("method", arguments.method, "the method to describe");

@@ -63,7 +63,9 @@ void Event::record(const Stream& stream) {
     std::lock_guard lock(state_->mutex);
     point = ++state_->recorded;
   }
-  stream.submit([state = state_, point] { state->reach(point); });
+  // the point counts as reached when the task is gone: it ran, or a failed stream dropped it
+  std::shared_ptr<void> reached(nullptr, [state = state_, point](void*) { state->reach(point); });
+  stream.submit([reached = std::move(reached)] {});
 }
 
 void Event::wait(const Stream& stream) const {

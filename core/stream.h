@@ -50,7 +50,8 @@ class Stream {
   void* native_ = nullptr;
 };
 
-/// A point in a stream that others can wait for. Reusable: record() again moves it.
+/// A point in a stream that others can wait for. Reusable: record() again moves it. A stream whose
+/// task threw passes its points too: its synchronize() tells what happened.
 class Event {
  public:
   Event();

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/error_of.h"
+
 namespace wisp {
 namespace {
 
@@ -104,6 +106,22 @@ TEST(Event, WaitsForWhatWasRecordedAtTheCall) {
   gate.open();
   event.synchronize();
   EXPECT_EQ(value, 2);
+}
+
+TEST(Event, OfAFailedStreamHoldsNobodyUp) {
+  const Stream stream = Stream::late();
+  Event before;
+  {
+    Gate gate(stream);
+    stream.submit([] { throw Error("no good"); });
+    before.record(stream);  // dropped with the queue
+    gate.open();
+  }
+  before.synchronize();
+  Event after;
+  after.record(stream);
+  after.synchronize();
+  EXPECT_EQ(error_of([&] { stream.synchronize(); }), "no good");
 }
 
 TEST(Event, NeverRecordedHoldsNobodyUp) {

@@ -1,0 +1,53 @@
+#!/bin/sh
+# From a fresh Debian 12 to a comparison: installs packages, builds the program, trains ResNet-20 with 4 workers, dense and
+# with DGC, each without a link limit and over an emulated slow link, and prints the table.
+#
+#   quickstart.sh [CIFAR10_DIR]
+#
+# Without CIFAR-10 (see get_cifar10.sh) it trains on the built-in synthetic images. Runs go to runs/quickstart/.
+set -eu
+
+# 30 Mbit/s: a step's 1.6 MB of dense traffic per worker take 0.43 s, two to three times the step's computation.
+slow="link.gbit_per_s=0.03 link.latency_us=200"
+# One epoch has 390 steps. The rate falls at step 98; DGC's warm-up is over after 12.
+short="train.epochs=1 train.max_steps=120 train.eval_every=0 train.log_every=20
+  schedule.kind=multi_step schedule.milestones=[0.25]"
+dgc="compression.method=dgc compression.ratio=0.001 compression.warmup=list compression.warmup_epochs=0.03
+  compression.warmup_list=[0.0625,0.015625,0.004]"
+
+cd -- "$(dirname -- "$0")/.."
+scripts/install_packages.sh
+
+[ -f build/release/build.ninja ] || cmake --preset release -DWISP_TESTS=OFF
+cmake --build --preset release --target wisp
+
+echo "quickstart: looking for CIFAR-10"
+if folder=$(scripts/get_cifar10.sh "$@" 2>build/cifar10.log); then
+  data="data.path=$folder"
+else
+  reason=$(tail -n 1 build/cifar10.log)
+  echo "quickstart: ${reason#get_cifar10: }: TRAINING ON THE BUILT-IN SYNTHETIC IMAGES INSTEAD" >&2
+  data="data.name=synthetic"
+fi
+
+# train NAME OVERRIDE...
+train() {
+  name=$1
+  shift
+  echo "quickstart: $name"
+  # shellcheck disable=SC2086 # overrides are words
+  build/release/wisp train apps/configs/cifar10_resnet20.toml workers=4 $short "$data" "$@" \
+    --out "runs/quickstart/$name" --overwrite
+}
+
+# shellcheck disable=SC2086 # overrides are words
+{
+  train dense compression.method=none
+  train dgc $dgc
+  train dense-slow-link compression.method=none $slow
+  train dgc-slow-link $dgc $slow
+}
+
+printf '\n4 workers, 120 steps each; slow link: 30 Mbit/s per worker and direction\n'
+cd runs/quickstart
+../../build/release/wisp report dense dgc dense-slow-link dgc-slow-link

@@ -138,7 +138,7 @@ class Dgc final : public Compressor {
 const CompressorRegistration registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
-      RatioSchedule{config};  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
       Options options{static_cast<float>(setup.momentum), static_cast<float>(setup.weight_decay),
                       setup.nesterov};
       config.bind("compression.masking", options.masking,

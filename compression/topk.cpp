@@ -37,7 +37,7 @@ class TopkCode final : public Code {
 const CompressorRegistration registration(
     "topk", "top-k values and their positions, with error feedback (Stich et al. 2018)",
     [](Config& config, const CompressorSetup&) {
-      RatioSchedule{config};  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
       return with_feedback(std::make_unique<TopkCode>(SparseWire(config)),
                            bind_feedback(config, Feedback::ef), {.sparse = true});
     });

@@ -58,7 +58,6 @@ class SlotWire {
   std::vector<Message> messages_;  // of the slot's units, with their own bytes, to and from
   std::vector<int> sources_;       // ranks that this one hears, ascending, itself included
   bool sizes_phase_ = false;
-  PendingPtr pending_;
   Transfer transfer_;
   double wire_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
@@ -67,6 +66,7 @@ class SlotWire {
   std::vector<ConstBytes> out_;                 // [outlet][unit], or the sizes: [outlet]
   std::vector<Bytes> in_;                       // [source][unit], or the sizes: [source]
   std::vector<Payload> payloads_;
+  PendingPtr pending_;  // last: others may use the memory above until it is gone
 };
 
 }  // namespace wisp

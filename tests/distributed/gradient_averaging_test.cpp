@@ -181,13 +181,22 @@ TEST(GradientAveraging, HasTheSameBitsInEveryOrderWithState) {
   expect_equal_in_every_order(options_of(toy_parity));
 }
 
-TEST(GradientAveraging, HasTheSameBitsInEveryOrderIfClippedByTheWholeNorm) {
+/// Every second segment by a method that clips, the others dense.
+ReplicaOptions clipped_options(bool per_layer) {
   Traits traits;
   traits.local_clip = true;
   ReplicaOptions options = options_of([=] { return toy_with_traits(toy_owners(), traits); });
-  options.averaging.clip.norm = 2.0;
+  options.averaging.clip = {.norm = 2.0, .per_layer = per_layer};
   options.method_of = [](const Segment& segment) { return segment.id % 2 - 1; };
-  expect_equal_in_every_order(options);
+  return options;
+}
+
+TEST(GradientAveraging, HasTheSameBitsInEveryOrderIfClippedByTheWholeNorm) {
+  expect_equal_in_every_order(clipped_options(false));
+}
+
+TEST(GradientAveraging, HasTheSameBitsInEveryOrderIfClippedByLayer) {
+  expect_equal_in_every_order(clipped_options(true));
 }
 
 TEST(GradientAveraging, HasTheSameBitsForAnyBuckets) {

@@ -74,8 +74,7 @@ Outcome TestReplica::step(int64_t step, const GradientOf& gradient, double loss,
       for (int64_t i = 0; i < segment.numel; ++i) values[i] = gradient(rank_, step, segment.id, i);
     });
     parameters_->ready(id);
-    for (uint32_t i = options_.yields ? pauses.below(static_cast<uint64_t>(id), 200) : 0; i > 0;
-         --i)
+    for (uint32_t i = options_.yields ? pauses.below(static_cast<uint64_t>(id), 20) : 0; i > 0; --i)
       std::this_thread::yield();
   }
   const Outcome outcome = sync_->before_update();

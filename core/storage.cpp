@@ -1,8 +1,10 @@
 #include "core/storage.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "core/error.h"
 
@@ -10,18 +12,27 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kAlignment = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kSlabBytes = int64_t{4} << 20;  // small requests share slabs of this size
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Large blocks begin on a huge page and ask for them: scattered reads then miss the TLB less
+/// often.
 std::byte* system_allocate(int64_t bytes) {
-  return static_cast<std::byte*>(
-      ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment}, std::nothrow));
+  const bool large = bytes >= kHugePage;
+  void* data = nullptr;
+  const auto size = static_cast<size_t>(bytes);
+  if (posix_memalign(&data, static_cast<size_t>(large ? kHugePage : kAlignment), size) != 0) {
+    return nullptr;
+  }
+  if (large) madvise(data, size, MADV_HUGEPAGE);  // advice: a kernel without them changes nothing
+  return static_cast<std::byte*>(data);
 }
 
-void system_free(std::byte* data) { ::operator delete (data, std::align_val_t{kAlignment}); }
+void system_free(std::byte* data) { std::free(data); }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ std::string StepTiming::json() const {
   return row.dump();
 }
 
-StepTiming bench_step(Config config, double seconds, int64_t least_steps) {
+StepTiming bench_step(Config config, const std::string& name, double seconds, int64_t least_steps) {
   Prepared run(std::move(config));
   run.load();
   const TrainOptions& options = run.options();
@@ -72,13 +72,14 @@ StepTiming bench_step(Config config, double seconds, int64_t least_steps) {
     Loader loader(run.train_set(), run.train_loader(worker.rank));
     loader.start_epoch(0);
     const Batch batch = copy_of(*loader.next());
+    const auto steps_per_epoch = static_cast<double>(loader.batches() / options.accumulate);
     std::vector<double> times, losses;
     double deadline = 0.0;
     bool more = true;
     for (int64_t step = 0; more; ++step) {
       if (step == kWarmUp) deadline = now_us() + seconds * 1e6;
       const double begin = now_us();
-      replica.step(step, 0.0, [&] { return batch; });
+      replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
       losses.push_back(replica.tally().mean_loss());
       // rank 0's clock decides for all
@@ -91,7 +92,7 @@ StepTiming bench_step(Config config, double seconds, int64_t least_steps) {
     }
     if (worker.rank != 0) return;
     const std::string threads = std::to_string(worker.threads) + "t";
-    timing.name = options.model;
+    timing.name = name;
     timing.impl = "wisp " + replica.context().backend.name() + " " + options.precision + " " +
                   options.device + " " + std::to_string(options.workers) + "x" + threads;
     timing.batch = options.batch;

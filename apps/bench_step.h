@@ -9,7 +9,7 @@
 namespace wisp {
 
 struct StepTiming {
-  std::string name;  // of the case: model and depth
+  std::string name;  // of the case
   std::string impl;
   int64_t batch = 0;
   double rate = 0.0;                // images/s at the median step
@@ -22,7 +22,9 @@ struct StepTiming {
 };
 
 /// Repeats steps on the first batch of epoch 0 until `seconds` have passed, at least `least_steps`
-/// of them, after three to warm up. The losses are the mean over workers, warm-up included.
-StepTiming bench_step(Config config, double seconds, int64_t least_steps = 5);
+/// of them, after three to warm up. The losses are the mean over workers, warm-up included. `name`
+/// is what the row is called.
+StepTiming bench_step(Config config, const std::string& name, double seconds,
+                      int64_t least_steps = 5);
 
 }  // namespace wisp

@@ -28,6 +28,7 @@ void save_checkpoint(const std::string& directory, Replica& replica, int workers
     for (const auto& [name, tensor] : replica.shared_state()) shared.add(name, tensor);
     shared.metadata("workers", std::to_string(workers));
     shared.metadata("epoch", std::to_string(position.epoch));
+    shared.metadata("in_epoch", std::to_string(position.in_epoch));
     shared.metadata("step", std::to_string(position.step));
     shared.metadata("skipped", std::to_string(position.skipped));
     shared.write(shared_file(tmp));
@@ -50,7 +51,9 @@ Position load_checkpoint(const std::string& directory, Replica& replica, int wor
   for (const auto& [name, tensor] : replica.shared_state()) shared.read(name, tensor);
   const CheckpointReader own(rank_file(found, replica.rank()));
   for (const auto& [name, tensor] : replica.rank_state()) own.read(name, tensor);
-  return {number(shared, "epoch"), number(shared, "step"), number(shared, "skipped")};
+  replica.barrier();
+  return {number(shared, "epoch"), number(shared, "in_epoch"), number(shared, "step"),
+          number(shared, "skipped")};
 }
 
 }  // namespace wisp

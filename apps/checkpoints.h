@@ -10,8 +10,9 @@ namespace wisp {
 
 /// Where a run stands.
 struct Position {
-  int64_t epoch = 0;  // completed
-  int64_t step = 0;   // batches seen
+  int64_t epoch = 0;     // completed
+  int64_t in_epoch = 0;  // steps done of the epoch under way
+  int64_t step = 0;      // of the run
   int64_t skipped = 0;
 };
 
@@ -20,8 +21,8 @@ struct Position {
 void save_checkpoint(const std::string& directory, Replica& replica, int workers,
                      const Position& position);
 
-/// Loads this rank's state. Throws Error for a checkpoint of another model, of another number of
-/// workers, or damaged.
+/// Loads this rank's state; returns when all ranks have. Collective. Throws Error for a checkpoint
+/// of another model, of another number of workers, or damaged.
 Position load_checkpoint(const std::string& directory, Replica& replica, int workers);
 
 }  // namespace wisp

@@ -27,6 +27,25 @@ Scope bind_scope(Config& config) {
   return scope == "model" ? Scope::model : Scope::layer;
 }
 
+/// `what` (momentum, weight_decay) is applied to a segment exactly once: by the method, which takes
+/// the optimizer's value, or by the optimizer. `optimizer_applies`: it does, to what the method
+/// leaves.
+void check_home(const Config& config, const std::string& name, const std::string& what, Home home,
+                bool optimizer_applies, double value) {
+  if (value == 0.0) return;
+  const std::string own = "compression." + what, key = "optimizer." + what;
+  const std::string given = concat(key, " = ", value, " (", config.where(key), ")");
+  WISP_CHECK(!config.given(own), config.where(own), ": ", what, " has two homes, ", own, " and ",
+             given, "; ", name,
+             home == Home::compressor ? " applies the optimizer's by itself"
+                                      : " leaves it to the optimizer",
+             ": remove ", own);
+  WISP_CHECK(home != Home::compressor || !optimizer_applies, "method ", name, " applies ", what,
+             " by itself and the optimizer would apply ", given, " once more; set it to 0");
+  WISP_CHECK(home != Home::optimizer || optimizer_applies, "method ", name,
+             " leaves updates to which nobody would apply ", given, "; set it to 0");
+}
+
 void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
            const TrainOptions& options) {
   WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
@@ -34,6 +53,10 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
              " does not work at this compression.scope");
   WISP_CHECK(options.compute() == DType::f32, config.where("train.precision"), ": method ", name,
              " works on f32 gradients, not with train.precision = \"", options.precision, "\"");
+  check_home(config, name, "momentum", traits.momentum, traits.result == UpdateRule::gradient,
+             options.sgd.momentum);
+  check_home(config, name, "weight_decay", traits.decay, traits.result != UpdateRule::update,
+             options.sgd.weight_decay);
 }
 
 }  // namespace

@@ -31,6 +31,11 @@ Prepared::Prepared(Config config)
 void Prepared::load() {
   train_set_ = source_->load(Split::train);
   test_set_ = source_->load(Split::test);
+  const int64_t batches = Loader(train_set_, train_loader(0)).batches();
+  WISP_CHECK(batches >= options_.accumulate, config_.where("train.accumulate"),
+             ": train.accumulate is ", options_.accumulate, ", but an epoch has only ", batches,
+             " batches a worker");
+  Loader(test_set_, test_loader(0));
 }
 
 LoaderOptions Prepared::train_loader(int rank) const {

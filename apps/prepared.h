@@ -15,7 +15,8 @@ class Prepared {
   /// anything is read or written. Throws Error with file:line.
   explicit Prepared(Config config);
 
-  /// Reads or draws both splits.
+  /// Reads or draws both splits. Throws Error for data that is missing or damaged, or too little
+  /// for a step of all workers.
   void load();
 
   const TrainOptions& options() const { return options_; }

@@ -3,19 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
 
 namespace wisp {
+namespace {
+
+constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
+
+}  // namespace
 
 Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool resume,
                    bool quiet)
     : options_(options),
       metrics_(directory.file("metrics.jsonl"),
                resume ? OutputFile::Mode::append : OutputFile::Mode::replace),
-      progress_(stdout, terminal_of(stdout), options.log_every),
+      terminal_(terminal_of(stdout)),
+      progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
 
 void Reporter::step(const StepLine& line) {
   if (quiet_) return;
+  for (const std::string& name : line.report.cost.nonfinite) {
+    progress_.say(
+        fmt::format("step {}: the gradient of {} was not finite on this worker; it counted as zero",
+                    line.total_step, name));
+  }
+  const double now = now_us();
+  if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
+  drawn_us_ = now;
   ProgressReport progress;
   progress.epoch = line.epoch + 1;
   progress.epochs = options_.epochs;
@@ -39,11 +56,6 @@ void Reporter::step(const StepLine& line) {
 void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
   last_ = tally;
   const StepCost& cost = line.report.cost;
-  for (const std::string& name : cost.nonfinite) {
-    progress_.say(
-        fmt::format("step {}: the gradient of {} was not finite on this worker; it counted as zero",
-                    line.total_step, name));
-  }
   metrics_.write({{"type", std::string("step")},
                   {"step", line.total_step},
                   {"epoch", static_cast<double>(line.epoch) +
@@ -63,19 +75,21 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
                   {"decode_ms", cost.decode_ms}});
 }
 
-void Reporter::epoch(int64_t epoch, int64_t total_step, const TallyValues& train,
+void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
                      double test_accuracy, double images_per_s) {
   metrics_.write({{"type", std::string("epoch")},
-                  {"epoch", epoch},
+                  {"epoch", epochs},
                   {"step", total_step},
                   {"train_loss", train.mean_loss()},
                   {"train_accuracy", train.accuracy()},
                   {"test_accuracy", test_accuracy},
                   {"images_per_s", images_per_s}});
   if (quiet_) return;
-  progress_.say(
-      fmt::format("epoch {}: train loss {:.4f}, train accuracy {:.2f} %, test accuracy {:.2f} %",
-                  epoch, train.mean_loss(), 100.0 * train.accuracy(), 100.0 * test_accuracy));
+  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
+                                 train.mean_loss(), 100.0 * train.accuracy());
+  if (!std::isnan(test_accuracy))
+    text += fmt::format(", test accuracy {:.2f} %", 100.0 * test_accuracy);
+  progress_.say(text);
 }
 
 void Reporter::finish(const Summary& summary) {

@@ -27,15 +27,19 @@ class Reporter {
   void step(const StepLine& line);
   /// After a step whose metrics were gathered: `tally` since the last such step.
   void metrics(const StepLine& line, const TallyValues& tally);
-  void epoch(int64_t epoch, int64_t total_step, const TallyValues& train, double test_accuracy,
+  /// After `epochs` epochs, the last one perhaps cut short. `test_accuracy` is NaN if nothing was
+  /// evaluated.
+  void epoch(double epochs, int64_t total_step, const TallyValues& train, double test_accuracy,
              double images_per_s);
   void finish(const Summary& summary);
 
  private:
   const TrainOptions& options_;
   MetricsWriter metrics_;
+  const Terminal terminal_;
   ProgressLine progress_;
   bool quiet_;
+  double drawn_us_ = 0.0;  // when the bar was drawn last
   TallyValues last_;
 };
 

@@ -8,15 +8,21 @@
 
 namespace wisp {
 
-RunDirectory::RunDirectory(std::string path, Open how) : path_(std::move(path)) {
-  namespace fs = std::filesystem;
-  const bool holds_run = fs::exists(file("config.toml"));
+namespace fs = std::filesystem;
+
+RunDirectory::RunDirectory(std::string path, Open how) : path_(std::move(path)), how_(how) {
+  std::error_code ignored;
+  const bool holds_run = fs::exists(file("config.toml"), ignored);
   WISP_CHECK(how != Open::create || !holds_run, path_,
              " holds a run already; choose another --out, go on with --resume, or replace it with "
              "--overwrite");
-  WISP_CHECK(how != Open::resume || holds_run, path_, " holds no run to resume (no config.toml)");
+  WISP_CHECK(how != Open::resume || holds_run, path_, " holds no run (no config.toml)");
+}
+
+void RunDirectory::make() const {
   std::error_code failure;
-  if (how == Open::overwrite && holds_run) fs::remove_all(path_, failure);
+  if (how_ == Open::overwrite && fs::exists(file("config.toml"), failure))
+    fs::remove_all(path_, failure);
   if (!failure) fs::create_directories(path_, failure);
   WISP_CHECK(!failure, "cannot make the run directory ", path_, ": ", failure.message());
 }

@@ -12,9 +12,11 @@ class RunDirectory {
  public:
   enum class Open { create, overwrite, resume };
 
-  /// Throws Error if the directory cannot be made, holds a run already (create), or holds none
+  /// Changes nothing. Throws Error if the directory holds a run already (create), or holds none
   /// (resume).
   RunDirectory(std::string path, Open how);
+  /// Makes the directory, empty of the run it held (overwrite). Throws Error if it cannot be made.
+  void make() const;
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
@@ -26,6 +28,7 @@ class RunDirectory {
 
  private:
   std::string path_;
+  Open how_;
 };
 
 }  // namespace wisp

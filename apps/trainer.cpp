@@ -1,6 +1,8 @@
 #include "apps/trainer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,7 +17,7 @@
 namespace wisp {
 namespace {
 
-/// Costs of all steps of this process, summed over workers as a flat list for one reduction.
+/// What the steps of this process cost this worker.
 struct Costs {
   double compute_ms = 0.0;
   StepCost sum;
@@ -40,35 +42,50 @@ class Training {
         replica_(shared_, worker),
         train_(run.train_set(), run.train_loader(worker.rank)),
         test_(run.test_set(), run.test_loader(worker.rank)),
-        steps_per_epoch_(train_.batches() / run.options().accumulate) {
-    WISP_CHECK(steps_per_epoch_ > 0, "train.accumulate is ", run.options().accumulate,
-               ", but an epoch has only ", train_.batches(), " batches");
-  }
+        steps_per_epoch_(train_.batches() / run.options().accumulate) {}
 
   void resume() {
     position_ = load_checkpoint(directory_.file("checkpoint"), replica_, options_.workers);
+    WISP_CHECK(position_.in_epoch < steps_per_epoch_, directory_.path(), " stopped after ",
+               position_.in_epoch, " steps of an epoch, which now has ", steps_per_epoch_,
+               "; resume with the same train.batch and data");
   }
 
   Summary run() {
     bool stopped = false;
-    while (!stopped && position_.epoch < options_.epochs && !done()) {
+    while (!stopped && !done()) {
       stopped = train_epoch();
-      const bool last = stopped || done() || position_.epoch + 1 == options_.epochs;
-      ++position_.epoch;
-      const bool evaluate = options_.eval_every > 0 && position_.epoch % options_.eval_every == 0;
-      if (evaluate || last) test_accuracy_ = replica_.evaluate(test_).accuracy();
+      const double epochs = epochs_done();
+      if (position_.in_epoch == steps_per_epoch_) {
+        ++position_.epoch;
+        position_.in_epoch = 0;
+      }
+      const bool due = options_.eval_every > 0 && position_.in_epoch == 0 &&
+                       position_.epoch % options_.eval_every == 0;
+      evaluated_ = due || stopped || done();
+      if (evaluated_) test_accuracy_ = replica_.evaluate(test_).accuracy();
       if (reporter_)
-        reporter_->epoch(position_.epoch, position_.step, epoch_tally_, test_accuracy_,
-                         images_per_s());
+        reporter_->epoch(epochs, position_.step, epoch_tally_,
+                         evaluated_ ? test_accuracy_ : std::nan(""), images_per_s());
       save_checkpoint(directory_.file("checkpoint"), replica_, options_.workers, position_);
     }
+    if (!evaluated_) test_accuracy_ = replica_.evaluate(test_).accuracy();
     return summary();
   }
 
+  /// False if a resumed run had nothing left to do.
+  bool trained() const { return costs_.steps > 0; }
   Trace& trace() { return replica_.trace(); }
 
  private:
-  bool done() const { return options_.max_steps > 0 && position_.step >= options_.max_steps; }
+  bool done() const {
+    return position_.epoch >= options_.epochs ||
+           (options_.max_steps > 0 && position_.step >= options_.max_steps);
+  }
+  double epochs_done() const {
+    return static_cast<double>(position_.epoch) +
+           static_cast<double>(position_.in_epoch) / static_cast<double>(steps_per_epoch_);
+  }
 
   Batch next_batch() {
     if (options_.one_batch && first_batch_) return *first_batch_;
@@ -78,24 +95,33 @@ class Training {
     return *batch;
   }
 
-  /// True if some rank asked to stop.
+  void start_epoch() {
+    if (!options_.one_batch) {
+      train_.start_epoch(position_.epoch, position_.in_epoch * options_.accumulate);
+    } else if (!first_batch_) {
+      train_.start_epoch(0);
+    }
+  }
+
+  /// What is left of the epoch under way. True if some rank asked to stop.
   bool train_epoch() {
-    if (!(options_.one_batch && first_batch_)) train_.start_epoch(position_.epoch);
+    start_epoch();
     epoch_tally_ = {};
     const double begin = now_us();
+    const int64_t first = position_.step;
     bool stop = false;
-    for (int64_t index = 0; index < steps_per_epoch_ && !stop && !done(); ++index) {
-      const double epoch = static_cast<double>(position_.epoch) +
-                           static_cast<double>(index) / static_cast<double>(steps_per_epoch_);
+    while (position_.in_epoch < steps_per_epoch_ && !stop && !done()) {
       const StepReport report =
-          replica_.step(position_.step, epoch, [this] { return next_batch(); });
+          replica_.step(position_.step, epochs_done(), [this] { return next_batch(); });
       stop = report.outcome == Outcome::stop;
       position_.skipped += report.outcome == Outcome::skipped;
       ++position_.step;
+      ++position_.in_epoch;
       costs_.add(report);
-      const StepLine line{position_.epoch, index + 1, steps_per_epoch_,
-                          position_.step,  report,    rate_since(begin, index + 1)};
-      const bool last = stop || done() || index + 1 == steps_per_epoch_;
+      const StepLine line{position_.epoch,  position_.in_epoch,
+                          steps_per_epoch_, position_.step,
+                          report,           rate_since(begin, position_.step - first)};
+      const bool last = stop || done() || position_.in_epoch == steps_per_epoch_;
       if (last || position_.step % options_.log_every == 0) {
         const TallyValues tally = replica_.tally();
         epoch_tally_ += tally;
@@ -162,6 +188,7 @@ class Training {
   Costs costs_;
   TallyValues epoch_tally_;
   double test_accuracy_ = 0.0;
+  bool evaluated_ = false;  // the weights as they are
   double train_us_ = 0.0;
 };
 
@@ -210,24 +237,35 @@ Summary Summary::from_json(const std::string& path) {
 
 Summary train(Config config, const TrainRequest& request) {
   Prepared run(std::move(config));
+  const RunDirectory directory(request.out, request.open);
   run.load();
   const TrainOptions& options = run.options();
-  const RunDirectory directory(request.out, request.open);
-  directory.write_config(run.config());
   const bool resume = request.open == RunDirectory::Open::resume;
+  directory.make();
+  if (!resume) directory.write_config(run.config());
   Reporter reporter(directory, options, resume, request.quiet);
 
   MemoryPool pool;
   std::vector<std::optional<Trace>> traces(static_cast<size_t>(options.workers));
   Summary summary;
+  bool trained = true;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
     Training training(run, pool, directory, worker, worker.rank == 0 ? &reporter : nullptr);
     if (resume) training.resume();
+    if (resume && worker.rank == 0) directory.write_config(run.config());
     const Summary own = training.run();
-    if (worker.rank == 0) summary = own;
+    if (worker.rank == 0) {
+      summary = own;
+      trained = training.trained();
+    }
     traces[static_cast<size_t>(worker.rank)] = training.trace();
   });
+  if (!trained && std::filesystem::exists(directory.file("summary.json"))) {
+    summary = Summary::from_json(directory.file("summary.json"));  // of the steps that were made
+    reporter.finish(summary);
+    return summary;
+  }
   if (options.trace.steps > 0) {
     std::vector<const Trace*> all;
     for (const auto& trace : traces) all.push_back(&*trace);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,10 +14,14 @@
 #include "apps/version.h"
 #include "compression/codec_bench.h"
 #include "core/error.h"
+#include "core/toml_text.h"
+#include "data/dataset.h"
 #include "distributed/launch.h"
 
 namespace wisp {
 namespace {
+
+constexpr int kUsageError = 2;
 
 struct Arguments {
   std::string config;
@@ -38,13 +43,23 @@ void add_config(CLI::App& command, Arguments& arguments) {
                      "keys to change: optimizer.lr=0.05 workers=4");
 }
 
+/// Whether the configured data set is read from a folder.
+bool takes_path(Config config) {
+  make_data_source(config);
+  const std::vector<ConfigKey>& keys = config.keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [](const ConfigKey& key) { return key.name == "data.path"; });
+}
+
 Config load_config(const Arguments& arguments) {
   Config config = Config::load(arguments.config, arguments.overrides);
   const std::string data = environment("WISP_DATA");
-  if (!data.empty() && !config.given("data.path") && !config.given("data.name"))
-    config.set("data.path", '"' + data + '"');
+  if (!data.empty() && !config.given("data.path") && takes_path(config))
+    config.set("data.path", to_toml(data));
   return config;
 }
+
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
 RunDirectory::Open how_to_open(const Arguments& arguments) {
   if (arguments.resume) return RunDirectory::Open::resume;
@@ -53,9 +68,8 @@ RunDirectory::Open how_to_open(const Arguments& arguments) {
 
 void run_train(const Arguments& arguments) {
   const Config config = load_config(arguments);
-  const std::string out = arguments.out.empty()
-                              ? "runs/" + std::filesystem::path(arguments.config).stem().string()
-                              : arguments.out;
+  const std::string out =
+      arguments.out.empty() ? "runs/" + stem_of(arguments.config) : arguments.out;
   train(config, {out, how_to_open(arguments), arguments.quiet});
 }
 
@@ -66,7 +80,8 @@ void run_eval(const Arguments& arguments) {
 }
 
 void run_bench_step(const Arguments& arguments) {
-  const StepTiming timing = bench_step(load_config(arguments), arguments.seconds);
+  const StepTiming timing =
+      bench_step(load_config(arguments), stem_of(arguments.config), arguments.seconds);
   if (arguments.json) {
     fmt::print("{}\n", timing.json());
   } else {
@@ -150,7 +165,11 @@ int run(int argc, char** argv) {
   report.add_option("runs", arguments.runs, "run directories")->required();
   report.callback([&] { fmt::print("{}", report_table(arguments.runs)); });
 
-  CLI11_PARSE(program, argc, argv);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : kUsageError;  // --help is no error
+  }
   return 0;
 }
 

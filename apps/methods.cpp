@@ -14,7 +14,8 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& n
                                             const TrainOptions& options) {
   const CompressorSetup setup{options.workers, options.sgd.momentum, options.sgd.nesterov,
                               options.sgd.weight_decay};
-  return CompressorRegistry::instance().find("compression method", name).make(config, setup);
+  const std::string what = concat("compression.method (", config.where("compression.method"), ")");
+  return CompressorRegistry::instance().find(what, name).make(config, setup);
 }
 
 Scope bind_scope(Config& config) {

@@ -1,0 +1,334 @@
+// What a user gets for a wrong configuration, wrong data, and for a worker that fails on the way.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.h"
+#include "layers/linear.h"
+#include "tests/support/error_of.h"
+#include "tests/support/fake_cifar.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+// ---------------------------------------------------------------- components that fail
+
+/// Throws in phase `in` of rank `rank`, step 1.
+struct FailureOptions {
+  std::string in;
+  int64_t rank = 0;
+  void here(const std::string& phase, int my_rank, int64_t step) const {
+    WISP_CHECK(phase != in || my_rank != rank || step != 1, "told to fail in ", phase);
+  }
+};
+
+class FailingModel final : public Model {
+ public:
+  FailingModel(FailureOptions failure, const ModelSetup& setup)
+      : failure_(std::move(failure)), layer_(setup.input.numel(), setup.classes) {
+    child("layer", layer_);
+  }
+  Step forward(Context& context, const Batch& batch) override {
+    failure_.here("forward", context.rank, context.step);
+    const int64_t rows = batch.size();
+    const Variable logits =
+        layer_(reshape(Variable(context, batch.input), {rows, batch.input.numel() / rows}));
+    const Variable same =
+        record("same", logits.value(), {logits},
+               [this, rank = context.rank, step = context.step](const Tensor& dy, Inputs& in) {
+                 failure_.here("backward", rank, step);
+                 const GradSlot slot = in.slot(0);
+                 std::memcpy(slot.into.raw(), dy.raw(), static_cast<size_t>(dy.bytes()));
+               });
+    return {cross_entropy(same, batch.labels), logits};
+  }
+
+ private:
+  FailureOptions failure_;
+  Linear layer_;
+};
+
+/// Sums f32 values, dense.
+class FailingCompressor final : public Compressor {
+ public:
+  FailingCompressor(FailureOptions failure, Traits traits)
+      : failure_(std::move(failure)), traits_(std::move(traits)) {}
+  Traits traits() const override { return traits_; }
+  std::vector<StateSpec> state(const UnitSpec&, int) const override { return {}; }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
+  Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
+    failure_.here("plan", info.rank, info.step);
+    const bool differs =
+        failure_.in == "collective" && info.rank == failure_.rank && info.step == 1;
+    return {.kind = Collective::all_gather, .bytes = 4 * spec.numel + (differs ? 4 : 0)};
+  }
+  void encode(Context&, Unit&, const StepInfo& info, int,
+              std::span<const Outlet> outlets) override {
+    failure_.here("encode", info.rank, info.step);
+    std::memset(outlets[0].data, 0, static_cast<size_t>(outlets[0].capacity));
+  }
+  void decode(Context&, Unit&, const StepInfo& info, int, std::span<const Payload>) override {
+    failure_.here("decode", info.rank, info.step);
+  }
+
+ private:
+  FailureOptions failure_;
+  Traits traits_;
+};
+
+const Registration<Model, Config&, const ModelSetup&> model_registration(
+    "failing", "throws when told to", [](Config& config, const ModelSetup& setup) {
+      FailureOptions failure;
+      config.bind("model.fail_in", failure.in, "phase");
+      config.bind("model.fail_rank", failure.rank, "rank");
+      return std::make_unique<FailingModel>(failure, setup);
+    });
+
+const CompressorRegistration failing_registration(
+    "failing", "throws when told to", [](Config& config, const CompressorSetup&) {
+      FailureOptions failure;
+      config.bind("compression.fail_in", failure.in, "phase");
+      config.bind("compression.fail_rank", failure.rank, "rank");
+      return std::make_unique<FailingCompressor>(failure, Traits{});
+    });
+
+const CompressorRegistration twice_registration("momentum_twice",
+                                                "keeps a momentum, yet leaves gradients",
+                                                [](Config&, const CompressorSetup&) {
+                                                  return std::make_unique<FailingCompressor>(
+                                                      FailureOptions{},
+                                                      Traits{.momentum = Home::compressor});
+                                                });
+
+const CompressorRegistration never_registration("momentum_never",
+                                                "leaves updates without a momentum",
+                                                [](Config&, const CompressorSetup&) {
+                                                  return std::make_unique<FailingCompressor>(
+                                                      FailureOptions{},
+                                                      Traits{.result = UpdateRule::update});
+                                                });
+
+// ---------------------------------------------------------------- configuration
+
+std::string refusal(const Overrides& overrides) {
+  return error_of([&] { Prepared run(tiny_config(overrides)); });
+}
+
+TEST(BadConfig, UnknownKeySuggestsTheNearest) {
+  EXPECT_EQ(refusal({"optimizer.momentun=0.9"}),
+            "command line: unknown key 'optimizer.momentun'; did you mean 'optimizer.momentum'?");
+  const std::string in_file = error_of(
+      [] { Prepared run(Config::from_text("workers = 2\n[train]\nbach = 8\n", "my.toml")); });
+  EXPECT_EQ(in_file, "my.toml:3: unknown key 'train.bach'; did you mean 'train.batch'?");
+}
+
+TEST(BadConfig, WrongTypeSaysBoth) {
+  const std::string error = refusal({"workers=two"});
+  EXPECT_NE(error.find("workers is a string (\"two\"), expected integer"), std::string::npos)
+      << error;
+}
+
+TEST(BadConfig, UnknownNamesListTheKnown) {
+  for (const auto& [key, known] :
+       std::vector<std::pair<std::string, std::string>>{{"compression.method", "dgc"},
+                                                        {"model.name", "resnet_cifar"},
+                                                        {"data.name", "cifar10"},
+                                                        {"schedule.kind", "cosine"}}) {
+    const std::string error = refusal({key + "=nonesuch"});
+    EXPECT_NE(error.find("nonesuch"), std::string::npos) << error;
+    EXPECT_NE(error.find(key), std::string::npos) << error;
+    EXPECT_NE(error.find(known), std::string::npos) << error;
+  }
+}
+
+TEST(BadConfig, RatioLiesAboveZeroUpToOne) {
+  for (const char* method : {"topk", "dgc"}) {
+    for (const char* ratio : {"0", "2", "-0.1"}) {
+      const std::string error = refusal(
+          {std::string("compression.method=") + method, std::string("compression.ratio=") + ratio});
+      EXPECT_EQ(error, std::string("command line: compression.ratio is ") + ratio +
+                           ", expected 0 < ratio <= 1");
+    }
+  }
+}
+
+TEST(BadConfig, MomentumHasOneHome) {
+  EXPECT_EQ(refusal({"compression.method=dgc", "compression.momentum=0.5"}),
+            "command line: momentum has two homes, compression.momentum and optimizer.momentum = "
+            "0.9 (optimizer.momentum); dgc applies the optimizer's by itself: remove "
+            "compression.momentum");
+  EXPECT_EQ(refusal({"compression.method=momentum_twice"}),
+            "method momentum_twice applies momentum by itself and the optimizer would apply "
+            "optimizer.momentum = 0.9 (optimizer.momentum) once more; set it to 0");
+  EXPECT_EQ(refusal({"compression.method=momentum_twice", "optimizer.momentum=0"}), "no error");
+  EXPECT_EQ(refusal({"compression.method=momentum_never"}),
+            "method momentum_never leaves updates to which nobody would apply optimizer.momentum = "
+            "0.9 (optimizer.momentum); set it to 0");
+}
+
+TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
+  for (const auto& [override, message] : std::vector<std::pair<std::string, std::string>>{
+           {"optimizer.momentum=1.5", "expected 0 <= momentum < 1"},
+           {"optimizer.weight_decay=-1.0", "expected 0 or more"},
+           {"workers=0", "expected 1 or more"},
+           {"train.batch=0", "expected 1 or more"},
+           {"train.log_every=0", "expected 1 or more"},
+           {"clip.scope=tensor", "known: model, layer"},
+           {"device=gpu", "known: cpu"}}) {
+    const std::string error = refusal({override});
+    EXPECT_NE(error.find(message), std::string::npos) << error;
+    EXPECT_NE(error.find(override.substr(0, override.find('='))), std::string::npos) << error;
+  }
+}
+
+TEST(BadConfig, BatchIsSharedEqually) {
+  EXPECT_EQ(refusal({"workers=5"}),
+            "tiny.toml:8: train.batch is 32, which 5 workers x 1 micro-batches cannot share "
+            "equally");
+}
+
+TEST(BadConfig, CompressionNeedsF32) {
+  const std::string error = refusal({"compression.method=topk", "train.precision=f64"});
+  EXPECT_NE(error.find("method topk works on f32 gradients"), std::string::npos) << error;
+}
+
+// ---------------------------------------------------------------- data
+
+std::string load_error(const Overrides& overrides) {
+  return error_of([&] { Prepared(tiny_config(overrides)).load(); });
+}
+
+TEST(BadData, MoreWorkersThanSamples) {
+  EXPECT_EQ(load_error({"workers=200", "train.batch=200"}),
+            "loader: 200 workers for 128 samples, expected at most one worker per sample");
+}
+
+TEST(BadData, TooFewSamplesForAStep) {
+  const std::string error = load_error({"train.batch=256"});
+  EXPECT_NE(error.find("need 256 samples for one step, the data set has 128"), std::string::npos)
+      << error;
+  const std::string parts =
+      load_error({"train.batch=64", "train.accumulate=4", "workers=2", "data.train_count=48"});
+  EXPECT_NE(parts.find("train.accumulate is 4, but an epoch has only 3 batches"), std::string::npos)
+      << parts;
+}
+
+std::string cifar_error(const std::string& path) {
+  return error_of([&] {
+    Prepared(Config::from_text(
+                 "model.name = \"mlp\"\n[data]\nname = \"cifar10\"\npath = \"" + path + "\"\n",
+                 "cifar.toml"))
+        .load();
+  });
+}
+
+TEST(BadData, MissingDirectorySaysHowToGetTheData) {
+  const std::string error = cifar_error("/nonexistent/cifar");
+  EXPECT_NE(error.find("/nonexistent/cifar"), std::string::npos) << error;
+  EXPECT_NE(error.find("scripts/get_cifar10.sh"), std::string::npos) << error;
+}
+
+TEST(BadData, FileOfAnotherSizeIsNamed) {
+  const TempDir dir;  // the files of write_fake_cifar are all too short for the real data set
+  write_fake_cifar(dir, 2);
+  const std::string error = cifar_error(dir.path());
+  EXPECT_NE(error.find("data_batch_1.bin has 6146 bytes, expected 30730000"), std::string::npos)
+      << error;
+  std::filesystem::resize_file(dir / "data_batch_1.bin", 30'730'001);
+  const std::string longer = cifar_error(dir.path());
+  EXPECT_NE(longer.find("data_batch_1.bin has 30730001 bytes"), std::string::npos) << longer;
+}
+
+TEST(BadData, LabelAboveNineIsNamed) {
+  const TempDir dir;
+  write_fake_cifar(dir, 2);
+  std::filesystem::resize_file(dir / "data_batch_1.bin", 30'730'000);  // zeros: label 0, black
+  std::string bytes = read_text(dir / "data_batch_1.bin");
+  bytes[3073 * 7] = 10;
+  dir.write("data_batch_1.bin", bytes);
+  const std::string error = cifar_error(dir.path());
+  EXPECT_NE(error.find("label 10 in record 7 of"), std::string::npos) << error;
+  EXPECT_NE(error.find("expected 0 to 9"), std::string::npos) << error;
+}
+
+// ---------------------------------------------------------------- on the way
+
+TEST(FullDisk, IsNamedWithTheFile) {
+  const TempDir dir;
+  for (const char* name : {"metrics.jsonl", "summary.json.tmp"}) {
+    const std::string run = dir / std::string("run_") + name;
+    std::filesystem::create_directory(run);
+    std::filesystem::create_symlink("/dev/full", run + "/" + name);
+    const std::string error = error_of([&] { tiny_train(run, {"train.max_steps=1"}); });
+    EXPECT_NE(error.find(run + "/" + name), std::string::npos) << error;
+    EXPECT_NE(error.find("No space left on device"), std::string::npos) << error;
+  }
+}
+
+struct FailureCase {
+  const char* where;
+  const char* setting;
+  const char* cause;  // empty: "told to fail in WHERE"
+};
+
+class FailingWorker : public testing::TestWithParam<FailureCase> {};
+
+TEST_P(FailingWorker, EndsAllAndIsNamed) {
+  const FailureCase& failure = GetParam();
+  for (const char* mode : {"compression.overlap=true", "compression.overlap=false", "turns=true"}) {
+    for (const std::string rank : {"0", "2"}) {
+      SCOPED_TRACE(std::string(mode) + ", rank " + rank);
+      const Overrides overrides = {"workers=4",
+                                   "model.name=failing",
+                                   "model.fail_rank=" + rank,
+                                   "compression.method=failing",
+                                   "compression.guard=false",
+                                   "compression.fail_rank=" + rank,
+                                   mode,
+                                   std::string(failure.setting) + "=" + failure.where};
+      const Config config = Config::from_text(
+          "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 64\n"
+          "data.test_count = 8\ntrain.batch = 16\n",
+          "failing.toml", overrides);
+      const std::string error =
+          error_of([&] { with_replicas(config, [](ReplicaTest& test) { test.steps(0, 3); }); });
+      if (*failure.cause) {
+        EXPECT_NE(error.find(failure.cause), std::string::npos) << error;
+      } else {
+        EXPECT_NE(error.find("rank " + rank + ": "), std::string::npos) << error;
+        EXPECT_NE(error.find(std::string("told to fail in ") + failure.where), std::string::npos)
+            << error;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Phases, FailingWorker,
+                         testing::Values(FailureCase{"forward", "model.fail_in", ""},
+                                         FailureCase{"backward", "model.fail_in", ""},
+                                         FailureCase{"plan", "compression.fail_in", ""},
+                                         FailureCase{"encode", "compression.fail_in", ""},
+                                         FailureCase{"decode", "compression.fail_in", ""},
+                                         FailureCase{"collective", "compression.fail_in",
+                                                     "all_gather of 12288"}),
+                         [](const auto& parameter) { return std::string(parameter.param.where); });
+
+TEST(FailingWorkerBetweenSteps, EndsAllAndIsNamed) {
+  // the others have gone on to the next step, or wait for all in a sum over workers
+  const std::string error = error_of([] {
+    with_replicas(tiny_config({"workers=4"}), [](ReplicaTest& test) {
+      test.steps(0, 2);
+      WISP_CHECK(test.replica.rank() != 1, "failed after its update");
+      test.steps(2, 1);
+      test.replica.tally();
+    });
+  });
+  EXPECT_EQ(error, "rank 1: failed after its update");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,84 @@
+// What training asks of the memory pool.
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+class PoolOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(PoolOf, AStepAfterTheSecondAsksTheSystemForNothing) {
+  const Overrides overrides = Overrides{"workers=4"} + method_overrides(GetParam());
+  with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
+    test.steps(0, 2);
+    test.replica.barrier();
+    const MemoryStats before = test.pool.stats();
+    test.replica.barrier();
+    test.steps(2, 10);
+    test.replica.barrier();
+    EXPECT_EQ(test.pool.stats().system_allocations, before.system_allocations);
+    EXPECT_EQ(test.pool.stats().used_bytes, before.used_bytes);
+    test.replica.barrier();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, PoolOf, testing::Values("none", "topk", "dgc"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(Memory, NothingGrowsOverAThousandSteps) {
+  const Overrides overrides = {"workers=2", "compression.method=dgc", "compression.ratio=0.05",
+                               "model.hidden=[]"};
+  with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
+    test.steps(0, 3);
+    test.replica.barrier();
+    const MemoryStats before = test.pool.stats();
+    test.replica.barrier();
+    test.steps(3, 997);
+    test.replica.barrier();
+    EXPECT_EQ(test.pool.stats().used_bytes, before.used_bytes);
+    EXPECT_EQ(test.pool.stats().reserved_bytes, before.reserved_bytes);
+    test.replica.barrier();
+  });
+}
+
+/// What the backward pass of ResNet-20 reads, of one sample: of each of its 19 convolutions the
+/// input (what the batch norm before it left, which also tells that one's ReLU) and the output (the
+/// input of the batch norm after it).
+int64_t saved_floats_of_resnet20() {
+  const int64_t stage1 = 32 * 32 * 16, stage2 = 16 * 16 * 32, stage3 = 8 * 8 * 64;
+  const int64_t image = 32 * 32 * 3;
+  return image + 2 * (7 * stage1 + 6 * stage2 + 6 * stage3);
+}
+
+TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
+  const int64_t batch = 32, workers = 4;
+  const Config config = Config::from_text(
+      "workers = 4\nthreads = 1\ndata.name = \"synthetic\"\ndata.train_count = 128\n"
+      "data.test_count = 8\ntrain.batch = 128\ncompression.method = \"dgc\"\n",
+      "resnet20.toml");
+  MemoryStats stats;
+  int64_t parameters = 0;
+  with_replicas(config, [&](ReplicaTest& test) {
+    test.steps(0, 3);
+    test.replica.barrier();
+    if (test.replica.rank() == 0) {
+      stats = test.pool.stats();
+      parameters = test.replica.parameters().numel();
+    }
+  });
+  const int64_t arenas = 4 * 4 * parameters;  // weight, gradient, momentum, residual
+  const int64_t activations = 4 * saved_floats_of_resnet20() * batch;
+  // A stage-1 activation's gradient coming in and going out, and what the convolution's library
+  // asks for beside.
+  const int64_t largest = 4 * 32 * 32 * 16 * batch;
+  const int64_t temporaries = 2 * largest + largest;
+  const int64_t slots = 4 * parameters;  // 0.1 % of the gradient, its scratch, dense 1-D segments
+  const int64_t expected = workers * (arenas + activations + temporaries + slots);
+  EXPECT_LE(stats.peak_used_bytes, expected * 11 / 10)
+      << "arenas " << arenas << ", activations " << activations << ", temporaries " << temporaries
+      << " of each worker; the pool holds " << stats.reserved_bytes;
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,84 @@
+#include "apps/replica.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+using Weights = std::vector<std::vector<float>>;
+
+Weights weights(const Overrides& overrides) {
+  return weights_after<float>(tiny_config(Overrides{"workers=4"} + overrides), 4, 6);
+}
+
+class EveryMethod : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
+  const Overrides method = method_overrides(GetParam());
+  const Weights expected = weights(method);
+  for (const std::vector<float>& own : expected) EXPECT_EQ(own, expected[0]);
+  EXPECT_EQ(weights(method), expected) << "repeated";
+  EXPECT_EQ(weights(method + Overrides{"compression.overlap=false"}), expected) << "inline";
+  EXPECT_EQ(weights(method + Overrides{"turns=true"}), expected) << "turns";
+  EXPECT_EQ(weights(method + Overrides{"data.threads=0"}), expected) << "no loader threads";
+  EXPECT_EQ(weights(method + Overrides{"data.threads=3"}), expected) << "three loader threads";
+  EXPECT_EQ(weights(method + Overrides{"compression.bucket_bytes=1000000"}), expected)
+      << "one bucket";
+}
+
+INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::Values("none", "topk", "dgc"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(Replica, ResNetLeavesTheSameBitsInlineAndOverlapped) {
+  const Overrides resnet = {"model.name=\"resnet_cifar\"", "model.depth=8", "train.batch=16"};
+  const auto run = [&](const Overrides& overrides) {
+    Config config = Config::from_text(
+        "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
+        "workers = 4\ncompression.method = \"dgc\"\ncompression.ratio = 0.01\n",
+        "resnet.toml", resnet + overrides);
+    return weights_after<float>(config, 4, 3);
+  };
+  const Weights expected = run({});
+  EXPECT_EQ(run({"compression.overlap=false"}), expected);
+  EXPECT_EQ(run({"turns=true"}), expected);
+}
+
+TEST(Replica, FourWorkersOfBEqualOneWorkerOf4B) {
+  const Overrides f64 = {"train.precision=f64", "clip.norm=1.0"};
+  const auto one = weights_after<double>(tiny_config(f64), 1, 8);
+  const auto four = weights_after<double>(tiny_config(f64 + Overrides{"workers=4"}), 4, 8);
+  double largest = 0.0;
+  for (const std::vector<double>& own : four) {
+    ASSERT_EQ(own.size(), one[0].size());
+    for (size_t i = 0; i < own.size(); ++i)
+      largest = std::max(largest, std::abs(own[i] - one[0][i]));
+  }
+  EXPECT_LT(largest, 1e-6);  // only the order of the sums differs: f64 rounding, 8 steps
+}
+
+TEST(Replica, MicroBatchesEqualOneBatch) {
+  const Overrides f64 = {"train.precision=f64", "workers=2"};
+  const auto whole = weights_after<double>(tiny_config(f64), 2, 1);
+  // the first step's samples are the same, cut otherwise
+  const auto parts =
+      weights_after<double>(tiny_config(f64 + Overrides{"train.accumulate=4"}), 2, 1);
+  double largest = 0.0;
+  for (size_t i = 0; i < whole[0].size(); ++i)
+    largest = std::max(largest, std::abs(whole[0][i] - parts[0][i]));
+  EXPECT_LT(largest, 1e-9);  // only the order of the sums differs: f64 rounding, 1 step
+}
+
+TEST(Replica, EndsARunWhoseLossStaysNonFinite) {
+  const Overrides wild = {"optimizer.lr=1e30", "train.nonfinite_max=3", "workers=2"};
+  const std::string error = error_of(
+      [&] { with_replicas(tiny_config(wild), [](ReplicaTest& test) { test.steps(0, 12); }); });
+  EXPECT_NE(error.find("the loss was not finite in 3 steps in a row"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,102 @@
+// Small runs of the trainer and of its replicas on drawn images, for tests.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/prepared.h"
+#include "apps/replica.h"
+#include "apps/trainer.h"
+
+namespace wisp {
+
+using Overrides = std::vector<std::string>;
+
+/// An MLP of one hidden layer, 4 steps of 32 samples an epoch, one thread a worker.
+inline Config tiny_config(const Overrides& overrides = {}) {
+  return Config::from_text(R"(
+threads = 1
+model.name = "mlp"
+model.hidden = [24]
+data.name = "synthetic"
+data.train_count = 128
+data.test_count = 40
+train.batch = 32
+train.epochs = 4
+train.log_every = 1
+optimizer.weight_decay = 1e-3
+schedule.kind = "cosine"
+compression.bucket_bytes = 16384
+timeout_s = 30.0
+)",
+                           "tiny.toml", overrides);
+}
+
+inline Overrides operator+(Overrides a, const Overrides& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// The method, at a ratio of 5 %.
+inline Overrides method_overrides(const std::string& method) {
+  const Overrides chosen = {"compression.method=" + method};
+  return method == "none" ? chosen : chosen + Overrides{"compression.ratio=0.05"};
+}
+
+/// Trains quietly. `out` is the run directory.
+inline Summary tiny_train(const std::string& out, const Overrides& overrides = {},
+                          RunDirectory::Open open = RunDirectory::Open::create) {
+  return train(tiny_config(overrides), {out, open, true});
+}
+
+/// What one worker of with_replicas() has.
+struct ReplicaTest {
+  Replica& replica;
+  Loader& loader;
+  MemoryPool& pool;
+  int64_t steps_per_epoch;
+
+  /// Makes `count` steps from `first` on, and whatever epochs they need.
+  void steps(int64_t first, int64_t count) {
+    for (int64_t step = first; step < first + count; ++step) {
+      if (step % steps_per_epoch == 0) loader.start_epoch(step / steps_per_epoch);
+      const double epoch = static_cast<double>(step) / static_cast<double>(steps_per_epoch);
+      replica.step(step, epoch, [&] { return *loader.next(); });
+    }
+  }
+};
+
+/// Runs `work` in every worker that the configuration asks for.
+inline void with_replicas(const Config& config, const std::function<void(ReplicaTest&)>& work) {
+  Prepared run(config);
+  run.load();
+  const TrainOptions& options = run.options();
+  MemoryPool pool;
+  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    const Shared shared{options, run.config(), pool, run.ends()};
+    Replica replica(shared, worker);
+    Loader loader(run.train_set(), run.train_loader(worker.rank));
+    ReplicaTest test{replica, loader, pool, loader.batches() / options.accumulate};
+    work(test);
+  });
+}
+
+/// Every rank's weights after `steps` steps, without padding.
+template <class T>
+std::vector<std::vector<T>> weights_after(const Config& config, int workers, int64_t steps) {
+  std::vector<std::vector<T>> weights(static_cast<size_t>(workers));
+  with_replicas(config, [&](ReplicaTest& test) {
+    test.steps(0, steps);
+    const FlatParameters& parameters = test.replica.parameters();
+    std::vector<T>& own = weights[static_cast<size_t>(test.replica.rank())];
+    for (const Segment& segment : parameters.segments()) {
+      const T* data = parameters.weight().template data<T>() + segment.offset;
+      own.insert(own.end(), data, data + segment.numel);
+    }
+  });
+  return weights;
+}
+
+}  // namespace wisp

@@ -27,6 +27,7 @@ void save_checkpoint(const std::string& directory, Replica& replica, int workers
     CheckpointWriter shared;
     for (const auto& [name, tensor] : replica.shared_state()) shared.add(name, tensor);
     shared.metadata("workers", std::to_string(workers));
+    shared.metadata("methods", replica.methods());
     shared.metadata("epoch", std::to_string(position.epoch));
     shared.metadata("in_epoch", std::to_string(position.in_epoch));
     shared.metadata("step", std::to_string(position.step));
@@ -48,6 +49,9 @@ Position load_checkpoint(const std::string& directory, Replica& replica, int wor
   const int64_t saved_workers = number(shared, "workers");
   WISP_CHECK(saved_workers == workers, found, " was saved by ", saved_workers,
              " workers, this run has ", workers, "; resume with workers = ", saved_workers);
+  const std::string& methods = shared.metadata("methods");
+  WISP_CHECK(methods == replica.methods(), found, " holds the state of compression.method ",
+             methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
   for (const auto& [name, tensor] : replica.shared_state()) shared.read(name, tensor);
   const CheckpointReader own(rank_file(found, replica.rank()));
   for (const auto& [name, tensor] : replica.rank_state()) own.read(name, tensor);

@@ -22,7 +22,8 @@ void save_checkpoint(const std::string& directory, Replica& replica, int workers
                      const Position& position);
 
 /// Loads this rank's state; returns when all ranks have. Collective. Throws Error for a checkpoint
-/// of another model, of another number of workers, or damaged.
+/// of another model, method or number of workers (whose momentum and residuals mean something
+/// else), or damaged.
 Position load_checkpoint(const std::string& directory, Replica& replica, int workers);
 
 }  // namespace wisp

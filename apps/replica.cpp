@@ -55,6 +55,9 @@ Replica::Replica(const Shared& shared, Worker& worker)
     saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
   }
   Methods chosen = choose_methods(config, options_, parameters_->segments());
+  for (const Method& method : chosen.methods)
+    methods_ += (methods_.empty() ? "" : ", ") + method.name;
+  if (methods_.empty()) methods_ = "none";
   AveragingOptions averaging;
   averaging.buckets = options_.buckets;
   averaging.clip = options_.clip;

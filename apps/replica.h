@@ -61,6 +61,8 @@ class Replica {
   std::vector<std::pair<std::string, Tensor>> shared_state();
   std::vector<std::pair<std::string, Tensor>> rank_state();
 
+  /// The compressors in use, "dgc" or "dgc, topk"; "none" if all is dense.
+  const std::string& methods() const { return methods_; }
   const FlatParameters& parameters() const { return *parameters_; }
   GradientAveraging& synchronizer() { return *synchronizer_; }
   Context& context() { return compute_; }
@@ -90,6 +92,7 @@ class Replica {
   Tally tally_;  // of training
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;
+  std::string methods_;
   int64_t skipped_in_a_row_ = 0;
   std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest
 };

@@ -86,6 +86,20 @@ TEST(Checkpoint, NamesTheNumberOfWorkersItWants) {
   EXPECT_EQ(read_text(dir / "run/config.toml"), config) << "the run stays as it was";
 }
 
+TEST(Checkpoint, NamesTheMethodItBelongsTo) {
+  const TempDir dir;
+  // a momentum of DGC's is each rank's own: an optimizer that took it would part the replicas
+  tiny_train(dir / "run", Overrides{"workers=2", "train.max_steps=4"} + method_overrides("dgc"));
+  for (const char* other : {"none", "topk"}) {
+    const std::string error = error_of([&] {
+      tiny_train(dir / "run", Overrides{"workers=2"} + method_overrides(other), Open::resume);
+    });
+    EXPECT_NE(error.find(std::string("compression.method dgc, this run has ") + other),
+              std::string::npos)
+        << error;
+  }
+}
+
 TEST(Checkpoint, NamesTheTensorOfAnotherModel) {
   const TempDir dir;
   tiny_train(dir / "run", {"train.max_steps=1"});

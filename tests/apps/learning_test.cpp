@@ -25,7 +25,8 @@ schedule.kind = "cosine"
 }
 
 TEST(SyntheticImages, AreLearnedByResNet20AndNotByALinearModel) {
-  EXPECT_GT(accuracy("model.name = \"resnet_cifar\"\nmodel.depth = 20\n"), 0.6);
+  // 320 steps; chance is 0.1
+  EXPECT_GT(accuracy("model.name = \"resnet_cifar\"\nmodel.depth = 20\n"), 0.4);
   EXPECT_LT(accuracy("model.name = \"mlp\"\nmodel.hidden = []\n"), 0.2);
 }
 

@@ -3,8 +3,8 @@
 #
 #   lint.sh [BASE]
 #
-# clang-tidy reads the C++ files that differ from commit BASE (HEAD~1; all files if there is no such commit), with the
-# commands of build/release, which must be configured. BASE "all" means all files.
+# clang-tidy reads the C++ files that differ from commit BASE (HEAD~1; none if there is no such commit, as in a shallow
+# clone), with the commands of build/release, which must be configured. BASE "all" means all files: half an hour and more.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
@@ -31,10 +31,11 @@ absent() {
 
 # changed_sources: the .cpp files to read; a changed header is read through one file that includes it
 changed_sources() {
-  if [ "$base" = all ] || ! git rev-parse -q --verify "$base^{commit}" >/dev/null; then
+  if [ "$base" = all ]; then
     git ls-files '*.cpp'
     return
   fi
+  git rev-parse -q --verify "$base^{commit}" >/dev/null || return 0
   git diff --name-only --diff-filter=d "$base" -- '*.cpp' '*.h' | while read -r file; do
     case $file in
       *.cpp) echo "$file" ;;

@@ -84,7 +84,8 @@ class UnitRig {
     for (size_t from = 0; from < payloads.size(); ++from) {
       const auto bytes = static_cast<int64_t>(payloads[from].size());
       aligned.push_back(Tensor({bytes}, DType::u8));
-      std::memcpy(aligned.back().raw(), payloads[from].data(), payloads[from].size());
+      if (bytes > 0)
+        std::memcpy(aligned.back().raw(), payloads[from].data(), payloads[from].size());
       list.push_back({static_cast<int>(from), aligned.back().raw(), bytes});
     }
     scratch = Tensor({compressor->scratch_bytes(unit.spec, info)}, DType::u8);

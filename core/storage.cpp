@@ -1,61 +1,74 @@
 #include "core/storage.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <utility>
 
+#include "core/address_range.h"
 #include "core/error.h"
 
 namespace wisp {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSlabBytes = int64_t{4} << 20;  // small requests share slabs of this size
+constexpr int64_t kGrowth = int64_t{1} << 20;
+constexpr int64_t kRangeBytes = int64_t{256} << 30;  // of addresses, more than a machine's memory
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Large blocks begin on a huge page and ask for them: scattered reads then miss the TLB less
-/// often.
-std::byte* system_allocate(int64_t bytes) {
-  const bool large = bytes >= kHugePage;
-  void* data = nullptr;
-  const auto size = static_cast<size_t>(bytes);
-  if (posix_memalign(&data, static_cast<size_t>(large ? kHugePage : kAlignment), size) != 0) {
-    return nullptr;
-  }
-  if (large) madvise(data, size, MADV_HUGEPAGE);  // advice: a kernel without them changes nothing
-  return static_cast<std::byte*>(data);
-}
-
-void system_free(std::byte* data) { std::free(data); }
-
 }  // namespace
 
+/// Blocks lie in their range one behind the other, without gaps.
 struct MemoryPool::Block {
+  Range* range = nullptr;
   std::byte* data = nullptr;
   int64_t bytes = 0;
-  int64_t stream_id = 0;
   bool free = false;
-  Block* before = nullptr;  // neighbours in the same slab
+  Block* before = nullptr;
   Block* after = nullptr;
   FreeList::iterator place;  // valid while free
+};
+
+struct MemoryPool::Range {
+  AddressRange memory{kRangeBytes};
+  FreeList free;
+  Block* last = nullptr;
+
+  ~Range() {
+    while (last) delete std::exchange(last, last->before);
+  }
+  void insert_free(Block* block) {
+    block->free = true;
+    block->place = free.emplace(block->bytes, block);
+  }
+  void remove_free(Block* block) {
+    block->free = false;
+    free.erase(block->place);
+  }
+  /// Puts `block` behind `before`, or first.
+  void link(Block* block, Block* before) {
+    block->before = before;
+    block->after = before ? before->after : nullptr;
+    if (before) before->after = block;
+    (block->after ? block->after->before : last) = block;
+  }
+  /// Gives the room of `block`, the neighbour behind `into`, to it.
+  void absorb(Block* into, Block* block) {
+    into->bytes += block->bytes;
+    into->after = block->after;
+    (into->after ? into->after->before : last) = into;
+    delete block;
+  }
 };
 
 MemoryPool::MemoryPool(Device device) : device_(device) {
   WISP_CHECK(!device.is_cuda(), "MemoryPool: this build has no allocator for ", device.str());
 }
 
-MemoryPool::~MemoryPool() {
-  for (auto& [stream_id, list] : free_) {
-    for (auto& [bytes, block] : list) delete block;
-  }
-  for (std::byte* slab : slabs_) system_free(slab);
-}
+MemoryPool::~MemoryPool() = default;
 
 std::byte* MemoryPool::data(const Block* block) { return block->data; }
 
@@ -64,51 +77,53 @@ MemoryStats MemoryPool::stats() const {
   return stats_;
 }
 
-void MemoryPool::insert_free(Block* block) {
-  block->free = true;
-  block->place = free_[block->stream_id].emplace(block->bytes, block);
+MemoryPool::Range& MemoryPool::range_of(int64_t stream_id) {
+  std::unique_ptr<Range>& range = ranges_[stream_id];
+  if (!range) range = std::make_unique<Range>();
+  return *range;
 }
 
-void MemoryPool::remove_free(Block* block) {
-  block->free = false;
-  free_[block->stream_id].erase(block->place);
-}
-
-MemoryPool::Block* MemoryPool::take_fitting(FreeList& list, int64_t bytes) {
-  const auto found = list.lower_bound(bytes);
-  if (found == list.end()) return nullptr;
+MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
+  const auto found = range.free.lower_bound(bytes);
+  if (found == range.free.end()) return nullptr;
   Block* block = found->second;
-  remove_free(block);
+  range.remove_free(block);
   if (block->bytes > bytes) {
-    auto* rest = new Block{block->data + bytes,
-                           block->bytes - bytes,
-                           block->stream_id,
-                           false,
-                           block,
-                           block->after,
-                           {}};
-    if (block->after) block->after->before = rest;
-    block->after = rest;
+    auto* rest = new Block{&range, block->data + bytes, block->bytes - bytes};
     block->bytes = bytes;
-    insert_free(rest);
+    range.link(rest, block);
+    range.insert_free(rest);
   }
   return block;
+}
+
+/// Makes the last block a free one of at least `bytes`.
+void MemoryPool::grow(Range& range, int64_t bytes) {
+  Block* last = range.last;
+  const int64_t there = last && last->free ? last->bytes : 0;
+  const int64_t more = round_up(bytes - there, kGrowth);
+  WISP_CHECK(range.memory.grow(more), "out of memory: ", more, " bytes asked for, ",
+             stats_.reserved_bytes, " bytes held");
+  ++stats_.system_allocations;
+  stats_.reserved_bytes += more;
+  auto* block = new Block{&range, range.memory.begin() + range.memory.bytes() - more, more};
+  range.link(block, last);
+  if (there > 0) {
+    range.remove_free(last);
+    range.absorb(last, block);
+    block = last;
+  }
+  range.insert_free(block);
 }
 
 MemoryPool::Block* MemoryPool::allocate(int64_t bytes, int64_t stream_id) {
   bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
   std::lock_guard lock(mutex_);
-  Block* block = take_fitting(free_[stream_id], bytes);
+  Range& range = range_of(stream_id);
+  Block* block = take_fitting(range, bytes);
   if (!block) {
-    const int64_t slab_bytes = bytes < kSlabBytes / 4 ? kSlabBytes : bytes;
-    std::byte* slab = system_allocate(slab_bytes);
-    WISP_CHECK(slab, "out of memory: ", slab_bytes, " bytes asked for, ", stats_.reserved_bytes,
-               " bytes held");
-    slabs_.push_back(slab);
-    ++stats_.system_allocations;
-    stats_.reserved_bytes += slab_bytes;
-    insert_free(new Block{slab, slab_bytes, stream_id, false, nullptr, nullptr, {}});
-    block = take_fitting(free_[stream_id], bytes);
+    grow(range, bytes);
+    block = take_fitting(range, bytes);
   }
   stats_.used_bytes += block->bytes;
   stats_.peak_used_bytes = std::max(stats_.peak_used_bytes, stats_.used_bytes);
@@ -118,22 +133,17 @@ MemoryPool::Block* MemoryPool::allocate(int64_t bytes, int64_t stream_id) {
 void MemoryPool::free(Block* block) noexcept {
   std::lock_guard lock(mutex_);
   stats_.used_bytes -= block->bytes;
+  Range& range = *block->range;
   if (Block* after = block->after; after && after->free) {
-    remove_free(after);
-    block->bytes += after->bytes;
-    block->after = after->after;
-    if (block->after) block->after->before = block;
-    delete after;
+    range.remove_free(after);
+    range.absorb(block, after);
   }
   if (Block* before = block->before; before && before->free) {
-    remove_free(before);
-    before->bytes += block->bytes;
-    before->after = block->after;
-    if (before->after) before->after->before = before;
-    delete block;
+    range.remove_free(before);
+    range.absorb(before, block);
     block = before;
   }
-  insert_free(block);
+  range.insert_free(block);
 }
 
 Storage::Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id)
@@ -144,7 +154,8 @@ Storage::Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id)
 
 Storage::Storage(int64_t bytes) {
   bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
-  data_ = system_allocate(bytes);
+  data_ = static_cast<std::byte*>(
+      ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment}, std::nothrow));
   WISP_CHECK(data_, "out of memory: ", bytes, " bytes asked for");
   std::memset(data_, 0, static_cast<size_t>(bytes));
 }
@@ -153,7 +164,7 @@ Storage::~Storage() {
   if (pool_) {
     pool_->free(block_);
   } else {
-    system_free(data_);
+    ::operator delete (data_, std::align_val_t{kAlignment});
   }
 }
 

@@ -8,22 +8,22 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "core/device.h"
 
 namespace wisp {
 
 struct MemoryStats {
-  int64_t system_allocations = 0;  // blocks asked of the system so far
+  int64_t system_allocations = 0;  // times memory was asked of the system so far
   int64_t reserved_bytes =
       0;  // held from the system now, which is also the peak: nothing is given back early
   int64_t used_bytes = 0;       // lent now
   int64_t peak_used_bytes = 0;  // most lent at once
 };
 
-/// Splits and coalesces large slabs, best fit first; blocks are 64-byte aligned. One pool serves a
-/// whole process.
+/// One growing range of addresses per stream, in which free neighbours become one block and the
+/// best fit is lent first: what the small layers left serves the large ones. Blocks are 64-byte
+/// aligned. One pool serves a whole process.
 class MemoryPool {
  public:
   struct Block;
@@ -41,16 +41,16 @@ class MemoryPool {
   MemoryStats stats() const;
 
  private:
-  using FreeList = std::multimap<int64_t, Block*>;
+  using FreeList = std::multimap<int64_t, Block*>;  // by size
+  struct Range;
 
-  Block* take_fitting(FreeList& list, int64_t bytes);
-  void insert_free(Block* block);
-  void remove_free(Block* block);
+  Range& range_of(int64_t stream_id);
+  Block* take_fitting(Range& range, int64_t bytes);
+  void grow(Range& range, int64_t bytes);
 
   Device device_;
   mutable std::mutex mutex_;
-  std::map<int64_t, FreeList> free_;  // by stream id, then by size
-  std::vector<std::byte*> slabs_;
+  std::map<int64_t, std::unique_ptr<Range>> ranges_;  // by stream id
   MemoryStats stats_;
 };
 

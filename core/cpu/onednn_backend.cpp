@@ -42,7 +42,6 @@ class OnednnBackend final : public Backend {
  public:
   OnednnBackend(MemoryPool& pool, int64_t stream_id)
       : pool_(pool),
-        stream_id_(stream_id),
         reference_(make_reference_backend(pool, stream_id)),
         engine_(dnnl::engine::kind::cpu, 0),
         queue_(engine_) {}
@@ -204,7 +203,7 @@ class OnednnBackend final : public Backend {
   std::byte* workspace(int64_t bytes) {
     if (!workspace_.defined() || workspace_.bytes() < bytes) {
       workspace_ = {};
-      workspace_ = Tensor({bytes}, DType::u8, pool_, stream_id_);
+      workspace_ = Tensor({bytes}, DType::u8, pool_, workspace_range_);
     }
     return workspace_.raw();
   }
@@ -223,7 +222,8 @@ class OnednnBackend final : public Backend {
   }
 
   MemoryPool& pool_;
-  int64_t stream_id_;
+  // a range of the pool for itself: growing leaves no hole among the activations
+  const int64_t workspace_range_ = Stream::immediate().id();
   std::unique_ptr<Backend> reference_;
   dnnl::engine engine_;
   dnnl::stream queue_;

@@ -69,15 +69,15 @@ TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
   });
   const int64_t arenas = 4 * 4 * parameters;  // weight, gradient, momentum, residual
   const int64_t activations = 4 * saved_floats_of_resnet20() * batch;
-  // A stage-1 activation's gradient coming in and going out, and what the convolution's library
-  // asks for beside.
+  // Of a stage-1 convolution: the gradient coming in, the one going out, the one that waits on the
+  // shortcut; and both operands once more in the library's own layout.
   const int64_t largest = 4 * 32 * 32 * 16 * batch;
-  const int64_t temporaries = 2 * largest + largest;
+  const int64_t temporaries = 5 * largest;
   const int64_t slots = 4 * parameters;  // 0.1 % of the gradient, its scratch, dense 1-D segments
   const int64_t expected = workers * (arenas + activations + temporaries + slots);
-  EXPECT_LE(stats.peak_used_bytes, expected * 11 / 10)
+  EXPECT_LE(stats.reserved_bytes, expected * 11 / 10)
       << "arenas " << arenas << ", activations " << activations << ", temporaries " << temporaries
-      << " of each worker; the pool holds " << stats.reserved_bytes;
+      << " of each worker; in use at most " << stats.peak_used_bytes;
 }
 
 }  // namespace

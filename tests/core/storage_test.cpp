@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/error_of.h"
 
 namespace wisp {
 namespace {
@@ -26,21 +29,15 @@ TEST(MemoryPool, FreedNeighboursBecomeOneBlock) {
   MemoryPool::Block* blocks[4];
   for (auto& block : blocks) block = pool.allocate(kMegabyte, 1);
   std::byte* const first = MemoryPool::data(blocks[0]);
-  const int64_t asked = pool.stats().system_allocations;
   // middle, left, right: every way to meet a free neighbour
   for (const int i : {1, 0, 3, 2}) pool.free(blocks[i]);
-  bool contiguous = false;
-  std::vector<MemoryPool::Block*> whole;
-  for (int64_t i = 0; i < asked; ++i) {
-    whole.push_back(pool.allocate(kMegabyte * 4 / asked, 1));
-    contiguous |= MemoryPool::data(whole.back()) == first;
-  }
-  EXPECT_TRUE(contiguous);
-  EXPECT_EQ(pool.stats().system_allocations, asked);
-  for (MemoryPool::Block* block : whole) pool.free(block);
+  MemoryPool::Block* whole = pool.allocate(4 * kMegabyte, 1);
+  EXPECT_EQ(MemoryPool::data(whole), first);
+  EXPECT_EQ(pool.stats().reserved_bytes, 4 * kMegabyte);
+  pool.free(whole);
 }
 
-TEST(MemoryPool, SmallBlocksShareASlabThatSplitsAndCoalesces) {
+TEST(MemoryPool, SmallBlocksShareMemoryThatSplitsAndCoalesces) {
   MemoryPool pool;
   std::vector<MemoryPool::Block*> blocks;
   for (int i = 0; i < 100; ++i) blocks.push_back(pool.allocate(1000, 1));
@@ -50,20 +47,44 @@ TEST(MemoryPool, SmallBlocksShareASlabThatSplitsAndCoalesces) {
   EXPECT_EQ(pool.stats().used_bytes, 0);
   EXPECT_EQ(pool.stats().peak_used_bytes, 100 * 1024);
   MemoryPool::Block* all = pool.allocate(pool.stats().reserved_bytes, 1);
-  EXPECT_EQ(pool.stats().system_allocations, 1) << "the slab is whole again";
+  EXPECT_EQ(pool.stats().system_allocations, 1) << "the memory is whole again";
   pool.free(all);
 }
 
 TEST(MemoryPool, TakesTheBestFit) {
   MemoryPool pool;
   MemoryPool::Block* large = pool.allocate(2 * kMegabyte, 1);
+  MemoryPool::Block* between = pool.allocate(64, 1);
   MemoryPool::Block* small = pool.allocate(3 * kMegabyte / 2, 1);
+  MemoryPool::Block* behind = pool.allocate(64, 1);
   std::byte* const place = MemoryPool::data(small);
   pool.free(large);
   pool.free(small);
   MemoryPool::Block* again = pool.allocate(3 * kMegabyte / 2, 1);
   EXPECT_EQ(MemoryPool::data(again), place);
-  pool.free(again);
+  for (MemoryPool::Block* block : {between, behind, again}) pool.free(block);
+}
+
+TEST(MemoryPool, GrowsByWhatIsMissingAndServesTheLargeFromTheSmall) {
+  MemoryPool pool;
+  std::vector<MemoryPool::Block*> small;
+  for (int i = 0; i < 8; ++i) small.push_back(pool.allocate(kMegabyte, 1));
+  std::byte* const first = MemoryPool::data(small.front());
+  for (MemoryPool::Block* block : small) pool.free(block);
+  MemoryPool::Block* large = pool.allocate(10 * kMegabyte, 1);
+  EXPECT_EQ(MemoryPool::data(large), first);
+  EXPECT_EQ(pool.stats().reserved_bytes, 10 * kMegabyte);
+  pool.free(large);
+}
+
+TEST(MemoryPool, SaysHowMuchWasAskedWhenThereIsNoMoreMemory) {
+  MemoryPool pool;
+  MemoryPool::Block* block = pool.allocate(kMegabyte, 1);
+  const std::string message = error_of([&] { pool.allocate(int64_t{1} << 50, 1); });
+  EXPECT_NE(message.find("out of memory: 1125899906842624 bytes asked for, 1048576 bytes held"),
+            std::string::npos)
+      << message;
+  pool.free(block);
 }
 
 TEST(MemoryPool, LendsAgainOnTheSameStreamOnly) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "core/address_range.h"
 #include "core/error.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGrowth = int64_t{1} << 20;
-constexpr int64_t kRangeBytes = int64_t{256} << 30;  // of addresses, more than a machine's memory
+constexpr int64_t kRangeBytes = int64_t{16}
+                                << 30;  // of addresses; a stream that needs more gets another
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -21,7 +23,7 @@ int64_t round_up(int64_t value, int64_t multiple) {
 
 }  // namespace
 
-/// Blocks lie in their range one behind the other, without gaps.
+/// Blocks lie one behind the other; only neighbours in address become one.
 struct MemoryPool::Block {
   Range* range = nullptr;
   std::byte* data = nullptr;
@@ -33,7 +35,7 @@ struct MemoryPool::Block {
 };
 
 struct MemoryPool::Range {
-  AddressRange memory{kRangeBytes};
+  std::vector<std::unique_ptr<AddressRange>> memory;  // the last one grows
   FreeList free;
   Block* last = nullptr;
 
@@ -48,6 +50,7 @@ struct MemoryPool::Range {
     block->free = false;
     free.erase(block->place);
   }
+  static bool adjacent(const Block* a, const Block* b) { return a->data + a->bytes == b->data; }
   /// Puts `block` behind `before`, or first.
   void link(Block* block, Block* before) {
     block->before = before;
@@ -64,7 +67,8 @@ struct MemoryPool::Range {
   }
 };
 
-MemoryPool::MemoryPool(Device device) : device_(device) {
+MemoryPool::MemoryPool(Device device, int64_t range_bytes)
+    : device_(device), range_bytes_(range_bytes) {
   WISP_CHECK(!device.is_cuda(), "MemoryPool: this build has no allocator for ", device.str());
 }
 
@@ -101,14 +105,22 @@ MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
 void MemoryPool::grow(Range& range, int64_t bytes) {
   Block* last = range.last;
   const int64_t there = last && last->free ? last->bytes : 0;
-  const int64_t more = round_up(bytes - there, kGrowth);
-  WISP_CHECK(range.memory.grow(more), "out of memory: ", more, " bytes asked for, ",
-             stats_.reserved_bytes, " bytes held");
+  int64_t more = round_up(bytes - there, kGrowth);
+  bool grown = !range.memory.empty() && range.memory.back()->grow(more);
+  const bool in_place = grown;
+  if (!grown) {
+    more = round_up(bytes, kGrowth);
+    range.memory.push_back(std::make_unique<AddressRange>(std::max(range_bytes_, more)));
+    grown = range.memory.back()->grow(more);
+  }
+  WISP_CHECK(grown, "out of memory: ", more, " bytes asked for, ", stats_.reserved_bytes,
+             " bytes held");
   ++stats_.system_allocations;
   stats_.reserved_bytes += more;
-  auto* block = new Block{&range, range.memory.begin() + range.memory.bytes() - more, more};
+  const AddressRange& memory = *range.memory.back();
+  auto* block = new Block{&range, memory.begin() + memory.bytes() - more, more};
   range.link(block, last);
-  if (there > 0) {
+  if (in_place && there > 0) {
     range.remove_free(last);
     range.absorb(last, block);
     block = last;
@@ -134,11 +146,11 @@ void MemoryPool::free(Block* block) noexcept {
   std::lock_guard lock(mutex_);
   stats_.used_bytes -= block->bytes;
   Range& range = *block->range;
-  if (Block* after = block->after; after && after->free) {
+  if (Block* after = block->after; after && after->free && Range::adjacent(block, after)) {
     range.remove_free(after);
     range.absorb(block, after);
   }
-  if (Block* before = block->before; before && before->free) {
+  if (Block* before = block->before; before && before->free && Range::adjacent(before, block)) {
     range.remove_free(before);
     range.absorb(before, block);
     block = before;

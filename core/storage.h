@@ -21,14 +21,15 @@ struct MemoryStats {
   int64_t peak_used_bytes = 0;  // most lent at once
 };
 
-/// One growing range of addresses per stream, in which free neighbours become one block and the
+/// A growing range of addresses per stream, in which free neighbours become one block and the
 /// best fit is lent first: what the small layers left serves the large ones. Blocks are 64-byte
 /// aligned. One pool serves a whole process.
 class MemoryPool {
  public:
   struct Block;
 
-  explicit MemoryPool(Device device = {});
+  /// `range_bytes`: of addresses, reserved at a time; a stream that needs more gets another range.
+  explicit MemoryPool(Device device = {}, int64_t range_bytes = int64_t{16} << 30);
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -49,6 +50,7 @@ class MemoryPool {
   void grow(Range& range, int64_t bytes);
 
   Device device_;
+  int64_t range_bytes_;
   mutable std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<Range>> ranges_;  // by stream id
   MemoryStats stats_;

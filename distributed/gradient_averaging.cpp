@@ -91,8 +91,11 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
   for (const Segment& segment : parameters.segments()) all_segments_.push_back(segment.id);
   ready_.assign(parameters.segments().size(), 1);  // until begin() no gradient is awaited
   rounds_.resize(plan_.units.size());
-  for (const PlannedUnit& unit : plan_.units)
+  for (const PlannedUnit& unit : plan_.units) {
     traits_.push_back(compressors_[static_cast<size_t>(unit.method)]->traits());
+    WISP_CHECK(!traits_.back().squares, "method ", methods_[static_cast<size_t>(unit.method)].name,
+               " wants squares of micro-batch gradients, which gradient averaging does not gather");
+  }
   for (const Segment& segment : parameters.segments())
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
   rules_.assign(parameters.segments().size(), UpdateRule::gradient);

@@ -184,7 +184,7 @@ TEST(Failure, AGradientOutsideAStepIsNamed) {
 /// Says it used more than it was lent.
 class Overflowing final : public Compressor {
  public:
-  Traits traits() const override { return {}; }
+  Traits traits() const override { return {.squares = squares}; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override { return {}; }
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
@@ -197,6 +197,7 @@ class Overflowing final : public Compressor {
   void decode(Context&, Unit&, const StepInfo&, int, std::span<const Payload>) override {}
 
   Collective kind = Collective::all_gather;
+  bool squares = false;
 };
 
 TEST(Failure, AMessageAboveItsCapacityIsAnError) {
@@ -215,6 +216,16 @@ TEST(Failure, MessagesThatAveragingCannotCarryAreErrors) {
     };
     EXPECT_NE(failure_of(2, options_of(make), true, three_steps), "no error");
   }
+}
+
+TEST(Failure, SquaresAreNotGathered) {
+  const auto make = [] {
+    auto toy = std::make_unique<Overflowing>();
+    toy->squares = true;
+    return toy;
+  };
+  const std::string failure = failure_of(2, options_of(make), true, three_steps);
+  EXPECT_NE(failure.find("wants squares"), std::string::npos) << failure;
 }
 
 TEST(Failure, CompressionNeedsF32) {

@@ -26,8 +26,9 @@ struct Node {
   const char* op = "constant";
   int64_t order = 0;  // creation order in its thread
   Context* context = nullptr;
-  Tensor value;
-  std::vector<Variable> inputs;
+  Shape shape;  // of the value, and of its gradient
+  DType dtype = DType::f32;
+  std::vector<std::shared_ptr<Node>> inputs;
   Backward backward;
   bool requires_grad = false;
   GradOwner* owner = nullptr;  // leaves only
@@ -41,14 +42,13 @@ struct Node {
 
 /// A long chain would otherwise be destroyed by recursion, as deep as the graph.
 Node::~Node() {
-  std::vector<Variable> pending = std::move(inputs);
+  std::vector<std::shared_ptr<Node>> pending = std::move(inputs);
   while (!pending.empty()) {
-    Variable next = std::move(pending.back());
+    const std::shared_ptr<Node> next = std::move(pending.back());
     pending.pop_back();
-    if (next.node() && next.node().use_count() == 1) {
-      for (Variable& input : next.node()->inputs) pending.push_back(std::move(input));
-      next.node()->inputs.clear();
-    }
+    if (next.use_count() > 1) continue;
+    for (std::shared_ptr<Node>& input : next->inputs) pending.push_back(std::move(input));
+    next->inputs.clear();
   }
 }
 
@@ -65,10 +65,12 @@ int64_t next_order() {
 
 }  // namespace
 
-Variable::Variable(Context& context, Tensor value) : node_(std::make_shared<Node>()) {
+Variable::Variable(Context& context, Tensor value)
+    : value_(std::move(value)), node_(std::make_shared<Node>()) {
   node_->order = next_order();
   node_->context = &context;
-  node_->value = std::move(value);
+  node_->shape = value_.shape();
+  node_->dtype = value_.dtype();
 }
 
 Variable Variable::leaf(Context& context, Tensor value, GradOwner& owner, int id) {
@@ -82,7 +84,7 @@ Variable Variable::leaf(Context& context, Tensor value, GradOwner& owner, int id
 
 const Tensor& Variable::value() const {
   WISP_CHECK(node_, "Variable: used before it was given a value");
-  return node_->value;
+  return value_;
 }
 
 Context& Variable::context() const {
@@ -92,7 +94,8 @@ Context& Variable::context() const {
 
 bool Variable::requires_grad() const { return node_ && node_->requires_grad; }
 
-Variable record(const char* op, Tensor value, std::vector<Variable> inputs, Backward backward) {
+Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs,
+                Backward backward) {
   WISP_CHECK(!inputs.empty(), op, ": an op needs an input");
   Variable result(inputs.front().context(), std::move(value));
   bool wanted = false;
@@ -100,7 +103,7 @@ Variable record(const char* op, Tensor value, std::vector<Variable> inputs, Back
   result.node()->op = op;
   if (wanted && result.context().recording) {
     result.node()->requires_grad = true;
-    result.node()->inputs = std::move(inputs);
+    for (const Variable& input : inputs) result.node()->inputs.push_back(input.node());
     result.node()->backward = std::move(backward);
   }
   return result;
@@ -111,16 +114,16 @@ struct Inputs::Pass {
   std::unordered_set<const Node*> leaves_written;
 };
 
-bool Inputs::wanted(size_t i) const { return node_.inputs.at(i).requires_grad(); }
+bool Inputs::wanted(size_t i) const { return node_.inputs.at(i)->requires_grad; }
 
 GradSlot Inputs::slot(size_t i) {
-  Node& input = *node_.inputs.at(i).node();
+  Node& input = *node_.inputs.at(i);
   if (input.owner) {
     const bool first = pass_.leaves_written.insert(&input).second;
     return {input.owner->gradient(input.id), !first || pass_.options.accumulate};
   }
   const bool first = !input.grad.defined();
-  if (first) input.grad = input.context->empty(input.value.shape(), input.value.dtype());
+  if (first) input.grad = input.context->empty(input.shape, input.dtype);
   return {input.grad, !first};
 }
 
@@ -132,8 +135,8 @@ void count_uses(Node& root) {
   while (!pending.empty()) {
     Node* node = pending.back();
     pending.pop_back();
-    for (const Variable& input : node->inputs) {
-      if (input.requires_grad() && input.node()->uses++ == 0) pending.push_back(input.node().get());
+    for (const std::shared_ptr<Node>& input : node->inputs) {
+      if (input->requires_grad && input->uses++ == 0) pending.push_back(input.get());
     }
   }
 }
@@ -146,8 +149,8 @@ void fill_seed(const Context& context, Tensor& grad, double seed) {
 }
 
 struct Older {
-  bool operator()(const Variable& a, const Variable& b) const {
-    return a.node()->order < b.node()->order;
+  bool operator()(const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) const {
+    return a->order < b->order;
   }
 };
 
@@ -158,33 +161,32 @@ void backward(const Variable& loss, BackwardOptions options) {
              "backward: nothing to differentiate: no parameter led to this loss, or the graph "
              "was walked already");
   Node& root = *loss.node();
-  WISP_CHECK(root.value.numel() == 1, "backward: the loss (", root.op, ") has shape ",
-             root.value.shape(), ", expected one element");
+  WISP_CHECK(root.shape.numel() == 1, "backward: the loss (", root.op, ") has shape ", root.shape,
+             ", expected one element");
   count_uses(root);
-  root.grad = root.context->empty(root.value.shape(), root.value.dtype());
+  root.grad = root.context->empty(root.shape, root.dtype);
   fill_seed(*root.context, root.grad, options.seed);
 
   Inputs::Pass pass{options, {}};
-  std::priority_queue<Variable, std::vector<Variable>, Older> ready;
-  ready.push(loss);
+  std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, Older> ready;
+  ready.push(loss.node());
   while (!ready.empty()) {
-    const Variable variable = ready.top();
+    const std::shared_ptr<Node> node = ready.top();
     ready.pop();
-    Node& node = *variable.node();
-    Inputs inputs(node, pass);
-    node.backward(node.grad, inputs);
-    node.backward = nullptr;
-    node.grad = {};
-    for (Variable& input : node.inputs) {
-      if (!input.requires_grad() || --input.node()->uses > 0) continue;
-      if (const Node& below = *input.node(); !below.owner) {
+    Inputs inputs(*node, pass);
+    node->backward(node->grad, inputs);
+    node->backward = nullptr;
+    node->grad = {};
+    for (std::shared_ptr<Node>& input : node->inputs) {
+      if (!input->requires_grad || --input->uses > 0) continue;
+      if (!input->owner) {
         ready.push(std::move(input));
       } else if (options.notify) {
-        below.owner->ready(below.id);
+        input->owner->ready(input->id);
       }
     }
-    node.inputs.clear();
-    node.requires_grad = false;
+    node->inputs.clear();
+    node->requires_grad = false;
   }
 }
 

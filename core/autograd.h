@@ -1,5 +1,6 @@
 // Reverse-mode differentiation. A Variable is a tensor and its place in a graph; an op computes its
-// value, then records how a gradient flows back. One graph belongs to one thread.
+// value, then records how a gradient flows back. The graph itself keeps no values: of an op's
+// tensors those live on that its backward function owns. One graph belongs to one thread.
 #pragma once
 
 #include <functional>
@@ -48,6 +49,7 @@ class Variable {
   const std::shared_ptr<autograd::Node>& node() const { return node_; }
 
  private:
+  Tensor value_;
   std::shared_ptr<autograd::Node> node_;
 };
 
@@ -73,7 +75,8 @@ using Backward = std::function<void(const Tensor& dy, Inputs& in)>;
 
 /// The result of an op. If no input wants a gradient, or the context does not record, the graph
 /// ends here and `backward` is dropped.
-Variable record(const char* op, Tensor value, std::vector<Variable> inputs, Backward backward);
+Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs,
+                Backward backward);
 
 struct BackwardOptions {
   double seed = 1.0;  // dL/dloss: 1 / (workers * micro-batches), so that a sum over workers is the

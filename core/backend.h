@@ -50,6 +50,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+  /// What the backend holds of the pool for its ops' temporaries: what the largest op so far
+  /// needed.
+  virtual int64_t workspace_bytes() const { return 0; }
 
   virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
                     GradSlot c) = 0;

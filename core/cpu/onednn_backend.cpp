@@ -47,6 +47,7 @@ class OnednnBackend final : public Backend {
         queue_(engine_) {}
 
   std::string name() const override { return "onednn"; }
+  int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {

@@ -161,10 +161,9 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
                                     residual, state.running_mean, state.running_var, y);
     saved.mean = state.running_mean;
     saved.spread = state.running_var;
-    return record("batch_norm", y, std::move(inputs),
-                  [&context, saved](const Tensor& dy, Inputs& in) {
-                    backward_evaluation(context, saved, dy, in);
-                  });
+    return record("batch_norm", y, inputs, [&context, saved](const Tensor& dy, Inputs& in) {
+      backward_evaluation(context, saved, dy, in);
+    });
   }
   WISP_CHECK(spec.rows >= 2, "batch_norm: input ", x.shape(),
              " has one row, batch statistics need at least 2");
@@ -173,10 +172,9 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
   context.backend.batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(), residual,
                              state.momentum, state.running_mean, state.running_var, saved.mean,
                              saved.spread, y);
-  return record("batch_norm", y, std::move(inputs),
-                [&context, saved](const Tensor& dy, Inputs& in) {
-                  backward_training(context, saved, dy, in);
-                });
+  return record("batch_norm", y, inputs, [&context, saved](const Tensor& dy, Inputs& in) {
+    backward_training(context, saved, dy, in);
+  });
 }
 
 }  // namespace wisp

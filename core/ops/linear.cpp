@@ -87,7 +87,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
   }
 
   return record(
-      "linear", y, std::move(inputs),
+      "linear", y, inputs,
       [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(),
        w = weight.value()](const Tensor& dy, Inputs& in) {
         if (in.wanted(0))

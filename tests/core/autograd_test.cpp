@@ -52,6 +52,15 @@ TEST_F(Autograd, TiedWeightSumsItsUses) {
   EXPECT_EQ(gradient(0), 2 * 5 * 3);
 }
 
+TEST_F(Autograd, TheGraphKeepsOnlyWhatABackwardFunctionOwns) {
+  const Variable x = leaves_.make(worker_.context, full({1, 1000}, 1));
+  const int64_t before = worker_.pool.stats().used_bytes;
+  const Variable sum = add(add(add(x, x), x), x);  // the gradient of a sum reads no value
+  EXPECT_LT(worker_.pool.stats().used_bytes - before, 2 * 8000);
+  backward(linear(sum, Variable(worker_.context, full({1, 1000}, 1)), {}));
+  EXPECT_EQ(gradient(0), 4);
+}
+
 TEST_F(Autograd, MicroBatchesAccumulateAndTheLastOneNotifies) {
   int notified = 0;
   leaves_.on_ready = [&](int) { ++notified; };

@@ -329,6 +329,17 @@ TEST(Backend, NothingIsAllocatedAfterTheSecondCall) {
   EXPECT_EQ(side.pool.stats().used_bytes, before.used_bytes);
 }
 
+TEST(Backend, OneWorkspaceServesAllOps) {
+  Side large(false);
+  convolve(large, conv(64, 64, 3), true);
+  const int64_t bytes = large.backend->workspace_bytes();
+  convolve(large, conv(16, 16, 3), true);
+  EXPECT_EQ(large.backend->workspace_bytes(), bytes);
+  Side small(false);
+  convolve(small, conv(16, 16, 3), true);
+  EXPECT_LE(small.backend->workspace_bytes(), bytes);
+}
+
 TEST(Backend, WorksOnAStreamWithItsOwnThread) {
   MemoryPool memory;
   const Stream late = Stream::late();

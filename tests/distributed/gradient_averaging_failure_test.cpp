@@ -1,6 +1,7 @@
 // What goes wrong in one worker ends all of them, with its cause and rank.
 #include <gtest/gtest.h>
 
+#include "core/optimizer.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
@@ -68,12 +69,32 @@ TEST(Failure, BeforeForwardEndsAllWorkers) {
   });
 }
 
+TEST(Failure, InTheOptimizerEndsAllWorkers) {
+  for (const int workers : {1, 3}) {
+    const auto train = [](Worker& worker, const ReplicaOptions& options) {
+      TestReplica replica(worker.communicator, options);
+      Sgd optimizer(replica.parameters(), {});
+      for (int64_t step = 0; step < 3; ++step) {
+        replica.step(step, small_integers);
+        std::span<const UpdateRule> rules = replica.sync().rules();
+        if (step == 1 && is_culprit(worker.rank, worker.communicator.size()))
+          rules = rules.subspan(1);
+        optimizer.step(replica.context(), 0.1, rules);
+      }
+    };
+    for (const bool overlap : {true, false}) {
+      EXPECT_EQ(failure_of(workers, {}, overlap, train),
+                std::string(workers > 1 ? "rank 1: " : "") + "sgd: 5 rules for 6 segments");
+    }
+  }
+}
+
 TEST(Failure, AfterAnUpdateEndsAllWorkers) {
   expect_cause({}, [](Worker& worker, const ReplicaOptions& options) {
     TestReplica replica(worker.communicator, options);
     for (int64_t step = 0; step < 3; ++step) {
       replica.step(step, small_integers);
-      if (step == 1) fail_if_culprit(worker);  // where the optimizer would be
+      if (step == 1) fail_if_culprit(worker);
     }
   });
 }

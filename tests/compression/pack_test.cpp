@@ -105,47 +105,6 @@ TEST(SparseWire, KeepsToItsLaw) {
   }
 }
 
-/// Weight shapes of ResNet-50 (He et al. 2016; stride in the 3x3 convolution as in the usual
-/// implementations), by its rule of construction; `vectors` counts batch norms and the bias.
-std::vector<int64_t> resnet50_weights(int64_t& vectors) {
-  std::vector<int64_t> weights = {64 * 3 * 7 * 7};
-  vectors = 2 * 64;
-  const auto conv = [&](int64_t in, int64_t out, int64_t kernel) {
-    weights.push_back(in * out * kernel * kernel);
-    vectors += 2 * out;
-  };
-  int64_t in = 64;
-  const int blocks[] = {3, 4, 6, 3};
-  for (int stage = 0; stage < 4; ++stage) {
-    const int64_t width = int64_t{64} << stage;
-    for (int block = 0; block < blocks[stage]; ++block) {
-      conv(in, width, 1);
-      conv(width, width, 3);
-      conv(width, 4 * width, 1);
-      if (block == 0) conv(in, 4 * width, 1);
-      in = 4 * width;
-    }
-  }
-  weights.push_back(2048 * 1000);
-  vectors += 1000;
-  return weights;
-}
-
-TEST(SparseWire, ReachesThePapersReductionOnResNet50) {
-  int64_t vectors = 0;
-  const std::vector<int64_t> weights = resnet50_weights(vectors);
-  EXPECT_EQ(weights.size(), 54u);
-  EXPECT_EQ(vectors, 54'120);
-  int64_t dense = 4 * vectors, sent = 4 * vectors;
-  for (const int64_t numel : weights) {
-    dense += 4 * numel;
-    sent += 6 * kept_count(0.001, numel) + 4;  // 4: the count or size word of each field
-  }
-  EXPECT_EQ(dense, 4 * 25'557'032);
-  // Lin et al. 2018, table 3: 277x; exactly 0.001 · 6 + 4 per 1-D element gives 276.7.
-  EXPECT_NEAR(static_cast<double>(dense) / static_cast<double>(sent), 276.7, 0.002 * 276.7);
-}
-
 TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   UnitRig rig = topk_rig(layer_fields({100, 50}));
   const StepInfo info = info_of(0.1);

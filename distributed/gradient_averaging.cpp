@@ -268,7 +268,8 @@ bool GradientAveraging::agree_on_status() {
   const PendingPtr status = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max);
   await(*status);
   const Transfer transfer = status->wait();
-  count("status", transfer, transfer.end_us - transfer.begin_us);
+  count(transfer, transfer.end_us - transfer.begin_us);
+  trace_.span(Lane::wire, "status", transfer.begin_us, transfer.end_us, info_.step, transfer.sent);
   WISP_CHECK(words[kHash] == hash && words[kNotHash] == ~hash, "step ", info_.step,
              ": the ranks' plans of what to exchange differ; they must run the same configuration "
              "and program");
@@ -290,11 +291,10 @@ void GradientAveraging::await(Pending& pending) {
   }
 }
 
-void GradientAveraging::count(const std::string& name, const Transfer& transfer, double wire_us) {
+void GradientAveraging::count(const Transfer& transfer, double wire_us) {
   cost_.bytes_sent += transfer.sent;
   cost_.bytes_received += transfer.received;
   cost_.wire_ms += wire_us * 1e-3;
-  trace_.span(Lane::wire, name, transfer.begin_us, transfer.end_us, info_.step, transfer.sent);
 }
 
 /// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
@@ -413,7 +413,12 @@ const std::string& GradientAveraging::name_of(const PlannedUnit& unit) const {
 
 void GradientAveraging::finish(const Slot& slot) {
   cost_.bytes_encoded += wire_.encoded_bytes();
-  count(concat("bucket ", slot.bucket), wire_.transfer(), wire_.wire_us());
+  const Transfer& transfer = wire_.transfer();
+  count(transfer, wire_.wire_us());
+  if (trace_.records(info_.step)) {
+    trace_.span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
+                info_.step, transfer.sent);
+  }
   decode(slot);
 }
 

@@ -86,7 +86,7 @@ class GradientAveraging final : public Synchronizer {
   bool can_start(const Slot& slot) const;
   void finish(const Slot& slot);
   void decode(const Slot& slot);
-  void count(const std::string& name, const Transfer& transfer, double wire_us);
+  void count(const Transfer& transfer, double wire_us);
   const std::string& name_of(const PlannedUnit& unit) const;
 
   /// Items: the units, then for each bucket its dense segments.

@@ -18,12 +18,17 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// From 1, and each used once: Perfetto keeps thread 0 for the idle task, and it dropped spans where
+// lanes of different workers shared a number.
+int process_id(int worker) { return worker + 1; }
+int thread_id(int worker, int lane) { return worker * kLaneCount + lane + 1; }
+
 void put_names(std::string& text, int worker) {
   const auto event = [&](const char* kind, int lane, const std::string& arguments) {
     fmt::format_to(std::back_inserter(text),
                    R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}},)"
                    "\n",
-                   kind, worker, lane, arguments);
+                   kind, process_id(worker), thread_id(worker, lane), arguments);
   };
   event("process_name", 0, fmt::format(R"("name":"worker {}")", worker));
   event("process_sort_index", 0, fmt::format(R"("sort_index":{})", worker));
@@ -37,8 +42,8 @@ void put_span(std::string& text, int worker, int lane, const Trace::Span& span) 
   fmt::format_to(
       std::back_inserter(text),
       R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"step":{})",
-      quoted(span.name), worker, lane, span.begin_us, std::max(0.0, span.end_us - span.begin_us),
-      span.step);
+      quoted(span.name), process_id(worker), thread_id(worker, lane), span.begin_us,
+      std::max(0.0, span.end_us - span.begin_us), span.step);
   if (span.bytes != 0) fmt::format_to(std::back_inserter(text), R"(,"bytes":{})", span.bytes);
   text += "}},\n";
 }

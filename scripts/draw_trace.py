@@ -18,7 +18,7 @@ def spans_of(events, worker, step):
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
     found = []
     for e in events:
-        if e.get("ph") != "X" or e["pid"] != worker or e["args"].get("step") != step:
+        if e.get("ph") != "X" or e["pid"] != worker + 1 or e["args"].get("step") != step:
             continue
         found.append((names[(e["pid"], e["tid"])], e["name"], e["ts"], e["ts"] + e["dur"]))
     return found

@@ -58,13 +58,13 @@ TEST(Trace, FileHasLanesAndCompleteEvents) {
   std::vector<std::string> lanes;
   for (const auto& event : file["traceEvents"]) {
     if (event["ph"] == "X") spans.push_back(event);
-    if (event["name"] == "thread_name" && event["pid"] == 3) lanes.push_back(event["args"]["name"]);
+    if (event["name"] == "thread_name" && event["pid"] == 4) lanes.push_back(event["args"]["name"]);
   }
   EXPECT_EQ(lanes, (std::vector<std::string>{"compute", "encode", "wait", "wire", "decode"}));
   ASSERT_EQ(spans.size(), 2u);
-  EXPECT_EQ(spans[0], nlohmann::json::parse(R"({"ph":"X","name":"backward","pid":0,"tid":0,
+  EXPECT_EQ(spans[0], nlohmann::json::parse(R"({"ph":"X","name":"backward","pid":1,"tid":1,
       "ts":1.5,"dur":2.5,"args":{"step":0}})"));
-  EXPECT_EQ(spans[1], nlohmann::json::parse(R"({"ph":"X","name":"bucket \"1\"","pid":3,"tid":3,
+  EXPECT_EQ(spans[1], nlohmann::json::parse(R"({"ph":"X","name":"bucket \"1\"","pid":4,"tid":19,
       "ts":2.0,"dur":3.25,"args":{"step":0,"bytes":4096}})"));
 }
 

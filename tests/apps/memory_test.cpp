@@ -6,20 +6,25 @@
 namespace wisp {
 namespace {
 
+/// The pool's figures while all workers stand still.
+MemoryStats at_rest(ReplicaTest& test) {
+  test.replica.barrier();
+  const MemoryStats stats = test.pool.stats();
+  test.replica.barrier();
+  return stats;
+}
+
 class PoolOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(PoolOf, AStepAfterTheSecondAsksTheSystemForNothing) {
   const Overrides overrides = Overrides{"workers=4"} + method_overrides(GetParam());
   with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
     test.steps(0, 2);
-    test.replica.barrier();
-    const MemoryStats before = test.pool.stats();
-    test.replica.barrier();
+    const MemoryStats before = at_rest(test);
     test.steps(2, 10);
-    test.replica.barrier();
-    EXPECT_EQ(test.pool.stats().system_allocations, before.system_allocations);
-    EXPECT_EQ(test.pool.stats().used_bytes, before.used_bytes);
-    test.replica.barrier();
+    const MemoryStats after = at_rest(test);
+    EXPECT_EQ(after.system_allocations, before.system_allocations);
+    EXPECT_EQ(after.used_bytes, before.used_bytes);
   });
 }
 
@@ -31,14 +36,11 @@ TEST(Memory, NothingGrowsOverAThousandSteps) {
                                "model.hidden=[]"};
   with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
     test.steps(0, 3);
-    test.replica.barrier();
-    const MemoryStats before = test.pool.stats();
-    test.replica.barrier();
+    const MemoryStats before = at_rest(test);
     test.steps(3, 997);
-    test.replica.barrier();
-    EXPECT_EQ(test.pool.stats().used_bytes, before.used_bytes);
-    EXPECT_EQ(test.pool.stats().reserved_bytes, before.reserved_bytes);
-    test.replica.barrier();
+    const MemoryStats after = at_rest(test);
+    EXPECT_EQ(after.used_bytes, before.used_bytes);
+    EXPECT_EQ(after.reserved_bytes, before.reserved_bytes);
   });
 }
 
@@ -61,9 +63,9 @@ TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
   int64_t parameters = 0, workspace = 0;
   with_replicas(config, [&](ReplicaTest& test) {
     test.steps(0, 3);
-    test.replica.barrier();
+    const MemoryStats now = at_rest(test);
     if (test.replica.rank() == 0) {
-      stats = test.pool.stats();
+      stats = now;
       parameters = test.replica.parameters().numel();
       workspace = test.replica.context().backend.workspace_bytes();
     }

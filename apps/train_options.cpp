@@ -99,14 +99,16 @@ void bind_optimizer(Config& config, TrainOptions& o) {
 void bind_exchange(Config& config, TrainOptions& o) {
   config.bind("compression.overlap", o.overlap, "encode and exchange while backward is running");
   config.bind("compression.guard", o.guard, "a unit that would send more than dense goes dense");
-  config.bind("compression.bucket_bytes", o.buckets.bucket_bytes,
-              "raw gradient bytes of a bucket; 0: an eighth of the model within [64 KiB, 25 MB]");
+  config.bind(
+      "compression.bucket_bytes", o.buckets.bucket_bytes,
+      "raw gradient bytes of a bucket; 0: every tensor alone; -1: an eighth of the model within "
+      "[64 KiB, 25 MB]");
   config.bind(
       "compression.encode_bytes", o.buckets.encode_bytes,
       "raw bytes up to which small tensors are encoded together; -1: half a bucket, at most 1 MiB");
   config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
   config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
-  at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, 0);
+  at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, -1);
   at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
   at_least<int64_t>(config, "trace.first_step", o.trace.first_step, 0);
   at_least<int64_t>(config, "trace.steps", o.trace.steps, 0);

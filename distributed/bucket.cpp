@@ -36,7 +36,7 @@ class Planner {
       : segments_(segments), element_bytes_(element_bytes), method_of_(method_of), scopes_(scopes) {
     int64_t raw = 0;
     for (const Segment& segment : segments) raw += segment.numel * element_bytes;
-    bucket_bytes_ = options.bucket_bytes > 0
+    bucket_bytes_ = options.bucket_bytes >= 0
                         ? options.bucket_bytes
                         : std::clamp(raw / kBucketsWanted, kMinBucketBytes, kMaxBucketBytes);
     encode_bytes_ = options.encode_bytes >= 0 ? options.encode_bytes

@@ -13,8 +13,8 @@
 namespace wisp {
 
 struct BucketOptions {
-  int64_t bucket_bytes =
-      0;  // raw gradient bytes at which a bucket closes; 0: raw / 8 within [64 KiB, 25 MB]
+  int64_t bucket_bytes = -1;  // raw gradient bytes at which a bucket closes; 0: every segment
+                              // alone; -1: raw / 8 within [64 KiB, 25 MB]
   int64_t encode_bytes = -1;  // raw bytes up to which small segments share a unit; 0: every segment
                               // alone; -1: half a bucket, at most 1 MiB
 };

@@ -60,6 +60,12 @@ TEST(Plan, TakesAnEighthOfTheModelWithinBounds) {
   EXPECT_EQ(dense_plan(many(2'000'000), {}).buckets.size(), 16u);
 }
 
+TEST(Plan, MakesEverySegmentABucketAtBucketBytesZero) {
+  const auto segments = segments_of({10, 1, 30});
+  EXPECT_EQ(raw_bytes(dense_plan(segments, {.bucket_bytes = 0})),
+            (std::vector<int64_t>{40, 4, 120}));
+}
+
 TEST(Plan, GroupsSmallSegmentsIntoUnits) {
   const auto segments = segments_of({4, 4, 4, 4, 40, 4});
   const Plan plan = plan_of(segments, Scope::layer, {.bucket_bytes = 1000, .encode_bytes = 32});

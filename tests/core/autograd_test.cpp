@@ -15,7 +15,7 @@ namespace wisp {
 namespace {
 
 /// The identity; calls `visit` when its gradient passes.
-Variable probe(const Variable& x, std::function<void()> visit) {
+Variable probe(const Variable& x, const std::function<void()>& visit) {
   return record("probe", x.value(), {x}, [visit](const Tensor& dy, Inputs& in) {
     visit();
     const GradSlot dx = in.slot(0);

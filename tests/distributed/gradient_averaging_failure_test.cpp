@@ -166,7 +166,7 @@ TEST(Failure, DifferentMessagesAreFoundBeforeAnythingIsSent) {
 }
 
 /// Runs a step in which only these segments become ready.
-void partial_step(Worker& worker, const ReplicaOptions& options, std::vector<int> ready) {
+void partial_step(Worker& worker, const ReplicaOptions& options, const std::vector<int>& ready) {
   TestReplica replica(worker.communicator, options);
   const Tensor loss({1}, DType::f32);
   replica.sync().begin({});

@@ -41,7 +41,8 @@ struct Sample {
 /// Everything in the file as text, or the error.
 std::string content(const std::string& path) {
   std::string text;
-  const auto read = [&](const CheckpointReader& reader, const std::string& name, Tensor like) {
+  const auto read = [&](const CheckpointReader& reader, const std::string& name,
+                        const Tensor& like) {
     const Tensor into(like.shape(), like.dtype());
     reader.read(name, into);
     text.append(reinterpret_cast<const char*>(into.raw()), static_cast<size_t>(into.bytes()));

@@ -17,7 +17,8 @@ TEST(Tensor, HostTensorIsZeroAndAligned) {
 
 TEST(Tensor, CopiesShareTheirStorage) {
   const Tensor a({2}, DType::f64);
-  const Tensor b = a;
+  Tensor b;
+  b = a;
   b.data<double>()[1] = 4;
   EXPECT_EQ(values(a), (std::vector<double>{0, 4}));
 }

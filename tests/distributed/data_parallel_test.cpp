@@ -108,7 +108,7 @@ TEST(DataParallel, WorkersTimesBatchEqualsOneLargeBatch) {
   }
 }
 
-void expect_same_bits(Training training) {
+void expect_same_bits(const Training& training) {
   const std::vector<double> expected = train(training);
   EXPECT_EQ(train(training), expected) << "again";
   Training variant = training;

@@ -99,7 +99,10 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
   WISP_CHECK(!inputs.empty(), op, ": an op needs an input");
   Variable result(inputs.front().context(), std::move(value));
   bool wanted = false;
-  for (const Variable& input : inputs) wanted |= input.requires_grad();
+  for (const Variable& input : inputs) {
+    WISP_CHECK(input.defined(), op, ": an input was used before it was given a value");
+    wanted |= input.requires_grad();
+  }
   result.node()->op = op;
   if (wanted && result.context().recording) {
     result.node()->requires_grad = true;

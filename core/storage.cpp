@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGrowth = int64_t{1} << 20;
-constexpr int64_t kRangeBytes = int64_t{16}
-                                << 30;  // of addresses; a stream that needs more gets another
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

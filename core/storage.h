@@ -15,8 +15,7 @@ namespace wisp {
 
 struct MemoryStats {
   int64_t system_allocations = 0;  // times memory was asked of the system so far
-  int64_t reserved_bytes =
-      0;  // held from the system now, which is also the peak: nothing is given back early
+  int64_t reserved_bytes = 0;   // held from the system; its own peak: nothing is given back early
   int64_t used_bytes = 0;       // lent now
   int64_t peak_used_bytes = 0;  // most lent at once
 };

@@ -74,6 +74,9 @@ TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
   const int64_t activations = 4 * saved_floats_of_resnet20() * batch;
   const int64_t slots = 4 * parameters;  // 0.1 % of the gradient, its scratch, dense 1-D segments
   const int64_t expected = workers * (arenas + activations + workspace + slots);
+  RecordProperty("reserved_bytes", std::to_string(stats.reserved_bytes));
+  RecordProperty("peak_used_bytes", std::to_string(stats.peak_used_bytes));
+  RecordProperty("expected_bytes", std::to_string(expected));
   EXPECT_LE(stats.reserved_bytes, expected * 11 / 10)
       << "of each worker: arenas " << arenas << ", activations " << activations
       << ", the largest op's workspace " << workspace << ", slots " << slots << "; in use at most "

@@ -134,6 +134,14 @@ TEST_F(Autograd, RefusesALossOfManyElements) {
             "backward: the loss (relu) has shape (2), expected one element");
 }
 
+TEST_F(Autograd, RefusesAnInputWithoutAValue) {
+  const Variable x = leaf(1);
+  EXPECT_EQ(error_of([&] {
+              record("probe", x.value(), {x, Variable()}, {});
+            }),
+            "probe: an input was used before it was given a value");
+}
+
 TEST_F(Autograd, RefusesToWalkTwiceOrNowhere) {
   const Variable loss = relu(leaf(1));
   backward(loss);

@@ -1,0 +1,16 @@
+// The subcommands of the program, a file each. Every one adds its parser to the program's; its job
+// runs when the command line has been read, and fails with an exception.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace wisp {
+
+void add_train(CLI::App& program);
+void add_eval(CLI::App& program);
+void add_bench(CLI::App& program);
+void add_methods(CLI::App& program);
+void add_config(CLI::App& program);
+void add_report(CLI::App& program);
+
+}  // namespace wisp

@@ -1,0 +1,38 @@
+#include "apps/commands/config_arguments.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/toml_text.h"
+#include "data/dataset.h"
+#include "distributed/launch.h"
+
+namespace wisp {
+namespace {
+
+/// Whether the configured data set is read from a folder.
+bool takes_path(Config config) {
+  make_data_source(config);
+  const std::vector<ConfigKey>& keys = config.keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [](const ConfigKey& key) { return key.name == "data.path"; });
+}
+
+}  // namespace
+
+void ConfigArguments::add_to(CLI::App& command) {
+  command.add_option("config", path, "TOML file")->required()->check(CLI::ExistingFile);
+  command.add_option("overrides", overrides, "keys to change: optimizer.lr=0.05 workers=4");
+}
+
+Config ConfigArguments::load() const {
+  Config config = Config::load(path, overrides);
+  const std::string data = environment("WISP_DATA");
+  if (!data.empty() && !config.given("data.path") && takes_path(config))
+    config.set("data.path", to_toml(data));
+  return config;
+}
+
+std::string ConfigArguments::stem() const { return std::filesystem::path(path).stem().string(); }
+
+}  // namespace wisp

@@ -1,0 +1,33 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/trainer.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::vector<std::string> overrides;
+};
+
+void run(const Arguments& arguments) {
+  const Evaluation evaluation = evaluate_run(arguments.run, arguments.overrides);
+  fmt::print("test accuracy {:.2f} %, loss {:.4f}, {} samples\n", 100.0 * evaluation.accuracy,
+             evaluation.loss, evaluation.samples);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("eval", "evaluate a run's checkpoint on its test set");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("run", arguments->run, "run directory")->required();
+  command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

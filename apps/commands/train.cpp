@@ -1,0 +1,39 @@
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/config_arguments.h"
+#include "apps/trainer.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  std::string out;
+  bool resume = false, overwrite = false, quiet = false;
+};
+
+RunDirectory::Open how_to_open(const Arguments& arguments) {
+  if (arguments.resume) return RunDirectory::Open::resume;
+  return arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create;
+}
+
+void run(const Arguments& arguments) {
+  const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
+  train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet});
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("train", "train a model as a config says");
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->config.add_to(command);
+  command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
+  command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
+  command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
+  command.add_flag("--quiet", arguments->quiet, "print nothing but errors");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "apps/trainer.h"
+#include "apps/summary.h"
 
 namespace wisp {
 namespace {

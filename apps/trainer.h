@@ -3,33 +3,12 @@
 
 #include <span>
 #include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "apps/run_directory.h"
+#include "apps/summary.h"
 #include "core/config.h"
 
 namespace wisp {
-
-/// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
-struct Summary {
-  double test_accuracy = 0.0;
-  double images_per_s = 0.0;  // over training, evaluation and checkpoints left out
-  int64_t steps = 0;
-  int64_t skipped = 0;
-  double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
-  double reduction_encoded = 0.0;  // raw / encoded
-  double reduction_sent = 0.0;     // what dense would send / sent
-  double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
-
-  std::string json() const;
-  /// Throws Error if the file is missing or lacks a key.
-  static Summary from_json(const std::string& path);
-
- private:
-  std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> fields();
-};
 
 struct TrainRequest {
   std::string out;  // run directory

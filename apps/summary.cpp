@@ -1,0 +1,51 @@
+#include "apps/summary.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace wisp {
+
+std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> Summary::fields() {
+  return {{"test_accuracy", &test_accuracy},
+          {"images_per_s", &images_per_s},
+          {"steps", &steps},
+          {"skipped", &skipped},
+          {"bytes_raw", &bytes_raw},
+          {"bytes_encoded", &bytes_encoded},
+          {"bytes_sent", &bytes_sent},
+          {"bytes_received", &bytes_received},
+          {"reduction_encoded", &reduction_encoded},
+          {"reduction_sent", &reduction_sent},
+          {"compute_ms", &compute_ms},
+          {"encode_ms", &encode_ms},
+          {"wait_ms", &wait_ms},
+          {"wire_ms", &wire_ms},
+          {"decode_ms", &decode_ms}};
+}
+
+std::string Summary::json() const {
+  nlohmann::ordered_json object;
+  Summary copy = *this;
+  for (const auto& [key, value] : copy.fields()) {
+    std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
+  }
+  return object.dump(2) + "\n";
+}
+
+Summary Summary::from_json(const std::string& path) {
+  std::ifstream file(path);
+  WISP_CHECK(file, "cannot read ", path, ": is its run finished?");
+  try {
+    const nlohmann::json object = nlohmann::json::parse(file);
+    Summary summary;
+    for (const auto& [key, value] : summary.fields())
+      std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
+    return summary;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path + " is no summary: " + error.what());
+  }
+}
+
+}  // namespace wisp

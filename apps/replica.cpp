@@ -1,6 +1,9 @@
 #include "apps/replica.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "apps/methods.h"
 #include "core/clock.h"
@@ -31,6 +34,12 @@ std::unique_ptr<Model> model_for(const Shared& shared, Config& config) {
       .make(config, shared.ends);
 }
 
+Tensor zeroed_words(const Context& context, int64_t count) {
+  Tensor words = context.empty({count}, DType::i64);
+  std::memset(words.raw(), 0, static_cast<size_t>(words.bytes()));
+  return words;
+}
+
 }  // namespace
 
 Replica::Replica(const Shared& shared, Worker& worker)
@@ -46,7 +55,9 @@ Replica::Replica(const Shared& shared, Worker& worker)
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
       tally_(compute_),
-      evaluation_(compute_) {
+      evaluation_(compute_),
+      skipped_in_a_row_(zeroed_words(compute_, 1)),
+      traffic_(zeroed_words(compute_, 6)) {
   Config config = shared.config;
   model_ = model_for(shared, config);
   parameters_ = std::make_unique<FlatParameters>(compute_, model_->parameters(), model_->buffers());
@@ -92,14 +103,15 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     const double clip_ms = (now_us() - begin) * 1e-3 - synchronizer_->cost().wait_ms;
     report.compute_ms += clip_ms;  // of the mean, after the wait
   });
+  auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
   if (report.outcome == Outcome::skipped) {
     restore_buffers();
-    ++skipped_in_a_row_;
-    WISP_CHECK(skipped_in_a_row_ < options_.nonfinite_max, "step ", step,
-               ": the loss was not finite in ", skipped_in_a_row_,
+    ++skipped_in_a_row;
+    WISP_CHECK(skipped_in_a_row < options_.nonfinite_max, "step ", step,
+               ": the loss was not finite in ", skipped_in_a_row,
                " steps in a row; a smaller optimizer.lr or a clip.norm would help");
   } else {
-    skipped_in_a_row_ = 0;
+    skipped_in_a_row = 0;
     const double begin = now_us();
     optimizer_->step(compute_, report.lr, synchronizer_->rules());
     synchronizer_->after_update();
@@ -108,7 +120,23 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     trace_.span(Lane::compute, "update", begin, end, step);
   }
   report.cost = synchronizer_->cost();
+  count(report.cost);
   return report;
+}
+
+void Replica::count(const StepCost& cost) {
+  auto* sums = traffic_.data<int64_t>();
+  const int64_t step[] = {cost.bytes_raw,      cost.bytes_encoded, cost.bytes_sent,
+                          cost.bytes_received, cost.bytes_dense,   1};
+  for (size_t i = 0; i < std::size(step); ++i) sums[i] += step[i];
+}
+
+Traffic Replica::traffic() {
+  const auto* sums = traffic_.data<int64_t>();
+  double words[6];
+  std::copy_n(sums, std::size(words), words);
+  sum_over_workers(words);
+  return {words[0], words[1], words[2], words[3], words[4], words[5]};
 }
 
 /// Returns milliseconds of compute.
@@ -177,7 +205,7 @@ TallyValues Replica::total(Tally& tally) {
   return {words[0], words[1], words[2], words[3]};
 }
 
-TallyValues Replica::evaluate(Loader& loader) {
+std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
   save_buffers();
   std::vector<Bytes> buffers;
   for (const Buffer* buffer : parameters_->buffers())
@@ -188,39 +216,49 @@ TallyValues Replica::evaluate(Loader& loader) {
   compute_.training = false;
   compute_.recording = false;
   loader.start_epoch(0);
-  while (const std::optional<Batch> batch = loader.next()) {
+  double stopped = stop();
+  while (stopped == 0.0) {
+    const std::optional<Batch> batch = loader.next();
+    if (!batch) break;
     compute_.samples = batch->samples;
     const Step result = model_->forward(compute_, *batch);
     evaluation_.add(result.loss, result.logits, batch->labels);
+    stopped = stop();
   }
   compute_.training = true;
   compute_.recording = true;
   restore_buffers();
-  return total(evaluation_);
+  const TallyValues values = total(evaluation_);
+  sum_over_workers({&stopped, 1});
+  if (stopped > 0.0) return std::nullopt;
+  return values;
 }
 
-std::vector<std::pair<std::string, Tensor>> Replica::shared_state() {
-  std::vector<std::pair<std::string, Tensor>> named;
-  for (const Segment& segment : parameters_->segments()) {
-    named.emplace_back("weight/" + segment.name,
-                       FlatParameters::view(parameters_->weight(), segment));
-  }
-  return named;
-}
-
-std::vector<std::pair<std::string, Tensor>> Replica::rank_state() {
-  std::vector<std::pair<std::string, Tensor>> named;
-  for (const std::string& arena : parameters_->state_names()) {
+std::vector<SavedState> Replica::state() {
+  std::vector<SavedState> saved = synchronizer_->state();
+  std::set<std::string> named;
+  for (const SavedState& state : saved) named.insert(state.name);
+  const Sharing sharing = synchronizer_->replicas_differ() ? Sharing::per_rank : Sharing::shared;
+  const auto add_arena = [&](const std::string& name, const Tensor& arena) {
     for (const Segment& segment : parameters_->segments()) {
-      named.emplace_back(arena + "/" + segment.name,
-                         FlatParameters::view(parameters_->state(arena), segment));
+      const std::string path = name + "/" + segment.name;
+      if (named.count(path) == 0)  // the synchronizer has its own rule for its part
+        saved.push_back({path, FlatParameters::view(arena, segment), sharing});
     }
-  }
+  };
+  add_arena("weight", parameters_->weight());
+  for (const std::string& arena : optimizer_->arenas()) add_arena(arena, parameters_->state(arena));
   for (const Buffer* buffer : parameters_->buffers())
-    named.emplace_back("buffer/" + buffer->name, buffer->value);
-  for (auto& [name, tensor] : synchronizer_->unit_state())
-    named.emplace_back("unit/" + name, tensor);
-  return named;
+    saved.push_back({"buffer/" + buffer->name, buffer->value});
+  for (const SavedState& state : tally_.state()) saved.push_back(state);
+  saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
+  saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
+  return saved;
+}
+
+std::string Replica::numerics() const {
+  return concat(compute_backend_->numerics(), ", ", compute_.threads, " threads, ", comm_.threads,
+                " comm threads");
 }
 
 }  // namespace wisp

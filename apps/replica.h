@@ -35,6 +35,12 @@ struct StepReport {
   StepCost cost;
 };
 
+/// Bytes that workers had to exchange, and the steps they took, each worker's own.
+struct Traffic {
+  double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
+  double steps = 0.0;
+};
+
 class Replica {
  public:
   using NextBatch = std::function<Batch()>;
@@ -49,17 +55,24 @@ class Replica {
   /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
   /// between steps.
   TallyValues tally() { return total(tally_); }
-  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics.
-  /// Collective.
-  TallyValues evaluate(Loader& loader);
+  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics;
+  /// nothing if `stop` said so to some worker on the way. Collective.
+  std::optional<TallyValues> evaluate(
+      Loader& loader, const std::function<bool()>& stop = [] { return false; });
+  /// Of all steps of the run so far, over all workers. Collective.
+  Traffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
   /// Waits for all workers. Collective.
   void barrier();
 
-  /// State that is the same on all ranks, and each rank's own, by name: what a checkpoint holds.
-  std::vector<std::pair<std::string, Tensor>> shared_state();
-  std::vector<std::pair<std::string, Tensor>> rank_state();
+  /// All that a checkpoint holds. A rule may depend on shared state: restore that first, then ask
+  /// again. Between steps.
+  std::vector<SavedState> state();
+  /// Names the cut of the model that the state depends on; empty if it depends on none.
+  std::string layout() const { return synchronizer_->layout(); }
+  /// What else the bits depend on: "onednn 2.6.3 isa 1007, 2 threads, 1 comm threads".
+  std::string numerics() const;
 
   /// The compressors in use, "dgc" or "dgc, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
@@ -68,9 +81,11 @@ class Replica {
   Context& context() { return compute_; }
   Trace& trace() { return trace_; }
   int rank() const { return worker_.rank; }
+  int workers() const { return options_.workers; }
 
  private:
   double forward_backward(const NextBatch& next);
+  void count(const StepCost& cost);
   void save_buffers();
   void restore_buffers();
   TallyValues total(Tally& tally);
@@ -93,7 +108,8 @@ class Replica {
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
-  int64_t skipped_in_a_row_ = 0;
+  Tensor skipped_in_a_row_;                          // (1) i64
+  Tensor traffic_;                                   // i64, the fields of Traffic: this worker's
   std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest
 };
 

@@ -14,14 +14,24 @@ constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads
 
 }  // namespace
 
-Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool resume,
-                   bool quiet)
+Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet)
     : options_(options),
-      metrics_(directory.file("metrics.jsonl"),
-               resume ? OutputFile::Mode::append : OutputFile::Mode::replace),
+      metrics_path_(directory.file("metrics.jsonl")),
       terminal_(terminal_of(stdout)),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
+
+void Reporter::open_metrics() { metrics_.emplace(metrics_path_, OutputFile::Mode::replace); }
+
+void Reporter::resume_metrics(
+    const std::function<bool(const std::string& type, int64_t step)>& keep) {
+  keep_metrics(metrics_path_, keep);
+  metrics_.emplace(metrics_path_, OutputFile::Mode::append);
+}
+
+void Reporter::say(const std::string& text) {
+  if (!quiet_) progress_.say(text);
+}
 
 void Reporter::step(const StepLine& line) {
   if (quiet_) return;
@@ -56,34 +66,34 @@ void Reporter::step(const StepLine& line) {
 void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
   last_ = tally;
   const StepCost& cost = line.report.cost;
-  metrics_.write({{"type", std::string("step")},
-                  {"step", line.total_step},
-                  {"epoch", static_cast<double>(line.epoch) +
-                                static_cast<double>(line.step) / static_cast<double>(line.steps)},
-                  {"lr", line.report.lr},
-                  {"loss", tally.mean_loss()},
-                  {"accuracy", tally.accuracy()},
-                  {"images_per_s", line.images_per_s},
-                  {"bytes_raw", cost.bytes_raw},
-                  {"bytes_encoded", cost.bytes_encoded},
-                  {"bytes_sent", cost.bytes_sent},
-                  {"bytes_received", cost.bytes_received},
-                  {"compute_ms", line.report.compute_ms},
-                  {"encode_ms", cost.encode_ms},
-                  {"wait_ms", cost.wait_ms},
-                  {"wire_ms", cost.wire_ms},
-                  {"decode_ms", cost.decode_ms}});
+  metrics_->write({{"type", std::string("step")},
+                   {"step", line.total_step},
+                   {"epoch", static_cast<double>(line.epoch) +
+                                 static_cast<double>(line.step) / static_cast<double>(line.steps)},
+                   {"lr", line.report.lr},
+                   {"loss", tally.mean_loss()},
+                   {"accuracy", tally.accuracy()},
+                   {"images_per_s", line.images_per_s},
+                   {"bytes_raw", cost.bytes_raw},
+                   {"bytes_encoded", cost.bytes_encoded},
+                   {"bytes_sent", cost.bytes_sent},
+                   {"bytes_received", cost.bytes_received},
+                   {"compute_ms", line.report.compute_ms},
+                   {"encode_ms", cost.encode_ms},
+                   {"wait_ms", cost.wait_ms},
+                   {"wire_ms", cost.wire_ms},
+                   {"decode_ms", cost.decode_ms}});
 }
 
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
                      double test_accuracy, double images_per_s) {
-  metrics_.write({{"type", std::string("epoch")},
-                  {"epoch", epochs},
-                  {"step", total_step},
-                  {"train_loss", train.mean_loss()},
-                  {"train_accuracy", train.accuracy()},
-                  {"test_accuracy", test_accuracy},
-                  {"images_per_s", images_per_s}});
+  metrics_->write({{"type", std::string("epoch")},
+                   {"epoch", epochs},
+                   {"step", total_step},
+                   {"train_loss", train.mean_loss()},
+                   {"train_accuracy", train.accuracy()},
+                   {"test_accuracy", test_accuracy},
+                   {"images_per_s", images_per_s}});
   if (quiet_) return;
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
                                  train.mean_loss(), 100.0 * train.accuracy());
@@ -100,6 +110,11 @@ void Reporter::finish(const Summary& summary) {
       "than dense",
       100.0 * summary.test_accuracy, summary.images_per_s, summary.bytes_sent,
       summary.reduction_sent));
+}
+
+void Reporter::stopped(int64_t steps) {
+  progress_.finish();
+  say(fmt::format("stopped after step {}; its checkpoint is saved, go on with --resume", steps));
 }
 
 }  // namespace wisp

@@ -2,9 +2,13 @@
 // lines elsewhere. Rank 0's thread only.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "apps/replica.h"
 #include "apps/run_directory.h"
-#include "apps/trainer.h"
+#include "apps/summary.h"
 #include "core/metrics.h"
 #include "core/progress.h"
 
@@ -21,8 +25,15 @@ struct StepLine {
 
 class Reporter {
  public:
-  Reporter(const RunDirectory& directory, const TrainOptions& options, bool resume, bool quiet);
+  Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet);
 
+  /// Begins metrics.jsonl; in a resumed run, after `keep` chose among its rows.
+  void open_metrics();
+  void resume_metrics(const std::function<bool(const std::string& type, int64_t step)>& keep);
+  /// Returns when all metrics so far are on the disk.
+  void sync() { metrics_->sync(); }
+  /// A line for a person, whatever is drawn.
+  void say(const std::string& text);
   /// After every step.
   void step(const StepLine& line);
   /// After a step whose metrics were gathered: `tally` since the last such step.
@@ -32,10 +43,13 @@ class Reporter {
   void epoch(double epochs, int64_t total_step, const TallyValues& train, double test_accuracy,
              double images_per_s);
   void finish(const Summary& summary);
+  /// The run was asked to stop after so many steps.
+  void stopped(int64_t steps);
 
  private:
   const TrainOptions& options_;
-  MetricsWriter metrics_;
+  const std::string metrics_path_;
+  std::optional<MetricsWriter> metrics_;
   const Terminal terminal_;
   ProgressLine progress_;
   bool quiet_;

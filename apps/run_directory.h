@@ -2,9 +2,11 @@
 // summary, checkpoint. Written by rank 0, but for each rank's own part of a checkpoint.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/config.h"
+#include "core/file_lock.h"
 
 namespace wisp {
 
@@ -15,8 +17,10 @@ class RunDirectory {
   /// Changes nothing. Throws Error if the directory holds a run already (create), or holds none
   /// (resume).
   RunDirectory(std::string path, Open how);
-  /// Makes the directory, empty of the run it held (overwrite). Throws Error if it cannot be made.
-  void make() const;
+  /// Makes the directory, without the files of the run that it held (overwrite); other files stay.
+  /// Holds it against other processes as long as this object lives. Throws Error if it cannot be
+  /// made, or if another process trains in it.
+  void make();
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
@@ -27,8 +31,11 @@ class RunDirectory {
   void write(const std::string& name, const std::string& content) const;
 
  private:
+  void remove_run() const;
+
   std::string path_;
   Open how_;
+  std::optional<FileLock> lock_;
 };
 
 }  // namespace wisp

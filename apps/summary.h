@@ -10,6 +10,7 @@
 namespace wisp {
 
 /// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
+/// Bytes are of all its steps; rates and times of the steps since it was resumed last.
 struct Summary {
   double test_accuracy = 0.0;
   double images_per_s = 0.0;  // over training, evaluation and checkpoints left out

@@ -1,7 +1,10 @@
 // Sums over the batches of a worker, kept on its device until somebody asks.
 #pragma once
 
+#include <vector>
+
 #include "core/autograd.h"
+#include "core/saved_state.h"
 
 namespace wisp {
 
@@ -33,6 +36,11 @@ class Tally {
   void add(const Variable& loss, const Variable& logits, const Tensor& labels);
   /// (1) f64: sum of the losses since begin_step(), the non-finite ones too.
   const Tensor& step_loss() const { return step_loss_; }
+  /// The sums so far, for a checkpoint.
+  std::vector<SavedState> state() const {
+    return {{"tally/losses", losses_, Sharing::per_rank, OnResize::redistribute_sum},
+            {"tally/counts", counts_, Sharing::per_rank, OnResize::redistribute_sum}};
+  }
   /// Waits for the stream, returns the sums so far and starts again at zero.
   TallyValues take();
 

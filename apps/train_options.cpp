@@ -114,6 +114,19 @@ void bind_exchange(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "trace.steps", o.trace.steps, 0);
 }
 
+void bind_checkpoint(Config& config, CheckpointOptions& o) {
+  config.bind("checkpoint.every_steps", o.every_steps,
+              "steps from one checkpoint to the next, beside those at the ends of epochs; 0: none");
+  config.bind("checkpoint.every_epochs", o.every_epochs,
+              "epochs from one checkpoint to the next; 0: none but the run's last");
+  config.bind("checkpoint.keep", o.keep, "newest checkpoints that stay; 0: all");
+  config.bind("checkpoint.best", o.best,
+              "save when the test accuracy is the best so far, and keep that checkpoint too");
+  at_least<int64_t>(config, "checkpoint.every_steps", o.every_steps, 0);
+  at_least<int64_t>(config, "checkpoint.every_epochs", o.every_epochs, 0);
+  at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);
+}
+
 }  // namespace
 
 TrainOptions TrainOptions::bind(Config& config) {
@@ -124,6 +137,7 @@ TrainOptions TrainOptions::bind(Config& config) {
   bind_training(config, options);
   bind_optimizer(config, options);
   bind_exchange(config, options);
+  bind_checkpoint(config, options.checkpoint);
   if (options.turns) options.overlap = false;
   return options;
 }

@@ -15,6 +15,13 @@
 
 namespace wisp {
 
+struct CheckpointOptions {
+  int64_t every_steps = 0;   // beside those at the ends of epochs; 0: none
+  int64_t every_epochs = 1;  // 0: none but the last
+  int64_t keep = 2;          // newest; 0: all
+  bool best = true;          // keeps the one of the best test accuracy
+};
+
 struct TrainOptions {
   int workers = 1;
   int threads = 0;
@@ -49,6 +56,7 @@ struct TrainOptions {
   BucketOptions buckets;
   LinkSpec link;
   TraceOptions trace;
+  CheckpointOptions checkpoint;
 
   /// Binds all keys. Throws Error with file:line for a value out of range.
   static TrainOptions bind(Config& config);

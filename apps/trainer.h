@@ -1,6 +1,8 @@
 // Training and evaluation of a configured model, by one process with any number of virtual workers.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,12 +16,13 @@ struct TrainRequest {
   std::string out;  // run directory
   RunDirectory::Open open = RunDirectory::Open::create;
   bool quiet = false;
+  std::function<bool()> stop = [] { return false; };  // asked before each step, by every worker
 };
 
-/// Trains as `config` says and leaves everything in the run directory. Throws Error for a
-/// configuration that makes no sense, before anything runs, and with "rank R: …" for what fails on
-/// the way.
-Summary train(Config config, const TrainRequest& request);
+/// Trains as `config` says and leaves everything in the run directory; nothing is returned, and no
+/// summary left, if it was asked to stop before the end. Throws Error for a configuration that
+/// makes no sense, before anything runs, and with "rank R: …" for what fails on the way.
+std::optional<Summary> train(Config config, const TrainRequest& request);
 
 struct Evaluation {
   double loss = 0.0;
@@ -27,7 +30,8 @@ struct Evaluation {
   int64_t samples = 0;
 };
 
-/// Evaluates the checkpoint of a run on its test set.
-Evaluation evaluate_run(const std::string& run, std::span<const std::string> overrides);
+/// Evaluates a checkpoint of a run on its test set: "last", "best", or that of a step.
+Evaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
+                        const std::string& checkpoint = "last");
 
 }  // namespace wisp

@@ -36,6 +36,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return wisp::run(argc, argv);
+  } catch (const wisp::ExitStatus& status) {
+    return status.value;
   } catch (const std::exception& error) {
     std::fflush(stdout);
     fmt::print(stderr, "wisp: {}\n", error.what());

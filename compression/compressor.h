@@ -12,6 +12,7 @@
 #include "core/config.h"
 #include "core/context.h"
 #include "core/registry.h"
+#include "core/saved_state.h"
 #include "core/update_rule.h"
 
 namespace wisp {
@@ -81,12 +82,6 @@ struct UnitSpec {
 /// One piece of a compressor's state. Per-element state is a named arena in the index space of the
 /// weights; the rest is keyed by the unit's first segment.
 struct StateSpec {
-  enum class Sharing { shared, per_rank };
-  enum class OnResize {
-    redistribute_sum,
-    repeat,
-    zero
-  };  // when the number of workers changes at resume
   std::string name;
   bool per_element = true;
   DType dtype = DType::f32;

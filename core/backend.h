@@ -50,6 +50,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+  /// What its results' bits depend on: library, version, instruction set.
+  virtual std::string numerics() const { return name(); }
   /// What the backend holds of the pool for its ops' temporaries: what the largest op so far
   /// needed.
   virtual int64_t workspace_bytes() const { return 0; }

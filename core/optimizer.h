@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/parameter.h"
 #include "core/update_rule.h"
@@ -29,6 +31,8 @@ class Sgd {
   /// momentum).
   void step(const Context& context, double lr, std::span<const UpdateRule> rules);
 
+  /// The arenas that it keeps state in.
+  std::vector<std::string> arenas() const { return {"momentum"}; }
   const SgdOptions& options() const { return options_; }
 
  private:

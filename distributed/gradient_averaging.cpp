@@ -74,7 +74,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       local_(comm, parameters, clip_if(any_local_clip(methods_), options_.clip),
              communicator.size()),
       mean_(compute, parameters, clip_if(!any_local_clip(methods_), options_.clip), 1),
-      engaged_(zeroed_words(comm, static_cast<int64_t>(plan_.units.size()), DType::i64)),
+      engaged_(zeroed_words(comm, static_cast<int64_t>(parameters.segments().size()), DType::i64)),
       counters_(zeroed_words(comm, 1, DType::i64)),
       status_(zeroed_words(comm, kStatusWords, DType::u32)),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
@@ -177,12 +177,27 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
   queue_.drain();
 }
 
-std::vector<std::pair<std::string, Tensor>> GradientAveraging::unit_state() {
-  std::vector<std::pair<std::string, Tensor>> named(memory_.unit_state().begin(),
-                                                    memory_.unit_state().end());
-  if (!plan_.units.empty()) named.emplace_back("engaged", engaged_);
-  named.emplace_back("applied", counters_);
-  return named;
+/// A momentum that a compressor keeps is each rank's share of it once the unit is engaged; before,
+/// it is the optimizer's, of the mean.
+std::vector<SavedState> GradientAveraging::state() {
+  std::vector<SavedState> saved(memory_.state().begin(), memory_.state().end());
+  for (size_t i = 0; i < plan_.units.size(); ++i) {
+    if (traits_[i].momentum != Home::compressor) continue;
+    for (const int id : plan_.units[i].segments) {
+      const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+      const bool engaged = engaged_.data<int64_t>()[id];
+      saved.push_back({"momentum/" + segment.name,
+                       FlatParameters::view(parameters_.state("momentum"), segment),
+                       Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat});
+    }
+  }
+  if (!plan_.units.empty()) saved.push_back({"engaged", engaged_, Sharing::shared});
+  saved.push_back({"applied", counters_, Sharing::shared});
+  return saved;
+}
+
+std::string GradientAveraging::layout() const {
+  return memory_.has_unit_state() ? std::to_string(plan_.hash) : "";
 }
 
 int GradientAveraging::compressed_units() const {
@@ -237,12 +252,26 @@ void GradientAveraging::plan_step() {
       bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), communicator_.size()));
 }
 
+/// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
+bool GradientAveraging::engaged(const PlannedUnit& unit) const {
+  const int64_t* engaged = engaged_.data<int64_t>();
+  const int first = unit.segments.front();
+  for (const int id : unit.segments) {
+    WISP_CHECK(
+        engaged[id] == engaged[first], "the checkpoint has compressed ",
+        parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
+        parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
+        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run");
+  }
+  return engaged[first];
+}
+
 /// A unit stays dense while its ratio is 1 or, with the guard, while it would send more than dense.
 /// Once it is compressed it stays so: its compressor owns the momentum, which differs by rank.
 void GradientAveraging::plan_unit(size_t index, UnitRounds& rounds) {
   const PlannedUnit& unit = plan_.units[index];
   const Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
-  const bool engaged = engaged_.data<int64_t>()[index];
+  const bool engaged = this->engaged(unit);
   rounds.messages.clear();
   rounds.compressed = engaged || !traits_[index].sparse || info_.ratio < 1.0;
   if (!rounds.compressed) return;
@@ -390,9 +419,9 @@ void GradientAveraging::encode(int index, int round) {
   const Message& message = rounds_[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
   Unit& unit = memory_.unit(index);
   const double begin = now_us();
-  if (int64_t& engaged = engaged_.data<int64_t>()[index]; round == 0 && !engaged) {
+  if (round == 0 && !engaged(planned)) {
     if (info_.applied > 0) compressor.engage(comm_, unit, info_);
-    engaged = 1;
+    for (const int id : planned.segments) engaged_.data<int64_t>()[id] = 1;
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(comm_, unit, info_, round, outlets);

@@ -56,15 +56,15 @@ class GradientAveraging final : public Synchronizer {
   std::span<const UpdateRule> rules() const override { return rules_; }
   bool replicas_differ() const override { return false; }
   Tensor consensus() override { return parameters_.weight(); }
+  std::vector<SavedState> state() override;
+  /// The plan's hash if compressors keep state of whole units.
+  std::string layout() const override;
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
   const Plan& plan() const { return plan_; }
   /// Cost of the step that before_update() finished last.
   const StepCost& cost() const { return cost_; }
-  /// What a checkpoint must hold beside the arenas of the parameters, by name: state of whole
-  /// units, counters. Call between steps.
-  std::vector<std::pair<std::string, Tensor>> unit_state();
   /// Units compressed in the last step, of all units.
   int compressed_units() const;
 
@@ -78,6 +78,7 @@ class GradientAveraging final : public Synchronizer {
   bool agree_on_status();
   void plan_step();
   void plan_unit(size_t index, UnitRounds& rounds);
+  bool engaged(const PlannedUnit& unit) const;
   void await(Pending& pending);
   void pump();
   void take(int item);
@@ -132,7 +133,7 @@ class GradientAveraging final : public Synchronizer {
   std::vector<char> prepared_;  // by item
   std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
   int arrived_ = 0;
-  Tensor engaged_;   // (units) i64: compressed before, so the compressor owns the momentum
+  Tensor engaged_;   // (segments) i64: compressed before, so the compressor owns the momentum
   Tensor counters_;  // (1) i64: updates applied
   Tensor status_;    // (4) u32
   Outcome outcome_ = Outcome::applied;

@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "core/tensor.h"
+#include "core/saved_state.h"
 #include "core/update_rule.h"
 
 namespace wisp {
@@ -37,6 +39,12 @@ class Synchronizer {
   /// The weights to evaluate and export: the arena itself, or the mean over workers in a buffer of
   /// its own.
   virtual Tensor consensus() = 0;
+  /// What a checkpoint must hold of the synchronizer and its compressors, their part of the
+  /// optimizer's arenas included. A rule may depend on shared state: restore that first, then ask
+  /// again. Between steps.
+  virtual std::vector<SavedState> state() = 0;
+  /// Names the cut of the model that state depends on; empty if it depends on none.
+  virtual std::string layout() const = 0;
   /// Asks all ranks to stop at the end of the step whose status is still to be sent. Any thread.
   virtual void request_stop() = 0;
   /// Runs `task` on the comm thread, in order with the collectives, between steps; returns when it

@@ -38,11 +38,18 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
         WISP_CHECK(spec.dtype == parameters.dtype(), "state ", spec.name, " is ",
                    name_of(spec.dtype), ", per-element state has the parameters' dtype, ",
                    name_of(parameters.dtype()));
-        states_[i].tensors.push_back(parameters.state(spec.name));
+        const Tensor& arena = parameters.state(spec.name);
+        states_[i].tensors.push_back(arena);
+        for (const int id : planned.segments) {
+          const Segment& segment = parameters.segments()[static_cast<size_t>(id)];
+          saved_.push_back({spec.name + "/" + segment.name, FlatParameters::view(arena, segment),
+                            spec.sharing, spec.on_resize});
+        }
       } else {
-        Tensor& tensor = unit_state_[first + "/" + spec.name];
-        tensor = zeroed(context, spec.shape, spec.dtype);
+        const Tensor tensor = zeroed(context, spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);
+        saved_.push_back({"unit/" + first + "/" + spec.name, tensor, spec.sharing, spec.on_resize});
+        has_unit_state_ = true;
       }
     }
     Unit unit;

@@ -2,8 +2,7 @@
 // thread.
 #pragma once
 
-#include <map>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "core/parameter.h"
@@ -29,8 +28,11 @@ class UnitMemory {
   /// Bytes in use of an outlet after encode. Throws Error if they are more than it holds.
   int64_t used(int index, const Message& message, size_t outlet) const;
 
-  /// Whole-unit state by name "SEGMENT/STATE", for checkpoints.
-  const std::map<std::string, Tensor>& unit_state() const { return unit_state_; }
+  /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
+  /// "unit/SEGMENT/STATE" with the unit's first segment if it is the unit's.
+  std::span<const SavedState> state() const { return saved_; }
+  /// Whether some state belongs to whole units: it has no meaning in another cut of the model.
+  bool has_unit_state() const { return has_unit_state_; }
 
  private:
   struct Wire {
@@ -46,7 +48,8 @@ class UnitMemory {
   std::vector<Unit> units_;
   std::vector<State> states_;
   std::vector<Wire> wires_;
-  std::map<std::string, Tensor> unit_state_;
+  std::vector<SavedState> saved_;
+  bool has_unit_state_ = false;
 };
 
 }  // namespace wisp

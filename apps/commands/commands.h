@@ -1,10 +1,15 @@
 // The subcommands of the program, a file each. Every one adds its parser to the program's; its job
-// runs when the command line has been read, and fails with an exception.
+// runs when the command line has been read. It fails with an exception, or ends the program with
+// another exit status by throwing ExitStatus.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace wisp {
+
+struct ExitStatus {
+  int value = 0;
+};
 
 void add_train(CLI::App& program);
 void add_eval(CLI::App& program);

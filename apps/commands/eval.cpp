@@ -11,10 +11,12 @@ namespace {
 struct Arguments {
   std::string run;
   std::vector<std::string> overrides;
+  std::string checkpoint = "last";
 };
 
 void run(const Arguments& arguments) {
-  const Evaluation evaluation = evaluate_run(arguments.run, arguments.overrides);
+  const Evaluation evaluation =
+      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint);
   fmt::print("test accuracy {:.2f} %, loss {:.4f}, {} samples\n", 100.0 * evaluation.accuracy,
              evaluation.loss, evaluation.samples);
 }
@@ -27,6 +29,7 @@ void add_eval(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
   command.callback([arguments] { run(*arguments); });
 }
 

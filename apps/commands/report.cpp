@@ -1,9 +1,10 @@
+#include "apps/report.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/report.h"
 
 namespace wisp {
 

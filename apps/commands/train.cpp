@@ -2,10 +2,13 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
+#include "apps/commands/stop_signals.h"
 #include "apps/trainer.h"
 
 namespace wisp {
 namespace {
+
+constexpr int kSignalStatus = 128;  // and the signal's number, as shells have it
 
 struct Arguments {
   ConfigArguments config;
@@ -20,7 +23,10 @@ RunDirectory::Open how_to_open(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
-  train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet});
+  const StopSignals signals;
+  const auto stop = [] { return StopSignals::received() != 0; };
+  if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
+    throw ExitStatus{kSignalStatus + StopSignals::received()};
 }
 
 }  // namespace

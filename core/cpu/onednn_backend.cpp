@@ -47,6 +47,11 @@ class OnednnBackend final : public Backend {
         queue_(engine_) {}
 
   std::string name() const override { return "onednn"; }
+  std::string numerics() const override {
+    const dnnl_version_t& version = *dnnl_version();
+    return concat("onednn ", version.major, ".", version.minor, ".", version.patch, " isa ",
+                  static_cast<int>(dnnl::get_effective_cpu_isa()));
+  }
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -16,14 +18,6 @@ namespace {
 
 using Open = RunDirectory::Open;
 
-/// All files of a checkpoint, by name.
-std::map<std::string, std::string> content(const std::string& checkpoint) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(checkpoint))
-    files[entry.path().filename().string()] = read_text(entry.path().string());
-  return files;
-}
-
 struct ResumeCase {
   const char* name;
   Overrides overrides;
@@ -31,18 +25,47 @@ struct ResumeCase {
 
 class Resume : public testing::TestWithParam<ResumeCase> {};
 
+/// metrics.jsonl but for what depends on the clock.
+std::vector<nlohmann::json> metrics_of(const std::string& run) {
+  std::vector<nlohmann::json> rows;
+  std::ifstream file(run + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    rows.push_back(nlohmann::json::parse(line));
+    for (const char* name :
+         {"images_per_s", "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms"})
+      rows.back().erase(name);
+  }
+  return rows;
+}
+
+/// Trains, and asks it to stop when the metrics tell of all steps before `last_step`.
+void train_until(const std::string& run, const Overrides& overrides, int64_t last_step) {
+  const auto stop = [&] {
+    const auto rows = metrics_of(run);
+    return std::count_if(rows.begin(), rows.end(),
+                         [](const auto& row) { return row.at("type") == "step"; }) >= last_step - 1;
+  };
+  EXPECT_FALSE(train(tiny_config(overrides), {run, Open::overwrite, true, stop}));
+}
+
 TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
   for (const char* workers : {"workers=1", "workers=3"}) {
     const Overrides run = Overrides{workers, "train.batch=24"} + GetParam().overrides;
     const TempDir dir;
-    tiny_train(dir / "whole", run);          // 4 epochs of 5 steps
-    for (const char* stop : {"10", "13"}) {  // at the end of an epoch, and in the middle of one
-      SCOPED_TRACE(std::string(workers) + ", stopped after step " + stop);
-      tiny_train(dir / "cut", run + Overrides{std::string("train.max_steps=") + stop},
-                 Open::overwrite);
+    tiny_train(dir / "whole", run);    // 4 epochs of 5 steps
+    for (const int stop : {10, 13}) {  // at the end of an epoch, and in the middle of one
+      SCOPED_TRACE(concat(workers, ", stopped after step ", stop));
+      train_until(dir / "cut", run, stop);
+      EXPECT_EQ(checkpoint_steps(dir / "cut/checkpoints").back(), stop);
+      EXPECT_FALSE(std::filesystem::exists(dir / "cut/summary.json"));
       EXPECT_EQ(tiny_train(dir / "cut", run, Open::resume).steps, 20);
-      // all weights, momenta, residuals and counters
-      EXPECT_TRUE(content(dir / "cut/checkpoint") == content(dir / "whole/checkpoint"));
+      // all weights, momenta, residuals, counters and facts
+      EXPECT_TRUE(checkpoint_content(dir / "cut", 20) == checkpoint_content(dir / "whole", 20));
+      EXPECT_EQ(metrics_of(dir / "cut"), metrics_of(dir / "whole"));
+      const Summary cut = Summary::from_json(dir / "cut/summary.json");
+      const Summary whole = Summary::from_json(dir / "whole/summary.json");
+      EXPECT_EQ(cut.bytes_sent, whole.bytes_sent);
+      EXPECT_EQ(cut.test_accuracy, whole.test_accuracy);
     }
   }
 }
@@ -61,10 +84,10 @@ TEST(Checkpoint, ResumedFinishedRunKeepsItsSummary) {
   const TempDir dir;
   tiny_train(dir / "run");
   const std::string summary = read_text(dir / "run/summary.json");
-  const auto files = content(dir / "run/checkpoint");
+  const auto files = checkpoint_content(dir / "run", 16);
   EXPECT_EQ(tiny_train(dir / "run", {}, Open::resume).steps, 16);
   EXPECT_EQ(read_text(dir / "run/summary.json"), summary);
-  EXPECT_TRUE(content(dir / "run/checkpoint") == files);
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == files);
 }
 
 TEST(Checkpoint, RunKilledBeforeItsSummaryGetsOne) {
@@ -73,17 +96,6 @@ TEST(Checkpoint, RunKilledBeforeItsSummaryGetsOne) {
   std::filesystem::remove(dir / "run/summary.json");
   EXPECT_EQ(tiny_train(dir / "run", {}, Open::resume).test_accuracy, accuracy);
   EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 16);
-}
-
-TEST(Checkpoint, NamesTheNumberOfWorkersItWants) {
-  const TempDir dir;
-  tiny_train(dir / "run", {"workers=2", "train.max_steps=4"});
-  const std::string config = read_text(dir / "run/config.toml");
-  const std::string error = error_of([&] { tiny_train(dir / "run", {"workers=4"}, Open::resume); });
-  EXPECT_NE(error.find("was saved by 2 workers, this run has 4; resume with workers = 2"),
-            std::string::npos)
-      << error;
-  EXPECT_EQ(read_text(dir / "run/config.toml"), config) << "the run stays as it was";
 }
 
 TEST(Checkpoint, NamesTheMethodItBelongsTo) {
@@ -108,23 +120,92 @@ TEST(Checkpoint, NamesTheTensorOfAnotherModel) {
   EXPECT_NE(error.find("weight/layer"), std::string::npos) << error;
 }
 
-TEST(Checkpoint, NamesTheDamagedFile) {
+TEST(Checkpoint, NamesWhatTheModelHasNoPlaceFor) {
   const TempDir dir;
-  const Overrides two = {"workers=2", "train.max_steps=2"};
-  for (const char* name : {"shared.safetensors", "rank_1.safetensors"}) {
-    tiny_train(dir / "run", two, Open::overwrite);
-    const std::string path = dir / "run/checkpoint/" + name;
-    const std::string good = read_text(path);
-    std::string bad = good;
-    bad[bad.size() - 100] = static_cast<char>(bad[bad.size() - 100] ^ 1);
-    std::ofstream(path, std::ios::binary) << bad;
-    const auto resume = [&] { tiny_train(dir / "run", {"workers=2"}, Open::resume); };
-    std::string error = error_of(resume);
-    EXPECT_NE(error.find(name), std::string::npos) << error;
-    std::ofstream(path, std::ios::binary) << good.substr(0, good.size() / 2);
-    error = error_of(resume);
-    EXPECT_NE(error.find(name), std::string::npos) << error;
+  tiny_train(dir / "run", {"train.max_steps=1", "model.hidden=[24, 24]"});
+  const std::string error =
+      error_of([&] { tiny_train(dir / "run", {"model.hidden=[24]"}, Open::resume); });
+  EXPECT_NE(error.find("which this run has no place for; is it of another model"),
+            std::string::npos)
+      << error;
+}
+
+TEST(Checkpoint, ADamagedOneIsPassedOver) {
+  const TempDir dir;
+  const Overrides two = {"workers=2", "checkpoint.every_steps=3"};
+  tiny_train(dir / "whole", two);
+  for (const char* name : {"shared.safetensors", "rank_1.safetensors", "manifest.json"}) {
+    for (const bool cut : {false, true}) {
+      SCOPED_TRACE(concat(name, cut ? ", cut" : ", a bit flipped"));
+      tiny_train(dir / "run", two + Overrides{"train.max_steps=10"}, Open::overwrite);
+      const std::string path = dir / concat("run/checkpoints/step_10/", name);
+      std::string bad = read_text(path);
+      bad[bad.size() - 100] = static_cast<char>(bad[bad.size() - 100] ^ 1);
+      if (cut) bad.resize(bad.size() / 2);
+      std::ofstream(path, std::ios::binary) << bad;
+      testing::internal::CaptureStdout();
+      train(tiny_config(two), {dir / "run", Open::resume});
+      const std::string said = testing::internal::GetCapturedStdout();
+      EXPECT_NE(said.find(path), std::string::npos) << said;
+      EXPECT_NE(said.find("; going on from step 9"), std::string::npos) << said;
+      EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
+    }
   }
+}
+
+TEST(Checkpoint, WithoutAWholeOneTheNewestOnesDamageIsNamed) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=6"});
+  for (const char* step : {"step_4", "step_6"})
+    std::filesystem::resize_file(dir / concat("run/checkpoints/", step, "/rank_0.safetensors"), 9);
+  const std::string error = error_of([&] { tiny_train(dir / "run", {}, Open::resume); });
+  EXPECT_EQ(error.find(dir / "run/checkpoints/step_6/rank_0.safetensors: has 9 bytes"), 0u)
+      << error;
+}
+
+TEST(Checkpoint, KeepsTheNewestAndTheBest) {
+  const TempDir dir;
+  const std::string folder = dir / "run/checkpoints";
+  tiny_train(dir / "run", {"checkpoint.keep=0", "checkpoint.every_steps=3"});
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{3, 4, 6, 8, 9, 12, 15, 16}));
+  tiny_train(dir / "run",
+             {"checkpoint.keep=0", "checkpoint.every_epochs=3", "checkpoint.best=false"},
+             Open::overwrite);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{12, 16}));
+  // a rate that soon spoils what was learned: the first epoch stays the best
+  tiny_train(dir / "run",
+             {"checkpoint.keep=1", "schedule.kind=multi_step", "schedule.milestones=[1]",
+              "schedule.factor=1e3"},
+             Open::overwrite);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{4, 16}));
+  const double best = evaluate_run(dir / "run", {}, "best").accuracy;
+  EXPECT_EQ(best, evaluate_run(dir / "run", {}, "4").accuracy);
+  EXPECT_GT(best, evaluate_run(dir / "run", {}).accuracy);
+  EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "8"); }),
+            folder + ": there is no checkpoint of step 8; there are 4, 16");
+}
+
+TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {
+  const TempDir dir;
+  tiny_train(dir / "whole");
+  int64_t polls = 0;
+  // asked once before each of the 4 steps, then in the evaluation after them
+  EXPECT_FALSE(
+      train(tiny_config(), {dir / "run", Open::create, true, [&] { return ++polls > 5; }}));
+  EXPECT_EQ(checkpoint_steps(dir / "run/checkpoints"), std::vector<int64_t>{4});
+  EXPECT_EQ(metrics_of(dir / "run").back().at("type"), "step") << "the epoch is not told yet";
+  tiny_train(dir / "run", {}, Open::resume);
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
+  EXPECT_EQ(metrics_of(dir / "run"), metrics_of(dir / "whole"));
+}
+
+TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=4"});
+  testing::internal::CaptureStdout();
+  train(tiny_config({"train.backend=reference"}), {dir / "run", Open::resume});
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("this run has reference, 1 threads"), std::string::npos) << said;
 }
 
 /// Files of this process may not grow beyond `bytes`: to a writer, like a full disk.
@@ -153,12 +234,12 @@ TEST(Checkpoint, WithoutRoomTheOldOneStays) {
     const FileSizeLimit limit(100'000);  // the weights alone have 300,000 bytes
     const std::string error =
         error_of([&] { tiny_train(dir / "run", {"workers=2"}, Open::resume); });
-    EXPECT_NE(error.find(dir / "run/checkpoint.tmp/shared.safetensors"), std::string::npos)
+    EXPECT_NE(error.find(dir / "run/checkpoints/saving.tmp/shared.safetensors"), std::string::npos)
         << error;
     EXPECT_NE(error.find("rank 0"), std::string::npos) << error;
   }
   tiny_train(dir / "run", {"workers=2"}, Open::resume);
-  EXPECT_TRUE(content(dir / "run/checkpoint") == content(dir / "whole/checkpoint"));
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(Train, LeavesAWholeRunDirectory) {
   const Summary summary =
       tiny_train(dir / "run", kDgc + Overrides{"trace.first_step=1", "trace.steps=2"});
   for (const char* name : {"config.toml", "commit.txt", "metrics.jsonl", "trace.json",
-                           "summary.json", "checkpoint/manifest.json"}) {
+                           "summary.json", "checkpoints/step_10/manifest.json"}) {
     EXPECT_TRUE(std::filesystem::exists(dir / "run/" + name)) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(dir / "run/summary.json.tmp"));
@@ -127,11 +127,24 @@ TEST(Train, RefusesADirectoryThatHoldsARun) {
   const std::string error = error_of([&] { tiny_train(dir / "run", one); });
   EXPECT_NE(error.find("holds a run already"), std::string::npos) << error;
   EXPECT_NE(error.find("--resume"), std::string::npos) << error;
-  std::ofstream(dir / "run/left over") << "x";
+  dir.write("run/notes.txt", "somebody's");
+  dir.write("run/checkpoints/step_900/manifest.json", "of the run before");
   EXPECT_EQ(tiny_train(dir / "run", one, Open::overwrite).steps, 1);
-  EXPECT_FALSE(std::filesystem::exists(dir / "run/left over"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "run/checkpoints/step_900"));
+  EXPECT_EQ(read_text(dir / "run/notes.txt"), "somebody's");
   EXPECT_EQ(error_of([&] { tiny_train(dir / "nothing", one, Open::resume); }),
             dir / "nothing holds no run (no config.toml)");
+}
+
+TEST(Train, RefusesADirectoryInWhichAnotherProcessTrains) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1"});
+  const FileLock other(dir / "run/lock");
+  for (const Open how : {Open::resume, Open::overwrite}) {
+    EXPECT_EQ(error_of([&] { tiny_train(dir / "run", {}, how); }),
+              dir / "run/lock: is held by another process");
+  }
+  EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 1);
 }
 
 TEST(Train, ARunThatCannotStartLeavesTheOldOneAlone) {
@@ -165,7 +178,7 @@ TEST(Configs, EveryShippedOneTrains) {
                              "train.batch=8",       "train.max_steps=2",   "threads=1"};
     const TempDir dir;
     EXPECT_EQ(
-        train(Config::load(entry.path().string(), small), {dir / "run", Open::create, true}).steps,
+        train(Config::load(entry.path().string(), small), {dir / "run", Open::create, true})->steps,
         2);
     ++count;
   }

@@ -46,5 +46,27 @@ TEST(Metrics, AFullDiskIsAnError) {
             "/dev/full: cannot be written: No space left on device");
 }
 
+TEST(Metrics, RowsAreKeptByTypeAndStep) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("metrics.jsonl",
+                "{\"type\":\"step\",\"step\":1}\n{\"type\":\"step\",\"step\":2}\n"
+                "{\"type\":\"epoch\",\"step\":2}\n{\"type\":\"step\",\"step\":3}\n");
+  keep_metrics(path, [](const std::string& type, int64_t step) {
+    return step < 2 || (step == 2 && type != "epoch");
+  });
+  const std::string kept = "{\"type\":\"step\",\"step\":1}\n{\"type\":\"step\",\"step\":2}\n";
+  EXPECT_EQ(read_text(path), kept);
+  const auto all = [](const std::string&, int64_t) { return true; };
+  dir.write("metrics.jsonl", kept + "{\"type\":\"st");  // a process was killed here
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
+  dir.write("metrics.jsonl", kept + "{\"type\":7,\"step\":\"x\"}\n");
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
+  keep_metrics(dir / "absent", all);
+  EXPECT_FALSE(std::filesystem::exists(dir / "absent"));
+}
+
 }  // namespace
 }  // namespace wisp

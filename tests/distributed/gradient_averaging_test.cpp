@@ -126,15 +126,22 @@ TEST(GradientAveraging, NamesUnitStateByItsFirstSegment) {
     TestReplica replica(worker.communicator, options);
     for (int64_t step = 0; step < 3; ++step) replica.step(step, small_integers);
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : replica.sync().unit_state()) {
-      names.push_back(name);
-      if (name == "p4/toy_updates" || name == "applied") {
-        EXPECT_EQ(*tensor.data<int64_t>(), 3);
+    for (const SavedState& saved : replica.sync().state()) {
+      names.push_back(saved.name);
+      const bool shared = saved.name.rfind("toy_residual/", 0) != 0;
+      EXPECT_EQ(saved.sharing == Sharing::shared, shared) << saved.name;
+      if (saved.name == "unit/p4/toy_updates" || saved.name == "applied") {
+        EXPECT_EQ(*saved.tensor.data<int64_t>(), 3);
       }
     }
-    EXPECT_EQ(names, (std::vector<std::string>{"p0/toy_updates", "p1/toy_updates", "p2/toy_updates",
-                                               "p3/toy_updates", "p4/toy_updates", "p5/toy_updates",
-                                               "engaged", "applied"}));
+    EXPECT_EQ(names,
+              (std::vector<std::string>{
+                  "toy_residual/p5", "unit/p5/toy_updates", "toy_residual/p4",
+                  "unit/p4/toy_updates", "toy_residual/p3", "unit/p3/toy_updates",
+                  "toy_residual/p2", "unit/p2/toy_updates", "toy_residual/p1",
+                  "unit/p1/toy_updates", "toy_residual/p0", "unit/p0/toy_updates", "engaged",
+                  "applied"}));
+    EXPECT_NE(replica.sync().layout(), "");
   });
 }
 
@@ -284,9 +291,9 @@ TEST(GradientAveraging, SkipsAStepOnAllRanksIfALossIsNotFinite) {
         replica.elements(replica.parameters().state("toy_residual"));
     EXPECT_EQ(replica.step(1, small_integers, worker.rank == 1 ? kNaN : 1.0), Outcome::skipped);
     EXPECT_EQ(replica.elements(replica.parameters().state("toy_residual")), residual);
-    for (const auto& [name, tensor] : replica.sync().unit_state()) {
-      if (name != "engaged") {
-        EXPECT_EQ(*tensor.data<int64_t>(), 1) << name;
+    for (const SavedState& saved : replica.sync().state()) {
+      if (saved.sharing == Sharing::shared && saved.name != "engaged") {
+        EXPECT_EQ(*saved.tensor.data<int64_t>(), 1) << saved.name;
       }
     }
     EXPECT_EQ(replica.step(2, small_integers), Outcome::applied);

@@ -136,7 +136,7 @@ TEST(Fp8, TrainsByItsName) {
     compression.method = "fp8"
   )";
   const Summary summary =
-      train(Config::from_text(text, "test.toml"), {.out = directory / "run", .quiet = true});
+      *train(Config::from_text(text, "test.toml"), {.out = directory / "run", .quiet = true});
   EXPECT_EQ(summary.steps, 4);
   EXPECT_EQ(summary.bytes_encoded, summary.bytes_raw / 4.0);
   EXPECT_GT(summary.reduction_sent, 3.9);  // 4, but for the status words

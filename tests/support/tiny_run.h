@@ -1,13 +1,17 @@
 // Small runs of the trainer and of its replicas on drawn images, for tests.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "apps/prepared.h"
 #include "apps/replica.h"
 #include "apps/trainer.h"
+#include "core/checkpoint_directory.h"
+#include "tests/support/temp_dir.h"
 
 namespace wisp {
 
@@ -47,7 +51,16 @@ inline Overrides method_overrides(const std::string& method) {
 /// Trains quietly. `out` is the run directory.
 inline Summary tiny_train(const std::string& out, const Overrides& overrides = {},
                           RunDirectory::Open open = RunDirectory::Open::create) {
-  return train(tiny_config(overrides), {out, open, true});
+  return *train(tiny_config(overrides), {out, open, true});
+}
+
+/// All files of the checkpoint of a step, by name.
+inline std::map<std::string, std::string> checkpoint_content(const std::string& run, int64_t step) {
+  std::map<std::string, std::string> files;
+  const std::string folder = checkpoint_path(run + "/checkpoints", step);
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files[entry.path().filename().string()] = read_text(entry.path().string());
+  return files;
 }
 
 /// What one worker of with_replicas() has.

@@ -287,7 +287,7 @@ class Parity final : public Toy {
              .per_element = false,
              .dtype = DType::i64,
              .shape = {1},
-             .sharing = StateSpec::Sharing::shared}};
+             .sharing = Sharing::shared}};
   }
   Message message(const UnitSpec& spec, const StepInfo&, int) const override {
     return sum_of(spec.numel);

@@ -27,6 +27,8 @@ class ToyGossip final : public Synchronizer {
   std::span<const UpdateRule> rules() const override { return rules_; }
   bool replicas_differ() const override { return true; }
   Tensor consensus() override;
+  std::vector<SavedState> state() override { return {}; }
+  std::string layout() const override { return {}; }
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 

@@ -1,0 +1,74 @@
+// One worker's run: its steps, evaluations and checkpoints, in the order that every worker shares.
+// Belongs to its worker's thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "apps/checkpoints.h"
+#include "apps/prepared.h"
+#include "apps/replica.h"
+#include "apps/reporter.h"
+#include "apps/run_directory.h"
+#include "apps/summary.h"
+
+namespace wisp {
+
+class Training {
+ public:
+  /// `stop` is asked before each step; if it says yes to any worker, all stop after that step. The
+  /// reporter is rank 0's, null elsewhere. The arguments outlive this object.
+  Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
+           Reporter* reporter, std::function<bool()> stop);
+
+  /// Goes on from the newest checkpoint. Collective. Throws Error as Checkpoints::load, and if the
+  /// data or batch no longer fit.
+  void resume();
+  /// Trains to the end. False if it stopped before because somebody asked; then the checkpoint of
+  /// that step is saved, and nothing is left to do. Collective.
+  bool run();
+  /// Collective.
+  Summary summary();
+
+  int64_t step() const { return position_.step; }
+  /// False if a resumed run had nothing left to do.
+  bool trained() const { return steps_here_ > 0; }
+  Trace& trace() { return replica_.trace(); }
+
+ private:
+  /// Of the steps of this process, for this worker.
+  struct Times {
+    double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
+  };
+
+  bool done() const;
+  bool epoch_trained() const { return position_.in_epoch == steps_per_epoch_; }
+  double epochs_done() const;
+  bool train_epoch();
+  bool finish_epoch();
+  void start_epoch();
+  Batch next_batch();
+  void add_times(const StepReport& report);
+  void save();
+  double rate_since(double begin_us, int64_t steps) const;
+  double images_per_s() const;
+
+  const TrainOptions& options_;
+  Reporter* reporter_;
+  const std::function<bool()> stop_;
+  const Checkpoints checkpoints_;
+  Shared shared_;
+  Replica replica_;
+  Loader train_;
+  Loader test_;
+  const int64_t steps_per_epoch_;
+  Position position_;
+  int64_t steps_here_ = 0;  // made by this process
+  std::optional<Batch> first_batch_;
+  Times times_;
+  double test_accuracy_ = 0.0;
+  bool evaluated_ = false;  // the weights as they are
+  double train_us_ = 0.0;
+};
+
+}  // namespace wisp

@@ -16,12 +16,16 @@ int run(int argc, char** argv) {
   CLI::App program("Wisp: data-parallel training over thin wires", "wisp");
   program.set_version_flag("--version", program_version());
   program.require_subcommand(1);
+  program.footer(
+      "wisp COMMAND --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage, 130 or 143 "
+      "stopped by\nCtrl-C or SIGTERM after saving.");
   add_train(program);
   add_eval(program);
   add_bench(program);
   add_methods(program);
   add_config(program);
   add_report(program);
+  add_completion(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

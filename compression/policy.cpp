@@ -29,12 +29,7 @@ bool glob(std::string_view pattern, std::string_view text) {
 }
 
 PolicyRule read_rule(Config& row) {
-  PolicyRule rule;
-  row.bind("name", rule.name, "glob over parameter names: * any characters, ? one");
-  row.bind("rank", rule.rank, "rank of the parameter's shape; -1: any");
-  row.bind("min_numel", rule.min_numel, "fewest elements");
-  row.bind("max_numel", rule.max_numel, "most elements; -1: no limit");
-  row.bind("method", rule.method, "compression method, or none to leave it dense");
+  PolicyRule rule = PolicyRule::bind(row);
   row.finish();
   try {
     CompressorRegistry::instance().find("compression method", rule.method);
@@ -45,6 +40,16 @@ PolicyRule read_rule(Config& row) {
 }
 
 }  // namespace
+
+PolicyRule PolicyRule::bind(Config& row) {
+  PolicyRule rule;
+  row.bind("name", rule.name, "glob over parameter names: * any characters, ? one");
+  row.bind("rank", rule.rank, "rank of the parameter's shape; -1: any");
+  row.bind("min_numel", rule.min_numel, "fewest elements");
+  row.bind("max_numel", rule.max_numel, "most elements; -1: no limit");
+  row.bind("method", rule.method, "compression method, or none to leave it dense");
+  return rule;
+}
 
 bool PolicyRule::fits(const Segment& segment) const {
   return glob(name, segment.name) && (rank < 0 || segment.shape.rank() == rank) &&

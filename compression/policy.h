@@ -19,6 +19,8 @@ struct PolicyRule {
   int64_t max_numel = -1;  // -1: no limit
   std::string method;
 
+  /// Binds the keys of one row.
+  static PolicyRule bind(Config& row);
   bool fits(const Segment& segment) const;
 };
 

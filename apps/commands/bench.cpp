@@ -29,6 +29,7 @@ void run_step(const StepArguments& arguments) {
 
 void add_step(CLI::App& bench) {
   CLI::App& command = *bench.add_subcommand("step", "the trainer's step on one batch in memory");
+  command.footer("Example:\n  wisp bench step apps/configs/cifar10_resnet20.toml threads=2 --json");
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
   command.add_option("--seconds", arguments->seconds, "how long to measure");
@@ -70,6 +71,7 @@ void run_codec(const CodecArguments& arguments) {
 
 void add_codec(CLI::App& bench) {
   CLI::App& command = *bench.add_subcommand("codec", "encode and decode of one method's payload");
+  command.footer("Example:\n  wisp bench codec --method dgc --numel 25000000 --ratio 0.001");
   const auto arguments = std::make_shared<CodecArguments>();
   command.add_option("--method", arguments->method, "compression method")->required();
   command.add_option("--numel", arguments->numel, "gradients")->check(CLI::PositiveNumber);

@@ -17,5 +17,6 @@ void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
 void add_config(CLI::App& program);
 void add_report(CLI::App& program);
+void add_completion(CLI::App& program);
 
 }  // namespace wisp

@@ -4,16 +4,34 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
+#include "apps/config_reference.h"
 #include "apps/prepared.h"
 
 namespace wisp {
 
 void add_config(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("config", "check a config and print it resolved");
+  command.footer(
+      "Examples:\n"
+      "  wisp config apps/configs/cifar10_resnet20.toml workers=4\n"
+      "  wisp config --reference > docs/config.md");
   const auto arguments = std::make_shared<ConfigArguments>();
-  arguments->add_to(command);
-  command.callback(
-      [arguments] { fmt::print("{}", Prepared(arguments->load()).config().resolved()); });
+  const auto reference = std::make_shared<bool>(false);
+  CLI::Option& file = arguments->add_to(command);
+  command
+      .add_flag("--reference", *reference,
+                "print every key with type, default, unit and meaning, as Markdown")
+      ->excludes(&file);
+  file.required(false);
+  command.callback([arguments, reference] {
+    if (*reference) {
+      fmt::print("{}", config_reference());
+    } else if (arguments->path.empty()) {
+      throw CLI::RequiredError("config");
+    } else {
+      fmt::print("{}", Prepared(arguments->load()).config().resolved());
+    }
+  });
 }
 
 }  // namespace wisp

@@ -20,9 +20,11 @@ bool takes_path(Config config) {
 
 }  // namespace
 
-void ConfigArguments::add_to(CLI::App& command) {
-  command.add_option("config", path, "TOML file")->required()->check(CLI::ExistingFile);
+CLI::Option& ConfigArguments::add_to(CLI::App& command) {
+  CLI::Option& file = *command.add_option("config", path, "TOML file");
+  file.required()->check(CLI::ExistingFile);
   command.add_option("overrides", overrides, "keys to change: optimizer.lr=0.05 workers=4");
+  return file;
 }
 
 Config ConfigArguments::load() const {

@@ -13,8 +13,8 @@ struct ConfigArguments {
   std::string path;
   std::vector<std::string> overrides;
 
-  /// The arguments must live as long as `command`.
-  void add_to(CLI::App& command);
+  /// Returns the file's option. The arguments must live as long as `command`.
+  CLI::Option& add_to(CLI::App& command);
   /// Reads the file. A data set that is read from a folder takes it from the environment's
   /// WISP_DATA unless data.path is given.
   Config load() const;

@@ -26,6 +26,7 @@ void run(const Arguments& arguments) {
 void add_eval(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("eval", "evaluate a run's checkpoint on its test set");
+  command.footer("Example:\n  wisp eval runs/dgc --checkpoint best");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");

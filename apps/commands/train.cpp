@@ -33,6 +33,14 @@ void run(const Arguments& arguments) {
 
 void add_train(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("train", "train a model as a config says");
+  command.footer(
+      "Examples:\n"
+      "  wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense\n"
+      "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
+      "runs/dgc\n"
+      "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
+      "runs/dgc --resume\n"
+      "Ctrl-C saves the step under way; a second one ends at once.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");

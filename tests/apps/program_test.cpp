@@ -29,8 +29,11 @@ class Program : public testing::Test {
   /// Starts `wisp ARGUMENTS…`; its output goes to a file of the test's.
   void start(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), WISP_PROGRAM);
+    start_command(std::move(arguments));
+  }
+  void start_command(std::vector<std::string> command) {
     std::vector<char*> words;
-    for (std::string& argument : arguments) words.push_back(argument.data());
+    for (std::string& word : command) words.push_back(word.data());
     words.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -70,6 +73,28 @@ TEST_F(Program, ExitStatusesTellWhatHappened) {
   EXPECT_EQ(run({"train", config(), "optimizer.rate=1", "--out", dir_ / "run"}), 1);
   EXPECT_NE(said().find("wisp: "), std::string::npos) << said();
   EXPECT_EQ(run({"train", config(), "train.epochs=1", "--out", dir_ / "run"}), 0);
+}
+
+TEST_F(Program, ItsCompletionKnowsCommandsOptionsAndKeys) {
+  ASSERT_EQ(run({"completion", "bash"}), 0);
+  const std::string script = dir_.write("wisp.bash", said());
+  const auto complete = [&](const std::string& typed) {
+    start_command({"/bin/bash", "-c",
+                   "source " + script + "; COMP_WORDS=(" + typed +
+                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wisp; echo ${COMPREPLY[*]}"});
+    EXPECT_EQ(wait(), 0) << said();
+    return said();
+  };
+  EXPECT_EQ(complete("wisp tr"), "train\n");
+  EXPECT_EQ(complete("wisp bench co"), "codec\n");
+  EXPECT_EQ(complete("wisp train x.toml --over"), "--overwrite\n");
+  EXPECT_EQ(complete("wisp train x.toml optimizer.mom"), "optimizer.momentum=\n");
+}
+
+TEST_F(Program, ItsReferenceIsTheOneInTheDocs) {
+  ASSERT_EQ(run({"config", "--reference"}), 0);
+  EXPECT_EQ(said(), read_text(WISP_SOURCE "/docs/config.md"))
+      << "after a change of keys: wisp config --reference > docs/config.md";
 }
 
 TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {

@@ -1,14 +1,16 @@
 #include "apps/prepared.h"
 
 #include "apps/methods.h"
+#include "core/freeze.h"
 
 namespace wisp {
 namespace {
 
-/// The parameters as a plan sees them, before they have memory.
-std::vector<Segment> describe(Model& model) {
+/// What is trained as a plan sees it, before it has memory.
+std::vector<Segment> describe(std::span<Parameter* const> parameters) {
   std::vector<Segment> segments;
-  for (const Parameter* parameter : model.parameters()) {
+  for (const Parameter* parameter : parameters) {
+    if (parameter->frozen) continue;
     segments.push_back({static_cast<int>(segments.size()), parameter->name, parameter->shape, 0,
                         parameter->shape.numel(), parameter->decay});
   }
@@ -24,7 +26,9 @@ Prepared::Prepared(Config config)
   ends_ = {source_->sample(), source_->classes()};
   const auto model =
       ModelRegistry::instance().find("model (model.name)", options_.model).make(config_, ends_);
-  choose_methods(config_, options_, describe(*model));
+  const std::vector<Parameter*> parameters = model->parameters();
+  freeze(config_, parameters);
+  choose_methods(config_, options_, describe(parameters));
   config_.finish();
 }
 

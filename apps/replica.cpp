@@ -8,6 +8,7 @@
 #include "apps/methods.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/freeze.h"
 
 namespace wisp {
 namespace {
@@ -60,7 +61,9 @@ Replica::Replica(const Shared& shared, Worker& worker)
       traffic_(zeroed_words(compute_, 6)) {
   Config config = shared.config;
   model_ = model_for(shared, config);
-  parameters_ = std::make_unique<FlatParameters>(compute_, model_->parameters(), model_->buffers());
+  const std::vector<Parameter*> declared = model_->parameters();
+  freeze(config, declared);
+  parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
   optimizer_ = std::make_unique<Sgd>(*parameters_, options_.sgd);
   for (const Buffer* buffer : parameters_->buffers()) {
     saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
@@ -239,15 +242,17 @@ std::vector<SavedState> Replica::state() {
   std::set<std::string> named;
   for (const SavedState& state : saved) named.insert(state.name);
   const Sharing sharing = synchronizer_->replicas_differ() ? Sharing::per_rank : Sharing::shared;
-  const auto add_arena = [&](const std::string& name, const Tensor& arena) {
-    for (const Segment& segment : parameters_->segments()) {
+  const auto add_arena = [&](const std::string& name, const Tensor& arena,
+                             std::span<const Segment> segments) {
+    for (const Segment& segment : segments) {
       const std::string path = name + "/" + segment.name;
       if (named.count(path) == 0)  // the synchronizer has its own rule for its part
         saved.push_back({path, FlatParameters::view(arena, segment), sharing});
     }
   };
-  add_arena("weight", parameters_->weight());
-  for (const std::string& arena : optimizer_->arenas()) add_arena(arena, parameters_->state(arena));
+  add_arena("weight", parameters_->weight(), parameters_->all_segments());
+  for (const std::string& arena : optimizer_->arenas())
+    add_arena(arena, parameters_->state(arena), parameters_->segments());
   for (const Buffer* buffer : parameters_->buffers())
     saved.push_back({"buffer/" + buffer->name, buffer->value});
   for (const SavedState& state : tally_.state()) saved.push_back(state);

@@ -41,25 +41,30 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
                                std::vector<Buffer*> buffers)
     : context_(context), buffers_(std::move(buffers)) {
   std::reverse(parameters.begin(), parameters.end());
+  const auto first_frozen = std::stable_partition(parameters.begin(), parameters.end(),
+                                                  [](const Parameter* p) { return !p->frozen; });
+  trained_ = static_cast<size_t>(first_frozen - parameters.begin());
   const int64_t alignment = 64 / size_of(context.compute);
   std::set<std::string> names;
-  int64_t offset = 0;
+  int64_t offset = 0, trained_end = 0;
   for (const Parameter* parameter : parameters) {
     WISP_CHECK(names.insert(parameter->name).second, "two parameters are named ", parameter->name);
-    segments_.push_back({static_cast<int>(segments_.size()), parameter->name, parameter->shape,
-                         offset, parameter->shape.numel(), parameter->decay});
+    all_segments_.push_back({static_cast<int>(all_segments_.size()), parameter->name,
+                             parameter->shape, offset, parameter->shape.numel(), parameter->decay});
     offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
+    if (!parameter->frozen) trained_end = offset;
   }
   weight_ = zeroed(context, {offset}, context.compute);
-  grad_ = zeroed(context, {offset}, context.compute);
-  for (const Segment& segment : segments_) {
+  grad_ = zeroed(context, {trained_end}, context.compute);
+  for (const Segment& segment : all_segments_) {
     Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
     dispatch_float(context.compute, "FlatParameters", [&](auto zero) {
       fill(weight.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
            segment.name);
     });
-    parameter.variable = Variable::leaf(context, weight, *this, segment.id);
+    parameter.variable = parameter.frozen ? Variable(context, weight)
+                                          : Variable::leaf(context, weight, *this, segment.id);
   }
   for (Buffer* buffer : buffers_) {
     WISP_CHECK(names.insert(buffer->name).second, "two buffers are named ", buffer->name);
@@ -73,13 +78,13 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
 
 int64_t FlatParameters::parameter_count() const {
   int64_t count = 0;
-  for (const Segment& segment : segments_) count += segment.numel;
+  for (const Segment& segment : segments()) count += segment.numel;
   return count;
 }
 
 const Tensor& FlatParameters::state(const std::string& name) {
   Tensor& arena = states_[name];
-  if (!arena.defined()) arena = zeroed(context_, weight_.shape(), weight_.dtype());
+  if (!arena.defined()) arena = zeroed(context_, grad_.shape(), grad_.dtype());
   return arena;
 }
 
@@ -89,10 +94,12 @@ std::vector<std::string> FlatParameters::state_names() const {
   return names;
 }
 
-Tensor FlatParameters::gradient(int id) { return view(grad_, segments_[static_cast<size_t>(id)]); }
+Tensor FlatParameters::gradient(int id) {
+  return view(grad_, all_segments_[static_cast<size_t>(id)]);
+}
 
 void FlatParameters::ready(int id) {
-  if (hook_) hook_(segments_[static_cast<size_t>(id)]);
+  if (hook_) hook_(all_segments_[static_cast<size_t>(id)]);
 }
 
 }  // namespace wisp

@@ -28,6 +28,7 @@ struct Parameter {
   Init init;
   bool decay = true;  // weight decay applies (not to norms and biases)
   Variable variable;
+  bool frozen = false;  // keeps its initial value: a constant of the graph
 };
 
 /// State that is not learned (running statistics). Kept per rank, saved, never exchanged.
@@ -38,7 +39,7 @@ struct Buffer {
   Tensor value;
 };
 
-/// One parameter's range of the arenas. `id` is its position in segments().
+/// One parameter's range of the arenas. `id` is its position in all_segments().
 struct Segment {
   int id = 0;
   std::string name;
@@ -50,17 +51,20 @@ struct Segment {
 
 class FlatParameters final : public GradOwner {
  public:
-  /// Places `parameters` in the reverse of their order (the order in which gradients become ready)
-  /// and initialises them. Arenas have the context's compute dtype. The parameters and the context
-  /// outlive this object. Throws Error for two parameters of one name.
+  /// Places `parameters` in the reverse of their order (the order in which gradients become ready),
+  /// the frozen ones behind all others, and initialises them. Arenas have the context's compute
+  /// dtype. The parameters and the context outlive this object. Throws Error for two parameters of
+  /// one name.
   FlatParameters(Context& context, std::vector<Parameter*> parameters,
                  std::vector<Buffer*> buffers);
   FlatParameters(const FlatParameters&) = delete;
   FlatParameters& operator=(const FlatParameters&) = delete;
 
-  std::span<const Segment> segments() const { return segments_; }
-  int64_t numel() const { return weight_.numel(); }  // with padding
-  int64_t parameter_count() const;                   // without
+  /// What is trained. Everything but the weight arena ends with these.
+  std::span<const Segment> segments() const { return std::span(all_segments_).first(trained_); }
+  std::span<const Segment> all_segments() const { return all_segments_; }  // frozen ones last
+  int64_t numel() const { return weight_.numel(); }                        // with padding
+  int64_t parameter_count() const;  // of segments(), without padding
   DType dtype() const { return weight_.dtype(); }
 
   const Tensor& weight() const { return weight_; }
@@ -84,7 +88,8 @@ class FlatParameters final : public GradOwner {
 
  private:
   Context& context_;
-  std::vector<Segment> segments_;
+  std::vector<Segment> all_segments_;
+  size_t trained_ = 0;  // so many of all_segments_ are not frozen
   std::vector<Buffer*> buffers_;
   Tensor weight_, grad_;
   std::map<std::string, Tensor> states_;

@@ -252,6 +252,7 @@ void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward& a, 
     terms.mean_dz[c] = static_cast<float>(sum / rows);
     terms.slope[c] = static_cast<float>(normalised_sum * inv_std / rows);
   }
+  if (!a.dx.into && !a.d_residual.into) return;
   for (float* stretch : {terms.scale, terms.mean_dz, terms.slope}) spread(p, stretch);
   auto* const loop = spec.relu ? gradients<true> : gradients<false>;
   for_each_chunk(p, [&](int64_t chunk) {

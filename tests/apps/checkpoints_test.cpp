@@ -73,6 +73,7 @@ TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
 INSTANTIATE_TEST_SUITE_P(
     Checkpoint, Resume,
     testing::Values(ResumeCase{"dense", {}},
+                    ResumeCase{"frozen", {"train.freeze=[\"layer0.*\"]", "train.accumulate=2"}},
                     ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
                     ResumeCase{"dgc",
                                {"compression.method=dgc", "compression.ratio=0.01",

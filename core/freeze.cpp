@@ -35,8 +35,8 @@ void freeze(Config& config, std::span<Parameter* const> parameters) {
       parameter->frozen = true;
       fits = true;
     }
-    WISP_CHECK(fits, config.where("train.freeze"), ": no parameter's name fits '", pattern,
-               "'; nearest: ", nearest_names(parameters, pattern));
+    WISP_CHECK(fits, config.where("train.freeze"), ": train.freeze: no parameter's name fits '",
+               pattern, "'; nearest: ", nearest_names(parameters, pattern));
   }
   const bool all = std::all_of(parameters.begin(), parameters.end(),
                                [](const Parameter* parameter) { return parameter->frozen; });

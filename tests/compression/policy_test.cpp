@@ -48,15 +48,6 @@ TEST(Policy, TakesTheFirstRuleThatFits) {
             (Methods{"bf16", "bf16", "topk", "fp16", "none"}));
 }
 
-TEST(Policy, MatchesGlobsLikeAShell) {
-  const Segment conv = segment("a.bc.weight", {2, 2});
-  const auto fits = [&](const std::string& glob) { return PolicyRule{.name = glob}.fits(conv); };
-  for (const char* glob : {"*", "a.bc.weight", "a.*", "*weight", "*.b?.*", "**t", "a*c*t", "?*"})
-    EXPECT_TRUE(fits(glob)) << glob;
-  for (const char* glob : {"", "a.bc", "*.bias", "a.?.weight", "weight", "*x*", "a.bc.weight?"})
-    EXPECT_FALSE(fits(glob)) << glob;
-}
-
 TEST(Policy, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(error_of([] { choose("[[compression.policy]]\nmethod = \"dcg\""); }),
             "test.toml:2: unknown compression method 'dcg'; known: bf16, dgc, fp16, none, topk");

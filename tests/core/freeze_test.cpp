@@ -92,9 +92,10 @@ TEST(Freeze, BackwardComputesOnlyWhatATrainedWeightNeeds) {
 }
 
 TEST(Freeze, NamesThePatternThatFitsNothingAndTheNearestNames) {
-  EXPECT_EQ(error_of([] { Chain("[\"stem*\", \"stage3.weight\"]"); }),
-            "my.toml:2: no parameter's name fits 'stage3.weight'; nearest: stage1.weight, "
-            "stage2.weight, stem.weight");
+  EXPECT_EQ(
+      error_of([] { Chain("[\"stem*\", \"stage3.weight\"]"); }),
+      "my.toml:2: train.freeze: no parameter's name fits 'stage3.weight'; nearest: stage1.weight, "
+      "stage2.weight, stem.weight");
 }
 
 TEST(Freeze, LeavesSomethingToTrain) {

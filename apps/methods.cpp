@@ -12,8 +12,9 @@ namespace {
 
 std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
                                             const TrainOptions& options) {
-  const CompressorSetup setup{options.workers, options.sgd.momentum, options.sgd.nesterov,
-                              options.sgd.weight_decay};
+  const OptimizerOptions& o = options.optimizer;
+  const CompressorSetup setup{options.workers, o.is_adamw() ? o.adamw.beta1 : o.sgd.momentum,
+                              !o.is_adamw() && o.sgd.nesterov, o.weight_decay()};
   const std::string what = concat("compression.method (", config.where("compression.method"), ")");
   return CompressorRegistry::instance().find(what, name).make(config, setup);
 }
@@ -29,12 +30,12 @@ Scope bind_scope(Config& config) {
 }
 
 /// `what` (momentum, weight_decay) is applied to a segment exactly once: by the method, which takes
-/// the optimizer's value, or by the optimizer. `optimizer_applies`: it does, to what the method
-/// leaves.
-void check_home(const Config& config, const std::string& name, const std::string& what, Home home,
-                bool optimizer_applies, double value) {
+/// the optimizer's value, or by the optimizer, whose `key` holds it. `optimizer_applies`: it does,
+/// to what the method leaves.
+void check_home(const Config& config, const std::string& name, const std::string& what,
+                const std::string& key, Home home, bool optimizer_applies, double value) {
   if (value == 0.0) return;
-  const std::string own = "compression." + what, key = "optimizer." + what;
+  const std::string own = "compression." + what;
   const std::string given = concat(key, " = ", value, " (", config.where(key), ")");
   WISP_CHECK(!config.given(own), config.where(own), ": ", what, " has two homes, ", own, " and ",
              given, "; ", name,
@@ -54,10 +55,24 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
              " does not work at this compression.scope");
   WISP_CHECK(options.compute() == DType::f32, config.where("train.precision"), ": method ", name,
              " works on f32 gradients, not with train.precision = \"", options.precision, "\"");
-  check_home(config, name, "momentum", traits.momentum, traits.result == UpdateRule::gradient,
-             options.sgd.momentum);
-  check_home(config, name, "weight_decay", traits.decay, traits.result != UpdateRule::update,
-             options.sgd.weight_decay);
+  const OptimizerOptions& o = options.optimizer;
+  if (o.is_adamw()) {
+    WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",
+               name,
+               " leaves finished updates, which Adam could not divide by its second moment; "
+               "use optimizer.kind = \"sgd\" or another method");
+  } else {
+    WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
+               config.where("optimizer.dampening"), ": method ", name,
+               " applies the momentum by itself and knows no dampening; set optimizer.dampening to "
+               "0, not ",
+               o.sgd.dampening);
+  }
+  check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
+             traits.momentum, traits.result == UpdateRule::gradient,
+             o.is_adamw() ? o.adamw.beta1 : o.sgd.momentum);
+  check_home(config, name, "weight_decay", "optimizer.weight_decay", traits.decay,
+             traits.result != UpdateRule::update, o.weight_decay());
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
-  optimizer_ = std::make_unique<Sgd>(*parameters_, options_.sgd);
+  optimizer_ = make_optimizer(*parameters_, options_.optimizer);
   for (const Buffer* buffer : parameters_->buffers()) {
     saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
   }
@@ -94,7 +94,7 @@ void Replica::without_turn(const Work& work) {
 
 StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   StepReport report;
-  report.lr = options_.lr * options_.schedule.at(epoch);
+  report.lr = options_.optimizer.lr * options_.schedule.at(epoch);
   compute_.step = step;
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
@@ -116,7 +116,8 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   } else {
     skipped_in_a_row = 0;
     const double begin = now_us();
-    optimizer_->step(compute_, report.lr, synchronizer_->rules());
+    const int64_t number = synchronizer_->updates();
+    optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
     synchronizer_->after_update();
     const double end = now_us();
     report.compute_ms += (end - begin) * 1e-3;

@@ -103,7 +103,7 @@ class Replica {
   Context comm_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
-  std::unique_ptr<Sgd> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   Tally tally_;  // of training
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;

@@ -76,21 +76,11 @@ void bind_training(Config& config, TrainOptions& o) {
 }
 
 void bind_optimizer(Config& config, TrainOptions& o) {
-  config.bind("optimizer.lr", o.lr, "base learning rate, for the whole batch");
-  config.bind("optimizer.momentum", o.sgd.momentum, "momentum, in [0, 1)");
-  config.bind("optimizer.nesterov", o.sgd.nesterov, "Nesterov's form of momentum");
-  config.bind("optimizer.weight_decay", o.sgd.weight_decay,
-              "L2 decay of weights (not of norms and biases)");
+  o.optimizer = OptimizerOptions::bind(config);
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
   config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
               "model: the norm of all; layer: each tensor by its share, which overlaps");
-  at_least(config, "optimizer.lr", o.lr, 0.0);
-  WISP_CHECK(0.0 <= o.sgd.momentum && o.sgd.momentum < 1.0, config.where("optimizer.momentum"),
-             ": optimizer.momentum is ", o.sgd.momentum, ", expected 0 <= momentum < 1");
-  WISP_CHECK(!o.sgd.nesterov || o.sgd.momentum > 0.0, config.where("optimizer.nesterov"),
-             ": optimizer.nesterov needs an optimizer.momentum above 0");
-  at_least(config, "optimizer.weight_decay", o.sgd.weight_decay, 0.0);
   at_least(config, "clip.norm", o.clip.norm, 0.0);
   one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
   o.clip.per_layer = o.clip_scope == "layer";

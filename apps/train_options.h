@@ -6,7 +6,7 @@
 
 #include "core/config.h"
 #include "core/dtype.h"
-#include "core/optimizer.h"
+#include "core/optimizer_options.h"
 #include "core/schedule.h"
 #include "core/trace.h"
 #include "distributed/bucket.h"
@@ -44,8 +44,7 @@ struct TrainOptions {
   bool augment = true;
   int64_t nonfinite_max = 10;
 
-  double lr = 0.1;
-  SgdOptions sgd;
+  OptimizerOptions optimizer;
   LrSchedule schedule;
   ClipOptions clip;
   std::string clip_scope = "model";

@@ -1,7 +1,7 @@
-// Stochastic gradient descent over the flat arenas. One object per worker, used by its compute
-// thread.
+// What turns gradients into new weights. One object per worker, used by its compute thread.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,33 +11,15 @@
 
 namespace wisp {
 
-struct SgdOptions {
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 0.0;  // λ of segments with decay: adds λw to their gradient
-};
-
-class Sgd {
+class Optimizer {
  public:
-  /// Keeps its momentum in the arena "momentum". `parameters` outlives the optimizer. Throws Error
-  /// for options out of range.
-  Sgd(FlatParameters& parameters, SgdOptions options);
-
-  /// For each segment, by its rule, with gradient g, weight w, momentum m:
-  ///   gradient: d = g + λw; m = μm + d; w -= lr · (nesterov ? d + μm : m)
-  ///   momentum: m = g; w -= lr · (m + λw)
-  ///   update:   w -= lr · g
-  /// Source: Sutskever et al. 2013 in the form of PyTorch's SGD (the learning rate outside the
-  /// momentum).
-  void step(const Context& context, double lr, std::span<const UpdateRule> rules);
-
+  virtual ~Optimizer() = default;
+  /// Moves the weights of each of segments() by its rule. `number` counts the updates of the run
+  /// from 1; a skipped step is none. Throws Error unless there is a rule for each segment.
+  virtual void step(const Context& context, double lr, int64_t number,
+                    std::span<const UpdateRule> rules) = 0;
   /// The arenas that it keeps state in.
-  std::vector<std::string> arenas() const { return {"momentum"}; }
-  const SgdOptions& options() const { return options_; }
-
- private:
-  FlatParameters& parameters_;
-  SgdOptions options_;
+  virtual std::vector<std::string> arenas() const = 0;
 };
 
 }  // namespace wisp

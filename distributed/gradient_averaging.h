@@ -65,6 +65,8 @@ class GradientAveraging final : public Synchronizer {
   const Plan& plan() const { return plan_; }
   /// Cost of the step that before_update() finished last.
   const StepCost& cost() const { return cost_; }
+  /// Updates of the run so far, the one that before_update() left in the gradient arena included.
+  int64_t updates() const { return *counters_.data<int64_t>(); }
   /// Units compressed in the last step, of all units.
   int compressed_units() const;
 

@@ -104,6 +104,12 @@ const CompressorRegistration twice_registration("momentum_twice",
                                                       Traits{.momentum = Home::compressor});
                                                 });
 
+const CompressorRegistration replaced_registration(
+    "momentum_replaced", "keeps the momentum and leaves it", [](Config&, const CompressorSetup&) {
+      return std::make_unique<FailingCompressor>(
+          FailureOptions{}, Traits{.momentum = Home::compressor, .result = UpdateRule::momentum});
+    });
+
 const CompressorRegistration never_registration("momentum_never",
                                                 "leaves updates without a momentum",
                                                 [](Config&, const CompressorSetup&) {
@@ -170,6 +176,22 @@ TEST(BadConfig, MomentumHasOneHome) {
             "0.9 (optimizer.momentum); set it to 0");
 }
 
+TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {
+  EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.kind=adamw"}),
+            "command line: method dgc leaves finished updates, which Adam could not divide by its "
+            "second moment; use optimizer.kind = \"sgd\" or another method");
+  EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.dampening=0.5"}),
+            "command line: method dgc applies the momentum by itself and knows no dampening; set "
+            "optimizer.dampening to 0, not 0.5");
+  EXPECT_EQ(refusal({"compression.method=momentum_twice", "optimizer.kind=adamw"}),
+            "method momentum_twice applies momentum by itself and the optimizer would apply "
+            "optimizer.beta1 = 0.9 (optimizer.beta1) once more; set it to 0");
+  for (const char* method : {"none", "topk", "fp16", "momentum_replaced"}) {
+    EXPECT_EQ(refusal({std::string("compression.method=") + method, "optimizer.kind=adamw"}),
+              "no error");
+  }
+}
+
 TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
   for (const auto& [override, message] : std::vector<std::pair<std::string, std::string>>{
            {"optimizer.momentum=1.5", "expected 0 <= momentum < 1"},
@@ -177,6 +199,9 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
            {"workers=0", "expected 1 or more"},
            {"train.batch=0", "expected 1 or more"},
            {"train.log_every=0", "expected 1 or more"},
+           {"optimizer.kind=lamb", "known: adamw, sgd"},
+           {"optimizer.beta1=1.0", "expected 0 <= beta1 < 1"},
+           {"train.freeze=[\"nonesuch\"]", "nearest: layer"},
            {"clip.scope=tensor", "known: model, layer"},
            {"device=gpu", "known: cpu"}}) {
     const std::string error = refusal({override});

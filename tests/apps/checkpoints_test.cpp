@@ -74,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
     Checkpoint, Resume,
     testing::Values(ResumeCase{"dense", {}},
                     ResumeCase{"frozen", {"train.freeze=[\"layer0.*\"]", "train.accumulate=2"}},
+                    ResumeCase{"dampened", {"optimizer.dampening=0.5"}},
+                    ResumeCase{"adamw", {"optimizer.kind=adamw", "optimizer.lr=0.01"}},
                     ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
                     ResumeCase{"dgc",
                                {"compression.method=dgc", "compression.ratio=0.01",

@@ -1,7 +1,7 @@
 // Training by several workers: N x B rows are 1 x N·B rows, and the same bits however it is run.
 #include <gtest/gtest.h>
 
-#include "core/optimizer.h"
+#include "core/sgd.h"
 #include "distributed/gradient_averaging.h"
 #include "distributed/launch.h"
 #include "models/mlp.h"
@@ -62,7 +62,7 @@ class Trainee {
     worker_.turns.release();
     sync_.before_update();
     worker_.turns.acquire();
-    optimizer_.step(compute_.context, 0.1, sync_.rules());
+    optimizer_.step(compute_.context, 0.1, sync_.updates(), sync_.rules());
     sync_.after_update();
   }
   std::vector<double> weights() {

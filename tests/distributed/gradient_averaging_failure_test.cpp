@@ -1,7 +1,7 @@
 // What goes wrong in one worker ends all of them, with its cause and rank.
 #include <gtest/gtest.h>
 
-#include "core/optimizer.h"
+#include "core/sgd.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
@@ -79,12 +79,12 @@ TEST(Failure, InTheOptimizerEndsAllWorkers) {
         std::span<const UpdateRule> rules = replica.sync().rules();
         if (step == 1 && is_culprit(worker.rank, worker.communicator.size()))
           rules = rules.subspan(1);
-        optimizer.step(replica.context(), 0.1, rules);
+        optimizer.step(replica.context(), 0.1, step + 1, rules);
       }
     };
     for (const bool overlap : {true, false}) {
       EXPECT_EQ(failure_of(workers, {}, overlap, train),
-                std::string(workers > 1 ? "rank 1: " : "") + "sgd: 5 rules for 6 segments");
+                std::string(workers > 1 ? "rank 1: " : "") + "optimizer: 5 rules for 6 segments");
     }
   }
 }

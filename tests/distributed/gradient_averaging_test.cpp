@@ -289,7 +289,9 @@ TEST(GradientAveraging, SkipsAStepOnAllRanksIfALossIsNotFinite) {
     replica.step(0, small_integers);
     const std::vector<float> residual =
         replica.elements(replica.parameters().state("toy_residual"));
+    EXPECT_EQ(replica.sync().updates(), 1);
     EXPECT_EQ(replica.step(1, small_integers, worker.rank == 1 ? kNaN : 1.0), Outcome::skipped);
+    EXPECT_EQ(replica.sync().updates(), 1);
     EXPECT_EQ(replica.elements(replica.parameters().state("toy_residual")), residual);
     for (const SavedState& saved : replica.sync().state()) {
       if (saved.sharing == Sharing::shared && saved.name != "engaged") {
@@ -297,6 +299,7 @@ TEST(GradientAveraging, SkipsAStepOnAllRanksIfALossIsNotFinite) {
       }
     }
     EXPECT_EQ(replica.step(2, small_integers), Outcome::applied);
+    EXPECT_EQ(replica.sync().updates(), 2);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "apps/replica.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <set>
@@ -55,6 +56,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
                            worker.threads)),
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
+      plateau_(options_.schedule),
       tally_(compute_),
       evaluation_(compute_),
       skipped_in_a_row_(zeroed_words(compute_, 1)),
@@ -94,7 +96,7 @@ void Replica::without_turn(const Work& work) {
 
 StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   StepReport report;
-  report.lr = options_.optimizer.lr * options_.schedule.at(epoch);
+  report.lr = options_.optimizer.lr * options_.schedule.at(epoch) * plateau_.factor();
   compute_.step = step;
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
@@ -209,6 +211,11 @@ TallyValues Replica::total(Tally& tally) {
   return {words[0], words[1], words[2], words[3]};
 }
 
+void Replica::observe(const TallyValues& evaluation) {
+  const bool any = evaluation.batches > 0.0;  // of finite loss
+  plateau_.observe(any ? evaluation.mean_loss() : std::nan(""));
+}
+
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
   save_buffers();
   std::vector<Bytes> buffers;
@@ -256,6 +263,8 @@ std::vector<SavedState> Replica::state() {
     add_arena(arena, parameters_->state(arena), parameters_->segments());
   for (const Buffer* buffer : parameters_->buffers())
     saved.push_back({"buffer/" + buffer->name, buffer->value});
+  if (options_.schedule.kind == "plateau")
+    saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   for (const SavedState& state : tally_.state()) saved.push_back(state);
   saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
   saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});

@@ -13,6 +13,7 @@
 #include "apps/tally.h"
 #include "apps/train_options.h"
 #include "core/backend.h"
+#include "core/plateau.h"
 #include "data/loader.h"
 #include "distributed/gradient_averaging.h"
 #include "distributed/launch.h"
@@ -59,6 +60,9 @@ class Replica {
   /// nothing if `stop` said so to some worker on the way. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
+  /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
+  /// same values.
+  void observe(const TallyValues& evaluation);
   /// Of all steps of the run so far, over all workers. Collective.
   Traffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
@@ -104,6 +108,7 @@ class Replica {
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  Plateau plateau_;
   Tally tally_;  // of training
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;

@@ -81,6 +81,10 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
               "model: the norm of all; layer: each tensor by its share, which overlaps");
+  WISP_CHECK(
+      o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
+      ": schedule.kind = \"plateau\" watches evaluations, expected a train.eval_every of 1 or "
+      "more");
   at_least(config, "clip.norm", o.clip.norm, 0.0);
   one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
   o.clip.per_layer = o.clip_scope == "layer";

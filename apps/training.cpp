@@ -119,6 +119,7 @@ bool Training::finish_epoch() {
     const std::optional<TallyValues> test = replica_.evaluate(test_, stop_);
     if (!test) return false;
     test_accuracy_ = test->accuracy();
+    if (whole && due(epoch, options_.eval_every)) replica_.observe(*test);
     best = position_.best_step < 0 || test_accuracy_ > position_.best_accuracy;
   }
   if (best) {

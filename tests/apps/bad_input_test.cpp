@@ -210,6 +210,12 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
   }
 }
 
+TEST(BadConfig, APlateauNeedsEvaluations) {
+  EXPECT_EQ(refusal({"schedule.kind=plateau", "train.eval_every=0"}),
+            "command line: schedule.kind = \"plateau\" watches evaluations, expected a "
+            "train.eval_every of 1 or more");
+}
+
 TEST(BadConfig, BatchIsSharedEqually) {
   EXPECT_EQ(refusal({"workers=5"}),
             "tiny.toml:8: train.batch is 32, which 5 workers x 1 micro-batches cannot share "

@@ -47,6 +47,19 @@ TEST(Train, LeavesAWholeRunDirectory) {
   EXPECT_EQ(summary.steps, 10);
 }
 
+TEST(Train, APlateauOfTheTestLossLowersTheRate) {
+  const TempDir dir;
+  // no evaluation after the first can be better than a hundredth of the best
+  tiny_train(dir / "run", {"schedule.kind=plateau", "schedule.threshold=0.99",
+                           "schedule.patience=1", "schedule.factor=0.5", "optimizer.lr=0.08"});
+  std::vector<double> rates;
+  for (const json& row : rows_of(dir / "run/metrics.jsonl")) {
+    if (row.contains("lr") && row["step"].get<int64_t>() % 4 == 0) rates.push_back(row["lr"]);
+  }
+  // the second and third evaluation are no better; the fourth epoch runs at half the rate
+  EXPECT_EQ(rates, (std::vector<double>{0.08, 0.08, 0.08, 0.04}));
+}
+
 TEST(Train, WritesAConfigThatReadsBackEqual) {
   const TempDir dir;
   tiny_train(dir / "run", kDgc + Overrides{"train.max_steps=1"});

@@ -67,6 +67,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
   optimizer_ = make_optimizer(*parameters_, options_.optimizer);
+  if (options_.ema.decay > 0.0) ema_.emplace(compute_, *parameters_, options_.ema);
   for (const Buffer* buffer : parameters_->buffers()) {
     saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
   }
@@ -120,6 +121,7 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     const double begin = now_us();
     const int64_t number = synchronizer_->updates();
     optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
+    if (ema_) ema_->update(compute_, number);
     synchronizer_->after_update();
     const double end = now_us();
     report.compute_ms += (end - begin) * 1e-3;
@@ -217,6 +219,7 @@ void Replica::observe(const TallyValues& evaluation) {
 }
 
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
+  if (ema_) ema_->swap(compute_);
   save_buffers();
   std::vector<Bytes> buffers;
   for (const Buffer* buffer : parameters_->buffers())
@@ -239,6 +242,7 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
   compute_.training = true;
   compute_.recording = true;
   restore_buffers();
+  if (ema_) ema_->swap(compute_);
   const TallyValues values = total(evaluation_);
   sum_over_workers({&stopped, 1});
   if (stopped > 0.0) return std::nullopt;
@@ -263,6 +267,9 @@ std::vector<SavedState> Replica::state() {
     add_arena(arena, parameters_->state(arena), parameters_->segments());
   for (const Buffer* buffer : parameters_->buffers())
     saved.push_back({"buffer/" + buffer->name, buffer->value});
+  if (ema_) {
+    for (const SavedState& average : ema_->state(sharing)) saved.push_back(average);
+  }
   if (options_.schedule.kind == "plateau")
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   for (const SavedState& state : tally_.state()) saved.push_back(state);

@@ -56,8 +56,9 @@ class Replica {
   /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
   /// between steps.
   TallyValues tally() { return total(tally_); }
-  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics;
-  /// nothing if `stop` said so to some worker on the way. Collective.
+  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics
+  /// (of the averages of weights and statistics, if there are any); nothing if `stop` said so to
+  /// some worker on the way. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
   /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
@@ -108,6 +109,7 @@ class Replica {
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Ema> ema_;
   Plateau plateau_;
   Tally tally_;  // of training
   Tally evaluation_;

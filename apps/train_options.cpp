@@ -78,6 +78,7 @@ void bind_training(Config& config, TrainOptions& o) {
 void bind_optimizer(Config& config, TrainOptions& o) {
   o.optimizer = OptimizerOptions::bind(config);
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
+  o.ema = EmaOptions::bind(config);
   config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
               "model: the norm of all; layer: each tensor by its share, which overlaps");

@@ -6,6 +6,7 @@
 
 #include "core/config.h"
 #include "core/dtype.h"
+#include "core/ema.h"
 #include "core/optimizer_options.h"
 #include "core/schedule.h"
 #include "core/trace.h"
@@ -46,6 +47,7 @@ struct TrainOptions {
 
   OptimizerOptions optimizer;
   LrSchedule schedule;
+  EmaOptions ema;
   ClipOptions clip;
   std::string clip_scope = "model";
 

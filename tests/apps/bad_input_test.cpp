@@ -201,6 +201,7 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
            {"train.log_every=0", "expected 1 or more"},
            {"optimizer.kind=lamb", "known: adamw, sgd"},
            {"optimizer.beta1=1.0", "expected 0 <= beta1 < 1"},
+           {"ema.decay=1.0", "expected 0 <= decay < 1"},
            {"train.freeze=[\"nonesuch\"]", "nearest: layer"},
            {"clip.scope=tensor", "known: model, layer"},
            {"device=gpu", "known: cpu"}}) {

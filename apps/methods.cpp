@@ -13,8 +13,8 @@ namespace {
 std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
                                             const TrainOptions& options) {
   const OptimizerOptions& o = options.optimizer;
-  const CompressorSetup setup{options.workers, o.is_adamw() ? o.adamw.beta1 : o.sgd.momentum,
-                              !o.is_adamw() && o.sgd.nesterov, o.weight_decay()};
+  const CompressorSetup setup{options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov,
+                              o.weight_decay()};
   const std::string what = concat("compression.method (", config.where("compression.method"), ")");
   return CompressorRegistry::instance().find(what, name).make(config, setup);
 }
@@ -69,8 +69,7 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
                o.sgd.dampening);
   }
   check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
-             traits.momentum, traits.result == UpdateRule::gradient,
-             o.is_adamw() ? o.adamw.beta1 : o.sgd.momentum);
+             traits.momentum, traits.result == UpdateRule::gradient, o.momentum());
   check_home(config, name, "weight_decay", "optimizer.weight_decay", traits.decay,
              traits.result != UpdateRule::update, o.weight_decay());
 }

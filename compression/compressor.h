@@ -147,7 +147,7 @@ class Compressor {
 /// What a method must know of the run beside its own options.
 struct CompressorSetup {
   int workers = 1;
-  double momentum = 0.0;  // of the optimizer; AdamW's beta1
+  double momentum = 0.0;  // of the optimizer; with AdamW beta1
   bool nesterov = false;
   double weight_decay = 0.0;
 };

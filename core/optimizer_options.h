@@ -19,6 +19,8 @@ struct OptimizerOptions {
   static OptimizerOptions bind(Config& config);
 
   bool is_adamw() const { return kind == "adamw"; }
+  /// What the first moment keeps of its past: SGD's momentum, Adam's beta1.
+  double momentum() const { return is_adamw() ? adamw.beta1 : sgd.momentum; }
   double weight_decay() const { return sgd.weight_decay; }  // one key for both
 };
 

@@ -9,6 +9,7 @@
 #include "apps/train_options.h"
 #include "compression/policy.h"
 #include "compression/ratio_schedule.h"
+#include "core/freeze.h"
 #include "data/dataset.h"
 #include "models/model.h"
 
@@ -61,6 +62,7 @@ struct Section {
 std::vector<ConfigKey> run_keys() {
   Config config;
   const TrainOptions options = TrainOptions::bind(config);
+  freeze(config, {});
   choose_methods(config, options, {});
   std::vector<ConfigKey> keys = config.keys();
   Config data;  // the choice of a data set also binds the default one's keys

@@ -14,7 +14,8 @@ constexpr const char* kKinds[] = {"constant", "cosine",     "multi_step", "one_c
 
 /// From `a` at 0 to `b` at 1 along half a cosine.
 double half_cosine(double a, double b, double share) {
-  return b + (a - b) * 0.5 * (1.0 + std::cos(std::numbers::pi * share));
+  const double cosine = std::cos(std::numbers::pi * share);
+  return a * 0.5 * (1.0 + cosine) + b * 0.5 * (1.0 - cosine);
 }
 
 double one_cycle(const LrSchedule& s, double share) {

@@ -134,13 +134,12 @@ TEST(GradientAveraging, NamesUnitStateByItsFirstSegment) {
         EXPECT_EQ(*saved.tensor.data<int64_t>(), 3);
       }
     }
-    EXPECT_EQ(names,
-              (std::vector<std::string>{
-                  "toy_residual/p5", "unit/p5/toy_updates", "toy_residual/p4",
-                  "unit/p4/toy_updates", "toy_residual/p3", "unit/p3/toy_updates",
-                  "toy_residual/p2", "unit/p2/toy_updates", "toy_residual/p1",
-                  "unit/p1/toy_updates", "toy_residual/p0", "unit/p0/toy_updates", "engaged",
-                  "applied"}));
+    EXPECT_EQ(names, (std::vector<std::string>{
+                         "toy_residual/p5", "unit/p5/toy_updates", "toy_residual/p4",
+                         "unit/p4/toy_updates", "toy_residual/p3", "unit/p3/toy_updates",
+                         "toy_residual/p2", "unit/p2/toy_updates", "toy_residual/p1",
+                         "unit/p1/toy_updates", "toy_residual/p0", "unit/p0/toy_updates", "engaged",
+                         "applied"}));
     EXPECT_NE(replica.sync().layout(), "");
   });
 }

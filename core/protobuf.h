@@ -1,0 +1,32 @@
+// Messages in protobuf's wire format, field by field, for files of formats that are defined in it.
+// No schema: the caller knows the field numbers. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace wisp {
+
+class ProtobufWriter {
+ public:
+  /// int32, int64, uint64, bool and enum. A negative number takes ten bytes.
+  void varint(int field, int64_t value);
+  void f32(int field, float value);
+  void f64(int field, double value);
+  /// string and bytes.
+  void bytes(int field, std::string_view value);
+  void message(int field, const ProtobufWriter& value) { bytes(field, value.text()); }
+
+  /// The message so far. A repeated field is one that was written several times, in their order.
+  const std::string& text() const { return text_; }
+
+ private:
+  void tag(int field, unsigned wire_type);
+  void append_varint(uint64_t value);
+  void append_fixed(uint64_t bits, int bytes);
+
+  std::string text_;
+};
+
+}  // namespace wisp

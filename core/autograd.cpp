@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/op_log.h"
 #include "core/parallel.h"
 
 namespace wisp {
@@ -95,7 +96,7 @@ Context& Variable::context() const {
 bool Variable::requires_grad() const { return node_ && node_->requires_grad; }
 
 Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs,
-                Backward backward) {
+                Backward backward, std::initializer_list<OpAttribute> attributes) {
   WISP_CHECK(!inputs.empty(), op, ": an op needs an input");
   Variable result(inputs.front().context(), std::move(value));
   bool wanted = false;
@@ -108,6 +109,11 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
     result.node()->requires_grad = true;
     for (const Variable& input : inputs) result.node()->inputs.push_back(input.node());
     result.node()->backward = std::move(backward);
+  }
+  if (std::vector<LoggedOp>* log = result.context().log) {
+    LoggedOp& logged = log->emplace_back(LoggedOp{op, inputs, result, {}});
+    for (const OpAttribute& attribute : attributes)
+      logged.attributes[attribute.name] = attribute.value;
   }
   return result;
 }

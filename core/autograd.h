@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -73,10 +74,20 @@ class Inputs {
 /// reads.
 using Backward = std::function<void(const Tensor& dy, Inputs& in)>;
 
+/// A number that an op was told beside its inputs.
+struct OpAttribute {
+  template <class T>
+  OpAttribute(const char* attribute, T number)
+      : name(attribute), value(static_cast<double>(number)) {}
+
+  const char* name;
+  double value;
+};
+
 /// The result of an op. If no input wants a gradient, or the context does not record, the graph
-/// ends here and `backward` is dropped.
+/// ends here and `backward` is dropped. `attributes` are what Context::log needs of the op.
 Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs,
-                Backward backward);
+                Backward backward, std::initializer_list<OpAttribute> attributes = {});
 
 struct BackwardOptions {
   double seed = 1.0;  // dL/dloss: 1 / (workers * micro-batches), so that a sum over workers is the

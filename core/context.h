@@ -3,12 +3,15 @@
 // worker has two, compute and comm.
 #pragma once
 
+#include <vector>
+
 #include "core/stream.h"
 #include "core/tensor.h"
 
 namespace wisp {
 
 class Backend;
+struct LoggedOp;
 
 struct Context {
   Stream stream;
@@ -17,6 +20,7 @@ struct Context {
   DType compute = DType::f32;  // dtype of activations and weights in ops: f32, or f64 in tests
   bool training = true;        // batch statistics and dropout on
   bool recording = true;       // ops build the graph that backward() walks
+  std::vector<LoggedOp>* log = nullptr;  // if set, every op is added to it
   uint64_t seed = 0;
   int rank = 0;
   int threads = 1;  // OpenMP threads of this context's host thread

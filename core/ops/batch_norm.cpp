@@ -161,9 +161,15 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
                                     residual, state.running_mean, state.running_var, y);
     saved.mean = state.running_mean;
     saved.spread = state.running_var;
-    return record("batch_norm", y, inputs, [&context, saved](const Tensor& dy, Inputs& in) {
-      backward_evaluation(context, saved, dy, in);
-    });
+    if (context.log) {  // constants of this op, which only a reader of the log needs to know
+      inputs.emplace_back(context, state.running_mean);
+      inputs.emplace_back(context, state.running_var);
+    }
+    return record("batch_norm", y, inputs,
+                  [&context, saved](const Tensor& dy, Inputs& in) {
+                    backward_evaluation(context, saved, dy, in);
+                  },
+                  {{"epsilon", spec.epsilon}, {"relu", spec.relu}, {"residual", spec.residual}});
   }
   WISP_CHECK(spec.rows >= 2, "batch_norm: input ", x.shape(),
              " has one row, batch statistics need at least 2");

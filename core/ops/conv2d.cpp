@@ -50,7 +50,11 @@ Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options) 
       [&context, spec, input = x.value(), w = weight.value()](const Tensor& dy, Inputs& in) {
         if (in.wanted(0)) context.backend.conv2d_dx(context.stream, spec, dy, w, in.slot(0));
         if (in.wanted(1)) context.backend.conv2d_dw(context.stream, spec, input, dy, in.slot(1));
-      });
+      },
+      {{"stride", spec.stride},
+       {"pad", spec.pad},
+       {"dilation", spec.dilation},
+       {"groups", spec.groups}});
 }
 
 }  // namespace wisp

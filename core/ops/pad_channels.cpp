@@ -72,15 +72,17 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
     parallel_for(context.stream, y.shape().rows(),
                  PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
   });
-  return record("pad_channels", y, {x}, [&context, geometry](const Tensor& dy, Inputs& in) {
-    const GradSlot dx = in.slot(0);
-    dispatch_float(dy.dtype(), "pad_channels", [&](auto zero) {
-      using T = decltype(zero);
-      parallel_for(
-          context.stream, dx.into.shape().rows(),
-          PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry, dx.accumulate});
-    });
-  });
+  return record("pad_channels", y, {x},
+                [&context, geometry](const Tensor& dy, Inputs& in) {
+                  const GradSlot dx = in.slot(0);
+                  dispatch_float(dy.dtype(), "pad_channels", [&](auto zero) {
+                    using T = decltype(zero);
+                    parallel_for(context.stream, dx.into.shape().rows(),
+                                 PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry,
+                                                        dx.accumulate});
+                  });
+                },
+                {{"stride", stride}, {"before", geometry.before}});
 }
 
 }  // namespace wisp

@@ -38,9 +38,11 @@ Variable max_pool2d(const Variable& x, int64_t kernel, PoolOptions options) {
   Tensor y = context.empty(output_shape(spec), x.value().dtype());
   Tensor argmax = context.empty(output_shape(spec), DType::i32);
   context.backend.max_pool(context.stream, spec, x.value(), y, argmax);
-  return record("max_pool2d", y, {x}, [&context, spec, argmax](const Tensor& dy, Inputs& in) {
-    context.backend.max_pool_dx(context.stream, spec, dy, argmax, in.slot(0));
-  });
+  return record("max_pool2d", y, {x},
+                [&context, spec, argmax](const Tensor& dy, Inputs& in) {
+                  context.backend.max_pool_dx(context.stream, spec, dy, argmax, in.slot(0));
+                },
+                {{"kernel", spec.kernel}, {"stride", spec.stride}, {"pad", spec.pad}});
 }
 
 Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options) {
@@ -48,9 +50,11 @@ Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options) {
   const PoolSpec spec = spec_of("avg_pool2d", x.shape(), kernel, options);
   Tensor y = context.empty(output_shape(spec), x.value().dtype());
   context.backend.avg_pool(context.stream, spec, x.value(), y);
-  return record("avg_pool2d", y, {x}, [&context, spec](const Tensor& dy, Inputs& in) {
-    context.backend.avg_pool_dx(context.stream, spec, dy, in.slot(0));
-  });
+  return record("avg_pool2d", y, {x},
+                [&context, spec](const Tensor& dy, Inputs& in) {
+                  context.backend.avg_pool_dx(context.stream, spec, dy, in.slot(0));
+                },
+                {{"kernel", spec.kernel}, {"stride", spec.stride}, {"pad", spec.pad}});
 }
 
 }  // namespace wisp

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/checksum.h"
 #include "core/output_file.h"
@@ -16,34 +14,8 @@
 namespace wisp {
 namespace {
 
-using Json = nlohmann::json;  // keys sorted: bytes depend on content alone
-
-constexpr const char* kMetadata = "__metadata__";
 constexpr const char* kHeaderChecksum = "crc32c";
 constexpr const char* kTensorChecksum = "crc32c.";  // and the tensor's name
-constexpr int64_t kMaxHeaderBytes = 100'000'000;    // safetensors' own limit
-
-const char* safetensors_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "F32";
-    case DType::f64:
-      return "F64";
-    case DType::f16:
-      return "F16";
-    case DType::bf16:
-      return "BF16";
-    case DType::i32:
-      return "I32";
-    case DType::i64:
-      return "I64";
-    case DType::u8:
-      return "U8";
-    case DType::u32:
-      return "U32";
-  }
-  throw Error(concat("checkpoint: no safetensors name for dtype ", name_of(dtype)));
-}
 
 std::vector<int64_t> extents_of(const Shape& shape) {
   std::vector<int64_t> extents;
@@ -51,21 +23,15 @@ std::vector<int64_t> extents_of(const Shape& shape) {
   return extents;
 }
 
-std::string text_of(const std::string& dtype, const std::vector<int64_t>& extents) {
-  return dtype + " " + Json(extents).dump();
-}
-
 std::string checksum_of(const std::byte* data, int64_t bytes) {
   return checksum_text(crc32c(data, static_cast<size_t>(bytes)));
 }
 
-/// Sets the header's own checksum, taken with zeros in its place, and returns the text.
-std::string sealed(Json& header) {
-  Json& checksum = header[kMetadata][kHeaderChecksum];
-  checksum = checksum_text(0);
-  const std::string text = header.dump();
-  checksum = checksum_text(crc32c(text.data(), text.size()));
-  return header.dump();
+/// The checksum of the header with zeros in the place of its own.
+std::string seal_of(SafetensorsHeader header) {
+  header.metadata[kHeaderChecksum] = checksum_text(0);
+  const std::string text = header.text();
+  return checksum_text(crc32c(text.data(), text.size()));
 }
 
 /// Largest elements first, so that each tensor is aligned; then by name.
@@ -82,7 +48,7 @@ std::vector<const std::pair<const std::string, Tensor>*> file_order(
 }  // namespace
 
 void CheckpointWriter::add(const std::string& name, const Tensor& tensor) {
-  WISP_CHECK(name != kMetadata, "checkpoint: a tensor cannot be named ", name);
+  WISP_CHECK(name != "__metadata__", "checkpoint: a tensor cannot be named ", name);
   WISP_CHECK(tensor.defined(), "checkpoint: ", name, " is undefined");
   WISP_CHECK(!tensor.device().is_cuda(), "checkpoint: ", name, " is not on the host");
   WISP_CHECK(tensors_.emplace(name, tensor).second, "checkpoint: two tensors are named ", name);
@@ -97,18 +63,18 @@ void CheckpointWriter::metadata(const std::string& key, const std::string& value
 
 void CheckpointWriter::write(const std::string& path) const {
   const auto order = file_order(tensors_);
-  Json header;
-  header[kMetadata] = metadata_;
+  SafetensorsHeader header;
+  header.metadata = metadata_;
   int64_t offset = 0;
   for (const auto* entry : order) {
     const auto& [name, tensor] = *entry;
-    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
-                    {"shape", extents_of(tensor.shape())},
-                    {"data_offsets", {offset, offset + tensor.bytes()}}};
-    header[kMetadata][kTensorChecksum + name] = checksum_of(tensor.raw(), tensor.bytes());
+    header.tensors[name] = {safetensors_name(tensor.dtype()), extents_of(tensor.shape()), offset,
+                            offset + tensor.bytes()};
+    header.metadata[kTensorChecksum + name] = checksum_of(tensor.raw(), tensor.bytes());
     offset += tensor.bytes();
   }
-  std::string text = sealed(header);
+  header.metadata[kHeaderChecksum] = seal_of(header);
+  std::string text = header.text();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();  // little-endian, as the machines we run on
 
@@ -128,16 +94,13 @@ void CheckpointWriter::write(const std::string& path) const {
   sync_directory(parent_directory(path));
 }
 
-CheckpointReader::CheckpointReader(std::string path) : path_(std::move(path)) {
+CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : path_(std::move(path)) {
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened: ", std::strerror(errno));
   try {
     struct stat status {};
     WISP_CHECK(fstat(descriptor_, &status) == 0, path_, ": cannot be read: ", std::strerror(errno));
-    read_header(status.st_size);
-  } catch (const Json::exception& error) {
-    close(descriptor_);
-    throw Error(concat(path_, ": the header is damaged: ", error.what()));
+    read_header(status.st_size, checksums);
   } catch (const Error&) {
     close(descriptor_);
     throw;
@@ -159,59 +122,62 @@ void CheckpointReader::read_bytes(void* into, int64_t bytes, int64_t offset) con
   }
 }
 
-void CheckpointReader::read_header(int64_t file_bytes) {
+void CheckpointReader::read_header(int64_t file_bytes, Checksums checksums) {
   uint64_t length = 0;
   read_bytes(&length, sizeof length, 0);
-  const int64_t room = std::min(file_bytes - 8, kMaxHeaderBytes);
+  const int64_t room = std::clamp<int64_t>(file_bytes - 8, 0, kMaxSafetensorsHeader);
   WISP_CHECK(length <= static_cast<uint64_t>(room), path_, ": the header has ", length,
-             " bytes, the file has room for ", room);
+             " bytes, there is room for ", room);
   std::string text(length, '\0');
   read_bytes(text.data(), static_cast<int64_t>(length), 8);
-  Json header = Json::parse(text);
-  const std::string said = header.at(kMetadata).at(kHeaderChecksum);
-  sealed(header);
-  const std::string found = header[kMetadata][kHeaderChecksum];
-  WISP_CHECK(said == found, path_, ": the header is damaged: its checksum is ", found, ", it says ",
-             said);
-
-  metadata_ = header[kMetadata].get<std::map<std::string, std::string>>();
-  const int64_t data = 8 + static_cast<int64_t>(length);
-  int64_t end = data;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == kMetadata) continue;
-    const auto offsets = entry.at("data_offsets").get<std::array<int64_t, 2>>();
-    tensors_[name] = {entry.at("dtype"), entry.at("shape"), data + offsets[0], data + offsets[1],
-                      metadata(kTensorChecksum + name)};
-    end = std::max(end, data + offsets[1]);
+  data_ = 8 + static_cast<int64_t>(length);
+  try {
+    header_ = SafetensorsHeader::parse(text, file_bytes - data_);
+    check_seal(checksums);
+  } catch (const Error& error) {
+    throw Error(path_ + ": " + error.what());
   }
-  WISP_CHECK(end == file_bytes, path_, ": the file has ", file_bytes, " bytes, expected ", end);
+}
+
+void CheckpointReader::check_seal(Checksums checksums) const {
+  if (checksums == Checksums::optional && !has_metadata(kHeaderChecksum)) return;
+  WISP_CHECK(has_metadata(kHeaderChecksum), "there is no checksum in the header");
+  const std::string& said = header_.metadata.at(kHeaderChecksum);
+  const std::string found = seal_of(header_);
+  WISP_CHECK(said == found, "the header is damaged: its checksum is ", found, ", it says ", said);
+  for (const auto& [name, entry] : header_.tensors)
+    WISP_CHECK(has_metadata(kTensorChecksum + name), "there is no checksum of ", name);
 }
 
 std::vector<std::string> CheckpointReader::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, entry] : tensors_) names.push_back(name);
+  for (const auto& [name, entry] : header_.tensors) names.push_back(name);
   return names;
 }
 
+const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {
+  const auto found = header_.tensors.find(name);
+  WISP_CHECK(found != header_.tensors.end(), path_, ": has no tensor ", name);
+  return found->second;
+}
+
 void CheckpointReader::read(const std::string& name, const Tensor& into) const {
-  const auto found = tensors_.find(name);
-  WISP_CHECK(found != tensors_.end(), path_, ": has no tensor ", name);
-  const Entry& entry = found->second;
-  const std::string wanted = text_of(safetensors_name(into.dtype()), extents_of(into.shape()));
-  const std::string given = text_of(entry.dtype, entry.extents);
-  WISP_CHECK(given == wanted, path_, ": ", name, " is ", given, ", expected ", wanted);
-  WISP_CHECK(entry.end - entry.begin == into.bytes(), path_, ": ", name, " has ",
-             entry.end - entry.begin, " bytes, ", wanted, " needs ", into.bytes());
+  const SafetensorsEntry& given = entry(name);
+  const SafetensorsEntry wanted{safetensors_name(into.dtype()), extents_of(into.shape())};
+  WISP_CHECK(given.str() == wanted.str(), path_, ": ", name, " is ", given.str(), ", expected ",
+             wanted.str());
   WISP_CHECK(!into.device().is_cuda(), path_, ": ", name, " cannot be read to a device");
-  read_bytes(into.raw(), into.bytes(), entry.begin);
+  read_bytes(into.raw(), into.bytes(), data_ + given.begin);
+  const auto said = header_.metadata.find(kTensorChecksum + name);
+  if (said == header_.metadata.end()) return;  // refused in the constructor if it is required
   const std::string checksum = checksum_of(into.raw(), into.bytes());
-  WISP_CHECK(checksum == entry.checksum, path_, ": ", name, " is damaged: its checksum is ",
-             checksum, ", expected ", entry.checksum);
+  WISP_CHECK(checksum == said->second, path_, ": ", name, " is damaged: its checksum is ", checksum,
+             ", expected ", said->second);
 }
 
 const std::string& CheckpointReader::metadata(const std::string& key) const {
-  const auto found = metadata_.find(key);
-  WISP_CHECK(found != metadata_.end(), path_, ": has no metadata ", key);
+  const auto found = header_.metadata.find(key);
+  WISP_CHECK(found != header_.metadata.end(), path_, ": has no metadata ", key);
   return found->second;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/safetensors.h"
 #include "core/tensor.h"
 
 namespace wisp {
@@ -27,39 +28,40 @@ class CheckpointWriter {
 };
 
 /// Reads the header at once and each tensor when asked. Throws Error with the path, and the name,
-/// for a file that is cut, damaged, or not one of CheckpointWriter's.
+/// for a file that is cut or damaged.
 class CheckpointReader {
  public:
-  explicit CheckpointReader(std::string path);
+  /// A file of CheckpointWriter's has all checksums; another program's has none, which is an error
+  /// if they are required. Those that are there are checked.
+  enum class Checksums { required, optional };
+
+  explicit CheckpointReader(std::string path, Checksums checksums = Checksums::required);
   ~CheckpointReader();
   CheckpointReader(const CheckpointReader&) = delete;
   CheckpointReader& operator=(const CheckpointReader&) = delete;
 
+  const std::string& path() const { return path_; }
   std::vector<std::string> names() const;  // sorted
-  bool has(const std::string& name) const { return tensors_.count(name) != 0; }
+  bool has(const std::string& name) const { return header_.tensors.count(name) != 0; }
+  /// What the file says of a tensor. Throws Error if it has none of that name.
+  const SafetensorsEntry& entry(const std::string& name) const;
   /// Copies the tensor into `into`, which lies on the host. Throws Error if the file has no such
   /// tensor, or one of another shape or dtype, or one whose checksum is wrong (`into` then holds
   /// the damaged values).
   void read(const std::string& name, const Tensor& into) const;
-  bool has_metadata(const std::string& key) const { return metadata_.count(key) != 0; }
+  bool has_metadata(const std::string& key) const { return header_.metadata.count(key) != 0; }
   /// Throws Error if it is missing.
   const std::string& metadata(const std::string& key) const;
 
  private:
-  struct Entry {
-    std::string dtype;
-    std::vector<int64_t> extents;
-    int64_t begin = 0, end = 0;  // bytes, in the file
-    std::string checksum;
-  };
-
-  void read_header(int64_t file_bytes);
+  void read_header(int64_t file_bytes, Checksums checksums);
+  void check_seal(Checksums checksums) const;
   void read_bytes(void* into, int64_t bytes, int64_t offset) const;
 
   std::string path_;
   int descriptor_ = -1;
-  std::map<std::string, Entry> tensors_;
-  std::map<std::string, std::string> metadata_;
+  SafetensorsHeader header_;
+  int64_t data_ = 0;  // where the header ends
 };
 
 }  // namespace wisp

@@ -129,6 +129,64 @@ TEST(Checkpoint, BytesDependOnContentAlone) {
   EXPECT_EQ(read_text(dir / "a"), read_text(dir / "b/elsewhere"));
 }
 
+/// A file of safetensors with this header and data.
+std::string file_of(const std::string& header, const std::string& data) {
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+}
+
+TEST(Checkpoint, ReadsAnotherProgramsFileWhereChecksumsAreOptional) {
+  const TempDir dir;
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string path = dir.write("a", file_of(header, std::string("\0\0\x80?\0\0\0@", 8)));
+  const CheckpointReader reader(path, CheckpointReader::Checksums::optional);
+  EXPECT_EQ(reader.entry("a").str(), "F32 [2]");
+  const Tensor into({2}, DType::f32);
+  reader.read("a", into);
+  EXPECT_EQ(into.data<float>()[0], 1.0f);
+  EXPECT_EQ(into.data<float>()[1], 2.0f);
+  EXPECT_EQ(error_of([&] { CheckpointReader required(path); }),
+            path + ": there is no checksum in the header");
+  EXPECT_EQ(error_of([&] { reader.read("a", Tensor({2}, DType::i32)); }),
+            path + ": a is F32 [2], expected I32 [2]");
+}
+
+TEST(Checkpoint, ChecksChecksumsThatAreThereThoughOptional) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  std::string bytes = read_text(dir / "a");
+  const std::string good = bytes;
+  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data: step
+  const CheckpointReader reader(dir.write("b", bytes), CheckpointReader::Checksums::optional);
+  EXPECT_NE(error_of([&] { reader.read("step", Tensor({}, DType::i64)); }).find("is damaged"),
+            std::string::npos);
+  bytes = good;
+  bytes[bytes.find("[2,3]") + 1] = '3';
+  bytes[bytes.find("[3,3]") + 3] = '2';
+  EXPECT_NE(error_of([&] {
+              CheckpointReader sealed(dir.write("c", bytes), CheckpointReader::Checksums::optional);
+            }).find("the header is damaged: its checksum is"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, ShortFilesAndLongHeadersAreNamed) {
+  const TempDir dir;
+  const auto error = [&](const std::string& bytes) {
+    return error_of([&] {
+      CheckpointReader reader(dir.write("a", bytes), CheckpointReader::Checksums::optional);
+    });
+  };
+  for (size_t bytes = 0; bytes < 8; ++bytes)
+    EXPECT_NE(error(std::string(bytes, '\0')).find("ends at byte"), std::string::npos) << bytes;
+  EXPECT_EQ(error(std::string(8, '\xff')),
+            dir / "a: the header has 18446744073709551615 bytes, there is room for 0");
+  EXPECT_NE(error(std::string(8, '\0')).find("the header is damaged"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              CheckpointReader reader(dir.path(), CheckpointReader::Checksums::optional);
+            }).find("cannot be read"),
+            std::string::npos);
+}
+
 TEST(Checkpoint, EachTruncationIsFound) {
   const TempDir dir;
   Sample().write(dir / "a");

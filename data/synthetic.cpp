@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kSide = 32;
+constexpr int64_t kSceneSide = 32;  // what a scene's numbers are measured in
 constexpr int64_t kChannels = 3;
 constexpr int kClasses = 10;
 constexpr uint64_t kNoiseIndex = 1 << 16;  // the draws of the scene come before
@@ -61,7 +61,7 @@ float distance(int kind, float u, float v) {
 using Colour = std::array<float, kChannels>;
 
 struct Scene {
-  float x, y, radius;  // in pixels
+  float x, y, radius;  // in pixels of an image of kSceneSide
   float cosine, sine;
   Colour shape, ground;
   float noise;  // largest deviation of a pixel
@@ -99,13 +99,14 @@ Scene draw_scene(const Philox& philox) {
   return scene;
 }
 
-void paint(int kind, const Scene& scene, const Philox& philox, uint8_t* pixels) {
-  for (int64_t p = 0; p < kSide * kSide; ++p) {
-    const float dx = static_cast<float>(p % kSide) + 0.5f - scene.x;
-    const float dy = static_cast<float>(p / kSide) + 0.5f - scene.y;
+void paint(int kind, const Scene& scene, const Philox& philox, int64_t side, uint8_t* pixels) {
+  const float pixel = static_cast<float>(kSceneSide) / static_cast<float>(side);
+  for (int64_t p = 0; p < side * side; ++p) {
+    const float dx = (static_cast<float>(p % side) + 0.5f) * pixel - scene.x;
+    const float dy = (static_cast<float>(p / side) + 0.5f) * pixel - scene.y;
     const float u = (scene.cosine * dx + scene.sine * dy) / scene.radius;
     const float v = (scene.cosine * dy - scene.sine * dx) / scene.radius;
-    const float cover = std::clamp(0.5f - distance(kind, u, v) * scene.radius, 0.0f, 1.0f);
+    const float cover = std::clamp(0.5f - distance(kind, u, v) * scene.radius / pixel, 0.0f, 1.0f);
     const Philox::Block noise = philox.block(kNoiseIndex + static_cast<uint64_t>(p));
     for (size_t c = 0; c < kChannels; ++c) {
       const float clean = scene.ground[c] + cover * (scene.shape[c] - scene.ground[c]);
@@ -121,9 +122,12 @@ class Synthetic final : public DataSource {
   explicit Synthetic(Config& config) {
     config.bind("data.train_count", options_.train_count, "training images to draw");
     config.bind("data.test_count", options_.test_count, "test images to draw");
+    config.bind("data.side", options_.side, "rows and columns of an image, 8 or more");
     config.bind("data.seed", options_.seed, "what the images are drawn from");
+    WISP_CHECK(options_.side >= 8, config.where("data.side"), ": data.side is ", options_.side,
+               ", expected 8 or more");
   }
-  Shape sample() const override { return {kSide, kSide, kChannels}; }
+  Shape sample() const override { return {options_.side, options_.side, kChannels}; }
   int classes() const override { return kClasses; }
   Dataset load(Split split) const override { return draw_synthetic(options_, split); }
 
@@ -141,8 +145,9 @@ const DataRegistration registration("synthetic", "drawn shapes and textures in 1
 Dataset draw_synthetic(const SyntheticOptions& options, Split split) {
   const int64_t count = split == Split::train ? options.train_count : options.test_count;
   WISP_CHECK(count > 0, "synthetic: ", count, " ", name_of(split), " images, expected at least 1");
+  const int64_t side = options.side;
   Dataset set{.name = concat("synthetic ", name_of(split)),
-              .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
+              .images = Tensor({count, side, side, kChannels}, DType::u8),
               .labels = Tensor({count}, DType::i32),
               .classes = kClasses,
               .mean = {127.5, 127.5, 127.5},
@@ -152,8 +157,8 @@ Dataset draw_synthetic(const SyntheticOptions& options, Split split) {
                         static_cast<uint64_t>(i));
     const int kind = static_cast<int>(i % kClasses);
     set.labels.data<int32_t>()[i] = kind;
-    paint(kind, draw_scene(philox), philox,
-          set.images.data<uint8_t>() + i * kSide * kSide * kChannels);
+    paint(kind, draw_scene(philox), philox, side,
+          set.images.data<uint8_t>() + i * side * side * kChannels);
   }
   set.check();
   return set;

@@ -1,5 +1,5 @@
-// A drawn stand-in for CIFAR-10 where there is no data: ten kinds of shape and texture, 32 x 32
-// colour images. Position, size, rotation, both colours and the noise are random and their
+// A drawn stand-in for CIFAR-10 where there is no data, or for larger images: ten kinds of shape
+// and texture, in colour. Position, size, rotation, both colours and the noise are random and their
 // distribution is the same for all classes, so that a pixel's mean says nothing about the class: a
 // linear model stays near chance, a convolutional one learns.
 #pragma once
@@ -11,6 +11,7 @@ namespace wisp {
 struct SyntheticOptions {
   int64_t train_count = 50000;
   int64_t test_count = 10000;
+  int64_t side = 32;  // rows and columns; larger images show the same scenes in more pixels
   int64_t seed = 1;
 };
 

@@ -2,8 +2,8 @@
 
 namespace wisp {
 
-BatchNorm::BatchNorm(int channels)
-    : gamma_(parameter("gamma", {channels}, {Init::Kind::constant, 1.0}, /*decay=*/false)),
+BatchNorm::BatchNorm(int channels, double scale)
+    : gamma_(parameter("gamma", {channels}, {Init::Kind::constant, scale}, /*decay=*/false)),
       beta_(parameter("beta", {channels}, {Init::Kind::constant, 0.0}, /*decay=*/false)),
       running_mean_(buffer("running_mean", {channels}, 0.0)),
       running_var_(buffer("running_var", {channels}, 1.0)) {}

@@ -1,6 +1,9 @@
 // A trainable model: from a batch to a loss and its metrics.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "core/batch.h"
 #include "core/config.h"
 #include "core/registry.h"
@@ -16,6 +19,8 @@ struct Step {
 class Model : public Module {
  public:
   virtual Step forward(Context& context, const Batch& batch) = 0;
+  /// What a parameter or buffer is called in the files that other programs write and read.
+  virtual std::string exchange_name(const std::string& name) const { return name; }
 };
 
 /// What the data set says about a model's ends.
@@ -26,5 +31,8 @@ struct ModelSetup {
 
 /// The models by name. Their options are keys "model.…".
 using ModelRegistry = Registry<Model, Config&, const ModelSetup&>;
+
+/// The model that key model.name told. Throws Error with the known names if there is none.
+std::unique_ptr<Model> make_model(const std::string& name, Config& config, const ModelSetup& setup);
 
 }  // namespace wisp

@@ -104,6 +104,21 @@ TEST(Synthetic, LinearModelLearnsABlackRow) {
   EXPECT_GT(model.accuracy(with_row(Split::test)), 0.9);
 }
 
+TEST(Synthetic, LargerImagesShowTheSameScenes) {
+  const Dataset small = draw_synthetic({.train_count = 20}, Split::train);
+  const Dataset large = draw_synthetic({.train_count = 20, .side = 64}, Split::train);
+  ASSERT_EQ(large.images.shape(), (Shape{20, 64, 64, 3}));
+  // the mean over an image is that of its scene: the noise of a pixel, up to 60, is averaged out,
+  // and the edges, whose pixels cover other parts, are thin
+  const auto mean = [](const Dataset& set, int64_t i) {
+    const int64_t bytes = set.images.bytes() / set.count();
+    double sum = 0;
+    for (int64_t p = 0; p < bytes; ++p) sum += set.images.data<uint8_t>()[i * bytes + p];
+    return sum / static_cast<double>(bytes);
+  };
+  for (int64_t i = 0; i < 20; ++i) EXPECT_NEAR(mean(large, i), mean(small, i), 2.0) << i;
+}
+
 TEST(Synthetic, NoImagesIsAnError) {
   EXPECT_EQ(error_of([] { draw_synthetic({.test_count = 0}, Split::test); }),
             "synthetic: 0 test images, expected at least 1");

@@ -1,11 +1,17 @@
+#include "models/resnet.h"
+
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "core/channel_order.h"
+#include "core/checksum.h"
 #include "core/config.h"
+#include "core/op_log.h"
 #include "models/mlp.h"
-#include "models/resnet_cifar.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
@@ -31,13 +37,13 @@ int64_t parameter_count(Module& module) {
 
 /// A model, its parameters and where they live.
 struct Replica {
-  Replica(int64_t depth, TestContextOptions options)
+  Replica(const ResNetPlan& plan, TestContextOptions options, ResNetOptions model_options = {})
       : worker(options),
-        model({.depth = depth}, kCifar),
+        model(plan, kCifar, model_options),
         parameters(worker.context, model.parameters(), model.buffers()) {}
 
   TestContext worker;
-  CifarResNet model;
+  ResNet model;
   FlatParameters parameters;
 };
 
@@ -45,14 +51,14 @@ TEST(ResNetCifar, HasThePapersParameterCounts) {
   const std::pair<int64_t, int64_t> counts[] = {
       {20, 269'722}, {32, 464'154}, {44, 658'586}, {56, 853'018}, {110, 1'727'962}};
   for (const auto& [depth, count] : counts) {
-    CifarResNet model({.depth = depth}, kCifar);
+    ResNet model(ResNetPlan::cifar(depth), kCifar);
     EXPECT_EQ(parameter_count(model), count) << depth;
   }
 }
 
 TEST(ResNetCifar, EveryDepthGivesLogitsAndALoss) {
   for (const int64_t depth : {20, 32, 44, 56, 110}) {
-    Replica replica(depth, {.compute = DType::f32, .fastest = true});
+    Replica replica(ResNetPlan::cifar(depth), {.compute = DType::f32, .fastest = true});
     replica.worker.context.recording = false;
     // 4 x 4 images: the network does not depend on their size
     const Step step = replica.model.forward(replica.worker.context, image_batch(2, 4, DType::f32));
@@ -63,7 +69,7 @@ TEST(ResNetCifar, EveryDepthGivesLogitsAndALoss) {
 }
 
 TEST(ResNetCifar, NamesItsParametersByPath) {
-  Replica replica(20, {});
+  Replica replica(ResNetPlan::cifar(20), {});
   std::vector<std::string> names;
   for (const Segment& segment : replica.parameters.segments()) {
     names.push_back(segment.name);
@@ -77,7 +83,7 @@ TEST(ResNetCifar, NamesItsParametersByPath) {
 }
 
 TEST(ResNetCifar, EvaluationLeavesTheBuffersAlone) {
-  Replica replica(20, {.compute = DType::f32});
+  Replica replica(ResNetPlan::cifar(20), {.compute = DType::f32});
   const auto buffers = [&] {
     std::vector<std::vector<double>> contents;
     for (const Buffer* buffer : replica.parameters.buffers())
@@ -108,8 +114,8 @@ double relative_square(const Tensor& a, const Tensor& b) {
 }
 
 TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
-  Replica fast(20, {.compute = DType::f32, .fastest = true});
-  Replica exact(20, {.compute = DType::f64});
+  Replica fast(ResNetPlan::cifar(20), {.compute = DType::f32, .fastest = true});
+  Replica exact(ResNetPlan::cifar(20), {.compute = DType::f64});
   const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32));
   const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64));
   // f32 has 6e-8; 20 layers with batch norm over 4 images magnify it by up to 100
@@ -131,7 +137,7 @@ TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);  // as many as the late stream has
   const auto gradients = [](bool late) {
-    Replica replica(20, {.compute = DType::f32, .late = late, .fastest = true});
+    Replica replica(ResNetPlan::cifar(20), {.compute = DType::f32, .late = late, .fastest = true});
     const Batch batch = image_batch(4, 8, DType::f32);  // lives until the stream is done
     const Step step = replica.model.forward(replica.worker.context, batch);
     backward(step.loss);
@@ -145,17 +151,148 @@ TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
 }
 
 TEST(ResNetCifar, RefusesOtherDepthsAndShapes) {
-  EXPECT_NE(error_of([] { CifarResNet({.depth = 21}, kCifar); }).find("20, 32, 44, 56 or 110"),
+  EXPECT_NE(error_of([] { ResNetPlan::cifar(21); }).find("20, 32, 44, 56 or 110"),
             std::string::npos);
-  EXPECT_NE(error_of([] { CifarResNet({.depth = 2}, kCifar); }).find("model.depth = 2"),
+  EXPECT_NE(error_of([] { ResNetPlan::cifar(2); }).find("model.depth = 2"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              ResNet(ResNetPlan::cifar(20), {{784}, 10});
+            }).find("(784)"),
             std::string::npos);
-  EXPECT_NE(error_of([] { CifarResNet({}, {{784}, 10}); }).find("(784)"), std::string::npos);
 }
+
+// ---------------------------------------------------------------- ImageNet
+
+constexpr int64_t kDepths[] = {18, 34, 50, 101, 152};
+const ModelSetup kImageNet{{224, 224, 3}, 1000};
+
+TEST(ResNet, HasThePublishedParameterCounts) {
+  // torchvision's models; the paper gives no counts
+  const int64_t counts[] = {11'689'512, 21'797'672, 25'557'032, 44'549'160, 60'192'808};
+  for (size_t i = 0; i < std::size(kDepths); ++i) {
+    ResNet model(ResNetPlan::imagenet(kDepths[i]), kImageNet);
+    EXPECT_EQ(parameter_count(model), counts[i]) << kDepths[i];
+  }
+}
+
+TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
+  // CRC-32C over the sorted lines "NAME (EXTENT, …)\n" of torchvision 0.29's
+  // resnetDEPTH().state_dict(), but for num_batches_tracked
+  const uint32_t expected[] = {0x666e58d0, 0x7e0d8ec6, 0xb8af849f, 0x4da5f1ef, 0x740d84be};
+  for (size_t i = 0; i < std::size(kDepths); ++i) {
+    ResNet model(ResNetPlan::imagenet(kDepths[i]), kImageNet);
+    std::vector<std::string> lines;
+    const auto add = [&](const auto* tensor) {
+      lines.push_back(
+          concat(model.exchange_name(tensor->name), " ", channels_first(tensor->shape), "\n"));
+    };
+    for (const Parameter* parameter : model.parameters()) add(parameter);
+    for (const Buffer* buffer : model.buffers()) add(buffer);
+    std::sort(lines.begin(), lines.end());
+    uint32_t checksum = 0;
+    for (const std::string& line : lines) checksum = crc32c(line.data(), line.size(), checksum);
+    EXPECT_EQ(checksum, expected[i]) << kDepths[i] << "; the first line is " << lines.front();
+  }
+}
+
+TEST(ResNet, TheStemQuartersTheSideAndThreeStagesHalveIt) {
+  for (const bool bottleneck : {false, true}) {
+    Replica replica({.blocks = {1, 1, 1, 1}, .width = 8, .bottleneck = bottleneck},
+                    {.compute = DType::f32, .fastest = true});
+    Context& context = replica.worker.context;
+    std::vector<LoggedOp> log;
+    context.log = &log;
+    const Step step = replica.model.forward(context, image_batch(2, 64, DType::f32));
+    EXPECT_EQ(step.logits.shape(), Shape({2, 10}));
+    std::vector<Shape> pooled;
+    for (const LoggedOp& op : log) {
+      if (op.name.find("pool") != std::string::npos) pooled.push_back(op.inputs[0].shape());
+    }
+    EXPECT_EQ(pooled, (std::vector<Shape>{{2, 32, 32, 8}, {2, 2, 2, bottleneck ? 256 : 64}}));
+  }
+}
+
+TEST(ResNet, BottlenecksStrideInTheirMiddle) {
+  TestContext worker;
+  ResidualBlock block(256, 128, {.stride = 2, .bottleneck = true});
+  FlatParameters parameters(worker.context, block.parameters(), block.buffers());
+  std::vector<LoggedOp> log;
+  worker.context.log = &log;
+  const Variable x(worker.context, random_tensor({1, 4, 4, 256}, 1));
+  EXPECT_EQ(block(x).shape(), Shape({1, 2, 2, 512}));
+  std::vector<Shape> convolved;
+  for (const LoggedOp& op : log) {
+    if (op.name == "conv2d") convolved.push_back(op.output.shape());
+  }
+  // the projection, then 1 x 1, 3 x 3 with the stride, 1 x 1
+  EXPECT_EQ(convolved,
+            (std::vector<Shape>{{1, 2, 2, 512}, {1, 4, 4, 128}, {1, 2, 2, 128}, {1, 2, 2, 512}}));
+}
+
+/// A step of plain gradient descent.
+void descend(FlatParameters& parameters, double rate) {
+  double* weight = parameters.weight().data<double>();
+  const double* gradient = parameters.grad().data<double>();
+  for (int64_t i = 0; i < parameters.numel(); ++i) weight[i] -= rate * gradient[i];
+}
+
+TEST(ResNet, GoldenLossesOnTheReference) {
+  // recorded from this code, whose logits agree with torchvision's; f64, so that another compiler's
+  // order of operations stays below the tolerance
+  const double golden[] = {2.3967273612550697, 1.7880220336569406, 1.2422701655100032};
+  Replica replica({.blocks = {1, 1}, .width = 8, .bottleneck = true}, {});
+  const Batch batch = image_batch(4, 16, DType::f64);
+  for (const double expected : golden) {
+    const Step step = replica.model.forward(replica.worker.context, batch);
+    EXPECT_NEAR(values(step.loss.value())[0], expected, 1e-9);
+    backward(step.loss);
+    descend(replica.parameters, 0.1);
+  }
+}
+
+TEST(ResNet, EveryParameterGetsAGradient) {
+  for (const bool zero_init : {false, true}) {
+    Replica replica({.blocks = {2, 2, 2, 2}, .width = 8, .bottleneck = true},
+                    {.compute = DType::f32, .fastest = true}, {.zero_init_residual = zero_init});
+    std::set<std::string> ready;
+    replica.parameters.on_grad_ready([&](const Segment& segment) { ready.insert(segment.name); });
+    backward(replica.model.forward(replica.worker.context, image_batch(4, 32, DType::f32)).loss);
+    EXPECT_EQ(ready.size(), replica.parameters.segments().size());
+    for (const Segment& segment : replica.parameters.segments()) {
+      const Tensor gradient = FlatParameters::view(replica.parameters.grad(), segment);
+      const std::vector<double> found = values(gradient);
+      const bool flows = std::any_of(found.begin(), found.end(), [](double g) { return g != 0; });
+      // behind a scale of 0 nothing moves before that scale has
+      const bool behind = zero_init && segment.name.find("block") != std::string::npos &&
+                          segment.name.find("shortcut") == std::string::npos &&
+                          segment.name.find("norm3") == std::string::npos;
+      EXPECT_EQ(flows, !behind) << segment.name;
+    }
+  }
+}
+
+TEST(ResNet, WithZeroInitABlockStartsAsItsShortcut) {
+  TestContext worker;
+  ResidualBlock block(8, 8, {.zero_init = true});
+  FlatParameters parameters(worker.context, block.parameters(), block.buffers());
+  const Tensor x = random_tensor({2, 4, 4, 8}, 1);
+  const Variable input(worker.context, x);
+  EXPECT_EQ(values(block(input).value()), values(relu(input).value()));
+}
+
+TEST(ResNet, RefusesOtherDepths) {
+  EXPECT_EQ(error_of([] { ResNetPlan::imagenet(20); }),
+            "model.depth = 20, expected 18, 34, 50, 101 or 152");
+}
+
+// ---------------------------------------------------------------- all
 
 TEST(Models, AreMadeByNameFromTheirKeys) {
   Config config = Config::from_text("[model]\ndepth = 32\nhidden = [7, 5]\n", "test.toml");
   const auto resnet = ModelRegistry::instance().find("model", "resnet_cifar").make(config, kCifar);
   EXPECT_EQ(parameter_count(*resnet), 464'154);
+  Config imagenet = Config::from_text("[model]\ndepth = 18\n", "test.toml");
+  const auto large = ModelRegistry::instance().find("model", "resnet").make(imagenet, kImageNet);
+  EXPECT_EQ(parameter_count(*large), 11'689'512);
   const auto mlp = ModelRegistry::instance().find("model", "mlp").make(config, kCifar);
   EXPECT_EQ(parameter_count(*mlp), 3072 * 7 + 7 + 7 * 5 + 5 + 5 * 10 + 10);
 }
@@ -172,9 +309,7 @@ TEST(Mlp, LearnsOneBatch) {
     last = values(result.loss.value())[0];
     if (step == 0) first = last;
     backward(result.loss);
-    double* weight = parameters.weight().data<double>();
-    const double* gradient = parameters.grad().data<double>();
-    for (int64_t i = 0; i < parameters.numel(); ++i) weight[i] -= 0.3 * gradient[i];
+    descend(parameters, 0.3);
   }
   EXPECT_NEAR(first, std::log(10.0), 0.5);  // about uniform at the start
   EXPECT_LT(last, 0.1);

@@ -1,0 +1,137 @@
+#include "models/resnet.h"
+
+#include <regex>
+#include <string>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+int image_channels(const ModelSetup& setup) {
+  WISP_CHECK(setup.input.rank() == 3, "resnet: the data's samples have shape ", setup.input,
+             ", expected images (H, W, C)");
+  return static_cast<int>(setup.input[2]);
+}
+
+int out_channels(const ResNetPlan& plan) {
+  const int last = plan.width << (plan.blocks.size() - 1);
+  return plan.bottleneck ? ResidualBlock::kExpansion * last : last;
+}
+
+}  // namespace
+
+ResNetPlan ResNetPlan::cifar(int64_t depth) {
+  WISP_CHECK(depth >= 8 && (depth - 2) % 6 == 0, "model.depth = ", depth,
+             ", expected 6n + 2: 20, 32, 44, 56 or 110 (also 8, 14, …)");
+  const int64_t blocks = (depth - 2) / 6;
+  return {.blocks = {blocks, blocks, blocks},
+          .width = 16,
+          .shortcut = Shortcut::pad,
+          .large_stem = false};
+}
+
+ResNetPlan ResNetPlan::imagenet(int64_t depth) {
+  switch (depth) {
+    case 18:
+      return {.blocks = {2, 2, 2, 2}};
+    case 34:
+      return {.blocks = {3, 4, 6, 3}};
+    case 50:
+      return {.blocks = {3, 4, 6, 3}, .bottleneck = true};
+    case 101:
+      return {.blocks = {3, 4, 23, 3}, .bottleneck = true};
+    case 152:
+      return {.blocks = {3, 8, 36, 3}, .bottleneck = true};
+  }
+  throw Error(concat("model.depth = ", depth, ", expected 18, 34, 50, 101 or 152"));
+}
+
+ResNet::ResNet(const ResNetPlan& plan, const ModelSetup& setup, const ResNetOptions& options)
+    : label_smoothing_(options.label_smoothing),
+      large_stem_(plan.large_stem),
+      conv_(image_channels(setup), plan.width, plan.large_stem ? 7 : 3,
+            {.stride = plan.large_stem ? 2 : 1, .pad = plan.large_stem ? 3 : 1}),
+      norm_(plan.width),
+      classifier_(out_channels(plan), setup.classes) {
+  child("conv", conv_);
+  child("norm", norm_);
+  add_stages(plan, options.zero_init_residual);
+  child("classifier", classifier_);
+}
+
+void ResNet::add_stages(const ResNetPlan& plan, bool zero_init) {
+  int in = plan.width;
+  for (size_t stage = 0; stage < plan.blocks.size(); ++stage) {
+    for (int64_t block = 0; block < plan.blocks[stage]; ++block) {
+      blocks_.emplace_back(in, plan.width << stage,
+                           ResidualBlockOptions{.stride = stage > 0 && block == 0 ? 2 : 1,
+                                                .bottleneck = plan.bottleneck,
+                                                .shortcut = plan.shortcut,
+                                                .zero_init = zero_init});
+      in = blocks_.back().out_channels();
+      child("stage" + std::to_string(stage + 1) + ".block" + std::to_string(block), blocks_.back());
+    }
+  }
+}
+
+Variable ResNet::features(const Variable& images) const {
+  Variable x = norm_(conv_(images), {.relu = true});
+  if (large_stem_) x = max_pool2d(x, 3, {.stride = 2, .pad = 1});
+  for (const ResidualBlock& block : blocks_) x = block(x);
+  return global_avg_pool(x);
+}
+
+Step ResNet::forward(Context& context, const Batch& batch) {
+  const Variable logits = classifier_(features(Variable(context, batch.input)));
+  return {cross_entropy(logits, batch.labels, label_smoothing_), logits};
+}
+
+std::string ResNet::exchange_name(const std::string& name) const {
+  static const std::pair<std::regex, const char*> rules[] = {
+      {std::regex("^conv\\."), "conv1."},
+      {std::regex("^norm\\."), "bn1."},
+      {std::regex("^classifier\\."), "fc."},
+      {std::regex("^stage(\\d+)\\.block(\\d+)\\."), "layer$1.$2."},
+      {std::regex("\\.shortcut\\.conv\\."), ".downsample.0."},
+      {std::regex("\\.shortcut\\.norm\\."), ".downsample.1."},
+      {std::regex("\\.norm(\\d+)\\."), ".bn$1."},
+      {std::regex("\\.gamma$"), ".weight"},
+      {std::regex("\\.beta$"), ".bias"}};
+  std::string result = name;
+  for (const auto& [pattern, replacement] : rules)
+    result = std::regex_replace(result, pattern, replacement);
+  return result;
+}
+
+namespace {
+
+ResNetOptions bind_options(Config& config) {
+  ResNetOptions options;
+  config.bind("model.label_smoothing", options.label_smoothing,
+              "share of the target spread over all classes");
+  config.bind("model.zero_init_residual", options.zero_init_residual,
+              "the last norm of each block starts with scale 0 (Goyal et al. 2017, section 5.1)");
+  return options;
+}
+
+std::unique_ptr<Model> make_cifar(Config& config, const ModelSetup& setup) {
+  int64_t depth = 20;
+  config.bind("model.depth", depth, "layers: 6n + 2, as 20, 32, 44, 56, 110");
+  return std::make_unique<ResNet>(ResNetPlan::cifar(depth), setup, bind_options(config));
+}
+
+std::unique_ptr<Model> make_imagenet(Config& config, const ModelSetup& setup) {
+  int64_t depth = 50;
+  config.bind("model.depth", depth, "layers: 18, 34, 50, 101 or 152");
+  return std::make_unique<ResNet>(ResNetPlan::imagenet(depth), setup, bind_options(config));
+}
+
+using ModelRegistration = Registration<Model, Config&, const ModelSetup&>;
+const ModelRegistration cifar_registration("resnet_cifar",
+                                           "residual network for CIFAR, option A (He et al. 2016)",
+                                           make_cifar);
+const ModelRegistration imagenet_registration(
+    "resnet", "residual network for ImageNet, v1.5 (He et al. 2016)", make_imagenet);
+
+}  // namespace
+}  // namespace wisp

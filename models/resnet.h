@@ -1,0 +1,54 @@
+// Residual networks for CIFAR and for ImageNet. Source: He et al. 2016, "Deep residual learning for
+// image recognition", sections 3.3 and 4.2. One thread.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "layers/linear.h"
+#include "models/model.h"
+#include "models/residual_block.h"
+
+namespace wisp {
+
+/// What the published networks differ in.
+struct ResNetPlan {
+  std::vector<int64_t>
+      blocks;      // of each stage; its first one halves the side, but the first stage's
+  int width = 64;  // of the first stage; each later one has twice that
+  bool bottleneck = false;
+  Shortcut shortcut = Shortcut::project;
+  bool large_stem = true;  // 7 x 7 of stride 2 and a max pool, not 3 x 3
+
+  /// Depth 6n + 2: 20, 32, 44, 56, 110. Throws Error for another.
+  static ResNetPlan cifar(int64_t depth);
+  /// Depth 18, 34, 50, 101 or 152. Throws Error for another.
+  static ResNetPlan imagenet(int64_t depth);
+};
+
+struct ResNetOptions {
+  double label_smoothing = 0.0;
+  bool zero_init_residual = false;
+};
+
+class ResNet final : public Model {
+ public:
+  ResNet(const ResNetPlan& plan, const ModelSetup& setup, const ResNetOptions& options = {});
+
+  Step forward(Context& context, const Batch& batch) override;
+  /// torchvision's names: "layer1.0.bn2.weight" for "stage1.block0.norm2.gamma".
+  std::string exchange_name(const std::string& name) const override;
+
+ private:
+  void add_stages(const ResNetPlan& plan, bool zero_init);
+  Variable features(const Variable& images) const;
+
+  double label_smoothing_;
+  bool large_stem_;
+  Conv2d conv_;
+  BatchNorm norm_;
+  std::deque<ResidualBlock> blocks_;
+  Linear classifier_;
+};
+
+}  // namespace wisp

@@ -24,8 +24,7 @@ Prepared::Prepared(Config config)
       options_(TrainOptions::bind(config_)),
       source_(make_data_source(config_)) {
   ends_ = {source_->sample(), source_->classes()};
-  const auto model =
-      ModelRegistry::instance().find("model (model.name)", options_.model).make(config_, ends_);
+  const std::unique_ptr<Model> model = make_model(options_.model, config_, ends_);
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
   choose_methods(config_, options_, describe(parameters));

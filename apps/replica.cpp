@@ -30,12 +30,6 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
-std::unique_ptr<Model> model_for(const Shared& shared, Config& config) {
-  return ModelRegistry::instance()
-      .find("model (model.name)", shared.options.model)
-      .make(config, shared.ends);
-}
-
 Tensor zeroed_words(const Context& context, int64_t count) {
   Tensor words = context.empty({count}, DType::i64);
   std::memset(words.raw(), 0, static_cast<size_t>(words.bytes()));
@@ -62,7 +56,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
       skipped_in_a_row_(zeroed_words(compute_, 1)),
       traffic_(zeroed_words(compute_, 6)) {
   Config config = shared.config;
-  model_ = model_for(shared, config);
+  model_ = make_model(options_.model, config, shared.ends);
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());

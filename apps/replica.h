@@ -81,6 +81,7 @@ class Replica {
 
   /// The compressors in use, "dgc" or "dgc, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
+  Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }
   GradientAveraging& synchronizer() { return *synchronizer_; }
   Context& context() { return compute_; }

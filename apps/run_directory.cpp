@@ -44,13 +44,7 @@ void RunDirectory::write_config(const Config& config) const {
 }
 
 void RunDirectory::write(const std::string& name, const std::string& content) const {
-  const std::string temporary = file(name) + ".tmp";
-  {
-    OutputFile out(temporary, OutputFile::Mode::replace);
-    out.write(content);
-    out.sync();
-  }
-  rename_path(temporary, file(name));
+  write_file(file(name), content);
 }
 
 }  // namespace wisp

@@ -128,7 +128,9 @@ TrainOptions TrainOptions::bind(Config& config) {
   TrainOptions options;
   options.trace = {20, 5};
   bind_workers(config, options);
-  config.bind("model.name", options.model, "model: resnet_cifar or mlp");
+  config.bind("model.name", options.model, "model: resnet_cifar, resnet or mlp");
+  config.bind("model.init", options.init,
+              "safetensors file of the weights that a new run starts from; empty: drawn");
   bind_training(config, options);
   bind_optimizer(config, options);
   bind_exchange(config, options);

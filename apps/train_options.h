@@ -52,6 +52,7 @@ struct TrainOptions {
   std::string clip_scope = "model";
 
   std::string model = "resnet_cifar";
+  std::string init;
   bool overlap = true;
   bool guard = true;
   BucketOptions buckets;

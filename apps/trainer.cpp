@@ -2,10 +2,26 @@
 
 #include <filesystem>
 
+#include "apps/predictions.h"
+#include "apps/run_replicas.h"
 #include "apps/training.h"
+#include "apps/weights.h"
 #include "core/error.h"
 
 namespace wisp {
+namespace {
+
+/// Checks model.init before anything is written. Returns what to say of tensors it leaves as drawn.
+std::vector<std::string> check_init(const Prepared& run) {
+  std::vector<std::string> notices;
+  const std::string& file = run.options().init;
+  if (file.empty()) return notices;
+  for (const std::string& name : check_weights(file, run))
+    notices.push_back(name + " stays as drawn: " + file + " has another number of classes");
+  return notices;
+}
+
+}  // namespace
 
 std::optional<Summary> train(Config config, const TrainRequest& request) {
   Prepared run(std::move(config));
@@ -13,8 +29,10 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   run.load();
   const TrainOptions& options = run.options();
   const bool resume = request.open == RunDirectory::Open::resume;
+  const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
   directory.make();
   Reporter reporter(directory, options, request.quiet);
+  for (const std::string& notice : notices) reporter.say(notice);
   if (!resume) {
     directory.write_config(run.config());
     reporter.open_metrics();
@@ -29,7 +47,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   run_workers(options.workers, launch, [&](Worker& worker) {
     const bool first = worker.rank == 0;
     Training training(run, pool, directory, worker, first ? &reporter : nullptr, request.stop);
-    if (resume) training.resume();
+    resume ? training.resume() : training.start();
     if (resume && first) directory.write_config(run.config());
     const bool finished = training.run();
     std::optional<Summary> own;
@@ -61,23 +79,18 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
 }
 
 Evaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
-                        const std::string& checkpoint) {
+                        const std::string& checkpoint, const std::string& predictions) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   run.load();
-  const TrainOptions& options = run.options();
-  MemoryPool pool;
   Evaluation evaluation;
-  const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
-  run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared{options, run.config(), pool, run.ends()};
-    Replica replica(shared, worker);
-    Checkpoints(directory.file("checkpoints"), options.checkpoint).load(replica, checkpoint);
-    Loader test(run.test_set(), run.test_loader(worker.rank));
+  run_replicas(run, [&](Replica& replica) {
+    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
+    Loader test(run.test_set(), run.test_loader(replica.rank()));
     const TallyValues values = *replica.evaluate(test);
-    if (worker.rank == 0) {
-      evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
-    }
+    if (replica.rank() != 0) return;
+    evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+    if (!predictions.empty()) write_predictions(predictions, run, replica);
   });
   return evaluation;
 }

@@ -30,8 +30,10 @@ struct Evaluation {
   int64_t samples = 0;
 };
 
-/// Evaluates a checkpoint of a run on its test set: "last", "best", or that of a step.
+/// Evaluates a checkpoint of a run on its test set: "last", "best", or that of a step. Writes
+/// predictions to a file, if one is named.
 Evaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
-                        const std::string& checkpoint = "last");
+                        const std::string& checkpoint = "last",
+                        const std::string& predictions = "");
 
 }  // namespace wisp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/weights.h"
 #include "core/clock.h"
 #include "core/error.h"
 
@@ -19,6 +20,11 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       train_(run.train_set(), run.train_loader(worker.rank)),
       test_(run.test_set(), run.test_loader(worker.rank)),
       steps_per_epoch_(train_.batches() / run.options().accumulate) {}
+
+void Training::start() {
+  if (!options_.init.empty())
+    read_weights(options_.init, replica_.model(), replica_.parameters(), shared_.ends);
+}
 
 void Training::resume() {
   const Checkpoints::Loaded loaded = checkpoints_.load(replica_);

@@ -21,6 +21,8 @@ class Training {
   Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
            Reporter* reporter, std::function<bool()> stop);
 
+  /// Begins with the weights that model.init names, if it does.
+  void start();
   /// Goes on from the newest checkpoint. Collective. Throws Error as Checkpoints::load, and if the
   /// data or batch no longer fit.
   void resume();

@@ -24,6 +24,8 @@ int run(int argc, char** argv) {
   add_bench(program);
   add_methods(program);
   add_config(program);
+  add_import(program);
+  add_export(program);
   add_report(program);
   add_completion(program);
   try {

@@ -127,7 +127,7 @@ void CheckpointReader::read_header(int64_t file_bytes, Checksums checksums) {
   read_bytes(&length, sizeof length, 0);
   const int64_t room = std::clamp<int64_t>(file_bytes - 8, 0, kMaxSafetensorsHeader);
   WISP_CHECK(length <= static_cast<uint64_t>(room), path_, ": the header has ", length,
-             " bytes, there is room for ", room);
+             " bytes, there is room for ", room, "; is it a safetensors file?");
   std::string text(length, '\0');
   read_bytes(text.data(), static_cast<int64_t>(length), 8);
   data_ = 8 + static_cast<int64_t>(length);

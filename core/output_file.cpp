@@ -50,6 +50,16 @@ void rename_path(const std::string& from, const std::string& to) {
              std::strerror(errno));
 }
 
+void write_file(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".tmp";
+  {
+    OutputFile file(temporary, OutputFile::Mode::replace);
+    file.write(content);
+    file.sync();
+  }
+  rename_path(temporary, path);
+}
+
 std::string parent_directory(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();

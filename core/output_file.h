@@ -33,6 +33,9 @@ class OutputFile {
 void sync_directory(const std::string& path);
 /// rename(2). Throws Error with both names.
 void rename_path(const std::string& from, const std::string& to);
+/// Writes PATH.tmp, syncs, and renames it: `path` is the old file or the whole new one. Throws
+/// Error with the path (a full disk).
+void write_file(const std::string& path, std::string_view content);
 /// The directory that a name stands in; "." if it has none.
 std::string parent_directory(const std::string& path);
 

@@ -16,6 +16,8 @@ void add_eval(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
 void add_config(CLI::App& program);
+void add_import(CLI::App& program);
+void add_export(CLI::App& program);
 void add_report(CLI::App& program);
 void add_completion(CLI::App& program);
 

@@ -12,11 +12,12 @@ struct Arguments {
   std::string run;
   std::vector<std::string> overrides;
   std::string checkpoint = "last";
+  std::string predictions;
 };
 
 void run(const Arguments& arguments) {
   const Evaluation evaluation =
-      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint);
+      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
   fmt::print("test accuracy {:.2f} %, loss {:.4f}, {} samples\n", 100.0 * evaluation.accuracy,
              evaluation.loss, evaluation.samples);
 }
@@ -31,6 +32,8 @@ void add_eval(CLI::App& program) {
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_option("--predictions", arguments->predictions,
+                     "write input, labels and logits of the test set to this safetensors file");
   command.callback([arguments] { run(*arguments); });
 }
 

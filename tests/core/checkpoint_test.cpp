@@ -178,8 +178,11 @@ TEST(Checkpoint, ShortFilesAndLongHeadersAreNamed) {
   };
   for (size_t bytes = 0; bytes < 8; ++bytes)
     EXPECT_NE(error(std::string(bytes, '\0')).find("ends at byte"), std::string::npos) << bytes;
-  EXPECT_EQ(error(std::string(8, '\xff')),
-            dir / "a: the header has 18446744073709551615 bytes, there is room for 0");
+  EXPECT_EQ(
+      error(std::string(8, '\xff')),
+      dir /
+          "a: the header has 18446744073709551615 bytes, there is room for 0; is it a safetensors "
+          "file?");
   EXPECT_NE(error(std::string(8, '\0')).find("the header is damaged"), std::string::npos);
   EXPECT_NE(error_of([&] {
               CheckpointReader reader(dir.path(), CheckpointReader::Checksums::optional);

@@ -33,6 +33,16 @@ TEST(OutputFile, FailuresHaveThePathAndTheCause) {
             (dir / "a") + ": cannot be renamed to " + (dir / "b") + ": No such file or directory");
 }
 
+TEST(OutputFile, AFileIsReplacedAsAWhole) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "old and longer");
+  write_file(path, "new");
+  EXPECT_EQ(read_text(path), "new");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  EXPECT_EQ(error_of([&] { write_file(dir / "none/a", "x"); }),
+            (dir / "none/a.tmp") + ": cannot be opened for writing: No such file or directory");
+}
+
 TEST(OutputFile, ParentDirectories) {
   EXPECT_EQ(parent_directory("a/b"), "a");
   EXPECT_EQ(parent_directory("a"), ".");

@@ -17,12 +17,12 @@ namespace wisp {
 
 using Overrides = std::vector<std::string>;
 
-/// An MLP of one hidden layer, 4 steps of 32 samples an epoch, one thread a worker.
-inline Config tiny_config(const Overrides& overrides = {}) {
-  return Config::from_text(R"(
+/// A model that these lines of TOML describe, 4 steps of 32 samples an epoch, one thread a worker.
+inline Config tiny_config_of(const std::string& model, const Overrides& overrides = {}) {
+  return Config::from_text(concat(R"(
 threads = 1
-model.name = "mlp"
-model.hidden = [24]
+)",
+                                  model, R"(
 data.name = "synthetic"
 data.train_count = 128
 data.test_count = 40
@@ -33,8 +33,13 @@ optimizer.weight_decay = 1e-3
 schedule.kind = "cosine"
 compression.bucket_bytes = 16384
 timeout_s = 30.0
-)",
+)"),
                            "tiny.toml", overrides);
+}
+
+/// An MLP of one hidden layer.
+inline Config tiny_config(const Overrides& overrides = {}) {
+  return tiny_config_of("model.name = \"mlp\"\nmodel.hidden = [24]", overrides);
 }
 
 inline Overrides operator+(Overrides a, const Overrides& b) {

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/config_arguments.h"
+#include "apps/exchange.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string file;
+  ConfigArguments config;
+  std::string out;
+  bool overwrite = false;
+};
+
+void run(const Arguments& arguments) {
+  const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
+  import_run(arguments.config.load(), arguments.file, out,
+             arguments.overwrite ? RunDirectory::Open::overwrite : RunDirectory::Open::create);
+  fmt::print("{}: holds the weights of {}; evaluate with `wisp eval {}`\n", out, arguments.file,
+             out);
+}
+
+}  // namespace
+
+void add_import(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand(
+      "import", "make a run of a safetensors file of weights, as PyTorch names them");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("file", arguments->file, "safetensors file: torchvision's names for ResNets")
+      ->required()
+      ->check(CLI::ExistingFile);
+  arguments->config.add_to(command);
+  command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
+  command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
+  command.footer(
+      "Example:\n  wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50\n"
+      "The config says model, data and workers. To fine-tune, with another number of classes if "
+      "need be, train\nwith model.init=FILE instead.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,45 @@
+// A graph as an ONNX file has it, and its bytes. Source: onnx.ai, "Open Neural Network Exchange
+// intermediate representation", and onnx.proto3 for the field numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace wisp {
+
+struct OnnxAttribute {
+  std::string name;
+  std::variant<int64_t, float, std::vector<int64_t>> value;
+};
+
+struct OnnxNode {
+  std::string type;  // "Conv"
+  std::vector<std::string> inputs;
+  std::string output;  // also the node's name
+  std::vector<OnnxAttribute> attributes;
+};
+
+/// An f32 tensor whose first extent is the batch, of any size.
+struct OnnxValue {
+  std::string name;
+  std::vector<int64_t> extents;  // of one sample
+};
+
+struct OnnxGraph {
+  static constexpr int64_t kOpset = 17;
+
+  std::string name;
+  OnnxValue input, output;
+  std::vector<OnnxNode> nodes;                               // in order of computation
+  std::vector<std::pair<std::string, Tensor>> initializers;  // f32, f64 (written as f32) or i64
+
+  /// The file's content. Throws Error beyond 2 GiB, the format's limit.
+  std::string bytes() const;
+};
+
+}  // namespace wisp

@@ -36,11 +36,13 @@ void export_run(const std::string& run_path, const std::string& path,
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
     if (replica.rank() != 0) return;
-    if (ending == ".onnx") {
-      write_file(path, onnx_model(replica, run.ends()));
-    } else {
-      write_weights(path, replica.model(), replica.parameters());
-    }
+    replica.with_averages([&] {
+      if (ending == ".onnx") {
+        write_file(path, onnx_model(replica, run.ends()));
+      } else {
+        write_weights(path, replica.model(), replica.parameters());
+      }
+    });
   });
 }
 

@@ -211,7 +211,7 @@ std::string onnx_model(Replica& replica, const ModelSetup& setup) {
                   .input = {"input", {sample[2], sample[0], sample[1]}},
                   .output = {"logits", {logits.shape()[1]}}};
   std::map<const std::byte*, std::string> constants{{batch.input.raw(), graph.input.name}};
-  for (const Segment& segment : parameters.segments())
+  for (const Segment& segment : parameters.all_segments())
     constants[FlatParameters::view(parameters.weight(), segment).raw()] =
         replica.model().exchange_name(segment.name);
   for (const Buffer* buffer : parameters.buffers())

@@ -212,6 +212,12 @@ void Replica::observe(const TallyValues& evaluation) {
   plateau_.observe(any ? evaluation.mean_loss() : std::nan(""));
 }
 
+void Replica::with_averages(const std::function<void()>& work) {
+  if (ema_) ema_->swap(compute_);
+  work();
+  if (ema_) ema_->swap(compute_);
+}
+
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
   if (ema_) ema_->swap(compute_);
   save_buffers();

@@ -64,6 +64,8 @@ class Replica {
   /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
   /// same values.
   void observe(const TallyValues& evaluation);
+  /// Runs `work` with the averages of weights and statistics in their place, if there are any.
+  void with_averages(const std::function<void()>& work);
   /// Of all steps of the run so far, over all workers. Collective.
   Traffic traffic();
   /// Sums of `values` over all workers, in place. Collective.

@@ -90,7 +90,8 @@ Evaluation evaluate_run(const std::string& run_path, std::span<const std::string
     const TallyValues values = *replica.evaluate(test);
     if (replica.rank() != 0) return;
     evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
-    if (!predictions.empty()) write_predictions(predictions, run, replica);
+    if (predictions.empty()) return;
+    replica.with_averages([&] { write_predictions(predictions, run, replica); });
   });
   return evaluation;
 }

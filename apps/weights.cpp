@@ -26,7 +26,7 @@ using WantedTensors = std::map<std::string, Wanted>;
 
 WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
   WantedTensors wanted;
-  for (const Segment& segment : parameters.segments()) {
+  for (const Segment& segment : parameters.all_segments()) {
     wanted[model.exchange_name(segment.name)] = {
         segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)};
   }

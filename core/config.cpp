@@ -205,6 +205,12 @@ void Config::set(const std::string& key, const std::string& toml_value) {
 
 bool Config::given(const std::string& key) const { return tree_->find(key) != nullptr; }
 
+std::vector<std::pair<std::string, std::string>> Config::given_values() const {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const auto& [key, entry] : tree_->entries) values.emplace_back(key, text_of(*entry.value));
+  return values;
+}
+
 std::string Config::where(const std::string& key) const {
   const Tree::Entry* entry = tree_->find(key);
   return entry ? entry->place : tree_->prefix + key;
@@ -306,7 +312,7 @@ void Config::finish() const {
     if (nearest && least == 0) continue;
     std::string message = fmt::format("{}: unknown key '{}{}'", entry.place, tree_->prefix, given);
     if (nearest) message += fmt::format("; did you mean '{}{}'?", tree_->prefix, nearest->name);
-    throw Error(message);
+    throw UnknownKey(tree_->prefix + given, message);
   }
 }
 

@@ -6,9 +6,22 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
+
 namespace wisp {
+
+/// A key that was given but nobody binds.
+class UnknownKey : public Error {
+ public:
+  UnknownKey(std::string key, const std::string& message) : Error(message), key_(std::move(key)) {}
+  const std::string& key() const { return key_; }
+
+ private:
+  std::string key_;
+};
 
 /// One bound key, for printing and reference.
 struct ConfigKey {
@@ -52,10 +65,12 @@ class Config {
   void set(const std::string& key, const std::string& toml_value);
   /// Whether the key was given rather than defaulted.
   bool given(const std::string& key) const;
+  /// Every given key in order of its name, with its value as TOML.
+  std::vector<std::pair<std::string, std::string>> given_values() const;
   /// "file:line" of a given key, for messages; the key's name if it was not given.
   std::string where(const std::string& key) const;
 
-  /// Throws Error for the first key that was given but never bound: file:line, and the nearest
+  /// Throws UnknownKey for the first key that was given but never bound: file:line, and the nearest
   /// known key.
   void finish() const;
   /// All bound keys in order of binding.

@@ -95,7 +95,7 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   compute_.step = step;
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
-  report.compute_ms = forward_backward(next);
+  forward_backward(next, report);
 
   without_turn([&] {
     const double begin = now_us();
@@ -133,6 +133,8 @@ void Replica::count(const StepCost& cost) {
   for (size_t i = 0; i < std::size(step); ++i) sums[i] += step[i];
 }
 
+int64_t Replica::bytes_sent() { return traffic_.data<int64_t>()[2]; }
+
 Traffic Replica::traffic() {
   const auto* sums = traffic_.data<int64_t>();
   double words[6];
@@ -141,14 +143,15 @@ Traffic Replica::traffic() {
   return {words[0], words[1], words[2], words[3], words[4], words[5]};
 }
 
-/// Returns milliseconds of compute.
-double Replica::forward_backward(const NextBatch& next) {
+void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   const int64_t step = compute_.step;
-  double compute_ms = 0.0;
   tally_.begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
+    const double asked = now_us();
     const Batch batch = next();
     const double begin = now_us();
+    report.loader_ms += (begin - asked) * 1e-3;
+    trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;
     const Step result = model_->forward(compute_, batch);
     tally_.add(result.loss, result.logits, batch.labels);
@@ -162,9 +165,8 @@ double Replica::forward_backward(const NextBatch& next) {
               .notify = last});
     const double end = now_us();
     trace_.span(Lane::compute, "backward", forward_end, end, step);
-    compute_ms += (end - begin) * 1e-3;
+    report.compute_ms += (end - begin) * 1e-3;
   }
-  return compute_ms;
 }
 
 void Replica::save_buffers() {

@@ -32,6 +32,7 @@ struct Shared {
 struct StepReport {
   Outcome outcome = Outcome::applied;
   double lr = 0.0;
+  double loader_ms = 0.0;   // stood still for the next batches
   double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
   StepCost cost;
 };
@@ -70,6 +71,8 @@ class Replica {
   Traffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
+  /// What this worker sent in all steps of the run.
+  int64_t bytes_sent();
   /// Waits for all workers. Collective.
   void barrier();
 
@@ -92,7 +95,7 @@ class Replica {
   int workers() const { return options_.workers; }
 
  private:
-  double forward_backward(const NextBatch& next);
+  void forward_backward(const NextBatch& next, StepReport& report);
   void count(const StepCost& cost);
   void save_buffers();
   void restore_buffers();

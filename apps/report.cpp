@@ -30,11 +30,11 @@ Row row_of(const std::string& run) {
           bytes_text(s.bytes_sent),
           bytes_text(s.bytes_received),
           fmt::format("{:.1f}x", s.reduction_sent),
-          fmt::format("{:.1f}", s.compute_ms),
-          fmt::format("{:.1f}", s.encode_ms),
-          fmt::format("{:.1f}", s.wait_ms),
-          fmt::format("{:.1f}", s.wire_ms),
-          fmt::format("{:.1f}", s.decode_ms)};
+          fmt::format("{:.1f}", s.times.compute_ms),
+          fmt::format("{:.1f}", s.times.encode_ms),
+          fmt::format("{:.1f}", s.times.wait_ms),
+          fmt::format("{:.1f}", s.times.wire_ms),
+          fmt::format("{:.1f}", s.times.decode_ms)};
 }
 
 }  // namespace

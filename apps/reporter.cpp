@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 
+#include "apps/run_record.h"
 #include "core/clock.h"
 
 namespace wisp {
@@ -12,21 +15,80 @@ namespace {
 
 constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
 
+constexpr const char* kEvents = "events.tfevents.";
+
+double seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// "wire_ms" of a step row -> "ms/wire". TensorBoard makes a group of each first part.
+std::string tag_of(const std::string& type, const std::string& name) {
+  if (type == "epoch") return "epoch/" + name;
+  if (name.ends_with("_ms")) return "ms/" + name.substr(0, name.size() - 3);
+  if (name.starts_with("bytes_")) return "bytes/" + name.substr(6);
+  return "train/" + name;
+}
+
+/// What dense would send / sent; 1 if nothing is sent.
+double reduction_of(const StepCost& cost) {
+  if (cost.bytes_sent == 0) return 1.0;
+  return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
+}
+
+std::vector<Scalar> scalars_of(const MetricRow& row) {
+  const std::string& type = std::get<std::string>(row.front().second);
+  std::vector<Scalar> scalars;
+  for (const auto& [name, value] : row) {
+    if (name == "step") continue;
+    if (const auto* number = std::get_if<double>(&value)) {
+      scalars.emplace_back(tag_of(type, name), *number);
+    } else if (const auto* count = std::get_if<int64_t>(&value)) {
+      scalars.emplace_back(tag_of(type, name), static_cast<double>(*count));
+    }
+  }
+  return scalars;
+}
+
 }  // namespace
 
 Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet)
-    : options_(options),
+    : directory_(directory),
+      options_(options),
       metrics_path_(directory.file("metrics.jsonl")),
       terminal_(terminal_of(stdout)),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
 
-void Reporter::open_metrics() { metrics_.emplace(metrics_path_, OutputFile::Mode::replace); }
+void Reporter::open_metrics() {
+  metrics_.emplace(metrics_path_, OutputFile::Mode::replace);
+  open_events(0);
+}
 
 void Reporter::resume_metrics(
-    const std::function<bool(const std::string& type, int64_t step)>& keep) {
+    int64_t steps, const std::function<bool(const std::string& type, int64_t step)>& keep) {
   keep_metrics(metrics_path_, keep);
+  for (const StepRow& row : read_metrics(metrics_path_).steps) {
+    if (std::isfinite(row.seconds)) seconds_before_ = row.seconds;
+  }
   metrics_.emplace(metrics_path_, OutputFile::Mode::append);
+  open_events(steps);
+}
+
+/// A file for each time that the run was begun or resumed, named by the step it begins at, so that
+/// a name holds no time and the files' order is that of the steps.
+void Reporter::open_events(int64_t steps) {
+  const std::string name = fmt::format("{}{:010}", kEvents, steps);
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    const std::string other = entry.path().filename().string();
+    if (other.starts_with(kEvents) && other >= name) std::filesystem::remove(entry.path());
+  }
+  if (options_.tensorboard) events_.emplace(directory_.file(name), steps + 1, seconds_since_1970());
+}
+
+void Reporter::write(const MetricRow& row, int64_t step) {
+  metrics_->write(row);
+  if (events_) events_->scalars(step, seconds_since_1970(), scalars_of(row));
 }
 
 void Reporter::say(const std::string& text) {
@@ -53,10 +115,7 @@ void Reporter::step(const StepLine& line) {
     progress.accuracy = last_.accuracy();
   }
   progress.rate = line.images_per_s;
-  const StepCost& cost = line.report.cost;
-  progress.reduction = cost.bytes_sent > 0 ? static_cast<double>(cost.bytes_dense) /
-                                                 static_cast<double>(cost.bytes_sent)
-                                           : 0.0;
+  if (line.report.cost.bytes_sent > 0) progress.reduction = reduction_of(line.report.cost);
   int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
   if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
   progress.left_s = static_cast<double>(left * options_.batch) / line.images_per_s;
@@ -66,34 +125,42 @@ void Reporter::step(const StepLine& line) {
 void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
   last_ = tally;
   const StepCost& cost = line.report.cost;
-  metrics_->write({{"type", std::string("step")},
-                   {"step", line.total_step},
-                   {"epoch", static_cast<double>(line.epoch) +
-                                 static_cast<double>(line.step) / static_cast<double>(line.steps)},
-                   {"lr", line.report.lr},
-                   {"loss", tally.mean_loss()},
-                   {"accuracy", tally.accuracy()},
-                   {"images_per_s", line.images_per_s},
-                   {"bytes_raw", cost.bytes_raw},
-                   {"bytes_encoded", cost.bytes_encoded},
-                   {"bytes_sent", cost.bytes_sent},
-                   {"bytes_received", cost.bytes_received},
-                   {"compute_ms", line.report.compute_ms},
-                   {"encode_ms", cost.encode_ms},
-                   {"wait_ms", cost.wait_ms},
-                   {"wire_ms", cost.wire_ms},
-                   {"decode_ms", cost.decode_ms}});
+  write({{"type", std::string("step")},
+         {"step", line.total_step},
+         {"epoch", static_cast<double>(line.epoch) +
+                       static_cast<double>(line.step) / static_cast<double>(line.steps)},
+         {"lr", line.report.lr},
+         {"loss", tally.mean_loss()},
+         {"accuracy", tally.accuracy()},
+         {"images_per_s", line.images_per_s},
+         {"bytes_raw", cost.bytes_raw},
+         {"bytes_encoded", cost.bytes_encoded},
+         {"bytes_sent", cost.bytes_sent},
+         {"bytes_received", cost.bytes_received},
+         {"bytes_sent_total", line.spent.bytes_sent},
+         {"reduction_sent", reduction_of(cost)},
+         {"seconds", seconds_before_ + line.spent.seconds},
+         {"loader_ms", line.report.loader_ms},
+         {"compute_ms", line.report.compute_ms},
+         {"encode_ms", cost.encode_ms},
+         {"wait_ms", cost.wait_ms},
+         {"wire_ms", cost.wire_ms},
+         {"decode_ms", cost.decode_ms}},
+        line.total_step);
 }
 
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
-                     double test_accuracy, double images_per_s) {
-  metrics_->write({{"type", std::string("epoch")},
-                   {"epoch", epochs},
-                   {"step", total_step},
-                   {"train_loss", train.mean_loss()},
-                   {"train_accuracy", train.accuracy()},
-                   {"test_accuracy", test_accuracy},
-                   {"images_per_s", images_per_s}});
+                     double test_accuracy, double images_per_s, const Spent& spent) {
+  write({{"type", std::string("epoch")},
+         {"epoch", epochs},
+         {"step", total_step},
+         {"train_loss", train.mean_loss()},
+         {"train_accuracy", train.accuracy()},
+         {"test_accuracy", test_accuracy},
+         {"images_per_s", images_per_s},
+         {"bytes_sent_total", spent.bytes_sent},
+         {"seconds", seconds_before_ + spent.seconds}},
+        total_step);
   if (quiet_) return;
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
                                  train.mean_loss(), 100.0 * train.accuracy());
@@ -110,6 +177,7 @@ void Reporter::finish(const Summary& summary) {
       "than dense",
       100.0 * summary.test_accuracy, summary.images_per_s, summary.bytes_sent,
       summary.reduction_sent));
+  progress_.say(bottleneck_line(summary.times));
 }
 
 void Reporter::stopped(int64_t steps) {

@@ -1,5 +1,5 @@
-// Tells what a run does while it runs: metrics.jsonl, and a progress bar on a terminal or plain
-// lines elsewhere. Rank 0's thread only.
+// Tells what a run does while it runs: metrics.jsonl, the same for TensorBoard, and a progress bar
+// on a terminal or plain lines elsewhere. Rank 0's thread only.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,17 @@
 #include "apps/replica.h"
 #include "apps/run_directory.h"
 #include "apps/summary.h"
+#include "core/event_file.h"
 #include "core/metrics.h"
 #include "core/progress.h"
 
 namespace wisp {
+
+/// What the run took so far, on rank 0.
+struct Spent {
+  double seconds = 0.0;    // of training in this process, without evaluation and checkpoints
+  int64_t bytes_sent = 0;  // since the run began
+};
 
 struct StepLine {
   int64_t epoch = 0;       // from 0
@@ -21,15 +28,18 @@ struct StepLine {
   int64_t total_step = 0;  // of the run, done
   const StepReport& report;
   double images_per_s = 0.0;
+  Spent spent;
 };
 
 class Reporter {
  public:
   Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet);
 
-  /// Begins metrics.jsonl; in a resumed run, after `keep` chose among its rows.
+  /// Begins metrics.jsonl; in a run that is resumed after `steps`, when `keep` has chosen among its
+  /// rows.
   void open_metrics();
-  void resume_metrics(const std::function<bool(const std::string& type, int64_t step)>& keep);
+  void resume_metrics(int64_t steps,
+                      const std::function<bool(const std::string& type, int64_t step)>& keep);
   /// Returns when all metrics so far are on the disk.
   void sync() { metrics_->sync(); }
   /// A line for a person, whatever is drawn.
@@ -41,15 +51,21 @@ class Reporter {
   /// After `epochs` epochs, the last one perhaps cut short. `test_accuracy` is NaN if nothing was
   /// evaluated.
   void epoch(double epochs, int64_t total_step, const TallyValues& train, double test_accuracy,
-             double images_per_s);
+             double images_per_s, const Spent& spent);
   void finish(const Summary& summary);
   /// The run was asked to stop after so many steps.
   void stopped(int64_t steps);
 
  private:
+  void open_events(int64_t steps);
+  void write(const MetricRow& row, int64_t step);
+
+  const RunDirectory& directory_;
   const TrainOptions& options_;
   const std::string metrics_path_;
   std::optional<MetricsWriter> metrics_;
+  std::optional<EventFile> events_;
+  double seconds_before_ = 0.0;  // of training, in the processes that this one resumes
   const Terminal terminal_;
   ProgressLine progress_;
   bool quiet_;

@@ -18,11 +18,12 @@ std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> Summary::fi
           {"bytes_received", &bytes_received},
           {"reduction_encoded", &reduction_encoded},
           {"reduction_sent", &reduction_sent},
-          {"compute_ms", &compute_ms},
-          {"encode_ms", &encode_ms},
-          {"wait_ms", &wait_ms},
-          {"wire_ms", &wire_ms},
-          {"decode_ms", &decode_ms}};
+          {"loader_ms", &times.loader_ms},
+          {"compute_ms", &times.compute_ms},
+          {"encode_ms", &times.encode_ms},
+          {"wait_ms", &times.wait_ms},
+          {"wire_ms", &times.wire_ms},
+          {"decode_ms", &times.decode_ms}};
 }
 
 std::string Summary::json() const {
@@ -31,6 +32,7 @@ std::string Summary::json() const {
   for (const auto& [key, value] : copy.fields()) {
     std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
   }
+  object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
 }
 

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "apps/bottleneck.h"
+
 namespace wisp {
 
 /// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
@@ -19,8 +21,9 @@ struct Summary {
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
   double reduction_encoded = 0.0;  // raw / encoded
   double reduction_sent = 0.0;     // what dense would send / sent
-  double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
+  StepTimes times;
 
+  /// With the line that names the bottleneck.
   std::string json() const;
   /// Throws Error if the file is missing or lacks a key.
   static Summary from_json(const std::string& path);

@@ -52,6 +52,8 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.max_steps", o.max_steps, "ends the run after so many steps; 0: no limit");
   config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
   config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
+  config.bind("train.tensorboard", o.tensorboard,
+              "writes the metrics as TensorBoard event files, too");
   config.bind("train.one_batch", o.one_batch, "trains on the first batch alone, again and again");
   config.bind("train.precision", o.precision, "f32, or f64 (reference backend, no compression)");
   config.bind("train.backend", o.backend,

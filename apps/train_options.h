@@ -38,6 +38,7 @@ struct TrainOptions {
   int64_t max_steps = 0;
   int64_t eval_every = 1;
   int64_t log_every = 50;
+  bool tensorboard = true;
   bool one_batch = false;
   std::string precision = "f32";
   std::string backend = "auto";

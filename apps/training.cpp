@@ -34,7 +34,7 @@ void Training::resume() {
              "; resume with the same train.batch and data");
   if (!reporter_) return;
   for (const std::string& notice : loaded.notices) reporter_->say(notice);
-  reporter_->resume_metrics([this](const std::string& type, int64_t step) {
+  reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
     return step < position_.step || (step == position_.step && !again);
   });
@@ -94,9 +94,13 @@ bool Training::train_epoch() {
     ++steps_here_;
     evaluated_ = false;
     add_times(report);
-    const StepLine line{position_.epoch,  position_.in_epoch,
-                        steps_per_epoch_, position_.step,
-                        report,           rate_since(begin, position_.step - first)};
+    const StepLine line{position_.epoch,
+                        position_.in_epoch,
+                        steps_per_epoch_,
+                        position_.step,
+                        report,
+                        rate_since(begin, position_.step - first),
+                        spent(now_us() - begin)};
     const bool ends = epoch_trained() || done();
     if (ends || position_.step % options_.log_every == 0) {
       const TallyValues tally = replica_.tally();
@@ -134,7 +138,7 @@ bool Training::finish_epoch() {
   }
   if (reporter_)
     reporter_->epoch(epochs, position_.step, position_.tally,
-                     evaluated_ ? test_accuracy_ : std::nan(""), images_per_s());
+                     evaluated_ ? test_accuracy_ : std::nan(""), images_per_s(), spent());
   if (whole) {
     position_.epoch = epoch;
     position_.in_epoch = 0;
@@ -153,11 +157,17 @@ void Training::save() {
 }
 
 void Training::add_times(const StepReport& report) {
+  times_.loader_ms += report.loader_ms;
   times_.compute_ms += report.compute_ms;
   times_.encode_ms += report.cost.encode_ms;
   times_.wait_ms += report.cost.wait_ms;
   times_.wire_ms += report.cost.wire_ms;
   times_.decode_ms += report.cost.decode_ms;
+}
+
+/// `epoch_us`: of the epoch under way.
+Spent Training::spent(double epoch_us) {
+  return {(train_us_ + epoch_us) * 1e-6, replica_.bytes_sent()};
 }
 
 double Training::rate_since(double begin_us, int64_t steps) const {
@@ -173,8 +183,8 @@ Summary Training::summary() {
   if (!evaluated_) test_accuracy_ = replica_.evaluate(test_)->accuracy();
   evaluated_ = true;
   const Traffic traffic = replica_.traffic();
-  double times[] = {times_.compute_ms, times_.encode_ms, times_.wait_ms, times_.wire_ms,
-                    times_.decode_ms};
+  double times[] = {times_.loader_ms, times_.compute_ms, times_.encode_ms,
+                    times_.wait_ms,   times_.wire_ms,    times_.decode_ms};
   replica_.sum_over_workers(times);
   const double steps = std::max(1.0, traffic.steps);
   const double steps_here =
@@ -190,11 +200,12 @@ Summary Training::summary() {
   summary.bytes_received = traffic.received / steps;
   summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
   summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
-  summary.compute_ms = times[0] / steps_here;
-  summary.encode_ms = times[1] / steps_here;
-  summary.wait_ms = times[2] / steps_here;
-  summary.wire_ms = times[3] / steps_here;
-  summary.decode_ms = times[4] / steps_here;
+  summary.times.loader_ms = times[0] / steps_here;
+  summary.times.compute_ms = times[1] / steps_here;
+  summary.times.encode_ms = times[2] / steps_here;
+  summary.times.wait_ms = times[3] / steps_here;
+  summary.times.wire_ms = times[4] / steps_here;
+  summary.times.decode_ms = times[5] / steps_here;
   return summary;
 }
 

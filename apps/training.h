@@ -38,11 +38,6 @@ class Training {
   Trace& trace() { return replica_.trace(); }
 
  private:
-  /// Of the steps of this process, for this worker.
-  struct Times {
-    double compute_ms = 0.0, encode_ms = 0.0, wait_ms = 0.0, wire_ms = 0.0, decode_ms = 0.0;
-  };
-
   bool done() const;
   bool epoch_trained() const { return position_.in_epoch == steps_per_epoch_; }
   double epochs_done() const;
@@ -52,6 +47,7 @@ class Training {
   Batch next_batch();
   void add_times(const StepReport& report);
   void save();
+  Spent spent(double epoch_us = 0.0);
   double rate_since(double begin_us, int64_t steps) const;
   double images_per_s() const;
 
@@ -67,7 +63,7 @@ class Training {
   Position position_;
   int64_t steps_here_ = 0;  // made by this process
   std::optional<Batch> first_batch_;
-  Times times_;
+  StepTimes times_;  // of the steps of this process, in sum
   double test_accuracy_ = 0.0;
   bool evaluated_ = false;  // the weights as they are
   double train_us_ = 0.0;

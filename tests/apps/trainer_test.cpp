@@ -74,10 +74,10 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
   tiny_train(dir / "run", kDgc);
   const auto row = nlohmann::ordered_json::parse(read_text(dir / "run/summary.json"));
   EXPECT_EQ(keys_of(row),
-            (std::vector<std::string>{"test_accuracy", "images_per_s", "steps", "skipped",
-                                      "bytes_raw", "bytes_encoded", "bytes_sent", "bytes_received",
-                                      "reduction_encoded", "reduction_sent", "compute_ms",
-                                      "encode_ms", "wait_ms", "wire_ms", "decode_ms"}));
+            (std::vector<std::string>{
+                "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw", "bytes_encoded",
+                "bytes_sent", "bytes_received", "reduction_encoded", "reduction_sent", "loader_ms",
+                "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms", "bottleneck"}));
   const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
   EXPECT_EQ(row.at("steps"), 10);
   EXPECT_EQ(row.at("skipped"), 0);
@@ -102,9 +102,10 @@ TEST(Train, MetricsHaveALineForEachStepAndEpoch) {
   tiny_train(dir / "run", kDgc + Overrides{"train.eval_every=2"});
   const std::vector<json> rows = rows_of(dir / "run/metrics.jsonl");
   ASSERT_EQ(rows.size(), 12u);
-  for (const char* key : {"step", "epoch", "lr", "loss", "accuracy", "images_per_s", "bytes_raw",
-                          "bytes_encoded", "bytes_sent", "bytes_received", "compute_ms",
-                          "encode_ms", "wait_ms", "wire_ms", "decode_ms"})
+  for (const char* key :
+       {"step", "epoch", "lr", "loss", "accuracy", "images_per_s", "bytes_raw", "bytes_encoded",
+        "bytes_sent", "bytes_received", "bytes_sent_total", "reduction_sent", "seconds",
+        "loader_ms", "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms"})
     EXPECT_TRUE(rows[0].contains(key)) << key;
   EXPECT_EQ(rows[0].at("lr"), 0.1);
   EXPECT_EQ(rows[4].at("step"), 5);

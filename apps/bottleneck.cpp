@@ -8,12 +8,13 @@
 namespace wisp {
 namespace {
 
-std::string advice(const Bottleneck& found) {
+std::string advice(const Bottleneck& found, const StepTimes& times) {
   switch (found.part) {
     case Part::loader:
       return "more data.threads would help";
     case Part::compute:
-      return "a faster exchange would not help";
+      return fmt::format("a faster exchange could save {:.0f} % at most",
+                         100.0 * times.wait_ms / std::max(times.step_ms(), 1e-9));
     case Part::encode:
       return "more comm_threads or a cheaper compression.method would help";
     case Part::wire:
@@ -58,7 +59,7 @@ Bottleneck find_bottleneck(const StepTimes& t) {
 std::string bottleneck_line(const StepTimes& times) {
   const Bottleneck found = find_bottleneck(times);
   return fmt::format("bottleneck: {} (up to {:.0f} % of a step); {}", name_of(found.part),
-                     100.0 * found.share, advice(found));
+                     100.0 * found.share, advice(found, times));
 }
 
 }  // namespace wisp

@@ -3,26 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
-#include "apps/summary.h"
+#include "apps/figure_text.h"
 
 namespace wisp {
 namespace {
 
 using Row = std::vector<std::string>;
 
-/// 1078888 -> "1.08 MB".
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e6) return fmt::format("{:.2f} MB", bytes * 1e-6);
-  if (bytes >= 1e3) return fmt::format("{:.1f} kB", bytes * 1e-3);
-  return fmt::format("{:.0f} B", bytes);
-}
-
-Row row_of(const std::string& run) {
-  const Summary s = Summary::from_json(run + "/summary.json");
-  return {std::filesystem::path(run).filename().string(),
+Row row_of(const RunRecord& run) {
+  if (!run.summary) {
+    Row row(13, "-");
+    row.front() = run.name;
+    return row;
+  }
+  const Summary& s = *run.summary;
+  return {run.name,
           fmt::format("{:.2f} %", 100.0 * s.test_accuracy),
           fmt::format("{:.0f}", s.images_per_s),
           bytes_text(s.bytes_raw),
@@ -39,12 +36,12 @@ Row row_of(const std::string& run) {
 
 }  // namespace
 
-std::string report_table(std::span<const std::string> runs) {
+std::string report_table(std::span<const RunRecord> runs) {
   std::vector<Row> rows{{"", "test", "", "bytes of a step and worker", "", "", "", "",
                          "milliseconds of a step", "", "", "", ""},
                         {"run", "accuracy", "images/s", "raw", "encoded", "sent", "received",
                          "reduction", "compute", "encode", "wait", "wire", "decode"}};
-  for (const std::string& run : runs) rows.push_back(row_of(run));
+  for (const RunRecord& run : runs) rows.push_back(row_of(run));
   std::vector<size_t> width(rows[1].size());
   for (size_t r = 1; r < rows.size(); ++r) {
     for (size_t c = 0; c < width.size(); ++c) width[c] = std::max(width[c], rows[r][c].size());
@@ -68,10 +65,15 @@ std::string report_table(std::span<const std::string> runs) {
     table += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     if (r == 1) table += std::string(line.size(), '-') + "\n";
   }
-  return table +
-         "reduction: what dense would send / sent. wait: the compute thread stands still for the "
-         "exchange. wire: collectives "
-         "in flight.\n";
+  table +=
+      "reduction: what dense would send / sent. wait: the compute thread stands still for the "
+      "exchange. wire: collectives "
+      "in flight.\n";
+  for (const RunRecord& run : runs) {
+    if (run.summary)
+      table += fmt::format("{:<{}}  {}\n", run.name, width[0], bottleneck_line(run.summary->times));
+  }
+  return table;
 }
 
 }  // namespace wisp

@@ -4,10 +4,12 @@
 #include <span>
 #include <string>
 
+#include "apps/run_record.h"
+
 namespace wisp {
 
-/// One row per run directory, from its summary.json: accuracy, speed, bytes and milliseconds per
-/// step and worker. Throws Error for a directory without a summary.
-std::string report_table(std::span<const std::string> runs);
+/// One row per run, from its summary: accuracy, speed, bytes and milliseconds per step and worker;
+/// then a line on each run's bottleneck. A run that has not ended has dashes.
+std::string report_table(std::span<const RunRecord> runs);
 
 }  // namespace wisp

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/trainer.h"
+#include "apps/summary.h"
 
 namespace wisp {
 

@@ -27,6 +27,8 @@ int run(int argc, char** argv) {
   add_import(program);
   add_export(program);
   add_report(program);
+  add_diff(program);
+  add_sweep(program);
   add_completion(program);
   try {
     program.parse(argc, argv);

@@ -19,6 +19,8 @@ void add_config(CLI::App& program);
 void add_import(CLI::App& program);
 void add_export(CLI::App& program);
 void add_report(CLI::App& program);
+void add_diff(CLI::App& program);
+void add_sweep(CLI::App& program);
 void add_completion(CLI::App& program);
 
 }  // namespace wisp

@@ -5,14 +5,34 @@
 #include <memory>
 
 #include "apps/commands/commands.h"
+#include "apps/page/page.h"
+#include "core/output_file.h"
 
 namespace wisp {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::string html;
+};
+
+void run(const Arguments& arguments) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : arguments.runs) runs.push_back(RunRecord::read(path));
+  fmt::print("{}", report_table(runs));
+  if (!arguments.html.empty())
+    OutputFile(arguments.html, OutputFile::Mode::replace).write(report_page(runs));
+}
+
+}  // namespace
 
 void add_report(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("report", "compare finished runs");
-  const auto runs = std::make_shared<std::vector<std::string>>();
-  command.add_option("runs", *runs, "run directories")->required();
-  command.callback([runs] { fmt::print("{}", report_table(*runs)); });
+  CLI::App& command = *program.add_subcommand("report", "compare runs");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("runs", arguments->runs, "run directories")->required();
+  command.add_option("--html", arguments->html, "write a page with curves, bytes and time lanes");
+  command.footer("Example:\n  wisp report runs/dense runs/dgc --html report.html");
+  command.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace wisp

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/run_diff.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kDifferent = 1, kTrouble = 2;
+
+struct Arguments {
+  std::string a, b;
+};
+
+/// The exit status.
+int run(const Arguments& arguments) {
+  try {
+    const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
+    fmt::print("{}", diff_text(a, b));
+    return compare_runs(a, b).equal() ? 0 : kDifferent;
+  } catch (const Error& error) {
+    fmt::print(stderr, "wisp: {}\n", error.what());
+    return kTrouble;  // as diff(1) has it
+  }
+}
+
+}  // namespace
+
+void add_diff(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("diff", "say what differs between two runs");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("run", arguments->a, "run directory")->required();
+  command.add_option("other", arguments->b, "the one to compare it with")->required();
+  command.footer(
+      "Example:\n"
+      "  wisp diff runs/dgc runs/dgc-again\n"
+      "Compares configurations, programs, and what was recorded of each step; times are\n"
+      "shown, but do not count. Exit status: 0 equal, 1 different, 2 trouble.");
+  command.callback([arguments] {
+    if (const int status = run(*arguments)) throw ExitStatus{status};
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,13 @@
+// Figures as people read them.
+#pragma once
+
+#include <string>
+
+namespace wisp {
+
+/// 1078888 -> "1.08 MB".
+std::string bytes_text(double bytes);
+/// 75.25 -> "1:15", 7500 -> "2:05:00", 3.25 -> "3.2 s"; "-" for NaN.
+std::string seconds_text(double seconds);
+
+}  // namespace wisp

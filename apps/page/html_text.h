@@ -1,0 +1,13 @@
+// Text in a page of HTML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace wisp {
+
+/// The text with everything that HTML or SVG would read as markup escaped; right between tags and
+/// in quoted attributes. Bytes that are not UTF-8 and control characters become "?".
+std::string html_text(std::string_view text);
+
+}  // namespace wisp

@@ -1,0 +1,29 @@
+// An axis of a chart: from values to places, and where its ticks stand. A value; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wisp {
+
+class Scale {
+ public:
+  /// Puts `low` at `from` and `high` at `to`. An empty range is widened; a log scale's values are
+  /// above 0.
+  Scale(double low, double high, double from, double to, bool log);
+  /// A linear scale whose ends are widened to ticks.
+  static Scale rounded(double low, double high, double from, double to);
+
+  double at(double value) const;
+  /// Three to nine round values within the range.
+  std::vector<double> ticks() const;
+
+ private:
+  double low_, high_, from_, to_;
+  bool log_;
+};
+
+/// 1500000 -> "1.5M", 0.25 -> "0.25".
+std::string tick_text(double value);
+
+}  // namespace wisp

@@ -71,7 +71,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   if (options.trace.steps > 0) {
     std::vector<const Trace*> all;
     for (const auto& trace : traces) all.push_back(&*trace);
-    write_trace(directory.file("trace.json"), all);
+    write_trace(directory.file("trace.json"), all, bottleneck_line(summary->times));
   }
   directory.write("summary.json", summary->json());
   reporter.finish(*summary);

@@ -66,8 +66,12 @@ void Trace::span(Lane lane, std::string name, double begin_us, double end_us, in
   lanes_[static_cast<size_t>(lane)].push_back({std::move(name), begin_us, end_us, step, bytes});
 }
 
-void write_trace(const std::string& path, std::span<const Trace* const> workers) {
-  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+void write_trace(const std::string& path, std::span<const Trace* const> workers,
+                 const std::string& remark) {
+  std::string text =
+      fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"remark":{}}},"traceEvents":[)"
+                  "\n",
+                  quoted(remark));
   for (const Trace* trace : workers) {
     put_names(text, trace->worker());
     for (int lane = 0; lane < kLaneCount; ++lane) {

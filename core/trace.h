@@ -50,7 +50,9 @@ class Trace {
 };
 
 /// Writes the spans of some workers as trace.json: one process per worker, one thread per lane,
-/// complete events in microseconds. Throws Error if the file cannot be written.
-void write_trace(const std::string& path, std::span<const Trace* const> workers);
+/// complete events in microseconds. `remark` is for whoever reads it. Throws Error if the file
+/// cannot be written.
+void write_trace(const std::string& path, std::span<const Trace* const> workers,
+                 const std::string& remark = "");
 
 }  // namespace wisp

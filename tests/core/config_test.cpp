@@ -122,6 +122,25 @@ TEST(Config, UnboundSectionsAreFound) {
             "x.toml:2: unknown key 'optimiser.lr'; did you mean 'optimizer.lr'?");
 }
 
+TEST(Config, UnknownKeysAreNamedToTheProgram) {
+  Config config = text("a = 1\nb.c = 2");
+  int64_t a = 0;
+  config.bind("a", a, "");
+  try {
+    config.finish();
+    FAIL() << "b.c is bound by nobody";
+  } catch (const UnknownKey& error) {
+    EXPECT_EQ(error.key(), "b.c");
+  }
+}
+
+TEST(Config, ListsWhatWasGiven) {
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(text("b.c = [1, 2]\na = 1", {"s=word"}).given_values(),
+            (Values{{"a", "1"}, {"b.c", "[1, 2]"}, {"s", "\"word\""}}));
+  EXPECT_TRUE(Config().given_values().empty());
+}
+
 TEST(Config, WrongTypesSayWhatIsThereAndWhatShouldBe) {
   const Config config = text(
       "real = 1.5\nword = 'fast'\nbig = 3000000000\nlist = [1, 'x']\ndate = 2020-01-02\n"

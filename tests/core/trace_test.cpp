@@ -52,8 +52,9 @@ TEST(Trace, FileHasLanesAndCompleteEvents) {
   first.span(Lane::compute, "backward", 1.5, 4.0, 0);
   second.span(Lane::wire, "bucket \"1\"", 2.0, 5.25, 0, 4096);
   const Trace* workers[] = {&first, &second};
-  write_trace(dir / "trace.json", workers);
+  write_trace(dir / "trace.json", workers, "the \"wire\"");
   const auto file = nlohmann::json::parse(read_text(dir / "trace.json"));
+  EXPECT_EQ(file["otherData"]["remark"], "the \"wire\"");
   std::vector<nlohmann::json> spans;
   std::vector<std::string> lanes;
   for (const auto& event : file["traceEvents"]) {

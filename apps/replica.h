@@ -68,6 +68,8 @@ class Replica {
   Traffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
+  /// What all workers say, by rank; on rank 0 alone, else empty. Collective.
+  std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
   void barrier();
 

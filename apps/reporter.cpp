@@ -17,7 +17,7 @@ constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads
 Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet)
     : options_(options),
       metrics_path_(directory.file("metrics.jsonl")),
-      terminal_(terminal_of(stdout)),
+      terminal_(world().processes() ? Terminal{} : terminal_of(stdout)),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
 

@@ -175,6 +175,7 @@ MpiCommunicator::~MpiCommunicator() {
   if (!failure_.empty()) {
     leave();
     std::fflush(nullptr);
+    if (rank_ != 0) sleep_us(kLeaveS * 1e6);  // one is enough to end all, if it is there
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (owns_mpi_) MPI_Finalize();

@@ -1,6 +1,7 @@
 // Random collectives whose outcome is known.
 #pragma once
 
+#include <functional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -82,8 +83,10 @@ inline PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const Co
   return comm.barrier();
 }
 
-/// Runs the collective, with random pauses of this rank; how many words came out wrong.
-inline int wrong_words(const Draw& draw, Communicator& comm, std::mt19937& pauses) {
+/// Runs the collective, with random pauses of this rank; how many words came out wrong. `meanwhile`
+/// is called while it is under way.
+inline int wrong_words(const Draw& draw, Communicator& comm, std::mt19937& pauses,
+                       const std::function<void()>& meanwhile = {}) {
   std::vector<uint32_t> sent, got;
   for (int64_t i = 0; i < draw.words(); ++i) sent.push_back(draw.before(comm.rank(), i));
   got = sent;
@@ -94,6 +97,7 @@ inline int wrong_words(const Draw& draw, Communicator& comm, std::mt19937& pause
     in.push_back({reinterpret_cast<std::byte*>(got.data() + r * draw.n), 4 * draw.n});
   }
   const PendingPtr pending = begin(draw, comm, out, in);
+  if (meanwhile) meanwhile();
   while (pauses() % 3 == 0) std::this_thread::yield();
   while (pauses() % 2 == 0 && !pending->ready()) std::this_thread::yield();
   pending->wait();

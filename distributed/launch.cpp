@@ -29,34 +29,38 @@ int launched_processes() {
   return 1;
 }
 
-/// What this process has joined.
+/// What this process has joined; a process is in one world, from the first question until it ends.
 struct Joined {
   World world;
   std::unique_ptr<ProcessGroup> processes;  // null in a world of one
+  std::string failure;                      // it found no world
 };
 
-Joined join_world() {
-  Joined joined;
+void join(Joined& joined) {
   const int launched = launched_processes();
-  if (launched <= 1) return joined;
+  if (launched <= 1) return;
 #if WISP_MPI
   joined.processes = join_mpi();
-#else
-  throw Error(
-      concat("a launcher started ", launched, " processes, but this program was built ",
-             "without MPI: install libopenmpi-dev and build it again, or start one process, ",
-             "whose workers are threads"));
 #endif
+  WISP_CHECK(joined.processes, "a launcher started ", launched,
+             " processes, but this program was built without MPI: install libopenmpi-dev and build "
+             "it again, or start one process, whose workers are threads");
   joined.world = {joined.processes->rank(), joined.processes->size()};
   WISP_CHECK(joined.world.size == launched, "the launcher started ", launched,
              " processes, but MPI sees ", joined.world.size,
              "; srun needs --mpi=pmix, mpirun must be of the MPI that this program was built with");
-  return joined;
 }
 
-/// A process is in one world, from the first question until it ends.
 const Joined& joined_world() {
-  static const Joined joined = join_world();
+  static const Joined joined = [] {
+    Joined fresh;
+    try {
+      join(fresh);
+    } catch (const std::exception& error) {
+      fresh.failure = error.what();
+    }
+    return fresh;
+  }();
   return joined;
 }
 
@@ -135,15 +139,14 @@ void Turns::abort(const std::string& cause) {
   changed_.notify_all();
 }
 
-const World& world() { return joined_world().world; }
+const World& world() {
+  const Joined& joined = joined_world();
+  WISP_CHECK(joined.failure.empty(), joined.failure);
+  return joined.world;
+}
 
 std::string last_words(const std::string& cause) {
-  ProcessGroup* processes = nullptr;
-  try {
-    processes = joined_world().processes.get();
-  } catch (const std::exception&) {
-    return cause;  // which is that there is no world
-  }
+  ProcessGroup* processes = joined_world().processes.get();
   if (!processes) return cause;
   processes->abort(processes->rank(), cause);
   if (processes->rank() == 0) return cause;
@@ -153,7 +156,8 @@ std::string last_words(const std::string& cause) {
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work) {
   std::string failure;
-  if (ProcessGroup* processes = joined_world().processes.get()) {
+  if (world().processes()) {
+    ProcessGroup* processes = joined_world().processes.get();
     WISP_CHECK(workers == world().size, workers, " workers among ", world().size,
                " processes, expected one each");
     WISP_CHECK(!options.turns && options.link.gbit_per_s <= 0.0 && options.link.latency_us <= 0.0,

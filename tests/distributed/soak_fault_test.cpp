@@ -37,6 +37,18 @@ TEST_P(Fault, EndsAllProcesses) {
 }
 #endif
 
+void expect_hook_named(const std::string& launcher) {
+  const CommandResult result = run_command(launcher + " " WISP_FAILING_HOOK);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.output.find("rank 2: wheel came off"), std::string::npos) << result.output;
+  EXPECT_LT(result.seconds, kLimitS);
+}
+
+TEST(FaultInBackward, EndsAllThreads) { expect_hook_named(""); }
+#ifdef WISP_MPIRUN
+TEST(FaultInBackward, EndsAllProcesses) { expect_hook_named(WISP_MPIRUN " -n 4"); }
+#endif
+
 INSTANTIATE_TEST_SUITE_P(
     Soak, Fault,
     testing::Values(Case{"die", "rank 2: died", "rank 2: its process ("},

@@ -18,8 +18,7 @@ namespace wisp {
 using Overrides = std::vector<std::string>;
 
 /// An MLP of one hidden layer, 4 steps of 32 samples an epoch, one thread a worker.
-inline Config tiny_config(const Overrides& overrides = {}) {
-  return Config::from_text(R"(
+inline constexpr const char* kTinyConfig = R"(
 threads = 1
 model.name = "mlp"
 model.hidden = [24]
@@ -33,8 +32,9 @@ optimizer.weight_decay = 1e-3
 schedule.kind = "cosine"
 compression.bucket_bytes = 16384
 timeout_s = 30.0
-)",
-                           "tiny.toml", overrides);
+)";
+inline Config tiny_config(const Overrides& overrides = {}) {
+  return Config::from_text(kTinyConfig, "tiny.toml", overrides);
 }
 
 inline Overrides operator+(Overrides a, const Overrides& b) {

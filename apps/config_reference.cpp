@@ -60,7 +60,7 @@ struct Section {
 
 std::vector<ConfigKey> run_keys() {
   Config config;
-  const TrainOptions options = TrainOptions::bind(config);
+  const TrainOptions options = TrainOptions::bind(config, World{});
   choose_methods(config, options, {});
   std::vector<ConfigKey> keys = config.keys();
   Config data;  // the choice of a data set also binds the default one's keys

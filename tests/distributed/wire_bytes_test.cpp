@@ -13,10 +13,10 @@ struct Traffic {
 };
 
 Traffic measure(int message) {
-  const CommandResult result = run_command(
-      "unshare -n sh -c 'ip link set lo up && " WISP_MPIRUN
-      " -n 4 --mca btl tcp,self --mca oob_tcp_if_include lo --mca btl_tcp_if_include lo " WISP_WIRE_BYTES
-      " " + std::to_string(message) + "'");
+  const CommandResult result = run_command("unshare -n sh -c 'ip link set lo up && " WISP_MPIRUN
+                                           " -n 4 --mca btl tcp,self --mca oob_tcp_if_include lo "
+                                           "--mca btl_tcp_if_include lo " WISP_WIRE_BYTES " " +
+                                           std::to_string(message) + "'");
   Traffic traffic;
   std::istringstream(result.output) >> traffic.counted >> traffic.carried >> traffic.messages;
   EXPECT_GT(traffic.messages, 0.0) << result.output;

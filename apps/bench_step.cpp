@@ -90,7 +90,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
       replica.sum_over_workers(words);
       more = words[0] == 0.0;
     }
-    if (worker.rank != 0) return;
+    if (worker.rank != world().rank) return;
     const std::string threads = std::to_string(worker.threads) + "t";
     timing.name = name;
     timing.impl = "wisp " + replica.context().backend.name() + " " + options.precision + " " +

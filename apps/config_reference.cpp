@@ -61,7 +61,7 @@ struct Section {
 
 std::vector<ConfigKey> run_keys() {
   Config config;
-  const TrainOptions options = TrainOptions::bind(config);
+  const TrainOptions options = TrainOptions::bind(config, World{});
   freeze(config, {});
   choose_methods(config, options, {});
   std::vector<ConfigKey> keys = config.keys();

@@ -21,7 +21,7 @@ std::vector<Segment> describe(std::span<Parameter* const> parameters) {
 
 Prepared::Prepared(Config config)
     : config_(std::move(config)),
-      options_(TrainOptions::bind(config_)),
+      options_(TrainOptions::bind(config_, world())),
       source_(make_data_source(config_)) {
   ends_ = {source_->sample(), source_->classes()};
   const std::unique_ptr<Model> model = make_model(options_.model, config_, ends_);

@@ -197,6 +197,27 @@ void Replica::sum_over_workers(std::span<double> values) {
   });
 }
 
+std::vector<std::string> Replica::gather(const std::string& text) {
+  const auto workers = static_cast<size_t>(options_.workers);
+  const auto own = static_cast<size_t>(worker_.rank);
+  std::vector<double> sizes(workers);
+  sizes[own] = static_cast<double>(text.size());
+  sum_over_workers(sizes);
+  std::vector<std::string> texts(worker_.rank == 0 ? workers : 0);
+  std::vector<ConstBytes> out(workers);
+  out[0] = {reinterpret_cast<const std::byte*>(text.data()), static_cast<int64_t>(text.size())};
+  std::vector<Bytes> in(workers);
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    texts[rank].resize(static_cast<size_t>(sizes[rank]));
+    in[rank] = {reinterpret_cast<std::byte*>(texts[rank].data()),
+                static_cast<int64_t>(texts[rank].size())};
+  }
+  without_turn([&] {
+    synchronizer_->between_steps([&] { worker_.communicator.all_to_all(out, in)->wait(); });
+  });
+  return texts;
+}
+
 void Replica::barrier() {
   without_turn(
       [&] { synchronizer_->between_steps([&] { worker_.communicator.barrier()->wait(); }); });

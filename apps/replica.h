@@ -73,6 +73,8 @@ class Replica {
   void sum_over_workers(std::span<double> values);
   /// What this worker sent in all steps of the run.
   int64_t bytes_sent();
+  /// What all workers say, by rank; on rank 0 alone, else empty. Collective.
+  std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
   void barrier();
 

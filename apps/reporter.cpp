@@ -56,7 +56,7 @@ Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, b
     : directory_(directory),
       options_(options),
       metrics_path_(directory.file("metrics.jsonl")),
-      terminal_(terminal_of(stdout)),
+      terminal_(world().processes() ? Terminal{} : terminal_of(stdout)),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
 

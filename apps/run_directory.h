@@ -1,5 +1,5 @@
 // Where a run leaves what it did: resolved configuration and commit, log of metrics, trace,
-// summary, checkpoint. Written by rank 0, but for each rank's own part of a checkpoint.
+// summary, checkpoint. Written by rank 0's process, but for each rank's own part of a checkpoint.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace wisp {
 
 class RunDirectory {
  public:
-  enum class Open { create, overwrite, resume };
+  enum class Open { create, overwrite, resume, follow };
 
   /// Changes nothing. Throws Error if the directory holds a run already (create), or holds none
-  /// (resume).
+  /// (resume). To follow is for the processes beside rank 0's, which checks and makes it.
   RunDirectory(std::string path, Open how);
   /// Makes the directory, without the files of the run that it held (overwrite); other files stay.
   /// Holds it against other processes as long as this object lives. Throws Error if it cannot be

@@ -1,5 +1,7 @@
 #include "apps/train_options.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace wisp {
@@ -22,20 +24,50 @@ void one_of(const Config& config, const std::string& key, const std::string& val
   throw Error(concat(config.where(key), ": ", key, " is '", value, "', known: ", names));
 }
 
-void bind_workers(Config& config, TrainOptions& o) {
-  config.bind("workers", o.workers, "data-parallel workers");
+/// Workers are threads of one process or processes, one each; what only threads can do is refused.
+void check_engine(const Config& config, const TrainOptions& o, const World& world) {
+  one_of(config, "distributed.engine", o.engine, {"auto", "threads", "mpi"});
+  if (!world.processes()) {
+    WISP_CHECK(o.engine != "mpi", config.where("distributed.engine"),
+               ": distributed.engine is mpi, but this process runs alone; start it with mpirun -n ",
+               std::max(2, o.workers), ", or let auto choose threads");
+    return;
+  }
+  const std::string started = concat("mpirun (or srun) started ", world.size, " processes");
+  WISP_CHECK(o.engine != "threads", config.where("distributed.engine"),
+             ": distributed.engine is threads, but ", started,
+             ", and each would train by itself; start one process, or let auto choose mpi");
+  WISP_CHECK(o.workers == world.size, config.where("workers"), ": workers is ", o.workers, ", but ",
+             started, ", and each is one worker; leave workers out, say workers=", world.size,
+             ", or start ", o.workers);
+  WISP_CHECK(!o.turns, config.where("turns"), ": turns are between threads, but ", started);
+  WISP_CHECK(o.link.gbit_per_s <= 0.0, config.where("link.gbit_per_s"),
+             ": the emulated link is between threads, but ", started, ", whose link is real");
+  WISP_CHECK(o.link.latency_us <= 0.0, config.where("link.latency_us"),
+             ": the emulated link is between threads, but ", started, ", whose link is real");
+}
+
+void bind_workers(Config& config, TrainOptions& o, const World& world) {
+  if (world.processes() && !config.given("workers"))
+    config.set("workers", std::to_string(world.size));
+  config.bind("workers", o.workers,
+              "data-parallel workers; as many as processes, where mpirun started several");
+  config.bind("distributed.engine", o.engine,
+              "what workers are: threads of one process, mpi: processes that mpirun started; auto: "
+              "mpi if it started several");
   config.bind("threads", o.threads,
               "OpenMP threads of each worker; 0: its share of the machine's cores");
   config.bind("comm_threads", o.comm_threads, "OpenMP threads of each worker's comm thread");
   config.bind("turns", o.turns,
-              "one worker computes at a time: one worker's activations in memory, no overlap");
+              "one worker computes at a time: one worker's activations in memory, no overlap; "
+              "threads only");
   config.bind("device", o.device, "cpu");
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
-              "emulated link of each worker, each direction; 0: no limit");
+              "emulated link of each worker, each direction; 0: no limit; threads only");
   config.bind("link.latency_us", o.link.latency_us,
-              "emulated latency of a message step, in microseconds");
+              "emulated latency of a message step, in microseconds; threads only");
   at_least(config, "workers", o.workers, 1);
   at_least(config, "threads", o.threads, 0);
   at_least(config, "comm_threads", o.comm_threads, 1);
@@ -43,6 +75,7 @@ void bind_workers(Config& config, TrainOptions& o) {
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
   one_of(config, "device", o.device, {"cpu"});
+  check_engine(config, o, world);
 }
 
 void bind_training(Config& config, TrainOptions& o) {
@@ -126,10 +159,10 @@ void bind_checkpoint(Config& config, CheckpointOptions& o) {
 
 }  // namespace
 
-TrainOptions TrainOptions::bind(Config& config) {
+TrainOptions TrainOptions::bind(Config& config, const World& world) {
   TrainOptions options;
   options.trace = {20, 5};
-  bind_workers(config, options);
+  bind_workers(config, options, world);
   config.bind("model.name", options.model, "model: resnet_cifar, resnet or mlp");
   config.bind("model.init", options.init,
               "safetensors file of the weights that a new run starts from; empty: drawn");

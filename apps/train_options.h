@@ -12,6 +12,7 @@
 #include "core/trace.h"
 #include "distributed/bucket.h"
 #include "distributed/gradient_clip.h"
+#include "distributed/launch.h"
 #include "distributed/link.h"
 
 namespace wisp {
@@ -24,7 +25,8 @@ struct CheckpointOptions {
 };
 
 struct TrainOptions {
-  int workers = 1;
+  int workers = 1;  // as many as processes, if there are several
+  std::string engine = "auto";
   int threads = 0;
   int comm_threads = 1;
   bool turns = false;
@@ -61,8 +63,9 @@ struct TrainOptions {
   TraceOptions trace;
   CheckpointOptions checkpoint;
 
-  /// Binds all keys. Throws Error with file:line for a value out of range.
-  static TrainOptions bind(Config& config);
+  /// Binds all keys, for the processes of `world`. Throws Error with file:line for a value out of
+  /// range.
+  static TrainOptions bind(Config& config, const World& world);
 
   DType compute() const { return precision == "f64" ? DType::f64 : DType::f32; }
   /// Samples of one worker's micro-batch.

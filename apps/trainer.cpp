@@ -25,56 +25,58 @@ std::vector<std::string> check_init(const Prepared& run) {
 
 std::optional<Summary> train(Config config, const TrainRequest& request) {
   Prepared run(std::move(config));
-  RunDirectory directory(request.out, request.open);
+  const int first = world().rank;  // of this process's workers
+  RunDirectory directory(request.out, first == 0 ? request.open : RunDirectory::Open::follow);
   run.load();
   const TrainOptions& options = run.options();
   const bool resume = request.open == RunDirectory::Open::resume;
-  const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
-  directory.make();
-  Reporter reporter(directory, options, request.quiet);
-  for (const std::string& notice : notices) reporter.say(notice);
-  if (!resume) {
+  std::optional<Reporter> reporter;
+  if (first == 0) {
+    const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
+    directory.make();
+    reporter.emplace(directory, options, request.quiet);
+    for (const std::string& notice : notices) reporter->say(notice);
+  }
+  if (reporter && !resume) {
     directory.write_config(run.config());
-    reporter.open_metrics();
+    reporter->open_metrics();
   }
 
   MemoryPool pool;
-  std::vector<std::optional<Trace>> traces(static_cast<size_t>(options.workers));
+  std::vector<std::string> traces;
   std::optional<Summary> summary;
   bool trained = true;
   int64_t steps = 0;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const bool first = worker.rank == 0;
-    Training training(run, pool, directory, worker, first ? &reporter : nullptr, request.stop);
+    Training training(run, pool, directory, worker, worker.rank == 0 ? &*reporter : nullptr,
+                      request.stop);
     resume ? training.resume() : training.start();
-    if (resume && first) directory.write_config(run.config());
+    if (resume && worker.rank == 0) directory.write_config(run.config());
     const bool finished = training.run();
     std::optional<Summary> own;
     if (finished) own = training.summary();
-    if (first) {
-      summary = own;
-      trained = training.trained();
-      steps = training.step();
-    }
-    traces[static_cast<size_t>(worker.rank)] = training.trace();
+    std::vector<std::string> spans = training.gather_spans();
+    if (worker.rank != first) return;
+    summary = own;
+    trained = training.trained();
+    steps = training.step();
+    traces = std::move(spans);
   });
+  if (!reporter) return summary;
   if (!summary) {
-    reporter.stopped(steps);
+    reporter->stopped(steps);
     return std::nullopt;
   }
   if (!trained && std::filesystem::exists(directory.file("summary.json"))) {
     summary = Summary::from_json(directory.file("summary.json"));  // of the steps that were made
-    reporter.finish(*summary);
+    reporter->finish(*summary);
     return summary;
   }
-  if (options.trace.steps > 0) {
-    std::vector<const Trace*> all;
-    for (const auto& trace : traces) all.push_back(&*trace);
-    write_trace(directory.file("trace.json"), all, bottleneck_line(summary->times));
-  }
+  if (options.trace.steps > 0)
+    write_trace(directory.file("trace.json"), traces, bottleneck_line(summary->times));
   directory.write("summary.json", summary->json());
-  reporter.finish(*summary);
+  reporter->finish(*summary);
   return summary;
 }
 
@@ -88,7 +90,7 @@ Evaluation evaluate_run(const std::string& run_path, std::span<const std::string
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
     Loader test(run.test_set(), run.test_loader(replica.rank()));
     const TallyValues values = *replica.evaluate(test);
-    if (replica.rank() != 0) return;
+    if (replica.rank() != world().rank) return;
     evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
     if (predictions.empty()) return;
     replica.with_averages([&] { write_predictions(predictions, run, replica); });

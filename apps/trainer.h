@@ -1,4 +1,5 @@
-// Training and evaluation of a configured model, by one process with any number of virtual workers.
+// Training and evaluation of a configured model, by one process with any number of virtual workers,
+// or by processes with one each, which all make the same call.
 #pragma once
 
 #include <functional>

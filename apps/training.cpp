@@ -156,6 +156,12 @@ void Training::save() {
   checkpoints_.save(replica_, position_);
 }
 
+std::vector<std::string> Training::gather_spans() {
+  double origin[] = {replica_.rank() == 0 ? clock_origin_us() : 0.0};
+  replica_.sum_over_workers(origin);
+  return replica_.gather(replica_.trace().events(clock_origin_us() - origin[0]));
+}
+
 void Training::add_times(const StepReport& report) {
   times_.loader_ms += report.loader_ms;
   times_.compute_ms += report.compute_ms;

@@ -35,7 +35,9 @@ class Training {
   int64_t step() const { return position_.step; }
   /// False if a resumed run had nothing left to do.
   bool trained() const { return steps_here_ > 0; }
-  Trace& trace() { return replica_.trace(); }
+  /// Every worker's spans by rank 0's clock, as text for write_trace(); on rank 0 alone.
+  /// Collective.
+  std::vector<std::string> gather_spans();
 
  private:
   bool done() const;

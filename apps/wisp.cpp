@@ -6,6 +6,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/version.h"
+#include "distributed/launch.h"
 
 namespace wisp {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr int kUsageError = 2;
 
 int run(int argc, char** argv) {
+  const bool speaks = world().rank == 0;  // for all processes, until something fails
+  WISP_CHECK(speaks || std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
   CLI::App program("Wisp: data-parallel training over thin wires", "wisp");
   program.set_version_flag("--version", program_version());
   program.require_subcommand(1);
@@ -33,6 +36,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (!speaks) return kUsageError;
     return program.exit(error) == 0 ? 0 : kUsageError;  // --help is no error
   }
   return 0;
@@ -48,7 +52,8 @@ int main(int argc, char** argv) {
     return status.value;
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "wisp: {}\n", error.what());
+    if (const std::string words = wisp::last_words(error.what()); !words.empty())
+      fmt::print(stderr, "wisp: {}\n", words);
     return 1;
   }
 }

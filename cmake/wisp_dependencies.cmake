@@ -1,4 +1,4 @@
-# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, CUDA.
+# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, MPI, CUDA.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -23,6 +23,19 @@ if(WISP_ONEDNN AND WISP_ONEDNN_INCLUDE AND WISP_ONEDNN_LIBRARY)
   message(STATUS "oneDNN: ${WISP_ONEDNN_LIBRARY}")
 else()
   message(STATUS "oneDNN: not found, the reference backend computes")
+endif()
+
+# The C interface is all that is used of it.
+if(WISP_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+endif()
+if(WISP_MPI AND MPI_CXX_FOUND)
+  add_library(wisp_mpi INTERFACE)
+  target_link_libraries(wisp_mpi INTERFACE MPI::MPI_CXX)
+  message(STATUS "MPI: ${MPIEXEC_EXECUTABLE}, workers may be processes")
+else()
+  message(STATUS "MPI: not found, workers are threads")
 endif()
 
 if(WISP_TESTS)

@@ -61,6 +61,10 @@ function(wisp_test name)
   wisp_test_settings(${name})
 endfunction()
 
+# Starts processes for tests: more than there are cores, and as root in containers.
+set(wisp_mpirun ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root)
+string(JOIN " " wisp_mpirun_line ${wisp_mpirun})
+
 # wisp_components(TARGET): links the trainer with all models, data sets and methods. They register themselves, so their
 # archives are linked whole; otherwise the linker drops them.
 function(wisp_components target)

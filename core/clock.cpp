@@ -11,11 +11,22 @@ std::chrono::steady_clock::time_point start() {
 }
 const auto kStart = start();
 
+double since_epoch_us() {
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
 double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start())
       .count();
+}
+
+double clock_origin_us() {
+  static const double origin = since_epoch_us() - now_us();
+  return origin;
 }
 
 }  // namespace wisp

@@ -7,4 +7,8 @@ namespace wisp {
 /// initialisation is quicker).
 double now_us();
 
+/// When now_us() was 0, in microseconds of the system's clock: brings times of different processes
+/// together.
+double clock_origin_us();
+
 }  // namespace wisp

@@ -38,11 +38,11 @@ void put_names(std::string& text, int worker) {
   }
 }
 
-void put_span(std::string& text, int worker, int lane, const Trace::Span& span) {
+void put_span(std::string& text, int worker, int lane, const Trace::Span& span, double shift_us) {
   fmt::format_to(
       std::back_inserter(text),
       R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"step":{})",
-      quoted(span.name), process_id(worker), thread_id(worker, lane), span.begin_us,
+      quoted(span.name), process_id(worker), thread_id(worker, lane), span.begin_us + shift_us,
       std::max(0.0, span.end_us - span.begin_us), span.step);
   if (span.bytes != 0) fmt::format_to(std::back_inserter(text), R"(,"bytes":{})", span.bytes);
   text += "}},\n";
@@ -66,19 +66,23 @@ void Trace::span(Lane lane, std::string name, double begin_us, double end_us, in
   lanes_[static_cast<size_t>(lane)].push_back({std::move(name), begin_us, end_us, step, bytes});
 }
 
-void write_trace(const std::string& path, std::span<const Trace* const> workers,
+std::string Trace::events(double shift_us) const {
+  std::string text;
+  put_names(text, worker_);
+  for (int lane = 0; lane < kLaneCount; ++lane) {
+    for (const Span& span : spans(static_cast<Lane>(lane)))
+      put_span(text, worker_, lane, span, shift_us);
+  }
+  return text;
+}
+
+void write_trace(const std::string& path, std::span<const std::string> events,
                  const std::string& remark) {
   std::string text =
       fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"remark":{}}},"traceEvents":[)"
                   "\n",
                   quoted(remark));
-  for (const Trace* trace : workers) {
-    put_names(text, trace->worker());
-    for (int lane = 0; lane < kLaneCount; ++lane) {
-      for (const Trace::Span& span : trace->spans(static_cast<Lane>(lane)))
-        put_span(text, trace->worker(), lane, span);
-    }
-  }
+  for (const std::string& worker : events) text += worker;
   if (text.ends_with(",\n")) text.erase(text.size() - 2, 1);
   text += "]}\n";
   OutputFile(path, OutputFile::Mode::replace).write(text);

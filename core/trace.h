@@ -42,6 +42,8 @@ class Trace {
             int64_t bytes = 0);
   /// Call when no thread writes to the lane.
   std::span<const Span> spans(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
+  /// All spans as text for write_trace(), `shift_us` later. Call when no thread writes.
+  std::string events(double shift_us) const;
 
  private:
   int worker_;
@@ -49,10 +51,10 @@ class Trace {
   std::array<std::vector<Span>, kLaneCount> lanes_;
 };
 
-/// Writes the spans of some workers as trace.json: one process per worker, one thread per lane,
+/// Writes the events() of some workers as trace.json: one process per worker, one thread per lane,
 /// complete events in microseconds. `remark` is for whoever reads it. Throws Error if the file
 /// cannot be written.
-void write_trace(const std::string& path, std::span<const Trace* const> workers,
+void write_trace(const std::string& path, std::span<const std::string> events,
                  const std::string& remark = "");
 
 }  // namespace wisp

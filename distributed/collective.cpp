@@ -29,10 +29,6 @@ const char* name_of(Call::Kind kind) {
   throw Error("name_of: not a collective");
 }
 
-bool is_reduction(Call::Kind kind) {
-  return kind == Call::Kind::all_reduce || kind == Call::Kind::reduce_scatter;
-}
-
 template <class AnyBytes>
 int64_t total_bytes(std::span<const AnyBytes> slices) {
   int64_t total = 0;
@@ -40,16 +36,13 @@ int64_t total_bytes(std::span<const AnyBytes> slices) {
   return total;
 }
 
-int64_t numel_of(const Call& call) {
-  return total_bytes(std::span<const Bytes>(call.in)) / size_of(call.dtype);
-}
+int64_t numel_of(const CallLabel& reduction) { return reduction.bytes / size_of(reduction.dtype); }
 
 /// First element of a rank's share of n elements.
 int64_t share_begin(int64_t n, int64_t rank, int64_t workers) { return n * rank / workers; }
 
-int64_t share_numel(int64_t n, int rank, size_t workers) {
-  const auto count = static_cast<int64_t>(workers);
-  return share_begin(n, rank + 1, count) - share_begin(n, rank, count);
+int64_t share_numel(int64_t n, int rank, int workers) {
+  return share_begin(n, rank + 1, workers) - share_begin(n, rank, workers);
 }
 
 /// Walks a list of slices as one array of elements.
@@ -87,11 +80,11 @@ class Cursor {
 };
 
 void reduce_share(std::span<const Call> calls, int rank) {
-  const Call& own = calls[static_cast<size_t>(rank)];
+  const CallLabel& own = calls[static_cast<size_t>(rank)].label;
   const int64_t element = size_of(own.dtype);
   const int64_t n = numel_of(own);
-  const auto workers = static_cast<int64_t>(calls.size());
-  int64_t left = share_numel(n, rank, calls.size());
+  const int workers = static_cast<int>(calls.size());
+  int64_t left = share_numel(n, rank, workers);
   if (left == 0) return;
   std::vector<Cursor> cursors;
   for (const Call& call : calls)
@@ -124,27 +117,6 @@ void receive_mail(std::span<const Call> calls, int rank) {
   }
 }
 
-/// Why the mail that `to` expects from rank `from` is not what that rank sends; empty if it is.
-std::string mail_mismatch(std::span<const Call> calls, int from, int to) {
-  const std::span<const ConstBytes> out = calls[static_cast<size_t>(from)].to(to);
-  const std::span<const Bytes> in = calls[static_cast<size_t>(to)].from(from);
-  if (out.size() != in.size())
-    return concat(calls[static_cast<size_t>(to)].str(), " expects ", in.size(),
-                  " slices from rank ", from, ", which sends ", out.size());
-  for (size_t s = 0; s < in.size(); ++s) {
-    if (in[s].bytes != out[s].bytes)
-      return concat(calls[static_cast<size_t>(to)].str(), " expects ", in[s].bytes,
-                    " bytes in slice ", s, " from rank ", from, ", which sends ", out[s].bytes);
-  }
-  return {};
-}
-
-bool same_collective(const Call& a, const Call& b) {
-  if (a.kind != b.kind || a.root != b.root) return false;
-  return !is_reduction(a.kind) ||
-         (a.dtype == b.dtype && a.op == b.op && numel_of(a) == numel_of(b));
-}
-
 }  // namespace
 
 std::span<const ConstBytes> Call::to(int peer) const {
@@ -157,17 +129,34 @@ std::span<const Bytes> Call::from(int peer) const {
   return std::span<const Bytes>(in).subspan(part.first, part.count);
 }
 
-std::string Call::str() const {
+std::vector<Bytes> Call::share(int rank, int workers) const {
+  const int64_t element = size_of(label.dtype);
+  const int64_t n = numel_of(label);
+  int64_t left = share_numel(n, rank, workers);
+  std::vector<Bytes> slices;
+  if (left == 0) return slices;
+  for (Cursor cursor(in, element, share_begin(n, rank, workers)); left > 0;) {
+    const int64_t run = std::min(left, cursor.run());
+    slices.push_back({cursor.data(), run * element});
+    cursor.advance(run);
+    left -= run;
+  }
+  return slices;
+}
+
+bool CallLabel::fits(const CallLabel& other) const {
+  if (kind != other.kind || root != other.root) return false;
+  return !reduces() || (dtype == other.dtype && op == other.op && bytes == other.bytes);
+}
+
+std::string CallLabel::str() const {
   const std::string name = name_of(kind);
-  const int64_t in_bytes = total_bytes(std::span<const Bytes>(in));
-  const int64_t out_bytes = total_bytes(std::span<const ConstBytes>(out));
   if (kind == Kind::barrier) return name;
-  if (is_reduction(kind))
-    return concat(name, " of ", in_bytes, " bytes (", wisp::name_of(dtype), ", ",
+  if (reduces())
+    return concat(name, " of ", bytes, " bytes (", wisp::name_of(dtype), ", ",
                   op == ReduceOp::sum ? "sum" : "max", ")");
-  if (kind == Kind::broadcast)
-    return concat(name, " of ", std::max(in_bytes, out_bytes), " bytes from rank ", root);
-  return concat(name, " of ", out_bytes, " bytes");
+  if (kind == Kind::broadcast) return concat(name, " of ", bytes, " bytes from rank ", root);
+  return concat(name, " of ", bytes, " bytes");
 }
 
 Call reduction_call(Call::Kind kind, std::span<const Bytes> data, DType dtype, ReduceOp op) {
@@ -179,9 +168,7 @@ Call reduction_call(Call::Kind kind, std::span<const Bytes> data, DType dtype, R
                name_of(kind), ": a slice is not aligned to elements of ", wisp::name_of(dtype));
   }
   Call call;
-  call.kind = kind;
-  call.dtype = dtype;
-  call.op = op;
+  call.label = {kind, dtype, op, 0, total_bytes(data)};
   call.in.assign(data.begin(), data.end());
   return call;
 }
@@ -191,7 +178,8 @@ Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in,
   WISP_CHECK(in.size() == out.size() * count, "all_gather: ", in.size(), " slices in for ",
              out.size(), " out and ", workers, " workers, expected ", out.size() * count);
   Call call;
-  call.kind = Call::Kind::all_gather;
+  call.label.kind = Call::Kind::all_gather;
+  call.label.bytes = total_bytes(out);
   call.out.assign(out.begin(), out.end());
   call.in.assign(in.begin(), in.end());
   for (size_t peer = 0; peer < count; ++peer) {
@@ -206,7 +194,8 @@ Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in,
   WISP_CHECK(out.size() % count == 0 && in.size() == out.size(), "all_to_all: ", out.size(),
              " slices out and ", in.size(), " in, expected the same multiple of ", workers);
   Call call;
-  call.kind = Call::Kind::all_to_all;
+  call.label.kind = Call::Kind::all_to_all;
+  call.label.bytes = total_bytes(out);
   call.out.assign(out.begin(), out.end());
   call.in.assign(in.begin(), in.end());
   const size_t slices = out.size() / count;
@@ -219,8 +208,9 @@ Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers
   WISP_CHECK(root >= 0 && root < workers, "broadcast: root is ", root, ", expected a rank below ",
              workers);
   Call call;
-  call.kind = Call::Kind::broadcast;
-  call.root = root;
+  call.label.kind = Call::Kind::broadcast;
+  call.label.root = root;
+  call.label.bytes = total_bytes(data);
   call.sends.resize(static_cast<size_t>(workers));
   call.receives.resize(static_cast<size_t>(workers));
   if (rank != root) {
@@ -237,7 +227,7 @@ Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers
 
 Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
   Call call;
-  call.kind = Call::Kind::exchange;
+  call.label.kind = Call::Kind::exchange;
   call.sends.resize(static_cast<size_t>(workers));
   call.receives.resize(static_cast<size_t>(workers));
   for (const Exchange& message : messages) {
@@ -249,6 +239,7 @@ Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
     call.receives[static_cast<size_t>(message.peer)] = send;
     call.out.push_back(message.out);
     call.in.push_back(message.in);
+    call.label.bytes += message.out.bytes;
   }
   return call;
 }
@@ -260,36 +251,58 @@ Call barrier_call(int workers) {
   return call;
 }
 
+std::string label_mismatch(const CallLabel& label, const CallLabel& first) {
+  return concat("calls ", label.str(), " where rank 0 calls ", first.str());
+}
+
+std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_t> sent_bytes) {
+  const std::span<const Bytes> in = receiver.from(from);
+  if (sent_bytes.size() != in.size())
+    return concat(receiver.label.str(), " expects ", in.size(), " slices from rank ", from,
+                  ", which sends ", sent_bytes.size());
+  for (size_t s = 0; s < in.size(); ++s) {
+    if (in[s].bytes != sent_bytes[s])
+      return concat(receiver.label.str(), " expects ", in[s].bytes, " bytes in slice ", s,
+                    " from rank ", from, ", which sends ", sent_bytes[s]);
+  }
+  return {};
+}
+
 Mismatch find_mismatch(std::span<const Call> calls) {
   const int workers = static_cast<int>(calls.size());
+  const CallLabel& first = calls[0].label;
   for (int rank = 1; rank < workers; ++rank) {
-    const Call& call = calls[static_cast<size_t>(rank)];
-    if (!same_collective(calls[0], call))
-      return {rank, concat("calls ", call.str(), " where rank 0 calls ", calls[0].str())};
+    const CallLabel& label = calls[static_cast<size_t>(rank)].label;
+    if (!label.fits(first)) return {rank, label_mismatch(label, first)};
   }
-  if (is_reduction(calls[0].kind)) return {};
+  if (first.reduces()) return {};
+  std::vector<int64_t> bytes;
   for (int to = 0; to < workers; ++to) {
     for (int from = 0; from < workers; ++from) {
-      if (std::string why = mail_mismatch(calls, from, to); !why.empty())
+      bytes.clear();
+      for (const ConstBytes& slice : calls[static_cast<size_t>(from)].to(to))
+        bytes.push_back(slice.bytes);
+      if (std::string why = mail_mismatch(calls[static_cast<size_t>(to)], from, bytes);
+          !why.empty())
         return {to, std::move(why)};
     }
   }
   return {};
 }
 
-Traffic traffic_of(std::span<const Call> calls, int rank) {
-  const Call& call = calls[static_cast<size_t>(rank)];
-  const int others = static_cast<int>(calls.size()) - 1;
-  if (is_reduction(call.kind)) {
-    const int64_t n = numel_of(call);
-    const int64_t own = share_numel(n, rank, calls.size()) * size_of(call.dtype);
-    const int64_t rest = n * size_of(call.dtype) - own;
-    if (call.kind == Call::Kind::reduce_scatter) return {rest, others * own, others};
+Traffic traffic_of(const Call& call, int rank, int workers) {
+  const CallLabel& label = call.label;
+  const int others = workers - 1;
+  if (label.reduces()) {
+    const int64_t n = numel_of(label);
+    const int64_t own = share_numel(n, rank, workers) * size_of(label.dtype);
+    const int64_t rest = label.bytes - own;
+    if (label.kind == Call::Kind::reduce_scatter) return {rest, others * own, others};
     return {rest + others * own, others * own + rest, 2 * others};
   }
   Traffic traffic;
   traffic.steps = others;
-  if (call.kind == Call::Kind::exchange) traffic.steps = static_cast<int>(call.in.size());
+  if (label.kind == Call::Kind::exchange) traffic.steps = static_cast<int>(call.in.size());
   for (int peer = 0; peer <= others; ++peer) {
     if (peer == rank) continue;
     traffic.sent += total_bytes(call.to(peer));
@@ -299,7 +312,7 @@ Traffic traffic_of(std::span<const Call> calls, int rank) {
 }
 
 void move_share(std::span<const Call> calls, int rank) noexcept {
-  if (is_reduction(calls[static_cast<size_t>(rank)].kind)) {
+  if (calls[static_cast<size_t>(rank)].label.reduces()) {
     reduce_share(calls, rank);
   } else {
     receive_mail(calls, rank);

@@ -15,9 +15,8 @@
 
 namespace wisp {
 
-/// One rank's side of a collective. Reductions have `in`, reduced in place; the others exchange
-/// mail: out[sends[q]] goes to rank q, in[receives[q]] comes from it.
-struct Call {
+/// What must be equal on all ranks: everything but `bytes`, and those too in a reduction.
+struct CallLabel {
   enum class Kind {
     all_reduce,
     reduce_scatter,
@@ -27,22 +26,36 @@ struct Call {
     exchange,
     barrier
   };
-  struct Part {
-    size_t first = 0, count = 0;
-  };
 
   Kind kind = Kind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
   int root = 0;
+  int64_t bytes = 0;  // reduced, or sent; of a broadcast, sent or received
+
+  bool reduces() const { return kind == Kind::all_reduce || kind == Kind::reduce_scatter; }
+  bool fits(const CallLabel& other) const;
+  /// For messages: "all_reduce of 128 bytes (f32, sum)".
+  std::string str() const;
+};
+
+/// One rank's side of a collective. Reductions have `in`, reduced in place; the others exchange
+/// mail: out[sends[q]] goes to rank q, in[receives[q]] comes from it.
+struct Call {
+  using Kind = CallLabel::Kind;
+  struct Part {
+    size_t first = 0, count = 0;
+  };
+
+  CallLabel label;
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
   std::vector<Part> sends, receives;  // by peer; empty for reductions
 
   std::span<const ConstBytes> to(int peer) const;
   std::span<const Bytes> from(int peer) const;
-  /// For messages: "all_reduce of 128 bytes (f32, sum)".
-  std::string str() const;
+  /// The slices of a reduction that are rank `rank`'s share of it.
+  std::vector<Bytes> share(int rank, int workers) const;
 };
 
 /// The calls behind the functions of Communicator. They throw Error for arguments that no other
@@ -61,12 +74,18 @@ struct Mismatch {
 };
 Mismatch find_mismatch(std::span<const Call> calls);
 
-/// What rank `rank` of `calls` sends and receives, and in how many message steps.
+/// Says that a rank's call does not fit rank 0's.
+std::string label_mismatch(const CallLabel& label, const CallLabel& first);
+/// Why the mail that `receiver` expects from rank `from` is not what that rank sends, slice by
+/// slice; empty if it is.
+std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_t> sent_bytes);
+
+/// What a call of rank `rank` sends and receives, and in how many message steps.
 struct Traffic {
   int64_t sent = 0, received = 0;
   int steps = 0;
 };
-Traffic traffic_of(std::span<const Call> calls, int rank);
+Traffic traffic_of(const Call& call, int rank, int workers);
 
 /// Moves what rank `rank` owns: its share of a reduction, or the mail that it receives. Shares may
 /// be moved at the same time by different threads.

@@ -34,11 +34,12 @@ struct Transfer {
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// When wait() may be called without blocking for long, on the clock of now_us(): all ranks have
-  /// come and the link has carried the bytes. Infinity while that is not known; on_progress() then
-  /// tells. Not after now_us() if a rank failed.
+  /// Whether wait() would return, or throw, without blocking for long.
+  virtual bool ready() = 0;
+  /// When to ask ready() again, on the clock of now_us(): the link will have carried the bytes, or
+  /// it is worth another look. Infinity if on_progress() will tell. Not after now_us() if it is
+  /// ready, or a rank failed.
   virtual double ready_at_us() = 0;
-  bool ready() { return ready_at_us() <= now_us(); }
   /// Finishes the collective. Throws Error if a rank failed (its cause and rank) or did not come in
   /// time. A collective given up without wait() never ends for the others: abort() tells them why.
   virtual Transfer wait() = 0;
@@ -79,8 +80,9 @@ class Communicator {
   /// rank win.
   virtual void abort(const std::string& cause) = 0;
   /// Called, from other ranks' threads, whenever a pending collective may have become ready, or its
-  /// ready_at_us() known. It must not call the communicator, nor take a lock that a caller of the
-  /// communicator holds. Once this returned, the `notify` before it is not called any more.
+  /// ready_at_us() finite; never, where ready_at_us() is always finite. It must not call the
+  /// communicator, nor take a lock that a caller of the communicator holds. Once this returned, the
+  /// `notify` before it is not called any more.
   virtual void on_progress(std::function<void()> notify) = 0;
 };
 

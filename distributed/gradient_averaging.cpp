@@ -313,10 +313,9 @@ void GradientAveraging::await(Pending& pending) {
   const double limit = now_us() + options_.timeout_s * 1e6;
   for (;;) {
     const uint64_t seen = inbox_.events();
-    const double until = std::min(pending.ready_at_us(), limit);
     const double now = now_us();
-    if (until <= now) return;
-    inbox_.wait(seen, until - now);
+    if (pending.ready() || limit <= now) return;
+    inbox_.wait(seen, std::min(pending.ready_at_us(), limit) - now);
   }
 }
 

@@ -1,31 +1,88 @@
 #include "distributed/launch.h"
 
 #include <omp.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "distributed/thread_communicator.h"
+#if WISP_MPI
+#include "distributed/mpi_communicator.h"
+#endif
 
 namespace wisp {
 namespace {
 
-int threads_per_worker(int workers, int asked) {
+constexpr double kRankZeroSpeaksS = 2.0;
+
+/// How many processes a launcher says that it started: mpirun, srun.
+int launched_processes() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    if (const std::string size = environment(name); !size.empty()) return std::atoi(size.c_str());
+  }
+  return 1;
+}
+
+/// What this process has joined; a process is in one world, from the first question until it ends.
+struct Joined {
+  World world;
+  std::unique_ptr<ProcessGroup> processes;  // null in a world of one
+  std::string failure;                      // it found no world
+};
+
+void join(Joined& joined) {
+  const int launched = launched_processes();
+  if (launched <= 1) return;
+#if WISP_MPI
+  joined.processes = join_mpi();
+#endif
+  WISP_CHECK(joined.processes, "a launcher started ", launched,
+             " processes, but this program was built without MPI: install libopenmpi-dev and build "
+             "it again, or start one process, whose workers are threads");
+  joined.world = {joined.processes->rank(), joined.processes->size()};
+  WISP_CHECK(joined.world.size == launched, "the launcher started ", launched,
+             " processes, but MPI sees ", joined.world.size,
+             "; srun needs --mpi=pmix, mpirun must be of the MPI that this program was built with");
+}
+
+const Joined& joined_world() {
+  static const Joined joined = [] {
+    Joined fresh;
+    try {
+      join(fresh);
+    } catch (const std::exception& error) {
+      fresh.failure = error.what();
+    }
+    return fresh;
+  }();
+  return joined;
+}
+
+/// `neighbours`: workers on this machine.
+int threads_per_worker(int neighbours, int asked) {
   if (asked > 0) return asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / workers);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / neighbours);
+}
+
+/// The same, within the cores that the launcher bound this process to.
+int threads_of_process(int neighbours, int asked) {
+  cpu_set_t cores;
+  const int threads = threads_per_worker(neighbours, asked);
+  if (asked > 0 || sched_getaffinity(0, sizeof cores, &cores) != 0) return threads;
+  return std::min(threads, CPU_COUNT(&cores));
 }
 
 /// What the workers of a run share.
 class Run {
  public:
-  Run(int workers, const LaunchOptions& options)
-      : group_(workers, options.link, options.timeout_s),
-        turns_(options.turns ? 1 : workers),
-        threads_(threads_per_worker(workers, options.threads)) {}
+  Run(Group& group, bool turns, int threads)
+      : group_(group), turns_(turns ? 1 : group.size()), threads_(threads) {}
 
   void work(int rank, const std::function<void(Worker&)>& work) noexcept {
     try {
@@ -44,10 +101,9 @@ class Run {
     group_.abort(rank, cause);
     turns_.abort(group_.failure());
   }
-  std::string failure() const { return group_.failure(); }
 
  private:
-  ThreadGroup group_;
+  Group& group_;
   Turns turns_;
   int threads_;
 };
@@ -83,18 +139,48 @@ void Turns::abort(const std::string& cause) {
   changed_.notify_all();
 }
 
+const World& world() {
+  const Joined& joined = joined_world();
+  WISP_CHECK(joined.failure.empty(), joined.failure);
+  return joined.world;
+}
+
+std::string last_words(const std::string& cause) {
+  ProcessGroup* processes = joined_world().processes.get();
+  if (!processes) return cause;
+  processes->abort(processes->rank(), cause);
+  if (processes->rank() == 0) return cause;
+  return processes->ends_too(0, kRankZeroSpeaksS) ? "" : processes->failure();
+}
+
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work) {
-  Run run(workers, options);
-  std::vector<std::thread> threads;
-  try {
-    for (int rank = 0; rank < workers; ++rank)
-      threads.emplace_back([&run, &work, rank] { run.work(rank, work); });
-  } catch (const std::system_error& error) {
-    run.fail(static_cast<int>(threads.size()), concat("its thread did not start: ", error.what()));
+  std::string failure;
+  if (world().processes()) {
+    ProcessGroup* processes = joined_world().processes.get();
+    WISP_CHECK(workers == world().size, workers, " workers among ", world().size,
+               " processes, expected one each");
+    WISP_CHECK(!options.turns && options.link.gbit_per_s <= 0.0 && options.link.latency_us <= 0.0,
+               "turns and emulated links are between threads, but these workers are processes");
+    processes->set_timeout(options.timeout_s);
+    Run run(*processes, false, threads_of_process(processes->neighbours(), options.threads));
+    run.work(processes->rank(), work);
+    failure = processes->failure();
+  } else {
+    ThreadGroup group(workers, options.link, options.timeout_s);
+    Run run(group, options.turns, threads_per_worker(workers, options.threads));
+    std::vector<std::thread> threads;
+    try {
+      for (int rank = 0; rank < workers; ++rank)
+        threads.emplace_back([&run, &work, rank] { run.work(rank, work); });
+    } catch (const std::system_error& error) {
+      run.fail(static_cast<int>(threads.size()),
+               concat("its thread did not start: ", error.what()));
+    }
+    for (std::thread& thread : threads) thread.join();
+    failure = group.failure();
   }
-  for (std::thread& thread : threads) thread.join();
-  if (const std::string failure = run.failure(); !failure.empty()) throw Error(failure);
+  if (!failure.empty()) throw Error(failure);
 }
 
 std::string environment(const std::string& name) {

@@ -1,4 +1,5 @@
-// Starts the workers of a run as threads of this process, and gives them turns.
+// Starts the workers of a run: threads of this process, or this one of the processes that a
+// launcher such as mpirun started together. Gives threads their turns.
 #pragma once
 
 #include <condition_variable>
@@ -11,6 +12,23 @@
 #include "distributed/link.h"
 
 namespace wisp {
+
+/// The processes that a launcher started together, and this one's place among them.
+struct World {
+  int rank = 0;
+  int size = 1;
+  /// Whether workers are processes, one each, and not threads of this one.
+  bool processes() const { return size > 1; }
+};
+
+/// This process's world. The first call starts MPI if there are several processes, and all of them
+/// have to make it. Throws Error if this program has no MPI, or finds other processes than the
+/// launcher started.
+const World& world();
+
+/// What this process has to print of its failure before it ends with a non-zero status; empty if
+/// rank 0 speaks for all. Ends the other processes too.
+std::string last_words(const std::string& cause);
 
 /// Lets `at_once` workers compute at a time, first come first served. A worker holds its turn while
 /// it computes and gives it up in every wait for another worker.
@@ -36,8 +54,8 @@ class Turns {
 
 struct LaunchOptions {
   int threads = 0;          // OpenMP threads of each worker; 0: its share of the machine's cores
-  bool turns = false;       // one worker computes at a time: one worker's activations in memory
-  LinkSpec link;            // emulated
+  bool turns = false;       // one thread computes at a time: one worker's activations in memory
+  LinkSpec link;            // emulated, between threads
   double timeout_s = 60.0;  // longest wait for another worker
 };
 
@@ -48,9 +66,11 @@ struct Worker {
   Turns& turns;  // held when the worker starts
 };
 
-/// Runs `work` once per worker, each in a thread of its own, and returns when all have ended. A
-/// worker that throws ends the others' collectives and turns with its cause; the first cause is
-/// thrown as Error, "rank R: …" if there is more than one worker.
+/// Runs `work` once per worker of this process: all `workers`, each in a thread of its own, or, if
+/// workers are processes, this one's. Returns when all have ended. A worker that throws ends the
+/// others' collectives and turns with its cause; the first cause is thrown as Error, "rank R: …" if
+/// there is more than one worker. Throws Error for turns or a link among processes, and for another
+/// number of workers than processes.
 void run_workers(int workers, const LaunchOptions& options,
                  const std::function<void(Worker&)>& work);
 

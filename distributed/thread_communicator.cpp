@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "distributed/collective.h"
+#include "distributed/host_communicator.h"
 
 namespace wisp {
 namespace {
@@ -131,7 +131,7 @@ std::shared_ptr<Meeting> ThreadGroup::State::join(int rank, Call call) {
   {
     std::lock_guard lock(mutex_);
     if (!failure_.empty()) return nullptr;
-    WISP_CHECK(!under_way_[index], call.str(),
+    WISP_CHECK(!under_way_[index], call.label.str(),
                ": the collective before it is still under way, wait() for it first");
     if (!gathering_) gathering_ = std::make_shared<Meeting>(static_cast<size_t>(workers_));
     meeting = gathering_;
@@ -154,14 +154,14 @@ void ThreadGroup::State::open(Meeting& meeting) {
   double slowest = 0.0;
   for (int rank = 0; rank < workers_; ++rank) {
     const auto index = static_cast<size_t>(rank);
-    const Traffic traffic = traffic_of(meeting.calls, rank);
+    const Traffic traffic = traffic_of(meeting.calls[index], rank, workers_);
     meeting.traffic[index] = traffic;
     meeting.ready_at_us[index] =
         meeting.begin_us + duration_us(link_, traffic.sent, traffic.received, traffic.steps);
     slowest = std::max(slowest, meeting.ready_at_us[index]);
   }
   // Everybody hears from the slowest; only in an exchange is each rank done with its own messages.
-  if (meeting.calls[0].kind != Call::Kind::exchange)
+  if (meeting.calls[0].label.kind != Call::Kind::exchange)
     meeting.ready_at_us.assign(meeting.ready_at_us.size(), slowest);
   changed_.notify_all();
 }
@@ -188,7 +188,7 @@ Transfer ThreadGroup::State::finish(Meeting* meeting, int rank) {
   const auto index = static_cast<size_t>(rank);
   Lock lock(mutex_);
   if (failure_.empty() && !carry_out(lock, *meeting, rank))
-    fail(rank, concat(meeting->calls[index].str(), ": waited ", timeout_s_, " s for ",
+    fail(rank, concat(meeting->calls[index].label.str(), ": waited ", timeout_s_, " s for ",
                       missing(*meeting)));
   if (meeting) leave(lock, *meeting, rank);
   if (!failure_.empty()) {
@@ -256,33 +256,13 @@ std::string ThreadGroup::State::missing(const Meeting& meeting) const {
          " not come";
 }
 
-class ThreadGroup::Member final : public Communicator {
+class ThreadGroup::Member final : public HostCommunicator {
  public:
   Member(State& state, int rank) : state_(state), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return state_.workers(); }
   std::string name() const override { return "threads"; }
-
-  PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
-    return begin(reduction_call(Call::Kind::all_reduce, data, dtype, op));
-  }
-  PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
-    return begin(reduction_call(Call::Kind::reduce_scatter, data, dtype, op));
-  }
-  PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
-    return begin(all_gather_call(out, in, size()));
-  }
-  PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
-    return begin(all_to_all_call(out, in, size()));
-  }
-  PendingPtr broadcast(std::span<const Bytes> data, int root) override {
-    return begin(broadcast_call(data, root, rank_, size()));
-  }
-  PendingPtr exchange(std::span<const Exchange> messages) override {
-    return begin(exchange_call(messages, rank_, size()));
-  }
-  PendingPtr barrier() override { return begin(barrier_call(size())); }
 
   void abort(const std::string& cause) override { state_.abort(rank_, cause); }
   void on_progress(std::function<void()> notify) override {
@@ -297,6 +277,7 @@ class ThreadGroup::Member final : public Communicator {
     ~UnderWay() override {
       if (meeting_ && !finished_) state_.desert(*meeting_, rank_);
     }
+    bool ready() override { return ready_at_us() <= now_us(); }
     double ready_at_us() override { return state_.ready_at_us(meeting_.get(), rank_); }
     Transfer wait() override {
       WISP_CHECK(!finished_, "wait: this collective has been waited for already");
@@ -311,7 +292,7 @@ class ThreadGroup::Member final : public Communicator {
     bool finished_ = false;
   };
 
-  PendingPtr begin(Call call) {
+  PendingPtr begin(Call call) override {
     return std::make_unique<UnderWay>(state_, state_.join(rank_, std::move(call)), rank_);
   }
 

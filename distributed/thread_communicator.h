@@ -5,27 +5,24 @@
 #include <memory>
 #include <string>
 
-#include "distributed/communicator.h"
+#include "distributed/group.h"
 #include "distributed/link.h"
 
 namespace wisp {
 
-class ThreadGroup {
+class ThreadGroup final : public Group {
  public:
   /// A wait of more than `timeout_s` seconds for another rank ends the group. With a link, every
   /// collective takes at least as long as its bytes would on it.
   explicit ThreadGroup(int workers, LinkSpec link = {}, double timeout_s = 60.0);
-  ~ThreadGroup();
+  ~ThreadGroup() override;
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  int size() const;
-  /// Rank `rank`'s own communicator; it lives as long as the group.
-  Communicator& communicator(int rank);
-  /// Ends all collectives, with `cause` from `rank` unless there is one already.
-  void abort(int rank, const std::string& cause);
-  /// "rank R: CAUSE" of the first failure (CAUSE alone in a world of one); empty if there is none.
-  std::string failure() const;
+  int size() const override;
+  Communicator& communicator(int rank) override;
+  void abort(int rank, const std::string& cause) override;
+  std::string failure() const override;
 
  private:
   class State;

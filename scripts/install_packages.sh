@@ -3,7 +3,7 @@
 #
 #   install_packages.sh [--tests]
 #
-# --tests adds what tests and checks need. Uses sudo if not root. Exit status 1, with the reason, if packages are still
+# --tests adds what tests and checks need, MPI for workers as processes among it. Uses sudo if not root. Exit status 1, with the reason, if packages are still
 # missing at the end.
 set -eu
 
@@ -11,7 +11,8 @@ packages="g++ cmake ninja-build libdnnl-dev libfmt-dev libtomlplusplus-dev nlohm
   git curl ca-certificates zstd"
 case ${1:-} in
   '') ;;
-  --tests) packages="$packages libgtest-dev clang-format clang-tidy libomp-dev shellcheck" ;;
+  --tests) packages="$packages libgtest-dev clang-format clang-tidy libomp-dev shellcheck libopenmpi-dev openmpi-bin
+    iproute2" ;;
   *)
     echo "usage: install_packages.sh [--tests]" >&2
     exit 2

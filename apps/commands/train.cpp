@@ -1,3 +1,4 @@
+#include <csignal>
 #include <memory>
 
 #include "apps/commands/commands.h"
@@ -26,7 +27,8 @@ void run(const Arguments& arguments) {
   const StopSignals signals;
   const auto stop = [] { return StopSignals::received() != 0; };
   if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
-    throw ExitStatus{kSignalStatus + StopSignals::received()};
+    throw ExitStatus{kSignalStatus +
+                     (stop() ? StopSignals::received() : SIGTERM)};  // another rank's
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ TEST(Trace, FileHasLanesAndCompleteEvents) {
   Trace first(0, {.first_step = 0, .steps = 1}), second(3, {.first_step = 0, .steps = 1});
   first.span(Lane::compute, "backward", 1.5, 4.0, 0);
   second.span(Lane::wire, "bucket \"1\"", 2.0, 5.25, 0, 4096);
-  const Trace* workers[] = {&first, &second};
-  write_trace(dir / "trace.json", workers, "the \"wire\"");
+  write_trace(dir / "trace.json", std::vector{first.events(0.0), second.events(10.0)},
+              "the \"wire\"");
   const auto file = nlohmann::json::parse(read_text(dir / "trace.json"));
   EXPECT_EQ(file["otherData"]["remark"], "the \"wire\"");
   std::vector<nlohmann::json> spans;
@@ -66,7 +66,7 @@ TEST(Trace, FileHasLanesAndCompleteEvents) {
   EXPECT_EQ(spans[0], nlohmann::json::parse(R"({"ph":"X","name":"backward","pid":1,"tid":1,
       "ts":1.5,"dur":2.5,"args":{"step":0}})"));
   EXPECT_EQ(spans[1], nlohmann::json::parse(R"({"ph":"X","name":"bucket \"1\"","pid":4,"tid":19,
-      "ts":2.0,"dur":3.25,"args":{"step":0,"bytes":4096}})"));
+      "ts":12.0,"dur":3.25,"args":{"step":0,"bytes":4096}})"));
 }
 
 TEST(Trace, NoWorkersIsStillAFile) {

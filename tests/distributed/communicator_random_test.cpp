@@ -1,111 +1,18 @@
 // Long sequences of random collectives.
 #include <gtest/gtest.h>
 
-#include "distributed/collective.h"
+#include "tests/support/random_collective.h"
 #include "tests/support/ranks.h"
 
 namespace wisp {
 namespace {
 
-/// One random collective of 32-bit words, the same on all ranks: a block of n words for each rank.
-struct Draw {
-  Draw(std::mt19937& random, int world)
-      : kind(static_cast<Call::Kind>(random() % 7)),
-        workers(world),
-        n(static_cast<int64_t>(random() % 300)),
-        seed(static_cast<uint32_t>(random())),
-        root(static_cast<int>(random() % static_cast<unsigned>(world))) {}
-
-  int64_t words() const { return n * workers; }
-  /// Word i that a rank brings.
-  uint32_t before(int64_t rank, int64_t i) const {
-    return seed * static_cast<uint32_t>(i + 1) + static_cast<uint32_t>(rank);
-  }
-  uint32_t sum(int64_t i) const {
-    uint32_t total = 0;
-    for (int rank = 0; rank < workers; ++rank) total += before(rank, i);
-    return total;
-  }
-  /// Word i that a rank must have in the end.
-  uint32_t after(int64_t rank, int64_t i) const {
-    const int64_t block = i / n, in_block = i % n;
-    switch (kind) {
-      case Call::Kind::all_reduce:
-        return sum(i);
-      case Call::Kind::reduce_scatter:
-        return block == rank ? sum(i) : before(rank, i);
-      case Call::Kind::all_gather:
-        return before(block, in_block);
-      case Call::Kind::all_to_all:
-        return before(block, rank * n + in_block);
-      case Call::Kind::broadcast:
-        return before(root, i);
-      case Call::Kind::exchange:
-        return block == (rank ^ 1) ? before(block, rank * n + in_block) : before(rank, i);
-      case Call::Kind::barrier:
-        break;
-    }
-    return before(rank, i);
-  }
-
-  const Call::Kind kind;
-  const int workers;
-  const int64_t n;
-  const uint32_t seed;
-  const int root;
-};
-
-PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const ConstBytes> out,
-                 std::span<const Bytes> in) {
-  const int pair = comm.rank() ^ 1;
-  const auto peer = static_cast<size_t>(pair);
-  const Exchange message{pair, out[peer], in[peer]};
-  switch (draw.kind) {
-    case Call::Kind::all_reduce:
-      return comm.all_reduce(in, DType::u32, ReduceOp::sum);
-    case Call::Kind::reduce_scatter:
-      return comm.reduce_scatter(in, DType::u32, ReduceOp::sum);
-    case Call::Kind::all_gather:
-      return comm.all_gather(out.first(1), in);
-    case Call::Kind::all_to_all:
-      return comm.all_to_all(out, in);
-    case Call::Kind::broadcast:
-      return comm.broadcast(in, draw.root);
-    case Call::Kind::exchange:
-      return comm.exchange({&message, 1});
-    case Call::Kind::barrier:
-      break;
-  }
-  return comm.barrier();
-}
-
-/// Runs the collective, with random pauses of this rank; how many words came out wrong.
-int wrong_words(const Draw& draw, Communicator& comm, std::mt19937& pauses) {
-  std::vector<uint32_t> sent, got;
-  for (int64_t i = 0; i < draw.words(); ++i) sent.push_back(draw.before(comm.rank(), i));
-  got = sent;
-  std::vector<ConstBytes> out;
-  std::vector<Bytes> in;
-  for (int64_t r = 0; r < draw.workers; ++r) {
-    out.push_back({reinterpret_cast<const std::byte*>(sent.data() + r * draw.n), 4 * draw.n});
-    in.push_back({reinterpret_cast<std::byte*>(got.data() + r * draw.n), 4 * draw.n});
-  }
-  const PendingPtr pending = begin(draw, comm, out, in);
-  while (pauses() % 3 == 0) std::this_thread::yield();
-  while (pauses() % 2 == 0 && !pending->ready()) std::this_thread::yield();
-  pending->wait();
-  int wrong = 0;
-  for (int64_t i = 0; i < draw.words(); ++i)
-    wrong += got[static_cast<size_t>(i)] != draw.after(comm.rank(), i);
-  return wrong;
-}
-
-TEST(ThreadCommunicator, SurvivesThousandsOfRandomCollectives) {
-  ThreadGroup group(4);
-  run_well(group, [&](Communicator& comm) {
+TEST(Communicator, SurvivesThousandsOfRandomCollectives) {
+  const int workers = world().processes() ? world().size : 4;
+  run_well(workers, [&](Communicator& comm) {
     std::mt19937 shared(1), pauses(static_cast<unsigned>(comm.rank()) + 2);
     int wrong = 0;
-    for (int i = 0; i < 3000; ++i) wrong += wrong_words(Draw(shared, 4), comm, pauses);
+    for (int i = 0; i < 3000; ++i) wrong += wrong_words(Draw(shared, workers), comm, pauses);
     EXPECT_EQ(wrong, 0);
   });
 }

@@ -156,7 +156,7 @@ TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
   constexpr double kClock = 1e-3;  // differences of two times, doubles, round
   const LinkSpec link{.gbit_per_s = 0.1, .latency_us = 100.0};
   ThreadGroup group(4, link);
-  run_well(group, [&](Communicator& comm) {
+  const auto errors = run_ranks(group, [&](Communicator& comm) {
     Memory memory(40'000);
     const Bytes slice = bytes_of(memory);
     Transfer transfer = comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
@@ -175,6 +175,7 @@ TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
     transfer = comm.exchange({})->wait();
     EXPECT_EQ(transfer.sent, 0);
   });
+  EXPECT_EQ(errors, of_all(4, ""));
 }
 
 TEST(ThreadCommunicator, KnowsWhenTheLinkWillBeDone) {

@@ -1,4 +1,4 @@
-// The ranks of a ThreadGroup, each on a thread, and memory for them to exchange.
+// The ranks of a group, each on a thread or a process, and memory for them to exchange.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,13 +9,24 @@
 #include <thread>
 #include <vector>
 
+#include "distributed/launch.h"
 #include "distributed/thread_communicator.h"
 
 namespace wisp {
 
 using Memory = std::vector<std::byte>;
 
-inline constexpr int kWorlds[] = {1, 2, 3, 4, 5, 8};
+/// Numbers of workers to try: those of threads, or the one that mpirun started.
+inline std::vector<int> worlds() {
+  if (world().processes()) return {world().size};
+  return {1, 2, 3, 4, 5, 8};
+}
+
+/// Runs work(communicator) on each rank: on all, or on this process's.
+template <class Work>
+void run_well(int workers, const Work& work) {
+  run_workers(workers, {.threads = 1}, [&](Worker& worker) { work(worker.communicator); });
+}
 
 /// Runs work(communicator) on a thread for each rank; the error texts by rank, empty if none.
 template <class Work>
@@ -33,11 +44,6 @@ std::vector<std::string> run_ranks(ThreadGroup& group, const Work& work) {
   }
   for (std::thread& thread : threads) thread.join();
   return errors;
-}
-
-template <class Work>
-void run_well(ThreadGroup& group, const Work& work) {
-  for (const std::string& error : run_ranks(group, work)) EXPECT_EQ(error, "");
 }
 
 inline std::vector<std::string> of_all(int workers, const std::string& text) {

@@ -17,12 +17,13 @@ namespace wisp {
 
 using Overrides = std::vector<std::string>;
 
-/// A model that these lines of TOML describe, 4 steps of 32 samples an epoch, one thread a worker.
-inline Config tiny_config_of(const std::string& model, const Overrides& overrides = {}) {
-  return Config::from_text(concat(R"(
+/// The lines of TOML of a run of 4 steps of 32 samples an epoch, one thread a worker, whose model
+/// `model` describes.
+inline std::string tiny_text(const std::string& model) {
+  return concat(R"(
 threads = 1
 )",
-                                  model, R"(
+                model, R"(
 data.name = "synthetic"
 data.train_count = 128
 data.test_count = 40
@@ -33,13 +34,16 @@ optimizer.weight_decay = 1e-3
 schedule.kind = "cosine"
 compression.bucket_bytes = 16384
 timeout_s = 30.0
-)"),
-                           "tiny.toml", overrides);
+)");
+}
+inline Config tiny_config_of(const std::string& model, const Overrides& overrides = {}) {
+  return Config::from_text(tiny_text(model), "tiny.toml", overrides);
 }
 
 /// An MLP of one hidden layer.
+inline constexpr const char* kTinyModel = "model.name = \"mlp\"\nmodel.hidden = [24]";
 inline Config tiny_config(const Overrides& overrides = {}) {
-  return tiny_config_of("model.name = \"mlp\"\nmodel.hidden = [24]", overrides);
+  return tiny_config_of(kTinyModel, overrides);
 }
 
 inline Overrides operator+(Overrides a, const Overrides& b) {

@@ -1,0 +1,95 @@
+// Random collectives with random delays over four threads, or over the processes that mpirun
+// started; every word that arrives is checked.
+//
+//   soak COUNT [FAULT KIND]
+//
+// With a FAULT, rank 2 goes wrong in a collective of KIND (0 to 6, as in Call::Kind): it dies in
+// the middle of it, stalls, throws, or calls another. Exit status 1 and the cause if anything
+// failed.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "distributed/launch.h"
+#include "tests/support/random_collective.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kThreads = 4, kCulprit = 2, kFaultless = 20;  // collectives before a fault
+constexpr double kFaultTimeoutS = 0.5;
+
+struct Fault {
+  std::string name;
+  Call::Kind kind = Call::Kind::barrier;
+};
+
+void sleep_ms(double ms) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+}
+
+/// Says nothing more to anybody. A thread cannot be killed, and ends the program if it never ends.
+void stall() {
+  while (world().processes()) pause();
+  sleep_ms(3e3 * kFaultTimeoutS);
+}
+
+void die() {
+  if (world().processes()) std::raise(SIGKILL);
+  throw Error("died");
+}
+
+void go_wrong(const Fault& fault, const Draw& draw, Worker& worker, std::mt19937& pauses) {
+  if (fault.name == "throw") throw Error("wheel came off");
+  if (fault.name == "stall") stall();
+  if (fault.name == "differ") {
+    const bool barrier = draw.kind == Call::Kind::barrier;
+    (barrier ? worker.communicator.exchange({}) : worker.communicator.barrier())->wait();
+  }
+  wrong_words(draw, worker.communicator, pauses, die);
+}
+
+void work(Worker& worker, int64_t count, const Fault& fault) {
+  std::mt19937 shared(1), pauses(static_cast<unsigned>(worker.rank) + 2);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const Draw draw(shared, worker.communicator.size());
+    if (worker.rank == kCulprit && !fault.name.empty() && i >= kFaultless &&
+        draw.kind == fault.kind)
+      go_wrong(fault, draw, worker, pauses);
+    if (pauses() % 64 == 0) sleep_ms(static_cast<double>(pauses() % 1000) * 1e-3);
+    wrong += wrong_words(draw, worker.communicator, pauses);
+  }
+  WISP_CHECK(wrong == 0, wrong, " words arrived wrong");
+}
+
+void soak(int argc, char** argv) {
+  WISP_CHECK(argc == 2 || argc == 4, "usage: soak COUNT [die|stall|throw|differ KIND]");
+  const int64_t count = std::stoll(argv[1]);
+  Fault fault;
+  if (argc == 4) fault = {argv[2], static_cast<Call::Kind>(std::stoi(argv[3]))};
+  LaunchOptions options{.threads = 1};
+  if (!fault.name.empty()) options.timeout_s = kFaultTimeoutS;
+  std::signal(SIGTERM, SIG_IGN);  // mpirun's, when a rank has died: there is time for last words
+  const int workers = world().processes() ? world().size : kThreads;
+  run_workers(workers, options, [&](Worker& worker) { work(worker, count, fault); });
+  if (world().rank == 0)
+    std::printf("%lld collectives over %d %s: all words right\n", static_cast<long long>(count),
+                workers, world().processes() ? "processes" : "threads");
+}
+
+}  // namespace
+}  // namespace wisp
+
+int main(int argc, char** argv) {
+  try {
+    wisp::soak(argc, argv);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", wisp::last_words(error.what()).c_str());
+    return 1;
+  }
+}

@@ -1,0 +1,36 @@
+// Runs other programs.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace wisp {
+
+struct CommandResult {
+  int status = 0;      // of its exit; 128 + signal
+  std::string output;  // stdout and stderr
+  double seconds = 0.0;
+};
+
+/// Runs `command` in a shell.
+inline CommandResult run_command(const std::string& command) {
+  CommandResult result;
+  const double begin = now_us();
+  std::FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
+  WISP_CHECK(pipe, "cannot run ", command);
+  std::array<char, 4096> part{};
+  while (const size_t got = std::fread(part.data(), 1, part.size(), pipe))
+    result.output.append(part.data(), got);
+  const int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.seconds = (now_us() - begin) * 1e-6;
+  return result;
+}
+
+}  // namespace wisp

@@ -62,7 +62,8 @@ struct TrainOptions {
   /// Binds all keys. Throws Error with file:line for a value out of range.
   static TrainOptions bind(Config& config);
 
-  DType compute() const { return precision == "f64" ? DType::f64 : DType::f32; }
+  /// Of activations; parameters and gradients are wide_of() it.
+  DType compute() const;
   /// Samples of one worker's micro-batch.
   int64_t micro_batch() const { return batch / (workers * accumulate); }
 };

@@ -1,5 +1,7 @@
 // The functions that build the graph. Each takes its context from its first input; images are (N,
-// H, W, C). Shapes that do not fit throw Error with both shapes.
+// H, W, C). Activations are f32, f64 or bf16, parameters and statistics wide_of() that; an op
+// computes in the wide type and rounds its results once. Shapes that do not fit throw Error with
+// both shapes.
 #pragma once
 
 #include "core/autograd.h"
@@ -53,6 +55,10 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);
 
+/// bf16 as f32, anything else as it is: what a model puts before the layer whose output its loss
+/// reads.
+Variable widen(const Variable& x);
+
 /// The parameter-free shortcut of CIFAR ResNets: every `stride`-th row and column, channels padded
 /// with zeros on both sides to `channels`. (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride),
 /// channels). Source: He et al. 2016, section 4.2, option A.
@@ -64,7 +70,7 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
 /// first extent is the batch. Source: Srivastava et al. 2014.
 Variable dropout(const Variable& x, double probability, uint64_t layer);
 
-/// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C), labels (N) i32 in
+/// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C) f32 or f64, labels (N) i32 in
 /// [0, C). With label smoothing s the target is (1 - s) on the label plus s / C everywhere. A label
 /// out of range gives NaN: the loader checks labels, a kernel cannot throw. Log-sum-exp with the
 /// row's maximum removed. Source: Szegedy et al. 2016, section 7.

@@ -83,7 +83,7 @@ Variable CifarResNet::features(const Variable& images) const {
 }
 
 Step CifarResNet::forward(Context& context, const Batch& batch) {
-  const Variable logits = classifier_(features(Variable(context, batch.input)));
+  const Variable logits = classifier_(widen(features(Variable(context, batch.input))));
   return {cross_entropy(logits, batch.labels, label_smoothing_), logits};
 }
 

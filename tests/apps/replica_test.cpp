@@ -49,6 +49,69 @@ TEST(Replica, ResNetLeavesTheSameBitsInlineAndOverlapped) {
   EXPECT_EQ(run({"turns=true"}), expected);
 }
 
+/// Runs anywhere, and on the library where that can.
+std::vector<Overrides> bf16_backends() {
+  std::vector<Overrides> backends = {{"train.precision=bf16", "train.backend=reference"}};
+  if (missing_for(DType::bf16).empty()) backends.push_back({"train.precision=bf16"});
+  return backends;
+}
+
+TEST(Replica, Bf16LeavesTheSameBitsHoweverTheStepIsScheduled) {
+  for (const Overrides& bf16 : bf16_backends()) {
+    for (const char* method : {"none", "topk", "dgc"}) {
+      const Overrides run = bf16 + method_overrides(method);
+      const Weights expected = weights(run);
+      EXPECT_EQ(weights(run), expected) << method << ", repeated";
+      EXPECT_EQ(weights(run + Overrides{"compression.overlap=false"}), expected) << method;
+      EXPECT_EQ(weights(run + Overrides{"turns=true"}), expected) << method << ", turns";
+    }
+  }
+}
+
+TEST(Replica, Bf16KeepsParametersGradientsAndStatisticsInF32) {
+  for (const Overrides& bf16 : bf16_backends()) {
+    Config config = Config::from_text(
+        "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
+        "workers = 2\nmodel.depth = 8\ntrain.batch = 16\ncompression.method = \"dgc\"\n",
+        "resnet.toml", bf16);
+    with_replicas(config, [](ReplicaTest& test) {
+      test.steps(0, 2);
+      for (const auto& [name, state] : test.replica.shared_state())
+        EXPECT_EQ(state.dtype(), DType::f32) << name;
+      for (const auto& [name, state] : test.replica.rank_state())
+        EXPECT_NE(state.dtype(), DType::bf16) << name;
+      const FlatParameters& parameters = test.replica.parameters();
+      EXPECT_EQ(parameters.grad().dtype(), DType::f32);
+      int64_t finer_than_bf16 = 0;
+      for (int64_t i = 0; i < parameters.numel(); ++i)
+        finer_than_bf16 += (float_bits(parameters.grad().data<float>()[i]) & 0xffffu) != 0;
+      EXPECT_GT(finer_than_bf16, parameters.numel() / 2) << "weight gradients are not rounded";
+    });
+  }
+}
+
+TEST(Replica, Bf16FollowsF32) {
+  const Overrides none = {"model.name=resnet_cifar", "model.depth=8", "train.batch=16",
+                          "data.train_count=32", "optimizer.lr=0.01"};
+  const auto run = [&](const Overrides& overrides) {
+    return weights_after<float>(tiny_config(none + overrides), 1, 2)[0];
+  };
+  const std::vector<float> before = weights_after<float>(tiny_config(none), 1, 0)[0];
+  const std::vector<float> f32 = run({});
+  for (const Overrides& bf16 : bf16_backends()) {
+    const std::vector<float> found = run(bf16);
+    double error = 0.0, moved = 0.0;
+    for (size_t i = 0; i < f32.size(); ++i) {
+      error += std::pow(static_cast<double>(found[i] - f32[i]), 2);
+      moved += std::pow(static_cast<double>(f32[i] - before[i]), 2);
+    }
+    EXPECT_GT(error, 0.0);
+    // of what two steps moved; roundings of 3e-6 squared through 8 layers and back, and flipped
+    // ReLUs
+    EXPECT_LT(error, 0.02 * moved);
+  }
+}
+
 TEST(Replica, FourWorkersOfBEqualOneWorkerOf4B) {
   const Overrides f64 = {"train.precision=f64", "clip.norm=1.0"};
   const auto one = weights_after<double>(tiny_config(f64), 1, 8);

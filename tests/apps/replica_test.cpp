@@ -35,14 +35,17 @@ TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
 INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::Values("none", "topk", "dgc"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+Config resnet8_config(const Overrides& overrides) {
+  return Config::from_text(
+      "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
+      "model.name = \"resnet_cifar\"\nmodel.depth = 8\ntrain.batch = 16\n",
+      "resnet.toml", overrides);
+}
+
 TEST(Replica, ResNetLeavesTheSameBitsInlineAndOverlapped) {
-  const Overrides resnet = {"model.name=\"resnet_cifar\"", "model.depth=8", "train.batch=16"};
+  const Overrides dgc = {"workers=4", "compression.method=dgc", "compression.ratio=0.01"};
   const auto run = [&](const Overrides& overrides) {
-    Config config = Config::from_text(
-        "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
-        "workers = 4\ncompression.method = \"dgc\"\ncompression.ratio = 0.01\n",
-        "resnet.toml", resnet + overrides);
-    return weights_after<float>(config, 4, 3);
+    return weights_after<float>(resnet8_config(dgc + overrides), 4, 3);
   };
   const Weights expected = run({});
   EXPECT_EQ(run({"compression.overlap=false"}), expected);
@@ -70,11 +73,7 @@ TEST(Replica, Bf16LeavesTheSameBitsHoweverTheStepIsScheduled) {
 
 TEST(Replica, Bf16KeepsParametersGradientsAndStatisticsInF32) {
   for (const Overrides& bf16 : bf16_backends()) {
-    Config config = Config::from_text(
-        "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
-        "workers = 2\nmodel.depth = 8\ntrain.batch = 16\ncompression.method = \"dgc\"\n",
-        "resnet.toml", bf16);
-    with_replicas(config, [](ReplicaTest& test) {
+    with_replicas(resnet8_config(bf16 + Overrides{"workers=2"}), [](ReplicaTest& test) {
       test.steps(0, 2);
       for (const auto& [name, state] : test.replica.shared_state())
         EXPECT_EQ(state.dtype(), DType::f32) << name;
@@ -91,12 +90,11 @@ TEST(Replica, Bf16KeepsParametersGradientsAndStatisticsInF32) {
 }
 
 TEST(Replica, Bf16FollowsF32) {
-  const Overrides none = {"model.name=resnet_cifar", "model.depth=8", "train.batch=16",
-                          "data.train_count=32", "optimizer.lr=0.01"};
-  const auto run = [&](const Overrides& overrides) {
-    return weights_after<float>(tiny_config(none + overrides), 1, 2)[0];
+  const auto run = [](const Overrides& overrides, int64_t steps = 2) {
+    const Overrides slow = {"optimizer.lr=0.01"};
+    return weights_after<float>(resnet8_config(slow + overrides), 1, steps)[0];
   };
-  const std::vector<float> before = weights_after<float>(tiny_config(none), 1, 0)[0];
+  const std::vector<float> before = run({}, 0);
   const std::vector<float> f32 = run({});
   for (const Overrides& bf16 : bf16_backends()) {
     const std::vector<float> found = run(bf16);

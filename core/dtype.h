@@ -156,8 +156,11 @@ decltype(auto) dispatch_float(DType dtype, const char* what, F&& f) {
 /// The same with f(BFloat16{}): the types that activations may have.
 template <class F>
 decltype(auto) dispatch_activation(DType dtype, const char* what, F&& f) {
-  if (dtype == DType::bf16) return f(BFloat16{});
-  return dispatch_float(dtype, what, f);
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::f64) return f(double{});
+  WISP_CHECK(dtype == DType::bf16, what, ": dtype is ", name_of(dtype),
+             ", expected f32, f64 or bf16");
+  return f(BFloat16{});
 }
 
 }  // namespace wisp

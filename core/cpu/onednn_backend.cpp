@@ -206,7 +206,7 @@ class OnednnBackend final : public Backend {
   };
   struct GemmKey {
     GemmSpec spec;
-    GemmTypes types;
+    DType b, c;
     int threads;
     bool operator==(const GemmKey&) const = default;
   };
@@ -237,9 +237,10 @@ class OnednnBackend final : public Backend {
                         const Tensor& b, const GradSlot& c) {
     stream.submit([=, this] {
       try {
-        const GemmTypes types{a.dtype(), b.dtype(), c.into.dtype()};
-        run(find(gemms_, {spec, types, omp_get_max_threads()},
-                 [&] { return make_bf16_gemm(engine_, spec, types); }),
+        const DType b_type = b.dtype();
+        const DType c_type = c.into.dtype();
+        run(find(gemms_, {spec, b_type, c_type, omp_get_max_threads()},
+                 [&] { return make_bf16_gemm(engine_, spec, b_type, c_type); }),
             a, b, c);
       } catch (const dnnl::error& error) {
         throw Error(concat("gemm (", spec.m, ", ", spec.n, ", ", spec.k,

@@ -6,13 +6,8 @@
 
 namespace wisp {
 
-/// The matrices' own types, f32 or bf16; a and b are multiplied in bf16.
-struct GemmTypes {
-  DType a, b, c;
-  bool operator==(const GemmTypes&) const = default;
-};
-
-/// c from (a, b). Throws dnnl::error if the library has no implementation.
-OnednnOp make_bf16_gemm(const dnnl::engine& engine, const GemmSpec& spec, const GemmTypes& types);
+/// C from (A, B): A is bf16, the types of B and C are told; B is multiplied as bf16. Throws
+/// dnnl::error if the library has no implementation.
+OnednnOp make_bf16_gemm(const dnnl::engine& engine, const GemmSpec& spec, DType b, DType c);
 
 }  // namespace wisp

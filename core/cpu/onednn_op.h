@@ -11,6 +11,7 @@
 
 namespace wisp {
 
+/// f32 or bf16.
 dnnl::memory::data_type onednn_type(DType dtype);
 
 /// The library's own scratchpad belongs to the thread that made the primitive: always ours instead.
@@ -25,6 +26,8 @@ class OnednnOp {
     dnnl::memory::desc caller, library;
   };
 
+  /// `primitive` was made with own_scratchpad(). Throws dnnl::error if the library cannot change one
+  /// form into the other.
   OnednnOp(const dnnl::engine& engine, const dnnl::primitive& primitive,
            const dnnl::memory::desc& scratchpad, const Edge& first, const Edge& second,
            const Edge& result);

@@ -26,8 +26,8 @@ class OnednnOp {
     dnnl::memory::desc caller, library;
   };
 
-  /// `primitive` was made with own_scratchpad(). Throws dnnl::error if the library cannot change one
-  /// form into the other.
+  /// `primitive` was made with own_scratchpad(). Throws dnnl::error if the library cannot change
+  /// one form into the other.
   OnednnOp(const dnnl::engine& engine, const dnnl::primitive& primitive,
            const dnnl::memory::desc& scratchpad, const Edge& first, const Edge& second,
            const Edge& result);

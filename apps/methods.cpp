@@ -53,8 +53,9 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
   WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
              config.where("compression.scope"), ": method ", name,
              " does not work at this compression.scope");
-  WISP_CHECK(options.compute() == DType::f32, config.where("train.precision"), ": method ", name,
-             " works on f32 gradients, not with train.precision = \"", options.precision, "\"");
+  WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
+             name, " works on f32 gradients, not with train.precision = \"", options.precision,
+             "\"");
   const OptimizerOptions& o = options.optimizer;
   if (o.is_adamw()) {
     WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/backend.h"
 #include "core/error.h"
 
 namespace wisp {
@@ -88,7 +89,9 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.tensorboard", o.tensorboard,
               "writes the metrics as TensorBoard event files, too");
   config.bind("train.one_batch", o.one_batch, "trains on the first batch alone, again and again");
-  config.bind("train.precision", o.precision, "f32, or f64 (reference backend, no compression)");
+  config.bind("train.precision", o.precision,
+              "of activations: f32; bf16, with all else in f32 (a CPU with AVX-512 BF16, or the "
+              "reference backend); f64 (reference backend, no compression)");
   config.bind("train.backend", o.backend,
               "auto: the fastest of this build; reference: plain loops");
   config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
@@ -103,8 +106,13 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "train.log_every", o.log_every, 1);
   at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
   at_least(config, "data.threads", o.loader_threads, 0);
-  one_of(config, "train.precision", o.precision, {"f32", "f64"});
+  one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
   one_of(config, "train.backend", o.backend, {"auto", "reference"});
+  const std::string missing = o.backend == "auto" ? missing_for(o.compute()) : "";
+  WISP_CHECK(missing.empty(), config.where("train.precision"), ": train.precision = \"",
+             o.precision, "\" needs ", missing,
+             "; train.precision = \"f32\" runs here, and so does ",
+             "train.backend = \"reference\", slowly");
   WISP_CHECK(o.batch % (o.workers * o.accumulate) == 0, config.where("train.batch"),
              ": train.batch is ", o.batch, ", which ", o.workers, " workers x ", o.accumulate,
              " micro-batches cannot share equally");
@@ -172,6 +180,11 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   bind_checkpoint(config, options.checkpoint);
   if (options.turns) options.overlap = false;
   return options;
+}
+
+DType TrainOptions::compute() const {
+  if (precision == "bf16") return DType::bf16;
+  return precision == "f64" ? DType::f64 : DType::f32;
 }
 
 }  // namespace wisp

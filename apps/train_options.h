@@ -67,7 +67,8 @@ struct TrainOptions {
   /// range.
   static TrainOptions bind(Config& config, const World& world);
 
-  DType compute() const { return precision == "f64" ? DType::f64 : DType::f32; }
+  /// Of activations; parameters and gradients are wide_of() it.
+  DType compute() const;
   /// Samples of one worker's micro-batch.
   int64_t micro_batch() const { return batch / (workers * accumulate); }
 };

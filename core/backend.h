@@ -1,6 +1,8 @@
 // What vendor libraries do. One object per context, used by its thread only (it caches the
-// library's objects). All tensors of a call have one dtype. Images are N, H, W, C; convolution
-// weights O, kH, kW, I/groups.
+// library's objects). Images are N, H, W, C; convolution weights O, kH, kW, I/groups. The
+// activations of a call and their gradients have one type; weights, statistics and their gradients
+// have the wide_of() it. Beside bf16, convolutions and products round their factors to bf16, add in
+// f32 and round the result once; everything else is computed in f32.
 #pragma once
 
 #include <memory>
@@ -25,9 +27,11 @@ struct ConvSpec {
 };
 
 /// C (m, n) = op(A) (m, k) · op(B) (k, n); A is stored (k, m) if transposed, B (n, k). Row-major.
+/// If A is bf16, B and C may be bf16 or f32.
 struct GemmSpec {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
+  bool operator==(const GemmSpec&) const = default;
 };
 
 struct PoolSpec {
@@ -94,12 +98,16 @@ class Backend {
                              GradSlot* d_gamma, GradSlot* d_beta) = 0;
 };
 
-/// Plain loops in f32 and f64: the oracle of the others, and the CPU path where no library is
-/// installed.
+/// Plain loops, in every type on every machine: the oracle of the others, and the CPU path where no
+/// library is installed.
 std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, int64_t stream_id);
 
 /// The fastest backend this build has for the device: oneDNN on the CPU if it was found, else the
 /// reference.
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream);
+
+/// What this machine's CPU lacks for make_backend()'s backend to compute with activations of
+/// `compute`; empty if nothing.
+std::string missing_for(DType compute);
 
 }  // namespace wisp

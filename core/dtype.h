@@ -113,12 +113,54 @@ struct dtype_of<uint32_t> {
   static constexpr DType value = DType::u32;
 };
 
+/// What activations of type T are computed in, and the type of the parameters, statistics and
+/// losses beside them.
+template <class T>
+struct WideOf {
+  using type = T;
+};
+template <>
+struct WideOf<BFloat16> {
+  using type = float;
+};
+template <class T>
+using Wide = typename WideOf<T>::type;
+
+inline DType wide_of(DType activations) {
+  return activations == DType::bf16 ? DType::f32 : activations;
+}
+
+template <class T>
+WISP_HD inline Wide<T> wide(T value) {
+  return static_cast<Wide<T>>(value);
+}
+
+/// *into = value, rounded to nearest even.
+template <class T>
+WISP_HD inline void store(T* into, Wide<T> value) {
+  *into = value;
+}
+template <>
+WISP_HD inline void store(BFloat16* into, float value) {
+  into->bits = BFloat16(value).bits;  // g++ does not vectorise the copy of a struct
+}
+
 /// Calls f(float{}) or f(double{}), whichever `dtype` says; throws Error for any other.
 template <class F>
 decltype(auto) dispatch_float(DType dtype, const char* what, F&& f) {
   if (dtype == DType::f32) return f(float{});
   WISP_CHECK(dtype == DType::f64, what, ": dtype is ", name_of(dtype), ", expected f32 or f64");
   return f(double{});
+}
+
+/// The same with f(BFloat16{}): the types that activations may have.
+template <class F>
+decltype(auto) dispatch_activation(DType dtype, const char* what, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::f64) return f(double{});
+  WISP_CHECK(dtype == DType::bf16, what, ": dtype is ", name_of(dtype),
+             ", expected f32, f64 or bf16");
+  return f(BFloat16{});
 }
 
 }  // namespace wisp

@@ -1,5 +1,6 @@
 // The functions that build the graph. Each takes its context from its first input; images are (N,
-// H, W, C). Shapes that do not fit throw Error with both shapes.
+// H, W, C). Activations are f32, f64 or bf16, parameters and statistics have the wide_of() that, in
+// which an op computes. Shapes that do not fit throw Error with both shapes.
 #pragma once
 
 #include "core/autograd.h"
@@ -53,6 +54,10 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);
 
+/// bf16 as f32, anything else as it is: what a model puts before the layer whose output its loss
+/// reads.
+Variable widen(const Variable& x);
+
 /// The parameter-free shortcut of CIFAR ResNets: every `stride`-th row and column, channels padded
 /// with zeros on both sides to `channels`. (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride),
 /// channels). Source: He et al. 2016, section 4.2, option A.
@@ -64,10 +69,10 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
 /// first extent is the batch. Source: Srivastava et al. 2014.
 Variable dropout(const Variable& x, double probability, uint64_t layer);
 
-/// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C), labels (N) i32 in
-/// [0, C). With label smoothing s the target is (1 - s) on the label plus s / C everywhere. A label
-/// out of range gives NaN: the loader checks labels, a kernel cannot throw. Log-sum-exp with the
-/// row's maximum removed. Source: Szegedy et al. 2016, section 7.
+/// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C) f32 or f64, labels
+/// (N) i32 in [0, C). With label smoothing s the target is (1 - s) on the label plus s / C
+/// everywhere. A label out of range gives NaN: the loader checks labels, a kernel cannot throw.
+/// Log-sum-exp with the row's maximum removed. Source: Szegedy et al. 2016, section 7.
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
 
 /// How many rows of logits (N, C) have their largest value (the first, if equal) at labels (N) i32.

@@ -44,7 +44,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   const auto first_frozen = std::stable_partition(parameters.begin(), parameters.end(),
                                                   [](const Parameter* p) { return !p->frozen; });
   trained_ = static_cast<size_t>(first_frozen - parameters.begin());
-  const int64_t alignment = 64 / size_of(context.compute);
+  const DType dtype = wide_of(context.compute);
+  const int64_t alignment = 64 / size_of(dtype);
   std::set<std::string> names;
   int64_t offset = 0, trained_end = 0;
   for (const Parameter* parameter : parameters) {
@@ -54,12 +55,12 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
     offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
     if (!parameter->frozen) trained_end = offset;
   }
-  weight_ = zeroed(context, {offset}, context.compute);
-  grad_ = zeroed(context, {trained_end}, context.compute);
+  weight_ = zeroed(context, {offset}, dtype);
+  grad_ = zeroed(context, {trained_end}, dtype);
   for (const Segment& segment : all_segments_) {
     Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
-    dispatch_float(context.compute, "FlatParameters", [&](auto zero) {
+    dispatch_float(dtype, "FlatParameters", [&](auto zero) {
       fill(weight.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
            segment.name);
     });
@@ -68,8 +69,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   }
   for (Buffer* buffer : buffers_) {
     WISP_CHECK(names.insert(buffer->name).second, "two buffers are named ", buffer->name);
-    buffer->value = context.empty(buffer->shape, context.compute);
-    dispatch_float(context.compute, "FlatParameters", [&](auto zero) {
+    buffer->value = context.empty(buffer->shape, dtype);
+    dispatch_float(dtype, "FlatParameters", [&](auto zero) {
       using T = decltype(zero);
       std::fill_n(buffer->value.data<T>(), buffer->shape.numel(), static_cast<T>(buffer->initial));
     });

@@ -52,9 +52,9 @@ struct Segment {
 class FlatParameters final : public GradOwner {
  public:
   /// Places `parameters` in the reverse of their order (the order in which gradients become ready),
-  /// the frozen ones behind all others, and initialises them. Arenas have the context's compute
-  /// dtype. The parameters and the context outlive this object. Throws Error for two parameters of
-  /// one name.
+  /// the frozen ones behind all others, and initialises them. Arenas and buffers have the wide_of()
+  /// the context's compute dtype. The parameters and the context outlive this object. Throws Error
+  /// for two parameters of one name.
   FlatParameters(Context& context, std::vector<Parameter*> parameters,
                  std::vector<Buffer*> buffers);
   FlatParameters(const FlatParameters&) = delete;

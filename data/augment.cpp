@@ -18,7 +18,7 @@ Tensor make_table(const Dataset& set) {
     const double deviation = set.deviation[static_cast<size_t>(c)];
     for (int64_t value = 0; value < 256; ++value)
       table.data<T>()[c * 256 + value] =
-          static_cast<T>((static_cast<double>(value) - mean) / deviation);
+          T(static_cast<Wide<T>>((static_cast<double>(value) - mean) / deviation));
   }
   return table;
 }
@@ -58,14 +58,14 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) 
 
 Normalizer::Normalizer(const Dataset& set, DType dtype) : set_(set) {
   set.check();
-  table_ = dispatch_float(dtype, "normalizer",
-                          [&](auto zero) { return make_table<decltype(zero)>(set); });
+  table_ = dispatch_activation(dtype, "normalizer",
+                               [&](auto zero) { return make_table<decltype(zero)>(set); });
 }
 
 void Normalizer::write(int64_t sample, const Window& window, std::byte* out) const {
   const Shape& shape = set_.images.shape();
   const uint8_t* image = set_.images.data<uint8_t>() + sample * shape[1] * shape[2] * shape[3];
-  dispatch_float(table_.dtype(), "normalizer", [&](auto zero) {
+  dispatch_activation(table_.dtype(), "normalizer", [&](auto zero) {
     using T = decltype(zero);
     write_window(image, shape, window, table_.data<T>(), reinterpret_cast<T*>(out));
   });

@@ -21,7 +21,7 @@ struct Window {
 /// each side, and the horizontal flip.
 Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad);
 
-/// Writes images as (value - mean) / deviation, in f32 or f64.
+/// Writes images as (value - mean) / deviation, in f32, f64 or bf16.
 class Normalizer {
  public:
   Normalizer(const Dataset& set, DType dtype);

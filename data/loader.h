@@ -22,7 +22,7 @@ struct LoaderOptions {
   int workers = 1;
   int rank = 0;
   uint64_t seed = 0;
-  DType compute = DType::f32;  // of Batch::input: f32 or f64
+  DType compute = DType::f32;  // of Batch::input
   bool shuffle = true;         // a new order each epoch, the same on all ranks
   bool drop_last = true;       // skip what does not fill a batch on every worker
   bool augment = true;         // random crop of the image padded by 4, random flip

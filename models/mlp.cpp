@@ -22,8 +22,9 @@ Step Mlp::forward(Context& context, const Batch& batch) {
   const int64_t rows = batch.size();
   Variable x = reshape(input, {rows, batch.input.numel() / rows});
   for (size_t i = 0; i < layers_.size(); ++i) {
-    x = (*layers_[i])(x);
-    if (i + 1 < layers_.size()) x = relu(x);
+    const bool last = i + 1 == layers_.size();
+    x = (*layers_[i])(last ? widen(x) : x);
+    if (!last) x = relu(x);
   }
   return {cross_entropy(x, batch.labels, label_smoothing_), x};
 }

@@ -82,7 +82,7 @@ Variable ResNet::features(const Variable& images) const {
 }
 
 Step ResNet::forward(Context& context, const Batch& batch) {
-  const Variable logits = classifier_(features(Variable(context, batch.input)));
+  const Variable logits = classifier_(widen(features(Variable(context, batch.input))));
   return {cross_entropy(logits, batch.labels, label_smoothing_), logits};
 }
 

@@ -61,38 +61,39 @@ double total_of(const Partition& p, float* scratch, int64_t row, int64_t c) {
 
 // ---- loops over one chunk of n elements
 
-WISP_CLONES void add_up(const float* __restrict x, int64_t n, int64_t width,
-                        float* __restrict sums) {
+template <class T>
+WISP_CLONES void add_up(const T* __restrict x, int64_t n, int64_t width, float* __restrict sums) {
   std::fill(sums, sums + width, 0.0f);
   for (int64_t i = 0; i < n; i += width) {
     const int64_t here = std::min(width, n - i);
-    for (int64_t j = 0; j < here; ++j) sums[j] += x[i + j];
+    for (int64_t j = 0; j < here; ++j) sums[j] += wide(x[i + j]);
   }
 }
 
-WISP_CLONES void add_up_squares(const float* __restrict x, int64_t n, int64_t width,
+template <class T>
+WISP_CLONES void add_up_squares(const T* __restrict x, int64_t n, int64_t width,
                                 const float* __restrict mean, float* __restrict sums) {
   std::fill(sums, sums + width, 0.0f);
   for (int64_t i = 0; i < n; i += width) {
     const int64_t here = std::min(width, n - i);
     for (int64_t j = 0; j < here; ++j) {
-      const float centred = x[i + j] - mean[j];
+      const float centred = wide(x[i + j]) - mean[j];
       sums[j] += centred * centred;
     }
   }
 }
 
-template <bool kResidual, bool kRelu>
-WISP_CLONES void apply(const float* __restrict x, const float* __restrict residual, int64_t n,
+template <bool kResidual, bool kRelu, class T>
+WISP_CLONES void apply(const T* __restrict x, const T* __restrict residual, int64_t n,
                        int64_t width, const float* __restrict mean, const float* __restrict scale,
-                       const float* __restrict shift, float* __restrict y) {
+                       const float* __restrict shift, T* __restrict y) {
   for (int64_t i = 0; i < n; i += width) {
     const int64_t here = std::min(width, n - i);
     for (int64_t j = 0; j < here; ++j) {
-      float value = (x[i + j] - mean[j]) * scale[j] + shift[j];
-      if (kResidual) value += residual[i + j];
+      float value = (wide(x[i + j]) - mean[j]) * scale[j] + shift[j];
+      if (kResidual) value += wide(residual[i + j]);
       if (kRelu) value = value < 0.0f ? 0.0f : value;  // NaN stays NaN
-      y[i + j] = value;
+      store(y + i + j, value);
     }
   }
 }
@@ -103,9 +104,9 @@ float gradient_before_relu(float dy, float y) {
   return kRelu && !(y > 0.0f) ? 0.0f : dy;
 }
 
-template <bool kRelu>
-WISP_CLONES void add_up_gradients(const float* __restrict x, const float* __restrict y,
-                                  const float* __restrict dy, int64_t n, int64_t width,
+template <bool kRelu, class T>
+WISP_CLONES void add_up_gradients(const T* __restrict x, const T* __restrict y,
+                                  const T* __restrict dy, int64_t n, int64_t width,
                                   const float* __restrict mean, float* __restrict sums,
                                   float* __restrict centred_sums) {
   std::fill(sums, sums + width, 0.0f);
@@ -113,21 +114,22 @@ WISP_CLONES void add_up_gradients(const float* __restrict x, const float* __rest
   for (int64_t i = 0; i < n; i += width) {
     const int64_t here = std::min(width, n - i);
     for (int64_t j = 0; j < here; ++j) {
-      const float dz = gradient_before_relu<kRelu>(dy[i + j], kRelu ? y[i + j] : 0.0f);
+      const float dz = gradient_before_relu<kRelu>(wide(dy[i + j]), kRelu ? wide(y[i + j]) : 0.0f);
       sums[j] += dz;
-      centred_sums[j] += dz * (x[i + j] - mean[j]);
+      centred_sums[j] += dz * (wide(x[i + j]) - mean[j]);
     }
   }
 }
 
-inline void put(const BatchNormTarget& target, int64_t begin, const float* __restrict values,
+template <class T>
+inline void put(const BatchNormTarget<T>& target, int64_t begin, const float* __restrict values,
                 int64_t n) {
   if (!target.into) return;
-  float* __restrict into = target.into + begin;
+  T* __restrict into = target.into + begin;
   if (target.accumulate) {
-    for (int64_t j = 0; j < n; ++j) into[j] += values[j];
+    for (int64_t j = 0; j < n; ++j) store(into + j, wide(into[j]) + values[j]);
   } else {
-    for (int64_t j = 0; j < n; ++j) into[j] = values[j];
+    for (int64_t j = 0; j < n; ++j) store(into + j, values[j]);
   }
 }
 
@@ -136,12 +138,12 @@ struct DxTerms {
   float *mean, *scale, *mean_dz, *slope;
 };
 
-template <bool kRelu>
-WISP_CLONES void gradients(const BatchNormBackward& a, int64_t begin, int64_t n, int64_t width,
+template <bool kRelu, class T>
+WISP_CLONES void gradients(const BatchNormBackward<T>& a, int64_t begin, int64_t n, int64_t width,
                            const DxTerms& terms, float* __restrict buffer) {
-  const float* __restrict x = a.x + begin;
-  const float* __restrict y = kRelu ? a.y + begin : nullptr;
-  const float* __restrict dy = a.dy + begin;
+  const T* __restrict x = a.x + begin;
+  const T* __restrict y = kRelu ? a.y + begin : nullptr;
+  const T* __restrict dy = a.dy + begin;
   const float* __restrict mean = terms.mean;
   const float* __restrict scale = terms.scale;
   const float* __restrict mean_dz = terms.mean_dz;
@@ -149,15 +151,15 @@ WISP_CLONES void gradients(const BatchNormBackward& a, int64_t begin, int64_t n,
   for (int64_t i = 0; i < n; i += width) {
     const int64_t here = std::min(width, n - i);
     for (int64_t j = 0; j < here; ++j)
-      buffer[j] = gradient_before_relu<kRelu>(dy[i + j], kRelu ? y[i + j] : 0.0f);
+      buffer[j] = gradient_before_relu<kRelu>(wide(dy[i + j]), kRelu ? wide(y[i + j]) : 0.0f);
     put(a.d_residual, begin + i, buffer, here);
     for (int64_t j = 0; j < here; ++j)
-      buffer[j] = scale[j] * (buffer[j] - mean_dz[j] - (x[i + j] - mean[j]) * slope[j]);
+      buffer[j] = scale[j] * (buffer[j] - mean_dz[j] - (wide(x[i + j]) - mean[j]) * slope[j]);
     put(a.dx, begin + i, buffer, here);
   }
 }
 
-void put_channel(const BatchNormTarget& target, int64_t c, double value) {
+void put_channel(const BatchNormTarget<float>& target, int64_t c, double value) {
   if (!target.into) return;
   const auto rounded = static_cast<float>(value);
   target.into[c] = target.accumulate ? target.into[c] + rounded : rounded;
@@ -170,7 +172,8 @@ int64_t batch_norm_scratch(const BatchNormSpec& spec) {
   return (kShared + kPerChunk * p.chunks) * p.width;
 }
 
-void batch_norm_moments(const BatchNormSpec& spec, const float* x, float* mean, float* variance,
+template <class T>
+void batch_norm_moments(const BatchNormSpec& spec, const T* x, float* mean, float* variance,
                         float* scratch) {
   const Partition p(spec);
   const auto rows_of = [&](int64_t chunk) {
@@ -179,7 +182,7 @@ void batch_norm_moments(const BatchNormSpec& spec, const float* x, float* mean, 
   for_each_chunk(p, [&](int64_t chunk) {
     float* chunk_mean = chunk_scratch(p, scratch, chunk, 0);
     float* squares = chunk_scratch(p, scratch, chunk, 1);
-    const float* data = x + p.begin(chunk);
+    const T* data = x + p.begin(chunk);
     add_up(data, p.numel(chunk), p.width, chunk_mean);
     fold(p, chunk_mean);
     const auto share = static_cast<float>(1.0 / rows_of(chunk));
@@ -204,8 +207,9 @@ void batch_norm_moments(const BatchNormSpec& spec, const float* x, float* mean, 
   }
 }
 
-void batch_norm_apply(const BatchNormSpec& spec, const float* x, const float* residual,
-                      const BatchNormAffine& affine, float* y, float* scratch) {
+template <class T>
+void batch_norm_apply(const BatchNormSpec& spec, const T* x, const T* residual,
+                      const BatchNormAffine& affine, T* y, float* scratch) {
   const Partition p(spec);
   float* mean = shared_scratch(p, scratch, 0);
   float* scale = shared_scratch(p, scratch, 1);
@@ -216,8 +220,8 @@ void batch_norm_apply(const BatchNormSpec& spec, const float* x, const float* re
     shift[c] = affine.beta[c];
   }
   for (float* stretch : {mean, scale, shift}) spread(p, stretch);
-  auto* const loop = spec.residual ? (spec.relu ? apply<true, true> : apply<true, false>)
-                                   : (spec.relu ? apply<false, true> : apply<false, false>);
+  auto* const loop = spec.residual ? (spec.relu ? apply<true, true, T> : apply<true, false, T>)
+                                   : (spec.relu ? apply<false, true, T> : apply<false, false, T>);
   for_each_chunk(p, [&](int64_t chunk) {
     const int64_t begin = p.begin(chunk);
     loop(x + begin, spec.residual ? residual + begin : nullptr, p.numel(chunk), p.width, mean,
@@ -225,13 +229,14 @@ void batch_norm_apply(const BatchNormSpec& spec, const float* x, const float* re
   });
 }
 
-void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward& a, float* scratch) {
+template <class T>
+void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward<T>& a, float* scratch) {
   const Partition p(spec);
   const DxTerms terms{shared_scratch(p, scratch, 0), shared_scratch(p, scratch, 1),
                       shared_scratch(p, scratch, 2), shared_scratch(p, scratch, 3)};
   std::copy(a.mean, a.mean + p.channels, terms.mean);
   spread(p, terms.mean);
-  auto* const sum_loop = spec.relu ? add_up_gradients<true> : add_up_gradients<false>;
+  auto* const sum_loop = spec.relu ? add_up_gradients<true, T> : add_up_gradients<false, T>;
   for_each_chunk(p, [&](int64_t chunk) {
     const int64_t begin = p.begin(chunk);
     float* sums = chunk_scratch(p, scratch, chunk, 0);
@@ -254,10 +259,20 @@ void batch_norm_backward(const BatchNormSpec& spec, const BatchNormBackward& a, 
   }
   if (!a.dx.into && !a.d_residual.into) return;
   for (float* stretch : {terms.scale, terms.mean_dz, terms.slope}) spread(p, stretch);
-  auto* const loop = spec.relu ? gradients<true> : gradients<false>;
+  auto* const loop = spec.relu ? gradients<true, T> : gradients<false, T>;
   for_each_chunk(p, [&](int64_t chunk) {
     loop(a, p.begin(chunk), p.numel(chunk), p.width, terms, chunk_scratch(p, scratch, chunk, 2));
   });
 }
+
+template void batch_norm_moments(const BatchNormSpec&, const float*, float*, float*, float*);
+template void batch_norm_apply(const BatchNormSpec&, const float*, const float*,
+                               const BatchNormAffine&, float*, float*);
+template void batch_norm_backward(const BatchNormSpec&, const BatchNormBackward<float>&, float*);
+
+template void batch_norm_moments(const BatchNormSpec&, const BFloat16*, float*, float*, float*);
+template void batch_norm_apply(const BatchNormSpec&, const BFloat16*, const BFloat16*,
+                               const BatchNormAffine&, BFloat16*, float*);
+template void batch_norm_backward(const BatchNormSpec&, const BatchNormBackward<BFloat16>&, float*);
 
 }  // namespace wisp

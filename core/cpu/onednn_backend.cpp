@@ -1,5 +1,6 @@
-// The CPU backend on oneDNN, for f32; f64 goes to the reference loops. Primitives are made and run
-// inside the stream's tasks, so always by the thread, and under the OpenMP setting, that uses them.
+// The CPU backend on oneDNN, for f32 and bf16; f64 goes to the reference loops. Primitives are made
+// and run inside the stream's tasks, so always by the thread, and under the OpenMP setting, that
+// uses them.
 #include <omp.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/onednn_conv.h"
+#include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
 
 namespace wisp {
@@ -31,9 +33,10 @@ void checked(ConvPass pass, const ConvSpec& s, const Calls& calls) {
   }
 }
 
-BatchNormTarget target_of(const GradSlot& slot) {
+template <class T>
+BatchNormTarget<T> target_of(const GradSlot& slot) {
   if (!slot.into.defined()) return {};
-  return {slot.into.data<float>(), slot.accumulate};
+  return {slot.into.data<T>(), slot.accumulate};
 }
 
 GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
@@ -56,7 +59,8 @@ class OnednnBackend final : public Backend {
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
-    if (a.dtype() != DType::f32) return reference_->gemm(stream, spec, a, b, c);
+    if (a.dtype() == DType::f64) return reference_->gemm(stream, spec, a, b, c);
+    if (a.dtype() == DType::bf16) return submit_bf16_gemm(stream, spec, a, b, c);
     stream.submit([=] {
       const dnnl::status status =
           dnnl::sgemm(spec.transpose_a ? 'T' : 'N', spec.transpose_b ? 'T' : 'N', spec.m, spec.n,
@@ -70,61 +74,70 @@ class OnednnBackend final : public Backend {
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
-    if (x.dtype() != DType::f32) return reference_->conv2d(stream, spec, x, w, y);
+    if (x.dtype() == DType::f64) return reference_->conv2d(stream, spec, x, w, y);
     submit_conv(stream, ConvPass::forward, spec, x, w, {y, false});
   }
 
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
-    if (dy.dtype() != DType::f32) return reference_->conv2d_dx(stream, spec, dy, w, dx);
+    if (dy.dtype() == DType::f64) return reference_->conv2d_dx(stream, spec, dy, w, dx);
     submit_conv(stream, ConvPass::dx, spec, dy, w, dx);
   }
 
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
-    if (x.dtype() != DType::f32) return reference_->conv2d_dw(stream, spec, x, dy, dw);
+    if (x.dtype() == DType::f64) return reference_->conv2d_dw(stream, spec, x, dy, dw);
     submit_conv(stream, ConvPass::dw, spec, x, dy, dw);
   }
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    if (x.dtype() != DType::f32) return reference_->max_pool(stream, spec, x, y, argmax);
-    stream.submit(
-        [=] { max_pool_forward(spec, x.data<float>(), y.data<float>(), argmax.data<int32_t>()); });
+    if (x.dtype() == DType::f64) return reference_->max_pool(stream, spec, x, y, argmax);
+    submit(stream, x, [=](auto zero) {
+      using T = decltype(zero);
+      max_pool_forward(spec, x.data<T>(), y.data<T>(), argmax.data<int32_t>());
+    });
   }
 
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    if (dy.dtype() != DType::f32) return reference_->max_pool_dx(stream, spec, dy, argmax, dx);
-    stream.submit([=] {
-      max_pool_backward(spec, dy.data<float>(), argmax.data<int32_t>(), dx.into.data<float>(),
+    if (dy.dtype() == DType::f64) return reference_->max_pool_dx(stream, spec, dy, argmax, dx);
+    submit(stream, dy, [=](auto zero) {
+      using T = decltype(zero);
+      max_pool_backward(spec, dy.data<T>(), argmax.data<int32_t>(), dx.into.data<T>(),
                         dx.accumulate);
     });
   }
 
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
-    if (x.dtype() != DType::f32) return reference_->avg_pool(stream, spec, x, y);
-    stream.submit([=] { avg_pool_forward(spec, x.data<float>(), y.data<float>()); });
+    if (x.dtype() == DType::f64) return reference_->avg_pool(stream, spec, x, y);
+    submit(stream, x, [=](auto zero) {
+      using T = decltype(zero);
+      avg_pool_forward(spec, x.data<T>(), y.data<T>());
+    });
   }
 
   void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    GradSlot dx) override {
-    if (dy.dtype() != DType::f32) return reference_->avg_pool_dx(stream, spec, dy, dx);
-    stream.submit(
-        [=] { avg_pool_backward(spec, dy.data<float>(), dx.into.data<float>(), dx.accumulate); });
+    if (dy.dtype() == DType::f64) return reference_->avg_pool_dx(stream, spec, dy, dx);
+    submit(stream, dy, [=](auto zero) {
+      using T = decltype(zero);
+      avg_pool_backward(spec, dy.data<T>(), dx.into.data<T>(), dx.accumulate);
+    });
   }
 
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y) override {
-    if (x.dtype() != DType::f32)
+    if (x.dtype() == DType::f64)
       return reference_->batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean,
                                     running_var, mean, inv_std, y);
-    stream.submit([=, this, added = residual ? *residual : Tensor()] {
+    submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
+      using T = decltype(zero);
       float* scratch = batch_norm_workspace(spec);
       float* variance = inv_std.data<float>();  // until it is inverted below
-      batch_norm_moments(spec, x.data<float>(), mean.data<float>(), variance, scratch);
+      batch_norm_moments(spec, x.data<T>(), mean.data<float>(), variance, scratch);
       const double unbiased = static_cast<double>(spec.rows) / static_cast<double>(spec.rows - 1);
       for (int64_t c = 0; c < spec.channels; ++c) {
         move_towards(mean.data<float>()[c], momentum, running_mean.data<float>()[c]);
@@ -132,26 +145,27 @@ class OnednnBackend final : public Backend {
         inv_std.data<float>()[c] = inverse_deviation(variance[c], spec.epsilon);
       }
       batch_norm_apply(
-          spec, x.data<float>(), spec.residual ? added.data<float>() : nullptr,
+          spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
           {mean.data<float>(), inv_std.data<float>(), gamma.data<float>(), beta.data<float>()},
-          y.data<float>(), scratch);
+          y.data<T>(), scratch);
     });
   }
 
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    if (x.dtype() != DType::f32)
+    if (x.dtype() == DType::f64)
       return reference_->batch_norm_eval(stream, spec, x, gamma, beta, residual, running_mean,
                                          running_var, y);
-    stream.submit([=, this, added = residual ? *residual : Tensor()] {
+    submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
+      using T = decltype(zero);
       float* inv_std = batch_norm_workspace(spec);
       for (int64_t c = 0; c < spec.channels; ++c)
         inv_std[c] = inverse_deviation(running_var.data<float>()[c], spec.epsilon);
       batch_norm_apply(
-          spec, x.data<float>(), spec.residual ? added.data<float>() : nullptr,
+          spec, x.data<T>(), spec.residual ? added.data<T>() : nullptr,
           {running_mean.data<float>(), inv_std, gamma.data<float>(), beta.data<float>()},
-          y.data<float>(), inv_std + spec.channels);
+          y.data<T>(), inv_std + spec.channels);
     });
   }
 
@@ -159,50 +173,93 @@ class OnednnBackend final : public Backend {
                      const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                      const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
                      GradSlot* d_beta) override {
-    if (x.dtype() != DType::f32)
+    if (x.dtype() == DType::f64)
       return reference_->batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual,
                                        d_gamma, d_beta);
-    stream.submit([=, this, dx_slot = slot_or_none(dx),
-                   residual_slot = slot_or_none(spec.residual ? d_residual : nullptr),
-                   gamma_slot = slot_or_none(d_gamma), beta_slot = slot_or_none(d_beta)] {
-      const BatchNormBackward arguments{
-          x.data<float>(),       spec.relu ? y.data<float>() : nullptr,
-          dy.data<float>(),      gamma.data<float>(),
-          mean.data<float>(),    inv_std.data<float>(),
-          target_of(dx_slot),    target_of(residual_slot),
-          target_of(gamma_slot), target_of(beta_slot)};
-      batch_norm_backward(spec, arguments, batch_norm_workspace(spec));
-    });
+    submit(stream, x,
+           [=, this, dx_slot = slot_or_none(dx),
+            residual_slot = slot_or_none(spec.residual ? d_residual : nullptr),
+            gamma_slot = slot_or_none(d_gamma), beta_slot = slot_or_none(d_beta)](auto zero) {
+             using T = decltype(zero);
+             const BatchNormBackward<T> arguments{x.data<T>(),
+                                                  spec.relu ? y.data<T>() : nullptr,
+                                                  dy.data<T>(),
+                                                  gamma.data<float>(),
+                                                  mean.data<float>(),
+                                                  inv_std.data<float>(),
+                                                  target_of<T>(dx_slot),
+                                                  target_of<T>(residual_slot),
+                                                  target_of<float>(gamma_slot),
+                                                  target_of<float>(beta_slot)};
+             batch_norm_backward(spec, arguments, batch_norm_workspace(spec));
+           });
   }
 
  private:
-  struct CachedConv {
+  // a primitive is made for a number of threads
+  struct ConvKey {
     ConvPass pass;
     ConvSpec spec;
-    int threads;  // a primitive is made for a number of threads
-    std::unique_ptr<OnednnConv> conv;
+    DType images;
+    int threads;
+    bool operator==(const ConvKey&) const = default;
   };
+  struct GemmKey {
+    GemmSpec spec;
+    DType b, c;
+    int threads;
+    bool operator==(const GemmKey&) const = default;
+  };
+  template <class Key>
+  using Cache = std::vector<std::pair<Key, std::unique_ptr<OnednnOp>>>;
 
-  OnednnConv& find_conv(ConvPass pass, const ConvSpec& spec) {
-    const int threads = omp_get_max_threads();
-    for (const CachedConv& cached : convs_) {
-      if (cached.pass == pass && cached.spec == spec && cached.threads == threads)
-        return *cached.conv;
+  template <class Key, class Make>
+  static OnednnOp& find(Cache<Key>& cache, const Key& key, const Make& make) {
+    for (const auto& [known, op] : cache) {
+      if (known == key) return *op;
     }
-    convs_.push_back({pass, spec, threads, std::make_unique<OnednnConv>(engine_, pass, spec)});
-    return *convs_.back().conv;
+    return *cache.emplace_back(key, std::make_unique<OnednnOp>(make())).second;
   }
 
   void submit_conv(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                    const Tensor& second, const GradSlot& result) {
     stream.submit([=, this] {
       checked(pass, spec, [&] {
-        OnednnConv& conv = find_conv(pass, spec);
-        conv.run(queue_, first.data<float>(), second.data<float>(), result.into.data<float>(),
-                 result.accumulate, workspace(conv.workspace_bytes(result.accumulate)));
-        queue_.wait();
+        const DType images = first.dtype();
+        run(find(convs_, {pass, spec, images, omp_get_max_threads()},
+                 [&] { return make_conv(engine_, pass, spec, images); }),
+            first, second, result);
       });
     });
+  }
+
+  void submit_bf16_gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a,
+                        const Tensor& b, const GradSlot& c) {
+    stream.submit([=, this] {
+      try {
+        const DType b_type = b.dtype();
+        const DType c_type = c.into.dtype();
+        run(find(gemms_, {spec, b_type, c_type, omp_get_max_threads()},
+                 [&] { return make_bf16_gemm(engine_, spec, b_type, c_type); }),
+            a, b, c);
+      } catch (const dnnl::error& error) {
+        throw Error(concat("gemm (", spec.m, ", ", spec.n, ", ", spec.k,
+                           ") in bf16: oneDNN: ", error.what()));
+      }
+    });
+  }
+
+  void run(OnednnOp& op, const Tensor& first, const Tensor& second, const GradSlot& result) {
+    op.run(queue_, first.raw(), second.raw(), result.into.raw(), result.accumulate,
+           workspace(op.workspace_bytes(result.accumulate)));
+    queue_.wait();
+  }
+
+  /// Submits loop(T{}), T being the element type of `like`.
+  template <class Loop>
+  static void submit(const Stream& stream, const Tensor& like, Loop loop) {
+    if (like.dtype() == DType::bf16) return stream.submit([loop] { loop(BFloat16{}); });
+    stream.submit([loop] { loop(float{}); });
   }
 
   /// At least that many bytes, valid until the next call: kept, and replaced only by a larger one.
@@ -233,7 +290,8 @@ class OnednnBackend final : public Backend {
   std::unique_ptr<Backend> reference_;
   dnnl::engine engine_;
   dnnl::stream queue_;
-  std::vector<CachedConv> convs_;
+  Cache<ConvKey> convs_;
+  Cache<GemmKey> gemms_;
   Tensor workspace_;
 };
 
@@ -241,6 +299,14 @@ class OnednnBackend final : public Backend {
 
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) {
   return std::make_unique<OnednnBackend>(pool, stream.id());
+}
+
+std::string missing_for(DType compute) {
+  // below this the library emulates bf16, many times slower than f32
+  const dnnl::cpu_isa found = dnnl::get_effective_cpu_isa();
+  const bool there =
+      found == dnnl::cpu_isa::avx512_core_bf16 || found == dnnl::cpu_isa::avx512_core_amx;
+  return compute == DType::bf16 && !there ? "a CPU with AVX-512 BF16 (avx512_bf16)" : "";
 }
 
 }  // namespace wisp

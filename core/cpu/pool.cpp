@@ -1,6 +1,7 @@
 #include "core/cpu/pool.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/parallel.h"
 
@@ -48,32 +49,62 @@ void for_each_tap(const PoolSpec& s, const Tap& tap) {
     }
 }
 
+/// Where an image's sums are formed: in their place if that is f32, else in a copy that the end
+/// rounds.
+class Sums {
+ public:
+  Sums(float* into, int64_t numel, bool accumulate) : data_(into) {
+    if (!accumulate) std::fill_n(data_, numel, 0.0f);
+  }
+  Sums(BFloat16* into, int64_t numel, bool accumulate)
+      : copy_(static_cast<size_t>(numel)), data_(copy_.data()), into_(into) {
+    for (int64_t i = 0; accumulate && i < numel; ++i) data_[i] = wide(into[i]);
+  }
+  ~Sums() {
+    for (size_t i = 0; i < copy_.size(); ++i) store(into_ + i, copy_[i]);
+  }
+  Sums(const Sums&) = delete;
+  Sums& operator=(const Sums&) = delete;
+
+  float* data() const { return data_; }
+
+ private:
+  std::vector<float> copy_;
+  float* data_;
+  BFloat16* into_ = nullptr;
+};
+
 // ---- loops over the channels of one tap
 
-WISP_CLONES void begin_max(const float* __restrict x, int64_t position, int64_t channels,
-                           float* __restrict best, int32_t* __restrict argmax) {
+template <class T>
+WISP_CLONES void begin_max(const T* __restrict x, int64_t position, int64_t channels,
+                           T* __restrict best, int32_t* __restrict argmax) {
   for (int64_t c = 0; c < channels; ++c) {
-    best[c] = x[c];
+    store(best + c, wide(x[c]));
     argmax[c] = static_cast<int32_t>(position + c);
   }
 }
 
-WISP_CLONES void take_max(const float* __restrict x, int64_t position, int64_t channels,
-                          float* __restrict best, int32_t* __restrict argmax) {
+template <class T>
+WISP_CLONES void take_max(const T* __restrict x, int64_t position, int64_t channels,
+                          T* __restrict best, int32_t* __restrict argmax) {
   for (int64_t c = 0; c < channels; ++c) {
-    const bool larger = x[c] > best[c] || x[c] != x[c];  // NaN wins and stays
-    best[c] = larger ? x[c] : best[c];
+    const float value = wide(x[c]);
+    const float before = wide(best[c]);
+    const bool larger = value > before || value != value;  // NaN wins and stays
+    store(best + c, larger ? value : before);
     argmax[c] = larger ? static_cast<int32_t>(position + c) : argmax[c];
   }
 }
 
 /// into = scale · x, or into += scale · x
-WISP_CLONES void put_scaled(float scale, const float* __restrict x, int64_t channels, bool add,
+template <class T>
+WISP_CLONES void put_scaled(float scale, const T* __restrict x, int64_t channels, bool add,
                             float* __restrict into) {
   if (add) {
-    for (int64_t c = 0; c < channels; ++c) into[c] += scale * x[c];
+    for (int64_t c = 0; c < channels; ++c) into[c] += scale * wide(x[c]);
   } else {
-    for (int64_t c = 0; c < channels; ++c) into[c] = scale * x[c];
+    for (int64_t c = 0; c < channels; ++c) into[c] = scale * wide(x[c]);
   }
 }
 
@@ -81,43 +112,59 @@ float share(const PoolSpec& s) { return 1.0f / static_cast<float>(s.kernel * s.k
 
 }  // namespace
 
-void max_pool_forward(const PoolSpec& s, const float* x, float* y, int32_t* argmax) {
+template <class T>
+void max_pool_forward(const PoolSpec& s, const T* x, T* y, int32_t* argmax) {
   const Extents image(s);
   for_each_image(s, [&](int64_t n) {
     for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
       const int64_t position = n * image.x + in;
-      (first ? begin_max : take_max)(x + position, position, s.channels, y + n * image.y + out,
-                                     argmax + n * image.y + out);
+      (first ? begin_max<T> : take_max<T>)(x + position, position, s.channels,
+                                           y + n * image.y + out, argmax + n * image.y + out);
     });
   });
 }
 
-void max_pool_backward(const PoolSpec& s, const float* dy, const int32_t* argmax, float* dx,
+template <class T>
+void max_pool_backward(const PoolSpec& s, const T* dy, const int32_t* argmax, T* dx,
                        bool accumulate) {
   const Extents image(s);
   for_each_image(s, [&](int64_t n) {
-    if (!accumulate) std::fill_n(dx + n * image.x, image.x, 0.0f);
-    for (int64_t i = n * image.y; i < (n + 1) * image.y; ++i) dx[argmax[i]] += dy[i];
+    const Sums sums(dx + n * image.x, image.x, accumulate);
+    for (int64_t i = n * image.y; i < (n + 1) * image.y; ++i)
+      sums.data()[argmax[i] - n * image.x] += wide(dy[i]);
   });
 }
 
-void avg_pool_forward(const PoolSpec& s, const float* x, float* y) {
+template <class T>
+void avg_pool_forward(const PoolSpec& s, const T* x, T* y) {
   const Extents image(s);
   for_each_image(s, [&](int64_t n) {
+    const Sums sums(y + n * image.y, image.y, false);
     for_each_tap(s, [&](int64_t in, int64_t out, bool first) {
-      put_scaled(share(s), x + n * image.x + in, s.channels, !first, y + n * image.y + out);
+      put_scaled(share(s), x + n * image.x + in, s.channels, !first, sums.data() + out);
     });
   });
 }
 
-void avg_pool_backward(const PoolSpec& s, const float* dy, float* dx, bool accumulate) {
+template <class T>
+void avg_pool_backward(const PoolSpec& s, const T* dy, T* dx, bool accumulate) {
   const Extents image(s);
   for_each_image(s, [&](int64_t n) {
-    if (!accumulate) std::fill_n(dx + n * image.x, image.x, 0.0f);
+    const Sums sums(dx + n * image.x, image.x, accumulate);
     for_each_tap(s, [&](int64_t in, int64_t out, bool) {
-      put_scaled(share(s), dy + n * image.y + out, s.channels, true, dx + n * image.x + in);
+      put_scaled(share(s), dy + n * image.y + out, s.channels, true, sums.data() + in);
     });
   });
 }
+
+template void max_pool_forward(const PoolSpec&, const float*, float*, int32_t*);
+template void max_pool_backward(const PoolSpec&, const float*, const int32_t*, float*, bool);
+template void avg_pool_forward(const PoolSpec&, const float*, float*);
+template void avg_pool_backward(const PoolSpec&, const float*, float*, bool);
+
+template void max_pool_forward(const PoolSpec&, const BFloat16*, BFloat16*, int32_t*);
+template void max_pool_backward(const PoolSpec&, const BFloat16*, const int32_t*, BFloat16*, bool);
+template void avg_pool_forward(const PoolSpec&, const BFloat16*, BFloat16*);
+template void avg_pool_backward(const PoolSpec&, const BFloat16*, BFloat16*, bool);
 
 }  // namespace wisp

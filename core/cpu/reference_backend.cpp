@@ -1,11 +1,11 @@
-// Plain loops for every library op, in f32 and f64: they define what the other backends must
-// compute. Each output element is computed by one thread in a fixed order, so results do not depend
-// on the number of threads.
+// Plain loops for every library op, in f32 and f64, and in f32 around bf16 tensors: they define
+// what the other backends must compute. Each output element is computed by one thread in a fixed
+// order, so results do not depend on the number of threads.
 #include <cmath>
 #include <utility>
 
 #include "core/backend.h"
-#include "core/dtype.h"
+#include "core/cpu/reference_operands.h"
 
 namespace wisp {
 namespace {
@@ -26,27 +26,6 @@ void add_scaled(T scale, const T* x, T* into, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) into[i] += scale * x[i];
 }
-
-/// Where an op that adds up contributions in place starts from.
-template <class T>
-void zero_unless_accumulating(const GradSlot& slot) {
-  if (slot.accumulate) return;
-  T* into = slot.into.data<T>();
-  for (int64_t i = 0; i < slot.into.numel(); ++i) into[i] = 0;
-}
-
-/// A gradient that may be unwanted.
-template <class T>
-struct Target {
-  T* into = nullptr;
-  bool accumulate = false;
-
-  explicit Target(const GradSlot& slot)
-      : into(slot.into.defined() ? slot.into.data<T>() : nullptr), accumulate(slot.accumulate) {}
-  void put(int64_t i, T value) const {
-    if (into) into[i] = accumulate ? into[i] + value : value;
-  }
-};
 
 GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
 
@@ -118,29 +97,28 @@ void conv2d(const ConvSpec& s, const T* x, const T* w, T* y) {
 }
 
 template <class T>
-void conv2d_dx(const ConvSpec& s, const T* dy, const T* w, const GradSlot& dx) {
+void conv2d_dx(const ConvSpec& s, const T* dy, const T* w, const Target<T>& dx) {
   const ConvChannels channels(s);
-  zero_unless_accumulating<T>(dx);
+  dx.zero_unless_accumulating();
 #pragma omp parallel for schedule(static) if (parallel_pays(channels.operations))
   for (int64_t n = 0; n < s.batch; ++n) {
     for_each_tap(s, n, n + 1, [&](int64_t in, int64_t out, int64_t tap) {
       for (int64_t o = 0; o < s.out_channels; ++o)
         add_scaled(dy[out * s.out_channels + o], w + channels.weight(o, tap),
-                   dx.into.data<T>() + in * s.in_channels + channels.first_input(o),
-                   channels.inputs);
+                   dx.data() + in * s.in_channels + channels.first_input(o), channels.inputs);
     });
   }
 }
 
 template <class T>
-void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const GradSlot& dw) {
+void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const Target<T>& dw) {
   const ConvChannels channels(s);
-  zero_unless_accumulating<T>(dw);
+  dw.zero_unless_accumulating();
 #pragma omp parallel for schedule(static) if (parallel_pays(channels.operations))
   for (int64_t o = 0; o < s.out_channels; ++o) {
     for_each_tap(s, 0, s.batch, [&](int64_t in, int64_t out, int64_t tap) {
       add_scaled(dy[out * s.out_channels + o], x + in * s.in_channels + channels.first_input(o),
-                 dw.into.data<T>() + channels.weight(o, tap), channels.inputs);
+                 dw.data() + channels.weight(o, tap), channels.inputs);
     });
   }
 }
@@ -184,10 +162,9 @@ void max_pool(const PoolSpec& s, const T* x, T* y, int32_t* argmax) {
 }
 
 template <class T>
-void max_pool_dx(const T* dy, const Tensor& argmax, const GradSlot& dx) {
-  zero_unless_accumulating<T>(dx);
-  for (int64_t i = 0; i < argmax.numel(); ++i)
-    dx.into.data<T>()[argmax.data<int32_t>()[i]] += dy[i];
+void max_pool_dx(const T* dy, const Tensor& argmax, const Target<T>& dx) {
+  dx.zero_unless_accumulating();
+  for (int64_t i = 0; i < argmax.numel(); ++i) dx.data()[argmax.data<int32_t>()[i]] += dy[i];
 }
 
 template <class T>
@@ -203,9 +180,9 @@ void avg_pool(const PoolSpec& s, const T* x, T* y) {
 }
 
 template <class T>
-void avg_pool_dx(const PoolSpec& s, const T* dy, const GradSlot& dx) {
-  zero_unless_accumulating<T>(dx);
-  T* into = dx.into.data<T>();
+void avg_pool_dx(const PoolSpec& s, const T* dy, const Target<T>& dx) {
+  dx.zero_unless_accumulating();
+  T* into = dx.data();
   for_each_window(
       s, [](int64_t) {}, [&](int64_t out, int64_t in) { into[in] += dy[out] * pool_share<T>(s); },
       [](int64_t) {});
@@ -298,7 +275,7 @@ class ReferenceBackend final : public Backend {
             GradSlot c) override {
     submit(stream, a, "gemm", [=](auto zero) {
       using T = decltype(zero);
-      wisp::gemm(spec, a.data<T>(), b.data<T>(), Target<T>(c));
+      wisp::gemm(spec, Source<T>(a).data(), Source<T>(b, a).data(), Target<T>(c));
     });
   }
 
@@ -306,7 +283,7 @@ class ReferenceBackend final : public Backend {
               Tensor& y) override {
     submit(stream, x, "conv2d", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d(spec, x.data<T>(), w.data<T>(), y.data<T>());
+      wisp::conv2d(spec, Source<T>(x).data(), Source<T>(w, x).data(), Target<T>({y}).data());
     });
   }
 
@@ -314,7 +291,7 @@ class ReferenceBackend final : public Backend {
                  GradSlot dx) override {
     submit(stream, dy, "conv2d_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d_dx(spec, dy.data<T>(), w.data<T>(), dx);
+      wisp::conv2d_dx(spec, Source<T>(dy).data(), Source<T>(w, dy).data(), Target<T>(dx));
     });
   }
 
@@ -322,7 +299,7 @@ class ReferenceBackend final : public Backend {
                  GradSlot dw) override {
     submit(stream, x, "conv2d_dw", [=](auto zero) {
       using T = decltype(zero);
-      wisp::conv2d_dw(spec, x.data<T>(), dy.data<T>(), dw);
+      wisp::conv2d_dw(spec, Source<T>(x).data(), Source<T>(dy).data(), Target<T>(dw));
     });
   }
 
@@ -330,7 +307,7 @@ class ReferenceBackend final : public Backend {
                 Tensor& argmax) override {
     submit(stream, x, "max_pool", [=](auto zero) {
       using T = decltype(zero);
-      wisp::max_pool(spec, x.data<T>(), y.data<T>(), argmax.data<int32_t>());
+      wisp::max_pool(spec, Source<T>(x).data(), Target<T>({y}).data(), argmax.data<int32_t>());
     });
   }
 
@@ -338,14 +315,14 @@ class ReferenceBackend final : public Backend {
                    GradSlot dx) override {
     submit(stream, dy, "max_pool_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::max_pool_dx(dy.data<T>(), argmax, dx);
+      wisp::max_pool_dx(Source<T>(dy).data(), argmax, Target<T>(dx));
     });
   }
 
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
     submit(stream, x, "avg_pool", [=](auto zero) {
       using T = decltype(zero);
-      wisp::avg_pool(spec, x.data<T>(), y.data<T>());
+      wisp::avg_pool(spec, Source<T>(x).data(), Target<T>({y}).data());
     });
   }
 
@@ -353,7 +330,7 @@ class ReferenceBackend final : public Backend {
                    GradSlot dx) override {
     submit(stream, dy, "avg_pool_dx", [=](auto zero) {
       using T = decltype(zero);
-      wisp::avg_pool_dx(spec, dy.data<T>(), dx);
+      wisp::avg_pool_dx(spec, Source<T>(dy).data(), Target<T>(dx));
     });
   }
 
@@ -363,17 +340,18 @@ class ReferenceBackend final : public Backend {
                   Tensor& y) override {
     submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
-      const T* add = spec.residual ? added.data<T>() : nullptr;
+      const Source<T> input(x), add(added);
+      const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
       for (int64_t c = 0; c < spec.channels; ++c) {
-        const Moments moments = channel_moments(spec, x.data<T>(), c);
+        const Moments moments = channel_moments(spec, input.data(), c);
         const auto rows = static_cast<double>(spec.rows);
         mean.data<T>()[c] = static_cast<T>(moments.mean);
         inv_std.data<T>()[c] = inverse_deviation<T>(spec, moments.variance);
         move_towards(moments.mean, momentum, running_mean.data<T>()[c]);
         move_towards(moments.variance * rows / (rows - 1), momentum, running_var.data<T>()[c]);
-        normalise_channel(spec, x.data<T>(), add, mean.data<T>()[c], inv_std.data<T>()[c],
-                          gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
+        normalise_channel(spec, input.data(), add.data(), mean.data<T>()[c], inv_std.data<T>()[c],
+                          gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
       }
     });
   }
@@ -384,13 +362,14 @@ class ReferenceBackend final : public Backend {
     submit(stream, x, "batch_norm_eval",
            [=, added = spec.residual ? *residual : Tensor()](auto zero) {
              using T = decltype(zero);
-             const T* add = spec.residual ? added.data<T>() : nullptr;
+             const Source<T> input(x), add(added);
+             const Target<T> output({y});
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
                normalise_channel(
-                   spec, x.data<T>(), add, running_mean.data<T>()[c],
+                   spec, input.data(), add.data(), running_mean.data<T>()[c],
                    inverse_deviation<T>(spec, static_cast<double>(running_var.data<T>()[c])),
-                   gamma.data<T>()[c], beta.data<T>()[c], c, y.data<T>());
+                   gamma.data<T>()[c], beta.data<T>()[c], c, output.data());
            });
   }
 
@@ -404,19 +383,21 @@ class ReferenceBackend final : public Backend {
              using T = decltype(zero);
              const BatchNormGradients<T> out{Target<T>(dx_slot), Target<T>(residual_slot),
                                              Target<T>(gamma_slot), Target<T>(beta_slot)};
-             const T* outputs = spec.relu ? y.data<T>() : nullptr;
+             const Source<T> input(x), gradient(dy), outputs(spec.relu ? y : Tensor());
 #pragma omp parallel for schedule(static) if (parallel_pays(x.numel()))
              for (int64_t c = 0; c < spec.channels; ++c)
-               batch_norm_dx_channel(spec, x.data<T>(), outputs, dy.data<T>(), gamma.data<T>()[c],
-                                     mean.data<T>()[c], inv_std.data<T>()[c], c, out);
+               batch_norm_dx_channel(spec, input.data(), outputs.data(), gradient.data(),
+                                     gamma.data<T>()[c], mean.data<T>()[c], inv_std.data<T>()[c], c,
+                                     out);
            });
   }
 
  private:
-  /// Submits op(T{}) with the element type of `like`.
+  /// Submits op(T{}), T being what `like`'s elements are computed in.
   template <class Op>
   static void submit(const Stream& stream, const Tensor& like, const char* name, Op op) {
-    dispatch_float(like.dtype(), name, [&](auto zero) { stream.submit([op, zero] { op(zero); }); });
+    dispatch_float(wide_of(like.dtype()), name,
+                   [&](auto zero) { stream.submit([op, zero] { op(zero); }); });
   }
 };
 

@@ -10,7 +10,7 @@ struct Add {
   const T* a;
   const T* b;
   T* sum;
-  WISP_HD void operator()(int64_t i) const { sum[i] = a[i] + b[i]; }
+  WISP_HD void operator()(int64_t i) const { store(sum + i, wide(a[i]) + wide(b[i])); }
 };
 
 }  // namespace
@@ -22,7 +22,7 @@ Variable add(const Variable& a, const Variable& b) {
              name_of(dtype), " + ", b.shape(), " ", name_of(b.value().dtype()),
              ", expected equal shapes and types");
   const Tensor sum = context.empty(a.shape(), dtype);
-  dispatch_float(dtype, "add", [&](auto zero) {
+  dispatch_activation(dtype, "add", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, sum.numel(),
                  Add<T>{a.value().data<T>(), b.value().data<T>(), sum.data<T>()});

@@ -18,14 +18,18 @@ struct FrozenNorm {
   const T* x;
   const T* y;  // null without ReLU
   const T* dy;
-  const T* gamma;
-  const T* mean;
-  const T* variance;
+  const Wide<T>* gamma;
+  const Wide<T>* mean;
+  const Wide<T>* variance;
   int64_t rows, channels;
-  T epsilon;
+  Wide<T> epsilon;
 
-  WISP_HD T gradient(int64_t i) const { return y && !(y[i] > T(0)) ? T(0) : dy[i]; }
-  WISP_HD T inv_std(int64_t c) const { return T(1) / square_root(variance[c] + epsilon); }
+  WISP_HD Wide<T> gradient(int64_t i) const {
+    return y && !(wide(y[i]) > 0) ? Wide<T>(0) : wide(dy[i]);
+  }
+  WISP_HD Wide<T> inv_std(int64_t c) const {
+    return Wide<T>(1) / square_root(variance[c] + epsilon);
+  }
 };
 
 /// One index per element: gradients of x and of the residual; either may be null.
@@ -37,7 +41,7 @@ struct FrozenNormInputs {
   bool accumulate_dx, accumulate_residual;
   WISP_HD void operator()(int64_t i) const {
     const int64_t c = i % norm.channels;
-    const T g = norm.gradient(i);
+    const Wide<T> g = norm.gradient(i);
     if (dx) deposit(dx + i, g * norm.gamma[c] * norm.inv_std(c), accumulate_dx);
     if (d_residual) deposit(d_residual + i, g, accumulate_residual);
   }
@@ -47,17 +51,17 @@ struct FrozenNormInputs {
 template <class T>
 struct FrozenNormParameters {
   FrozenNorm<T> norm;
-  T* d_gamma;
-  T* d_beta;
+  Wide<T>* d_gamma;
+  Wide<T>* d_beta;
   bool accumulate_gamma, accumulate_beta;
   WISP_HD void operator()(int64_t c) const {
-    T sum = 0;
-    T product = 0;
+    Wide<T> sum = 0;
+    Wide<T> product = 0;
     for (int64_t row = 0; row < norm.rows; ++row) {
       const int64_t i = row * norm.channels + c;
-      const T g = norm.gradient(i);
+      const Wide<T> g = norm.gradient(i);
       sum += g;
-      product += g * (norm.x[i] - norm.mean[c]);
+      product += g * (wide(norm.x[i]) - norm.mean[c]);
     }
     if (d_gamma) deposit(d_gamma + c, product * norm.inv_std(c), accumulate_gamma);
     if (d_beta) deposit(d_beta + c, sum, accumulate_beta);
@@ -95,23 +99,23 @@ void backward_training(Context& context, const Saved& saved, const Tensor& dy, I
 
 void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
   const NormSlots to(in, saved.spec.residual);
-  dispatch_float(dy.dtype(), "batch_norm", [&](auto zero) {
+  dispatch_activation(dy.dtype(), "batch_norm", [&](auto zero) {
     using T = decltype(zero);
     const FrozenNorm<T> norm{saved.x.data<T>(),
                              saved.spec.relu ? saved.y.data<T>() : nullptr,
                              dy.data<T>(),
-                             saved.gamma.data<T>(),
-                             saved.mean.data<T>(),
-                             saved.spread.data<T>(),
+                             saved.gamma.data<Wide<T>>(),
+                             saved.mean.data<Wide<T>>(),
+                             saved.spread.data<Wide<T>>(),
                              saved.spec.rows,
                              saved.spec.channels,
-                             static_cast<T>(saved.spec.epsilon)};
+                             static_cast<Wide<T>>(saved.spec.epsilon)};
     parallel_for(context.stream, dy.numel(),
                  FrozenNormInputs<T>{norm, to.data<T>(0), to.data<T>(3), to.slots[0].accumulate,
                                      to.slots[3].accumulate});
     parallel_for(context.stream, saved.spec.channels,
-                 FrozenNormParameters<T>{norm, to.data<T>(1), to.data<T>(2), to.slots[1].accumulate,
-                                         to.slots[2].accumulate});
+                 FrozenNormParameters<T>{norm, to.data<Wide<T>>(1), to.data<Wide<T>>(2),
+                                         to.slots[1].accumulate, to.slots[2].accumulate});
   });
 }
 
@@ -120,11 +124,12 @@ BatchNormSpec spec_of(const Tensor& x, const Tensor& gamma, const Tensor& beta,
   WISP_CHECK(x.shape().rank() >= 2 && x.numel() > 0, "batch_norm: input ", x.shape(),
              ", expected (..., C) with at least one row");
   const Shape per_channel{x.shape()[-1]};
+  const DType parameters = wide_of(x.dtype());
   for (const Tensor* tensor : {&gamma, &beta, &state.running_mean, &state.running_var}) {
-    WISP_CHECK(tensor->defined() && tensor->shape() == per_channel && tensor->dtype() == x.dtype(),
+    WISP_CHECK(tensor->defined() && tensor->shape() == per_channel && tensor->dtype() == parameters,
                "batch_norm: gamma, beta, running mean and variance are ", gamma.shape(), ", ",
                beta.shape(), ", ", state.running_mean.shape(), ", ", state.running_var.shape(),
-               ", expected ", per_channel, " ", name_of(x.dtype()), " for input ", x.shape());
+               ", expected ", per_channel, " ", name_of(parameters), " for input ", x.shape());
   }
   if (fusion.residual) {
     const Tensor& residual = fusion.residual->value();
@@ -173,8 +178,8 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
   }
   WISP_CHECK(spec.rows >= 2, "batch_norm: input ", x.shape(),
              " has one row, batch statistics need at least 2");
-  saved.mean = context.empty({spec.channels}, y.dtype());
-  saved.spread = context.empty({spec.channels}, y.dtype());
+  saved.mean = context.empty({spec.channels}, gamma.value().dtype());
+  saved.spread = context.empty({spec.channels}, gamma.value().dtype());
   context.backend.batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(), residual,
                              state.momentum, state.running_mean, state.running_var, saved.mean,
                              saved.spread, y);

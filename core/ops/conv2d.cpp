@@ -7,8 +7,8 @@ namespace {
 ConvSpec spec_of(const Tensor& x, const Tensor& weight, const ConvOptions& options) {
   WISP_CHECK(x.shape().rank() == 4 && weight.shape().rank() == 4, "conv2d: input ", x.shape(),
              " and weight ", weight.shape(), ", expected (N, H, W, I) and (O, kH, kW, I / groups)");
-  WISP_CHECK(x.dtype() == weight.dtype(), "conv2d: input is ", name_of(x.dtype()), ", weight ",
-             name_of(weight.dtype()), ", expected one type");
+  WISP_CHECK(weight.dtype() == wide_of(x.dtype()), "conv2d: input is ", name_of(x.dtype()),
+             ", weight ", name_of(weight.dtype()), ", expected ", name_of(wide_of(x.dtype())));
   WISP_CHECK(options.stride > 0 && options.pad >= 0 && options.dilation > 0 && options.groups > 0,
              "conv2d: stride ", options.stride, ", pad ", options.pad, ", dilation ",
              options.dilation, ", groups ", options.groups,

@@ -25,7 +25,7 @@ struct MaskAndScale {
   DropoutMask mask;
   const T* x;
   T* y;
-  T scale;
+  Wide<T> scale;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
     const int64_t row = i / mask.groups();
@@ -35,18 +35,19 @@ struct MaskAndScale {
                                                  static_cast<uint64_t>(group));
     for (int64_t j = 0; j < 4 && 4 * group + j < mask.features; ++j) {
       const int64_t at = row * mask.features + 4 * group + j;
-      deposit(y + at, bits.word[j] >= mask.threshold ? x[at] * scale : T(0), accumulate);
+      deposit(y + at, bits.word[j] >= mask.threshold ? wide(x[at]) * scale : Wide<T>(0),
+              accumulate);
     }
   }
 };
 
 void mask_and_scale(const Context& context, const DropoutMask& mask, double probability,
                     const Tensor& x, const GradSlot& y) {
-  dispatch_float(x.dtype(), "dropout", [&](auto zero) {
+  dispatch_activation(x.dtype(), "dropout", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, x.shape()[0] * mask.groups(),
                  MaskAndScale<T>{mask, x.data<T>(), y.into.data<T>(),
-                                 static_cast<T>(1.0 / (1.0 - probability)), y.accumulate});
+                                 static_cast<Wide<T>>(1.0 / (1.0 - probability)), y.accumulate});
   });
 }
 

@@ -13,9 +13,9 @@ struct MeanOverPositions {
   int64_t positions, channels;
   WISP_HD void operator()(int64_t i) const {
     const T* at = x + i / channels * positions * channels + i % channels;
-    T sum = 0;
-    for (int64_t p = 0; p < positions; ++p) sum += at[p * channels];
-    y[i] = sum / static_cast<T>(positions);
+    Wide<T> sum = 0;
+    for (int64_t p = 0; p < positions; ++p) sum += wide(at[p * channels]);
+    store(y + i, sum / static_cast<Wide<T>>(positions));
   }
 };
 
@@ -30,7 +30,7 @@ struct SpreadOverPositions {
     const T* from = dy + i / positions * channels;
     T* to = dx + i * channels;
     for (int64_t c = 0; c < channels; ++c)
-      deposit(to + c, from[c] / static_cast<T>(positions), accumulate);
+      deposit(to + c, wide(from[c]) / static_cast<Wide<T>>(positions), accumulate);
   }
 };
 
@@ -44,7 +44,7 @@ Variable global_avg_pool(const Variable& x) {
   const int64_t positions = shape[1] * shape[2];
   const int64_t channels = shape[3];
   const Tensor y = context.empty({shape[0], channels}, x.value().dtype());
-  dispatch_float(y.dtype(), "global_avg_pool", [&](auto zero) {
+  dispatch_activation(y.dtype(), "global_avg_pool", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, y.numel(),
                  MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, channels});
@@ -52,7 +52,7 @@ Variable global_avg_pool(const Variable& x) {
   return record("global_avg_pool", y, {x},
                 [&context, positions, channels](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
-                  dispatch_float(dy.dtype(), "global_avg_pool", [&](auto zero) {
+                  dispatch_activation(dy.dtype(), "global_avg_pool", [&](auto zero) {
                     using T = decltype(zero);
                     parallel_for(context.stream, dx.into.shape().rows(),
                                  SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(), positions,

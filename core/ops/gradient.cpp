@@ -5,21 +5,26 @@
 namespace wisp {
 namespace {
 
-template <class T>
+template <class From, class To>
 struct Deposit {
-  const T* gradient;
-  T* into;
+  const From* gradient;
+  To* into;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const { deposit(into + i, gradient[i], accumulate); }
+  WISP_HD void operator()(int64_t i) const {
+    deposit(into + i, static_cast<Wide<To>>(wide(gradient[i])), accumulate);
+  }
 };
 
 }  // namespace
 
 void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot) {
-  dispatch_float(gradient.dtype(), "gradient", [&](auto zero) {
-    using T = decltype(zero);
-    parallel_for(stream, gradient.numel(),
-                 Deposit<T>{gradient.data<T>(), slot.into.data<T>(), slot.accumulate});
+  dispatch_activation(gradient.dtype(), "gradient", [&](auto from) {
+    dispatch_activation(slot.into.dtype(), "gradient", [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      parallel_for(stream, gradient.numel(),
+                   Deposit<From, To>{gradient.data<From>(), slot.into.data<To>(), slot.accumulate});
+    });
   });
 }
 

@@ -6,11 +6,11 @@
 namespace wisp {
 
 template <class T>
-WISP_HD inline void deposit(T* into, T value, bool accumulate) {
-  *into = accumulate ? *into + value : value;
+WISP_HD inline void deposit(T* into, Wide<T> value, bool accumulate) {
+  store(into, accumulate ? wide(*into) + value : value);
 }
 
-/// Fills the slot with `gradient`, which has as many elements.
+/// Fills the slot with `gradient`, which has as many elements, of any type.
 void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot);
 
 }  // namespace wisp

@@ -23,9 +23,9 @@ struct PadChannels {
     const int64_t image = position / (g.out_width * g.out_height);
     const T* from = x + ((image * g.height + row) * g.width + column) * g.in_channels;
     T* to = y + position * g.channels;
-    for (int64_t c = 0; c < g.before; ++c) to[c] = T(0);
-    for (int64_t c = 0; c < g.in_channels; ++c) to[g.before + c] = from[c];
-    for (int64_t c = g.before + g.in_channels; c < g.channels; ++c) to[c] = T(0);
+    for (int64_t c = 0; c < g.before; ++c) store(to + c, Wide<T>(0));
+    for (int64_t c = 0; c < g.in_channels; ++c) store(to + g.before + c, wide(from[c]));
+    for (int64_t c = g.before + g.in_channels; c < g.channels; ++c) store(to + c, Wide<T>(0));
   }
 };
 
@@ -45,7 +45,8 @@ struct PadChannelsGradient {
         (image * g.out_height + row / g.stride) * g.out_width + column / g.stride;
     const T* from = dy + out_position * g.channels + g.before;
     T* to = dx + position * g.in_channels;
-    for (int64_t c = 0; c < g.in_channels; ++c) deposit(to + c, kept ? from[c] : T(0), accumulate);
+    for (int64_t c = 0; c < g.in_channels; ++c)
+      deposit(to + c, kept ? wide(from[c]) : Wide<T>(0), accumulate);
   }
 };
 
@@ -67,7 +68,7 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
                              .before = (channels - shape[3]) / 2};
   const Tensor y = context.empty({shape[0], geometry.out_height, geometry.out_width, channels},
                                  x.value().dtype());
-  dispatch_float(y.dtype(), "pad_channels", [&](auto zero) {
+  dispatch_activation(y.dtype(), "pad_channels", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, y.shape().rows(),
                  PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
@@ -75,7 +76,7 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
   return record("pad_channels", y, {x},
                 [&context, geometry](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
-                  dispatch_float(dy.dtype(), "pad_channels", [&](auto zero) {
+                  dispatch_activation(dy.dtype(), "pad_channels", [&](auto zero) {
                     using T = decltype(zero);
                     parallel_for(context.stream, dx.into.shape().rows(),
                                  PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry,

@@ -228,6 +228,16 @@ TEST(BadConfig, CompressionNeedsF32) {
   EXPECT_NE(error.find("method topk works on f32 gradients"), std::string::npos) << error;
 }
 
+TEST(BadConfig, Bf16NeedsACpuThatHasIt) {
+  // shown by the entry bf16_refused_test of ctest, which hides the instructions from the library
+  if (missing_for(DType::bf16).empty()) GTEST_SKIP() << "this machine has it";
+  EXPECT_EQ(refusal({"train.precision=bf16"}),
+            "command line: train.precision = \"bf16\" needs a CPU with AVX-512 BF16 (avx512_bf16); "
+            "train.precision = \"f32\" runs here, and so does train.backend = \"reference\", "
+            "slowly");
+  EXPECT_EQ(refusal({"train.precision=bf16", "train.backend=reference"}), "no error");
+}
+
 // ---------------------------------------------------------------- data
 
 std::string load_error(const Overrides& overrides) {

@@ -83,7 +83,10 @@ INSTANTIATE_TEST_SUITE_P(
                     ResumeCase{"dgc",
                                {"compression.method=dgc", "compression.ratio=0.01",
                                 "compression.warmup=list", "compression.warmup_epochs=2.0",
-                                "compression.warmup_list=[1.0, 0.25, 0.05]"}}),
+                                "compression.warmup_list=[1.0, 0.25, 0.05]"}},
+                    ResumeCase{"bf16",
+                               {"train.precision=bf16", "train.backend=reference",
+                                "compression.method=dgc", "compression.ratio=0.01"}}),
     [](const auto& parameter) { return std::string(parameter.param.name); });
 
 TEST(Checkpoint, ResumedFinishedRunKeepsItsSummary) {

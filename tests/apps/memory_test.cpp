@@ -47,18 +47,22 @@ TEST(Memory, NothingGrowsOverAThousandSteps) {
 /// What the backward pass of ResNet-20 reads, of one sample: of each of its 19 convolutions the
 /// input (what the batch norm before it left, which also tells that one's ReLU) and the output (the
 /// input of the batch norm after it).
-int64_t saved_floats_of_resnet20() {
+int64_t saved_numbers_of_resnet20() {
   const int64_t stage1 = 32 * 32 * 16, stage2 = 16 * 16 * 32, stage3 = 8 * 8 * 64;
   const int64_t image = 32 * 32 * 3;
   return image + 2 * (7 * stage1 + 6 * stage2 + 6 * stage3);
 }
 
-TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
+class Peak : public testing::TestWithParam<DType> {};
+
+TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
+  if (!missing_for(GetParam()).empty()) GTEST_SKIP() << "needs " << missing_for(GetParam());
   const int64_t batch = 32, workers = 4;
+  const std::vector<std::string> precision = {concat("train.precision=", name_of(GetParam()))};
   const Config config = Config::from_text(
       "workers = 4\nthreads = 1\ndata.name = \"synthetic\"\ndata.train_count = 128\n"
       "data.test_count = 8\ntrain.batch = 128\ncompression.method = \"dgc\"\n",
-      "resnet20.toml");
+      "resnet20.toml", precision);
   MemoryStats stats;
   int64_t parameters = 0, workspace = 0;
   with_replicas(config, [&](ReplicaTest& test) {
@@ -71,7 +75,7 @@ TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
     }
   });
   const int64_t arenas = 4 * 4 * parameters;  // weight, gradient, momentum, residual
-  const int64_t activations = 4 * saved_floats_of_resnet20() * batch;
+  const int64_t activations = size_of(GetParam()) * saved_numbers_of_resnet20() * batch;
   const int64_t slots = 4 * parameters;  // 0.1 % of the gradient, its scratch, dense 1-D segments
   const int64_t expected = workers * (arenas + activations + workspace + slots);
   RecordProperty("reserved_bytes", std::to_string(stats.reserved_bytes));
@@ -86,6 +90,9 @@ TEST(Memory, PeakOfFourWorkersIsWhatTheShapesSay) {
   const int64_t image = 4 * 16 * 16 * 32 * batch;
   EXPECT_LE(workspace, 2 * image + 2 * 2 * image * 36 / 16);
 }
+
+INSTANTIATE_TEST_SUITE_P(Memory, Peak, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 }  // namespace
 }  // namespace wisp

@@ -35,18 +35,79 @@ TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
 INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::Values("none", "topk", "dgc"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+Config resnet8_config(const Overrides& overrides) {
+  return Config::from_text(
+      "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
+      "model.name = \"resnet_cifar\"\nmodel.depth = 8\ntrain.batch = 16\n",
+      "resnet.toml", overrides);
+}
+
 TEST(Replica, ResNetLeavesTheSameBitsInlineAndOverlapped) {
-  const Overrides resnet = {"model.name=\"resnet_cifar\"", "model.depth=8", "train.batch=16"};
+  const Overrides dgc = {"workers=4", "compression.method=dgc", "compression.ratio=0.01"};
   const auto run = [&](const Overrides& overrides) {
-    Config config = Config::from_text(
-        "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"
-        "workers = 4\ncompression.method = \"dgc\"\ncompression.ratio = 0.01\n",
-        "resnet.toml", resnet + overrides);
-    return weights_after<float>(config, 4, 3);
+    return weights_after<float>(resnet8_config(dgc + overrides), 4, 3);
   };
   const Weights expected = run({});
   EXPECT_EQ(run({"compression.overlap=false"}), expected);
   EXPECT_EQ(run({"turns=true"}), expected);
+}
+
+/// Runs anywhere, and on the library where that can.
+std::vector<Overrides> bf16_backends() {
+  std::vector<Overrides> backends = {{"train.precision=bf16", "train.backend=reference"}};
+  if (missing_for(DType::bf16).empty()) backends.push_back({"train.precision=bf16"});
+  return backends;
+}
+
+TEST(Replica, Bf16LeavesTheSameBitsHoweverTheStepIsScheduled) {
+  for (const Overrides& bf16 : bf16_backends()) {
+    for (const char* method : {"none", "topk", "dgc"}) {
+      const Overrides run = bf16 + method_overrides(method);
+      const Weights expected = weights(run);
+      EXPECT_EQ(weights(run), expected) << method << ", repeated";
+      EXPECT_EQ(weights(run + Overrides{"compression.overlap=false"}), expected) << method;
+      EXPECT_EQ(weights(run + Overrides{"turns=true"}), expected) << method << ", turns";
+    }
+  }
+}
+
+TEST(Replica, Bf16KeepsParametersGradientsAndStatisticsInF32) {
+  for (const Overrides& bf16 : bf16_backends()) {
+    with_replicas(resnet8_config(bf16 + Overrides{"workers=2"}), [](ReplicaTest& test) {
+      test.steps(0, 2);
+      for (const auto& [name, state] : test.replica.shared_state())
+        EXPECT_EQ(state.dtype(), DType::f32) << name;
+      for (const auto& [name, state] : test.replica.rank_state())
+        EXPECT_NE(state.dtype(), DType::bf16) << name;
+      const FlatParameters& parameters = test.replica.parameters();
+      EXPECT_EQ(parameters.grad().dtype(), DType::f32);
+      int64_t finer_than_bf16 = 0;
+      for (int64_t i = 0; i < parameters.numel(); ++i)
+        finer_than_bf16 += (float_bits(parameters.grad().data<float>()[i]) & 0xffffu) != 0;
+      EXPECT_GT(finer_than_bf16, parameters.numel() / 2) << "weight gradients are not rounded";
+    });
+  }
+}
+
+TEST(Replica, Bf16FollowsF32) {
+  const auto run = [](const Overrides& overrides, int64_t steps = 2) {
+    const Overrides slow = {"optimizer.lr=0.01"};
+    return weights_after<float>(resnet8_config(slow + overrides), 1, steps)[0];
+  };
+  const std::vector<float> before = run({}, 0);
+  const std::vector<float> f32 = run({});
+  for (const Overrides& bf16 : bf16_backends()) {
+    const std::vector<float> found = run(bf16);
+    double error = 0.0, moved = 0.0;
+    for (size_t i = 0; i < f32.size(); ++i) {
+      error += std::pow(static_cast<double>(found[i] - f32[i]), 2);
+      moved += std::pow(static_cast<double>(f32[i] - before[i]), 2);
+    }
+    EXPECT_GT(error, 0.0);
+    // of what two steps moved; roundings of 3e-6 squared through 8 layers and back, and flipped
+    // ReLUs
+    EXPECT_LT(error, 0.02 * moved);
+  }
 }
 
 TEST(Replica, FourWorkersOfBEqualOneWorkerOf4B) {

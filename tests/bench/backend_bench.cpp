@@ -1,6 +1,6 @@
 // Times the library ops of one ResNet-20 training step (batch 128, 32 x 32 images): every
 // convolution and batch norm on tensors of its own, as in a real step. Prints the least time of
-// each class of ops over the repetitions. Usage: backend_bench [repetitions]
+// each class of ops over the repetitions, in f32 and in bf16. Usage: backend_bench [repetitions]
 #include <fmt/core.h>
 #include <omp.h>
 
@@ -20,12 +20,15 @@ namespace {
 
 constexpr int64_t kBatch = 128;
 
-Tensor random(Shape shape, double offset = 0.0) {
-  Tensor t(shape, DType::f32);
+Tensor random(Shape shape, DType dtype, double offset = 0.0) {
+  Tensor t(shape, dtype);
   const Philox philox(1, 0, 0);
-  for (int64_t i = 0; i < t.numel(); ++i)
-    t.data<float>()[i] =
-        philox.uniform(static_cast<uint64_t>(i)) - 0.5f + static_cast<float>(offset);
+  dispatch_activation(dtype, "random", [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < t.numel(); ++i)
+      store(t.data<T>() + i, static_cast<Wide<T>>(philox.uniform(static_cast<uint64_t>(i)) - 0.5f +
+                                                  static_cast<float>(offset)));
+  });
   return t;
 }
 
@@ -38,7 +41,8 @@ struct Layer {
   Tensor x, w, y, out, dout, dy, dx, dw, residual, d_residual;
   Tensor gamma, beta, running_mean, running_var, mean, inv_std, d_gamma, d_beta;
 
-  Layer(int64_t in, int64_t out_channels, int64_t size, int64_t stride, bool residual_add)
+  Layer(DType dtype, int64_t in, int64_t out_channels, int64_t size, int64_t stride,
+        bool residual_add)
       : conv{.batch = kBatch,
              .height = size,
              .width = size,
@@ -56,30 +60,30 @@ struct Layer {
             .channels = out_channels,
             .relu = true,
             .residual = residual_add};
-    x = random(x_shape), dx = random(x_shape), w = random(w_shape), dw = random(w_shape);
-    y = random(y_shape), out = random(y_shape), dout = random(y_shape), dy = random(y_shape);
-    if (residual_add) residual = random(y_shape), d_residual = random(y_shape);
-    const Shape channels{out_channels};
-    gamma = random(channels, 1.0), beta = random(channels), running_mean = random(channels);
-    running_var = random(channels, 1.0), mean = random(channels), inv_std = random(channels);
-    d_gamma = random(channels), d_beta = random(channels);
+    for (Tensor* image_in : {&x, &dx}) *image_in = random(x_shape, dtype);
+    for (Tensor* image_out : {&y, &out, &dout, &dy}) *image_out = random(y_shape, dtype);
+    if (residual_add) residual = random(y_shape, dtype), d_residual = random(y_shape, dtype);
+    for (Tensor* weight : {&w, &dw}) *weight = random(w_shape, wide_of(dtype));
+    for (Tensor* channel :
+         {&gamma, &beta, &running_mean, &running_var, &mean, &inv_std, &d_gamma, &d_beta})
+      *channel = random({out_channels}, wide_of(dtype), 1.0);
   }
 };
 
-std::vector<Layer> resnet20() {
+std::vector<Layer> resnet20(DType dtype) {
   std::vector<Layer> layers;
-  layers.emplace_back(3, 16, 32, 1, false);
+  layers.emplace_back(dtype, 3, 16, 32, 1, false);
   layers.front().image = true;
   int64_t in = 16;
   int64_t size = 32;
   for (const int64_t channels : {16, 32, 64}) {
     for (int block = 0; block < 3; ++block) {
       const int64_t stride = channels == in ? 1 : 2;
-      layers.emplace_back(in, channels, size, stride, false);
+      layers.emplace_back(dtype, in, channels, size, stride, false);
       layers.back().second_use = true;
       size /= stride;
       in = channels;
-      layers.emplace_back(in, channels, size, 1, true);
+      layers.emplace_back(dtype, in, channels, size, 1, true);
     }
   }
   return layers;
@@ -134,7 +138,7 @@ StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& l
   return times;
 }
 
-void report(int threads, int repetitions, std::vector<Layer>& layers) {
+void report(DType dtype, int threads, int repetitions, std::vector<Layer>& layers) {
   omp_set_num_threads(threads);
   MemoryPool pool;
   const Stream stream = Stream::immediate();
@@ -148,7 +152,7 @@ void report(int threads, int repetitions, std::vector<Layer>& layers) {
       if (!first) place->second = std::min(place->second, ms);
     }
   }
-  fmt::print("{}, threads {}, ms:", backend->name(), threads);
+  fmt::print("{} {}, threads {}, ms:", backend->name(), name_of(dtype), threads);
   for (const auto& [op, ms] : least) fmt::print("  {} {:.1f}", op, ms);
   fmt::print("  workspace MB {:.1f}\n", static_cast<double>(pool.stats().used_bytes) / 1e6);
 }
@@ -158,6 +162,9 @@ void report(int threads, int repetitions, std::vector<Layer>& layers) {
 
 int main(int argc, char** argv) {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 10;
-  std::vector<wisp::Layer> layers = wisp::resnet20();
-  for (const int threads : {1, 2}) wisp::report(threads, repetitions, layers);
+  for (const wisp::DType dtype : {wisp::DType::f32, wisp::DType::bf16}) {
+    if (!wisp::missing_for(dtype).empty()) continue;
+    std::vector<wisp::Layer> layers = wisp::resnet20(dtype);
+    for (const int threads : {1, 2}) wisp::report(dtype, threads, repetitions, layers);
+  }
 }

@@ -14,27 +14,31 @@ namespace {
 // f32 rounds at 6e-8 relative; squared and summed over a few thousand terms this leaves 1e-12. A
 // wrong tap, border or scale gives 1e-2 and more.
 constexpr double kNmse = 1e-7;
+// bf16 rounds at 4e-3 relative, that is 3e-6 squared on average; what a batch norm subtracts makes
+// some of it.
+constexpr double kNmseBf16 = 1e-4;
 
 double at(const Tensor& t, int64_t i) {
-  return t.dtype() == DType::f32 ? static_cast<double>(t.data<float>()[i]) : t.data<double>()[i];
+  return dispatch_activation(t.dtype(), "at", [&](auto zero) {
+    return static_cast<double>(wide(t.data<decltype(zero)>()[i]));
+  });
 }
 
 void set(const Tensor& t, int64_t i, double value) {
-  if (t.dtype() == DType::f32) {
-    t.data<float>()[i] = static_cast<float>(value);
-  } else {
-    t.data<double>()[i] = value;
-  }
+  dispatch_activation(t.dtype(), "set", [&](auto zero) {
+    using T = decltype(zero);
+    store(t.data<T>() + i, static_cast<Wide<T>>(value));
+  });
 }
 
-/// Uniform in (offset - 1, offset + 1), in steps that f32 holds exactly, so that both backends see
-/// the same numbers.
-Tensor random(Shape shape, DType dtype, uint64_t id, double offset = 0.0) {
+/// Uniform in (offset - 1, offset + 1), in steps that f32 holds exactly, or bf16 if `coarse`.
+Tensor random(Shape shape, DType dtype, uint64_t id, double offset = 0.0, bool coarse = false) {
   Tensor t(shape, dtype);
   const Philox philox(1, 0, id);
   for (int64_t i = 0; i < t.numel(); ++i) {
-    const float value = 2.0f * philox.uniform(static_cast<uint64_t>(i)) - 1.0f;
-    set(t, i, static_cast<double>(value + static_cast<float>(offset)));
+    float value = 2.0f * philox.uniform(static_cast<uint64_t>(i)) - 1.0f;
+    value += static_cast<float>(offset);
+    set(t, i, static_cast<double>(coarse ? wide(BFloat16(value)) : value));
   }
   return t;
 }
@@ -50,29 +54,48 @@ double nmse(const Tensor& actual, const Tensor& expected) {
   return error / norm;
 }
 
-/// A backend and the element type it is tested in.
+/// A backend and the type of the activations it is tested with. Beside bf16 all sides draw numbers
+/// that it holds exactly, so that they see the same ones.
 struct Side {
-  explicit Side(bool reference)
-      : dtype(reference ? DType::f64 : DType::f32),
+  explicit Side(bool reference) : Side(reference, reference ? DType::f64 : DType::f32, false) {}
+  Side(bool reference, DType activations, bool coarse_numbers)
+      : dtype(activations),
+        coarse(coarse_numbers),
         backend(reference ? make_reference_backend(pool, stream.id())
                           : make_backend(pool, stream)) {}
+
+  Tensor activation(Shape shape, uint64_t id, double offset = 0.0) const {
+    return random(shape, dtype, id, offset, coarse);
+  }
+  Tensor parameter(Shape shape, uint64_t id, double offset = 0.0) const {
+    return random(shape, wide_of(dtype), id, offset, coarse);
+  }
 
   MemoryPool pool;
   Stream stream = Stream::immediate();
   DType dtype;
+  bool coarse;
   std::unique_ptr<Backend> backend;
 };
 
-/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and on the reference in
-/// f64.
 template <class Results>
-void expect_agreement(const Results& results) {
-  Side library(false);
-  Side reference(true);
-  const std::vector<Tensor> actual = results(library);
+void expect_agreement(Side actual_side, const Results& results, double tolerance) {
+  SCOPED_TRACE(concat(actual_side.backend->name(), " ", name_of(actual_side.dtype)));
+  Side reference(true, DType::f64, actual_side.coarse);
+  const std::vector<Tensor> actual = results(actual_side);
   const std::vector<Tensor> expected = results(reference);
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LE(nmse(actual[i], expected[i]), kNmse) << "result " << i;
+    EXPECT_LE(nmse(actual[i], expected[i]), tolerance) << "result " << i;
+}
+
+/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and bf16 and on the
+/// reference in bf16, against the reference in f64.
+template <class Results>
+void expect_agreement(const Results& results) {
+  expect_agreement(Side(false), results, kNmse);
+  expect_agreement(Side(true, DType::bf16, true), results, kNmseBf16);
+  if (missing_for(DType::bf16).empty())
+    expect_agreement(Side(false, DType::bf16, true), results, kNmseBf16);
 }
 
 TEST(Backend, GemmAgreesWithTheReference) {
@@ -84,11 +107,15 @@ TEST(Backend, GemmAgreesWithTheReference) {
                           .k = 29,
                           .transpose_a = (form & 1) != 0,
                           .transpose_b = (form & 2) != 0};
-      const Tensor a = random({spec.m * spec.k}, side.dtype, 1);
-      const Tensor b = random({spec.k * spec.n}, side.dtype, 2);
-      const Tensor c = random({spec.m, spec.n}, side.dtype, 3);
-      side.backend->gemm(side.stream, spec, a, b, {c, (form & 4) != 0});
-      return std::vector<Tensor>{c};
+      const bool accumulate = (form & 4) != 0;
+      const Tensor a = side.activation({spec.m * spec.k}, 1);
+      const Tensor activation = side.activation({spec.k * spec.n}, 2);
+      const Tensor weight = side.parameter({spec.k * spec.n}, 2);
+      const Tensor y = side.activation({spec.m, spec.n}, 3);
+      const Tensor dw = side.parameter({spec.m, spec.n}, 3);
+      side.backend->gemm(side.stream, spec, a, weight, {y, accumulate});
+      side.backend->gemm(side.stream, spec, a, activation, {dw, accumulate});
+      return std::vector<Tensor>{y, dw};
     });
   }
 }
@@ -97,12 +124,12 @@ std::vector<Tensor> convolve(Side& side, const ConvSpec& s, bool accumulate) {
   const Shape x_shape{s.batch, s.height, s.width, s.in_channels};
   const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.out_channels};
   const Shape w_shape{s.out_channels, s.kernel_h, s.kernel_w, s.in_channels / s.groups};
-  const Tensor x = random(x_shape, side.dtype, 1);
-  const Tensor w = random(w_shape, side.dtype, 2);
-  const Tensor dy = random(y_shape, side.dtype, 3);
-  Tensor y = random(y_shape, side.dtype, 4);
-  const Tensor dx = random(x_shape, side.dtype, 5);
-  const Tensor dw = random(w_shape, side.dtype, 6);
+  const Tensor x = side.activation(x_shape, 1);
+  const Tensor w = side.parameter(w_shape, 2);
+  const Tensor dy = side.activation(y_shape, 3);
+  Tensor y = side.activation(y_shape, 4);
+  const Tensor dx = side.activation(x_shape, 5);
+  const Tensor dw = side.parameter(w_shape, 6);
   side.backend->conv2d(side.stream, s, x, w, y);
   side.backend->conv2d_dx(side.stream, s, dy, w, {dx, accumulate});
   side.backend->conv2d_dw(side.stream, s, x, dy, {dw, accumulate});
@@ -205,13 +232,13 @@ TEST(Backend, ConvolutionOfOnesCountsTaps) {
 std::vector<Tensor> pool(Side& side, const PoolSpec& s, bool accumulate) {
   const Shape x_shape{s.batch, s.height, s.width, s.channels};
   const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.channels};
-  const Tensor x = random(x_shape, side.dtype, 1);
-  const Tensor dy = random(y_shape, side.dtype, 2);
+  const Tensor x = side.activation(x_shape, 1);
+  const Tensor dy = side.activation(y_shape, 2);
   Tensor largest(y_shape, side.dtype);
   Tensor argmax(y_shape, DType::i32);
   Tensor mean(y_shape, side.dtype);
-  const Tensor d_largest = random(x_shape, side.dtype, 3);
-  const Tensor d_mean = random(x_shape, side.dtype, 4);
+  const Tensor d_largest = side.activation(x_shape, 3);
+  const Tensor d_mean = side.activation(x_shape, 4);
   side.backend->max_pool(side.stream, s, x, largest, argmax);
   side.backend->max_pool_dx(side.stream, s, dy, argmax, {d_largest, accumulate});
   side.backend->avg_pool(side.stream, s, x, mean);
@@ -244,21 +271,21 @@ TEST(Backend, MaxPoolTakesTheFirstOfEqualValues) {
 std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulate, double offset) {
   const Shape shape{s.rows, s.channels};
   const Shape channels{s.channels};
-  const Tensor x = random(shape, side.dtype, 1, offset);
-  const Tensor residual = random(shape, side.dtype, 2);
-  const Tensor dy = random(shape, side.dtype, 3);
-  const Tensor gamma = random(channels, side.dtype, 4, 1.0);
-  const Tensor beta = random(channels, side.dtype, 5);
-  Tensor running_mean = random(channels, side.dtype, 6);
-  Tensor running_var = random(channels, side.dtype, 7, 8.0);
-  Tensor mean(channels, side.dtype);
-  Tensor inv_std(channels, side.dtype);
+  const Tensor x = side.activation(shape, 1, offset);
+  const Tensor residual = side.activation(shape, 2);
+  const Tensor dy = side.activation(shape, 3);
+  const Tensor gamma = side.parameter(channels, 4, 1.0);
+  const Tensor beta = side.parameter(channels, 5);
+  Tensor running_mean = side.parameter(channels, 6);
+  Tensor running_var = side.parameter(channels, 7, 8.0);
+  Tensor mean(channels, wide_of(side.dtype));
+  Tensor inv_std(channels, wide_of(side.dtype));
   Tensor y(shape, side.dtype);
   Tensor evaluated(shape, side.dtype);
-  GradSlot dx{random(shape, side.dtype, 8), accumulate};
-  GradSlot d_residual{random(shape, side.dtype, 9), accumulate};
-  GradSlot d_gamma{random(channels, side.dtype, 10), accumulate};
-  GradSlot d_beta{random(channels, side.dtype, 11), accumulate};
+  GradSlot dx{side.activation(shape, 8), accumulate};
+  GradSlot d_residual{side.activation(shape, 9), accumulate};
+  GradSlot d_gamma{side.parameter(channels, 10), accumulate};
+  GradSlot d_beta{side.parameter(channels, 11), accumulate};
   const Tensor* added = s.residual ? &residual : nullptr;
   side.backend->batch_norm(side.stream, s, x, gamma, beta, added, 0.1, running_mean, running_var,
                            mean, inv_std, y);
@@ -292,18 +319,24 @@ TEST(Backend, BatchNormHasTheSameBitsWithAnyNumberOfThreads) {
   std::vector<std::vector<Tensor>> results;
   for (const int threads : {1, 3}) {
     omp_set_num_threads(threads);
-    Side side(false);
-    results.push_back(normalise(side, spec, true, 0.0));
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      Side side(false, dtype, false);
+      results.push_back(normalise(side, spec, true, 0.0));
+    }
   }
   omp_set_num_threads(before);
-  for (size_t i = 0; i < results[0].size(); ++i)
-    EXPECT_EQ(nmse(results[0][i], results[1][i]), 0.0) << "result " << i;
+  for (size_t type : {0, 1}) {
+    for (size_t i = 0; i < results[type].size(); ++i)
+      EXPECT_EQ(nmse(results[type][i], results[type + 2][i]), 0.0) << "result " << i;
+  }
 }
 
 TEST(Backend, BatchNormIsExactFarFromZero) {
-  // 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32
+  // 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32 (and bf16
+  // holds no such numbers)
   const BatchNormSpec spec{.rows = 5000, .channels = 4};
-  expect_agreement([&](Side& side) { return normalise(side, spec, false, 1000.0); });
+  expect_agreement(
+      Side(false), [&](Side& side) { return normalise(side, spec, false, 1000.0); }, kNmse);
 }
 
 TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {

@@ -89,6 +89,21 @@ TEST(DType, SizesNamesAndDispatch) {
   EXPECT_STREQ(name_of(DType::f16), "f16");
   EXPECT_EQ(dispatch_float(DType::f64, "test", [](auto zero) { return sizeof zero; }), 8u);
   EXPECT_THROW(dispatch_float(DType::i32, "test", [](auto) {}), Error);
+  EXPECT_THROW(dispatch_float(DType::bf16, "test", [](auto) {}), Error);
+  EXPECT_EQ(dispatch_activation(DType::bf16, "test", [](auto zero) { return sizeof zero; }), 2u);
+  EXPECT_THROW(dispatch_activation(DType::f16, "test", [](auto) {}), Error);
+}
+
+TEST(DType, ActivationsHaveAWideType) {
+  EXPECT_EQ(wide_of(DType::bf16), DType::f32);
+  EXPECT_EQ(wide_of(DType::f64), DType::f64);
+  EXPECT_TRUE((std::is_same_v<Wide<BFloat16>, float>));
+  EXPECT_TRUE((std::is_same_v<Wide<double>, double>));
+  BFloat16 rounded;
+  store(&rounded, 1.0f + 0x1p-8f);  // half way: to even
+  EXPECT_EQ(wide(rounded), 1.0f);
+  store(&rounded, 1.0f + 0x1p-8f + 0x1p-20f);
+  EXPECT_EQ(wide(rounded), 1.0f + 0x1p-7f);
 }
 
 }  // namespace

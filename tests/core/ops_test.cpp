@@ -30,7 +30,8 @@ BatchNormState norm_state(int64_t channels, DType dtype = DType::f64) {
 }
 
 /// Inputs x, gamma, beta and, if asked for, a residual.
-GradientCase norm_case(const std::string& what, bool relu_on, bool residual, bool training) {
+GradientCase norm_case(const std::string& what, bool relu_on, bool residual, bool training,
+                       DType statistics) {
   GradientCase result{
       "batch_norm",
       what,
@@ -39,7 +40,8 @@ GradientCase norm_case(const std::string& what, bool relu_on, bool residual, boo
       training};
   if (residual) result.inputs.push_back(random_tensor({2, 2, 3, 2}, 4));
   // the state lives in the closure: a late stream uses it after the call
-  result.call = [relu_on, residual, state = norm_state(2)](const Variables& in) mutable {
+  result.call = [relu_on, residual,
+                 state = norm_state(2, statistics)](const Variables& in) mutable {
     return batch_norm(in[0], in[1], in[2], state,
                       {.relu = relu_on, .residual = residual ? &in[3] : nullptr});
   };
@@ -61,7 +63,8 @@ GradientCase unary_case(const std::string& function, const std::string& what, Sh
       function, what, {random_tensor(x, 1)}, [call](const Variables& in) { return call(in[0]); }};
 }
 
-std::vector<GradientCase> gradient_cases() {
+/// `statistics`: the type of running means and variances.
+std::vector<GradientCase> gradient_cases(DType statistics = DType::f64) {
   const Shape image{2, 5, 6, 3};
   const Tensor x = random_tensor({4, 3}, 1);
   const Tensor weight = random_tensor({18, 3}, 2);  // more outputs than one group of bias columns
@@ -71,16 +74,16 @@ std::vector<GradientCase> gradient_cases() {
       conv_case("Dilation", image, {2, 2, 3, 3}, {.pad = 1, .dilation = 2}),
       conv_case("Groups", {2, 4, 4, 4}, {6, 3, 3, 2}, {.pad = 1, .groups = 2}),
       conv_case("OneByOne", image, {4, 1, 1, 3}, {.stride = 2}),
-      norm_case("Plain", false, false, true),
-      norm_case("Relu", true, false, true),
-      norm_case("Residual", false, true, true),
-      norm_case("ReluResidual", true, true, true),
-      norm_case("Evaluation", false, false, false),
-      norm_case("EvaluationReluResidual", true, true, false),
+      norm_case("Plain", false, false, true, statistics),
+      norm_case("Relu", true, false, true, statistics),
+      norm_case("Residual", false, true, true, statistics),
+      norm_case("ReluResidual", true, true, true, statistics),
+      norm_case("Evaluation", false, false, false, statistics),
+      norm_case("EvaluationReluResidual", true, true, false, statistics),
       {"batch_norm",
        "ItselfAsResidual",
        {random_tensor({5, 2}, 1), random_tensor({2}, 2), random_tensor({2}, 3)},
-       [state = norm_state(2)](const Variables& in) mutable {
+       [state = norm_state(2, statistics)](const Variables& in) mutable {
          return batch_norm(in[0], in[1], in[2], state, {.relu = true, .residual = &in[0]});
        }},
       unary_case("relu", "Plain", {3, 4}, [](const Variable& v) { return relu(v); }),
@@ -109,6 +112,7 @@ std::vector<GradientCase> gradient_cases() {
                  [](const Variable& v) {
                    return reshape(v, {5, 4, 9});
                  }),
+      unary_case("widen", "Plain", image, [](const Variable& v) { return widen(v); }),
       unary_case("pad_channels", "Plain", image,
                  [](const Variable& v) { return pad_channels(v, 6, 2); }),
       unary_case("pad_channels", "StrideOnly", image,
@@ -128,6 +132,43 @@ TEST_P(OpsGradient, EqualsCentralDifferences) { expect_gradients(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Ops, OpsGradient, testing::ValuesIn(gradient_cases()),
                          [](const auto& tested) {
                            return tested.param.function + "_" + tested.param.what;
+                         });
+
+/// Whether an input of the function is f32 beside bf16 activations.
+bool is_parameter(const std::string& function, size_t input) {
+  if (function == "cross_entropy") return true;
+  if (function == "batch_norm") return input == 1 || input == 2;
+  return input > 0 && (function == "conv2d" || function == "linear");
+}
+
+/// The same numbers, rounded to bf16, in f64 and as bf16 compute has them.
+class OpsBf16 : public testing::TestWithParam<size_t> {
+ protected:
+  static void expect_agreement(size_t index, bool fastest) {
+    GradientCase exact = gradient_cases()[index];
+    GradientCase rounded = gradient_cases(DType::f32)[index];
+    for (size_t i = 0; i < exact.inputs.size(); ++i) {
+      const Shape shape = exact.inputs[i].shape();
+      const Tensor coarse = tensor(shape, values(exact.inputs[i]), DType::bf16);
+      exact.inputs[i] = tensor(shape, values(coarse));
+      rounded.inputs[i] =
+          is_parameter(exact.function, i) ? tensor(shape, values(coarse), DType::f32) : coarse;
+    }
+    expect_bf16_agrees(rounded, exact, fastest);
+  }
+};
+
+TEST_P(OpsBf16, AgreesWithF64OnTheReference) { expect_agreement(GetParam(), false); }
+
+TEST_P(OpsBf16, AgreesWithF64OnTheFastestBackend) {
+  if (!missing_for(DType::bf16).empty()) GTEST_SKIP() << "needs " << missing_for(DType::bf16);
+  expect_agreement(GetParam(), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpsBf16, testing::Range<size_t>(0, gradient_cases().size()),
+                         [](const auto& tested) {
+                           const GradientCase gradient_case = gradient_cases()[tested.param];
+                           return gradient_case.function + "_" + gradient_case.what;
                          });
 
 /// Functions declared in core/ops.h: a line that starts with a result type.
@@ -229,6 +270,29 @@ TEST_P(OpsValue, Linear) {
   expect_values(linear(x, weight, constant({3}, {10, 20, 30})), {2, 3}, {11, 22, 33, 13, 24, 37});
 }
 
+TEST(Ops, WidenLeavesF32AndF64AsTheyAre) {
+  TestContext worker;
+  const Variable x(worker.context, tensor({1}, {1.0}));
+  EXPECT_EQ(widen(x).node(), x.node());
+  const Variable rounded(worker.context, tensor({2}, {1.5, -3.0}, DType::bf16));
+  EXPECT_EQ(widen(rounded).value().dtype(), DType::f32);
+  EXPECT_EQ(values(widen(rounded).value()), std::vector<double>({1.5, -3.0}));
+}
+
+TEST(Ops, ProductsInBf16RoundTheirWeightsAndAddInF32) {
+  TestContext worker({.compute = DType::bf16});
+  const auto constant = [&](Shape shape, const std::vector<double>& numbers, DType dtype) {
+    return Variable(worker.context, tensor(shape, numbers, dtype));
+  };
+  // 1 + 2^-8 is half way between two bf16, and rounds to 1; 256 + 1 + 1 = 258 is a bf16, 256 + 1
+  // is not
+  const Variable x = constant({1, 3}, {256, 1, 1}, DType::bf16);
+  const Variable weight = constant({1, 3}, {1 + 0x1p-8, 1, 1}, DType::f32);
+  const Variable y = linear(x, weight, {});
+  EXPECT_EQ(y.value().dtype(), DType::bf16);
+  EXPECT_EQ(values(y.value())[0], 258);
+}
+
 TEST_P(OpsValue, PadChannels) {
   const Variable x = constant({1, 1, 3, 2}, {1, 2, 3, 4, 5, 6});
   expect_values(pad_channels(x, 4, 2), {1, 1, 2, 4}, {0, 1, 2, 0, 0, 5, 6, 0});
@@ -326,6 +390,11 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
   EXPECT_NE(error([&] {
               cross_entropy(zeros({2, 3}), tensor_of<int32_t>({1}));
             }).find("(2) i32"),
+            std::string::npos);
+  EXPECT_NE(error([&] {
+              const Variable logits(worker.context, Tensor({1, 3}, DType::bf16));
+              cross_entropy(logits, tensor_of<int32_t>({1}));
+            }).find("widen()"),
             std::string::npos);
   BatchNormState state = norm_state(2);
   EXPECT_NE(error([&] { batch_norm(image, zeros({2}), zeros({2}), state); }).find("expected (3)"),

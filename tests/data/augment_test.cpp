@@ -76,6 +76,15 @@ TEST(Augment, NormalisesPerChannel) {
   EXPECT_EQ(written<float>(set, 0, {}), (std::vector<float>{2.0f, -1.0f}));
 }
 
+TEST(Augment, WritesBf16RoundedFromF32) {
+  const Dataset set = random_images({2, 5, 4, 3});
+  const Window window{1, -2, true};
+  const std::vector<float> exact = written<float>(set, 1, window);
+  const std::vector<BFloat16> rounded = written<BFloat16>(set, 1, window);
+  for (size_t i = 0; i < exact.size(); ++i)
+    ASSERT_EQ(rounded[i].bits, BFloat16(exact[i]).bits) << i;
+}
+
 TEST(Augment, WindowIsKeyedBySeedEpochAndSample) {
   const auto key = [](const Window& w) { return w.down * 100 + w.right * 2 + w.mirror; };
   int seed_moves = 0, epoch_moves = 0, sample_moves = 0;
@@ -114,7 +123,7 @@ TEST(Augment, WindowsAreUniform) {
 TEST(Augment, OnlyFloatsAreWritten) {
   const Dataset set = random_images({1, 2, 2, 3});
   EXPECT_EQ(error_of([&] { Normalizer(set, DType::i32); }),
-            "normalizer: dtype is i32, expected f32 or f64");
+            "normalizer: dtype is i32, expected f32, f64 or bf16");
 }
 
 }  // namespace

@@ -17,34 +17,43 @@ WISP_HD double weight_of(int64_t i) {
   return 0.5 + Philox(1, 0, 0).uniform(static_cast<uint64_t>(i));
 }
 
+template <class T>
 struct WeightedSum {
-  const double* x;
+  const T* x;
   int64_t numel;
   double* sum;
   WISP_HD void operator()() const {
     *sum = 0;
-    for (int64_t i = 0; i < numel; ++i) *sum += weight_of(i) * x[i];
+    for (int64_t i = 0; i < numel; ++i) *sum += weight_of(i) * static_cast<double>(wide(x[i]));
   }
 };
 
+template <class T>
 struct WeightedSumGradient {
   const double* dy;
-  double* dx;
+  T* dx;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
-    dx[i] = (accumulate ? dx[i] : 0.0) + weight_of(i) * *dy;
+    const auto share = static_cast<Wide<T>>(weight_of(i) * *dy);
+    store(dx + i, (accumulate ? wide(dx[i]) : 0) + share);
   }
 };
 
 Variable weighted_sum(const Variable& x) {
   Context& context = x.context();
   const Tensor sum = context.empty({}, DType::f64);
-  run_once(context.stream,
-           WeightedSum{x.value().data<double>(), x.value().numel(), sum.data<double>()});
+  dispatch_activation(x.value().dtype(), "weighted_sum", [&](auto zero) {
+    using T = decltype(zero);
+    run_once(context.stream,
+             WeightedSum<T>{x.value().data<T>(), x.value().numel(), sum.data<double>()});
+  });
   return record("weighted_sum", sum, {x}, [&context](const Tensor& dy, Inputs& in) {
     const GradSlot dx = in.slot(0);
-    parallel_for(context.stream, dx.into.numel(),
-                 WeightedSumGradient{dy.data<double>(), dx.into.data<double>(), dx.accumulate});
+    dispatch_activation(dx.into.dtype(), "weighted_sum", [&](auto zero) {
+      using T = decltype(zero);
+      parallel_for(context.stream, dx.into.numel(),
+                   WeightedSumGradient<T>{dy.data<double>(), dx.into.data<T>(), dx.accumulate});
+    });
   });
 }
 
@@ -62,18 +71,27 @@ double loss_of(const GradientCase& gradient_case) {
   return *weighted_sum(gradient_case.call(constants)).value().data<double>();
 }
 
+struct Outcome {
+  Tensor value;
+  std::vector<Tensor> gradients;
+};
+
 /// After `passes` backward passes, all but the first accumulating.
-std::vector<Tensor> gradients_of(const GradientCase& gradient_case, int passes, bool late) {
-  TestContext worker({.late = late});
+Outcome outcome_of(const GradientCase& gradient_case, int passes, TestContextOptions options) {
+  TestContext worker(options);
   prepare(worker.context, gradient_case);
   Leaves leaves;
   std::vector<Variable> inputs;
   for (const Tensor& input : gradient_case.inputs)
     inputs.push_back(leaves.make(worker.context, input));
-  for (int pass = 0; pass < passes; ++pass)
-    backward(weighted_sum(gradient_case.call(inputs)), {.accumulate = pass > 0});
-  worker.stream.synchronize();
-  return leaves.gradients();
+  Tensor value;
+  for (int pass = 0; pass < passes; ++pass) {
+    const Variable result = gradient_case.call(inputs);
+    backward(weighted_sum(result), {.accumulate = pass > 0});
+    worker.stream.synchronize();
+    value = tensor(result.shape(), values(result.value()));  // the pool's memory goes away
+  }
+  return {value, leaves.gradients()};
 }
 
 double central_difference(const GradientCase& gradient_case, double& element) {
@@ -107,12 +125,23 @@ bool expect_close(const std::vector<double>& found, const std::vector<double>& e
   return true;
 }
 
+void expect_small_error(const Tensor& found, const Tensor& expected, const std::string& what) {
+  const std::vector<double> a = values(found), b = values(expected);
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    error += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  // bf16 rounds at 4e-3 relative, that is 3e-6 squared on average, a few times in an op
+  EXPECT_LE(error, 1e-4 * norm) << what;
+}
+
 }  // namespace
 
 void expect_gradients(const GradientCase& gradient_case) {
-  const std::vector<Tensor> once = gradients_of(gradient_case, 1, false);
-  const std::vector<Tensor> twice = gradients_of(gradient_case, 2, false);
-  const std::vector<Tensor> late = gradients_of(gradient_case, 1, true);
+  const std::vector<Tensor> once = outcome_of(gradient_case, 1, {}).gradients;
+  const std::vector<Tensor> twice = outcome_of(gradient_case, 2, {}).gradients;
+  const std::vector<Tensor> late = outcome_of(gradient_case, 1, {.late = true}).gradients;
   for (size_t i = 0; i < once.size(); ++i) {
     const Tensor& input = gradient_case.inputs[i];
     const std::string name = "input " + std::to_string(i);
@@ -124,6 +153,18 @@ void expect_gradients(const GradientCase& gradient_case) {
     // adding in another order moves a few last bits
     expect_close(values(twice[i]), doubled, 1e-13, name + ", accumulated");
     EXPECT_EQ(values(late[i]), values(once[i])) << name << ", on a late stream";
+  }
+}
+
+void expect_bf16_agrees(const GradientCase& rounded, const GradientCase& exact, bool fastest) {
+  const TestContextOptions options{.compute = DType::bf16, .fastest = fastest};
+  for (const int passes : {1, 2}) {
+    SCOPED_TRACE(passes == 1 ? "written" : "accumulated");
+    const Outcome found = outcome_of(rounded, passes, options);
+    const Outcome expected = outcome_of(exact, passes, {});
+    expect_small_error(found.value, expected.value, "value");
+    for (size_t i = 0; i < expected.gradients.size(); ++i)
+      expect_small_error(found.gradients[i], expected.gradients[i], "input " + std::to_string(i));
   }
 }
 

@@ -12,9 +12,10 @@ inline Tensor tensor(Shape shape, const std::vector<double>& values, DType dtype
   WISP_CHECK(shape.numel() == static_cast<int64_t>(values.size()), "test: ", values.size(),
              " values for shape ", shape);
   Tensor result(shape, dtype);
-  dispatch_float(dtype, "test", [&](auto zero) {
+  dispatch_activation(dtype, "test", [&](auto zero) {
     using T = decltype(zero);
-    for (size_t i = 0; i < values.size(); ++i) result.data<T>()[i] = static_cast<T>(values[i]);
+    for (size_t i = 0; i < values.size(); ++i)
+      store(result.data<T>() + i, static_cast<Wide<T>>(values[i]));
   });
   return result;
 }
@@ -50,9 +51,9 @@ inline Tensor sample_ids(int64_t count, int64_t first = 0) {
 
 inline std::vector<double> values(const Tensor& tensor) {
   std::vector<double> result(static_cast<size_t>(tensor.numel()));
-  dispatch_float(tensor.dtype(), "test", [&](auto zero) {
-    using T = decltype(zero);
-    std::copy_n(tensor.data<T>(), tensor.numel(), result.begin());
+  dispatch_activation(tensor.dtype(), "test", [&](auto zero) {
+    const auto* data = tensor.data<decltype(zero)>();
+    for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<double>(wide(data[i]));
   });
   return result;
 }

@@ -1,0 +1,82 @@
+// What the reference loops read and write: tensors of f32 and f64 as they are, bf16 by way of
+// copies in f32, so that one loop per op serves all three.
+#pragma once
+
+#include <vector>
+
+#include "core/autograd.h"
+
+namespace wisp {
+
+/// A tensor as loops over T read it: bf16 is widened into a copy.
+template <class T>
+class Source {
+ public:
+  explicit Source(const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    if (tensor.dtype() != DType::bf16) {
+      data_ = tensor.data<T>();
+      return;
+    }
+    const BFloat16* values = tensor.data<BFloat16>();
+    copy_.resize(static_cast<size_t>(tensor.numel()));
+    for (size_t i = 0; i < copy_.size(); ++i) copy_[i] = static_cast<T>(wide(values[i]));
+    data_ = copy_.data();
+  }
+  /// A factor of a product in `like`'s type: beside bf16 it is rounded to that, too.
+  Source(const Tensor& factor, const Tensor& like) : Source(factor) {
+    if (like.dtype() != DType::bf16 || factor.dtype() == DType::bf16) return;
+    copy_.assign(data_, data_ + factor.numel());
+    for (T& value : copy_) value = static_cast<T>(wide(BFloat16(static_cast<float>(value))));
+    data_ = copy_.data();
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  const T* data() const { return data_; }
+
+ private:
+  std::vector<T> copy_;
+  const T* data_ = nullptr;
+};
+
+/// A result as loops over T write it, perhaps unwanted: bf16 is a copy that the end rounds.
+template <class T>
+class Target {
+ public:
+  explicit Target(const GradSlot& slot) : slot_(slot), numel_(slot.into.numel()) {
+    if (!slot.into.defined()) return;
+    if (slot.into.dtype() != DType::bf16) {
+      into_ = slot.into.data<T>();
+      return;
+    }
+    copy_.resize(static_cast<size_t>(numel_));
+    into_ = copy_.data();
+    if (!slot.accumulate) return;
+    for (int64_t i = 0; i < numel_; ++i)
+      into_[i] = static_cast<T>(wide(slot.into.data<BFloat16>()[i]));
+  }
+  ~Target() {
+    for (size_t i = 0; i < copy_.size(); ++i)
+      store(slot_.into.data<BFloat16>() + i, static_cast<float>(copy_[i]));
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  T* data() const { return into_; }
+  void put(int64_t i, T value) const {
+    if (into_) into_[i] = slot_.accumulate ? into_[i] + value : value;
+  }
+  /// Where an op that adds up contributions in place starts from.
+  void zero_unless_accumulating() const {
+    if (slot_.accumulate) return;
+    for (int64_t i = 0; i < numel_; ++i) into_[i] = 0;
+  }
+
+ private:
+  GradSlot slot_;
+  int64_t numel_;
+  std::vector<T> copy_;
+  T* into_ = nullptr;
+};
+
+}  // namespace wisp

@@ -68,10 +68,10 @@ void Reporter::open_metrics() {
 void Reporter::resume_metrics(
     int64_t steps, const std::function<bool(const std::string& type, int64_t step)>& keep) {
   keep_metrics(metrics_path_, keep);
+  metrics_.emplace(metrics_path_, OutputFile::Mode::append);  // an imported run has none yet
   for (const StepRow& row : read_metrics(metrics_path_).steps) {
     if (std::isfinite(row.seconds)) seconds_before_ = row.seconds;
   }
-  metrics_.emplace(metrics_path_, OutputFile::Mode::append);
   open_events(steps);
 }
 

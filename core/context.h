@@ -17,9 +17,9 @@ struct Context {
   Stream stream;
   Backend& backend;
   MemoryPool& pool;
-  DType compute = DType::f32;  // dtype of activations: f32, bf16, or f64 in tests
-  bool training = true;        // batch statistics and dropout on
-  bool recording = true;       // ops build the graph that backward() walks
+  DType compute = DType::f32;            // dtype of activations: f32, bf16, or f64 in tests
+  bool training = true;                  // batch statistics and dropout on
+  bool recording = true;                 // ops build the graph that backward() walks
   std::vector<LoggedOp>* log = nullptr;  // if set, every op is added to it
   uint64_t seed = 0;
   int rank = 0;

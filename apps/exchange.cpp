@@ -21,7 +21,7 @@ void import_run(Config config, const std::string& file, const std::string& out,
   directory.make();
   directory.write_config(run.config());
   run_replicas(run, [&](Replica& replica) {
-    read_weights(file, replica.model(), replica.parameters(), run.ends());
+    replica.start_from(file, run.ends());
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});
   });
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/methods.h"
+#include "apps/weights.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/freeze.h"
@@ -228,6 +229,11 @@ TallyValues Replica::total(Tally& tally) {
   double words[] = {values.loss, values.batches, values.correct, values.samples};
   sum_over_workers(words);
   return {words[0], words[1], words[2], words[3]};
+}
+
+void Replica::start_from(const std::string& file, const ModelSetup& setup) {
+  read_weights(file, *model_, *parameters_, setup);
+  if (ema_) ema_->restart();
 }
 
 void Replica::observe(const TallyValues& evaluation) {

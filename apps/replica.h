@@ -65,6 +65,8 @@ class Replica {
   /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
   /// same values.
   void observe(const TallyValues& evaluation);
+  /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
+  void start_from(const std::string& file, const ModelSetup& setup);
   /// Runs `work` with the averages of weights and statistics in their place, if there are any.
   void with_averages(const std::function<void()>& work);
   /// Of all steps of the run so far, over all workers. Collective.

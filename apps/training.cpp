@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/weights.h"
 #include "core/clock.h"
 #include "core/error.h"
 
@@ -22,8 +21,7 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       steps_per_epoch_(train_.batches() / run.options().accumulate) {}
 
 void Training::start() {
-  if (!options_.init.empty())
-    read_weights(options_.init, replica_.model(), replica_.parameters(), shared_.ends);
+  if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
 }
 
 void Training::resume() {

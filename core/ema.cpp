@@ -66,6 +66,12 @@ void Ema::each(const Visit& visit) const {
   for (size_t i = 0; i < buffers_.size(); ++i) visit(buffers_[i], parameters_.buffers()[i]->value);
 }
 
+void Ema::restart() {
+  each([](const Tensor& average, const Tensor& value) {
+    std::memcpy(average.raw(), value.raw(), static_cast<size_t>(value.bytes()));
+  });
+}
+
 void Ema::update(const Context& context, int64_t number) {
   const auto n = static_cast<double>(number);
   const double share = 1.0 - std::min(options_.decay, (1.0 + n) / (10.0 + n));

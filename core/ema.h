@@ -22,6 +22,9 @@ class Ema {
   /// The averages start at the present values. `parameters` outlives this.
   Ema(const Context& context, FlatParameters& parameters, EmaOptions options);
 
+  /// Starts again at the present values: somebody replaced the weights.
+  void restart();
+
   /// After update `number` (from 1): each average a of x moves to d a + (1 - d) x, where
   /// d = min(decay, (1 + number) / (10 + number)), so that the initial values are soon forgotten.
   /// Running statistics are averaged like weights, as in timm's ModelEma: those of the weights of

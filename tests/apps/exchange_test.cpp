@@ -30,6 +30,14 @@ TEST(Exchange, AnImportedFileIsExportedBitForBit) {
   EXPECT_EQ(evaluate_run(dir / "again", {}).loss, evaluate_run(dir / "run", {}).loss);
 }
 
+TEST(Exchange, AveragesStartFromTheImportedWeights) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"seed=2", "train.max_steps=8"});
+  export_run(dir / "run", dir / "a.safetensors", {});
+  import_run(tiny_config({"ema.decay=0.9"}), dir / "a.safetensors", dir / "again", Open::create);
+  EXPECT_EQ(evaluate_run(dir / "again", {}).loss, evaluate_run(dir / "run", {}).loss);
+}
+
 TEST(Exchange, TrainingGoesOnFromAnImportedFileAsFromAnInitialOne) {
   const TempDir dir;
   tiny_train(dir / "run", {"seed=2", "train.max_steps=2"});

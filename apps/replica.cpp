@@ -136,7 +136,7 @@ void Replica::count(const StepCost& cost) {
 
 int64_t Replica::bytes_sent() { return traffic_.data<int64_t>()[2]; }
 
-Traffic Replica::traffic() {
+RunTraffic Replica::traffic() {
   const auto* sums = traffic_.data<int64_t>();
   double words[6];
   std::copy_n(sums, std::size(words), words);

@@ -38,7 +38,7 @@ struct StepReport {
 };
 
 /// Bytes that workers had to exchange, and the steps they took, each worker's own.
-struct Traffic {
+struct RunTraffic {
   double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
   double steps = 0.0;
 };
@@ -70,7 +70,7 @@ class Replica {
   /// Runs `work` with the averages of weights and statistics in their place, if there are any.
   void with_averages(const std::function<void()>& work);
   /// Of all steps of the run so far, over all workers. Collective.
-  Traffic traffic();
+  RunTraffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
   /// What this worker sent in all steps of the run.
@@ -126,7 +126,7 @@ class Replica {
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
   Tensor skipped_in_a_row_;                          // (1) i64
-  Tensor traffic_;                                   // i64, the fields of Traffic: this worker's
+  Tensor traffic_;                                   // i64, the fields of RunTraffic: this worker's
   std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest
 };
 

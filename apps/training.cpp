@@ -186,7 +186,7 @@ double Training::images_per_s() const {
 Summary Training::summary() {
   if (!evaluated_) test_accuracy_ = replica_.evaluate(test_)->accuracy();
   evaluated_ = true;
-  const Traffic traffic = replica_.traffic();
+  const RunTraffic traffic = replica_.traffic();
   double times[] = {times_.loader_ms, times_.compute_ms, times_.encode_ms,
                     times_.wait_ms,   times_.wire_ms,    times_.decode_ms};
   replica_.sum_over_workers(times);

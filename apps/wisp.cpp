@@ -1,4 +1,5 @@
-// The program: one subcommand per job.
+#include "apps/wisp.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-int run(int argc, char** argv) {
+int parse_and_run(int argc, char** argv) {
   const bool speaks = world().rank == 0;  // for all processes, until something fails
   WISP_CHECK(speaks || std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
   CLI::App program("Wisp: data-parallel training over thin wires", "wisp");
@@ -43,17 +44,18 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace wisp
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   try {
-    return wisp::run(argc, argv);
-  } catch (const wisp::ExitStatus& status) {
+    return parse_and_run(argc, argv);
+  } catch (const ExitStatus& status) {
     return status.value;
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    if (const std::string words = wisp::last_words(error.what()); !words.empty())
+    if (const std::string words = last_words(error.what()); !words.empty())
       fmt::print(stderr, "wisp: {}\n", words);
     return 1;
   }
 }
+
+}  // namespace wisp

@@ -13,34 +13,38 @@ elseif(WISP_SANITIZE)
   message(FATAL_ERROR "WISP_SANITIZE is '${WISP_SANITIZE}', expected address, thread or nothing")
 endif()
 
-# wisp_library(NAME DEPENDENCIES...): target wisp_NAME, alias wisp::NAME; sources are added by the caller.
-function(wisp_library name)
-  add_library(wisp_${name} STATIC)
-  add_library(wisp::${name} ALIAS wisp_${name})
-  target_include_directories(wisp_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/wisp>)
-  target_compile_features(wisp_${name} PUBLIC cxx_std_20)
-  target_link_libraries(wisp_${name} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:wisp_warnings>)
-  set_target_properties(wisp_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
+# wisp_archive(TARGET NAME DEPENDENCIES...): a static library, linked and installed as wisp::NAME.
+function(wisp_archive target name)
+  add_library(${target} STATIC)
+  add_library(wisp::${name} ALIAS ${target})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/wisp>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:wisp_warnings>)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
   if(WISP_SANITIZE)
-    target_compile_options(wisp_${name} PUBLIC ${wisp_sanitizer_flags})
-    target_link_options(wisp_${name} PUBLIC ${wisp_sanitizer_flags})
-    target_compile_definitions(wisp_${name} PUBLIC WISP_NO_CLONES)
+    target_compile_options(${target} PUBLIC ${wisp_sanitizer_flags})
+    target_link_options(${target} PUBLIC ${wisp_sanitizer_flags})
+    target_compile_definitions(${target} PUBLIC WISP_NO_CLONES)
   endif()
+  install(TARGETS ${target} EXPORT wisp)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
-# wisp_kernels(TARGET FILE...): sources that hold kernels. Optimised in every build type (g++ 12 vectorises nothing at
-# -O2), exact arithmetic, and compiled as CUDA when WISP_CUDA is on.
-function(wisp_kernels target)
-  target_sources(${target} PRIVATE ${ARGN})
-  if(WISP_CUDA)
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
-      "-fmad=false;-Xcompiler=-O3,-ffp-contract=off,-fno-math-errno,-fno-trapping-math,-fopenmp")
-  elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
-  else()
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
-  endif()
+# wisp_library(NAME DEPENDENCIES...): target wisp_NAME, linked as wisp::NAME; sources are added by the caller.
+function(wisp_library name)
+  wisp_archive(wisp_${name} ${name} ${ARGN})
+endfunction()
+
+# wisp_whole_library(NAME DEPENDENCIES...): the same for components that register themselves. Nothing refers to them, so
+# who links wisp::NAME gets all of the archive, or the linker would drop them.
+function(wisp_whole_library name)
+  wisp_archive(wisp_${name} ${name}_archive ${ARGN})
+  add_library(wisp_${name}_whole INTERFACE)
+  add_library(wisp::${name} ALIAS wisp_${name}_whole)
+  target_link_libraries(wisp_${name}_whole INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,wisp::${name}_archive>)
+  install(TARGETS wisp_${name}_whole EXPORT wisp)
+  set_target_properties(wisp_${name}_whole PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
 # What every test runs with. Spinning OpenMP threads make tests ten times slower on a busy machine; libgomp is not
@@ -64,10 +68,3 @@ endfunction()
 # Starts processes for tests: more than there are cores, and as root in containers.
 set(wisp_mpirun ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root)
 string(JOIN " " wisp_mpirun_line ${wisp_mpirun})
-
-# wisp_components(TARGET): links the trainer with all models, data sets and methods. They register themselves, so their
-# archives are linked whole; otherwise the linker drops them.
-function(wisp_components target)
-  target_link_libraries(${target} PRIVATE wisp::train wisp::distributed wisp::models wisp::data wisp::compression)
-  set_property(TARGET ${target} PROPERTY LINK_LIBRARY_OVERRIDE WHOLE_ARCHIVE,wisp_models,wisp_data,wisp_compression)
-endfunction()

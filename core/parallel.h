@@ -57,6 +57,8 @@ WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
   for (int j = 0; j < kLanes; ++j) lane[j] = kernel.identity();
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
+    // without the pragma, g++ 12 gets a map wrong that reads memory under a condition
+#pragma omp simd
     for (int j = 0; j < kLanes; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
   }
   for (int j = 0; i + j < end; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));

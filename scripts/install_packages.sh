@@ -12,7 +12,7 @@ packages="g++ cmake ninja-build libdnnl-dev libfmt-dev libtomlplusplus-dev nlohm
 case ${1:-} in
   '') ;;
   --tests) packages="$packages libgtest-dev clang-format clang-tidy libomp-dev shellcheck libopenmpi-dev openmpi-bin
-    iproute2" ;;
+    iproute2 pkgconf" ;;
   *)
     echo "usage: install_packages.sh [--tests]" >&2
     exit 2

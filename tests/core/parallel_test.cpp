@@ -47,6 +47,33 @@ struct Sum {
   WISP_HD float combine(float a, float b) const { return a + b; }
 };
 
+/// Reads `y` only where `x` says so.
+template <class T>
+struct ConditionalSum {
+  using Value = T;
+  const T *x, *y;
+  WISP_HD T identity() const { return T(0); }
+  WISP_HD T map(int64_t i) const { return x[i] > T(0) ? T(0) : x[i] * y[i]; }
+  WISP_HD T combine(T a, T b) const { return a + b; }
+};
+
+/// Integers of both signs: their sums are exact in any order.
+template <class T>
+void expect_conditional_sums() {
+  for (const int64_t n : kSizes) {
+    std::vector<T> x, y;
+    T expected = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<T>(i * 37 % 19 - 9));
+      y.push_back(static_cast<T>(i * 7 % 11 - 5));
+      if (x.back() <= 0) expected += x.back() * y.back();
+    }
+    T sum = -1;
+    parallel_reduce(Stream::immediate(), n, ConditionalSum<T>{x.data(), y.data()}, &sum);
+    EXPECT_EQ(sum, expected) << n;
+  }
+}
+
 /// Selects what is above the threshold, and marks each element as asked.
 struct SelectAbove {
   const float* x;
@@ -72,6 +99,11 @@ struct AddOne {
 
 std::vector<uint64_t> select_scratch(int64_t n) {
   return std::vector<uint64_t>(static_cast<size_t>(select_scratch_bytes(n) / 8));
+}
+
+TEST(Parallel, ReduceMayReadUnderACondition) {
+  expect_conditional_sums<float>();
+  expect_conditional_sums<double>();
 }
 
 TEST(Parallel, ForVisitsEachIndexOnce) {

@@ -12,10 +12,6 @@
 namespace wisp {
 namespace {
 
-std::string text_of(const std::string& path) {
-  return read_text(std::string(WISP_SOURCE_DIR) + "/" + path);
-}
-
 ReplicaOptions fp8_options() {
   ReplicaOptions options;
   options.methods = [] {
@@ -24,14 +20,6 @@ ReplicaOptions fp8_options() {
     return methods;
   };
   return options;
-}
-
-TEST(Fp8, IsShownByItsPageAsItIs) {
-  const std::string code = text_of("examples/fp8.cpp");
-  ASSERT_FALSE(code.empty());
-  EXPECT_NE(text_of("docs/adding_a_compressor.md").find("```cpp\n" + code + "```\n"),
-            std::string::npos)
-      << "the page's copy of examples/fp8.cpp is another one";
 }
 
 TEST(Fp8, SendsAByteForEachElementInAnyScope) {

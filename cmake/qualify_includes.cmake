@@ -1,0 +1,7 @@
+# Run by cmake --install with `folders` and `include`: gives the installed headers' includes of each other their full path.
+file(GLOB_RECURSE headers "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${include}/wisp/*.h")
+foreach(header IN LISTS headers)
+  file(READ "${header}" text)
+  string(REGEX REPLACE "(#include \")((${folders})/)" "\\1wisp/\\2" text "${text}")
+  file(WRITE "${header}" "${text}")
+endforeach()

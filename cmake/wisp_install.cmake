@@ -1,0 +1,42 @@
+# What cmake --install copies beside the libraries (wisp_archive installs them) and the program: headers, the CMake package,
+# the pkg-config file, configs and examples. Nothing installed knows where it lies, so the prefix may move.
+include(CMakePackageConfigHelpers)
+
+set(wisp_package ${CMAKE_INSTALL_LIBDIR}/cmake/wisp)
+
+# All but those that need the headers of a library that only Wisp's own sources see.
+set(wisp_header_folders core layers models data compression distributed apps)
+install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp
+  FILES_MATCHING PATTERN "*.h"
+  PATTERN core/cpu EXCLUDE
+  PATTERN core/toml_node.h EXCLUDE
+  PATTERN apps/commands EXCLUDE
+  PATTERN apps/configs EXCLUDE)
+# "core/tensor.h" becomes "wisp/core/tensor.h", so that a user's own folders of these names are never in the way.
+list(JOIN wisp_header_folders "|" wisp_header_folders)
+install(CODE "set(folders \"${wisp_header_folders}\")\nset(include \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/qualify_includes.cmake)
+
+install(EXPORT wisp DESTINATION ${wisp_package} NAMESPACE wisp:: FILE wisp-targets.cmake)
+configure_package_config_file(cmake/wisp-config.cmake.in ${PROJECT_BINARY_DIR}/wisp-config.cmake
+  INSTALL_DESTINATION ${wisp_package} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/wisp-config.cmake ${PROJECT_BINARY_DIR}/wisp-config-version.cmake
+  cmake/FindOneDNN.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
+
+file(RELATIVE_PATH wisp_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+list(JOIN wisp_exact_flags " " wisp_pc_flags)
+set(wisp_pc_libraries ${OpenMP_CXX_FLAGS} -pthread)
+if(OneDNN_FOUND)
+  list(APPEND wisp_pc_libraries -ldnnl)
+endif()
+if(MPI_CXX_FOUND)
+  list(APPEND wisp_pc_libraries ${MPI_CXX_LIBRARIES})
+endif()
+list(JOIN wisp_pc_libraries " " wisp_pc_libraries)
+configure_file(cmake/wisp.pc.in ${PROJECT_BINARY_DIR}/wisp.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/wisp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY apps/configs examples DESTINATION ${CMAKE_INSTALL_DATADIR}/wisp)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,20 @@
+# What kernels are compiled with; installed, so that a user's own are compiled the same way.
+
+# Vectorised, with exact arithmetic. g++ 12 vectorises nothing at -O2.
+set(wisp_exact_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
+set(wisp_kernel_flags -O3 ${wisp_exact_flags})
+
+# wisp_kernels(TARGET FILE...): adds sources that hold kernels. Optimised in every build type but Debug, and compiled as
+# CUDA when WISP_CUDA is on.
+function(wisp_kernels target)
+  target_sources(${target} PRIVATE ${ARGN})
+  if(WISP_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    list(JOIN wisp_kernel_flags "," host_flags)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-fmad=false;-Xcompiler=${host_flags},-fopenmp")
+  elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${wisp_kernel_flags}")
+  else()
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+  endif()
+endfunction()

@@ -1,0 +1,26 @@
+// A training loop of one's own: workers, replicas and loaders without the trainer's epochs, lines
+// and files.
+#include <cstdio>
+
+#include "apps/prepared.h"
+#include "apps/replica.h"
+
+int main() {
+  wisp::Prepared run(wisp::Config::load("train.toml", {}));
+  run.load();
+  wisp::MemoryPool pool;
+  // Each worker is a thread that runs this function, with a model and a loader of its own.
+  wisp::run_workers(run.options().workers, {}, [&](wisp::Worker& worker) {
+    const wisp::Shared shared{run.options(), run.config(), pool, run.ends()};
+    wisp::Replica replica(shared, worker);
+    wisp::Loader loader(run.train_set(), run.train_loader(worker.rank));
+    loader.start_epoch(0);
+    for (int64_t step = 0; step < loader.batches(); ++step) {
+      const wisp::StepReport report = replica.step(step, 0.0, [&] { return *loader.next(); });
+      const wisp::TallyValues mean = replica.tally();  // of all workers, so all of them ask
+      if (worker.rank == 0)
+        std::printf("step %2d: loss %.3f, %d bytes sent\n", static_cast<int>(step),
+                    mean.mean_loss(), static_cast<int>(report.cost.bytes_sent));
+    }
+  });
+}

@@ -1,0 +1,71 @@
+// A data set of one's own: MNIST, or another set in its format (Fashion-MNIST). Source of the
+// format, IDX: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
+#include <filesystem>
+#include <fstream>
+
+#include "data/dataset.h"
+
+namespace wisp::examples {
+
+constexpr int64_t kSide = 28;
+constexpr int kClasses = 10;
+
+/// Reads bytes, an item of shape `item` for each sample: (samples, item.numel()). The file begins
+/// with big-endian words: type and number of extents, samples, the item's extents.
+Tensor read_idx(const std::string& path, const std::vector<uint32_t>& item) {
+  std::ifstream in(path, std::ios::binary);
+  WISP_CHECK(in, "mnist: cannot open ", path, " (data.path)");
+  const auto word = [&in] {
+    uint32_t value = 0;
+    for (int byte = 0; byte < 4; ++byte) value = value << 8 | (in.get() & 0xff);
+    return value;
+  };
+  bool fits = word() == 0x801 + item.size();
+  const int64_t samples = word();
+  int64_t numel = 1;
+  for (const uint32_t extent : item) {
+    fits = fits && word() == extent;
+    numel *= extent;
+  }
+  WISP_CHECK(in && fits, "mnist: ", path, " does not begin as expected; is it unpacked?");
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path)) - in.tellg();
+  WISP_CHECK(bytes == samples * numel, "mnist: ", path, " has ", bytes, " bytes for ", samples,
+             " samples of ", numel);
+  const Tensor result({samples, numel}, DType::u8);
+  in.read(reinterpret_cast<char*>(result.raw()), bytes);
+  WISP_CHECK(in, "mnist: cannot read ", path);
+  return result;
+}
+
+class Mnist final : public DataSource {
+ public:
+  explicit Mnist(Config& config) {
+    config.bind("data.path", path_, "folder with the four files, unpacked");
+  }
+  Shape sample() const override { return {kSide, kSide, 1}; }
+  int classes() const override { return kClasses; }
+
+  Dataset load(Split split) const override {
+    const std::string stem = path_ + (split == Split::train ? "/train" : "/t10k");
+    const Tensor images = read_idx(stem + "-images-idx3-ubyte", {kSide, kSide});
+    const Tensor labels = read_idx(stem + "-labels-idx1-ubyte", {});
+    const int64_t count = images.shape()[0];
+    Dataset set{.name = concat("mnist ", name_of(split)),
+                .images = images.reshape({count, kSide, kSide, 1}),
+                .labels = Tensor({labels.numel()}, DType::i32),
+                .classes = kClasses,
+                .mean = {33.3},
+                .deviation = {78.6}};
+    std::copy_n(labels.data<uint8_t>(), labels.numel(), set.labels.data<int32_t>());
+    set.check();
+    return set;
+  }
+
+ private:
+  std::string path_ = "data-cache/mnist";
+};
+
+const DataRegistration registration("mnist", "handwritten digits in 10 classes (LeCun et al. 1998)",
+                                    [](Config& config) { return std::make_unique<Mnist>(config); });
+
+}  // namespace wisp::examples

@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include "data/dataset.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+/// An IDX file's words and bytes.
+std::string idx(const std::vector<int>& words, int64_t bytes) {
+  std::string text;
+  for (const int word : words)
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(word >> shift & 0xff);
+  for (int64_t i = 0; i < bytes; ++i) text += static_cast<char>(i % 10);
+  return text;
+}
+
+class Mnist : public testing::Test {
+ protected:
+  Mnist() {
+    dir_.write("train-images-idx3-ubyte", idx({0x803, 3, 28, 28}, 3 * 784));
+    dir_.write("train-labels-idx1-ubyte", idx({0x801, 3}, 3));
+  }
+  Dataset load() const {
+    Config config =
+        Config::from_text("data = { name = 'mnist', path = '" + dir_.path() + "' }", "t");
+    return make_data_source(config)->load(Split::train);
+  }
+  std::string error() const {
+    return error_of([&] { load(); });
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Mnist, ReadsImagesAndLabels) {
+  const Dataset set = load();
+  EXPECT_EQ(set.images.shape(), Shape({3, 28, 28, 1}));
+  EXPECT_EQ(set.images.data<uint8_t>()[785], 785 % 10);
+  EXPECT_EQ(set.labels.data<int32_t>()[2], 2);
+  EXPECT_EQ(set.classes, 10);
+}
+
+TEST_F(Mnist, RefusesWhatIsNotSuchAFile) {
+  dir_.write("train-images-idx3-ubyte", idx({0x803, 3, 28, 28}, 3 * 784 - 1));
+  EXPECT_NE(error().find("has 2351 bytes for 3 samples of 784"), std::string::npos) << error();
+  dir_.write("train-images-idx3-ubyte", idx({0x803, 3, 32, 32}, 3 * 1024));
+  EXPECT_NE(error().find("does not begin as expected"), std::string::npos) << error();
+  dir_.write("train-images-idx3-ubyte", "\x1f\x8b");  // packed
+  EXPECT_NE(error().find("does not begin as expected"), std::string::npos) << error();
+}
+
+TEST_F(Mnist, RefusesAnotherNumberOfLabels) {
+  dir_.write("train-labels-idx1-ubyte", idx({0x801, 2}, 2));
+  EXPECT_NE(error().find("mnist train: labels are (2)"), std::string::npos) << error();
+}
+
+TEST_F(Mnist, NamesTheFileThatIsMissing) {
+  std::filesystem::remove(dir_ / "train-labels-idx1-ubyte");
+  EXPECT_NE(error().find("train-labels-idx1-ubyte (data.path)"), std::string::npos) << error();
+}
+
+}  // namespace
+}  // namespace wisp

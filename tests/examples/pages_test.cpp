@@ -1,0 +1,33 @@
+// The pages that explain how to extend Wisp show files that are built, as they are.
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+std::string text_of(const std::string& path) {
+  return read_text(std::string(WISP_SOURCE_DIR) + "/" + path);
+}
+
+struct Shown {
+  std::string page, language, file;
+};
+
+TEST(Pages, ShowTheirFilesAsTheyAre) {
+  const Shown all[] = {{"README.md", "cpp", "examples/train.cpp"},
+                       {"docs/adding_a_compressor.md", "cpp", "examples/fp8.cpp"},
+                       {"docs/adding_a_layer.md", "cpp", "examples/prelu.cpp"},
+                       {"docs/adding_a_model.md", "cpp", "examples/small_cnn.cpp"},
+                       {"docs/adding_a_dataset.md", "cpp", "examples/mnist.cpp"},
+                       {"docs/adding_a_dataset.md", "toml", "examples/mnist.toml"}};
+  for (const auto& [page, language, file] : all) {
+    const std::string code = text_of(file);
+    ASSERT_FALSE(code.empty()) << file;
+    EXPECT_NE(text_of(page).find("```" + language + "\n" + code + "```\n"), std::string::npos)
+        << page << " does not show " << file << " as it is";
+  }
+}
+
+}  // namespace
+}  // namespace wisp

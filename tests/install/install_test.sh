@@ -1,0 +1,76 @@
+#!/bin/bash
+# Installs the present build, moves it, and uses it as others would: a project of one's own (the examples) through
+# CMake, a program through pkg-config, the headers beside folders of the same names.
+#
+#   install_test.sh SOURCE BUILD CXX GENERATOR
+set -euo pipefail
+
+source=$1 build=$2 cxx=$3 generator=$4
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+
+fail() {
+  echo "install_test: $1" >&2
+  exit 1
+}
+
+cmake --install "$build" --prefix "$work/first" >"$work/install.log"
+prefix=$work/elsewhere
+mv "$work/first" "$prefix"
+
+# Nothing knows where it was built or first installed. What debuggers read may.
+! grep -rlIF -e "$source" -e "$build" -e "$work/first" "$prefix" || fail "these files hold a path of the build"
+[[ $(sed -n 's/^CMAKE_BUILD_TYPE:[^=]*=//p' "$build/CMakeCache.txt") != Release ]] ||
+  ! grep -rlF -e "$source" -e "$build" "$prefix" || fail "these files hold a path of the build"
+
+wisp=$prefix/bin/wisp
+"$wisp" config "$prefix/share/wisp/configs/cifar10_resnet20.toml" workers=2 >/dev/null
+[[ $("$wisp" completion bash) == "$(<"$prefix/share/bash-completion/completions/wisp")" ]] ||
+  fail "the installed completion is not the program's"
+
+word() { printf '%b' "$(printf '%08x' "$1" | sed 's/../\\x&/g')"; }
+# digits SPLIT COUNT: images without ink and labels 0, as MNIST's files have them
+digits() {
+  { word 0x803 && word "$2" && word 28 && word 28 && head -c $((784 * $2)) /dev/zero; } >"$work/$1-images-idx3-ubyte"
+  { word 0x801 && word "$2" && head -c "$2" /dev/zero; } >"$work/$1-labels-idx1-ubyte"
+}
+digits train 64
+digits t10k 32
+
+# A project of one's own: its program has a model, a layer, a data set and a method that Wisp does not have.
+examples=$prefix/share/wisp/examples
+cmake -S "$examples" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" || fail "$(<"$work/configure.log")"
+cmake --build "$work/build" >"$work/build.log" || fail "$(<"$work/build.log")"
+"$work/build/my_wisp" train "$examples/mnist.toml" data.path="$work" train.batch=32 train.max_steps=2 --quiet \
+  --out "$work/run"
+grep -q '"steps": 2,' "$work/run/summary.json" || fail "two steps make this summary: $(<"$work/run/summary.json")"
+grep -q '"reduction_encoded": 4.0' "$work/run/summary.json" || fail "fp8 makes this of it: $(<"$work/run/summary.json")"
+(cd "$work" && cp "$examples/train.toml" . && "$work/build/example_loop") | grep -q '^step 15: loss .* bytes sent$' ||
+  fail "example_loop did not make 16 steps"
+
+# Another version than the one asked for is refused.
+mkdir "$work/later"
+echo 'cmake_minimum_required(VERSION 3.25)
+project(later LANGUAGES CXX)
+find_package(wisp 99.0 REQUIRED)' >"$work/later/CMakeLists.txt"
+! cmake -S "$work/later" -B "$work/later/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$work/later.log" 2>&1 || fail "version 99.0 was found"
+grep -q 'considered but not accepted' "$work/later.log" || fail "$(<"$work/later.log")"
+
+# Every header can be included by itself, and beside a user's own folders of the same names.
+mkdir -p "$work/own"/{core,data,models}
+for own in core/error.h core/tensor.h data/dataset.h models/model.h; do
+  echo '#error a header of the user' >"$work/own/$own"
+done
+(cd "$prefix/include" && find wisp -name '*.h' ! -path '*cuda*' -printf '#include <%p>\n') >"$work/own/all.cpp"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name wisp.pc)")
+export PKG_CONFIG_PATH
+read -ra cflags <<<"$(pkg-config --cflags wisp)"
+read -ra libs <<<"$(pkg-config --libs wisp)"
+"$cxx" -I "$work/own" "${cflags[@]}" -fsyntax-only "$work/own/all.cpp" || fail "the headers cannot be included"
+
+# pkg-config, with the compiler alone.
+"$cxx" -O1 "${cflags[@]}" "$examples/train.cpp" -o "$work/train" "${libs[@]}"
+(cd "$work" && ./train) | tail -n 1 | grep -q 'fewer than dense$' || fail "the program of pkg-config did not train"
+echo "install_test: passed"

@@ -91,18 +91,21 @@ std::string read_file(const std::string& path, const std::string& asked_by) {
 
 /// The value of an override: TOML, or a bare word.
 Document parse_value(const std::string& key, const std::string& text) {
-  check_toml_limits(text, kCommandLine);
+  const bool bare = text.find_first_of("\"'[{") != 0;
+  const std::string name = fmt::format("{}: {}={}", kCommandLine, key, text);
   try {
+    check_toml_limits(text, name);
     auto document = std::make_shared<const toml::table>(toml::parse("value = " + text));
     if (document->size() == 1) return document;
   } catch (const toml::parse_error& error) {
-    const bool quoted = text.find_first_of("\"'[{") == 0;
-    WISP_CHECK(!quoted, kCommandLine, ": ", key, "=", text, ": ", error.description());
+    WISP_CHECK(bare, name, ": ", error.description());
+  } catch (const Error&) {
+    if (!bare) throw;
   }
   try {
     return std::make_shared<const toml::table>(toml::parse("value = " + to_toml(text)));
   } catch (const toml::parse_error& error) {  // no UTF-8
-    throw Error(fmt::format("{}: {}={}: {}", kCommandLine, key, text, error.description()));
+    throw Error(fmt::format("{}: {}", name, error.description()));
   }
 }
 

@@ -34,7 +34,7 @@ size_t end_of_quoted(std::string_view text, size_t at) {
 
 void check_toml_limits(std::string_view text, const std::string& name) {
   int parts = 1;
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size();) {
     const char c = text[at];
     if (c == '"' || c == '\'' || c == '#') {
       at = end_of_quoted(text, at);
@@ -42,9 +42,12 @@ void check_toml_limits(std::string_view text, const std::string& name) {
     }
     if (c == '.') ++parts;
     if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) parts = 1;
-    WISP_CHECK(parts <= kMaxKeyParts, name, ":",
-               1 + std::count(text.begin(), text.begin() + at, '\n'), ": a key has more than ",
-               kMaxKeyParts, " parts");
+    const auto place = [&] {
+      return concat(name, ":", 1 + std::count(text.begin(), text.begin() + at, '\n'), ": ");
+    };
+    WISP_CHECK(parts <= kMaxKeyParts, place(), "a key has more than ", kMaxKeyParts, " parts");
+    WISP_CHECK(static_cast<unsigned char>(c) < 0x80, place(),
+               "a character beyond ASCII, which only strings and comments may have");
     ++at;
   }
 }

@@ -89,6 +89,10 @@ TEST(Config, BadOverridesAreRefused) {
 }
 
 TEST(Config, AnOverrideIsUtf8) {
+  Config config = text("", {"a=\u00e9"});
+  std::string value;
+  config.bind("a", value, "");
+  EXPECT_EQ(value, "\u00e9");
   EXPECT_EQ(error_of([] { text("", {"a=\xff"}); }).find("command line: a=\xff: "), 0u);
 }
 
@@ -102,8 +106,8 @@ TEST(Config, NeitherDepthNorLongKeysMultiply) {
   constexpr int kMany = 100'000;
   EXPECT_EQ(error_of([&] { text(repeated("a.", kMany) + "a = 1"); }),
             "x.toml:1: a key has more than 32 parts");
-  EXPECT_EQ(error_of([&] { text("", {"b={" + repeated("a.", kMany) + "a=1}"}); }),
-            "command line:1: a key has more than 32 parts");
+  const std::string deep = error_of([&] { text("", {"b={" + repeated("a.", kMany) + "a=1}"}); });
+  EXPECT_TRUE(deep.ends_with(": a key has more than 32 parts")) << deep.substr(0, 100);
   EXPECT_NE(error_of([&] { text("a = " + repeated("[", kMany)); }), "no error");
   EXPECT_NE(error_of([&] { text("a = " + repeated("[{a = ", kMany)); }), "no error");
   EXPECT_EQ(error_of([&] { text("[" + repeated("a", 300) + "]\nb = 1\n"); }),
@@ -184,6 +188,7 @@ TEST(Config, WrongTypesSayWhatIsThereAndWhatShouldBe) {
 
 TEST(Config, SyntaxErrorsHaveAPlace) {
   EXPECT_EQ(error_of([] { text("a = 1\nb = = 2\n"); }).substr(0, 9), "x.toml:2:");
+  EXPECT_EQ(error_of([] { text("a = [}\n"); }).substr(0, 9), "x.toml:1:");
 }
 
 TEST(Config, ExtendsIsRelativeAndChained) {

@@ -35,6 +35,12 @@ TEST(TomlLimits, DotsElsewhereAreFree) {
   EXPECT_EQ(refusal(list + "]"), "no error");
 }
 
+TEST(TomlLimits, OnlyStringsAndCommentsGoBeyondAscii) {
+  EXPECT_EQ(refusal("\xef\xbb\xbf# \u00e9\n\"\u00e9\" = '\u00e9'\n"), "no error");
+  EXPECT_EQ(refusal("a = 1\n\u00e9 = 1"),
+            "x.toml:2: a character beyond ASCII, which only strings and comments may have");
+}
+
 /// What looks like the end of a key in quotes is none.
 TEST(TomlLimits, QuotesHideNothing) {
   for (const char* part : {"\"=\"", "'='", "\"\\\"=\"", "\"#\"", "'\"'", "\"'\""})

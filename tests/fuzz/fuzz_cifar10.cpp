@@ -40,6 +40,6 @@ std::vector<std::string> fuzz_seeds() {
   return seeds;
 }
 
-int64_t fuzz_memory(int64_t input_bytes) { return (1 << 17) + 10 * input_bytes; }
+int64_t fuzz_memory(int64_t input_bytes) { return (1 << 17) + 4 * input_bytes; }
 
 }  // namespace wisp

@@ -80,6 +80,6 @@ std::vector<std::string> fuzz_seeds() {
           "compression.ratios = [1, 0.5, 6.02e23]\ndate = 1979-05-27T07:32:00-08:00\n"};
 }
 
-int64_t fuzz_memory(int64_t input_bytes) { return (1 << 18) + 4000 * input_bytes; }
+int64_t fuzz_memory(int64_t input_bytes) { return (1 << 18) + 400 * input_bytes; }
 
 }  // namespace wisp

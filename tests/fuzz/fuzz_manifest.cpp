@@ -59,6 +59,6 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 /// With the block through which files are read.
-int64_t fuzz_memory(int64_t input_bytes) { return (2 << 20) + 400 * input_bytes; }
+int64_t fuzz_memory(int64_t input_bytes) { return (2 << 20) + 100 * input_bytes; }
 
 }  // namespace wisp

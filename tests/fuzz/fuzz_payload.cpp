@@ -2,9 +2,7 @@
 // bytes choose method, options and unit (Plan), the rest is the payloads.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <map>
 
 #include "compression/compressor.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -13,7 +11,8 @@
 namespace wisp {
 namespace {
 
-constexpr std::array<int64_t, 8> kSizes = {1, 2, 7, 64, 300, 4'099, 65'537, 200'000};
+constexpr std::array<int64_t, 8> kSizes = {1, 2, 7, 64, 300, 4'099, 65'537, 140'000};
+constexpr size_t kSmall = 6;  // of all slices but the first, to be quick
 constexpr std::array kRatios = {1.0, 0.5, 0.1, 0.01, 0.001, 1e-6};
 constexpr int64_t kGuard = 16;      // elements beside each slice that no decoder may touch
 constexpr float kUntouched = 7.0f;  // what lies there
@@ -63,7 +62,7 @@ struct Plan {
     workers = 1 + bytes.next() % 3;
     ratio = kRatios[bytes.next() % kRatios.size()];
     for (int count = 1 + bytes.next() % 4; count > 0; --count)
-      sizes.push_back(kSizes[bytes.next() % kSizes.size()]);
+      sizes.push_back(kSizes[bytes.next() % (sizes.empty() ? kSizes.size() : kSmall)]);
   }
 
   bool has(int bit) const { return (options >> bit & 1) != 0; }
@@ -112,7 +111,7 @@ class Worker {
     std::fill_n(unit_.gradient.data<float>(), unit_.gradient.numel(), kUntouched);
     for_slices([&](const Slice& slice) {
       for (int64_t i = 0; i < slice.numel; ++i)
-        unit_.gradient.data<float>()[slice.offset + i] = std::sin(static_cast<float>(i));
+        unit_.gradient.data<float>()[slice.offset + i] = static_cast<float>(i * 7'919 % 1'009);
     });
   }
 
@@ -253,7 +252,7 @@ std::vector<std::string> fuzz_seeds() {
   }
   // gaps beyond 16 bits; casts would be larger than the sizes in front of payloads
   for (uint8_t method = 0; method < methods().size(); ++method) {
-    const std::string seed = good_exchange(method, 0, 2, 5, {7, 6});
+    const std::string seed = good_exchange(method, 0, 2, 5, {7, 5});
     if (seed.size() < 1'000) seeds.push_back(seed);
   }
   return seeds;

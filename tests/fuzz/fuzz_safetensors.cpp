@@ -72,6 +72,6 @@ std::vector<std::string> fuzz_seeds() {
               '\0' + "0123456789"};
 }
 
-int64_t fuzz_memory(int64_t input_bytes) { return (1 << 16) + 200 * input_bytes; }
+int64_t fuzz_memory(int64_t input_bytes) { return (1 << 16) + 100 * input_bytes; }
 
 }  // namespace wisp

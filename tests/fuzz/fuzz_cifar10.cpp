@@ -8,6 +8,16 @@ namespace {
 
 constexpr int64_t kMaxRecords = 3;
 
+/// A folder whose six files are one.
+struct Folder {
+  Folder() {
+    dir.write(kCifarFiles[0], "");
+    for (size_t i = 1; i < kCifarFiles.size(); ++i)
+      std::filesystem::create_hard_link(dir / kCifarFiles[0], dir / kCifarFiles[i]);
+  }
+  TempDir dir;
+};
+
 void check(const Dataset& set) {
   for (int64_t i = 0; i < set.count(); ++i) {
     const int32_t label = set.labels.data<int32_t>()[i];
@@ -18,14 +28,14 @@ void check(const Dataset& set) {
 }  // namespace
 
 void fuzz(std::string_view input) {
-  static const TempDir dir;
+  static const Folder folder;
   if (input.empty()) return;
   const auto choice = static_cast<uint8_t>(input.front());
   const std::string content(input.substr(1));
   const Split split = choice % 2 ? Split::train : Split::test;
-  for (const char* file : kCifarFiles) dir.write(file, content);
+  folder.dir.write(kCifarFiles[0], content);
   try {
-    check(read_cifar10(find_cifar10(dir.path()), split, 1 + choice / 2 % kMaxRecords));
+    check(read_cifar10(find_cifar10(folder.dir.path()), split, 1 + choice / 2 % kMaxRecords));
   } catch (const Error&) {
   }
 }

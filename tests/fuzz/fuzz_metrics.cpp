@@ -27,6 +27,6 @@ std::vector<std::string> fuzz_seeds() {
   return {rows, rows.substr(0, rows.size() - 10), ""};
 }
 
-int64_t fuzz_memory(int64_t input_bytes) { return (1 << 16) + 50 * input_bytes; }
+int64_t fuzz_memory(int64_t input_bytes) { return (1 << 16) + 100 * input_bytes; }
 
 }  // namespace wisp

@@ -1,7 +1,7 @@
-// Runs a fuzz target on its seeds and a fixed number of changed ones, or on the files that it is
-// given: what libFuzzer found. For compilers without libFuzzer.
+// Runs a fuzz target on its seeds and so many changed ones, the same each time, or on files: what
+// libFuzzer found. For compilers without libFuzzer.
 //
-//   fuzz_NAME [COUNT | FILE...]
+//   fuzz_NAME COUNT | FILE...
 #include <cctype>
 #include <cstdio>
 #include <fstream>
@@ -12,8 +12,6 @@
 #include "tests/fuzz/mutate.h"
 
 namespace {
-
-constexpr uint64_t kCount = 3000;
 
 void replay_files(int count, char** files) {
   for (int i = 0; i < count; ++i) {
@@ -35,9 +33,13 @@ void replay_changes(uint64_t count) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count > 1 && !std::isdigit(static_cast<unsigned char>(arguments[1][0]))) {
-    replay_files(count - 1, arguments + 1);
+  if (count < 2) {
+    std::fprintf(stderr, "%s: expected a number of inputs, or files\n", arguments[0]);
+    return 1;
+  }
+  if (std::isdigit(static_cast<unsigned char>(arguments[1][0]))) {
+    replay_changes(std::stoull(arguments[1]));
   } else {
-    replay_changes(count > 1 ? std::stoull(arguments[1]) : kCount);
+    replay_files(count - 1, arguments + 1);
   }
 }

@@ -11,8 +11,8 @@ namespace wisp {
 
 constexpr int kMaxKeyParts = 32;
 
-/// Throws Error with name:line for a key of more than kMaxKeyParts parts, and for a character beyond
-/// ASCII outside strings and comments. A byte order mark may stand in front.
+/// Throws Error with name:line for a key of more than kMaxKeyParts parts, and for a character
+/// beyond ASCII outside strings and comments. A byte order mark may stand in front.
 void check_toml_limits(std::string_view text, const std::string& name);
 
 }  // namespace wisp

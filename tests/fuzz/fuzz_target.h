@@ -21,7 +21,7 @@ std::vector<std::string> fuzz_seeds();
 /// The most bytes of memory that an input of so many bytes may take at once.
 int64_t fuzz_memory(int64_t input_bytes);
 
-/// A finding: what fuzz() threw, unless it is an Error of the library.
+/// What fuzz() throws for an input that was read wrongly.
 class Finding : public std::logic_error {
  public:
   using std::logic_error::logic_error;

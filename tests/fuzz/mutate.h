@@ -8,7 +8,7 @@
 namespace wisp {
 
 /// One of the seeds, changed in one to four places: bits, lengths and other numbers, pieces cut,
-/// repeated, or taken from other seeds. Sizes stay below twice the seed's and 64 KiB.
+/// repeated, nested, or taken from other seeds. What is put in has at most 64 KiB a place.
 std::string mutate(std::span<const std::string> seeds, uint64_t number);
 
 }  // namespace wisp

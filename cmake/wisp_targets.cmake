@@ -2,15 +2,18 @@
 
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror>)
 
 if(WISP_SANITIZE STREQUAL "address")
   set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(WISP_SANITIZE STREQUAL "thread")
   set(wisp_sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
+elseif(WISP_SANITIZE STREQUAL "fuzzer")
+  set(wisp_sanitizer_flags -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
 elseif(WISP_SANITIZE)
-  message(FATAL_ERROR "WISP_SANITIZE is '${WISP_SANITIZE}', expected address, thread or nothing")
+  message(FATAL_ERROR "WISP_SANITIZE is '${WISP_SANITIZE}', expected address, thread, fuzzer or nothing")
 endif()
 
 # wisp_archive(TARGET NAME DEPENDENCIES...): a static library, linked and installed as wisp::NAME.

@@ -21,7 +21,7 @@ using Json = nlohmann::json;  // keys sorted: bytes depend on content alone
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kStepPrefix = "step_";
 constexpr const char* kOldSuffix = ".old";
-constexpr int kFormat = 1;  // of the manifest and of the names in the files
+constexpr uintmax_t kFormat = 1;  // of the manifest and of the names in the files
 
 void remove_tree(const std::string& path) {
   std::error_code error;
@@ -75,25 +75,45 @@ struct Manifest {
   std::vector<ManifestEntry> files;
 };
 
+/// Stops the parser at a depth that no manifest has: who walks a deep tree would use up the stack.
+bool shallow(int depth, Json::parse_event_t event, Json&) {
+  const bool opens =
+      event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+  WISP_CHECK(!opens || depth <= 2, "is damaged: it is nested too deeply");
+  return true;
+}
+
+uintmax_t whole_number(const Json& value) {
+  WISP_CHECK(value.is_number_unsigned(), "is damaged: ", value.dump(), " is no whole number");
+  return value;
+}
+
+Manifest parse_manifest(std::istream& file, const std::string& directory) {
+  Json content = Json::parse(file, shallow);
+  const uintmax_t format = whole_number(content.at("format"));
+  WISP_CHECK(format == kFormat, "is of format ", format, ", this program reads ", kFormat);
+  const std::string said = content.at("crc32c");
+  sealed(content);
+  const std::string found = content["crc32c"];
+  WISP_CHECK(said == found, "is damaged: its checksum is ", found, ", it says ", said);
+  Manifest manifest{content.at("facts").get<CheckpointFacts>(), {}};
+  for (const auto& [name, entry] : content.at("files").items()) {
+    manifest.files.push_back(
+        {directory + "/" + name, whole_number(entry.at("bytes")), entry.at("crc32c")});
+  }
+  return manifest;
+}
+
 Manifest read_manifest(const std::string& directory) {
   const std::string path = directory + "/" + kManifest;
   std::ifstream file(path);
   WISP_CHECK(file, path, ": cannot be opened: ", std::strerror(errno));
   try {
-    Json content = Json::parse(file);
-    const int format = content.at("format");
-    WISP_CHECK(format == kFormat, path, ": is of format ", format, ", this program reads ",
-               kFormat);
-    const std::string said = content.at("crc32c");
-    sealed(content);
-    const std::string found = content["crc32c"];
-    WISP_CHECK(said == found, path, ": is damaged: its checksum is ", found, ", it says ", said);
-    Manifest manifest{content.at("facts").get<CheckpointFacts>(), {}};
-    for (const auto& [name, entry] : content.at("files").items())
-      manifest.files.push_back({directory + "/" + name, entry.at("bytes"), entry.at("crc32c")});
-    return manifest;
+    return parse_manifest(file, directory);
   } catch (const Json::exception& error) {
     throw Error(concat(path, ": is damaged: ", error.what()));
+  } catch (const Error& error) {
+    throw Error(concat(path, ": ", error.what()));
   }
 }
 

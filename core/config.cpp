@@ -14,6 +14,7 @@
 
 #include "core/edit_distance.h"
 #include "core/error.h"
+#include "core/toml_limits.h"
 #include "core/toml_node.h"
 #include "core/toml_text.h"
 
@@ -42,9 +43,9 @@ struct Config::Tree {
 
   /// The later one wins: tables merge, a scalar or list replaces what was there.
   void put(const std::string& key, Entry entry) {
-    std::erase_if(entries, [&](const auto& old) {
-      return old.first.starts_with(key + ".") || key.starts_with(old.first + ".");
-    });
+    entries.erase(entries.lower_bound(key + "."), entries.lower_bound(key + "/"));  // '.' + 1
+    for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
+      entries.erase(key.substr(0, dot));
     entries[key] = std::move(entry);
   }
 
@@ -69,6 +70,7 @@ constexpr const char* kRows = "list of tables";
 using Document = std::shared_ptr<const toml::table>;
 
 Document parse(const std::string& text, const std::string& name) {
+  check_toml_limits(text, name);
   try {
     return std::make_shared<const toml::table>(toml::parse(text, std::string_view(name)));
   } catch (const toml::parse_error& error) {
@@ -78,7 +80,8 @@ Document parse(const std::string& text, const std::string& name) {
 
 /// `asked_by`: "FILE:LINE: extends " or nothing.
 std::string read_file(const std::string& path, const std::string& asked_by) {
-  WISP_CHECK(!std::filesystem::is_directory(path), asked_by, path, ": is a directory");
+  std::error_code ignored;  // opening the file tells it
+  WISP_CHECK(!std::filesystem::is_directory(path, ignored), asked_by, path, ": is a directory");
   std::ifstream in(path, std::ios::binary);
   WISP_CHECK(in, asked_by, path, ": cannot be read: ", std::strerror(errno));
   std::ostringstream text;
@@ -88,14 +91,22 @@ std::string read_file(const std::string& path, const std::string& asked_by) {
 
 /// The value of an override: TOML, or a bare word.
 Document parse_value(const std::string& key, const std::string& text) {
+  const bool bare = text.find_first_of("\"'[{") != 0;
+  const std::string name = fmt::format("{}: {}={}", kCommandLine, key, text);
   try {
+    check_toml_limits(text, name);
     auto document = std::make_shared<const toml::table>(toml::parse("value = " + text));
     if (document->size() == 1) return document;
   } catch (const toml::parse_error& error) {
-    const bool quoted = text.find_first_of("\"'[{") == 0;
-    WISP_CHECK(!quoted, kCommandLine, ": ", key, "=", text, ": ", error.description());
+    WISP_CHECK(bare, name, ": ", error.description());
+  } catch (const Error&) {
+    if (!bare) throw;
   }
-  return std::make_shared<const toml::table>(toml::parse("value = " + to_toml(text)));
+  try {
+    return std::make_shared<const toml::table>(toml::parse("value = " + to_toml(text)));
+  } catch (const toml::parse_error& error) {  // no UTF-8
+    throw Error(fmt::format("{}: {}", name, error.description()));
+  }
 }
 
 /// A right name in a wrong section counts as two edits.
@@ -111,12 +122,20 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
   return {key.substr(0, dot), key.substr(dot + 1)};
 }
 
+/// Each value keeps its whole key: with long keys a small file would take much memory.
+void check_key_length(const std::string& key, const std::string& place) {
+  constexpr size_t kMost = 256;
+  WISP_CHECK(key.size() <= kMost, place, ": a key has ", key.size(), " characters, at most ", kMost,
+             " are possible");
+}
+
 }  // namespace
 
 void Config::Tree::put_all(const std::shared_ptr<const toml::table>& document,
                            const toml::table& table, const std::string& path) {
   for (const auto& [name, node] : table) {
     const std::string key = path + to_toml_key(name.str());
+    check_key_length(key, place_of(node));
     if (const toml::table* below = node.as_table()) {
       put_all(document, *below, key + ".");
     } else {

@@ -24,6 +24,7 @@ void keep_metrics(const std::string& path,
   while (std::getline(file, line)) {
     try {
       const nlohmann::json row = nlohmann::json::parse(line);
+      if (!row.at("step").is_number_integer()) break;
       if (keep(row.at("type"), row.at("step"))) kept += line + "\n";
     } catch (const nlohmann::json::exception&) {
       break;

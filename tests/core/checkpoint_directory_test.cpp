@@ -112,6 +112,11 @@ TEST(CheckpointDirectory, ADamagedManifestIsNamed) {
   other = good;
   other.replace(other.find("\"format\": 1"), 11, "\"format\": 9");
   EXPECT_EQ(damage(other), manifest + ": is of format 9, this program reads 1");
+  other.replace(other.find("\"format\": 9"), 11, "\"format\": 1e99");
+  EXPECT_EQ(damage(other), manifest + ": is damaged: 1e+99 is no whole number");
+  other = good;
+  other.insert(other.rfind('}'), ",\"x\":" + std::string(300'000, '[') + std::string(300'000, ']'));
+  EXPECT_EQ(damage(other), manifest + ": is damaged: it is nested too deeply");
   fs::remove(manifest);
   EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }),
             manifest + ": cannot be opened: No such file or directory");

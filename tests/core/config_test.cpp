@@ -88,6 +88,32 @@ TEST(Config, BadOverridesAreRefused) {
   EXPECT_NE(error_of([] { text("", {"a=[1,"}); }).find("command line: a=[1,: "), std::string::npos);
 }
 
+TEST(Config, AnOverrideIsUtf8) {
+  Config config = text("", {"a=\u00e9"});
+  std::string value;
+  config.bind("a", value, "");
+  EXPECT_EQ(value, "\u00e9");
+  EXPECT_EQ(error_of([] { text("", {"a=\xff"}); }).find("command line: a=\xff: "), 0u);
+}
+
+/// What would use up the stack, or much more memory than the file has bytes.
+TEST(Config, NeitherDepthNorLongKeysMultiply) {
+  const auto repeated = [](const std::string& piece, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += piece;
+    return all;
+  };
+  constexpr int kMany = 100'000;
+  EXPECT_EQ(error_of([&] { text(repeated("a.", kMany) + "a = 1"); }),
+            "x.toml:1: a key has more than 32 parts");
+  const std::string deep = error_of([&] { text("", {"b={" + repeated("a.", kMany) + "a=1}"}); });
+  EXPECT_TRUE(deep.ends_with(": a key has more than 32 parts")) << deep.substr(0, 100);
+  EXPECT_NE(error_of([&] { text("a = " + repeated("[", kMany)); }), "no error");
+  EXPECT_NE(error_of([&] { text("a = " + repeated("[{a = ", kMany)); }), "no error");
+  EXPECT_EQ(error_of([&] { text("[" + repeated("a", 300) + "]\nb = 1\n"); }),
+            "x.toml:1: a key has 300 characters, at most 256 are possible");
+}
+
 TEST(Config, SetWinsOverOverridesAndLeavesCopiesAlone) {
   Config config = text("a = 1", {"a=2"});
   const Config copy = config;
@@ -162,6 +188,7 @@ TEST(Config, WrongTypesSayWhatIsThereAndWhatShouldBe) {
 
 TEST(Config, SyntaxErrorsHaveAPlace) {
   EXPECT_EQ(error_of([] { text("a = 1\nb = = 2\n"); }).substr(0, 9), "x.toml:2:");
+  EXPECT_EQ(error_of([] { text("a = [}\n"); }).substr(0, 9), "x.toml:1:");
 }
 
 TEST(Config, ExtendsIsRelativeAndChained) {
@@ -205,6 +232,8 @@ TEST(Config, MissingFilesAreNamed) {
   const std::string top = dir.write("top.toml", "extends = 'no.toml'\n");
   EXPECT_EQ(error_of([&] { Config::load(top, {}); }),
             top + ":1: extends " + (dir / "no.toml: cannot be read: No such file or directory"));
+  const std::string far = dir.write("far.toml", "extends = '" + std::string(5000, 'x') + "'\n");
+  EXPECT_NE(error_of([&] { Config::load(far, {}); }).find("File name too long"), std::string::npos);
   const std::string bad = dir.write("bad.toml", "extends = 3\n");
   EXPECT_EQ(error_of([&] { Config::load(bad, {}); }),
             bad + ":1: extends is an integer, expected a file name");

@@ -64,6 +64,9 @@ TEST(Metrics, RowsAreKeptByTypeAndStep) {
   dir.write("metrics.jsonl", kept + "{\"type\":7,\"step\":\"x\"}\n");
   keep_metrics(path, all);
   EXPECT_EQ(read_text(path), kept);
+  dir.write("metrics.jsonl", kept + "{\"type\":\"step\",\"step\":1e99}\n");
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
   keep_metrics(dir / "absent", all);
   EXPECT_FALSE(std::filesystem::exists(dir / "absent"));
 }

@@ -1,0 +1,264 @@
+// What a peer sends: every registered method's decoders, for units of several sizes. The first
+// bytes choose method, options and unit (Plan), the rest is the payloads.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "compression/compressor.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+constexpr std::array<int64_t, 8> kSizes = {1, 2, 7, 64, 300, 4'099, 65'537, 140'000};
+constexpr size_t kSmall = 6;  // of all slices but the first, to be quick
+constexpr std::array kRatios = {1.0, 0.5, 0.1, 0.01, 0.001, 1e-6};
+constexpr int64_t kGuard = 16;      // elements beside each slice that no decoder may touch
+constexpr float kUntouched = 7.0f;  // what lies there
+
+std::vector<std::string> methods() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
+    if (name != "none") names.push_back(name);
+  return names;
+}
+
+/// Takes an input from its front; zeros behind its end.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view input) : left_(input) {}
+  uint8_t next() {
+    const std::string_view byte = take(1);
+    return byte.empty() ? uint8_t{0} : static_cast<uint8_t>(byte[0]);
+  }
+  std::string_view take(size_t bytes) {
+    const std::string_view taken = left_.substr(0, bytes);
+    left_.remove_prefix(taken.size());
+    return taken;
+  }
+  /// Behind two bytes that tell its size; 65535: all that is left.
+  std::string_view payload() {
+    const size_t low = next();
+    const size_t bytes = low + size_t{256} * next();
+    return take(bytes == 65'535 ? left_.size() : bytes);
+  }
+
+ private:
+  std::string_view left_;
+};
+
+struct Plan {
+  std::string method;
+  uint8_t options = 0;  // bits: f16 values, error feedback, a late stream, one joined field
+  int workers = 1;
+  double ratio = 1.0;
+  std::vector<int64_t> sizes;
+
+  explicit Plan(Bytes& bytes) {
+    static const std::vector<std::string> names = methods();
+    method = names[bytes.next() % names.size()];
+    options = bytes.next();
+    workers = 1 + bytes.next() % 3;
+    ratio = kRatios[bytes.next() % kRatios.size()];
+    for (int count = 1 + bytes.next() % 4; count > 0; --count)
+      sizes.push_back(kSizes[bytes.next() % (sizes.empty() ? kSizes.size() : kSmall)]);
+  }
+
+  bool has(int bit) const { return (options >> bit & 1) != 0; }
+
+  std::unique_ptr<Compressor> make() const {
+    Config config =
+        Config::from_text(concat("compression.values = '", has(0) ? "f16" : "f32",
+                                 "'\ncompression.feedback = '", has(1) ? "ef" : "auto", "'"),
+                          "plan.toml");
+    const CompressorSetup setup{.workers = workers, .momentum = 0.9, .weight_decay = 1e-4};
+    return CompressorRegistry::instance().find("compression method", method).make(config, setup);
+  }
+
+  std::vector<Field> fields() const {
+    std::vector<Field> fields;
+    int64_t offset = kGuard;
+    for (const int64_t numel : sizes) {
+      if (fields.empty() || !has(3)) fields.push_back({.key = fields.size() + 1});
+      fields.back().slices.push_back({offset, numel});
+      fields.back().numel += numel;
+      offset += numel + kGuard;
+    }
+    return fields;
+  }
+};
+
+/// A worker with a unit, and guards beside each of its slices and behind its scratch.
+class Worker {
+ public:
+  explicit Worker(const Plan& plan)
+      : test_({.late = plan.has(2)}), compressor_(plan.make()), fields_(plan.fields()) {
+    info_.workers = plan.workers;
+    info_.ratio = plan.ratio;
+    unit_.spec.fields = fields_;
+    for (const Field& field : fields_) unit_.spec.numel += field.numel;
+    const Slice& last = fields_.back().slices.back();
+    const Shape arena{last.offset + last.numel + kGuard};
+    for (Tensor* tensor : {&unit_.gradient, &unit_.weight, &unit_.momentum, &unit_.square})
+      *tensor = Tensor(arena, DType::f32);
+    for (const StateSpec& spec : compressor_->state(unit_.spec, plan.workers))
+      state_.tensors.push_back(Tensor(spec.per_element ? arena : spec.shape, spec.dtype));
+    unit_.state = &state_;
+    scratch_bytes_ = compressor_->scratch_bytes(unit_.spec, info_);
+    scratch_ = Tensor({scratch_bytes_ + kGuard}, DType::u8);
+    unit_.scratch = scratch_.raw();
+    std::fill_n(unit_.gradient.data<float>(), unit_.gradient.numel(), kUntouched);
+    for_slices([&](const Slice& slice) {
+      for (int64_t i = 0; i < slice.numel; ++i)
+        unit_.gradient.data<float>()[slice.offset + i] = static_cast<float>(i * 7'919 % 1'009);
+    });
+  }
+
+  int rounds() const { return compressor_->rounds(unit_.spec, info_); }
+
+  /// The payload for the first destination.
+  std::string encode(int round) {
+    const Message message = compressor_->message(unit_.spec, info_, round);
+    size_t count = message.kind == Collective::all_to_all ? size_t(info_.workers) : 1;
+    if (message.kind == Collective::none || (message.kind == Collective::pair && message.to < 0))
+      count = 0;
+    std::vector<Tensor> memory;
+    std::vector<int64_t> used(count, message.bytes);
+    std::vector<Outlet> outlets;
+    for (size_t i = 0; i < count; ++i) {
+      memory.push_back(Tensor({message.bytes}, DType::u8));
+      outlets.push_back({memory[i].raw(), message.bytes, message.variable ? &used[i] : nullptr});
+    }
+    compressor_->encode(test_.context, unit_, info_, round, outlets);
+    test_.stream.synchronize();
+    if (count == 0) return "";
+    return {reinterpret_cast<const char*>(memory[0].raw()), static_cast<size_t>(used[0])};
+  }
+
+  /// Decodes what the bytes hold for each rank that sends one.
+  void decode(int round, Bytes& bytes) {
+    const Message message = compressor_->message(unit_.spec, info_, round);
+    std::vector<std::vector<std::byte>>
+        memory;  // of exact sizes: AddressSanitizer sees a byte more
+    for (int i = 0; i < senders(message); ++i) {
+      const std::string_view sent = bytes.payload();
+      const auto* begin = reinterpret_cast<const std::byte*>(sent.data());
+      received_.emplace_back(begin, begin + sent.size());
+    }
+    std::vector<Payload> payloads;
+    for (const std::vector<std::byte>& sent : received_) {
+      const int from =
+          message.kind == Collective::all_reduce ? -1 : static_cast<int>(payloads.size());
+      payloads.push_back({from, sent.data(), static_cast<int64_t>(sent.size())});
+    }
+    compressor_->decode(test_.context, unit_, info_, round, payloads);
+    test_.stream.synchronize();
+  }
+
+  /// Throws Finding if anything outside the unit was written.
+  void check_guards() {
+    try {
+      test_.stream.synchronize();  // a payload may be refused while another is decoded
+    } catch (const Error&) {
+    }
+    for_slices([&](const Slice& slice) {
+      check_guard(slice.offset - kGuard);
+      check_guard(slice.offset + slice.numel);
+    });
+    for (int64_t i = 0; i < kGuard; ++i) {
+      if (scratch_.raw()[scratch_bytes_ + i] != std::byte{0})
+        throw Finding("payload: the scratch's end was passed");
+    }
+  }
+
+ private:
+  int senders(const Message& message) const {
+    switch (message.kind) {
+      case Collective::none:
+        return 0;
+      case Collective::all_gather:
+      case Collective::all_to_all:
+      case Collective::neighbours:
+        return info_.workers;
+      default:
+        return 1;
+    }
+  }
+  void check_guard(int64_t begin) {
+    const float* guard = unit_.gradient.data<float>() + begin;
+    if (std::any_of(guard, guard + kGuard, [](float value) { return value != kUntouched; }))
+      throw Finding(concat("payload: the arena was written near element ", begin));
+  }
+  template <class F>
+  void for_slices(const F& f) {
+    for (const Field& field : fields_)
+      for (const Slice& slice : field.slices) f(slice);
+  }
+
+  // of exact sizes: AddressSanitizer sees a byte more
+  std::vector<std::vector<std::byte>> received_;
+  TestContext test_;
+  std::unique_ptr<Compressor> compressor_;
+  std::vector<Field> fields_;
+  State state_;
+  Unit unit_;
+  StepInfo info_;
+  Tensor scratch_;
+  int64_t scratch_bytes_ = 0;
+};
+
+/// What `Plan` and `Worker` read as a good exchange of these sizes.
+std::string good_exchange(uint8_t method, uint8_t options, uint8_t workers, uint8_t ratio,
+                          const std::vector<uint8_t>& sizes) {
+  std::string input;
+  for (const size_t byte :
+       {size_t{method}, size_t{options}, workers - size_t{1}, size_t{ratio}, sizes.size() - 1})
+    input += static_cast<char>(byte);
+  input.append(sizes.begin(), sizes.end());
+  Bytes bytes(input);
+  Worker worker{Plan(bytes)};
+  const std::string sent = worker.encode(0);
+  for (uint8_t i = 0; i < workers; ++i) {
+    input += static_cast<char>(sent.size() & 0xff);
+    input += static_cast<char>(sent.size() >> 8 & 0xff);
+    input += sent;
+  }
+  return input;
+}
+
+}  // namespace
+
+void fuzz(std::string_view input) {
+  Bytes bytes(input);
+  Worker worker{Plan(bytes)};
+  try {
+    for (int round = 0; round < worker.rounds(); ++round) {
+      if (round > 0) worker.encode(round);
+      worker.decode(round, bytes);
+    }
+  } catch (const Error&) {
+  }
+  worker.check_guards();
+}
+
+std::vector<std::string> fuzz_seeds() {
+  std::vector<std::string> seeds;
+  for (uint8_t method = 0; method < methods().size(); ++method) {
+    seeds.push_back(good_exchange(method, 0, 1, 2, {4}));
+    seeds.push_back(good_exchange(method, 0b0001, 3, 1, {2, 3, 4}));
+    seeds.push_back(good_exchange(method, 0b1010, 2, 4, {3, 5}));
+    seeds.push_back(good_exchange(method, 0b0100, 1, 0, {0, 1}));
+  }
+  // gaps beyond 16 bits; casts would be larger than the sizes in front of payloads
+  for (uint8_t method = 0; method < methods().size(); ++method) {
+    const std::string seed = good_exchange(method, 0, 2, 5, {7, 5});
+    if (seed.size() < 1'000) seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+/// The largest unit has 800,000 elements; arenas, state and scratch are some copies of that.
+int64_t fuzz_memory(int64_t input_bytes) { return (64 << 20) + 4 * input_bytes; }
+
+}  // namespace wisp

@@ -1,7 +1,8 @@
 #include "models/resnet.h"
 
-#include <regex>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace wisp {
@@ -11,6 +12,23 @@ int image_channels(const ModelSetup& setup) {
   WISP_CHECK(setup.input.rank() == 3, "resnet: the data's samples have shape ", setup.input,
              ", expected images (H, W, C)");
   return static_cast<int>(setup.input[2]);
+}
+
+/// One part of a parameter's path under torchvision's names. `shortcut`: it follows that part.
+std::string exchange_part(const std::string& part, bool shortcut) {
+  if (part == "conv") return shortcut ? "0" : "conv1";
+  if (part == "norm") return shortcut ? "1" : "bn1";
+  const std::pair<std::string_view, const char*> names[] = {
+      {"classifier", "fc"}, {"gamma", "weight"}, {"beta", "bias"}, {"shortcut", "downsample"}};
+  for (const auto& [ours, theirs] : names) {
+    if (part == ours) return theirs;
+  }
+  const std::pair<std::string_view, const char*> numbered[] = {
+      {"stage", "layer"}, {"block", ""}, {"norm", "bn"}};
+  for (const auto& [ours, theirs] : numbered) {
+    if (part.starts_with(ours)) return std::string(theirs).append(part, ours.size());
+  }
+  return part;
 }
 
 int out_channels(const ResNetPlan& plan) {
@@ -86,20 +104,16 @@ Step ResNet::forward(Context& context, const Batch& batch) {
   return {cross_entropy(logits, batch.labels, label_smoothing_), logits};
 }
 
+/// stage1.block0.shortcut.norm.gamma -> layer1.0.downsample.1.weight
 std::string ResNet::exchange_name(const std::string& name) const {
-  static const std::pair<std::regex, const char*> rules[] = {
-      {std::regex("^conv\\."), "conv1."},
-      {std::regex("^norm\\."), "bn1."},
-      {std::regex("^classifier\\."), "fc."},
-      {std::regex("^stage(\\d+)\\.block(\\d+)\\."), "layer$1.$2."},
-      {std::regex("\\.shortcut\\.conv\\."), ".downsample.0."},
-      {std::regex("\\.shortcut\\.norm\\."), ".downsample.1."},
-      {std::regex("\\.norm(\\d+)\\."), ".bn$1."},
-      {std::regex("\\.gamma$"), ".weight"},
-      {std::regex("\\.beta$"), ".bias"}};
-  std::string result = name;
-  for (const auto& [pattern, replacement] : rules)
-    result = std::regex_replace(result, pattern, replacement);
+  std::string result;
+  bool shortcut = false;
+  std::istringstream path(name);
+  for (std::string part; std::getline(path, part, '.');) {
+    if (!result.empty()) result += '.';
+    result += exchange_part(part, shortcut);
+    shortcut = part == "shortcut";
+  }
   return result;
 }
 

@@ -30,7 +30,11 @@ std::vector<nlohmann::json> metrics_of(const std::string& run) {
   std::vector<nlohmann::json> rows;
   std::ifstream file(run + "/metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    rows.push_back(nlohmann::json::parse(line));
+    rows.push_back(nlohmann::json::parse(line, nullptr, false));
+    if (rows.back().is_discarded()) {  // a line that rank 0 is writing
+      rows.pop_back();
+      break;
+    }
     for (const char* name : {"images_per_s", "seconds", "loader_ms", "compute_ms", "encode_ms",
                              "wait_ms", "wire_ms", "decode_ms"})
       rows.back().erase(name);

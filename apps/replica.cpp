@@ -31,12 +31,6 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
-Tensor zeroed_words(const Context& context, int64_t count) {
-  Tensor words = context.empty({count}, DType::i64);
-  std::memset(words.raw(), 0, static_cast<size_t>(words.bytes()));
-  return words;
-}
-
 }  // namespace
 
 Replica::Replica(const Shared& shared, Worker& worker)
@@ -54,8 +48,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
       plateau_(options_.schedule),
       tally_(compute_),
       evaluation_(compute_),
-      skipped_in_a_row_(zeroed_words(compute_, 1)),
-      traffic_(zeroed_words(compute_, 6)) {
+      skipped_in_a_row_(compute_.zeros({1}, DType::i64)),
+      traffic_(compute_.zeros({6}, DType::i64)) {
   Config config = shared.config;
   model_ = make_model(options_.model, config, shared.ends);
   const std::vector<Parameter*> declared = model_->parameters();

@@ -1,6 +1,5 @@
 #include "apps/resize.h"
 
-#include <cstring>
 #include <vector>
 
 #include "core/error.h"
@@ -36,7 +35,7 @@ void read_resized(const SavedState& state, std::span<const std::unique_ptr<Check
     case OnResize::repeat:
       return files[static_cast<size_t>(rank) % files.size()]->read(state.name, state.tensor);
     case OnResize::zero:
-      std::memset(state.tensor.raw(), 0, static_cast<size_t>(state.tensor.bytes()));
+      state.tensor.clear();
       return;
     case OnResize::redistribute_sum:
       switch (state.tensor.dtype()) {

@@ -1,7 +1,5 @@
 #include "apps/tally.h"
 
-#include <cstring>
-
 #include "core/ops.h"
 #include "core/parallel.h"
 
@@ -27,19 +25,13 @@ struct Clear {
   WISP_HD void operator()() const { *value = 0.0; }
 };
 
-Tensor zeroed(Context& context, Shape shape, DType dtype) {
-  Tensor tensor = context.empty(shape, dtype);
-  std::memset(tensor.raw(), 0, static_cast<size_t>(tensor.bytes()));
-  return tensor;
-}
-
 }  // namespace
 
 Tally::Tally(Context& context)
     : context_(context),
-      step_loss_(zeroed(context, {1}, DType::f64)),
-      losses_(zeroed(context, {2}, DType::f64)),
-      counts_(zeroed(context, {2}, DType::i64)) {}
+      step_loss_(context.zeros({1}, DType::f64)),
+      losses_(context.zeros({2}, DType::f64)),
+      counts_(context.zeros({2}, DType::i64)) {}
 
 void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
 
@@ -58,8 +50,8 @@ TallyValues Tally::take() {
   const int64_t* counts = counts_.data<int64_t>();
   const TallyValues values{losses[0], losses[1], static_cast<double>(counts[0]),
                            static_cast<double>(counts[1])};
-  std::memset(losses_.raw(), 0, static_cast<size_t>(losses_.bytes()));
-  std::memset(counts_.raw(), 0, static_cast<size_t>(counts_.bytes()));
+  losses_.clear();
+  counts_.clear();
   return values;
 }
 

@@ -29,6 +29,12 @@ struct Context {
                    // and dropout
 
   Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
+  /// For what outlives a step: zeroed by the host, at once.
+  Tensor zeros(Shape shape, DType dtype) const {
+    Tensor tensor = empty(shape, dtype);
+    tensor.clear();
+    return tensor;
+  }
 };
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 #include "core/parameter.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "core/error.h"
@@ -29,12 +28,6 @@ void fill(T* values, int64_t count, const Init& init, uint64_t seed, const std::
   }
 }
 
-Tensor zeroed(Context& context, Shape shape, DType dtype) {
-  Tensor tensor = context.empty(shape, dtype);
-  std::memset(tensor.raw(), 0, static_cast<size_t>(tensor.bytes()));
-  return tensor;
-}
-
 }  // namespace
 
 FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> parameters,
@@ -55,8 +48,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
     offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
     if (!parameter->frozen) trained_end = offset;
   }
-  weight_ = zeroed(context, {offset}, dtype);
-  grad_ = zeroed(context, {trained_end}, dtype);
+  weight_ = context.zeros({offset}, dtype);
+  grad_ = context.zeros({trained_end}, dtype);
   for (const Segment& segment : all_segments_) {
     Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
@@ -85,7 +78,7 @@ int64_t FlatParameters::parameter_count() const {
 
 const Tensor& FlatParameters::state(const std::string& name) {
   Tensor& arena = states_[name];
-  if (!arena.defined()) arena = zeroed(context_, grad_.shape(), grad_.dtype());
+  if (!arena.defined()) arena = context_.zeros(grad_.shape(), grad_.dtype());
   return arena;
 }
 

@@ -1,5 +1,7 @@
 #include "core/tensor.h"
 
+#include <cstring>
+
 #include "core/error.h"
 
 namespace wisp {
@@ -13,6 +15,10 @@ Tensor::Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id)
     : storage_(std::make_shared<Storage>(pool, shape.numel() * size_of(dtype), stream_id)),
       shape_(shape),
       dtype_(dtype) {}
+
+void Tensor::clear() const {
+  if (bytes() > 0) std::memset(raw(), 0, static_cast<size_t>(bytes()));
+}
 
 Tensor Tensor::reshape(Shape shape) const {
   WISP_CHECK(shape.numel() == numel(), "reshape: ", shape_, " has ", numel(), " elements, ", shape,

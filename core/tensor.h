@@ -32,6 +32,8 @@ class Tensor {
     assert(dtype_of<T>::value == dtype_);
     return reinterpret_cast<T*>(raw());
   }
+  /// All bytes zero, by the host, at once.
+  void clear() const;
   std::byte* raw() const { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
 
   /// The same elements in another shape. Throws Error if the counts differ.

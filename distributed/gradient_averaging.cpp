@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <exception>
 
 #include "core/clock.h"
@@ -41,12 +40,6 @@ std::vector<Scope> scopes_of(const std::vector<Method>& methods) {
   return scopes;
 }
 
-Tensor zeroed_words(const Context& context, int64_t count, DType dtype) {
-  Tensor words = context.empty({count}, dtype);
-  std::memset(words.raw(), 0, static_cast<size_t>(words.bytes()));
-  return words;
-}
-
 double value_of(const Tensor& scalar) {
   return dispatch_float(scalar.dtype(), "loss", [&](auto zero) {
     return static_cast<double>(*scalar.data<decltype(zero)>());
@@ -74,31 +67,20 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       local_(comm, parameters, clip_if(any_local_clip(methods_), options_.clip),
              communicator.size()),
       mean_(compute, parameters, clip_if(!any_local_clip(methods_), options_.clip), 1),
-      engaged_(zeroed_words(comm, static_cast<int64_t>(parameters.segments().size()), DType::i64)),
-      counters_(zeroed_words(comm, 1, DType::i64)),
-      status_(zeroed_words(comm, kStatusWords, DType::u32)),
+      readiness_(parameters, plan_),
+      step_plan_(comm, parameters, plan_, compressors_, options_.guard),
+      counters_(comm.zeros({1}, DType::i64)),
+      status_(comm.zeros({kStatusWords}, DType::u32)),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
-  const size_t items = plan_.units.size() + plan_.buckets.size();
-  item_of_segment_.assign(parameters.segments().size(), -1);
-  item_event_.resize(items);
-  for (size_t item = 0; item < items; ++item) {
-    for (const int id : segments_of(static_cast<int>(item))) {
-      item_of_segment_[static_cast<size_t>(id)] = static_cast<int>(item);
-    }
-    item_size_.push_back(static_cast<int>(segments_of(static_cast<int>(item)).size()));
-    items_expected_ += item_size_.back() > 0;
-  }
-  for (const Segment& segment : parameters.segments()) all_segments_.push_back(segment.id);
-  ready_.assign(parameters.segments().size(), 1);  // until begin() no gradient is awaited
-  rounds_.resize(plan_.units.size());
-  for (const PlannedUnit& unit : plan_.units) {
-    traits_.push_back(compressors_[static_cast<size_t>(unit.method)]->traits());
-    WISP_CHECK(!traits_.back().squares, "method ", methods_[static_cast<size_t>(unit.method)].name,
+  for (size_t i = 0; i < plan_.units.size(); ++i) {
+    WISP_CHECK(!step_plan_.traits(i).squares, "method ",
+               methods_[static_cast<size_t>(plan_.units[i].method)].name,
                " wants squares of micro-batch gradients, which gradient averaging does not gather");
   }
-  for (const Segment& segment : parameters.segments())
+  for (const Segment& segment : parameters.segments()) {
+    all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
-  rules_.assign(parameters.segments().size(), UpdateRule::gradient);
+  }
   parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
   communicator_.on_progress([this] { inbox_.ring(); });
 }
@@ -109,18 +91,11 @@ GradientAveraging::~GradientAveraging() {
   communicator_.on_progress({});
 }
 
-const std::vector<int>& GradientAveraging::segments_of(int item) const {
-  const auto units = static_cast<int>(plan_.units.size());
-  return item < units ? plan_.units[static_cast<size_t>(item)].segments
-                      : plan_.buckets[static_cast<size_t>(item - units)].dense;
-}
-
 // ---------------------------------------------------------------- compute thread
 
 void GradientAveraging::begin(const StepBegin& info) {
   begin_ = info;
-  missing_ = item_size_;
-  ready_.assign(ready_.size(), 0);
+  readiness_.begin();
   inbox_.clear();
   posted_ = false;
 }
@@ -134,28 +109,11 @@ void GradientAveraging::forward_done(const Tensor& loss) {
 }
 
 void GradientAveraging::gradient_ready(const Segment& segment) {
-  char& ready = ready_[static_cast<size_t>(segment.id)];
-  WISP_CHECK(!ready, "the gradient of ", segment.name, " became complete outside a step, or twice ",
-             "in one");
-  ready = 1;
-  const auto item = static_cast<size_t>(item_of_segment_[static_cast<size_t>(segment.id)]);
-  if (--missing_[item] > 0) return;
-  item_event_[item].record(compute_.stream);
-  inbox_.post(static_cast<int>(item));
-}
-
-void GradientAveraging::check_all_ready() const {
-  std::string names;
-  for (const Segment& segment : parameters_.segments()) {
-    if (!ready_[static_cast<size_t>(segment.id)])
-      names += (names.empty() ? "" : ", ") + segment.name;
-  }
-  WISP_CHECK(names.empty(), "backward gave no gradient to ", names,
-             ": freeze what the loss does not use");
+  if (const auto item = readiness_.complete(segment, compute_.stream)) inbox_.post(*item);
 }
 
 Outcome GradientAveraging::before_update() {
-  check_all_ready();
+  readiness_.check_complete();
   const double begin = now_us();
   if (!posted_) queue_.post([this] { exchange(); });
   queue_.drain();
@@ -182,28 +140,23 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
 std::vector<SavedState> GradientAveraging::state() {
   std::vector<SavedState> saved(memory_.state().begin(), memory_.state().end());
   for (size_t i = 0; i < plan_.units.size(); ++i) {
-    if (traits_[i].momentum != Home::compressor) continue;
+    if (step_plan_.traits(i).momentum != Home::compressor) continue;
+    const bool engaged = step_plan_.engaged(plan_.units[i]);
     for (const int id : plan_.units[i].segments) {
       const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
-      const bool engaged = engaged_.data<int64_t>()[id];
       saved.push_back({"momentum/" + segment.name,
                        FlatParameters::view(parameters_.state("momentum"), segment),
                        Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat});
     }
   }
-  if (!plan_.units.empty()) saved.push_back({"engaged", engaged_, Sharing::shared});
+  if (!plan_.units.empty())
+    saved.push_back({"engaged", step_plan_.engaged_segments(), Sharing::shared});
   saved.push_back({"applied", counters_, Sharing::shared});
   return saved;
 }
 
 std::string GradientAveraging::layout() const {
   return memory_.has_unit_state() ? std::to_string(plan_.hash) : "";
-}
-
-int GradientAveraging::compressed_units() const {
-  int count = 0;
-  for (const UnitRounds& rounds : rounds_) count += rounds.compressed;
-  return count;
 }
 
 // ---------------------------------------------------------------- comm thread
@@ -221,7 +174,6 @@ void GradientAveraging::exchange() {
   }
 }
 
-/// What every unit does in this step, and the order in which it travels: the same on all ranks.
 void GradientAveraging::plan_step() {
   info_.step = begin_.step;
   info_.applied = *counters_.data<int64_t>();
@@ -230,65 +182,18 @@ void GradientAveraging::plan_step() {
   info_.lr = begin_.lr;
   info_.ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0;
   info_.seed = comm_.seed;
-  next_rounds_.resize(plan_.units.size());
-  for (size_t i = 0; i < next_rounds_.size(); ++i) {
-    plan_unit(i, next_rounds_[i]);
-  }
-  if (slots_.empty() || next_rounds_ != rounds_) {
-    std::swap(rounds_, next_rounds_);
-    slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
-    schedule_hash_ = hash_schedule(slots_, plan_.hash);
-    wire_.fit(slots_, rounds_);
-    for (size_t i = 0; i < rounds_.size(); ++i) {
-      for (const int id : plan_.units[i].segments) {
-        rules_[static_cast<size_t>(id)] =
-            rounds_[i].compressed ? traits_[i].result : UpdateRule::gradient;
-      }
-    }
-  }
-  memory_.fit(rounds_, compressors_, info_);
+  if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
+  memory_.fit(step_plan_.rounds(), compressors_, info_);
   cost_.bytes_raw = bytes_raw_;
   cost_.bytes_dense = std::llround(
       bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), communicator_.size()));
-}
-
-/// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
-bool GradientAveraging::engaged(const PlannedUnit& unit) const {
-  const int64_t* engaged = engaged_.data<int64_t>();
-  const int first = unit.segments.front();
-  for (const int id : unit.segments) {
-    WISP_CHECK(
-        engaged[id] == engaged[first], "the checkpoint has compressed ",
-        parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
-        parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
-        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run");
-  }
-  return engaged[first];
-}
-
-/// A unit stays dense while its ratio is 1 or, with the guard, while it would send more than dense.
-/// Once it is compressed it stays so: its compressor owns the momentum, which differs by rank.
-void GradientAveraging::plan_unit(size_t index, UnitRounds& rounds) {
-  const PlannedUnit& unit = plan_.units[index];
-  const Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
-  const bool engaged = this->engaged(unit);
-  rounds.messages.clear();
-  rounds.compressed = engaged || !traits_[index].sparse || info_.ratio < 1.0;
-  if (!rounds.compressed) return;
-  for (int round = 0; round < compressor.rounds(unit.spec(), info_); ++round)
-    rounds.messages.push_back(compressor.message(unit.spec(), info_, round));
-  const int64_t raw = unit.numel * size_of(parameters_.dtype());
-  if (engaged || !options_.guard || !sends_more_than_dense(rounds.messages, raw, info_.workers))
-    return;
-  rounds.compressed = false;
-  rounds.messages.clear();
 }
 
 /// Slot 0. False if the step is skipped.
 bool GradientAveraging::agree_on_status() {
   loss_event_.synchronize();
   auto* words = status_.data<uint32_t>();
-  const auto hash = static_cast<uint32_t>(schedule_hash_);
+  const auto hash = static_cast<uint32_t>(step_plan_.hash());
   words[kNonFinite] = !std::isfinite(value_of(loss_));
   words[kStop] = stop_requested_;
   words[kHash] = hash;
@@ -327,13 +232,14 @@ void GradientAveraging::count(const Transfer& transfer, double wire_us) {
 
 /// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
 void GradientAveraging::pump() {
-  prepared_.assign(item_size_.size(), 0);
+  const std::span<const Slot> slots = step_plan_.slots();
+  prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
   waiting_.clear();
   arrived_ = 0;
   double limit = 0.0;  // of the slot on the wire
-  for (size_t next = 0; next < slots_.size();) {
+  for (size_t next = 0; next < slots.size();) {
     const uint64_t seen = inbox_.events();
-    const Slot& slot = slots_[next];
+    const Slot& slot = slots[next];
     if (wire_.active()) {
       if (wire_.pending().ready()) {
         if (wire_.advance()) {
@@ -345,7 +251,7 @@ void GradientAveraging::pump() {
     } else if (can_start(slot)) {
       if (slot.message.kind != Collective::none) {
         limit = now_us() + options_.timeout_s * 1e6;
-        wire_.start(slot, rounds_);
+        wire_.start(slot, step_plan_.rounds());
       } else {
         decode(slot);
         ++next;
@@ -370,7 +276,7 @@ bool GradientAveraging::can_start(const Slot& slot) const {
     if (!prepared_[static_cast<size_t>(unit)]) return false;
   }
   for (const int id : slot.dense) {
-    if (!prepared_[static_cast<size_t>(item_of_segment_[static_cast<size_t>(id)])]) return false;
+    if (!prepared_[static_cast<size_t>(readiness_.item_of(id))]) return false;
   }
   return true;
 }
@@ -379,13 +285,13 @@ bool GradientAveraging::can_start(const Slot& slot) const {
 /// is known.
 void GradientAveraging::take(int item) {
   const double begin = now_us();
-  item_event_[static_cast<size_t>(item)].wait(comm_.stream);
-  local_.measure(segments_of(item));
+  readiness_.event(item).wait(comm_.stream);
+  local_.measure(readiness_.segments_of(item));
   comm_.stream.synchronize();
   cost_.encode_ms += (now_us() - begin) * 1e-3;
   ++arrived_;
   waiting_.push_back(item);
-  if (local_.needs_whole_norm() && arrived_ < items_expected_) return;
+  if (local_.needs_whole_norm() && arrived_ < readiness_.awaited_items()) return;
   for (const int ready : waiting_) prepare(ready);
   waiting_.clear();
 }
@@ -393,16 +299,16 @@ void GradientAveraging::take(int item) {
 void GradientAveraging::prepare(int item) {
   const auto index = static_cast<size_t>(item);
   const bool unit = index < plan_.units.size();
-  const bool compressed = unit && rounds_[index].compressed;
+  const bool compressed = unit && step_plan_.rounds()[index].compressed;
   const double begin = now_us();
   bool finite = true;
-  for (const int id : segments_of(item)) {
+  for (const int id : readiness_.segments_of(item)) {
     if (local_.finite(id)) continue;
     finite = false;
     cost_.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
   }
-  local_.clip(segments_of(item));
+  local_.clip(readiness_.segments_of(item));
   if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
   cost_.encode_ms += (now_us() - begin) * 1e-3;
   if (compressed) {
@@ -414,13 +320,14 @@ void GradientAveraging::prepare(int item) {
 
 void GradientAveraging::encode(int index, int round) {
   const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
-  Compressor& compressor = *compressors_[static_cast<size_t>(planned.method)];
-  const Message& message = rounds_[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
+  Compressor& compressor = compressor_of(planned);
+  const Message& message =
+      step_plan_.rounds()[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
   Unit& unit = memory_.unit(index);
   const double begin = now_us();
-  if (round == 0 && !engaged(planned)) {
+  if (round == 0 && !step_plan_.engaged(planned)) {
     if (info_.applied > 0) compressor.engage(comm_, unit, info_);
-    for (const int id : planned.segments) engaged_.data<int64_t>()[id] = 1;
+    step_plan_.engage(planned);
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(comm_, unit, info_, round, outlets);
@@ -454,18 +361,17 @@ void GradientAveraging::decode(const Slot& slot) {
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
     const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
-    Compressor& compressor = *compressors_[static_cast<size_t>(planned.method)];
     const bool silent = slot.message.kind == Collective::none;
     const double begin = now_us();
-    compressor.decode(comm_, memory_.unit(index), info_, slot.round,
-                      silent ? std::span<const Payload>{} : wire_.payloads(i));
+    compressor_of(planned).decode(comm_, memory_.unit(index), info_, slot.round,
+                                  silent ? std::span<const Payload>{} : wire_.payloads(i));
     comm_.stream.synchronize();
     const double end = now_us();
     cost_.decode_ms += (end - begin) * 1e-3;
     if (trace_.records(info_.step))
       trace_.span(Lane::decode, name_of(planned), begin, end, info_.step);
-    const auto rounds = static_cast<int>(rounds_[static_cast<size_t>(index)].messages.size());
-    if (slot.round + 1 < rounds) encode(index, slot.round + 1);
+    const UnitRounds& rounds = step_plan_.rounds()[static_cast<size_t>(index)];
+    if (slot.round + 1 < static_cast<int>(rounds.messages.size())) encode(index, slot.round + 1);
   }
 }
 

@@ -16,8 +16,9 @@
 #include "distributed/communicator.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/inbox.h"
-#include "distributed/schedule.h"
+#include "distributed/readiness.h"
 #include "distributed/slot_wire.h"
+#include "distributed/step_plan.h"
 #include "distributed/synchronizer.h"
 #include "distributed/unit_memory.h"
 
@@ -53,7 +54,7 @@ class GradientAveraging final : public Synchronizer {
   void forward_done(const Tensor& loss) override;
   Outcome before_update() override;
   void after_update() override;
-  std::span<const UpdateRule> rules() const override { return rules_; }
+  std::span<const UpdateRule> rules() const override { return step_plan_.rules(); }
   bool replicas_differ() const override { return false; }
   Tensor consensus() override { return parameters_.weight(); }
   std::vector<SavedState> state() override;
@@ -68,19 +69,16 @@ class GradientAveraging final : public Synchronizer {
   /// Updates of the run so far, the one that before_update() left in the gradient arena included.
   int64_t updates() const { return *counters_.data<int64_t>(); }
   /// Units compressed in the last step, of all units.
-  int compressed_units() const;
+  int compressed_units() const { return step_plan_.compressed_units(); }
 
  private:
   // compute thread
   void gradient_ready(const Segment& segment);
-  void check_all_ready() const;
 
   // comm thread
   void exchange();
   bool agree_on_status();
   void plan_step();
-  void plan_unit(size_t index, UnitRounds& rounds);
-  bool engaged(const PlannedUnit& unit) const;
   void await(Pending& pending);
   void pump();
   void take(int item);
@@ -91,9 +89,9 @@ class GradientAveraging final : public Synchronizer {
   void decode(const Slot& slot);
   void count(const Transfer& transfer, double wire_us);
   const std::string& name_of(const PlannedUnit& unit) const;
-
-  /// Items: the units, then for each bucket its dense segments.
-  const std::vector<int>& segments_of(int item) const;
+  Compressor& compressor_of(const PlannedUnit& unit) const {
+    return *compressors_[static_cast<size_t>(unit.method)];
+  }
 
   Communicator& communicator_;
   Context& compute_;
@@ -109,33 +107,23 @@ class GradientAveraging final : public Synchronizer {
   GradientClip local_;  // of this worker's gradient, on the comm thread
   GradientClip mean_;   // of the mean over all workers, on the compute thread
 
-  // compute thread: readiness, counted per item (a unit, or the dense segments of a bucket)
-  std::vector<int> item_of_segment_;
-  std::vector<int> item_size_;
-  int items_expected_ = 0;  // items with segments
-  std::vector<int> missing_;
-  std::vector<char> ready_;  // by segment
-  std::vector<Event> item_event_;
+  Readiness readiness_;
+
+  // compute thread
   StepBegin begin_;
   Tensor loss_;
   Event loss_event_;
   bool posted_ = false;
   StepCost cost_;
-  std::vector<UpdateRule> rules_;
   std::vector<int> all_segments_;
 
   // comm thread: the step under way
+  StepPlan step_plan_;
   StepInfo info_;
-  std::vector<Traits> traits_;      // by unit
-  std::vector<UnitRounds> rounds_;  // what slots_ was made from
-  std::vector<UnitRounds> next_rounds_;
-  std::vector<Slot> slots_;
-  uint64_t schedule_hash_ = 0;
   int64_t bytes_raw_ = 0;
   std::vector<char> prepared_;  // by item
   std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
   int arrived_ = 0;
-  Tensor engaged_;   // (segments) i64: compressed before, so the compressor owns the momentum
   Tensor counters_;  // (1) i64: updates applied
   Tensor status_;    // (4) u32
   Outcome outcome_ = Outcome::applied;

@@ -1,7 +1,6 @@
 #include "distributed/unit_memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
 
@@ -9,12 +8,6 @@ namespace wisp {
 namespace {
 
 int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-Tensor zeroed(Context& context, Shape shape, DType dtype) {
-  Tensor tensor = context.empty(shape, dtype);
-  std::memset(tensor.raw(), 0, static_cast<size_t>(tensor.bytes()));
-  return tensor;
-}
 
 }  // namespace
 
@@ -46,7 +39,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
                             spec.sharing, spec.on_resize});
         }
       } else {
-        const Tensor tensor = zeroed(context, spec.shape, spec.dtype);
+        const Tensor tensor = context.zeros(spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);
         saved_.push_back({"unit/" + first + "/" + spec.name, tensor, spec.sharing, spec.on_resize});
         has_unit_state_ = true;

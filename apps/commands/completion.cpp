@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
 #include <vector>
 
 #include "apps/commands/commands.h"
@@ -57,8 +56,7 @@ void add_completion(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("completion", "print completions for a shell");
   command.footer(
       "Example:\n  wisp completion bash > ~/.local/share/bash-completion/completions/wisp");
-  const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "bash")->required()->check(CLI::IsMember({"bash"}));
+  command.add_option("shell", "whose completion")->required()->check(CLI::IsMember({"bash"}));
   command.callback([&program] { fmt::print("{}", bash_completion(program)); });
 }
 

@@ -3,192 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <set>
 #include <string>
 
 #include "tests/support/error_of.h"
-#include "tests/support/gradcheck.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
 namespace wisp {
 namespace {
-
-using Variables = std::vector<Variable>;
-
-GradientCase conv_case(const std::string& what, Shape x, Shape weight, ConvOptions options) {
-  return {"conv2d",
-          what,
-          {random_tensor(x, 1), random_tensor(weight, 2)},
-          [options](const Variables& in) { return conv2d(in[0], in[1], options); }};
-}
-
-BatchNormState norm_state(int64_t channels, DType dtype = DType::f64) {
-  return {.running_mean = full({channels}, 0.25, dtype),
-          .running_var = full({channels}, 2.0, dtype)};
-}
-
-/// Inputs x, gamma, beta and, if asked for, a residual.
-GradientCase norm_case(const std::string& what, bool relu_on, bool residual, bool training,
-                       DType statistics) {
-  GradientCase result{
-      "batch_norm",
-      what,
-      {random_tensor({2, 2, 3, 2}, 1), random_tensor({2}, 2), random_tensor({2}, 3)},
-      {},
-      training};
-  if (residual) result.inputs.push_back(random_tensor({2, 2, 3, 2}, 4));
-  // the state lives in the closure: a late stream uses it after the call
-  result.call = [relu_on, residual,
-                 state = norm_state(2, statistics)](const Variables& in) mutable {
-    return batch_norm(in[0], in[1], in[2], state,
-                      {.relu = relu_on, .residual = residual ? &in[3] : nullptr});
-  };
-  return result;
-}
-
-GradientCase entropy_case(const std::string& what, double smoothing) {
-  return {"cross_entropy",
-          what,
-          {random_tensor({5, 4}, 1)},
-          [smoothing, labels = tensor_of<int32_t>({3, 0, 1, 1, 2})](const Variables& in) {
-            return cross_entropy(in[0], labels, smoothing);
-          }};
-}
-
-template <class Call>
-GradientCase unary_case(const std::string& function, const std::string& what, Shape x, Call call) {
-  return {
-      function, what, {random_tensor(x, 1)}, [call](const Variables& in) { return call(in[0]); }};
-}
-
-/// `statistics`: the type of running means and variances.
-std::vector<GradientCase> gradient_cases(DType statistics = DType::f64) {
-  const Shape image{2, 5, 6, 3};
-  const Tensor x = random_tensor({4, 3}, 1);
-  const Tensor weight = random_tensor({18, 3}, 2);  // more outputs than one group of bias columns
-  return {
-      conv_case("Plain", image, {4, 3, 3, 3}, {}),
-      conv_case("StridePad", image, {4, 3, 3, 3}, {.stride = 2, .pad = 1}),
-      conv_case("Dilation", image, {2, 2, 3, 3}, {.pad = 1, .dilation = 2}),
-      conv_case("Groups", {2, 4, 4, 4}, {6, 3, 3, 2}, {.pad = 1, .groups = 2}),
-      conv_case("OneByOne", image, {4, 1, 1, 3}, {.stride = 2}),
-      norm_case("Plain", false, false, true, statistics),
-      norm_case("Relu", true, false, true, statistics),
-      norm_case("Residual", false, true, true, statistics),
-      norm_case("ReluResidual", true, true, true, statistics),
-      norm_case("Evaluation", false, false, false, statistics),
-      norm_case("EvaluationReluResidual", true, true, false, statistics),
-      {"batch_norm",
-       "ItselfAsResidual",
-       {random_tensor({5, 2}, 1), random_tensor({2}, 2), random_tensor({2}, 3)},
-       [state = norm_state(2, statistics)](const Variables& in) mutable {
-         return batch_norm(in[0], in[1], in[2], state, {.relu = true, .residual = &in[0]});
-       }},
-      unary_case("relu", "Plain", {3, 4}, [](const Variable& v) { return relu(v); }),
-      {"add",
-       "Plain",
-       {x, random_tensor({4, 3}, 2)},
-       [](const Variables& in) { return add(in[0], in[1]); }},
-      {"add", "Itself", {x}, [](const Variables& in) { return add(in[0], in[0]); }},
-      unary_case("max_pool2d", "Plain", image, [](const Variable& v) { return max_pool2d(v, 2); }),
-      unary_case("max_pool2d", "OverlapPad", image,
-                 [](const Variable& v) { return max_pool2d(v, 3, {.stride = 2, .pad = 1}); }),
-      unary_case("avg_pool2d", "Plain", image, [](const Variable& v) { return avg_pool2d(v, 2); }),
-      unary_case("avg_pool2d", "OverlapPad", image,
-                 [](const Variable& v) { return avg_pool2d(v, 3, {.stride = 2, .pad = 1}); }),
-      unary_case("global_avg_pool", "Plain", image,
-                 [](const Variable& v) { return global_avg_pool(v); }),
-      {"linear",
-       "Bias",
-       {x, weight, random_tensor({18}, 3)},
-       [](const Variables& in) { return linear(in[0], in[1], in[2]); }},
-      {"linear",
-       "NoBias",
-       {x, weight},
-       [](const Variables& in) { return linear(in[0], in[1], {}); }},
-      unary_case("reshape", "Plain", image,
-                 [](const Variable& v) {
-                   return reshape(v, {5, 4, 9});
-                 }),
-      unary_case("widen", "Plain", image, [](const Variable& v) { return widen(v); }),
-      unary_case("pad_channels", "Plain", image,
-                 [](const Variable& v) { return pad_channels(v, 6, 2); }),
-      unary_case("pad_channels", "StrideOnly", image,
-                 [](const Variable& v) { return pad_channels(v, 3, 3); }),
-      unary_case("dropout", "Half", {3, 7}, [](const Variable& v) { return dropout(v, 0.5, 1); }),
-      unary_case("dropout", "ZeroProbability", {3, 7},
-                 [](const Variable& v) { return dropout(v, 0.0, 1); }),
-      entropy_case("Plain", 0.0),
-      entropy_case("Smoothing", 0.1),
-  };
-}
-
-class OpsGradient : public testing::TestWithParam<GradientCase> {};
-
-TEST_P(OpsGradient, EqualsCentralDifferences) { expect_gradients(GetParam()); }
-
-INSTANTIATE_TEST_SUITE_P(Ops, OpsGradient, testing::ValuesIn(gradient_cases()),
-                         [](const auto& tested) {
-                           return tested.param.function + "_" + tested.param.what;
-                         });
-
-/// Whether an input of the function is f32 beside bf16 activations.
-bool is_parameter(const std::string& function, size_t input) {
-  if (function == "cross_entropy") return true;
-  if (function == "batch_norm") return input == 1 || input == 2;
-  return input > 0 && (function == "conv2d" || function == "linear");
-}
-
-/// The same numbers, rounded to bf16, in f64 and as bf16 compute has them.
-class OpsBf16 : public testing::TestWithParam<size_t> {
- protected:
-  static void expect_agreement(size_t index, bool fastest) {
-    GradientCase exact = gradient_cases()[index];
-    GradientCase rounded = gradient_cases(DType::f32)[index];
-    for (size_t i = 0; i < exact.inputs.size(); ++i) {
-      const Shape shape = exact.inputs[i].shape();
-      const Tensor coarse = tensor(shape, values(exact.inputs[i]), DType::bf16);
-      exact.inputs[i] = tensor(shape, values(coarse));
-      rounded.inputs[i] =
-          is_parameter(exact.function, i) ? tensor(shape, values(coarse), DType::f32) : coarse;
-    }
-    expect_bf16_agrees(rounded, exact, fastest);
-  }
-};
-
-TEST_P(OpsBf16, AgreesWithF64OnTheReference) { expect_agreement(GetParam(), false); }
-
-TEST_P(OpsBf16, AgreesWithF64OnTheFastestBackend) {
-  if (!missing_for(DType::bf16).empty()) GTEST_SKIP() << "needs " << missing_for(DType::bf16);
-  expect_agreement(GetParam(), true);
-}
-
-INSTANTIATE_TEST_SUITE_P(Ops, OpsBf16, testing::Range<size_t>(0, gradient_cases().size()),
-                         [](const auto& tested) {
-                           const GradientCase gradient_case = gradient_cases()[tested.param];
-                           return gradient_case.function + "_" + gradient_case.what;
-                         });
-
-/// Functions declared in core/ops.h: a line that starts with a result type.
-std::set<std::string> declared_functions() {
-  std::ifstream header(WISP_OPS_HEADER);
-  std::set<std::string> names;
-  for (std::string line; std::getline(header, line);) {
-    for (const std::string result : {"Variable ", "void "}) {
-      if (line.rfind(result, 0) == 0)
-        names.insert(line.substr(result.size(), line.find('(') - result.size()));
-    }
-  }
-  return names;
-}
-
-TEST(Ops, EveryDeclaredFunctionHasAGradientCase) {
-  std::set<std::string> checked{"count_correct"};  // has no gradient
-  for (const GradientCase& gradient_case : gradient_cases()) checked.insert(gradient_case.function);
-  EXPECT_EQ(declared_functions(), checked);
-}
 
 /// Values by hand, in both types.
 class OpsValue : public testing::TestWithParam<DType> {
@@ -396,6 +218,10 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
               cross_entropy(logits, tensor_of<int32_t>({1}));
             }).find("widen()"),
             std::string::npos);
+  const auto norm_state = [](int64_t channels) {
+    return BatchNormState{.running_mean = full({channels}, 0.0),
+                          .running_var = full({channels}, 1.0)};
+  };
   BatchNormState state = norm_state(2);
   EXPECT_NE(error([&] { batch_norm(image, zeros({2}), zeros({2}), state); }).find("expected (3)"),
             std::string::npos);

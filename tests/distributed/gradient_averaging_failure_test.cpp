@@ -33,24 +33,13 @@ void fail_if_culprit(const Worker& worker) {
   if (is_culprit(worker.rank, worker.communicator.size())) throw Error("wheel came off");
 }
 
-ReplicaOptions options_of(std::function<std::unique_ptr<Compressor>()> make) {
-  ReplicaOptions options;
-  options.methods = [make = std::move(make)] {
-    std::vector<Method> methods;
-    methods.push_back({"toy", make(), Scope::layer});
-    return methods;
-  };
-  options.averaging.guard = false;
-  return options;
-}
-
 void three_steps(Worker& worker, const ReplicaOptions& options) {
   TestReplica replica(worker.communicator, options);
   for (int64_t step = 0; step < 3; ++step) replica.step(step, small_integers);
 }
 
 TEST(Failure, InBackwardEndsAllWorkers) {
-  expect_cause(options_of(toy_owners), [](Worker& worker, const ReplicaOptions& options) {
+  expect_cause(all_by(toy_owners), [](Worker& worker, const ReplicaOptions& options) {
     TestReplica replica(worker.communicator, options);
     replica.step(0, small_integers);
     replica.step(1, small_integers, 1.0, [&](const Segment& segment) {
@@ -102,7 +91,7 @@ TEST(Failure, AfterAnUpdateEndsAllWorkers) {
 TEST(Failure, InEncodeOrDecodeEndsAllWorkers) {
   for (const std::string phase : {"encode", "decode"}) {
     for (const int round : {0, 1}) {
-      const auto options = options_of([=] {
+      const auto options = all_by([=] {
         return toy_hooked(toy_owners(),
                           [=](const char* now, const Unit&, const StepInfo& info, int now_round) {
                             const bool here = now == phase && now_round == round && info.step == 1;
@@ -116,7 +105,7 @@ TEST(Failure, InEncodeOrDecodeEndsAllWorkers) {
 }
 
 TEST(Failure, OfACollectiveEndsAllWorkers) {
-  expect_cause(options_of(toy_owners), [](Worker& worker, const ReplicaOptions& options) {
+  expect_cause(all_by(toy_owners), [](Worker& worker, const ReplicaOptions& options) {
     TestReplica replica(worker.communicator, options);
     replica.step(0, small_integers, 1.0, [&](const Segment& segment) {
       if (segment.id == 2 && is_culprit(worker.rank, worker.communicator.size()))
@@ -158,8 +147,7 @@ TEST(Failure, DifferentPlansAreFoundBeforeAnythingIsSent) {
 
 TEST(Failure, DifferentMessagesAreFoundBeforeAnythingIsSent) {
   const std::string failure = failure_of(2, {}, true, [](Worker& worker, const ReplicaOptions&) {
-    const ReplicaOptions options =
-        worker.rank == 1 ? options_of(toy_owners) : options_of(toy_scaled_sum);
+    const ReplicaOptions options = worker.rank == 1 ? all_by(toy_owners) : all_by(toy_scaled_sum);
     TestReplica(worker.communicator, options).step(0, small_integers);
   });
   EXPECT_NE(failure.find("step 0: the ranks' plans"), std::string::npos) << failure;
@@ -223,7 +211,7 @@ class Overflowing final : public Compressor {
 
 TEST(Failure, AMessageAboveItsCapacityIsAnError) {
   const std::string failure =
-      failure_of(2, options_of([] { return std::make_unique<Overflowing>(); }), true, three_steps);
+      failure_of(2, all_by([] { return std::make_unique<Overflowing>(); }), true, three_steps);
   EXPECT_NE(failure.find("encoded 12 bytes into a message of at most 8"), std::string::npos)
       << failure;
 }
@@ -235,7 +223,7 @@ TEST(Failure, MessagesThatAveragingCannotCarryAreErrors) {
       toy->kind = kind;
       return toy;
     };
-    EXPECT_NE(failure_of(2, options_of(make), true, three_steps), "no error");
+    EXPECT_NE(failure_of(2, all_by(make), true, three_steps), "no error");
   }
 }
 
@@ -245,7 +233,7 @@ TEST(Failure, SquaresAreNotGathered) {
     toy->squares = true;
     return toy;
   };
-  const std::string failure = failure_of(2, options_of(make), true, three_steps);
+  const std::string failure = failure_of(2, all_by(make), true, three_steps);
   EXPECT_NE(failure.find("wants squares"), std::string::npos) << failure;
 }
 
@@ -257,7 +245,7 @@ TEST(Failure, CompressionNeedsF32) {
     Trace trace(0, {});
     const std::string error = error_of([&] {
       GradientAveraging(worker.communicator, compute.context, comm.context, parameters,
-                        options_of(toy_owners).methods(), {0}, {}, trace);
+                        all_by(toy_owners).methods(), {0}, {}, trace);
     });
     EXPECT_NE(error.find("f32"), std::string::npos) << error;
   });

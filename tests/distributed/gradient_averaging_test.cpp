@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kSteps = 4;
 
-using MakeToy = std::function<std::unique_ptr<Compressor>()>;
-
 struct NamedToy {
   const char* name;
   MakeToy make;
@@ -29,20 +27,6 @@ std::vector<NamedToy> exact_toys() {
           {"tree", [] { return toy_tree(); }},
           {"variable tree", [] { return toy_tree(true); }},
           {"silent round", toy_silent_round}};
-}
-
-std::vector<Method> method(std::unique_ptr<Compressor> compressor, Scope scope = Scope::layer) {
-  std::vector<Method> methods;
-  methods.push_back({"toy", std::move(compressor), scope});
-  return methods;
-}
-
-/// All segments by this toy, guard off: toys send what they like.
-ReplicaOptions options_of(const MakeToy& make, Scope scope = Scope::layer) {
-  ReplicaOptions options;
-  options.methods = [=] { return method(make(), scope); };
-  options.averaging.guard = false;
-  return options;
 }
 
 /// Each toy takes every seventh segment, the rest is dense.
@@ -72,7 +56,7 @@ TEST(GradientAveraging, GivesTheMeanOfDenseGradients) {
 TEST(GradientAveraging, GivesTheMeanThroughEveryKindOfRound) {
   for (const NamedToy& toy : exact_toys()) {
     for (const int workers : {1, 2, 3, 4}) {
-      const ReplicaOptions options = options_of(toy.make);
+      const ReplicaOptions options = all_by(toy.make);
       EXPECT_EQ(run_replicas(workers, options, kSteps), sums_over_workers(workers, options, kSteps))
           << toy.name << ", " << workers << " workers";
     }
@@ -82,7 +66,7 @@ TEST(GradientAveraging, GivesTheMeanThroughEveryKindOfRound) {
 TEST(GradientAveraging, GivesTheMeanInEveryScope) {
   for (const Scope scope : {Scope::bucket, Scope::model}) {
     for (const NamedToy& toy : exact_toys()) {
-      ReplicaOptions options = options_of(toy.make, scope);
+      ReplicaOptions options = all_by(toy.make, scope);
       options.shapes = {{300, 1}, {7, 5}, {64, 8}, {40, 9}};  // all decay
       EXPECT_EQ(run_replicas(3, options, kSteps), sums_over_workers(3, options, kSteps))
           << toy.name;
@@ -92,7 +76,7 @@ TEST(GradientAveraging, GivesTheMeanInEveryScope) {
 
 TEST(GradientAveraging, ReducesATreeOfAnyNumberOfWorkers) {
   for (const int workers : {5, 6, 7}) {
-    const ReplicaOptions options = options_of([] { return toy_tree(true); });
+    const ReplicaOptions options = all_by([] { return toy_tree(true); });
     EXPECT_EQ(run_replicas(workers, options, 2), sums_over_workers(workers, options, 2));
   }
 }
@@ -105,7 +89,7 @@ TEST(GradientAveraging, CarriesMethodsAndDenseSegmentsSideBySide) {
 }
 
 TEST(GradientAveraging, KeepsStateOfElementsAndOfUnits) {
-  const ReplicaOptions options = options_of(toy_parity);
+  const ReplicaOptions options = all_by(toy_parity);
   for (const int workers : {1, 3}) {
     const Results results = run_replicas(workers, options, 4);
     const Results sums = sums_over_workers(workers, options, 4);
@@ -120,7 +104,7 @@ TEST(GradientAveraging, KeepsStateOfElementsAndOfUnits) {
 }
 
 TEST(GradientAveraging, NamesUnitStateByItsFirstSegment) {
-  ReplicaOptions options = options_of(toy_parity);
+  ReplicaOptions options = all_by(toy_parity);
   options.averaging.buckets.encode_bytes = 0;
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, options);
@@ -184,14 +168,14 @@ TEST(GradientAveraging, HasTheSameBitsInEveryOrderIfCompressed) {
 }
 
 TEST(GradientAveraging, HasTheSameBitsInEveryOrderWithState) {
-  expect_equal_in_every_order(options_of(toy_parity));
+  expect_equal_in_every_order(all_by(toy_parity));
 }
 
 /// Every second segment by a method that clips, the others dense.
 ReplicaOptions clipped_options(bool per_layer) {
   Traits traits;
   traits.local_clip = true;
-  ReplicaOptions options = options_of([=] { return toy_with_traits(toy_owners(), traits); });
+  ReplicaOptions options = all_by([=] { return toy_with_traits(toy_owners(), traits); });
   options.averaging.clip = {.norm = 2.0, .per_layer = per_layer};
   options.method_of = [](const Segment& segment) { return segment.id % 2 - 1; };
   return options;
@@ -215,67 +199,10 @@ TEST(GradientAveraging, HasTheSameBitsForAnyBuckets) {
 }
 
 TEST(GradientAveraging, LetsUnitsOfOneFieldEachChangeNoBit) {
-  ReplicaOptions options = options_of(toy_scaled_sum);
+  ReplicaOptions options = all_by(toy_scaled_sum);
   const Results expected = run_replicas(3, options, 2, rough);
   options.averaging.buckets = {.bucket_bytes = 100'000, .encode_bytes = 0};
   EXPECT_EQ(run_replicas(3, options, 2, rough), expected);
-}
-
-// ---------------------------------------------------------------- guard and warm-up
-
-TEST(GradientAveraging, StaysDenseWhileAMethodWouldSendMore) {
-  std::atomic<int> engaged{0};
-  ReplicaOptions options = options_of([&] { return toy_guarded(3, &engaged); });
-  options.averaging.guard = true;
-  const Results sums = sums_over_workers(4, options, 6);
-  run_workers(4, {.threads = 1}, [&](Worker& worker) {
-    TestReplica replica(worker.communicator, options);
-    const auto units = static_cast<int>(replica.sync().plan().units.size());
-    for (int64_t step = 0; step < 6; ++step) {
-      replica.step(step, small_integers);
-      EXPECT_EQ(replica.sync().compressed_units(), step < 3 ? 0 : units);
-      EXPECT_EQ(replica.gradients(), sums[0][static_cast<size_t>(step)]);
-    }
-    worker.communicator.barrier()->wait();
-    EXPECT_EQ(engaged, 4 * units);  // once for each unit of each worker
-  });
-}
-
-TEST(GradientAveraging, NeedsNoHandoverIfCompressedFromTheStart) {
-  std::atomic<int> engaged{0};
-  run_replicas(2, options_of([&] { return toy_guarded(0, &engaged); }), 3);
-  EXPECT_EQ(engaged, 0);
-}
-
-TEST(GradientAveraging, StaysCompressedOnceItIs) {
-  Traits sparse;
-  sparse.sparse = true;
-  std::atomic<int> engaged{0};
-  ReplicaOptions options = options_of([&] { return toy_with_traits(toy_nonzeros(), sparse); });
-  options.averaging.ratio = [](double epoch) { return epoch == 1.0 ? 0.5 : 1.0; };
-  run_workers(2, {.threads = 1}, [&](Worker& worker) {
-    TestReplica replica(worker.communicator, options);
-    const auto units = static_cast<int>(replica.sync().plan().units.size());
-    for (int64_t step = 0; step < 3; ++step) {
-      replica.step(step, small_integers);
-      EXPECT_EQ(replica.sync().compressed_units(), step < 1 ? 0 : units);
-    }
-  });
-}
-
-TEST(GradientAveraging, TellsTheOptimizerWhatTheResultIs) {
-  Traits traits;
-  traits.result = UpdateRule::update;
-  ReplicaOptions options = options_of([=] { return toy_with_traits(toy_owners(), traits); });
-  options.method_of = [](const Segment& segment) { return segment.id == 2 ? 0 : kDense; };
-  run_workers(2, {.threads = 1}, [&](Worker& worker) {
-    TestReplica replica(worker.communicator, options);
-    replica.step(0, small_integers);
-    for (int id = 0; id < 6; ++id) {
-      EXPECT_EQ(replica.sync().rules()[static_cast<size_t>(id)],
-                id == 2 ? UpdateRule::update : UpdateRule::gradient);
-    }
-  });
 }
 
 // ---------------------------------------------------------------- non-finite, stop
@@ -284,7 +211,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(GradientAveraging, SkipsAStepOnAllRanksIfALossIsNotFinite) {
   run_workers(3, {.threads = 1}, [&](Worker& worker) {
-    TestReplica replica(worker.communicator, options_of(toy_parity));
+    TestReplica replica(worker.communicator, all_by(toy_parity));
     replica.step(0, small_integers);
     const std::vector<float> residual =
         replica.elements(replica.parameters().state("toy_residual"));
@@ -314,7 +241,7 @@ TEST(GradientAveraging, CountsANonFiniteGradientAsZero) {
   };
   std::vector<ReplicaOptions> all(1);
   for (const NamedToy& toy : exact_toys()) {
-    all.push_back(options_of(toy.make));
+    all.push_back(all_by(toy.make));
     all.back().averaging.buckets.encode_bytes = 0;  // a unit is lost as a whole
   }
   for (const ReplicaOptions& options : all) {
@@ -383,7 +310,7 @@ class Gate {
 void expect_overlap(const char* phase) {
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     Gate gate;
-    ReplicaOptions options = options_of([&] {
+    ReplicaOptions options = all_by([&] {
       return toy_hooked(toy_owners(), [&](const char* now, const Unit& unit, const StepInfo&, int) {
         if (std::string(now) == phase && unit.spec.fields[0].slices[0].offset == 0) gate.open();
       });
@@ -434,7 +361,7 @@ TEST(GradientAveraging, AllocatesNothingAfterTheSecondStep) {
 TEST(GradientAveraging, ReceivesAllBucketsIntoTheSameMemory) {
   const auto used_with = [](std::vector<Shape> shapes) {
     int64_t used = 0;
-    ReplicaOptions options = options_of([] { return toy_guarded(100, nullptr); });  // gathers
+    ReplicaOptions options = all_by([] { return toy_guarded(100, nullptr); });  // gathers
     options.shapes = std::move(shapes);
     options.averaging.buckets.bucket_bytes = 4096;
     run_workers(4, {.threads = 1}, [&](Worker& worker) {

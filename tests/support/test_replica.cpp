@@ -24,6 +24,17 @@ std::deque<Parameter> declare(const std::vector<Shape>& shapes) {
 
 }  // namespace
 
+ReplicaOptions all_by(MakeToy make, Scope scope) {
+  ReplicaOptions options;
+  options.methods = [make = std::move(make), scope] {
+    std::vector<Method> methods;
+    methods.push_back({"toy", make(), scope});
+    return methods;
+  };
+  options.averaging.guard = false;
+  return options;
+}
+
 float small_integers(int rank, int64_t step, int segment, int64_t i) {
   const Philox random(7, static_cast<uint64_t>(step), static_cast<uint64_t>(segment * 64 + rank));
   const Philox::Block block = random.block(static_cast<uint64_t>(i));

@@ -23,6 +23,11 @@ struct ReplicaOptions {
   TraceOptions trace;
 };
 
+using MakeToy = std::function<std::unique_ptr<Compressor>()>;
+
+/// All segments by this method, guard off: toys send what they like.
+ReplicaOptions all_by(MakeToy make, Scope scope = Scope::layer);
+
 /// The gradient of an element: of the loss of rank `rank`, divided by the number of workers.
 using GradientOf = std::function<float(int rank, int64_t step, int segment, int64_t i)>;
 

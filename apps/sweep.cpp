@@ -54,7 +54,10 @@ class Sweep {
   }
 
   int run() {
-    fs::create_directories(request_.out);
+    std::error_code failure;
+    fs::create_directories(request_.out, failure);
+    WISP_CHECK(!failure, "cannot make the sweep's directory ", request_.out, ": ",
+               failure.message());
     const FileLock lock(request_.out + "/sweep.lock");
     Children children;
     size_t next = 0;

@@ -23,7 +23,8 @@ Head head_of(ConstBytes message) {
 
 std::vector<int64_t> sizes_in(ConstBytes message) {
   std::vector<int64_t> sizes(static_cast<size_t>(head_of(message).slices));
-  std::memcpy(sizes.data(), message.data + kHeadBytes, sizes.size() * sizeof(int64_t));
+  if (!sizes.empty())
+    std::memcpy(sizes.data(), message.data + kHeadBytes, sizes.size() * sizeof(int64_t));
   return sizes;
 }
 

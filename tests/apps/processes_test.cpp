@@ -22,8 +22,8 @@ constexpr double kLimitS = 10.0;  // what is promised, on a busy machine too
 
 /// `wisp train` of the tiny configuration, by `processes` processes.
 std::string train_command(const TempDir& dir, int processes, const std::string& out,
-                          const Overrides& overrides) {
-  std::string command = concat(WISP_MPIRUN " -n ", processes, " " WISP_PROGRAM " train ",
+                          const Overrides& overrides, const std::string& mpirun = WISP_MPIRUN) {
+  std::string command = concat(mpirun, " -n ", processes, " " WISP_PROGRAM " train ",
                                dir.write("tiny.toml", tiny_text(kTinyModel)), " --out ", dir / out);
   for (const std::string& key : overrides) command += " '" + key + "'";
   return command;
@@ -145,39 +145,94 @@ TEST(Mpi, ALauncherThatMpiDoesNotSeeIsNoticed) {
       << run.output;
 }
 
-/// The process of rank `rank` among those whose command line has `word`; 0 if there is none.
-pid_t process_of(int rank, const std::string& word) {
+/// A process whose command line has `word` and whose file `file` in /proc has `text`; 0 if there is
+/// none.
+pid_t process_of(const std::string& word, const std::string& file, const std::string& text) {
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
     const std::string path = entry.path().string();
     if (read_text(path + "/cmdline").find(word) == std::string::npos) continue;
-    std::string variable = concat("OMPI_COMM_WORLD_RANK=", rank);
-    variable.push_back('\0');
-    if (read_text(path + "/environ").find(variable) != std::string::npos)
+    if (read_text(path + "/" + file).find(text) != std::string::npos)
       return std::stoi(entry.path().filename().string());
   }
   return 0;
 }
 
+pid_t rank_process(int rank, const std::string& word) {
+  std::string variable = concat("OMPI_COMM_WORLD_RANK=", rank);
+  variable.push_back('\0');
+  return process_of(word, "environ", variable);
+}
+
+/// A run of four processes that ends only if it is made to.
+class EndlessRun {
+ public:
+  explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN)
+      : result_(std::async(std::launch::async, [this, mpirun] {
+          return run_command(
+              train_command(dir_, 4, "run",
+                            {"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
+                             "train.log_every=1000000", "optimizer.lr=0.0001"},
+                            mpirun));
+        })) {}
+
+  std::string path() const { return dir_ / "run"; }
+  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, when training is under way.
+  void signal_rank(int rank, int signal) {
+    const auto running = [&] {
+      return result_.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
+    };
+    while (running() && !std::filesystem::exists(path() + "/metrics.jsonl")) continue;
+    const pid_t process =
+        rank < 0 ? process_of(path(), "comm", "mpi") : rank_process(rank, path());
+    ASSERT_GT(process, 0) << result_.get().output;
+    kill(process, signal);
+  }
+  CommandResult end() { return result_.get(); }
+
+ private:
+  TempDir dir_;
+  std::future<CommandResult> result_;
+};
+
 TEST(Mpi, AKilledRankEndsTheOthersWithItsName) {
-  const TempDir dir;
-  const std::string command =
-      train_command(dir, 4, "run", {"train.epochs=1000000", "train.eval_every=0"});
-  auto run = std::async(std::launch::async, [&] { return run_command(command); });
-  const auto running = [&] {
-    return run.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
-  };
-  while (running() && !std::filesystem::exists(dir / "run/checkpoints")) continue;
-  const pid_t victim = process_of(2, dir / "run");
-  ASSERT_GT(victim, 0) << run.get().output;
-  kill(victim, SIGKILL);
+  EndlessRun run;
+  ASSERT_NO_FATAL_FAILURE(run.signal_rank(2, SIGKILL));
   const double killed = now_us();
-  const CommandResult result = run.get();
+  const CommandResult result = run.end();
   EXPECT_LT((now_us() - killed) * 1e-6, kLimitS) << result.output;
   EXPECT_NE(result.status, 0);
   EXPECT_NE(result.output.find("rank 2"), std::string::npos) << result.output;
-  EXPECT_FALSE(std::filesystem::exists(dir / "run/summary.json"));
-  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(process_of(rank, dir / "run"), 0) << rank;
+  EXPECT_FALSE(std::filesystem::exists(run.path() + "/summary.json"));
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(rank_process(rank, run.path()), 0) << rank;
+}
+
+/// The step of which the program said that its checkpoint is saved; -1 if it did not.
+int64_t saved_step(const std::string& output) {
+  const std::string words = "stopped after step ";
+  const size_t at = output.find(words);
+  return at == std::string::npos ? -1 : std::stoll(output.substr(at + words.size()));
+}
+
+TEST(Mpi, ASignalToOneRankLetsAllSaveTheSameStep) {
+  EndlessRun run;
+  ASSERT_NO_FATAL_FAILURE(run.signal_rank(3, SIGTERM));
+  const CommandResult result = run.end();
+  EXPECT_EQ(result.status, 143) << result.output;
+  const int64_t step = saved_step(result.output);
+  ASSERT_GT(step, 0) << result.output;
+  EXPECT_EQ(checkpoint_content(run.path(), step).size(), 6u);  // manifest, shared, four ranks
+}
+
+// mpirun itself ends with status 1: it has killed the job.
+TEST(Mpi, CtrlCOfMpirunLetsAllSave) {
+  EndlessRun run(WISP_MPIRUN " --mca odls_base_sigkill_timeout 3");
+  ASSERT_NO_FATAL_FAILURE(run.signal_rank(-1, SIGINT));
+  const CommandResult result = run.end();
+  EXPECT_NE(result.status, 0);
+  const int64_t step = saved_step(result.output);
+  ASSERT_GT(step, 0) << result.output;
+  EXPECT_EQ(checkpoint_content(run.path(), step).size(), 6u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "core/checkpoint_directory.h"
@@ -54,6 +55,27 @@ class Program : public testing::Test {
     return wait();
   }
   void signal(int number) const { kill(child_, number); }
+  /// Whether the child has a handler for the signal now.
+  bool catches(int number) const {
+    const std::string status = read_text(concat("/proc/", child_, "/status"));
+    const std::string field = "SigCgt:\t";
+    const size_t at = status.find(field);
+    return at != std::string::npos &&
+           std::stoull(status.substr(at + field.size()), nullptr, 16) >> (number - 1) & 1;
+  }
+  /// Runs a command that finds the test's directory on a file system that is mounted read-only.
+  int run_read_only(const std::vector<std::string>& command) {
+    std::vector<std::string> words = {
+        "/usr/bin/unshare",
+        "--mount",
+        "sh",
+        "-c",
+        "mount --bind $0 $0 && mount -o remount,ro,bind $0 && exec \"$@\"",
+        dir_ / ""};
+    words.insert(words.end(), command.begin(), command.end());
+    start_command(words);
+    return wait();
+  }
   std::string output() const { return dir_ / "output.txt"; }
   std::string said() const { return read_text(output()); }
   std::string config() const { return dir_.write("endless.toml", kConfig); }
@@ -65,6 +87,14 @@ class Program : public testing::Test {
   TempDir dir_;
   pid_t child_ = -1;
 };
+
+std::map<std::string, std::string> files_below(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files[entry.path().string()] = read_text(entry.path().string());
+  }
+  return files;
+}
 
 TEST_F(Program, ExitStatusesTellWhatHappened) {
   EXPECT_EQ(run({"--help"}), 0);
@@ -116,12 +146,36 @@ TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
   }
 }
 
+TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=6", "--out", dir_ / "run"}), 0) << said();
+  if (run_read_only({"true"}) != 0) GTEST_SKIP() << "needs to mount: " << said();
+  const auto before = files_below(dir_ / "run");
+  const auto expect_refused = [&](const std::vector<std::string>& words, const char* why) {
+    std::vector<std::string> command = {WISP_PROGRAM};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_EQ(run_read_only(command), 1) << words[0];
+    EXPECT_NE(said().find(why), std::string::npos) << said();
+    EXPECT_NE(said().find("Read-only file system"), std::string::npos) << said();
+  };
+  expect_refused({"train", config(), "--out", dir_ / "new"}, "cannot make the run directory");
+  expect_refused({"train", config(), "--out", dir_ / "run", "--resume"}, "run/lock");
+  expect_refused({"train", config(), "--out", dir_ / "run", "--overwrite"}, "run/lock");
+  expect_refused({"sweep", config(), "seed=1,2", "--out", dir_ / "sweep"},
+                 "cannot make the sweep's directory");
+  expect_refused({"export", dir_ / "run", "--to", dir_ / "weights.safetensors"},
+                 "weights.safetensors");
+  EXPECT_EQ(files_below(dir_ / "run"), before);
+  EXPECT_EQ(run_read_only({WISP_PROGRAM, "eval", dir_ / "run"}), 0) << said();
+  EXPECT_EQ(run({"train", config(), "train.max_steps=8", "--out", dir_ / "run", "--resume"}), 0)
+      << said();
+}
+
 TEST_F(Program, ASecondSignalEndsItAtOnce) {
   // the first has to wait for a step, which takes minutes here
   start({"train", config(), "link.latency_us=60e6", "timeout_s=300", "--out", dir_ / "run"});
-  while (read_text(dir_ / "run/config.toml").empty()) usleep(1000);
+  while (!catches(SIGINT)) usleep(1000);
   signal(SIGINT);
-  usleep(10000);  // or the two would be one
+  while (catches(SIGINT)) usleep(1000);  // or the two would be one
   signal(SIGINT);
   int status = 0;
   waitpid(child_, &status, 0);

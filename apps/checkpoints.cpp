@@ -50,12 +50,13 @@ void check_names(const std::string& path, const CheckpointReader& file,
   for (const SavedState& saved : state) {
     if (saved.sharing != sharing) continue;
     WISP_CHECK(file.has(saved.name), path, ": has no tensor ", saved.name,
-               "; is it of another model or optimizer?");
+               "; is it of another model, optimizer or train.freeze?");
     wanted.insert(saved.name);
   }
   for (const std::string& name : file.names()) {
-    WISP_CHECK(wanted.count(name) != 0, path, ": holds ", name,
-               ", which this run has no place for; is it of another model or optimizer?");
+    WISP_CHECK(
+        wanted.count(name) != 0, path, ": holds ", name,
+        ", which this run has no place for; is it of another model, optimizer or train.freeze?");
   }
 }
 

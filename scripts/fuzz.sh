@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the fuzz targets of tests/fuzz under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer. Needs clang 16,
-# libclang-rt-16-dev and libomp-16-dev.
+# Runs the fuzz targets of tests/fuzz under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer; on Debian 12 it
+# installs clang 16 and its libraries first.
 #
 #   fuzz.sh [SECONDS] [NAME...]
 #
@@ -15,6 +15,7 @@ seconds=${1:-60}
 [ $# -gt 0 ] || set -- cifar10 config manifest metrics payload safetensors
 export OMP_NUM_THREADS=1
 
+scripts/install_packages.sh --fuzz
 cmake --preset fuzz
 # shellcheck disable=SC2046 # a word for each target
 cmake --build --preset fuzz --target $(printf 'fuzz_%s ' "$@")

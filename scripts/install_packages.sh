@@ -1,20 +1,21 @@
 #!/bin/sh
 # Installs the Debian 12 packages that Wisp is built with, those that are missing only.
 #
-#   install_packages.sh [--tests]
+#   install_packages.sh [--tests | --fuzz]
 #
-# --tests adds what tests and checks need, MPI for workers as processes among it. Uses sudo if not root. Exit status 1, with the reason, if packages are still
-# missing at the end.
+# --tests adds what tests and checks need, MPI for workers as processes among it; --fuzz adds what scripts/fuzz.sh needs. Uses
+# sudo if not root. Exit status 1, with the reason, if packages are still missing at the end.
 set -eu
 
 packages="g++ cmake ninja-build libdnnl-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev
   git curl ca-certificates zstd"
 case ${1:-} in
   '') ;;
-  --tests) packages="$packages libgtest-dev clang-format clang-tidy libomp-dev shellcheck libopenmpi-dev openmpi-bin
+  --tests) packages="$packages libgtest-dev clang-format clang-tidy shellcheck libopenmpi-dev openmpi-bin
     iproute2 pkgconf" ;;
+  --fuzz) packages="$packages libgtest-dev clang-16 libclang-rt-16-dev libomp-16-dev" ;;
   *)
-    echo "usage: install_packages.sh [--tests]" >&2
+    echo "usage: install_packages.sh [--tests | --fuzz]" >&2
     exit 2
     ;;
 esac

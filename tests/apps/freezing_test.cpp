@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
 
 namespace wisp {
@@ -99,6 +100,20 @@ TEST(Freezing, LetsTheRunningStatisticsOfAFrozenNormMove) {
     test.steps(0, 1);
     EXPECT_NE(mean(), 0.0f);
   });
+}
+
+TEST(Freezing, MayNotChangeWhenARunIsResumed) {
+  const Overrides fewer = {"train.max_steps=2", "train.freeze=[]"};
+  const Overrides more = {"train.max_steps=2", "train.freeze=[\"layer0.bias\"]"};
+  for (const auto& [first, then] : {std::pair(fewer, more), std::pair(more, fewer)}) {
+    const TempDir dir;
+    tiny_train(dir / "run", first);
+    const std::string error = error_of([&] {
+      tiny_train(dir / "run", then + Overrides{"train.max_steps=3"}, RunDirectory::Open::resume);
+    });
+    EXPECT_NE(error.find("momentum/layer0.bias"), std::string::npos) << error;
+    EXPECT_NE(error.find("train.freeze?"), std::string::npos) << error;
+  }
 }
 
 }  // namespace

@@ -57,22 +57,26 @@ struct ConditionalSum {
   WISP_HD T combine(T a, T b) const { return a + b; }
 };
 
-/// Integers of both signs: their sums are exact in any order.
 template <class T>
-void expect_conditional_sums() {
-  for (const int64_t n : kSizes) {
-    std::vector<T> x, y;
-    T expected = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      x.push_back(static_cast<T>(i * 37 % 19 - 9));
-      y.push_back(static_cast<T>(i * 7 % 11 - 5));
-      if (x.back() <= 0) expected += x.back() * y.back();
-    }
-    T sum = -1;
-    parallel_reduce(Stream::immediate(), n, ConditionalSum<T>{x.data(), y.data()}, &sum);
-    EXPECT_EQ(sum, expected) << n;
+struct ConditionalProduct {
+  const T *x, *y;
+  T* product;
+  WISP_HD void operator()(int64_t i) const { product[i] = x[i] > T(0) ? T(0) : x[i] * y[i]; }
+};
+
+/// Whether the product that is read under a condition is above zero; counts visits there.
+template <class T>
+struct ConditionalSelect {
+  const T *x, *y;
+  T* visits;
+  int64_t* index;
+  WISP_HD bool operator()(int64_t i) const {
+    if (x[i] > T(0)) return false;
+    visits[i] += T(1);
+    return x[i] * y[i] > T(0);
   }
-}
+  WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
+};
 
 /// Selects what is above the threshold, and marks each element as asked.
 struct SelectAbove {
@@ -101,9 +105,49 @@ std::vector<uint64_t> select_scratch(int64_t n) {
   return std::vector<uint64_t>(static_cast<size_t>(select_scratch_bytes(n) / 8));
 }
 
-TEST(Parallel, ReduceMayReadUnderACondition) {
-  expect_conditional_sums<float>();
-  expect_conditional_sums<double>();
+/// Every loop with a kernel that reads `y` only where `x` is not above zero. Integers of both
+/// signs: their sums are exact in any order.
+template <class T>
+void expect_conditional_reads() {
+  const Stream stream = Stream::immediate();
+  for (const int64_t n : kSizes) {
+    std::vector<T> x, y, expected, expected_visits;
+    std::vector<int64_t> expected_index;
+    T expected_sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<T>(i * 37 % 19 - 9));
+      y.push_back(static_cast<T>(i * 7 % 11 - 5));
+      expected.push_back(x.back() <= 0 ? x.back() * y.back() : T(0));
+      expected_visits.push_back(x.back() <= 0);
+      expected_sum += expected.back();
+      if (expected.back() > 0) expected_index.push_back(i);
+    }
+    T sum = -1;
+    parallel_reduce(stream, n, ConditionalSum<T>{x.data(), y.data()}, &sum);
+    EXPECT_EQ(sum, expected_sum) << n;
+
+    std::vector<T> product(x.size(), T(7));
+    parallel_for(stream, n, ConditionalProduct<T>{x.data(), y.data(), product.data()});
+    EXPECT_EQ(product, expected) << n;
+
+    std::vector<T> visits(x.size());
+    std::vector<int64_t> index(expected_index.size());
+    std::vector<uint64_t> scratch = select_scratch(n);
+    int64_t count = 0;
+    parallel_select(stream, n,
+                    ConditionalSelect<T>{x.data(), y.data(), visits.data(), index.data()}, &count,
+                    scratch.data());
+    EXPECT_EQ(count, static_cast<int64_t>(index.size())) << n;
+    EXPECT_EQ(index, expected_index) << n;
+    EXPECT_EQ(visits, expected_visits) << n;
+  }
+}
+
+TEST(Parallel, KernelsMayReadUnderACondition) {
+  expect_conditional_reads<float>();
+  expect_conditional_reads<double>();
+  expect_conditional_reads<int32_t>();
+  expect_conditional_reads<int64_t>();
 }
 
 TEST(Parallel, ForVisitsEachIndexOnce) {

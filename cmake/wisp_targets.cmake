@@ -3,6 +3,7 @@
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>  # target_clones and omp simd are hints
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror>)
 
 if(WISP_SANITIZE STREQUAL "address")

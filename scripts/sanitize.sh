@@ -4,8 +4,9 @@
 #
 #   sanitize.sh [ctest options...]
 #
-# Processes are left out under ThreadSanitizer: Open MPI is not instrumented. What they add to threads is one file without
-# threads of its own, and AddressSanitizer sees it.
+# Left out under ThreadSanitizer: processes, because Open MPI is not instrumented (what they add to threads is one file without
+# threads of its own, and AddressSanitizer sees it), and learning_test, which would train for hours and has no threads that
+# apps_test has not.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
@@ -14,4 +15,4 @@ for preset in asan tsan; do
   cmake --build --preset "$preset"
 done
 ctest --preset asan "$@"
-ctest --preset tsan -E '^(mpi_test_.*|soak_processes|soak_fault_test|wire_bytes_test|processes_test)$' "$@"
+ctest --preset tsan -E '^(mpi_test_.*|soak_processes|soak_fault_test|wire_bytes_test|processes_test|learning_test)$' "$@"

@@ -47,7 +47,10 @@ class OnednnBackend final : public Backend {
       : pool_(pool),
         reference_(make_reference_backend(pool, stream_id)),
         engine_(dnnl::engine::kind::cpu, 0),
-        queue_(engine_) {}
+        queue_(engine_) {
+    // Each backend keeps its own primitives; the library's cache of them is one for all threads.
+    dnnl::set_primitive_cache_capacity(0);
+  }
 
   std::string name() const override { return "onednn"; }
   std::string numerics() const override {

@@ -54,7 +54,7 @@ mkdir "$work/later"
 echo 'cmake_minimum_required(VERSION 3.25)
 project(later LANGUAGES CXX)
 find_package(wisp 99.0 REQUIRED)' >"$work/later/CMakeLists.txt"
-! cmake -S "$work/later" -B "$work/later/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" \
+! cmake -S "$work/later" -B "$work/later/build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$prefix" \
   >"$work/later.log" 2>&1 || fail "version 99.0 was found"
 grep -q 'considered but not accepted' "$work/later.log" || fail "$(<"$work/later.log")"
 

@@ -183,8 +183,7 @@ class EndlessRun {
       return result_.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
     };
     while (running() && !std::filesystem::exists(path() + "/metrics.jsonl")) continue;
-    const pid_t process =
-        rank < 0 ? process_of(path(), "comm", "mpi") : rank_process(rank, path());
+    const pid_t process = rank < 0 ? process_of(path(), "comm", "mpi") : rank_process(rank, path());
     ASSERT_GT(process, 0) << result_.get().output;
     kill(process, signal);
   }

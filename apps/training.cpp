@@ -21,6 +21,9 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       steps_per_epoch_(train_.batches() / run.options().accumulate) {}
 
 void Training::start() {
+  if (reporter_ && options_.workers == 1 && replica_.methods() != "none")
+    reporter_->say("a single worker exchanges nothing: compression.method " + replica_.methods() +
+                   " saves it no bytes, and changes what it learns");
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
 }
 

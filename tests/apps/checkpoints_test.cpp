@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
@@ -109,6 +111,48 @@ TEST(Checkpoint, RunKilledBeforeItsSummaryGetsOne) {
   std::filesystem::remove(dir / "run/summary.json");
   EXPECT_EQ(tiny_train(dir / "run", {}, Open::resume).test_accuracy, accuracy);
   EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 16);
+}
+
+/// The tensors of a checkpoint whose names begin so, of all ranks, as bytes.
+std::map<std::string, std::string> tensors_of(const std::string& run, int64_t step,
+                                              const std::string& beginning) {
+  std::map<std::string, std::string> tensors;
+  const std::string folder = checkpoint_path(run + "/checkpoints", step);
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".safetensors") continue;
+    const CheckpointReader reader(file.path().string());
+    const std::string text = read_text(file.path().string());
+    uint64_t header = 0;
+    std::memcpy(&header, text.data(), sizeof header);
+    for (const std::string& name : reader.names()) {
+      if (name.rfind(beginning, 0) != 0) continue;
+      const SafetensorsEntry& entry = reader.entry(name);
+      tensors[file.path().filename().string() + ": " + name] =
+          text.substr(sizeof header + header + static_cast<size_t>(entry.begin),
+                      static_cast<size_t>(entry.end - entry.begin));
+    }
+  }
+  return tensors;
+}
+
+// Residuals belong to parameters, not to buckets: who resumes with others loses nothing.
+TEST(Checkpoint, IsResumedInOtherBucketsInTheSameBits) {
+  for (const char* method : {"none", "topk", "dgc"}) {
+    SCOPED_TRACE(method);
+    const TempDir dir;
+    const Overrides run = Overrides{"workers=3", "train.batch=24"} + method_overrides(method);
+    tiny_train(dir / "whole", run);
+    tiny_train(dir / "cut", run + Overrides{"train.max_steps=13"});
+    tiny_train(dir / "cut",
+               run + Overrides{"compression.bucket_bytes=1000", "compression.encode_bytes=0"},
+               Open::resume);
+    for (const char* state : {"weight/", "momentum/", "residual/"}) {
+      const auto expected = tensors_of(dir / "whole", 20, state);
+      EXPECT_EQ(tensors_of(dir / "cut", 20, state), expected) << state;
+      EXPECT_EQ(expected.empty(),
+                std::string(state) == "residual/" && std::string(method) == "none");
+    }
+  }
 }
 
 TEST(Checkpoint, NamesTheMethodItBelongsTo) {

@@ -127,6 +127,17 @@ TEST_F(Program, ItsReferenceIsTheOneInTheDocs) {
       << "after a change of keys: wisp config --reference > docs/config.md";
 }
 
+TEST_F(Program, RemarksOnCompressionThatCannotMatter) {
+  const std::string remark = "a single worker exchanges nothing: compression.method dgc";
+  for (const int workers : {1, 2}) {
+    ASSERT_EQ(run({"train", config(), concat("workers=", workers), "compression.method=dgc",
+                   "train.max_steps=1", "--out", dir_ / "run", "--overwrite"}),
+              0)
+        << said();
+    EXPECT_EQ(said().find(remark) != std::string::npos, workers == 1) << said();
+  }
+}
+
 TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove_all(dir_ / "run");

@@ -236,13 +236,13 @@ void Replica::observe(const TallyValues& evaluation) {
 }
 
 void Replica::with_averages(const std::function<void()>& work) {
-  if (ema_) ema_->swap(compute_);
+  if (ema_) ema_->exchange(compute_);
   work();
-  if (ema_) ema_->swap(compute_);
+  if (ema_) ema_->exchange(compute_);
 }
 
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
-  if (ema_) ema_->swap(compute_);
+  if (ema_) ema_->exchange(compute_);
   save_buffers();
   std::vector<Bytes> buffers;
   for (const Buffer* buffer : parameters_->buffers())
@@ -265,7 +265,7 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
   compute_.training = true;
   compute_.recording = true;
   restore_buffers();
-  if (ema_) ema_->swap(compute_);
+  if (ema_) ema_->exchange(compute_);
   const TallyValues values = total(evaluation_);
   sum_over_workers({&stopped, 1});
   if (stopped > 0.0) return std::nullopt;

@@ -84,7 +84,7 @@ void Ema::update(const Context& context, int64_t number) {
   });
 }
 
-void Ema::swap(const Context& context) {
+void Ema::exchange(const Context& context) {
   each([&](const Tensor& average, const Tensor& value) {
     dispatch_float(value.dtype(), "ema", [&](auto zero) {
       using T = decltype(zero);

@@ -33,7 +33,7 @@ class Ema {
   void update(const Context& context, int64_t number);
 
   /// Exchanges weights and buffers with their averages. Twice leaves every bit as it was.
-  void swap(const Context& context);
+  void exchange(const Context& context);
 
   /// What a checkpoint holds: the averages of the weights, shared as these are, "ema/NAME", and of
   /// this rank's buffers, "ema_buffer/NAME".

@@ -89,6 +89,7 @@ class MpiCommunicator final : public HostCommunicator {
   void hear_failures();
   void look_after_peers();
   void fail(int rank, const std::string& cause);
+  void tell_others(const std::string& words, int tag);
   std::string missing() const;
   bool is_peer(int rank) const { return rank != rank_; }
   bool gone(int peer) const;
@@ -343,18 +344,24 @@ std::string MpiCommunicator::missing() const {
 
 // ---------------------------------------------------------------- failures
 
+/// Sends, and does not ask what becomes of it.
+void MpiCommunicator::tell_others(const std::string& words, int tag) {
+  for (int peer = 0; peer < size_; ++peer) {
+    if (!is_peer(peer)) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(words.data(), static_cast<int>(words.size()), MPI_BYTE, peer, tag, failures_,
+              &request);
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): it is freed, not waited for
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+}
+
 void MpiCommunicator::fail(int rank, const std::string& cause) {
   if (!failure_.empty()) return;
   const std::string said = cause.empty() ? "no cause given" : cause;
   failure_ = size_ > 1 ? concat("rank ", rank, ": ", said) : said;
   if (failure_.size() > kLongestCause) failure_.resize(kLongestCause);
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer)) continue;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(failure_.data(), static_cast<int>(failure_.size()), MPI_BYTE, peer, kFailureTag,
-              failures_, &request);
-    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  }
+  tell_others(failure_, kFailureTag);
 }
 
 void MpiCommunicator::hear_failures() {
@@ -391,12 +398,7 @@ void MpiCommunicator::look_after_peers() {
 
 /// Tells the others that this rank is about to end, and waits for them to be.
 void MpiCommunicator::leave() {
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer)) continue;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(nullptr, 0, MPI_BYTE, peer, kLeavingTag, failures_, &request);
-    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  }
+  tell_others("", kLeavingTag);
   const double limit_us = now_us() + kLeaveS * 1e6;
   for (int peer = 0; peer < size_; ++peer) left(peer, (limit_us - now_us()) * 1e-6);
 }

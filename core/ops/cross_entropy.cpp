@@ -104,7 +104,7 @@ void check(const Tensor& logits, const Tensor& labels, double label_smoothing) {
 
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing) {
   Context& context = logits.context();
-  const Tensor x = logits.value();
+  const Tensor& x = logits.value();
   check(x, labels, label_smoothing);
   const int64_t rows = x.shape()[0];
   const Labels targets{labels.data<int32_t>(), x.shape()[1], label_smoothing};

@@ -105,11 +105,12 @@ TEST(Freezing, LetsTheRunningStatisticsOfAFrozenNormMove) {
 TEST(Freezing, MayNotChangeWhenARunIsResumed) {
   const Overrides fewer = {"train.max_steps=2", "train.freeze=[]"};
   const Overrides more = {"train.max_steps=2", "train.freeze=[\"layer0.bias\"]"};
-  for (const auto& [first, then] : {std::pair(fewer, more), std::pair(more, fewer)}) {
+  for (const auto& runs : {std::pair(fewer, more), std::pair(more, fewer)}) {
     const TempDir dir;
-    tiny_train(dir / "run", first);
+    tiny_train(dir / "run", runs.first);
     const std::string error = error_of([&] {
-      tiny_train(dir / "run", then + Overrides{"train.max_steps=3"}, RunDirectory::Open::resume);
+      tiny_train(dir / "run", runs.second + Overrides{"train.max_steps=3"},
+                 RunDirectory::Open::resume);
     });
     EXPECT_NE(error.find("momentum/layer0.bias"), std::string::npos) << error;
     EXPECT_NE(error.find("train.freeze?"), std::string::npos) << error;

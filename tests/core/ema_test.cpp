@@ -61,12 +61,12 @@ TEST(Ema, SwapsThereAndBackBitForBit) {
     return std::make_pair(values(rig.parameters.weight()), values(rig.statistic.value));
   };
   const auto before = all();
-  rig.ema.swap(rig.worker.context);
+  rig.ema.exchange(rig.worker.context);
   EXPECT_EQ(rig.weight(), 1.0);
   EXPECT_EQ(*rig.statistic.value.data<double>(), 5.0);
   EXPECT_EQ(values(FlatParameters::view(rig.parameters.weight(), rig.parameters.all_segments()[1])),
             (std::vector<double>{7.0, 7.0, 7.0}));
-  rig.ema.swap(rig.worker.context);
+  rig.ema.exchange(rig.worker.context);
   EXPECT_EQ(all(), before);
 }
 

@@ -48,6 +48,7 @@ struct AddCast {
 template <class T>
 class CastCode final : public Code {
  public:
+  Traits traits() const override { return {.dense_1d = false}; }
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_reduce, .dtype = dtype_of<T>::value, .bytes = bytes(spec)};
   }
@@ -60,7 +61,7 @@ class CastCode final : public Code {
     T* out = reinterpret_cast<T*>(outlet.data);
     for (const Field& field : spec.fields) {
       for (const Slice& slice : field.slices) {
-        if (source.gradient && !source.residual) {
+        if (source.gradient && !source.kept) {
           parallel_for(context.stream, slice.numel,
                        EncodePlain<T>{source.gradient + slice.offset, out});
         } else {
@@ -94,14 +95,14 @@ class CastCode final : public Code {
 };
 
 template <class T>
-std::unique_ptr<Compressor> make_cast(Config& config, const CompressorSetup&) {
-  return with_feedback(std::make_unique<CastCode<T>>(), bind_feedback(config, Feedback::none),
-                       {.dense_1d = false});
+std::unique_ptr<Code> make_cast(Config&, const CompressorSetup&) {
+  return std::make_unique<CastCode<T>>();
 }
 
-const CompressorRegistration fp16("fp16", "cast to IEEE half precision, summed in f32",
-                                  make_cast<Half>);
-const CompressorRegistration bf16("bf16", "cast to bfloat16, summed in f32", make_cast<BFloat16>);
+const CodeRegistration fp16("fp16", "cast to IEEE half precision, summed in f32", make_cast<Half>,
+                            Feedback::none);
+const CodeRegistration bf16("bf16", "cast to bfloat16, summed in f32", make_cast<BFloat16>,
+                            Feedback::none);
 
 }  // namespace
 }  // namespace wisp

@@ -1,43 +1,69 @@
-// A code is pure: numbers in, bytes out, no state, no rounds. Error feedback turns any code into a
-// Compressor; gossip uses codes directly.
+// A code is pure: numbers in, bytes out, no state. Error feedback (error_feedback.h) turns any code
+// into a Compressor; gossip uses codes directly.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "compression/compressor.h"
 
 namespace wisp {
 
-/// The numbers a code encodes: gradient, residual + gradient, or, without pointers, zeros. peek(i)
-/// may be called any number of times; then take(i) exactly once per element, which leaves the sum
-/// in the residual; then held(i) reads it, and sent(i, part) leaves there what did not travel.
+/// The numbers a code encodes: gradients; with `kept`, what error feedback makes of them; without
+/// pointers, zeros. peek(i) may be called any number of times; then take(i) exactly once per
+/// element; then held(i) reads the same number again, and sent(i, part) says what of it travels.
 struct Source {
   const float* gradient = nullptr;  // arena
-  float* residual = nullptr;        // arena, or null
+  float* kept = nullptr;            // arena, or null: the residual, or what others know of gradient
+  float gain = 1.0f;                // of the residual
+  bool tracks = false;              // `kept` is what others know: only the difference is encoded
 
   WISP_HD float peek(int64_t i) const {
     if (!gradient) return 0.0f;
-    return residual ? residual[i] + gradient[i] : gradient[i];
+    if (!kept) return gradient[i];
+    return tracks ? gradient[i] - kept[i] : gain * kept[i] + gradient[i];
   }
   WISP_HD float take(int64_t i) const {
     const float value = peek(i);
-    if (residual) residual[i] = value;
+    if (kept && !tracks) kept[i] = value;
     return value;
   }
-  WISP_HD float held(int64_t i) const { return residual ? residual[i] : peek(i); }
+  WISP_HD float held(int64_t i) const { return kept && !tracks ? kept[i] : peek(i); }
   WISP_HD void sent(int64_t i, float part) const {
-    if (residual) residual[i] = residual[i] == part ? 0.0f : residual[i] - part;
+    if (!kept) return;
+    if (tracks) {
+      kept[i] += part;
+    } else {
+      kept[i] = kept[i] == part ? 0.0f : kept[i] - part;
+    }
   }
 };
 
 class Code {
  public:
   virtual ~Code() = default;
+
+  /// Where it works; what else the run must know of a compressor is error feedback's to say.
+  virtual Traits traits() const { return {}; }
+  /// The largest E|Q(x) - x|² / |x|² of a code whose mean is x; empty for a code that is biased
+  /// (a contraction), as all but random roundings are.
+  virtual std::optional<double> variance(const UnitSpec&) const { return {}; }
+
+  /// What the workers must agree on before they encode, a scale say: an all_reduce of a few
+  /// numbers. None by default.
+  virtual Message agreement(const UnitSpec&, const StepInfo&) const { return {}; }
+  /// Only peeks.
+  virtual void propose(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
+                       std::byte* /*scratch*/) const {}
+  /// Keeps the agreement in scratch, where it stays until the last decode.
+  virtual void agree(Context&, const Payload&, const UnitSpec&, const StepInfo&,
+                     std::byte* /*scratch*/) const {}
+
   /// How the encoded bytes travel: all_reduce if a sum of payloads is the payload of the sum, else
   /// all_gather. Its bytes are exact, or the proven worst case.
   virtual Message message(const UnitSpec&, const StepInfo&) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
-  /// Calls sent() for every element whose value travels.
+  /// Calls sent() for every element whose value travels, with what decode makes of it.
   virtual void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
                       std::byte* scratch) const = 0;
   /// Writes weight * decoded into the unit's slices of the arena `into`, or adds it to what is
@@ -45,5 +71,9 @@ class Code {
   virtual void decode(Context&, const Payload&, float weight, bool add, const UnitSpec&,
                       const StepInfo&, Tensor into, std::byte* scratch) const = 0;
 };
+
+/// Codes by name. The factory binds and checks its keys; it throws Error if it is to make payloads
+/// that can be decoded alone (CompressorSetup::alone) and has none.
+using CodeRegistry = Registry<Code, Config&, const CompressorSetup&>;
 
 }  // namespace wisp

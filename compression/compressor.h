@@ -33,6 +33,8 @@ struct Field {
   int64_t numel = 0;
   uint64_t key = 0;   // for random numbers: from the first segment's name
   bool decay = true;  // weight decay applies
+  int64_t rows = 1;   // of the matrix (rows, numel / rows): one segment's first dimension, its
+                     // others flattened; 1 for a vector and for several segments
 };
 
 /// Device words that kernels of a captured step may read instead of arguments.
@@ -41,8 +43,10 @@ struct StepWords;
 struct StepInfo {
   int64_t step = 0;     // batches seen
   int64_t applied = 0;  // updates made: parity, warm-up and re-estimation run on it
+  double epoch = 0.0;   // with fraction
   int rank = 0, workers = 1;
   double lr = 0.0, ratio = 1.0;
+  double last_lr = 0.0;  // of the update before; 0 if there was none
   uint64_t seed = 0;
   const StepWords* device = nullptr;
 };
@@ -150,6 +154,8 @@ struct CompressorSetup {
   double momentum = 0.0;  // of the optimizer; with AdamW beta1
   bool nesterov = false;
   double weight_decay = 0.0;
+  bool alone =
+      false;  // each payload is decoded by itself, by ranks that agreed on nothing (gossip)
 };
 
 /// Methods by name. The factory binds the keys "compression.…" of its method and checks them. A

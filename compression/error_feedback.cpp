@@ -2,67 +2,211 @@
 
 #include <utility>
 
+#include "core/norm.h"
+#include "core/parallel.h"
+
 namespace wisp {
 namespace {
 
+/// v <- m v + (1 - m) (g + decay w)
+struct Average {
+  const float* gradient;
+  const float* weight;
+  float decay;  // over workers
+  float momentum;
+  float* average;
+  WISP_HD void operator()(int64_t i) const {
+    const float g = gradient[i] + decay * weight[i];
+    average[i] = momentum * average[i] + (1.0f - momentum) * g;
+  }
+};
+
+struct Scale {
+  const float* from;
+  float factor;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] = factor * from[i]; }
+};
+
 class ErrorFeedback final : public Compressor {
  public:
-  ErrorFeedback(std::unique_ptr<Code> code, Feedback feedback, Traits traits)
-      : code_(std::move(code)), feedback_(feedback), traits_(std::move(traits)) {}
+  ErrorFeedback(std::unique_ptr<Code> code, const FeedbackOptions& options)
+      : code_(std::move(code)), options_(options), traits_(code_->traits()) {
+    if (options_.kind != Feedback::ef21_sgdm) return;
+    traits_.momentum = traits_.decay = Home::compressor;
+    traits_.result = UpdateRule::update;
+  }
 
   Traits traits() const override { return traits_; }
-  std::vector<StateSpec> state(const UnitSpec&, int) const override {
-    if (feedback_ == Feedback::none) return {};
+
+  std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
+    if (options_.kind == Feedback::none) return {};
+    if (options_.kind != Feedback::ef) {
+      return {{.name = "tracked"},
+              {.name = "tracked_sum", .sharing = Sharing::shared, .on_resize = OnResize::repeat}};
+    }
+    const std::optional<double> variance = code_->variance(spec);
+    WISP_CHECK(!variance || *variance < 1.0,
+               "error feedback diverges with this code: the error of ",
+               "its unbiased rounding may be ", *variance, " times the square of what is encoded, ",
+               "expected less than 1; set compression.feedback = \"none\", or use more levels or "
+               "smaller groups");
     return {{.name = "residual"}};
   }
+
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return code_->scratch_bytes(spec, info);
   }
-  int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
-  Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
-    return code_->message(spec, info);
+  int rounds(const UnitSpec& spec, const StepInfo& info) const override {
+    return agrees(spec, info) ? 2 : 1;
+  }
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    return round == 0 && agrees(spec, info) ? code_->agreement(spec, info)
+                                            : code_->message(spec, info);
   }
 
-  void encode(Context& context, Unit& unit, const StepInfo& info, int,
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    Source source;
-    if (unit.finite) {
-      source.gradient = unit.gradient.data<float>();
-      if (feedback_ == Feedback::ef) source.residual = unit.state->tensors[0].data<float>();
+    if (round == 0 && unit.finite && options_.kind == Feedback::ef21_sgdm)
+      average(context, unit, info);
+    const Source source = source_of(unit, info);
+    if (round == 0 && agrees(unit.spec, info)) {
+      code_->propose(context, source, unit.spec, info, outlets[0], unit.scratch);
+    } else {
+      code_->encode(context, source, unit.spec, info, outlets[0], unit.scratch);
     }
-    code_->encode(context, source, unit.spec, info, outlets[0], unit.scratch);
   }
 
-  void decode(Context& context, Unit& unit, const StepInfo& info, int,
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
+    if (round == 0 && agrees(unit.spec, info))
+      return code_->agree(context, payloads[0], unit.spec, info, unit.scratch);
+    const bool tracks = options_.kind == Feedback::ef21 || options_.kind == Feedback::ef21_sgdm;
+    const Tensor& into = tracks ? unit.state->tensors[1] : unit.gradient;
     for (size_t i = 0; i < payloads.size(); ++i) {
-      code_->decode(context, payloads[i], 1.0f, i > 0, unit.spec, info, unit.gradient,
+      code_->decode(context, payloads[i], 1.0f, tracks || i > 0, unit.spec, info, into,
                     unit.scratch);
     }
+    if (tracks) leave_tracked(context, unit);
+  }
+
+  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
+  void engage(Context& context, Unit& unit, const StepInfo& info) override {
+    if (options_.kind != Feedback::ef21_sgdm) return;
+    const double share = (1.0 - options_.momentum) / info.workers;
+    each_slice(unit, [&](int64_t offset, int64_t numel) {
+      float* average = unit.momentum.data<float>() + offset;
+      parallel_for(context.stream, numel, Scale{average, static_cast<float>(share), average});
+    });
   }
 
  private:
+  bool agrees(const UnitSpec& spec, const StepInfo& info) const {
+    return code_->agreement(spec, info).kind != Collective::none;
+  }
+
+  Source source_of(const Unit& unit, const StepInfo& info) const {
+    Source source;
+    if (!unit.finite) return source;
+    source.gradient = options_.kind == Feedback::ef21_sgdm ? unit.momentum.data<float>()
+                                                           : unit.gradient.data<float>();
+    if (options_.kind == Feedback::none) return source;
+    source.kept = unit.state->tensors[0].data<float>();
+    source.tracks = options_.kind != Feedback::ef;
+    if (options_.update_units && info.last_lr > 0.0 && info.lr > 0.0)
+      source.gain = static_cast<float>(info.last_lr / info.lr);
+    return source;
+  }
+
+  void average(Context& context, const Unit& unit, const StepInfo& info) const {
+    for (const Field& field : unit.spec.fields) {
+      const double decay = field.decay ? options_.weight_decay / info.workers : 0.0;
+      for (const Slice& slice : field.slices) {
+        parallel_for(context.stream, slice.numel,
+                     Average{unit.gradient.data<float>() + slice.offset,
+                             unit.weight.data<float>() + slice.offset, static_cast<float>(decay),
+                             static_cast<float>(options_.momentum),
+                             unit.momentum.data<float>() + slice.offset});
+      }
+    }
+  }
+
+  void leave_tracked(Context& context, const Unit& unit) const {
+    const double factor =
+        options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.momentum) : 1.0;
+    each_slice(unit, [&](int64_t offset, int64_t numel) {
+      parallel_for(context.stream, numel,
+                   Scale{unit.state->tensors[1].data<float>() + offset, static_cast<float>(factor),
+                         unit.gradient.data<float>() + offset});
+    });
+  }
+
+  template <class Visit>
+  static void each_slice(const Unit& unit, const Visit& visit) {
+    for (const Field& field : unit.spec.fields)
+      for (const Slice& slice : field.slices) visit(slice.offset, slice.numel);
+  }
+
   std::unique_ptr<Code> code_;
-  Feedback feedback_;
+  FeedbackOptions options_;
   Traits traits_;
 };
 
 }  // namespace
 
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code, Feedback feedback,
-                                          Traits traits) {
-  return std::make_unique<ErrorFeedback>(std::move(code), feedback, std::move(traits));
-}
-
-Feedback bind_feedback(Config& config, Feedback published) {
+FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published) {
   std::string choice = "auto";
   config.bind("compression.feedback", choice,
-              "error feedback: none, ef, or auto (what the method was published with)");
-  if (choice == "auto") return published;
-  if (choice == "ef") return Feedback::ef;
-  WISP_CHECK(choice == "none", config.where("compression.feedback"), ": compression.feedback is '",
-             choice, "', expected auto, none or ef");
-  return Feedback::none;
+              "error feedback: none, ef, ef21, ef21_sgdm, or auto (what the method was published "
+              "with)");
+  FeedbackOptions options;
+  if (choice == "auto") {
+    options.kind = published;
+  } else if (choice == "ef") {
+    options.kind = Feedback::ef;
+  } else if (choice == "ef21") {
+    options.kind = Feedback::ef21;
+  } else if (choice == "ef21_sgdm") {
+    options.kind = Feedback::ef21_sgdm;
+  } else {
+    WISP_CHECK(choice == "none", config.where("compression.feedback"),
+               ": compression.feedback is '", choice,
+               "', expected auto, none, ef, ef21 or ef21_sgdm");
+  }
+  std::string residual = "gradient";
+  config.bind("compression.residual", residual,
+              "units of ef's residual: gradient (applied at the new learning rate) or update (at "
+              "the one it came with)");
+  WISP_CHECK(residual == "gradient" || residual == "update", config.where("compression.residual"),
+             ": compression.residual is '", residual, "', expected gradient or update");
+  WISP_CHECK(residual == "gradient" || options.kind == Feedback::ef,
+             config.where("compression.residual"),
+             ": compression.residual = \"update\" is for "
+             "compression.feedback = \"ef\"");
+  options.update_units = residual == "update";
+  WISP_CHECK(options.kind != Feedback::ef21_sgdm || !setup.nesterov,
+             config.where("compression.feedback"),
+             ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
+             "false");
+  options.momentum = setup.momentum;
+  options.weight_decay = setup.weight_decay;
+  return options;
+}
+
+std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+                                          const FeedbackOptions& options) {
+  return std::make_unique<ErrorFeedback>(std::move(code), options);
+}
+
+CodeRegistration::CodeRegistration(const std::string& name, const std::string& summary,
+                                   CodeRegistry::Factory make, Feedback published) {
+  CodeRegistry::instance().add(name, summary, make);
+  CompressorRegistry::instance().add(
+      name, summary,
+      [make = std::move(make), published](Config& config, const CompressorSetup& setup) {
+        std::unique_ptr<Code> code = make(config, setup);
+        return with_feedback(std::move(code), bind_feedback(config, setup, published));
+      });
 }
 
 }  // namespace wisp

@@ -1,6 +1,12 @@
-// Error feedback turns a code into a compressor: what did not travel is kept in a residual and
-// added to the next gradient. The residual is in units of the gradient: an old residual is applied
-// at the new learning rate.
+// Error feedback turns a code into a compressor. It is a policy over codes:
+//   none        send C(g)
+//   ef          send C(e + g); the residual e is what did not travel
+//   ef21        send C(g - h); h, what was sent so far, tracks the gradient; the result is the sum
+//   of
+//               all workers' h
+//   ef21_sgdm   the same with a moving average of the gradients, v, in the place of g
+// The residual is in units of the gradient: an old one is applied at the new learning rate. With
+// compression.residual = "update" it keeps the learning rate it came with.
 #pragma once
 
 #include <memory>
@@ -10,15 +16,33 @@
 
 namespace wisp {
 
-enum class Feedback { none, ef };
+enum class Feedback { none, ef, ef21, ef21_sgdm };
 
-/// A compressor of one round: encode residual + gradient, exchange, decode, sum. A unit whose
-/// gradient is not finite encodes zeros and keeps its residual.
-/// Source: Stich et al. 2018, algorithm 1, with the learning rate outside the residual.
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code, Feedback feedback,
-                                          Traits traits);
+struct FeedbackOptions {
+  Feedback kind = Feedback::none;
+  bool update_units = false;  // the residual is scaled by the last learning rate over this one
+  double momentum = 0.0;      // ef21_sgdm: the average's
+  double weight_decay = 0.0;  // ef21_sgdm: local, before the average
+};
 
-/// Binds compression.feedback ("none", "ef", or "auto": `published`, the method's own).
-Feedback bind_feedback(Config& config, Feedback published);
+/// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,
+/// compression.residual. Throws Error for Nesterov's momentum with ef21_sgdm.
+FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published);
+
+/// A compressor of one round, or two if the code agrees on something first. A unit whose gradient
+/// is not finite encodes zeros and keeps what it has. Sources: ef: Stich et al. 2018, algorithm 1,
+/// with the learning rate outside the residual unless update_units; ef21: Richtarik et al. 2021,
+/// algorithm 2; ef21_sgdm: Fatkhullin et al. 2023, algorithm 1, with v <- m v + (1 - m) g. The
+/// optimizer's momentum m is the average's; the result is divided by 1 - m, so that a learning rate
+/// means what it means for momentum SGD, and weight decay joins g.
+std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+                                          const FeedbackOptions& options);
+
+/// Makes a code known by its name: as a compression method, with `published` as its feedback unless
+/// the configuration says otherwise, and to gossip as it is.
+struct CodeRegistration {
+  CodeRegistration(const std::string& name, const std::string& summary, CodeRegistry::Factory make,
+                   Feedback published);
+};
 
 }  // namespace wisp

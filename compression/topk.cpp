@@ -11,6 +11,7 @@ class TopkCode final : public Code {
  public:
   explicit TopkCode(SparseWire wire) : wire_(wire) {}
 
+  Traits traits() const override { return {.sparse = true}; }
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
     return {.kind = Collective::all_gather,
             .bytes = wire_.capacity(spec, info.ratio),
@@ -34,13 +35,13 @@ class TopkCode final : public Code {
   SparseWire wire_;
 };
 
-const CompressorRegistration registration(
+const CodeRegistration registration(
     "topk", "top-k values and their positions, with error feedback (Stich et al. 2018)",
-    [](Config& config, const CompressorSetup&) {
+    [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       static_cast<void>(RatioSchedule(config));  // binds and checks its keys
-      return with_feedback(std::make_unique<TopkCode>(SparseWire(config)),
-                           bind_feedback(config, Feedback::ef), {.sparse = true});
-    });
+      return std::make_unique<TopkCode>(SparseWire(config));
+    },
+    Feedback::ef);
 
 }  // namespace
 }  // namespace wisp

@@ -13,7 +13,11 @@ constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
 Field field_of(const Segment& segment) {
-  return {{{segment.offset, segment.numel}}, segment.numel, hash_text(segment.name), segment.decay};
+  return {.slices = {{segment.offset, segment.numel}},
+          .numel = segment.numel,
+          .key = hash_text(segment.name),
+          .decay = segment.decay,
+          .rows = segment.shape.rank() > 1 ? segment.shape[0] : 1};
 }
 
 /// Adds the segment's slice to a field over several.
@@ -25,6 +29,7 @@ void extend(Field& field, const Segment& segment) {
   WISP_CHECK(field.decay == segment.decay,
              "a field over several segments mixes weight decay and none (at ", segment.name,
              "): give them policies of their own, or use scope = \"layer\"");
+  field.rows = 1;
   field.slices.push_back({segment.offset, segment.numel});
   field.numel += segment.numel;
 }

@@ -70,6 +70,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       readiness_(parameters, plan_),
       step_plan_(comm, parameters, plan_, compressors_, options_.guard),
       counters_(comm.zeros({1}, DType::i64)),
+      last_lr_(comm.zeros({1}, DType::f64)),
       status_(comm.zeros({kStatusWords}, DType::u32)),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
   for (size_t i = 0; i < plan_.units.size(); ++i) {
@@ -152,6 +153,7 @@ std::vector<SavedState> GradientAveraging::state() {
   if (!plan_.units.empty())
     saved.push_back({"engaged", step_plan_.engaged_segments(), Sharing::shared});
   saved.push_back({"applied", counters_, Sharing::shared});
+  saved.push_back({"last_lr", last_lr_, Sharing::shared});
   return saved;
 }
 
@@ -179,7 +181,9 @@ void GradientAveraging::plan_step() {
   info_.applied = *counters_.data<int64_t>();
   info_.rank = communicator_.rank();
   info_.workers = communicator_.size();
+  info_.epoch = begin_.epoch;
   info_.lr = begin_.lr;
+  info_.last_lr = *last_lr_.data<double>();
   info_.ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0;
   info_.seed = comm_.seed;
   if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
@@ -269,6 +273,7 @@ void GradientAveraging::pump() {
     }
   }
   ++*counters_.data<int64_t>();
+  *last_lr_.data<double>() = info_.lr;
 }
 
 bool GradientAveraging::can_start(const Slot& slot) const {

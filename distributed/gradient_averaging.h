@@ -125,6 +125,7 @@ class GradientAveraging final : public Synchronizer {
   std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
   int arrived_ = 0;
   Tensor counters_;  // (1) i64: updates applied
+  Tensor last_lr_;   // (1) f64: of the last of them
   Tensor status_;    // (4) u32
   Outcome outcome_ = Outcome::applied;
 

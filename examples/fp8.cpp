@@ -31,6 +31,7 @@ struct Decode {
 };
 
 class Fp8 final : public Code {
+  Traits traits() const override { return {.dense_1d = false}; }
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_gather, .bytes = spec.numel};
   }
@@ -57,11 +58,8 @@ class Fp8 final : public Code {
   }
 };
 
-std::unique_ptr<Compressor> make(Config& config, const CompressorSetup&) {
-  const Feedback feedback = bind_feedback(config, Feedback::ef);
-  return with_feedback(std::make_unique<Fp8>(), feedback, {.dense_1d = false});
-}
+std::unique_ptr<Code> make(Config&, const CompressorSetup&) { return std::make_unique<Fp8>(); }
 
-const CompressorRegistration registration("fp8", "8-bit floats with error feedback", make);
+const CodeRegistration registration("fp8", "8-bit floats with error feedback", make, Feedback::ef);
 
 }  // namespace wisp::fp8

@@ -147,10 +147,5 @@ TEST(Topk, WorksOnALateStream) {
             "sparse payload of rank 2: field 0 states 1000000 entries, 94 are left");
 }
 
-TEST(Feedback, IsNamedInTheConfiguration) {
-  EXPECT_EQ(error_of([] { make_method("topk", "compression.feedback = \"yes\""); }),
-            "test.toml:1: compression.feedback is 'yes', expected auto, none or ef");
-}
-
 }  // namespace
 }  // namespace wisp

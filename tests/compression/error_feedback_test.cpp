@@ -1,0 +1,192 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "tests/support/error_of.h"
+#include "tests/support/method_rig.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+StepInfo info_of(int64_t step, double ratio) {
+  StepInfo info;
+  info.step = info.applied = step;
+  info.ratio = ratio;
+  info.lr = 0.1;
+  info.last_lr = step > 0 ? 0.1 : 0.0;
+  return info;
+}
+
+std::function<std::unique_ptr<Compressor>()> topk(const std::string& feedback,
+                                                  const CompressorSetup& setup = {}) {
+  return [=] {
+    return make_method("topk", concat("compression.feedback = \"", feedback, "\""), setup);
+  };
+}
+
+/// What a worker sends of the gradient (3, 2), again and again, by top-1.
+std::vector<std::vector<float>> sent_of_constant(const std::string& feedback, int steps,
+                                                 MethodRig& rig) {
+  std::vector<std::vector<float>> sent;
+  std::vector<float> before(2, 0.0f);
+  const bool tracks = feedback != "ef";
+  for (int64_t step = 0; step < steps; ++step) {
+    rig.gradient(0)[0] = 3.0f;
+    rig.gradient(0)[1] = 2.0f;
+    rig.step(info_of(step, 0.5));
+    std::vector<float> now(rig.gradient(0), rig.gradient(0) + 2);
+    if (tracks)
+      now.assign(rig.state(0, "tracked").data<float>(), rig.state(0, "tracked").data<float>() + 2);
+    std::vector<float> part = now;
+    for (size_t i = 0; tracks && i < 2; ++i) part[i] -= before[i];
+    sent.push_back(part);
+    before = now;
+  }
+  return sent;
+}
+
+using Rows = std::vector<std::vector<float>>;
+
+TEST(ErrorFeedback, SendsWhatThePapersSend) {
+  MethodRig ef(1, layer_fields({2}), topk("ef"));
+  EXPECT_EQ(sent_of_constant("ef", 5, ef), (Rows{{3, 0}, {0, 4}, {6, 0}, {0, 4}, {6, 0}}));
+
+  MethodRig ef21(1, layer_fields({2}), topk("ef21"));
+  EXPECT_EQ(sent_of_constant("ef21", 3, ef21), (Rows{{3, 0}, {0, 2}, {0, 0}}));
+  EXPECT_EQ(ef21.gradient(0)[0], 3.0f);  // the result is all that was sent
+  EXPECT_EQ(ef21.gradient(0)[1], 2.0f);
+
+  MethodRig sgdm(1, layer_fields({2}), topk("ef21_sgdm", {.momentum = 0.5}));
+  EXPECT_EQ(sent_of_constant("ef21_sgdm", 5, sgdm),
+            (Rows{{1.5f, 0}, {0, 1.5f}, {1.125f, 0}, {0, 0.375f}, {0.28125f, 0}}));
+  EXPECT_EQ(sgdm.gradient(0)[0], 2.0f * 2.90625f);  // at the scale of momentum SGD
+  EXPECT_EQ(sgdm.gradient(0)[1], 2.0f * 1.875f);
+}
+
+float noise(int64_t step, int rank, int64_t i) {
+  return Philox(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank))
+             .uniform(static_cast<uint64_t>(i)) -
+         0.5f;
+}
+
+/// Richtarik et al. 2021: the sum over workers of what each tracks is what all apply, on each rank.
+TEST(ErrorFeedback, TracksTheSameSumEverywhere) {
+  constexpr int kWorkers = 3;
+  constexpr int64_t kNumel = 900;
+  for (const char* feedback : {"ef21", "ef21_sgdm"}) {
+    MethodRig rig(kWorkers, layer_fields({kNumel}), topk(feedback, {.momentum = 0.5}));
+    for (int64_t step = 0; step < 50; ++step) {
+      for (int rank = 0; rank < kWorkers; ++rank)
+        for (int64_t i = 0; i < kNumel; ++i) rig.gradient(rank)[i] = noise(step, rank, i);
+      rig.step(info_of(step, 0.02));
+    }
+    for (int64_t i = 0; i < kNumel; ++i) {
+      double sum = 0.0;
+      for (int rank = 0; rank < kWorkers; ++rank)
+        sum += static_cast<double>(rig.state(rank, "tracked").data<float>()[i]);
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        const float tracked = rig.state(rank, "tracked_sum").data<float>()[i];
+        EXPECT_NEAR(tracked, sum, 1e-5);  // rounding of 50 f32 additions in another order
+        EXPECT_EQ(tracked, rig.state(0, "tracked_sum").data<float>()[i]);
+      }
+    }
+  }
+}
+
+/// Quadratics with minimizers of their own at each worker: EF21 comes to the optimum of the mean
+/// with a constant learning rate, although each gradient there is far from zero.
+TEST(ErrorFeedback, ReachesTheOptimumOfDifferentWorkers) {
+  constexpr int kWorkers = 3;
+  constexpr int64_t kNumel = 20;
+  MethodRig rig(kWorkers, layer_fields({kNumel}), topk("ef21"));
+  std::vector<float> x(kNumel, 0.0f);
+  for (int64_t step = 0; step < 2000; ++step) {
+    for (int rank = 0; rank < kWorkers; ++rank)
+      for (int64_t i = 0; i < kNumel; ++i)
+        rig.gradient(rank)[i] = (x[static_cast<size_t>(i)] - 10.0f * noise(0, rank, i)) / kWorkers;
+    rig.step(info_of(step, 0.05));
+    for (int64_t i = 0; i < kNumel; ++i) x[static_cast<size_t>(i)] -= 0.02f * rig.gradient(0)[i];
+  }
+  for (int64_t i = 0; i < kNumel; ++i) {
+    float optimum = 0.0f;
+    for (int rank = 0; rank < kWorkers; ++rank) optimum += 10.0f * noise(0, rank, i) / kWorkers;
+    EXPECT_NEAR(x[static_cast<size_t>(i)], optimum, 1e-3f);
+  }
+}
+
+TEST(ErrorFeedback, KeepsTheUpdateUnitsOfItsResidual) {
+  MethodRig rig(1, layer_fields({2}),
+                [] { return make_method("topk", "compression.residual = \"update\""); });
+  rig.gradient(0)[0] = 3.0f;
+  rig.gradient(0)[1] = 2.0f;
+  rig.step(info_of(0, 0.5));  // 2 stay, at the learning rate 0.1
+  rig.gradient(0)[0] = 0.0f;
+  rig.gradient(0)[1] = 1.0f;
+  StepInfo info = info_of(1, 0.5);
+  info.lr = 0.05;
+  rig.step(info);
+  EXPECT_EQ(rig.gradient(0)[1], 5.0f);  // 0.05 · 5 = 0.1 · 2 + 0.05 · 1
+}
+
+TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
+  MethodRig rig(2, layer_fields({1}), topk("ef21_sgdm", {.momentum = 0.75, .weight_decay = 0.5}));
+  const Traits traits = rig.compressor(0).traits();
+  EXPECT_EQ(traits.momentum, Home::compressor);
+  EXPECT_EQ(traits.decay, Home::compressor);
+  EXPECT_EQ(traits.result, UpdateRule::update);
+  for (int rank = 0; rank < 2; ++rank) {
+    rig.gradient(rank)[0] = 1.0f;
+    rig.weight(rank)[0] = 8.0f;
+  }
+  rig.step(info_of(0, 1.0));
+  // v = 0.25 (1 + 0.5 · 8 / 2) = 0.75; two of them, over 0.25
+  EXPECT_EQ(rig.momentum(0)[0], 0.75f);
+  EXPECT_EQ(rig.gradient(1)[0], 6.0f);
+  rig.momentum(0)[0] = 4.0f;  // heavy ball, of the mean
+  StepInfo info = info_of(1, 1.0);
+  info.workers = 2;
+  rig.compressor(0).engage(rig.context(0), rig.unit(0), info);
+  EXPECT_EQ(rig.momentum(0)[0], 0.5f);
+}
+
+TEST(ErrorFeedback, KeepsAllIfTheGradientIsNotFinite) {
+  for (const char* feedback : {"ef", "ef21", "ef21_sgdm"}) {
+    MethodRig rig(2, layer_fields({4}), topk(feedback, {.momentum = 0.5}));
+    for (int64_t i = 0; i < 4; ++i) {
+      rig.gradient(0)[i] = static_cast<float>(i + 1);
+      rig.gradient(1)[i] = -2.0f;
+    }
+    rig.step(info_of(0, 0.25));
+    const char* name = std::string(feedback) == "ef" ? "residual" : "tracked";
+    const Tensor& kept = rig.state(0, name);
+    const std::vector<float> before(kept.data<float>(), kept.data<float>() + 4);
+    const float average = rig.momentum(0)[3];
+    rig.unit(0).finite = false;
+    rig.gradient(0)[0] = std::nanf("");
+    rig.step(info_of(1, 0.25));
+    EXPECT_EQ(std::vector<float>(kept.data<float>(), kept.data<float>() + 4), before) << feedback;
+    EXPECT_EQ(rig.momentum(0)[3], average);
+    for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(std::isfinite(rig.gradient(1)[i]));
+  }
+}
+
+TEST(ErrorFeedback, IsNamedInTheConfiguration) {
+  EXPECT_EQ(error_of([] { make_method("topk", "compression.feedback = \"yes\""); }),
+            "test.toml:1: compression.feedback is 'yes', expected auto, none, ef, ef21 or "
+            "ef21_sgdm");
+  EXPECT_EQ(error_of([] { make_method("topk", "compression.residual = \"lr\""); }),
+            "test.toml:1: compression.residual is 'lr', expected gradient or update");
+  EXPECT_EQ(error_of([] { make_method("fp16", "compression.residual = \"update\""); }),
+            "test.toml:1: compression.residual = \"update\" is for compression.feedback = \"ef\"");
+  EXPECT_EQ(error_of([] {
+              make_method("topk", "compression.feedback = \"ef21_sgdm\"",
+                          {.momentum = 0.9, .nesterov = true});
+            }),
+            "test.toml:1: ef21_sgdm averages gradients and knows no Nesterov step; set "
+            "optimizer.nesterov = false");
+}
+
+}  // namespace
+}  // namespace wisp

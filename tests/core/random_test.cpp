@@ -71,6 +71,47 @@ TEST(Random, BelowStaysBelow) {
   EXPECT_EQ(random.below(0, 1), 0u);
 }
 
+/// Over many keys, each index is uniform, and pairs of indices at any distance are uncorrelated.
+TEST(Random, DitherIsUniformAndUncorrelatedOverKeys) {
+  constexpr int kKeys = 64'000;
+  for (const int64_t index : {int64_t{0}, int64_t{1}, int64_t{4096}, (int64_t{1} << 31) + 5}) {
+    std::vector<int> bins(64);
+    std::array<int64_t, 5> distances{1, 2, 16, 1 << 16, 1 << 24};
+    std::array<double, 5> products{};
+    for (uint64_t step = 0; step < kKeys; ++step) {
+      const Dither dither(9, step, 77);
+      const float value = dither.uniform(index);
+      ASSERT_GE(value, 0.0f);
+      ASSERT_LT(value, 1.0f);
+      ++bins[static_cast<size_t>(value * 64)];
+      for (size_t d = 0; d < distances.size(); ++d)
+        products[d] += (static_cast<double>(value) - 0.5) *
+                       (static_cast<double>(dither.uniform(index + distances[d])) - 0.5);
+    }
+    double chi_squared = 0;
+    for (const int count : bins) chi_squared += (count - 1000.0) * (count - 1000.0) / 1000.0;
+    EXPECT_LT(chi_squared, 131.0);  // 63 degrees of freedom, 1e-6
+    // a product has variance 1 / 144; 5 deviations of the sum of 64,000: 6e-7
+    for (const double sum : products) EXPECT_LT(std::fabs(sum), 5.0 * std::sqrt(kKeys / 144.0));
+  }
+}
+
+/// Of one key, along the indices of a field.
+TEST(Random, DitherIsUniformAlongAField) {
+  for (uint64_t step = 0; step < 4; ++step) {
+    const Dither dither(3, step, 5);
+    std::vector<int> bins(4096);  // pairs of neighbours
+    for (int64_t i = 0; i < 4096 * 64; ++i) {
+      const auto x = static_cast<size_t>(dither.uniform(2 * i) * 64);
+      const auto y = static_cast<size_t>(dither.uniform(2 * i + 1) * 64);
+      ++bins[64 * x + y];
+    }
+    double chi_squared = 0;
+    for (const int count : bins) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
+    EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+  }
+}
+
 TEST(Random, NormalHasMeanZeroAndVarianceOne) {
   const Philox random(1, 0, 0);
   const int draws = 40'000;

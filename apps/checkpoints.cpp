@@ -100,6 +100,7 @@ std::string describe_rules(const std::vector<SavedState>& state) {
   }
   const std::map<OnResize, const char*> words = {
       {OnResize::redistribute_sum, "the sum over the workers is shared out"},
+      {OnResize::sum, "the sum over the workers"},
       {OnResize::repeat, "taken from the worker of the same number, in turn"},
       {OnResize::zero, "starts at zero"}};
   std::string text;

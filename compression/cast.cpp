@@ -8,13 +8,18 @@
 namespace wisp {
 namespace {
 
+WISP_HD inline float within(float most, float value) {
+  return value < -most ? -most : value > most ? most : value;
+}
+
 template <class T>
 struct EncodeCast {
   Source source;
   int64_t offset;
+  float most;
   T* out;
   WISP_HD void operator()(int64_t i) const {
-    const T value = to_wire<T>(source.take(offset + i));
+    const T value = to_wire<T>(within(most, source.take(offset + i)));
     out[i].bits = value.bits;  // g++ does not vectorise the copy of a struct
     source.sent(offset + i, static_cast<float>(value));
   }
@@ -24,8 +29,11 @@ struct EncodeCast {
 template <class T>
 struct EncodePlain {
   const float* gradient;
+  float most;
   T* out;
-  WISP_HD void operator()(int64_t i) const { out[i].bits = to_wire<T>(gradient[i]).bits; }
+  WISP_HD void operator()(int64_t i) const {
+    out[i].bits = to_wire<T>(within(most, gradient[i])).bits;
+  }
 };
 
 template <class T>
@@ -44,6 +52,11 @@ struct AddCast {
   WISP_HD void operator()(int64_t i) const { into[i] += weight * static_cast<float>(in[i]); }
 };
 
+template <class T>
+constexpr float kLargest = 3.3895314e38f;  // bfloat16's
+template <>
+constexpr float kLargest<Half> = 65504.0f;
+
 /// T is Half or BFloat16.
 template <class T>
 class CastCode final : public Code {
@@ -54,18 +67,19 @@ class CastCode final : public Code {
   }
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
 
-  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
               const Outlet& outlet, std::byte*) const override {
     WISP_CHECK(outlet.capacity >= bytes(spec), "cast: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     T* out = reinterpret_cast<T*>(outlet.data);
+    const float most = largest_of(info.workers);
     for (const Field& field : spec.fields) {
       for (const Slice& slice : field.slices) {
         if (source.gradient && !source.kept) {
           parallel_for(context.stream, slice.numel,
-                       EncodePlain<T>{source.gradient + slice.offset, out});
+                       EncodePlain<T>{source.gradient + slice.offset, most, out});
         } else {
-          parallel_for(context.stream, slice.numel, EncodeCast<T>{source, slice.offset, out});
+          parallel_for(context.stream, slice.numel, EncodeCast<T>{source, slice.offset, most, out});
         }
         out += slice.numel;
       }
@@ -91,6 +105,12 @@ class CastCode final : public Code {
   }
 
  private:
+  /// The largest number whose sum over the workers does not overflow.
+  static float largest_of(int workers) {
+    T most(kLargest<T> / static_cast<float>(workers));
+    if (static_cast<float>(most) * static_cast<float>(workers) > kLargest<T>) --most.bits;
+    return static_cast<float>(most);
+  }
   static int64_t bytes(const UnitSpec& spec) { return spec.numel * size_of(dtype_of<T>::value); }
 };
 

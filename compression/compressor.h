@@ -34,7 +34,7 @@ struct Field {
   uint64_t key = 0;   // for random numbers: from the first segment's name
   bool decay = true;  // weight decay applies
   int64_t rows = 1;   // of the matrix (rows, numel / rows): one segment's first dimension, its
-                     // others flattened; 1 for a vector and for several segments
+                      // others flattened; 1 for a vector and for several segments
 };
 
 /// Device words that kernels of a captured step may read instead of arguments.

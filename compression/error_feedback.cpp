@@ -21,7 +21,7 @@ struct Average {
   }
 };
 
-struct Scale {
+struct Multiple {
   const float* from;
   float factor;
   float* into;
@@ -93,10 +93,9 @@ class ErrorFeedback final : public Compressor {
   /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (options_.kind != Feedback::ef21_sgdm) return;
-    const double share = (1.0 - options_.momentum) / info.workers;
     each_slice(unit, [&](int64_t offset, int64_t numel) {
-      float* average = unit.momentum.data<float>() + offset;
-      parallel_for(context.stream, numel, Scale{average, static_cast<float>(share), average});
+      scale(context.stream, unit.momentum.slice(offset, {numel}),
+            (1.0 - options_.momentum) / info.workers);
     });
   }
 
@@ -136,8 +135,8 @@ class ErrorFeedback final : public Compressor {
         options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.momentum) : 1.0;
     each_slice(unit, [&](int64_t offset, int64_t numel) {
       parallel_for(context.stream, numel,
-                   Scale{unit.state->tensors[1].data<float>() + offset, static_cast<float>(factor),
-                         unit.gradient.data<float>() + offset});
+                   Multiple{unit.state->tensors[1].data<float>() + offset,
+                            static_cast<float>(factor), unit.gradient.data<float>() + offset});
     });
   }
 

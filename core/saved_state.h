@@ -15,6 +15,7 @@ enum class Sharing { shared, per_rank };
 /// number.
 enum class OnResize {
   redistribute_sum,  // 1/M of the sum over the N ranks: no mass is lost (residuals, counts)
+  sum,               // the sum over the N ranks: of what one rank holds for all
   repeat,            // rank r takes what rank r mod N had
   zero
 };

@@ -54,6 +54,14 @@ TEST_F(Resize, SumsAndSharesOut) {
   }
 }
 
+TEST_F(Resize, SumsWhatOneHeldForAll) {
+  save<float>(DType::f32, {{1.0f, 0.0f}, {0.0f, -2.0f}});
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(read<float>(DType::f32, 2, OnResize::sum, rank, 3),
+              (std::vector<float>{1.0f, -2.0f}));
+  }
+}
+
 TEST_F(Resize, KeepsEveryCount) {
   save<int64_t>(DType::i64, {{10}, {10}, {10}});
   int64_t sum = 0;
@@ -72,7 +80,7 @@ TEST_F(Resize, RepeatsInTurnOrStartsAtZero) {
 TEST_F(Resize, NamesWhatCannotBeSummed) {
   save<uint8_t>(DType::u8, {{1}, {2}});
   EXPECT_EQ(error_of([&] { read<uint8_t>(DType::u8, 1, OnResize::redistribute_sum, 0, 3); }),
-            "resume: x is u8, which cannot be shared out among another number of workers");
+            "resume: x is u8, which cannot be added up for another number of workers");
 }
 
 /// The sum over ranks of the first layer's values in an arena, as a checkpoint holds them.

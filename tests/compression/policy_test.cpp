@@ -49,8 +49,9 @@ TEST(Policy, TakesTheFirstRuleThatFits) {
 }
 
 TEST(Policy, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(error_of([] { choose("[[compression.policy]]\nmethod = \"dcg\""); }),
-            "test.toml:2: unknown compression method 'dcg'; known: bf16, dgc, fp16, none, topk");
+  const std::string unknown = error_of([] { choose("[[compression.policy]]\nmethod = \"dcg\""); });
+  EXPECT_EQ(unknown.find("test.toml:2: unknown compression method 'dcg'; known: "), 0u) << unknown;
+  EXPECT_NE(unknown.find(", dgc, "), std::string::npos) << unknown;
   EXPECT_NE(error_of([] {
               choose("[[compression.policy]]\nnmae = \"*\"\nmethod = \"dgc\"");
             }).find("test.toml:2: unknown key"),

@@ -1,0 +1,213 @@
+// Signs decided by a majority of the workers. Per worker, with gradient g:
+//   signsgd:   vote sgn(g)
+//   signum:    v <- β v + (1 - β) g;   vote sgn(v)                (β: the optimizer's momentum)
+//   everywhere: V = sgn(Σ over workers of votes);   w <- w - lr (V + decay w)
+// A bit per element: sgn(0) = +1, and a tie (even N) is +. A worker whose gradient is not finite
+// votes + and - in turn for signsgd, by the v that it has for signum.
+// Wire: the unit's bits (a plane for each slice), cut in N shares of the same bytes; each goes to
+// its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
+// so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there
+// one server counts; owners of shares are ours).
+#include "compression/compressor.h"
+#include "compression/sign_plane.h"
+#include "core/norm.h"
+
+namespace wisp {
+namespace {
+
+/// What a worker votes by, as a source of WriteSigns.
+struct Ballot {
+  const float* gradient;  // or null: it is not finite
+  float* average;         // v; null: signsgd
+  float beta;
+
+  WISP_HD float take(int64_t i) const {
+    if (!average) return gradient ? gradient[i] : static_cast<float>(i & 1) - 0.5f;
+    if (gradient) average[i] = beta * average[i] + (1.0f - beta) * gradient[i];
+    return average[i];
+  }
+  WISP_HD void sent(int64_t, float) const {}
+};
+
+struct CopyBytes {
+  const std::byte* from;
+  std::byte* to;
+  WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
+};
+
+struct ClearBytes {
+  std::byte* bytes;
+  WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
+};
+
+/// Adds a byte's bits to the counts of its eight elements.
+struct CountVotes {
+  const std::byte* bits;
+  bool first;
+  uint16_t* count;
+  WISP_HD void operator()(int64_t i) const {
+    const uint32_t byte = static_cast<uint8_t>(bits[i]);
+    for (int j = 0; j < 8; ++j) {
+      const uint32_t before = first ? 0u : count[8 * i + j];
+      count[8 * i + j] = static_cast<uint16_t>(before + (byte >> j & 1u));
+    }
+  }
+};
+
+struct Decide {
+  const uint16_t* count;
+  int workers;
+  std::byte* bits;
+  WISP_HD void operator()(int64_t i) const {
+    uint32_t byte = 0;
+    for (int j = 0; j < 8; ++j) byte |= static_cast<uint32_t>(2 * count[8 * i + j] >= workers) << j;
+    bits[i] = static_cast<std::byte>(byte);
+  }
+};
+
+struct AddDecay {
+  const float* weight;
+  float decay;
+  float* update;
+  WISP_HD void operator()(int64_t i) const { update[i] += decay * weight[i]; }
+};
+
+struct Unity {
+  float* value;
+  WISP_HD void operator()() const { *value = 1.0f; }
+};
+
+/// Before the last decode: all bits, N shares of them; the counts of the own share.
+struct Scratch {
+  float* one;
+  uint16_t* count;
+  std::byte* bits;
+
+  Scratch(std::byte* memory, int64_t share)
+      : one(reinterpret_cast<float*>(memory)),
+        count(reinterpret_cast<uint16_t*>(memory + 16)),
+        bits(memory + 16 + 16 * share) {}
+  static int64_t bytes(int64_t share, int workers) { return 16 + 16 * share + share * workers; }
+};
+
+class MajorityVote final : public Compressor {
+ public:
+  explicit MajorityVote(const CompressorSetup& setup, bool averages)
+      : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
+
+  Traits traits() const override {
+    if (!averages_) return {.dense_1d = false};
+    return {.momentum = Home::compressor,
+            .decay = Home::compressor,
+            .result = UpdateRule::update,
+            .dense_1d = false};
+  }
+  std::vector<StateSpec> state(const UnitSpec&, int workers) const override {
+    WISP_CHECK(workers < 32768, "majority vote: ", workers, " workers, expected less than 32768");
+    return {};
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return Scratch::bytes(share_bytes(spec, info), info.workers);
+  }
+  int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
+            .bytes = share_bytes(spec, info)};
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    const int64_t share = share_bytes(unit.spec, info);
+    const Scratch scratch(unit.scratch, share);
+    if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
+    for (size_t i = 0; i < outlets.size(); ++i) {
+      const int64_t owner = round == 0 ? static_cast<int64_t>(i) : info.rank;
+      parallel_for(context.stream, share, CopyBytes{scratch.bits + owner * share, outlets[i].data});
+    }
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const int64_t share = share_bytes(unit.spec, info);
+    const Scratch scratch(unit.scratch, share);
+    for (size_t i = 0; i < payloads.size(); ++i) {
+      WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
+                 payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
+      if (round == 0) {
+        parallel_for(context.stream, share, CountVotes{payloads[i].data, i == 0, scratch.count});
+      } else {
+        parallel_for(context.stream, share,
+                     CopyBytes{payloads[i].data, scratch.bits + payloads[i].from * share});
+      }
+    }
+    if (round == 0) {
+      parallel_for(context.stream, share,
+                   Decide{scratch.count, info.workers, scratch.bits + info.rank * share});
+    } else {
+      apply(context, unit, scratch);
+    }
+  }
+
+  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
+  void engage(Context& context, Unit& unit, const StepInfo& info) override {
+    if (!averages_) return;
+    for (const Field& field : unit.spec.fields) {
+      for (const Slice& slice : field.slices)
+        scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}),
+              (1.0 - beta_) / info.workers);
+    }
+  }
+
+ private:
+  static int64_t share_bytes(const UnitSpec& spec, const StepInfo& info) {
+    return (signs_bytes(spec) + info.workers - 1) / info.workers;
+  }
+
+  void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
+    const Ballot ballot{unit.finite ? unit.gradient.data<float>() : nullptr,
+                        averages_ ? unit.momentum.data<float>() : nullptr,
+                        static_cast<float>(beta_)};
+    const std::byte* end = bits + bytes;
+    for (const Field& field : unit.spec.fields) {
+      for (const Slice& slice : field.slices) {
+        write_signs(context.stream, ballot, slice, nullptr, bits);
+        bits += Plane<1>::bytes(slice.numel);
+      }
+    }
+    parallel_for(context.stream, end - bits, ClearBytes{bits});
+  }
+
+  void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
+    run_once(context.stream, Unity{scratch.one});
+    const std::byte* bits = scratch.bits;
+    for (const Field& field : unit.spec.fields) {
+      for (const Slice& slice : field.slices) {
+        float* update = unit.gradient.data<float>() + slice.offset;
+        read_signs(context.stream, bits, scratch.one, 1.0f, false, update, slice.numel);
+        bits += Plane<1>::bytes(slice.numel);
+        if (decay_ > 0.0 && field.decay) {
+          parallel_for(context.stream, slice.numel,
+                       AddDecay{unit.weight.data<float>() + slice.offset,
+                                static_cast<float>(decay_), update});
+        }
+      }
+    }
+  }
+
+  bool averages_;
+  double beta_, decay_;
+};
+
+template <bool kAverages>
+std::unique_ptr<Compressor> make(Config&, const CompressorSetup& setup) {
+  return std::make_unique<MajorityVote>(setup, kAverages);
+}
+
+const CompressorRegistration signsgd(
+    "signsgd", "signs by majority vote (Bernstein et al. 2019); lr about 1e-4", make<false>);
+const CompressorRegistration signum(
+    "signum", "signs of the momentum by majority vote (Bernstein et al. 2019); lr about 1e-4",
+    make<true>);
+
+}  // namespace
+}  // namespace wisp

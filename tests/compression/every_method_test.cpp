@@ -1,0 +1,218 @@
+// Laws of every registered method, at its defaults: a new one gets them by being registered.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/scalar_run.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWorkers = 3;
+constexpr double kRatio = 0.05;
+
+std::vector<std::string> registered() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
+    if (name != "none") names.push_back(name);
+  return names;
+}
+
+/// A vector, a single element, a convolution and a product, with padding between them.
+std::vector<Field> model_fields() {
+  std::vector<Field> fields = layer_fields({300, 1, 64 * 9, 12 * 50});
+  fields[2].rows = 64;
+  fields[3].rows = 12;
+  return fields;
+}
+
+int64_t arena_of(const std::vector<Field>& fields) {
+  return fields.back().slices.back().offset + fields.back().slices.back().numel;
+}
+
+class EveryMethod : public testing::TestWithParam<std::string> {
+ protected:
+  static std::unique_ptr<Compressor> make() {
+    return make_method(GetParam(), "",
+                       {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});
+  }
+
+  MethodRig rig(std::vector<Field> fields) const {
+    MethodRig made(kWorkers, std::move(fields), make);
+    for (int rank = 0; rank < kWorkers; ++rank)
+      for (int64_t i = 0; i < made.unit(rank).weight.numel(); ++i)
+        made.weight(rank)[i] = 0.1f * std::sin(static_cast<float>(i));
+    return made;
+  }
+
+  static void give(MethodRig& rig, int64_t step) {
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      const Floats g = noise(rig.unit(rank).gradient.numel(), step, rank);
+      std::copy(g.begin(), g.end(), rig.gradient(rank));
+      for (size_t i = 0; i < g.size(); ++i) rig.square(rank)[i] = g[i] * g[i];
+    }
+  }
+
+  /// The elements of the unit, without padding.
+  static Floats result(MethodRig& rig, int rank) {
+    Floats values;
+    for (const Field& field : rig.unit(rank).spec.fields)
+      for (const Slice& slice : field.slices)
+        values.insert(values.end(), rig.gradient(rank) + slice.offset,
+                      rig.gradient(rank) + slice.offset + slice.numel);
+    return values;
+  }
+
+  /// All that a checkpoint would hold of a worker.
+  static std::vector<Tensor> kept(MethodRig& rig, int rank) {
+    std::vector<Tensor> all = rig.unit(rank).state->tensors;
+    all.push_back(rig.unit(rank).momentum);
+    return all;
+  }
+  static std::vector<std::vector<std::byte>> copies(MethodRig& rig, int rank) {
+    std::vector<std::vector<std::byte>> all;
+    for (const Tensor& tensor : kept(rig, rank))
+      all.emplace_back(tensor.raw(), tensor.raw() + tensor.bytes());
+    return all;
+  }
+};
+
+TEST_P(EveryMethod, LeavesTheSameResultOnAllRanksAndNoNeighbourTouched) {
+  MethodRig rig = this->rig(model_fields());
+  for (int64_t step = 0; step < 5; ++step) {
+    give(rig, step);
+    std::vector<Floats> before;
+    for (int rank = 0; rank < kWorkers; ++rank)
+      before.push_back(values_of(rig.gradient(rank), rig.unit(rank).gradient.numel()));
+    rig.step(step_info(step, kRatio));
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      EXPECT_EQ(result(rig, rank), result(rig, 0)) << "step " << step;
+      std::vector<char> inside(before[0].size(), 0);
+      for (const Field& field : rig.unit(rank).spec.fields)
+        for (const Slice& slice : field.slices)
+          std::fill_n(inside.begin() + slice.offset, slice.numel, char{1});
+      for (size_t i = 0; i < inside.size(); ++i)
+        ASSERT_TRUE(inside[i] || rig.gradient(rank)[i] == before[static_cast<size_t>(rank)][i]);
+    }
+    for (const float value : result(rig, 0)) ASSERT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST_P(EveryMethod, GoesOnWithTheSameBitsFromWhatACheckpointHolds) {
+  MethodRig whole = rig(model_fields());
+  MethodRig resumed = rig(model_fields());
+  for (int64_t step = 0; step < 7; ++step) {
+    if (step == 4) {
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        const auto saved = copies(whole, rank);
+        const std::vector<Tensor> into = kept(resumed, rank);
+        for (size_t i = 0; i < saved.size(); ++i)
+          std::copy(saved[i].begin(), saved[i].end(), into[i].raw());
+      }
+    }
+    give(whole, step);
+    whole.step(step_info(step, kRatio));
+    if (step < 4) continue;
+    give(resumed, step);
+    resumed.step(step_info(step, kRatio));
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      EXPECT_EQ(result(resumed, rank), result(whole, rank)) << "step " << step;
+      EXPECT_EQ(copies(resumed, rank), copies(whole, rank)) << "step " << step;
+    }
+  }
+}
+
+TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
+  MethodRig rig = this->rig(model_fields());
+  std::vector<StateSpec> specs = rig.compressor(1).state(rig.unit(1).spec, kWorkers);
+  for (int64_t step = 0; step < 3; ++step) {
+    give(rig, step);
+    rig.step(step_info(step, kRatio));
+  }
+  const auto before = copies(rig, 1);
+  give(rig, 3);
+  std::fill_n(rig.gradient(1), rig.unit(1).gradient.numel(),
+              std::numeric_limits<float>::quiet_NaN());
+  rig.unit(1).finite = false;
+  rig.step(step_info(3, kRatio));
+  const auto after = copies(rig, 1);
+  for (size_t i = 0; i < after.size(); ++i) {
+    const bool own = i == specs.size() ||  // momentum
+                     (specs[i].sharing == Sharing::per_rank && specs[i].name != "owner_residual");
+    if (own) {
+      EXPECT_EQ(after[i], before[i]) << (i < specs.size() ? specs[i].name : "momentum");
+    }
+  }
+  for (int rank = 0; rank < kWorkers; ++rank) {
+    EXPECT_EQ(result(rig, rank), result(rig, 0));
+    for (const float value : result(rig, rank)) ASSERT_TRUE(std::isfinite(value));
+  }
+}
+
+/// Zeros, denormals, equal and huge numbers, alone and in turn: finite results, equal everywhere.
+TEST_P(EveryMethod, SurvivesStrangeNumbers) {
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  for (const float value : {0.0f, -0.0f, tiny, 1e-30f, 1.0f, -3.5f, 65504.0f, 1e18f}) {
+    MethodRig rig = this->rig(model_fields());
+    for (int64_t step = 0; step < 4; ++step) {
+      for (int rank = 0; rank < kWorkers; ++rank)
+        std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(), value);
+      rig.step(step_info(step, kRatio));
+      for (int rank = 0; rank < kWorkers; ++rank) ASSERT_EQ(result(rig, rank), result(rig, 0));
+      for (const float got : result(rig, 0)) ASSERT_TRUE(std::isfinite(got)) << value;
+    }
+  }
+}
+
+TEST_P(EveryMethod, WorksOnOneElement) {
+  std::vector<Field> fields = layer_fields({1});
+  MethodRig rig = this->rig(fields);
+  for (int64_t step = 0; step < 5; ++step) {
+    give(rig, step);
+    rig.step(step_info(step, kRatio));
+    for (int rank = 0; rank < kWorkers; ++rank) EXPECT_EQ(result(rig, rank), result(rig, 0));
+    EXPECT_TRUE(std::isfinite(rig.gradient(0)[0]));
+  }
+}
+
+/// Where a gradient is left and a residual kept, nothing is lost: Σ given = Σ applied + Σ kept.
+TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
+  MethodRig rig = this->rig(model_fields());
+  const Traits traits = rig.compressor(0).traits();
+  const auto specs = rig.compressor(0).state(rig.unit(0).spec, kWorkers);
+  bool keeps = false;
+  for (const StateSpec& spec : specs) keeps = keeps || spec.name == "residual";
+  if (!keeps || traits.result != UpdateRule::gradient)
+    GTEST_SKIP() << "keeps no residual of gradients";
+  const auto numel = static_cast<size_t>(arena_of(model_fields()));
+  std::vector<double> left(numel, 0.0);
+  for (int64_t step = 0; step < 20; ++step) {
+    give(rig, step);
+    for (int rank = 0; rank < kWorkers; ++rank)
+      for (size_t i = 0; i < numel; ++i) left[i] += static_cast<double>(rig.gradient(rank)[i]);
+    rig.step(step_info(step, kRatio));
+    for (size_t i = 0; i < numel; ++i) left[i] -= static_cast<double>(rig.gradient(0)[i]);
+  }
+  for (const Field& field : model_fields()) {
+    for (const Slice& slice : field.slices) {
+      for (int64_t i = slice.offset; i < slice.offset + slice.numel; ++i) {
+        double kept = 0.0;
+        for (int rank = 0; rank < kWorkers; ++rank) {
+          kept += static_cast<double>(rig.state(rank, "residual").data<float>()[i]);
+          if (specs.size() > 1 && specs[1].name == "owner_residual")
+            kept += static_cast<double>(rig.state(rank, "owner_residual").data<float>()[i]);
+        }
+        // f32 rounding of 20 · (3 + 2) additions of numbers below 16
+        EXPECT_NEAR(left[static_cast<size_t>(i)], kept, 2e-4) << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, EveryMethod, testing::ValuesIn(registered()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace wisp

@@ -63,6 +63,10 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
                " leaves finished updates, which Adam could not divide by its second moment; "
                "use optimizer.kind = \"sgd\" or another method");
   } else {
+    WISP_CHECK(traits.result != UpdateRule::momentum, config.where("optimizer.kind"), ": method ",
+               name,
+               " leaves Adam's first moment, over a second one that stands still; use "
+               "optimizer.kind = \"adamw\"");
     WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
                config.where("optimizer.dampening"), ": method ", name,
                " applies the momentum by itself and knows no dampening; set optimizer.dampening to "

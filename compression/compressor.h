@@ -133,6 +133,9 @@ class Compressor {
   virtual ~Compressor() = default;
 
   virtual Traits traits() const = 0;
+  /// Whether a unit is compressed yet; until then it is dense, as if it had no method. Pure, and
+  /// true ever after.
+  virtual bool started(const StepInfo&) const { return true; }
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;

@@ -137,11 +137,12 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
 }
 
 /// A momentum that a compressor keeps is each rank's share of it once the unit is engaged; before,
-/// it is the optimizer's, of the mean.
+/// it is the optimizer's, of the mean. One that a compressor leaves is the same on all ranks.
 std::vector<SavedState> GradientAveraging::state() {
   std::vector<SavedState> saved(memory_.state().begin(), memory_.state().end());
   for (size_t i = 0; i < plan_.units.size(); ++i) {
-    if (step_plan_.traits(i).momentum != Home::compressor) continue;
+    const Traits& traits = step_plan_.traits(i);
+    if (traits.momentum != Home::compressor || traits.result == UpdateRule::momentum) continue;
     const bool engaged = step_plan_.engaged(plan_.units[i]);
     for (const int id : plan_.units[i].segments) {
       const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];

@@ -35,14 +35,16 @@ bool StepPlan::make(const StepInfo& info) {
   return true;
 }
 
-/// A unit stays dense while its ratio is 1 or, with the guard, while it would send more than dense.
-/// Once it is compressed it stays so: its compressor owns the momentum, which differs by rank.
+/// A unit stays dense until its method starts, while its ratio is 1 or, with the guard, while it
+/// would send more than dense. Once it is compressed it stays so: its compressor owns the momentum,
+/// which differs by rank.
 void StepPlan::plan_unit(size_t index, const StepInfo& info, UnitRounds& rounds) const {
   const PlannedUnit& unit = plan_.units[index];
   const Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
   const bool engaged = this->engaged(unit);
   rounds.messages.clear();
-  rounds.compressed = engaged || !traits_[index].sparse || info.ratio < 1.0;
+  rounds.compressed =
+      engaged || (compressor.started(info) && (!traits_[index].sparse || info.ratio < 1.0));
   if (!rounds.compressed) return;
   for (int round = 0; round < compressor.rounds(unit.spec(), info); ++round)
     rounds.messages.push_back(compressor.message(unit.spec(), info, round));

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "apps/bench_step.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
-#include "compression/codec_bench.h"
+#include "core/error.h"
+#include "distributed/codec_bench.h"
 
 namespace wisp {
 namespace {
@@ -39,46 +41,70 @@ void add_step(CLI::App& bench) {
 
 struct CodecArguments {
   std::string method;
+  bool all = false;
   std::vector<std::string> overrides;
-  int64_t numel = 25'000'000;
-  double ratio = 0.001;
-  int threads = 2;
-  double seconds = 8.0;
+  CodecBenchOptions options;
   bool json = false;
 };
 
-void run_codec(const CodecArguments& arguments) {
-  Config config = Config::from_text("", "command line", arguments.overrides);
-  const CodecResult result = bench_codec(arguments.method, config, arguments.numel, arguments.ratio,
-                                         arguments.threads, arguments.seconds);
-  config.finish();
-  if (arguments.json) {
-    fmt::print(
-        "{{\"method\":\"{}\",\"numel\":{},\"ratio\":{},\"threads\":{},\"encode_ms\":{:.3f},"
-        "\"decode_ms\":{:.3f},"
-        "\"payload_bytes\":{},\"rel_error\":{:.6g}}}\n",
-        result.method, result.numel, result.ratio, result.threads, result.encode_ms,
-        result.decode_ms, result.payload_bytes, result.rel_error);
+CodecResult bench_method(const CodecArguments& arguments, const std::string& method) {
+  const auto make = [&](int workers) {
+    Config config = Config::from_text("", "command line", arguments.overrides);
+    auto compressor = CompressorRegistry::instance()
+                          .find("compression method", method)
+                          .make(config, {.workers = workers, .momentum = 0.9});
+    if (!arguments.all) config.finish();
+    return compressor;
+  };
+  return bench_codec(method, make, arguments.options);
+}
+
+void print(const CodecResult& result, bool json) {
+  if (json) {
+    fmt::print("{}\n", result.json());
   } else {
-    fmt::print(
-        "{}: {} gradients, ratio {}, {} threads: encode {:.2f} ms, decode {:.2f} ms, payload {} "
-        "bytes, relative "
-        "error {:.4f}\n",
-        result.method, result.numel, result.ratio, result.threads, result.encode_ms,
-        result.decode_ms, result.payload_bytes, result.rel_error);
+    const auto times = [](double ms, double limit) {
+      return fmt::format("{:8.2f} ({:4.2f}x)", ms, ms / limit);
+    };
+    fmt::print("{:<14} {} {} {} {:>11} {:>11} {:>10} {:8.4f} {:7.4f} {:8.4f}\n", result.method,
+               times(result.encode_ms, result.encode_limit_ms),
+               times(result.decode_ms, result.decode_limit_ms),
+               times(result.decode4_ms, result.decode4_limit_ms), result.payload_bytes,
+               result.state_bytes, result.scratch_bytes, result.rel_error, result.cosine,
+               result.bias);
   }
+  std::fflush(stdout);
+}
+
+void run_codec(const CodecArguments& arguments) {
+  WISP_CHECK(arguments.all == arguments.method.empty(),
+             "bench codec: expected --method NAME or --all");
+  if (!arguments.json) {
+    fmt::print("{} gradients, ratio {}, {} threads; (x): times the limit of plain loops\n",
+               arguments.options.numel, arguments.options.ratio, arguments.options.threads);
+    fmt::print("{:<14} {:>16} {:>16} {:>16} {:>11} {:>11} {:>10} {:>8} {:>7} {:>8}\n", "method",
+               "encode ms", "decode 1", "decode 4", "payload", "state", "scratch", "error",
+               "cosine", "bias");
+  }
+  if (!arguments.all) return print(bench_method(arguments, arguments.method), arguments.json);
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
+    if (name != "none") print(bench_method(arguments, name), arguments.json);
 }
 
 void add_codec(CLI::App& bench) {
-  CLI::App& command = *bench.add_subcommand("codec", "encode and decode of one method's payload");
-  command.footer("Example:\n  wisp bench codec --method dgc --numel 25000000 --ratio 0.001");
+  CLI::App& command = *bench.add_subcommand("codec", "encode and decode of methods' payloads");
+  command.footer(
+      "Examples:\n  wisp bench codec --method dgc --numel 25000000 --ratio 0.001\n"
+      "  wisp bench codec --all --json");
   const auto arguments = std::make_shared<CodecArguments>();
-  command.add_option("--method", arguments->method, "compression method")->required();
-  command.add_option("--numel", arguments->numel, "gradients")->check(CLI::PositiveNumber);
-  command.add_option("--ratio", arguments->ratio, "kept / total of sparse methods");
-  command.add_option("--threads", arguments->threads, "OpenMP threads")->check(CLI::PositiveNumber);
-  command.add_option("--seconds", arguments->seconds, "how long to measure");
-  command.add_flag("--json", arguments->json, "one JSON line");
+  CodecBenchOptions& options = arguments->options;
+  command.add_option("--method", arguments->method, "compression method");
+  command.add_flag("--all", arguments->all, "every method, at its defaults");
+  command.add_option("--numel", options.numel, "gradients")->check(CLI::PositiveNumber);
+  command.add_option("--ratio", options.ratio, "kept / total of sparse methods");
+  command.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
+  command.add_option("--seconds", options.seconds, "how long to measure each method");
+  command.add_flag("--json", arguments->json, "one JSON line per method");
   command.add_option("overrides", arguments->overrides,
                      "the method's options: compression.values=f16");
   command.callback([arguments] { run_codec(*arguments); });

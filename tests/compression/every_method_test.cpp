@@ -39,13 +39,14 @@ class EveryMethod : public testing::TestWithParam<std::string> {
                        {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});
   }
 
-  MethodRig rig(std::vector<Field> fields) const {
-    MethodRig made(kWorkers, std::move(fields), make);
-    for (int rank = 0; rank < kWorkers; ++rank)
-      for (int64_t i = 0; i < made.unit(rank).weight.numel(); ++i)
-        made.weight(rank)[i] = 0.1f * std::sin(static_cast<float>(i));
-    return made;
-  }
+  /// Workers with weights that are not zero.
+  struct Rig : MethodRig {
+    explicit Rig(std::vector<Field> fields) : MethodRig(kWorkers, std::move(fields), make) {
+      for (int rank = 0; rank < kWorkers; ++rank)
+        for (int64_t i = 0; i < unit(rank).weight.numel(); ++i)
+          weight(rank)[i] = 0.1f * std::sin(static_cast<float>(i));
+    }
+  };
 
   static void give(MethodRig& rig, int64_t step) {
     for (int rank = 0; rank < kWorkers; ++rank) {
@@ -80,7 +81,7 @@ class EveryMethod : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(EveryMethod, LeavesTheSameResultOnAllRanksAndNoNeighbourTouched) {
-  MethodRig rig = this->rig(model_fields());
+  Rig rig(model_fields());
   for (int64_t step = 0; step < 5; ++step) {
     give(rig, step);
     std::vector<Floats> before;
@@ -101,8 +102,8 @@ TEST_P(EveryMethod, LeavesTheSameResultOnAllRanksAndNoNeighbourTouched) {
 }
 
 TEST_P(EveryMethod, GoesOnWithTheSameBitsFromWhatACheckpointHolds) {
-  MethodRig whole = rig(model_fields());
-  MethodRig resumed = rig(model_fields());
+  Rig whole(model_fields());
+  Rig resumed(model_fields());
   for (int64_t step = 0; step < 7; ++step) {
     if (step == 4) {
       for (int rank = 0; rank < kWorkers; ++rank) {
@@ -125,7 +126,7 @@ TEST_P(EveryMethod, GoesOnWithTheSameBitsFromWhatACheckpointHolds) {
 }
 
 TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
-  MethodRig rig = this->rig(model_fields());
+  Rig rig(model_fields());
   std::vector<StateSpec> specs = rig.compressor(1).state(rig.unit(1).spec, kWorkers);
   for (int64_t step = 0; step < 3; ++step) {
     give(rig, step);
@@ -155,7 +156,7 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
 TEST_P(EveryMethod, SurvivesStrangeNumbers) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   for (const float value : {0.0f, -0.0f, tiny, 1e-30f, 1.0f, -3.5f, 65504.0f, 1e18f}) {
-    MethodRig rig = this->rig(model_fields());
+    Rig rig(model_fields());
     for (int64_t step = 0; step < 4; ++step) {
       for (int rank = 0; rank < kWorkers; ++rank)
         std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(), value);
@@ -168,7 +169,7 @@ TEST_P(EveryMethod, SurvivesStrangeNumbers) {
 
 TEST_P(EveryMethod, WorksOnOneElement) {
   std::vector<Field> fields = layer_fields({1});
-  MethodRig rig = this->rig(fields);
+  Rig rig(fields);
   for (int64_t step = 0; step < 5; ++step) {
     give(rig, step);
     rig.step(step_info(step, kRatio));
@@ -179,7 +180,7 @@ TEST_P(EveryMethod, WorksOnOneElement) {
 
 /// Where a gradient is left and a residual kept, nothing is lost: Σ given = Σ applied + Σ kept.
 TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
-  MethodRig rig = this->rig(model_fields());
+  Rig rig(model_fields());
   const Traits traits = rig.compressor(0).traits();
   const auto specs = rig.compressor(0).state(rig.unit(0).spec, kWorkers);
   bool keeps = false;

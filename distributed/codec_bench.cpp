@@ -1,0 +1,289 @@
+#include "distributed/codec_bench.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "distributed/rehearsal.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWorkers = 4;
+constexpr int kBiasDraws = 16;
+constexpr int64_t kBiasNumel = 1'000'000;
+
+/// Nearly normal: the sum of eight uniforms, mean 0, variance 1.
+struct Draw {
+  Philox philox;
+  float* values;
+  WISP_HD void operator()(int64_t i) const {
+    const Philox::Block block = philox.block(static_cast<uint64_t>(i));
+    uint32_t sum = 0;
+    for (int word = 0; word < 4; ++word)
+      sum += (block.word[word] & 0xffffu) + (block.word[word] >> 16);
+    values[i] = (static_cast<float>(sum) - 262140.0f) * 1.8688e-5f;  // sqrt(12 / 8) / 2^16
+  }
+};
+
+struct AddTo {
+  const float* from;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] += from[i]; }
+};
+
+/// What a result has to do with what it should be.
+struct Likeness {
+  struct Value {
+    double difference, wanted, got, product;
+  };
+  const float* result;
+  const float* sum;
+  WISP_HD Value identity() const { return {0.0, 0.0, 0.0, 0.0}; }
+  WISP_HD Value map(int64_t i) const {
+    const double got = result[i], wanted = sum[i];
+    return {(got - wanted) * (got - wanted), wanted * wanted, got * got, got * wanted};
+  }
+  WISP_HD Value combine(Value a, Value b) const {
+    return {a.difference + b.difference, a.wanted + b.wanted, a.got + b.got, a.product + b.product};
+  }
+};
+
+// The loops of the limit.
+struct Read {
+  using Value = float;
+  const float* from;
+  WISP_HD float identity() const { return 0.0f; }
+  WISP_HD float map(int64_t i) const { return from[i]; }
+  WISP_HD float combine(float a, float b) const { return a + b; }
+};
+struct Write {
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] = 1.0f; }
+};
+template <int kArrays>
+struct ReadAndUpdate {
+  const float* gradient;
+  float* state[kArrays];
+  WISP_HD void operator()(int64_t i) const {
+    for (int a = 0; a < kArrays; ++a) state[a][i] += gradient[i];
+  }
+};
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+template <class Work>
+double ms_of(const Work& work) {
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const double begin = now_us();
+    work();
+    times.push_back((now_us() - begin) * 1e-3);
+  }
+  return median(std::move(times));
+}
+
+Field field_of(int64_t numel) {
+  auto rows = static_cast<int64_t>(std::sqrt(static_cast<double>(numel)));
+  while (numel % rows != 0) --rows;
+  return {.slices = {{0, numel}}, .numel = numel, .key = 1, .rows = rows};
+}
+
+/// Workers with drawn gradients.
+class Bench {
+ public:
+  using Make = std::function<std::unique_ptr<Compressor>(int)>;
+
+  Bench(const Make& make, int workers, int64_t numel, double ratio)
+      : rehearsal_(
+            workers, {field_of(numel)}, [&] { return make(workers); }, true),
+        numel_(numel) {
+    info_.ratio = ratio;
+    info_.applied = int64_t{1} << 40;  // behind any warm-up
+    info_.lr = info_.last_lr = 0.1;
+    if (rehearsal_.compressor(0).traits().result != UpdateRule::momentum) return;
+    for (int rank = 0; rank < workers; ++rank)  // what it leaves is what it starts from
+      draw(Draw{Philox(3, 0, 0), rehearsal_.momentum(rank)});
+  }
+
+  /// Gradients of `step`, then the method's step with the random numbers of `seed`.
+  void step(int64_t step, uint64_t seed = 1) {
+    info_.step = step;
+    info_.seed = seed;
+    for (int rank = 0; rank < rehearsal_.workers(); ++rank)
+      draw(Draw{Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(rank)),
+                rehearsal_.gradient(rank)});
+    rehearsal_.step(info_);
+  }
+
+  /// The sum of the workers' gradients of `step`.
+  Tensor sum(int64_t step) {
+    const Tensor sum({numel_}, DType::f32), one({numel_}, DType::f32);
+    for (int rank = 0; rank < rehearsal_.workers(); ++rank) {
+      draw(Draw{Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(rank)),
+                one.data<float>()});
+      parallel_for(stream(), numel_, AddTo{one.data<float>(), sum.data<float>()});
+    }
+    return sum;
+  }
+
+  Likeness::Value likeness(const float* result, const Tensor& sum) {
+    Likeness::Value value{};
+    parallel_reduce(stream(), numel_, Likeness{result, sum.data<float>()}, &value);
+    return value;
+  }
+
+  Rehearsal& rehearsal() { return rehearsal_; }
+  const Stream& stream() { return rehearsal_.context(0).stream; }
+
+ private:
+  void draw(const Draw& values) { parallel_for(stream(), numel_, values); }
+
+  Rehearsal rehearsal_;
+  int64_t numel_;
+  StepInfo info_;
+};
+
+/// Per-element arrays that a worker reads and writes when it encodes.
+int arrays_of(Bench& bench) {
+  Rehearsal& rehearsal = bench.rehearsal();
+  const Compressor& compressor = rehearsal.compressor(0);
+  int arrays = compressor.traits().result == UpdateRule::update &&
+                       compressor.traits().momentum == Home::compressor
+                   ? 1
+                   : 0;
+  for (const StateSpec& spec : compressor.state(rehearsal.unit(0).spec, rehearsal.workers()))
+    arrays += spec.per_element && spec.sharing == Sharing::per_rank &&
+              spec.on_resize == OnResize::redistribute_sum;
+  return arrays;
+}
+
+void measure_limits(Bench& bench, CodecResult& result) {
+  const int64_t n = result.options.numel, words = (result.payload_bytes + 3) / 4;
+  const Stream& stream = bench.stream();
+  const Tensor gradient({n}, DType::f32), payload({words}, DType::f32);
+  std::vector<Tensor> state(3);
+  const int arrays = std::min(arrays_of(bench), 3);
+  for (int a = 0; a < arrays; ++a) state[static_cast<size_t>(a)] = Tensor({n}, DType::f32);
+  const auto at = [&](size_t a) { return state[a].data<float>(); };
+  float* g = gradient.data<float>();
+  float total = 0.0f;
+  const double write = ms_of([&] { parallel_for(stream, words, Write{payload.data<float>()}); });
+  const double pass = ms_of([&] {
+    if (arrays == 0) parallel_reduce(stream, n, Read{g}, &total);
+    if (arrays == 1) parallel_for(stream, n, ReadAndUpdate<1>{g, {at(0)}});
+    if (arrays == 2) parallel_for(stream, n, ReadAndUpdate<2>{g, {at(0), at(1)}});
+    if (arrays == 3) parallel_for(stream, n, ReadAndUpdate<3>{g, {at(0), at(1), at(2)}});
+  });
+  const double read =
+      ms_of([&] { parallel_reduce(stream, words, Read{payload.data<float>()}, &total); });
+  const double fill = ms_of([&] { parallel_for(stream, n, Write{g}); });
+  const double add = ms_of([&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
+  const bool everywhere = 16 * result.payload_bytes > n;  // else it touches few elements
+  result.encode_limit_ms = pass + write;
+  result.decode_limit_ms = fill + read;
+  result.decode4_limit_ms = fill + kWorkers * read + (everywhere ? (kWorkers - 1) * add : 0.0);
+}
+
+void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
+                  CodecResult& result) {
+  const int64_t numel = std::min(result.options.numel, kBiasNumel);
+  const Tensor mean({numel}, DType::f32);
+  Tensor sum;
+  for (int draw = 0; draw < kBiasDraws; ++draw) {
+    Bench bench(make, kWorkers, numel, result.options.ratio);
+    bench.step(0, static_cast<uint64_t>(draw));
+    parallel_for(bench.stream(), numel, AddTo{bench.rehearsal().gradient(0), mean.data<float>()});
+    if (draw + 1 < kBiasDraws) continue;
+    sum = bench.sum(0);
+    for (int64_t i = 0; i < numel; ++i) mean.data<float>()[i] /= kBiasDraws;
+    const Likeness::Value value = bench.likeness(mean.data<float>(), sum);
+    result.bias = std::sqrt(value.difference / value.wanted);
+  }
+}
+
+void check(const CodecBenchOptions& options) {
+  WISP_CHECK(options.numel > 0, "bench codec: numel is ", options.numel, ", expected more than 0");
+  WISP_CHECK(0.0 < options.ratio && options.ratio <= 1.0, "bench codec: ratio is ", options.ratio,
+             ", expected 0 < ratio <= 1");
+  WISP_CHECK(options.threads > 0, "bench codec: threads is ", options.threads,
+             ", expected more than 0");
+}
+
+void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecResult& result) {
+  const CodecBenchOptions& options = result.options;
+  std::vector<double> encode, decode, decode4;
+  {
+    Bench four(make, kWorkers, options.numel, options.ratio);
+    four.step(0);
+    Rehearsal& rehearsal = four.rehearsal();
+    result.rounds = rehearsal.rounds();
+    for (int round = 0; round < result.rounds; ++round)
+      result.payload_bytes += rehearsal.sent_bytes(0, round);
+    for (const Tensor& tensor : rehearsal.unit(0).state->tensors)
+      result.state_bytes += tensor.bytes();
+    result.scratch_bytes = rehearsal.scratch_bytes(0);
+    const Likeness::Value value = four.likeness(rehearsal.gradient(0), four.sum(0));
+    result.rel_error = std::sqrt(value.difference / value.wanted);
+    result.cosine = value.product / std::sqrt(value.wanted * value.got);
+    const double end = now_us() + options.seconds * 0.6e6;
+    for (int64_t step = 1; decode4.size() < 3 || now_us() < end; ++step) {
+      four.step(step);
+      decode4.push_back(rehearsal.decode_ms(0));
+    }
+  }
+  Bench one(make, 1, options.numel, options.ratio);
+  one.step(0);
+  const double end = now_us() + options.seconds * 0.4e6;
+  for (int64_t step = 1; encode.size() < 3 || now_us() < end; ++step) {
+    one.step(step);
+    encode.push_back(one.rehearsal().encode_ms(0));
+    decode.push_back(one.rehearsal().decode_ms(0));
+  }
+  measure_limits(one, result);
+  result.encode_ms = median(std::move(encode));
+  result.decode_ms = median(std::move(decode));
+  result.decode4_ms = median(std::move(decode4));
+}
+
+}  // namespace
+
+CodecResult bench_codec(const std::string& method,
+                        const std::function<std::unique_ptr<Compressor>(int)>& make,
+                        const CodecBenchOptions& options) {
+  check(options);
+  WISP_CHECK(make(1), "bench codec: method ", method, " encodes nothing");
+  CodecResult result;
+  result.method = method;
+  result.options = options;
+  const int threads_before = omp_get_max_threads();
+  omp_set_num_threads(options.threads);
+  measure_bias(make, result);
+  measure(make, result);
+  omp_set_num_threads(threads_before);
+  return result;
+}
+
+std::string CodecResult::json() const {
+  return fmt::format(
+      "{{\"method\":\"{}\",\"numel\":{},\"ratio\":{},\"threads\":{},\"rounds\":{},"
+      "\"encode_ms\":{:.3f},\"encode_limit_ms\":{:.3f},\"decode_ms\":{:.3f},"
+      "\"decode_limit_ms\":{:.3f},\"decode4_ms\":{:.3f},\"decode4_limit_ms\":{:.3f},"
+      "\"payload_bytes\":{},\"state_bytes\":{},\"scratch_bytes\":{},\"rel_error\":{:.6g},"
+      "\"cosine\":{:.6g},\"bias\":{:.6g}}}",
+      method, options.numel, options.ratio, options.threads, rounds, encode_ms, encode_limit_ms,
+      decode_ms, decode_limit_ms, decode4_ms, decode4_limit_ms, payload_bytes, state_bytes,
+      scratch_bytes, rel_error, cosine, bias);
+}
+
+}  // namespace wisp

@@ -36,10 +36,9 @@ struct Means {
   int32_t positive[kLanes] = {};
 
   WISP_HD void add(int lane, float value) {
-    const bool up = value >= 0.0f;
-    high[lane] += up ? value : 0.0f;
-    low[lane] += up ? 0.0f : value;
-    positive[lane] += up;
+    high[lane] += value >= 0.0f ? value : 0.0f;
+    low[lane] += value >= 0.0f ? 0.0f : value;
+    positive[lane] += value >= 0.0f;
   }
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;
@@ -63,9 +62,10 @@ struct EncodeColumn {
     Means means;
     int64_t i = 0;
     for (; i + Means::kLanes <= columns.length; i += Means::kLanes) {
+      float value[Means::kLanes];
 #pragma GCC ivdep
-      for (int lane = 0; lane < Means::kLanes; ++lane)
-        means.add(lane, source.take(first + i + lane));
+      for (int lane = 0; lane < Means::kLanes; ++lane) value[lane] = source.take(first + i + lane);
+      for (int lane = 0; lane < Means::kLanes; ++lane) means.add(lane, value[lane]);
     }
     for (int lane = 0; i + lane < columns.length; ++lane)
       means.add(lane, source.take(first + i + lane));

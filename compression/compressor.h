@@ -133,6 +133,9 @@ class Compressor {
   virtual ~Compressor() = default;
 
   virtual Traits traits() const = 0;
+  /// Why this field is better left dense, in words; empty if it is not. Pure; asked before units
+  /// are planned.
+  virtual std::string refusal(const Field&) const { return {}; }
   /// Whether a unit is compressed yet; until then it is dense, as if it had no method. Pure, and
   /// true ever after.
   virtual bool started(const StepInfo&) const { return true; }

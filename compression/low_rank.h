@@ -1,0 +1,83 @@
+// A matrix M as the product of two thin factors, M ~ P Qᵀ: the steps that PowerSGD and ACP-SGD are
+// made of. A field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank);
+// P (rows, r) and Q (columns, r) are stored column after column, in which order the library's
+// products with so few columns are up to five times faster. A unit's factors lie one after the
+// other, and so they travel: a message is the P or the Q of all matrices of a unit, summed.
+// All-reduced, so nothing grows with the workers; linear in M while the other factor is fixed, so
+// what is summed is compressed. Buckets close at raw bytes (distributed/bucket.h), so there are as
+// many collectives as in a dense run: the fusion rule of ACP-SGD.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compression/compressor.h"
+#include "compression/error_feedback.h"
+
+namespace wisp {
+
+/// The factors of a unit's matrices.
+enum class Factor { p, q };
+
+class LowRank {
+ public:
+  /// Binds compression.rank, values, min_rate, start_after, feedback and residual. `method` is for
+  /// messages.
+  LowRank(const std::string& method, Config& config, const CompressorSetup& setup);
+
+  /// Why this field is better left dense; empty if it is not. `exchanges`: how many times P and Q
+  /// travel in a step.
+  std::string refusal(const Field& field, double exchanges) const;
+  bool started(const StepInfo& info) const { return info.applied >= start_after_; }
+  bool feedback() const { return feedback_.kind == Feedback::ef; }
+
+  /// The residual, if there is feedback; P and Q of the whole unit, equal on all ranks.
+  std::vector<StateSpec> state(const UnitSpec& spec) const;
+  static int64_t scratch_bytes();
+  Message message(const UnitSpec& spec, Factor factor) const;
+
+  // The steps. A unit whose gradient is not finite has M = 0 and keeps its residual.
+
+  /// M <- E + G, in the place of the residual; without feedback M is the gradient.
+  void take(Context& context, const Unit& unit, const StepInfo& info) const;
+  /// Zero, so that orthonormalise() draws it.
+  void forget(Context& context, const Unit& unit, Factor factor) const;
+  /// The columns become orthonormal by modified Gram-Schmidt, in one order and in double precision,
+  /// so with equal bits wherever the factor has equal bits. A column that is zero or depends on
+  /// those before it is drawn anew, as a Householder QR would fill it.
+  void orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
+                      Factor factor) const;
+  /// P <- M Q or Q <- Mᵀ P.
+  void multiply(Context& context, const Unit& unit, Factor factor) const;
+  /// Writes the factor to the wire and leaves in its place the negative of what travels.
+  void send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
+            const Outlet& outlet) const;
+  /// E <- M + P Qᵀ: after send(), what this worker did not send.
+  void keep_unsent(Context& context, const Unit& unit) const;
+  /// The factor is what came.
+  void receive(Context& context, const Unit& unit, Factor factor, const Payload& payload) const;
+  /// G <- P Qᵀ.
+  void approximate(Context& context, const Unit& unit) const;
+  /// E <- M - G / workers: what the workers together did not send, a share each.
+  void keep_difference(Context& context, const Unit& unit, const StepInfo& info) const;
+
+ private:
+  struct Matrix;
+
+  template <class Visit>
+  void each_matrix(const UnitSpec& spec, const Visit& visit) const;
+  int64_t rank_of(const Field& field) const;
+  int64_t numel(const UnitSpec& spec, Factor factor) const;
+  const Tensor& factor_of(const Unit& unit, Factor factor) const;
+  Tensor view(const Unit& unit, const Matrix& matrix, Factor factor) const;
+  Tensor matrix_of(const Unit& unit, const Matrix& matrix) const;
+
+  std::string method_;
+  int64_t rank_ = 4;
+  double min_rate_ = 2.0;
+  int64_t start_after_ = 0;
+  DType values_ = DType::f32;
+  FeedbackOptions feedback_;
+};
+
+}  // namespace wisp

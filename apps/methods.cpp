@@ -105,7 +105,17 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   const bool dense_1d =
       first == kDense || chosen.methods[static_cast<size_t>(first)].compressor->traits().dense_1d;
   for (const std::string& name : choose_methods(segments, rules, method, dense_1d)) {
-    chosen.method_of.push_back(index.at(name));
+    const Segment& segment = segments[chosen.method_of.size()];
+    int found = index.at(name);
+    if (found != kDense) {
+      const std::string refusal =
+          chosen.methods[static_cast<size_t>(found)].compressor->refusal(field_of(segment));
+      if (!refusal.empty()) {
+        chosen.refusals.push_back(segment.name + " stays dense: " + refusal);
+        found = kDense;
+      }
+    }
+    chosen.method_of.push_back(found);
   }
   const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
                                   [](const Method& m) { return m.compressor->traits().sparse; });

@@ -13,10 +13,11 @@ namespace wisp {
 struct Methods {
   std::vector<Method> methods;
   std::vector<int> method_of;                 // by segment: index into methods, or kDense
+  std::vector<std::string> refusals;          // in words: who stays dense for its method's sake
   std::function<double(double epoch)> ratio;  // of the sparse methods; empty if there is none
 };
 
-/// Binds compression.method, compression.scope, the policies and each chosen method's own keys.
+/// A segment that its method refuses is dense. Binds compression.method, compression.scope, the policies and each chosen method's own keys.
 /// Throws Error with file:line for an unknown method or scope, for momentum in two homes, and for
 /// compression of f64 gradients.
 Methods choose_methods(Config& config, const TrainOptions& options,

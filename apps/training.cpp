@@ -24,6 +24,8 @@ void Training::start() {
   if (reporter_ && options_.workers == 1 && replica_.methods() != "none")
     reporter_->say("a single worker exchanges nothing: compression.method " + replica_.methods() +
                    " saves it no bytes, and changes what it learns");
+  if (reporter_)
+    for (const std::string& refusal : replica_.refusals()) reporter_->say(refusal);
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
 }
 

@@ -84,12 +84,14 @@ struct UnitSpec {
 };
 
 /// One piece of a compressor's state. Per-element state is a named arena in the index space of the
-/// weights; the rest is keyed by the unit's first segment.
+/// weights. The rest has a shape and belongs to one field or to the unit; it is keyed by the first
+/// segment, and that of one segment goes on in any cut of the model.
 struct StateSpec {
   std::string name;
   bool per_element = true;
   DType dtype = DType::f32;
-  Shape shape;  // if not per_element
+  Shape shape;     // if not per_element
+  int field = -1;  // of the unit, which has this state; -1: the unit has it
   Sharing sharing = Sharing::per_rank;
   OnResize on_resize = OnResize::redistribute_sum;
 };

@@ -30,7 +30,7 @@ struct Subtract {
 template <class T>
 struct Send {
   float* factor;
-  float limit;  // of a worker's number, so that the sum of all does not overflow T
+  float limit;  // so that the sum over the workers does not overflow T
   T* out;
   WISP_HD void operator()(int64_t i) const {
     const float number = factor[i];
@@ -144,14 +144,16 @@ DType bind_values(const std::string& method, Config& config) {
 
 }  // namespace
 
+/// A field of a unit, with its factors.
 struct LowRank::Matrix {
-  Slice slice;
+  const Field& field;
   int64_t rows, columns, rank;
-  int64_t p, q;  // of the unit's factors, where its own begin
-  uint64_t key;
+  Tensor m;     // (rows, columns)
+  Tensor p, q;  // (rank, rows), (rank, columns)
 
-  int64_t length(Factor factor) const { return factor == Factor::p ? rows : columns; }
-  int64_t begin(Factor factor) const { return factor == Factor::p ? p : q; }
+  int64_t offset() const { return field.slices.front().offset; }
+  int64_t numel() const { return field.numel; }
+  const Tensor& factor(Factor which) const { return which == Factor::p ? p : q; }
 };
 
 LowRank::LowRank(const std::string& method, Config& config, const CompressorSetup& setup)
@@ -188,39 +190,30 @@ int64_t LowRank::rank_of(const Field& field) const {
   return std::min({rank_, field.rows, field.numel / field.rows});
 }
 
-template <class Visit>
-void LowRank::each_matrix(const UnitSpec& spec, const Visit& visit) const {
-  int64_t p = 0, q = 0;
-  for (const Field& field : spec.fields) {
-    WISP_CHECK(field.slices.size() == 1, method_, ": a matrix is one parameter, this field has ",
-               field.slices.size(), "; use compression.scope = \"layer\"");
-    const Matrix matrix{field.slices.front(),
-                        field.rows,
-                        field.numel / field.rows,
-                        rank_of(field),
-                        p,
-                        q,
-                        field.key};
-    visit(matrix);
-    p += matrix.rank * matrix.rows;
-    q += matrix.rank * matrix.columns;
-  }
+int64_t LowRank::length(const Field& field, Factor factor) const {
+  return factor == Factor::p ? field.rows : field.numel / field.rows;
 }
 
-int64_t LowRank::numel(const UnitSpec& spec, Factor factor) const {
-  int64_t total = 0;
-  each_matrix(spec, [&](const Matrix& m) { total += m.rank * m.length(factor); });
-  return total;
+int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
+  int64_t numel = 0;
+  for (const Field& field : spec.fields) numel += rank_of(field) * length(field, factor);
+  return numel * size_of(values_);
 }
 
 std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
   std::vector<StateSpec> state;
   if (feedback()) state.push_back({.name = "residual"});
-  for (const Factor factor : {Factor::p, Factor::q}) {
-    state.push_back({.name = factor == Factor::p ? "p" : "q",
-                     .per_element = false,
-                     .shape = {numel(spec, factor)},
-                     .sharing = Sharing::shared});
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    WISP_CHECK(field.slices.size() == 1, method_, ": a matrix is one parameter, this field has ",
+               field.slices.size(), "; use compression.scope = \"layer\"");
+    for (const Factor factor : {Factor::p, Factor::q}) {
+      state.push_back({.name = factor == Factor::p ? "p" : "q",
+                       .per_element = false,
+                       .shape = {rank_of(field), length(field, factor)},
+                       .field = static_cast<int>(f),
+                       .sharing = Sharing::shared});
+    }
   }
   return state;
 }
@@ -228,129 +221,132 @@ std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
 int64_t LowRank::scratch_bytes() { return sizeof(Column); }
 
 Message LowRank::message(const UnitSpec& spec, Factor factor) const {
-  return {.kind = Collective::all_reduce,
-          .dtype = values_,
-          .bytes = numel(spec, factor) * size_of(values_)};
-}
-
-const Tensor& LowRank::factor_of(const Unit& unit, Factor factor) const {
-  return unit.state->tensors[(feedback() ? 1u : 0u) + (factor == Factor::p ? 0u : 1u)];
-}
-
-Tensor LowRank::view(const Unit& unit, const Matrix& m, Factor factor) const {
-  return factor_of(unit, factor).slice(m.begin(factor), {m.rank, m.length(factor)});
-}
-
-Tensor LowRank::matrix_of(const Unit& unit, const Matrix& m) const {
-  const Tensor& arena = feedback() ? unit.state->tensors[0] : unit.gradient;
-  return arena.slice(m.slice.offset, {m.rows, m.columns});
+  return {.kind = Collective::all_reduce, .dtype = values_, .bytes = bytes(spec, factor)};
 }
 
 // ---------------------------------------------------------------- steps
+
+template <class Visit>
+void LowRank::each_matrix(const Unit& unit, const Visit& visit) const {
+  const std::vector<Tensor>& state = unit.state->tensors;
+  const Tensor& arena = feedback() ? state[0] : unit.gradient;
+  size_t next = feedback() ? 1 : 0;
+  for (const Field& field : unit.spec.fields) {
+    const int64_t columns = field.numel / field.rows;
+    visit(Matrix{field, field.rows, columns, rank_of(field),
+                 arena.slice(field.slices.front().offset, {field.rows, columns}), state[next],
+                 state[next + 1]});
+    next += 2;
+  }
+}
 
 void LowRank::take(Context& context, const Unit& unit, const StepInfo& info) const {
   if (!feedback() || !unit.finite) return;
   const bool scaled = feedback_.update_units && info.last_lr > 0.0 && info.lr > 0.0;
   const auto gain = static_cast<float>(scaled ? info.last_lr / info.lr : 1.0);
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    parallel_for(
-        context.stream, m.slice.numel,
-        Take{unit.gradient.data<float>() + m.slice.offset, gain, matrix_of(unit, m).data<float>()});
+  each_matrix(unit, [&](const Matrix& matrix) {
+    parallel_for(context.stream, matrix.numel(),
+                 Take{unit.gradient.data<float>() + matrix.offset(), gain, matrix.m.data<float>()});
   });
 }
 
 void LowRank::forget(Context& context, const Unit& unit, Factor factor) const {
-  fill_zero(context.stream, factor_of(unit, factor));
+  each_matrix(unit,
+              [&](const Matrix& matrix) { fill_zero(context.stream, matrix.factor(factor)); });
 }
 
 void LowRank::orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
                              Factor factor) const {
   auto* state = reinterpret_cast<Column*>(unit.scratch);
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    const Philox random(info.seed, static_cast<uint64_t>(info.step), m.key);
-    const int64_t length = m.length(factor);
-    float* columns = view(unit, m, factor).data<float>();
-    for (int64_t c = 0; c < m.rank; ++c) {
-      const int64_t first = (factor == Factor::p ? 0 : m.rank * m.rows) + c * length;
+  each_matrix(unit, [&](const Matrix& matrix) {
+    const Philox random(info.seed, static_cast<uint64_t>(info.step), matrix.field.key);
+    const int64_t length = matrix.factor(factor).shape()[1];
+    const int64_t first = factor == Factor::p ? 0 : matrix.p.numel();
+    float* columns = matrix.factor(factor).data<float>();
+    for (int64_t c = 0; c < matrix.rank; ++c) {
       orthonormalise_column(context.stream, columns, length, c,
-                            Draw{random, first, columns + c * length}, state);
+                            Draw{random, first + c * length, columns + c * length}, state);
     }
   });
 }
 
 void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const {
   if (!unit.finite) return forget(context, unit, factor);
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    const Tensor p = view(unit, m, Factor::p);
-    const Tensor q = view(unit, m, Factor::q);
-    const Tensor matrix = matrix_of(unit, m);
+  each_matrix(unit, [&](const Matrix& matrix) {
+    const auto [field, rows, columns, rank, m, p, q] = matrix;
     if (factor == Factor::p) {
-      context.backend.gemm(context.stream,
-                           {.m = m.rank, .n = m.rows, .k = m.columns, .transpose_b = true}, q,
-                           matrix, {p, false});
+      const GemmSpec spec{.m = rank, .n = rows, .k = columns, .transpose_b = true};
+      context.backend.gemm(context.stream, spec, q, m, {p, false});
     } else {
-      context.backend.gemm(context.stream, {.m = m.rank, .n = m.columns, .k = m.rows}, p, matrix,
-                           {q, false});
+      const GemmSpec spec{.m = rank, .n = columns, .k = rows};
+      context.backend.gemm(context.stream, spec, p, m, {q, false});
     }
   });
 }
 
-void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
-                   const Outlet& outlet) const {
-  const Tensor& numbers = factor_of(unit, factor);
-  WISP_CHECK(outlet.capacity >= numbers.numel() * size_of(values_), method_, ": the unit needs ",
-             numbers.numel() * size_of(values_), " bytes, the outlet has ", outlet.capacity);
-  const auto write = [&](auto zero, float limit) {
-    using T = decltype(zero);
-    parallel_for(context.stream, numbers.numel(),
-                 Send<T>{numbers.data<float>(), limit, reinterpret_cast<T*>(outlet.data)});
-  };
-  const float f16_limit = 65504.0f / static_cast<float>(info.workers);
-  if (values_ == DType::f32) return write(float{}, std::numeric_limits<float>::max());
-  if (values_ == DType::f16) return write(Half{}, f16_limit);
-  write(BFloat16{}, std::numeric_limits<float>::max());
+template <class Visit>
+void LowRank::each_value_type(const Visit& visit) const {
+  if (values_ == DType::f32) return visit(float{});
+  if (values_ == DType::f16) return visit(Half{});
+  visit(BFloat16{});
 }
 
-void LowRank::keep_unsent(Context& context, const Unit& unit) const {
-  if (!feedback() || !unit.finite) return;
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    context.backend.gemm(
-        context.stream, {.m = m.rows, .n = m.columns, .k = m.rank, .transpose_a = true},
-        view(unit, m, Factor::p), view(unit, m, Factor::q), {matrix_of(unit, m), true});
+void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
+                   const Outlet& outlet) const {
+  WISP_CHECK(outlet.capacity >= bytes(unit.spec, factor), method_, ": the unit needs ",
+             bytes(unit.spec, factor), " bytes, the outlet has ", outlet.capacity);
+  const float largest = values_ == DType::f16 ? 65504.0f : std::numeric_limits<float>::max();
+  const float limit = 0.99f * largest / static_cast<float>(info.workers);  // 1 %: for rounding
+  each_value_type([&](auto zero) {
+    using T = decltype(zero);
+    T* out = reinterpret_cast<T*>(outlet.data);
+    each_matrix(unit, [&](const Matrix& matrix) {
+      const Tensor& numbers = matrix.factor(factor);
+      parallel_for(context.stream, numbers.numel(), Send<T>{numbers.data<float>(), limit, out});
+      out += numbers.numel();
+    });
   });
 }
 
 void LowRank::receive(Context& context, const Unit& unit, Factor factor,
                       const Payload& payload) const {
-  const Tensor& numbers = factor_of(unit, factor);
-  WISP_CHECK(payload.bytes == numbers.numel() * size_of(values_), method_, ": the sum has ",
-             payload.bytes, " bytes, expected ", numbers.numel() * size_of(values_));
-  const auto read = [&](auto zero) {
+  WISP_CHECK(payload.bytes == bytes(unit.spec, factor), method_, ": the sum has ", payload.bytes,
+             " bytes, expected ", bytes(unit.spec, factor));
+  each_value_type([&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, numbers.numel(),
-                 Receive<T>{reinterpret_cast<const T*>(payload.data), numbers.data<float>()});
-  };
-  if (values_ == DType::f32) return read(float{});
-  if (values_ == DType::f16) return read(Half{});
-  read(BFloat16{});
+    const T* in = reinterpret_cast<const T*>(payload.data);
+    each_matrix(unit, [&](const Matrix& matrix) {
+      const Tensor& numbers = matrix.factor(factor);
+      parallel_for(context.stream, numbers.numel(), Receive<T>{in, numbers.data<float>()});
+      in += numbers.numel();
+    });
+  });
+}
+
+/// into <- P Qᵀ, or adds it.
+void LowRank::product(Context& context, const Matrix& matrix, const GradSlot& into) {
+  const GemmSpec spec{.m = matrix.rows, .n = matrix.columns, .k = matrix.rank, .transpose_a = true};
+  context.backend.gemm(context.stream, spec, matrix.p, matrix.q, into);
+}
+
+void LowRank::keep_unsent(Context& context, const Unit& unit) const {
+  if (!feedback() || !unit.finite) return;
+  each_matrix(unit, [&](const Matrix& matrix) { product(context, matrix, {matrix.m, true}); });
 }
 
 void LowRank::approximate(Context& context, const Unit& unit) const {
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    context.backend.gemm(context.stream,
-                         {.m = m.rows, .n = m.columns, .k = m.rank, .transpose_a = true},
-                         view(unit, m, Factor::p), view(unit, m, Factor::q),
-                         {unit.gradient.slice(m.slice.offset, {m.rows, m.columns}), false});
+  each_matrix(unit, [&](const Matrix& matrix) {
+    product(context, matrix,
+            {unit.gradient.slice(matrix.offset(), {matrix.rows, matrix.columns}), false});
   });
 }
 
 void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo& info) const {
   if (!feedback() || !unit.finite) return;
-  const float share = 1.0f / static_cast<float>(info.workers);
-  each_matrix(unit.spec, [&](const Matrix& m) {
-    parallel_for(context.stream, m.slice.numel,
-                 Subtract{unit.gradient.data<float>() + m.slice.offset, share,
-                          matrix_of(unit, m).data<float>()});
+  each_matrix(unit, [&](const Matrix& matrix) {
+    parallel_for(context.stream, matrix.numel(),
+                 Subtract{unit.gradient.data<float>() + matrix.offset(),
+                          1.0f / static_cast<float>(info.workers), matrix.m.data<float>()});
   });
 }
 

@@ -1,11 +1,11 @@
 // A matrix M as the product of two thin factors, M ~ P Qᵀ: the steps that PowerSGD and ACP-SGD are
 // made of. A field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank);
 // P (rows, r) and Q (columns, r) are stored column after column, in which order the library's
-// products with so few columns are up to five times faster. A unit's factors lie one after the
-// other, and so they travel: a message is the P or the Q of all matrices of a unit, summed.
-// All-reduced, so nothing grows with the workers; linear in M while the other factor is fixed, so
-// what is summed is compressed. Buckets close at raw bytes (distributed/bucket.h), so there are as
-// many collectives as in a dense run: the fusion rule of ACP-SGD.
+// products with so few columns are up to five times faster. A message is the P or the Q of all
+// matrices of a unit, one after the other, in f32, f16 or bf16. It is all-reduced, so nothing grows
+// with the workers; linear in M while the other factor is fixed, so what is summed is compressed.
+// Buckets close at raw bytes (distributed/bucket.h), so there are as many collectives as in a dense
+// run: the fusion rule of ACP-SGD.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@
 
 #include "compression/compressor.h"
 #include "compression/error_feedback.h"
+#include "core/autograd.h"
 
 namespace wisp {
 
@@ -31,7 +32,7 @@ class LowRank {
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
   bool feedback() const { return feedback_.kind == Feedback::ef; }
 
-  /// The residual, if there is feedback; P and Q of the whole unit, equal on all ranks.
+  /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
   std::vector<StateSpec> state(const UnitSpec& spec) const;
   static int64_t scratch_bytes();
   Message message(const UnitSpec& spec, Factor factor) const;
@@ -64,13 +65,14 @@ class LowRank {
  private:
   struct Matrix;
 
-  template <class Visit>
-  void each_matrix(const UnitSpec& spec, const Visit& visit) const;
   int64_t rank_of(const Field& field) const;
-  int64_t numel(const UnitSpec& spec, Factor factor) const;
-  const Tensor& factor_of(const Unit& unit, Factor factor) const;
-  Tensor view(const Unit& unit, const Matrix& matrix, Factor factor) const;
-  Tensor matrix_of(const Unit& unit, const Matrix& matrix) const;
+  int64_t length(const Field& field, Factor factor) const;
+  int64_t bytes(const UnitSpec& spec, Factor factor) const;
+  template <class Visit>
+  void each_matrix(const Unit& unit, const Visit& visit) const;
+  template <class Visit>
+  void each_value_type(const Visit& visit) const;
+  static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;
   int64_t rank_ = 4;

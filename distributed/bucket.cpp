@@ -12,14 +12,6 @@ constexpr int64_t kMaxBucketBytes = 25'000'000;
 constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
-Field field_of(const Segment& segment) {
-  return {.slices = {{segment.offset, segment.numel}},
-          .numel = segment.numel,
-          .key = hash_text(segment.name),
-          .decay = segment.decay,
-          .rows = segment.shape.rank() > 1 ? segment.shape[0] : 1};
-}
-
 /// Adds the segment's slice to a field over several.
 void extend(Field& field, const Segment& segment) {
   if (field.slices.empty()) {
@@ -131,6 +123,14 @@ class Planner {
 };
 
 }  // namespace
+
+Field field_of(const Segment& segment) {
+  return {.slices = {{segment.offset, segment.numel}},
+          .numel = segment.numel,
+          .key = hash_text(segment.name),
+          .decay = segment.decay,
+          .rows = segment.shape.rank() > 1 ? segment.shape[0] : 1};
+}
 
 Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
                std::span<const int> method_of, std::span<const Scope> scopes,

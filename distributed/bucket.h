@@ -44,6 +44,9 @@ struct Plan {
 
 constexpr int kDense = -1;
 
+/// A segment by itself.
+Field field_of(const Segment& segment);
+
 /// `method_of[id]` is each segment's method, an index into `scopes`, or kDense. Buckets close when
 /// their raw gradients reach bucket_bytes, so a compressed run has as many as a dense one. A unit
 /// holds neighbouring segments of one method in one bucket; with Scope::bucket it is one field,

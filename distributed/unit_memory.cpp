@@ -24,8 +24,9 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
   for (size_t i = 0; i < plan.units.size(); ++i) {
     const PlannedUnit& planned = plan.units[i];
     Compressor& compressor = *compressors[static_cast<size_t>(planned.method)];
-    const std::string& first =
-        parameters.segments()[static_cast<size_t>(planned.segments.front())].name;
+    const auto segment_name = [&](size_t segment) {
+      return parameters.segments()[static_cast<size_t>(planned.segments[segment])].name;
+    };
     for (const StateSpec& spec : compressor.state(planned.spec(), workers)) {
       if (spec.per_element) {
         WISP_CHECK(spec.dtype == parameters.dtype(), "state ", spec.name, " is ",
@@ -41,8 +42,12 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
       } else {
         const Tensor tensor = context.zeros(spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);
-        saved_.push_back({"unit/" + first + "/" + spec.name, tensor, spec.sharing, spec.on_resize});
-        has_unit_state_ = true;
+        const auto field = static_cast<size_t>(std::max(spec.field, 0));
+        const bool by_segment = spec.field >= 0 && planned.fields[field].slices.size() == 1;
+        const std::string name = by_segment ? spec.name + "/" + segment_name(field)
+                                            : "unit/" + segment_name(0) + "/" + spec.name;
+        saved_.push_back({name, tensor, spec.sharing, spec.on_resize});
+        has_unit_state_ = has_unit_state_ || !by_segment;
       }
     }
     Unit unit;

@@ -111,11 +111,6 @@ void compare_with_scalars(const std::string& toml, bool local, bool warm, int it
         q(i, c) = random.nearly_normal(static_cast<uint64_t>(ranks[f] * rows + c * columns + i));
     return q;
   };
-  const auto begin_of_q = [&](size_t f) {
-    int64_t begin = 0;
-    for (size_t before = 0; before < f; ++before) begin += ranks[before] * sizes[before].columns;
-    return begin;
-  };
   for (size_t f = 0; f < sizes.size(); ++f) {
     scalars.push_back({local, warm, iterations, drawn(f, 0), {}});
     scalars[f].e.assign(kWorkers, DenseMatrix(sizes[f].rows, sizes[f].columns));
@@ -148,8 +143,7 @@ void compare_with_scalars(const std::string& toml, bool local, bool warm, int it
         // the rounding in every step.
         scalar = residual;
       }
-      const float* columns = rig.state(0, "q").data<float>() + begin_of_q(f);
-      const DenseMatrix q = DenseMatrix(columns, ranks[f], sizes[f].columns).transposed();
+      const DenseMatrix q = factor_matrix(rig, 0, f, 'q').transposed();
       ASSERT_LT((scalars[f].q - q).norm(), 2e-5 * q.norm()) << "step " << step << " " << f;
       scalars[f].q = q;
     }

@@ -76,11 +76,14 @@ struct Plan {
     return CompressorRegistry::instance().find("compression method", method).make(config, setup);
   }
 
-  std::vector<Field> fields() const {
+  std::vector<Field> fields(const Traits& traits) const {
+    const bool joined =
+        has(3) && std::count(traits.scopes.begin(), traits.scopes.end(), Scope::bucket) > 0;
     std::vector<Field> fields;
     int64_t offset = kGuard;
     for (const int64_t numel : sizes) {
-      if (fields.empty() || !has(3)) fields.push_back({.key = fields.size() + 1});
+      if (fields.empty() || !joined)
+        fields.push_back({.key = fields.size() + 1, .rows = !joined && numel % 4 == 0 ? 4 : 1});
       fields.back().slices.push_back({offset, numel});
       fields.back().numel += numel;
       offset += numel + kGuard;
@@ -93,7 +96,9 @@ struct Plan {
 class Worker {
  public:
   explicit Worker(const Plan& plan)
-      : test_({.late = plan.has(2)}), compressor_(plan.make()), fields_(plan.fields()) {
+      : test_({.late = plan.has(2)}),
+        compressor_(plan.make()),
+        fields_(plan.fields(compressor_->traits())) {
     info_.workers = plan.workers;
     info_.ratio = plan.ratio;
     unit_.spec.fields = fields_;

@@ -114,4 +114,15 @@ inline void write_matrix(const DenseMatrix& matrix, float* arena, const Field& f
       arena[field.slices[0].offset + i * matrix.columns() + j] = static_cast<float>(matrix(i, j));
 }
 
+/// P or Q of field `f`, (rank, length); a method's state is the residual, then P and Q of each.
+inline Tensor factor_state(MethodRig& rig, int rank, size_t f, char name) {
+  const std::vector<Tensor>& tensors = rig.unit(rank).state->tensors;
+  const size_t residual = tensors.size() % 2;
+  return tensors[residual + 2 * f + (name == 'p' ? 0 : 1)];
+}
+inline DenseMatrix factor_matrix(MethodRig& rig, int rank, size_t f, char name) {
+  const Tensor factor = factor_state(rig, rank, f, name);
+  return {factor.data<float>(), factor.shape()[0], factor.shape()[1]};
+}
+
 }  // namespace wisp

@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/matrices.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWorkers = 3;
+
+StepInfo info_of(int64_t step) {
+  StepInfo info;
+  info.step = info.applied = step;
+  info.seed = 11;
+  return info;
+}
+
+MethodRig acpsgd(int workers, const std::vector<Field>& fields, const std::string& toml) {
+  return MethodRig(workers, fields,
+                   [=] { return make_method("acpsgd", toml, {.workers = workers}); });
+}
+
+// ---------------------------------------------------------------- the paper, in scalars
+
+/// One matrix of Zhang et al. 2023, as plain as it can be.
+struct ScalarModel {
+  DenseMatrix p, q;
+  std::vector<DenseMatrix> e;  // by worker
+
+  /// The mean of what all workers have, compressed.
+  DenseMatrix step(std::vector<DenseMatrix> m, bool compute_p) {
+    const double n = static_cast<double>(m.size());
+    if (compute_p) {
+      q = q.orthonormal();
+    } else {
+      p = p.orthonormal();
+    }
+    DenseMatrix sum(compute_p ? p.rows() : q.rows(), p.columns());
+    for (size_t i = 0; i < m.size(); ++i) {
+      m[i] = m[i] + e[i];
+      const DenseMatrix own = compute_p ? m[i] * q : m[i].transposed() * p;
+      e[i] = m[i] - (compute_p ? own * q.transposed() : p * own.transposed());
+      sum = sum.plus(own, 1.0 / n);
+    }
+    (compute_p ? p : q) = sum;
+    return p * q.transposed();
+  }
+};
+
+/// What Q starts from: its numbers lie behind P's, which is never asked for.
+DenseMatrix drawn_q(const Field& field, int64_t rank) {
+  const int64_t columns = field.numel / field.rows;
+  DenseMatrix q(columns, rank);
+  const Philox random(11, 0, field.key);
+  for (int64_t c = 0; c < rank; ++c)
+    for (int64_t i = 0; i < columns; ++i)
+      q(i, c) = random.nearly_normal(static_cast<uint64_t>(rank * field.rows + c * columns + i));
+  return q;
+}
+
+TEST(AcpSgd, FollowsAScalarModelOfThePaper) {
+  const std::vector<Extents> sizes = {{12, 20}, {5, 7}, {30, 2}};
+  const std::vector<int64_t> ranks = {3, 3, 2};
+  const std::vector<Field> fields = matrix_fields(sizes);
+  MethodRig rig = acpsgd(kWorkers, fields, "compression.rank = 3");
+  std::vector<ScalarModel> scalars;
+  for (size_t f = 0; f < sizes.size(); ++f) {
+    const auto [rows, columns] = sizes[f];
+    scalars.push_back({DenseMatrix(rows, ranks[f]), drawn_q(fields[f], ranks[f]),
+                       std::vector<DenseMatrix>(kWorkers, DenseMatrix(rows, columns))});
+  }
+  for (int64_t step = 0; step < 50; ++step) {
+    std::vector<std::vector<DenseMatrix>> m(sizes.size());
+    for (size_t f = 0; f < sizes.size(); ++f) {
+      const auto [rows, columns] = sizes[f];
+      const DenseMatrix signal = random_of_rank(2, rows, columns, f);  // what all steps share
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        const auto id = static_cast<uint64_t>(1000 + (step * kWorkers + rank) * 10) + f;
+        m[f].push_back(signal.plus(random_matrix(rows, columns, id), 0.3));
+        write_matrix(m[f].back().plus(m[f].back(), 1.0 / kWorkers - 1.0), rig.gradient(rank),
+                     fields[f]);
+      }
+    }
+    rig.step(info_of(step));
+    for (size_t f = 0; f < sizes.size(); ++f) {
+      const DenseMatrix expected = scalars[f].step(m[f], step % 2 == 0);
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        // 2e-5: f32 rounding of one step; the scalars then go on from the residuals found, since
+        // directions of nearly equal weight take turns and would make more of it in every step
+        const DenseMatrix found = read_matrix(rig.gradient(rank), fields[f]);
+        ASSERT_LT((found - expected).norm(), 2e-5 * expected.norm()) << "step " << step << " " << f;
+        const DenseMatrix share = read_matrix(rig.state(rank, "residual").data<float>(), fields[f]);
+        const DenseMatrix residual = share.plus(share, kWorkers - 1.0);
+        DenseMatrix& scalar = scalars[f].e[static_cast<size_t>(rank)];
+        ASSERT_LT((scalar - residual).norm(), 2e-5 * expected.norm())
+            << "step " << step << " " << f;
+        scalar = residual;
+      }
+      scalars[f].p = factor_matrix(rig, 0, f, 'p').transposed();
+      scalars[f].q = factor_matrix(rig, 0, f, 'q').transposed();
+    }
+  }
+}
+
+// ---------------------------------------------------------------- laws
+
+TEST(AcpSgd, HasAConstantOfItsRankAfterBothSteps) {
+  const std::vector<Field> fields = matrix_fields({{20, 30}});
+  MethodRig rig = acpsgd(2, fields, "compression.rank = 4");
+  const DenseMatrix m = random_of_rank(4, 20, 30, 0);
+  const auto residual = [&] {
+    return read_matrix(rig.state(0, "residual").data<float>(), fields[0]);
+  };
+  DenseMatrix left(20, 30);  // of both workers: they have the same
+  for (int64_t step = 0; step < 6; ++step) {
+    for (int rank = 0; rank < 2; ++rank)
+      write_matrix(m.plus(m, -0.5), rig.gradient(rank), fields[0]);
+    rig.step(info_of(step));
+    if (step % 2 == 1) {  // P spans all columns; 1e-5: f32 rounding
+      EXPECT_LT((read_matrix(rig.gradient(0), fields[0]) - m - left).norm(), 1e-5 * m.norm());
+      EXPECT_LT(residual().norm(), 1e-5 * m.norm()) << step;
+    }
+    left = residual() + residual();
+  }
+}
+
+TEST(AcpSgd, SendsOneFactorAndThenTheOther) {
+  const std::vector<Field> fields = matrix_fields({{20, 30}, {8, 9}});
+  const auto method = make_method("acpsgd", "compression.rank = 2");
+  const UnitSpec spec{fields, 20 * 30 + 8 * 9};
+  for (int64_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(method->rounds(spec, info_of(step)), 1);
+    EXPECT_EQ(method->message(spec, info_of(step), 0).bytes,
+              4 * 2 * (step % 2 == 0 ? 20 + 8 : 30 + 9));
+  }
+}
+
+/// Aggregation in compressed form: with integers and a fixed Q of unit vectors all is exact.
+TEST(AcpSgd, DecodesASumAsTheSumOfWhatItDecodes) {
+  const std::vector<Field> fields = matrix_fields({{7, 5}});
+  MethodRig rig = acpsgd(1, fields, "compression.rank = 2");
+  const auto decode = [&](const std::vector<float>& p) {
+    factor_state(rig, 0, 0, 'q').data<float>()[1] = 1.0f;      // column 0: e1
+    factor_state(rig, 0, 0, 'q').data<float>()[5 + 3] = 1.0f;  // column 1: e3
+    Tensor sum({static_cast<int64_t>(p.size())}, DType::f32);
+    std::copy(p.begin(), p.end(), sum.data<float>());
+    const Payload payload{-1, sum.raw(), sum.bytes()};
+    rig.compressor(0).decode(rig.context(0), rig.unit(0), info_of(0), 0, {&payload, 1});
+    return std::vector<float>(rig.gradient(0), rig.gradient(0) + 35);
+  };
+  std::vector<float> sum(14, 0.0f), decoded(35, 0.0f);
+  for (int worker = 0; worker < 5; ++worker) {
+    std::vector<float> p;
+    for (int i = 0; i < 14; ++i) p.push_back(static_cast<float>((worker + 1) * (i * 37 % 23 - 11)));
+    const std::vector<float> own = decode(p);
+    for (size_t i = 0; i < 35; ++i) decoded[i] += own[i];
+    for (size_t i = 0; i < 14; ++i) sum[i] += p[i];
+  }
+  EXPECT_EQ(decode(sum), decoded);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -8,10 +8,6 @@
 namespace wisp {
 namespace {
 
-WISP_HD inline float within(float most, float value) {
-  return value < -most ? -most : value > most ? most : value;
-}
-
 template <class T>
 struct EncodeCast {
   Source source;
@@ -52,11 +48,6 @@ struct AddCast {
   WISP_HD void operator()(int64_t i) const { into[i] += weight * static_cast<float>(in[i]); }
 };
 
-template <class T>
-constexpr float kLargest = 3.3895314e38f;  // bfloat16's
-template <>
-constexpr float kLargest<Half> = 65504.0f;
-
 /// T is Half or BFloat16.
 template <class T>
 class CastCode final : public Code {
@@ -72,7 +63,7 @@ class CastCode final : public Code {
     WISP_CHECK(outlet.capacity >= bytes(spec), "cast: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     T* out = reinterpret_cast<T*>(outlet.data);
-    const float most = largest_of(info.workers);
+    const float most = largest_summand<T>(info.workers);
     for (const Field& field : spec.fields) {
       for (const Slice& slice : field.slices) {
         if (source.gradient && !source.kept) {
@@ -105,12 +96,6 @@ class CastCode final : public Code {
   }
 
  private:
-  /// The largest number whose sum over the workers does not overflow.
-  static float largest_of(int workers) {
-    T most(kLargest<T> / static_cast<float>(workers));
-    if (static_cast<float>(most) * static_cast<float>(workers) > kLargest<T>) --most.bits;
-    return static_cast<float>(most);
-  }
   static int64_t bytes(const UnitSpec& spec) { return spec.numel * size_of(dtype_of<T>::value); }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "compression/wire_value.h"
 #include "core/backend.h"
@@ -30,12 +29,10 @@ struct Subtract {
 template <class T>
 struct Send {
   float* factor;
-  float limit;  // so that the sum over the workers does not overflow T
+  float most;
   T* out;
   WISP_HD void operator()(int64_t i) const {
-    const float number = factor[i];
-    const float low = number < -limit ? -limit : number;
-    const T value = to_wire<T>(low > limit ? limit : low);
+    const T value = to_wire<T>(within(most, factor[i]));
     out[i] = value;
     factor[i] = -static_cast<float>(value);
   }
@@ -295,14 +292,13 @@ void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Fac
                    const Outlet& outlet) const {
   WISP_CHECK(outlet.capacity >= bytes(unit.spec, factor), method_, ": the unit needs ",
              bytes(unit.spec, factor), " bytes, the outlet has ", outlet.capacity);
-  const float largest = values_ == DType::f16 ? 65504.0f : std::numeric_limits<float>::max();
-  const float limit = 0.99f * largest / static_cast<float>(info.workers);  // 1 %: for rounding
   each_value_type([&](auto zero) {
     using T = decltype(zero);
     T* out = reinterpret_cast<T*>(outlet.data);
     each_matrix(unit, [&](const Matrix& matrix) {
       const Tensor& numbers = matrix.factor(factor);
-      parallel_for(context.stream, numbers.numel(), Send<T>{numbers.data<float>(), limit, out});
+      parallel_for(context.stream, numbers.numel(),
+                   Send<T>{numbers.data<float>(), largest_summand<T>(info.workers), out});
       out += numbers.numel();
     });
   });

@@ -1,4 +1,4 @@
-// Values as they travel: f32, f16 or bf16.
+// Values as they travel, gathered or summed: f32, f16 or bf16.
 #pragma once
 
 #include "core/dtype.h"
@@ -30,6 +30,24 @@ WISP_HD inline Half to_wire<Half>(float value) {
   Half half;
   half.bits = static_cast<uint16_t>((bits >> 16 & 0x8000u) | number);
   return half;
+}
+
+/// The largest number of T that can be summed over the workers without overflow. In f32 that is
+/// nobody's concern: what overflows there does so in a dense run.
+template <class T>
+inline float largest_summand(int workers) {
+  const auto largest = static_cast<float>(to_wire<T>(3.3895314e38f));
+  T most(largest / static_cast<float>(workers));
+  if (static_cast<float>(most) * static_cast<float>(workers) > largest) --most.bits;
+  return static_cast<float>(most);
+}
+template <>
+inline float largest_summand<float>(int) {
+  return 3.4028235e38f;
+}
+
+WISP_HD inline float within(float most, float value) {
+  return value < -most ? -most : value > most ? most : value;
 }
 
 }  // namespace wisp

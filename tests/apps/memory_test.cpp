@@ -28,7 +28,8 @@ TEST_P(PoolOf, AStepAfterTheSecondAsksTheSystemForNothing) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, PoolOf, testing::Values("none", "topk", "dgc"),
+INSTANTIATE_TEST_SUITE_P(Memory, PoolOf,
+                         testing::Values("none", "topk", "dgc", "powersgd", "acpsgd"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Memory, NothingGrowsOverAThousandSteps) {

@@ -35,22 +35,13 @@ size_t count_of(const std::string& word, const std::string& text) {
   return count;
 }
 
-/// The method, at a ratio of 5 % if it knows one.
-Overrides overrides_of(const std::string& method) {
-  Config config;
-  const auto compressor =
-      CompressorRegistry::instance().find("compression method", method).make(config, {});
-  const bool sparse = compressor && compressor->traits().sparse;
-  return sparse ? method_overrides(method) : Overrides{"compression.method=" + method};
-}
-
 class Processes : public testing::TestWithParam<std::string> {};
 
 TEST_P(Processes, LeaveTheSameStateAsThreads) {
   for (const int workers : {2, 4}) {
     SCOPED_TRACE(workers);
     const TempDir dir;
-    const Overrides overrides = overrides_of(GetParam()) + Overrides{"train.epochs=2"};
+    const Overrides overrides = method_overrides(GetParam()) + Overrides{"train.epochs=2"};
     tiny_train(dir / "threads", overrides + Overrides{concat("workers=", workers)});
     const CommandResult run = run_command(train_command(dir, workers, "processes", overrides));
     ASSERT_EQ(run.status, 0) << run.output;

@@ -32,7 +32,8 @@ TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
       << "one bucket";
 }
 
-INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::Values("none", "topk", "dgc"),
+INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod,
+                         testing::Values("none", "topk", "dgc", "powersgd", "acpsgd"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 Config resnet8_config(const Overrides& overrides) {

@@ -10,7 +10,7 @@
 
 #include "distributed/schedule.h"
 #include "tests/support/error_of.h"
-#include "tests/support/matrices.h"
+#include "tests/support/resnet50_matrices.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/unit_rig.h"
 
@@ -56,7 +56,6 @@ INSTANTIATE_TEST_SUITE_P(LowRank, LowRankMethod, testing::Values("powersgd", "ac
 
 // ---------------------------------------------------------------- what travels
 
-/// Parameters that are matrices, in any order.
 std::vector<Extents> resnet18_cifar() {
   std::vector<Extents> matrices = {{64, 3 * 9}, {10, 512}};
   for (const int64_t width : {64, 128, 256, 512}) {
@@ -64,20 +63,6 @@ std::vector<Extents> resnet18_cifar() {
     matrices.insert(matrices.end(),
                     {{width, in * 9}, {width, width * 9}, {width, width * 9}, {width, width * 9}});
     if (in != width) matrices.push_back({width, in});
-  }
-  return matrices;
-}
-
-std::vector<Extents> resnet50() {
-  std::vector<Extents> matrices = {{64, 3 * 49}, {1000, 2048}};
-  int64_t in = 64, width = 64;
-  for (const int blocks : {3, 4, 6, 3}) {
-    matrices.push_back({4 * width, in});
-    for (int block = 0; block < blocks; ++block) {
-      matrices.insert(matrices.end(), {{width, in}, {width, width * 9}, {4 * width, width}});
-      in = 4 * width;
-    }
-    width *= 2;
   }
   return matrices;
 }
@@ -99,8 +84,8 @@ TEST(LowRank, SendsThePublishedNumbers) {
       {1, 45'935}, {2, 82'260}, {4, 154'910}, {7, 263'885}};
   for (const auto& [rank, numbers] : published)
     EXPECT_EQ(numbers_sent("powersgd", rank, resnet18_cifar(), 0) + 9'610, numbers);
-  EXPECT_EQ(numbers_sent("acpsgd", 4, resnet50(), 0) + 54'120, 164'360);  // P
-  EXPECT_EQ(numbers_sent("acpsgd", 4, resnet50(), 1) + 54'120, 273'844);  // Q
+  EXPECT_EQ(numbers_sent("acpsgd", 4, resnet50_matrices(), 0) + 54'120, 164'360);  // P
+  EXPECT_EQ(numbers_sent("acpsgd", 4, resnet50_matrices(), 1) + 54'120, 273'844);  // Q
 }
 
 TEST_P(LowRankMethod, SendsTheBytesOfItsLaw) {
@@ -122,7 +107,7 @@ TEST_P(LowRankMethod, SendsTheBytesOfItsLaw) {
 TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   std::vector<Segment> segments;
   int64_t offset = 0;
-  for (const Extents& extents : resnet50()) {
+  for (const Extents& extents : resnet50_matrices()) {
     const Shape shape{extents.rows, extents.columns};
     for (const Shape& each : {shape, Shape{extents.rows}}) {
       segments.push_back({.id = static_cast<int>(segments.size()),

@@ -10,6 +10,7 @@
 #include "apps/prepared.h"
 #include "apps/replica.h"
 #include "apps/trainer.h"
+#include "compression/compressor.h"
 #include "core/checkpoint_directory.h"
 #include "tests/support/temp_dir.h"
 
@@ -51,10 +52,14 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-/// The method, at a ratio of 5 %.
+/// The method, at a ratio of 5 % if it knows one.
 inline Overrides method_overrides(const std::string& method) {
+  Config config;
+  const auto compressor =
+      CompressorRegistry::instance().find("compression method", method).make(config, {});
   const Overrides chosen = {"compression.method=" + method};
-  return method == "none" ? chosen : chosen + Overrides{"compression.ratio=0.05"};
+  const bool sparse = compressor && compressor->traits().sparse;
+  return sparse ? chosen + Overrides{"compression.ratio=0.05"} : chosen;
 }
 
 /// Trains quietly. `out` is the run directory.

@@ -17,9 +17,9 @@ struct Methods {
   std::function<double(double epoch)> ratio;  // of the sparse methods; empty if there is none
 };
 
-/// A segment that its method refuses is dense. Binds compression.method, compression.scope, the policies and each chosen method's own keys.
-/// Throws Error with file:line for an unknown method or scope, for momentum in two homes, and for
-/// compression of f64 gradients.
+/// Binds compression.method, compression.scope, the policies and each chosen method's own keys. A
+/// segment that its method refuses is dense. Throws Error with file:line for an unknown method or
+/// scope, for momentum in two homes, and for compression of f64 gradients.
 Methods choose_methods(Config& config, const TrainOptions& options,
                        std::span<const Segment> segments);
 

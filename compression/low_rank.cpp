@@ -1,13 +1,12 @@
 #include "compression/low_rank.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "compression/orthonormal.h"
 #include "compression/wire_value.h"
 #include "core/backend.h"
 #include "core/norm.h"
 #include "core/parallel.h"
-#include "core/random.h"
 
 namespace wisp {
 namespace {
@@ -44,87 +43,6 @@ struct Receive {
   float* factor;
   WISP_HD void operator()(int64_t i) const { factor[i] = static_cast<float>(in[i]); }
 };
-
-// ---------------------------------------------------------------- modified Gram-Schmidt
-
-struct Dot {
-  using Value = double;
-  const float* a;
-  const float* b;
-  WISP_HD double identity() const { return 0.0; }
-  WISP_HD double map(int64_t i) const {
-    return static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  WISP_HD double combine(double x, double y) const { return x + y; }
-};
-
-/// Device words of a column under way.
-struct Column {
-  double before, after;  // squares of its norm, without and with the projections taken away
-  double along;          // its component along another column
-  double scale;
-  int64_t drawn;  // how many of its elements are drawn: all or none
-};
-
-struct Project {
-  const float* unit;
-  const Column* state;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] -= static_cast<float>(state->along) * unit[i];
-  }
-};
-
-/// A norm of which less than this is left is f32 rounding.
-constexpr double kDependent = 1e-6;
-
-struct Judge {
-  Column* state;
-  int64_t numel;
-  WISP_HD void operator()() const {
-    // false, too, of what is infinite or no number
-    const bool independent = state->after > kDependent * kDependent * state->before;
-    state->scale = independent ? 1.0 / sqrt(state->after) : 0.0;
-    state->drawn = independent ? 0 : numel;
-  }
-};
-
-struct Normalise {
-  const Column* state;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] = static_cast<float>(state->scale * static_cast<double>(column[i]));
-  }
-};
-
-struct Draw {
-  Philox random;
-  int64_t first;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] = random.nearly_normal(static_cast<uint64_t>(first + i));
-  }
-};
-
-/// Column `c` of (numel, …) against those before it. The second pass takes away what rounding left
-/// of them in the first ("twice is enough": Giraud et al. 2005), or makes a drawn column
-/// orthonormal.
-void orthonormalise_column(const Stream& stream, float* columns, int64_t numel, int64_t c,
-                           const Draw& draw, Column* state) {
-  float* column = columns + c * numel;
-  for (int pass = 0; pass < 2; ++pass) {
-    parallel_reduce(stream, numel, Dot{column, column}, &state->before);
-    for (int64_t j = 0; j < c; ++j) {
-      const float* unit = columns + j * numel;
-      parallel_reduce(stream, numel, Dot{unit, column}, &state->along);
-      parallel_for(stream, numel, Project{unit, state, column});
-    }
-    parallel_reduce(stream, numel, Dot{column, column}, &state->after);
-    run_once(stream, Judge{state, numel});
-    parallel_for(stream, numel, Normalise{state, column});
-    if (pass == 0) parallel_for_counted(stream, &state->drawn, numel, draw);
-  }
-}
 
 DType bind_values(const std::string& method, Config& config) {
   std::string values = "f32";
@@ -178,7 +96,7 @@ std::string LowRank::refusal(const Field& field, double exchanges) const {
   const double sent = exchanges * static_cast<double>(rank_of(field) * (field.rows + columns));
   if (static_cast<double>(field.numel) > min_rate_ * sent) return {};
   return concat(method_, " would send ", sent, " numbers a step for a matrix of ", field.rows,
-                " x ", columns, ", more than 1/", min_rate_, " of it (compression.min_rate)");
+                " x ", columns, ", 1/", min_rate_, " of it or more (compression.min_rate)");
 }
 
 // ---------------------------------------------------------------- sizes
@@ -215,7 +133,7 @@ std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
   return state;
 }
 
-int64_t LowRank::scratch_bytes() { return sizeof(Column); }
+int64_t LowRank::scratch_bytes() { return orthonormal_scratch_bytes(); }
 
 Message LowRank::message(const UnitSpec& spec, Factor factor) const {
   return {.kind = Collective::all_reduce, .dtype = values_, .bytes = bytes(spec, factor)};
@@ -254,30 +172,23 @@ void LowRank::forget(Context& context, const Unit& unit, Factor factor) const {
 
 void LowRank::orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
                              Factor factor) const {
-  auto* state = reinterpret_cast<Column*>(unit.scratch);
   each_matrix(unit, [&](const Matrix& matrix) {
-    const Philox random(info.seed, static_cast<uint64_t>(info.step), matrix.field.key);
-    const int64_t length = matrix.factor(factor).shape()[1];
-    const int64_t first = factor == Factor::p ? 0 : matrix.p.numel();
-    float* columns = matrix.factor(factor).data<float>();
-    for (int64_t c = 0; c < matrix.rank; ++c) {
-      orthonormalise_column(context.stream, columns, length, c,
-                            Draw{random, first + c * length, columns + c * length}, state);
-    }
+    wisp::orthonormalise(context.stream, matrix.factor(factor),
+                         Philox(info.seed, static_cast<uint64_t>(info.step), matrix.field.key),
+                         factor == Factor::p ? 0 : matrix.p.numel(), unit.scratch);
   });
 }
 
 void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const {
   if (!unit.finite) return forget(context, unit, factor);
   each_matrix(unit, [&](const Matrix& matrix) {
-    const auto [field, rows, columns, rank, m, p, q] = matrix;
-    if (factor == Factor::p) {
-      const GemmSpec spec{.m = rank, .n = rows, .k = columns, .transpose_b = true};
-      context.backend.gemm(context.stream, spec, q, m, {p, false});
-    } else {
-      const GemmSpec spec{.m = rank, .n = columns, .k = rows};
-      context.backend.gemm(context.stream, spec, p, m, {q, false});
-    }
+    const bool p = factor == Factor::p;
+    const GemmSpec spec{.m = matrix.rank,
+                        .n = p ? matrix.rows : matrix.columns,
+                        .k = p ? matrix.columns : matrix.rows,
+                        .transpose_b = p};
+    context.backend.gemm(context.stream, spec, p ? matrix.q : matrix.p, matrix.m,
+                         {matrix.factor(factor), false});
   });
 }
 

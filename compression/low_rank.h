@@ -2,10 +2,10 @@
 // made of. A field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank);
 // P (rows, r) and Q (columns, r) are stored column after column, in which order the library's
 // products with so few columns are up to five times faster. A message is the P or the Q of all
-// matrices of a unit, one after the other, in f32, f16 or bf16. It is all-reduced, so nothing grows
-// with the workers; linear in M while the other factor is fixed, so what is summed is compressed.
-// Buckets close at raw bytes (distributed/bucket.h), so there are as many collectives as in a dense
-// run: the fusion rule of ACP-SGD.
+// matrices of a unit, one after the other, in f32, f16 or bf16. While
+// the other factor is fixed it is linear in M: what is all-reduced is the message of the sum, and
+// no larger for more workers. Buckets close at raw bytes (distributed/bucket.h), so there are as
+// many of them as in a dense run, which is ACP-SGD's rule for its fusion buffers.
 #pragma once
 
 #include <string>
@@ -30,7 +30,6 @@ class LowRank {
   /// travel in a step.
   std::string refusal(const Field& field, double exchanges) const;
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
-  bool feedback() const { return feedback_.kind == Feedback::ef; }
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
   std::vector<StateSpec> state(const UnitSpec& spec) const;
@@ -43,9 +42,7 @@ class LowRank {
   void take(Context& context, const Unit& unit, const StepInfo& info) const;
   /// Zero, so that orthonormalise() draws it.
   void forget(Context& context, const Unit& unit, Factor factor) const;
-  /// The columns become orthonormal by modified Gram-Schmidt, in one order and in double precision,
-  /// so with equal bits wherever the factor has equal bits. A column that is zero or depends on
-  /// those before it is drawn anew, as a Householder QR would fill it.
+  /// The columns become orthonormal; those that are zero or dependent are drawn (orthonormal.h).
   void orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
                       Factor factor) const;
   /// P <- M Q or Q <- Mᵀ P.
@@ -65,6 +62,7 @@ class LowRank {
  private:
   struct Matrix;
 
+  bool feedback() const { return feedback_.kind == Feedback::ef; }
   int64_t rank_of(const Field& field) const;
   int64_t length(const Field& field, Factor factor) const;
   int64_t bytes(const UnitSpec& spec, Factor factor) const;
@@ -75,7 +73,7 @@ class LowRank {
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;
-  int64_t rank_ = 4;
+  int64_t rank_ = 4;  // ACP-SGD's for images; PowerSGD needed 2 for images, 4 for language
   double min_rate_ = 2.0;
   int64_t start_after_ = 0;
   DType values_ = DType::f32;

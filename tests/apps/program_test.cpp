@@ -138,6 +138,17 @@ TEST_F(Program, RemarksOnCompressionThatCannotMatter) {
   }
 }
 
+TEST_F(Program, NamesWhatAMethodLeavesDense) {
+  ASSERT_EQ(run({"train", config(), "workers=2", "compression.method=powersgd", "train.max_steps=1",
+                 "--out", dir_ / "run"}),
+            0)
+      << said();
+  EXPECT_NE(said().find("layer1.weight stays dense: powersgd would send 136 numbers a step"),
+            std::string::npos)
+      << said();
+  EXPECT_EQ(said().find("layer0.weight stays dense"), std::string::npos) << said();
+}
+
 TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove_all(dir_ / "run");

@@ -1,6 +1,6 @@
-// Times the low-rank methods on the matrices of ResNet-50, all of them one worker's unit, beside
-// the library's products alone: the same gemm calls on the same memory. Prints the least time of
-// the repetitions and the share of the products' speed that a method keeps; gradients are drawn
+// Times the low-rank methods on the matrices of ResNet-50, each a unit of one worker, beside the
+// library's products alone: the same gemm calls on memory of the same size. Prints the least time
+// of the repetitions and the share of the products' speed that a method keeps; gradients are drawn
 // anew each time. Usage: low_rank_bench [rank [threads [repetitions]]]
 #include <fmt/core.h>
 #include <omp.h>
@@ -27,9 +27,8 @@ namespace {
 class Bench {
  public:
   explicit Bench(int64_t rank) : rank_(rank), fields_(matrix_fields(resnet50_matrices(), 0)) {
-    for (const Field& field : fields_) spec_.numel += field.numel;
-    spec_.fields = fields_;
-    gradient_ = Tensor({spec_.numel}, DType::f32);
+    for (const Field& field : fields_) numel_ += field.numel;
+    gradient_ = Tensor({numel_}, DType::f32);
     for (const Field& field : fields_) {
       const int64_t r = std::min({rank, field.rows, field.numel / field.rows});
       p_.emplace_back(Shape{r, field.rows}, DType::f32);
@@ -66,47 +65,57 @@ class Bench {
     return (now_us() - begin) * 1e-3;
   }
 
-  void draw(Tensor& into) {
+  void draw(const Tensor& into) {
     parallel_for(test_.stream, into.numel(),
                  DrawNormal{Philox(1, ++drawn_, 0), into.data<float>()});
   }
 
-  /// Milliseconds of encode and decode of one step, of the worker's own payloads.
+  /// A compressor, and what it has of each matrix.
   struct Method {
     std::unique_ptr<Compressor> compressor;
-    Unit unit;
-    State state;
-    Tensor scratch, out;
+    Tensor gradient, residual, scratch;
+    std::vector<State> states;
+    std::vector<Unit> units;
+    std::vector<Tensor> out;
   };
   Method make(const std::string& name, const std::string& toml) {
     Method method;
     method.compressor = make_method(name, concat("[compression]\nrank = ", rank_, "\n", toml));
-    method.unit.spec = spec_;
-    method.unit.gradient = Tensor({spec_.numel}, DType::f32);
-    for (const StateSpec& state : method.compressor->state(spec_, 1))
-      method.state.tensors.push_back(
-          Tensor(state.per_element ? Shape{spec_.numel} : state.shape, state.dtype));
-    method.scratch = Tensor({method.compressor->scratch_bytes(spec_, {})}, DType::u8);
-    method.unit.scratch = method.scratch.raw();
+    method.gradient = Tensor({numel_}, DType::f32);
+    method.residual = Tensor({numel_}, DType::f32);
+    method.scratch = Tensor({method.compressor->scratch_bytes({}, {})}, DType::u8);
+    for (const Field& field : fields_) {
+      Unit& unit = method.units.emplace_back();
+      unit.spec = {{&field, 1}, field.numel};
+      unit.gradient = method.gradient;
+      unit.scratch = method.scratch.raw();
+      std::vector<Tensor>& state = method.states.emplace_back().tensors;
+      for (const StateSpec& spec : method.compressor->state(unit.spec, 1))
+        state.push_back(spec.per_element ? method.residual : Tensor(spec.shape, spec.dtype));
+      method.out.push_back(Tensor({field.numel}, DType::f32));
+    }
     return method;
   }
+
+  /// Milliseconds of encode and decode of one step, of the worker's own payloads.
   double step(Method& method, int64_t step) {
-    draw(method.unit.gradient);
-    method.unit.state = &method.state;
+    draw(method.gradient);
     StepInfo info;
     info.step = info.applied = step;
-    double ms = 0.0;
-    for (int round = 0; round < method.compressor->rounds(spec_, info); ++round) {
-      const Message message = method.compressor->message(spec_, info, round);
-      method.out = Tensor({message.bytes}, DType::u8);
-      const Outlet outlet{method.out.raw(), message.bytes, nullptr};
-      const Payload payload{-1, method.out.raw(), message.bytes};
-      const double begin = now_us();
-      method.compressor->encode(test_.context, method.unit, info, round, {&outlet, 1});
-      method.compressor->decode(test_.context, method.unit, info, round, {&payload, 1});
-      ms += (now_us() - begin) * 1e-3;
+    const double begin = now_us();
+    for (int round = 0; round < method.compressor->rounds({}, info); ++round) {
+      for (size_t i = 0; i < fields_.size(); ++i) {
+        const Outlet outlet{method.out[i].raw(), method.out[i].bytes(), nullptr};
+        method.units[i].state = &method.states[i];
+        method.compressor->encode(test_.context, method.units[i], info, round, {&outlet, 1});
+      }
+      for (size_t i = 0; i < fields_.size(); ++i) {
+        const Message message = method.compressor->message(method.units[i].spec, info, round);
+        const Payload payload{-1, method.out[i].raw(), message.bytes};
+        method.compressor->decode(test_.context, method.units[i], info, round, {&payload, 1});
+      }
     }
-    return ms;
+    return (now_us() - begin) * 1e-3;
   }
   Tensor& gradient() { return gradient_; }
 
@@ -114,7 +123,7 @@ class Bench {
   TestContext test_{{.compute = DType::f32, .fastest = true}};
   int64_t rank_;
   std::vector<Field> fields_;
-  UnitSpec spec_;
+  int64_t numel_ = 0;
   Tensor gradient_;
   std::vector<Tensor> p_, q_;
   uint64_t drawn_ = 0;

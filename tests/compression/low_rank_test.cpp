@@ -380,7 +380,7 @@ TEST(LowRank, RefusesMatricesThatHardlyShrink) {
   };
   EXPECT_EQ(refusal("powersgd", {64, 27}, ""), "");  // 1728 / 364
   EXPECT_EQ(refusal("powersgd", {10, 24}, ""),
-            "powersgd would send 136 numbers a step for a matrix of 10 x 24, more than 1/2 of it "
+            "powersgd would send 136 numbers a step for a matrix of 10 x 24, 1/2 of it or more "
             "(compression.min_rate)");
   EXPECT_EQ(refusal("powersgd", {10, 24}, "compression.min_rate = 1.5"), "");
   EXPECT_NE(refusal("powersgd", {64, 27}, "compression.power_iterations = 3"), "");

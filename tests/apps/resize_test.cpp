@@ -116,10 +116,13 @@ TEST(ResumeWithAnotherN, SaysWhatBecomesOfTheState) {
 }
 
 TEST(ResumeWithAnotherN, LosesNoResidualAndNoMomentum) {
-  for (const char* arena : {"residual", "momentum"}) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"dgc", "residual"}, {"dgc", "momentum"}, {"powersgd", "residual"}, {"acpsgd", "residual"}};
+  for (const auto& each : cases) {
+    const std::string &method = each.first, &arena = each.second;
     const TempDir dir;
     const Overrides still =
-        Overrides{"optimizer.lr=0", "train.max_steps=6"} + method_overrides("dgc");
+        Overrides{"optimizer.lr=0", "train.max_steps=6"} + method_overrides(method);
     tiny_train(dir / "run", Overrides{"workers=4"} + still);
     const double before = sum_of(dir / "run", 6, 4, arena);
     ASSERT_NE(before, 0.0);

@@ -1,4 +1,4 @@
-# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, MPI, CUDA.
+# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, kissfft, MPI, CUDA.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -16,6 +16,13 @@ if(WISP_ONEDNN)
 endif()
 if(NOT OneDNN_FOUND)
   message(STATUS "oneDNN: not found, the reference backend computes")
+endif()
+
+if(WISP_KISSFFT AND OneDNN_FOUND)
+  find_package(KissFFT)
+endif()
+if(NOT KissFFT_FOUND)
+  message(STATUS "kissfft: not used, the reference transform computes")
 endif()
 
 # The C interface is all that is used of it.
@@ -44,4 +51,14 @@ if(WISP_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
   set(CMAKE_CUDA_STANDARD 20)
+
+  # Python wheels hold no bare libcufft.so.
+  find_package(CUDAToolkit QUIET)
+  find_library(WISP_CUFFT_LIBRARY NAMES cufft libcufft.so.12 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
+  find_path(WISP_CUFFT_INCLUDE cufft.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  mark_as_advanced(WISP_CUFFT_LIBRARY WISP_CUFFT_INCLUDE)
+  if(WISP_CUFFT_LIBRARY AND WISP_CUFFT_INCLUDE)
+    set(WISP_CUFFT_FOUND TRUE)
+    message(STATUS "cuFFT: ${WISP_CUFFT_LIBRARY}")
+  endif()
 endif()

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/autograd.h"
+#include "core/real_fft.h"
 
 namespace wisp {
 
@@ -96,6 +97,8 @@ class Backend {
                              const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                              const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
                              GradSlot* d_gamma, GradSlot* d_beta) = 0;
+
+  virtual RealFft& fft() = 0;
 };
 
 /// Plain loops, in every type on every machine: the oracle of the others, and the CPU path where no

@@ -51,6 +51,7 @@ BEGIN {
   only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|parallel_cuda[.]h$)",
           "CUDA headers belong in core/cuda/ and core/parallel_cuda.h")
   only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
+  only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
   only_in("^opencv", "^data/image[.]", "OpenCV headers belong in data/image.*")
   only_in("^sndfile", "^data/audio[.]", "libsndfile headers belong in data/audio.*")
   in_one_file("nccl.h")

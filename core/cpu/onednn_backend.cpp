@@ -1,6 +1,6 @@
-// The CPU backend on oneDNN, for f32 and bf16; f64 goes to the reference loops. Primitives are made
-// and run inside the stream's tasks, so always by the thread, and under the OpenMP setting, that
-// uses them.
+// The CPU backend on oneDNN, for f32 and bf16, with kissfft's transforms; f64 goes to the reference
+// loops. Primitives are made and run inside the stream's tasks, so always by the thread, and under
+// the OpenMP setting, that uses them.
 #include <omp.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class OnednnBackend final : public Backend {
   std::string numerics() const override {
     const dnnl_version_t& version = *dnnl_version();
     return concat("onednn ", version.major, ".", version.minor, ".", version.patch, " isa ",
-                  static_cast<int>(dnnl::get_effective_cpu_isa()));
+                  static_cast<int>(dnnl::get_effective_cpu_isa()), ", fft ", fft_->numerics());
   }
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
 
@@ -198,6 +198,8 @@ class OnednnBackend final : public Backend {
            });
   }
 
+  RealFft& fft() override { return *fft_; }
+
  private:
   // a primitive is made for a number of threads
   struct ConvKey {
@@ -295,6 +297,7 @@ class OnednnBackend final : public Backend {
   dnnl::stream queue_;
   Cache<ConvKey> convs_;
   Cache<GemmKey> gemms_;
+  std::unique_ptr<RealFft> fft_ = make_cpu_fft();
   Tensor workspace_;
 };
 

@@ -316,6 +316,8 @@ class ReferenceBackend final : public Backend {
            });
   }
 
+  RealFft& fft() override { return *fft_; }
+
  private:
   /// Submits op(T{}), T being what `like`'s elements are computed in.
   template <class Op>
@@ -323,6 +325,8 @@ class ReferenceBackend final : public Backend {
     dispatch_float(wide_of(like.dtype()), name,
                    [&](auto zero) { stream.submit([op, zero] { op(zero); }); });
   }
+
+  std::unique_ptr<RealFft> fft_ = make_reference_fft();
 };
 
 }  // namespace

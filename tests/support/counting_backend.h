@@ -65,6 +65,7 @@ class CountingBackend final : public Backend {
     inner_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual, d_gamma,
                          d_beta);
   }
+  RealFft& fft() override { return inner_.fft(); }
 
  private:
   Backend& inner_;

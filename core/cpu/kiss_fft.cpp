@@ -1,0 +1,60 @@
+// Real transforms by kissfft, by one thread, which is all the library has. Its lengths are even and
+// fit an int; others go to the reference.
+#include <kiss_fftr.h>
+
+#include <limits>
+#include <vector>
+
+#include "core/error.h"
+#include "core/real_fft.h"
+
+namespace wisp {
+namespace {
+
+struct Free {
+  void operator()(kiss_fftr_cfg plan) const { kiss_fftr_free(plan); }
+};
+
+class KissFft final : public RealFft {
+ public:
+  std::string numerics() const override { return "kissfft"; }
+
+  void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
+    if (!knows(n)) return reference_->forward(stream, n, x, spectrum);
+    stream.submit(
+        [=, this] { kiss_fftr(plan(n, 0), x, reinterpret_cast<kiss_fft_cpx*>(spectrum)); });
+  }
+  void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
+    if (!knows(n)) return reference_->inverse(stream, n, spectrum, x);
+    stream.submit(
+        [=, this] { kiss_fftri(plan(n, 1), reinterpret_cast<kiss_fft_cpx*>(spectrum), x); });
+  }
+
+ private:
+  struct Plan {
+    int64_t n;
+    int direction;  // 1: inverse
+    std::unique_ptr<std::remove_pointer_t<kiss_fftr_cfg>, Free> plan;
+  };
+
+  static bool knows(int64_t n) { return n % 2 == 0 && n <= std::numeric_limits<int>::max(); }
+
+  kiss_fftr_cfg plan(int64_t n, int direction) {
+    for (const Plan& known : plans_) {
+      if (known.n == n && known.direction == direction) return known.plan.get();
+    }
+    const kiss_fftr_cfg made = kiss_fftr_alloc(static_cast<int>(n), direction, nullptr, nullptr);
+    WISP_CHECK(made, "fft: kissfft has no memory for a plan of length ", n);
+    plans_.push_back({n, direction, decltype(Plan::plan)(made)});
+    return made;
+  }
+
+  std::unique_ptr<RealFft> reference_ = make_reference_fft();
+  std::vector<Plan> plans_;
+};
+
+}  // namespace
+
+std::unique_ptr<RealFft> make_cpu_fft() { return std::make_unique<KissFft>(); }
+
+}  // namespace wisp

@@ -70,6 +70,14 @@ class Code {
   /// there. Throws Error for a payload that is not well-formed.
   virtual void decode(Context&, const Payload&, float weight, bool add, const UnitSpec&,
                       const StepInfo&, Tensor into, std::byte* scratch) const = 0;
+  /// The same, unweighted, for the sum of payloads, in their order; a code that can add them before
+  /// it has decoded them does.
+  virtual void decode_sum(Context& context, std::span<const Payload> payloads, bool add,
+                          const UnitSpec& spec, const StepInfo& info, Tensor into,
+                          std::byte* scratch) const {
+    for (size_t i = 0; i < payloads.size(); ++i)
+      decode(context, payloads[i], 1.0f, add || i > 0, spec, info, into, scratch);
+  }
 };
 
 /// Codes by name. The factory binds and checks its keys; it throws Error if it is to make payloads

@@ -83,10 +83,7 @@ class ErrorFeedback final : public Compressor {
       return code_->agree(context, payloads[0], unit.spec, info, unit.scratch);
     const bool tracks = options_.kind == Feedback::ef21 || options_.kind == Feedback::ef21_sgdm;
     const Tensor& into = tracks ? unit.state->tensors[1] : unit.gradient;
-    for (size_t i = 0; i < payloads.size(); ++i) {
-      code_->decode(context, payloads[i], 1.0f, tracks || i > 0, unit.spec, info, into,
-                    unit.scratch);
-    }
+    code_->decode_sum(context, payloads, tracks, unit.spec, info, into, unit.scratch);
     if (tracks) leave_tracked(context, unit);
   }
 

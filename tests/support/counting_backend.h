@@ -1,16 +1,37 @@
-// A backend that counts the gradients of convolutions it is asked for. As thread-safe as the one it
-// hands the work to, but for the counts: one thread.
+// A backend that counts the gradients of convolutions, and the transforms, it is asked for. As
+// thread-safe as the one it hands the work to, but for the counts: one thread.
 #pragma once
 
 #include "core/backend.h"
 
 namespace wisp {
 
+class CountingFft final : public RealFft {
+ public:
+  explicit CountingFft(RealFft& inner) : inner_(inner) {}
+
+  int forwards = 0, inverses = 0;
+
+  std::string numerics() const override { return inner_.numerics(); }
+  void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
+    ++forwards;
+    inner_.forward(stream, n, x, spectrum);
+  }
+  void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
+    ++inverses;
+    inner_.inverse(stream, n, spectrum, x);
+  }
+
+ private:
+  RealFft& inner_;
+};
+
 class CountingBackend final : public Backend {
  public:
-  explicit CountingBackend(Backend& inner) : inner_(inner) {}
+  explicit CountingBackend(Backend& inner) : transforms(inner.fft()), inner_(inner) {}
 
   int conv_dx = 0, conv_dw = 0;
+  CountingFft transforms;
 
   std::string name() const override { return inner_.name(); }
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
@@ -65,7 +86,7 @@ class CountingBackend final : public Backend {
     inner_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual, d_gamma,
                          d_beta);
   }
-  RealFft& fft() override { return inner_.fft(); }
+  RealFft& fft() override { return transforms; }
 
  private:
   Backend& inner_;

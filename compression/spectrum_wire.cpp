@@ -167,16 +167,9 @@ struct AddCoefficients {
 
 }  // namespace
 
-SpectrumWire::SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
-    : coefficients_(coefficients),
-      kept_(kept),
-      bits_(bits),
-      mantissa_(mantissa),
-      all_{.slices = {{0, coefficients}}, .numel = coefficients} {}
-
 int64_t SpectrumWire::scratch_bytes() const {
   const int64_t pack =
-      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes(all_, kept_);
+      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes(field(), kept_);
   const int64_t add = static_cast<int64_t>(sizeof(Found)) + 8 * chunks_of(bitmap_words());
   return std::max(pack, add);
 }
@@ -190,7 +183,7 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
   std::byte* select = scratch + padded(4 * coefficients_) + padded(4 * kept_);
   parallel_reduce(stream, 2 * coefficients_, LargestMagnitude{spectrum}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
-  select_topk(stream, all_, Source{.gradient = energy}, kept_, random, positions, select);
+  select_topk(stream, field(), Source{.gradient = energy}, kept_, random, positions, select);
   parallel_for(stream, chunks_of(bitmap_words()),
                WriteBitmap{positions, kept_, bitmap_words(), bitmap});
   parallel_for(stream, (2 * kept_ + kGroup - 1) / kGroup,

@@ -18,7 +18,8 @@ namespace wisp {
 class SpectrumWire {
  public:
   /// `kept` of `coefficients` travel, in range floats of so many bits.
-  SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa);
+  SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
+      : coefficients_(coefficients), kept_(kept), bits_(bits), mantissa_(mantissa) {}
 
   int64_t coefficients() const { return coefficients_; }
   int64_t bytes() const { return 4 * (1 + bitmap_words() + code_words()); }
@@ -38,10 +39,11 @@ class SpectrumWire {
  private:
   int64_t bitmap_words() const { return (coefficients_ + 31) / 32; }
   int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
+  /// Of all coefficients, to select from.
+  Field field() const { return {.slices = {{0, coefficients_}}, .numel = coefficients_}; }
 
   int64_t coefficients_, kept_;
   int bits_, mantissa_;
-  Field all_;  // coefficients, to select from
 };
 
 }  // namespace wisp

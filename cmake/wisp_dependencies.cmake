@@ -1,4 +1,5 @@
-# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN, kissfft, MPI, CUDA.
+# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN,
+# kissfft, MPI, CUDA.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)

@@ -1,5 +1,5 @@
-// FFT sparsification: the gradient is thinned in the frequency domain, where it is closer to
-// sparse. Per worker and field, g of d elements, padded with zeros to n, n being even, 2^a 3^b 5^c:
+// FFT sparsification: frequencies of the gradient are dropped instead of elements. Per worker and
+// field, g of d elements, padded with zeros to n, the next even 2^a 3^b 5^c:
 //   (1) X = F g, its n/2 + 1 coefficients                 (2) keep the (1 - theta) of largest |X_k|
 //   (3) send a bitmap of those kept, and their parts as N-bit range floats (range_float.h)
 //   every worker: (4) the decoded spectra added, (5) one inverse transform: F^-1 Σ X^
@@ -11,6 +11,7 @@
 // exact selection; a range fitted to each field in each step, with 64 octaves below its largest
 // number unless told otherwise; error feedback as an option, of what was sent, transformed back.
 // Spectra are scaled by 2^-⌈log2 n⌉, so that no sum of finite numbers is infinite.
+#include <bit>
 #include <cmath>
 
 #include "compression/error_feedback.h"
@@ -66,7 +67,7 @@ struct Transform {
   float inverse_scale() const { return static_cast<float>(unit() / static_cast<double>(size)); }
 
  private:
-  double unit() const { return std::exp2(std::ceil(std::log2(static_cast<double>(size)))); }
+  double unit() const { return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(size))); }
 };
 
 struct Options {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compression/code.h"
+#include "compression/field_reduce.h"
 #include "compression/range_float.h"
 #include "compression/select.h"
 #include "core/error.h"
@@ -23,14 +24,6 @@ WISP_HD inline int count_bits(uint32_t word) {
 }
 
 int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
-struct LargestMagnitude {
-  using Value = float;
-  const float* x;
-  WISP_HD float identity() const { return 0.0f; }
-  WISP_HD float map(int64_t i) const { return float_from_bits(magnitude_bits(x[i])); }
-  WISP_HD float combine(float a, float b) const { return a < b ? b : a; }
-};
 
 /// |X_k|², in units of the power of two at the largest part: no square overflows.
 struct Energy {
@@ -181,7 +174,7 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
   auto* energy = reinterpret_cast<float*>(scratch);
   auto* positions = reinterpret_cast<uint32_t*>(scratch + padded(4 * coefficients_));
   std::byte* select = scratch + padded(4 * coefficients_) + padded(4 * kept_);
-  parallel_reduce(stream, 2 * coefficients_, LargestMagnitude{spectrum}, max);
+  parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
   select_topk(stream, field(), Source{.gradient = energy}, kept_, random, positions, select);
   parallel_for(stream, chunks_of(bitmap_words()),

@@ -44,6 +44,12 @@ struct Philox {
   WISP_HD uint32_t below(uint64_t index, uint32_t bound) const {
     return static_cast<uint32_t>(static_cast<uint64_t>(bits(index)) * bound >> 32);
   }
+  /// The same from 64 bits, for bound <= 2^32: bias below bound / 2^64.
+  WISP_HD int64_t below64(uint64_t index, int64_t bound) const {
+    const Block words = block(index);
+    const auto wide = static_cast<uint64_t>(bound);
+    return static_cast<int64_t>((words.word[0] * wide + (words.word[1] * wide >> 32)) >> 32);
+  }
   /// Mean 0, variance 1, within ±4.9: the sum of eight uniforms, which every device computes alike.
   WISP_HD float nearly_normal(uint64_t index) const {
     const Block words = block(index);

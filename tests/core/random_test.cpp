@@ -48,6 +48,18 @@ TEST(Random, EveryBitOfSeedStepIdAndIndexCounts) {
   EXPECT_EQ(seen.size(), 1u + 4 * 64);
 }
 
+TEST(Random, Below64TakesTheUpperBitsOf64) {
+  const Philox random(3, 1, 4);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    for (const int64_t bound : {int64_t{1}, int64_t{10}, int64_t{1} << 31, int64_t{1} << 32}) {
+      const Philox::Block block = random.block(i);
+      const uint64_t bits = uint64_t{block.word[0]} << 32 | block.word[1];
+      const auto exact = static_cast<unsigned __int128>(bits) * static_cast<uint64_t>(bound) >> 64;
+      EXPECT_EQ(random.below64(i, bound), static_cast<int64_t>(exact));
+    }
+  }
+}
+
 TEST(Random, UniformFillsItsRangeEvenly) {
   const Philox random(3, 1, 4);
   const int draws = 64'000;

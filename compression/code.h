@@ -17,6 +17,7 @@ struct Source {
   float* kept = nullptr;            // arena, or null: the residual, or what others know of gradient
   float gain = 1.0f;                // of the residual
   bool tracks = false;              // `kept` is what others know: only the difference is encoded
+  float* masked = nullptr;          // arena, or null: momentum, cleared where something is sent
 
   WISP_HD float peek(int64_t i) const {
     if (!gradient) return 0.0f;
@@ -28,8 +29,11 @@ struct Source {
     if (kept && !tracks) kept[i] = value;
     return value;
   }
+  /// Whether take() changes anything: if not, it need not be called.
+  bool accumulates() const { return kept && !tracks; }
   WISP_HD float held(int64_t i) const { return kept && !tracks ? kept[i] : peek(i); }
   WISP_HD void sent(int64_t i, float part) const {
+    if (masked) masked[i] = 0.0f;
     if (!kept) return;
     if (tracks) {
       kept[i] += part;
@@ -37,6 +41,13 @@ struct Source {
       kept[i] = kept[i] == part ? 0.0f : kept[i] - part;
     }
   }
+};
+
+/// The kernel where nothing else is done with the elements from arena index `offset` on.
+struct TakeAll {
+  Source source;
+  int64_t offset;
+  WISP_HD void operator()(int64_t i) const { source.take(offset + i); }
 };
 
 class Code {

@@ -164,6 +164,8 @@ struct CompressorSetup {
   double weight_decay = 0.0;
   bool alone =
       false;  // each payload is decoded by itself, by ranks that agreed on nothing (gossip)
+  bool feedback = false;  // what a code leaves out is kept and sent later; if not, a code that can
+                          // choose has the right mean
 };
 
 /// Methods by name. The factory binds the keys "compression.…" of its method and checks them. A

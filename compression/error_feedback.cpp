@@ -21,6 +21,23 @@ struct Average {
   }
 };
 
+/// Momentum correction: u <- m u + g, in g's place; Nesterov: u <- m (u + g), with u + g there.
+struct Correct {
+  const float* weight;
+  float decay;  // over workers
+  float momentum;
+  bool nesterov;
+  float* u;
+  float* gradient;
+  WISP_HD void operator()(int64_t i) const {
+    const float g = gradient[i] + decay * weight[i];
+    const float plain = momentum * u[i] + g;
+    const float ahead = momentum * (u[i] + g);
+    u[i] = nesterov ? ahead : plain;
+    gradient[i] = nesterov ? ahead + g : plain;
+  }
+};
+
 struct Multiple {
   const float* from;
   float factor;
@@ -32,9 +49,10 @@ class ErrorFeedback final : public Compressor {
  public:
   ErrorFeedback(std::unique_ptr<Code> code, const FeedbackOptions& options)
       : code_(std::move(code)), options_(options), traits_(code_->traits()) {
-    if (options_.kind != Feedback::ef21_sgdm) return;
+    if (options_.kind != Feedback::ef21_sgdm && !options_.correction) return;
     traits_.momentum = traits_.decay = Home::compressor;
     traits_.result = UpdateRule::update;
+    traits_.local_clip = options_.correction;
   }
 
   Traits traits() const override { return traits_; }
@@ -67,8 +85,8 @@ class ErrorFeedback final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    if (round == 0 && unit.finite && options_.kind == Feedback::ef21_sgdm)
-      average(context, unit, info);
+    if (round == 0 && unit.finite && traits_.momentum == Home::compressor)
+      apply_momentum(context, unit, info);
     const Source source = source_of(unit, info);
     if (round == 0 && agrees(unit.spec, info)) {
       code_->propose(context, source, unit.spec, info, outlets[0], unit.scratch);
@@ -87,12 +105,15 @@ class ErrorFeedback final : public Compressor {
     if (tracks) leave_tracked(context, unit);
   }
 
-  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
+  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of it, or of the
+  /// average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    if (options_.kind != Feedback::ef21_sgdm) return;
+    if (traits_.momentum != Home::compressor) return;
+    double share = 1.0 / info.workers;
+    if (options_.kind == Feedback::ef21_sgdm) share *= 1.0 - options_.momentum;
+    if (options_.nesterov) share *= options_.momentum;
     each_slice(unit, [&](int64_t offset, int64_t numel) {
-      scale(context.stream, unit.momentum.slice(offset, {numel}),
-            (1.0 - options_.momentum) / info.workers);
+      scale(context.stream, unit.momentum.slice(offset, {numel}), share);
     });
   }
 
@@ -106,6 +127,8 @@ class ErrorFeedback final : public Compressor {
     if (!unit.finite) return source;
     source.gradient = options_.kind == Feedback::ef21_sgdm ? unit.momentum.data<float>()
                                                            : unit.gradient.data<float>();
+    if (options_.correction && options_.masking && traits_.sparse)
+      source.masked = unit.momentum.data<float>();
     if (options_.kind == Feedback::none) return source;
     source.kept = unit.state->tensors[0].data<float>();
     source.tracks = options_.kind != Feedback::ef;
@@ -114,15 +137,21 @@ class ErrorFeedback final : public Compressor {
     return source;
   }
 
-  void average(Context& context, const Unit& unit, const StepInfo& info) const {
+  void apply_momentum(Context& context, const Unit& unit, const StepInfo& info) const {
+    const auto momentum = static_cast<float>(options_.momentum);
     for (const Field& field : unit.spec.fields) {
-      const double decay = field.decay ? options_.weight_decay / info.workers : 0.0;
+      const auto decay =
+          static_cast<float>(field.decay ? options_.weight_decay / info.workers : 0.0);
       for (const Slice& slice : field.slices) {
-        parallel_for(context.stream, slice.numel,
-                     Average{unit.gradient.data<float>() + slice.offset,
-                             unit.weight.data<float>() + slice.offset, static_cast<float>(decay),
-                             static_cast<float>(options_.momentum),
-                             unit.momentum.data<float>() + slice.offset});
+        float* gradient = unit.gradient.data<float>() + slice.offset;
+        const float* weight = unit.weight.data<float>() + slice.offset;
+        float* u = unit.momentum.data<float>() + slice.offset;
+        if (options_.correction) {
+          parallel_for(context.stream, slice.numel,
+                       Correct{weight, decay, momentum, options_.nesterov, u, gradient});
+        } else {
+          parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
+        }
       }
     }
   }
@@ -180,10 +209,19 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
              ": compression.residual = \"update\" is for "
              "compression.feedback = \"ef\"");
   options.update_units = residual == "update";
+  config.bind("compression.momentum_correction", options.correction,
+              "apply the optimizer's momentum on each worker, before compression");
+  config.bind("compression.masking", options.masking,
+              "clear the momentum of elements that were sent");
+  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
+             config.where("compression.momentum_correction"),
+             ": compression.momentum_correction is for compression.feedback = \"none\" or "
+             "\"ef\"; ef21_sgdm has a momentum of its own");
   WISP_CHECK(options.kind != Feedback::ef21_sgdm || !setup.nesterov,
              config.where("compression.feedback"),
              ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
              "false");
+  options.nesterov = setup.nesterov;
   options.momentum = setup.momentum;
   options.weight_decay = setup.weight_decay;
   return options;
@@ -198,10 +236,10 @@ CodeRegistration::CodeRegistration(const std::string& name, const std::string& s
                                    CodeRegistry::Factory make, Feedback published) {
   CodeRegistry::instance().add(name, summary, make);
   CompressorRegistry::instance().add(
-      name, summary,
-      [make = std::move(make), published](Config& config, const CompressorSetup& setup) {
-        std::unique_ptr<Code> code = make(config, setup);
-        return with_feedback(std::move(code), bind_feedback(config, setup, published));
+      name, summary, [make = std::move(make), published](Config& config, CompressorSetup setup) {
+        const FeedbackOptions options = bind_feedback(config, setup, published);
+        setup.feedback = options.kind != Feedback::none;
+        return with_feedback(make(config, setup), options);
       });
 }
 

@@ -7,6 +7,8 @@
 //   ef21_sgdm   the same with a moving average of the gradients, v, in the place of g
 // The residual is in units of the gradient: an old one is applied at the new learning rate. With
 // compression.residual = "update" it keeps the learning rate it came with.
+// With none and ef, compression.momentum_correction applies the optimizer's momentum on each worker
+// before compression, u <- m u + g, and u takes the place of g.
 #pragma once
 
 #include <memory>
@@ -21,12 +23,16 @@ enum class Feedback { none, ef, ef21, ef21_sgdm };
 struct FeedbackOptions {
   Feedback kind = Feedback::none;
   bool update_units = false;  // the residual is scaled by the last learning rate over this one
-  double momentum = 0.0;      // ef21_sgdm: the average's
-  double weight_decay = 0.0;  // ef21_sgdm: local, before the average
+  bool correction = false;    // none, ef: momentum correction
+  bool masking = true;        // with correction: u <- 0 where something was sent
+  bool nesterov = false;      // with correction: u <- m (u + g), and u + g takes the place of g
+  double momentum = 0.0;      // with ef21_sgdm or correction
+  double weight_decay = 0.0;  // the same: local, before the momentum
 };
 
-/// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,
-/// compression.residual. Throws Error for Nesterov's momentum with ef21_sgdm.
+/// Binds compression.feedback ("auto" is `published`, the method's own choice),
+/// momentum_correction and masking, and, for ef, compression.residual. Throws Error for Nesterov's
+/// momentum with ef21_sgdm.
 FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published);
 
 /// A compressor of one round, or two if the code agrees on something first. A unit whose gradient
@@ -34,7 +40,9 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
 /// with the learning rate outside the residual unless update_units; ef21: Richtarik et al. 2021,
 /// algorithm 2; ef21_sgdm: Fatkhullin et al. 2023, algorithm 1, with v <- m v + (1 - m) g. The
 /// optimizer's momentum m is the average's; the result is divided by 1 - m, so that a learning rate
-/// means what it means for momentum SGD, and weight decay joins g.
+/// means what it means for momentum SGD, and weight decay joins g. correction: Lin et al. 2018,
+/// section 3.2, so that topk with it is dgc, bit for bit; only sparse codes mask, as others send
+/// something of every element.
 std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
 

@@ -151,6 +151,81 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   EXPECT_EQ(rig.momentum(0)[0], 0.5f);
 }
 
+/// Lin et al. 2018: top-k with momentum correction and masking is DGC, bit for bit.
+TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
+  constexpr int64_t kNumel = 6000;
+  for (const bool nesterov : {false, true}) {
+    for (const char* masking : {"true", "false"}) {
+      const CompressorSetup setup{
+          .workers = 2, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.125};
+      const std::string mask = concat("compression.masking = ", masking);
+      MethodRig dgc(2, layer_fields({kNumel}), [&] { return make_method("dgc", mask, setup); });
+      MethodRig corrected(2, layer_fields({kNumel}), [&] {
+        return make_method("topk", "compression.momentum_correction = true\n" + mask, setup);
+      });
+      EXPECT_EQ(corrected.compressor(0).traits().momentum, Home::compressor);
+      EXPECT_EQ(corrected.compressor(0).traits().decay, Home::compressor);
+      EXPECT_EQ(corrected.compressor(0).traits().result, UpdateRule::update);
+      EXPECT_TRUE(corrected.compressor(0).traits().local_clip);
+      for (MethodRig* rig : {&dgc, &corrected}) {
+        StepInfo info = info_of(0, 0.01);
+        info.workers = 2;
+        for (int64_t i = 0; i < kNumel; ++i) rig->momentum(0)[i] = noise(99, 0, i);
+        rig->compressor(0).engage(rig->context(0), rig->unit(0), info);
+      }
+      for (int64_t step = 0; step < 20; ++step) {
+        for (MethodRig* rig : {&dgc, &corrected}) {
+          for (int rank = 0; rank < 2; ++rank) {
+            rig->unit(rank).finite = step != 7;
+            for (int64_t i = 0; i < kNumel; ++i) {
+              rig->weight(rank)[i] = noise(77, 0, i);
+              rig->gradient(rank)[i] = noise(step, rank, i);
+            }
+          }
+          rig->step(info_of(step, 0.01));
+        }
+        const auto same = [&](const float* a, const float* b) {
+          return std::vector<float>(a, a + kNumel) == std::vector<float>(b, b + kNumel);
+        };
+        ASSERT_TRUE(same(corrected.gradient(1), dgc.gradient(1))) << step;
+        for (int rank = 0; rank < 2; ++rank) {
+          ASSERT_TRUE(same(corrected.momentum(rank), dgc.momentum(rank))) << step;
+          ASSERT_TRUE(same(corrected.state(rank, "residual").data<float>(),
+                           dgc.state(rank, "residual").data<float>()));
+        }
+      }
+    }
+  }
+}
+
+TEST(ErrorFeedback, CorrectsMomentumWithoutAResidual) {
+  MethodRig rig(1, layer_fields({2}), [] {
+    return make_method("topk",
+                       "compression.momentum_correction = true\ncompression.feedback = \"none\"",
+                       {.momentum = 0.5});
+  });
+  for (int64_t step = 0; step < 3; ++step) {
+    rig.gradient(0)[0] = 4.0f;
+    rig.gradient(0)[1] = 3.0f;
+    rig.step(info_of(step, 0.5));
+    // u: (4, 3), of which the first is sent and forgotten; (4, 4.5), the second; (6, 3)
+    EXPECT_EQ(rig.gradient(0)[step % 2], step == 0 ? 4.0f : step == 1 ? 4.5f : 6.0f);
+    EXPECT_EQ(rig.gradient(0)[1 - step % 2], 0.0f);
+  }
+}
+
+/// What sends something of every element would have no momentum left.
+TEST(ErrorFeedback, MasksSparseCodesOnly) {
+  MethodRig rig(1, layer_fields({1}), [] {
+    return make_method("bf16", "compression.momentum_correction = true", {.momentum = 0.5});
+  });
+  for (const float sum : {1.0f, 1.5f, 1.75f}) {
+    rig.gradient(0)[0] = 1.0f;
+    rig.step(info_of(0, 1.0));
+    EXPECT_EQ(rig.gradient(0)[0], sum);
+  }
+}
+
 TEST(ErrorFeedback, KeepsAllIfTheGradientIsNotFinite) {
   for (const char* feedback : {"ef", "ef21", "ef21_sgdm"}) {
     MethodRig rig(2, layer_fields({4}), topk(feedback, {.momentum = 0.5}));
@@ -180,6 +255,13 @@ TEST(ErrorFeedback, IsNamedInTheConfiguration) {
             "test.toml:1: compression.residual is 'lr', expected gradient or update");
   EXPECT_EQ(error_of([] { make_method("fp16", "compression.residual = \"update\""); }),
             "test.toml:1: compression.residual = \"update\" is for compression.feedback = \"ef\"");
+  EXPECT_EQ(error_of([] {
+              make_method("topk",
+                          "compression.momentum_correction = true\n"
+                          "compression.feedback = \"ef21\"");
+            }),
+            "test.toml:1: compression.momentum_correction is for compression.feedback = \"none\" "
+            "or \"ef\"; ef21_sgdm has a momentum of its own");
   EXPECT_EQ(error_of([] {
               make_method("topk", "compression.feedback = \"ef21_sgdm\"",
                           {.momentum = 0.9, .nesterov = true});

@@ -109,9 +109,8 @@ class ErrorFeedback final : public Compressor {
   /// average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum != Home::compressor) return;
-    double share = 1.0 / info.workers;
-    if (options_.kind == Feedback::ef21_sgdm) share *= 1.0 - options_.momentum;
-    if (options_.nesterov) share *= options_.momentum;
+    const double average = options_.kind == Feedback::ef21_sgdm ? 1.0 - options_.momentum : 1.0;
+    const double share = (options_.nesterov ? options_.momentum : average) / info.workers;
     each_slice(unit, [&](int64_t offset, int64_t numel) {
       scale(context.stream, unit.momentum.slice(offset, {numel}), share);
     });

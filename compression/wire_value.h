@@ -5,6 +5,18 @@
 
 namespace wisp {
 
+/// visit(T()) with the T of f32, f16 or bf16.
+template <class Visit>
+void with_wire_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::f16) {
+    visit(Half());
+  } else if (dtype == DType::bf16) {
+    visit(BFloat16());
+  } else {
+    visit(0.0f);
+  }
+}
+
 /// The T nearest to `value`; beyond Half's range, its largest: what is cut off stays in a residual,
 /// and no infinity travels.
 template <class T>

@@ -1,0 +1,63 @@
+// Sparse codes that draw their positions instead of choosing them: whoever knows seed, step, field
+// and rank draws the same ones, so that only values travel, field after field. With
+// compression.sharing = "shared" all ranks draw the same and the values are summed on the way; with
+// "own" each draws its own, the values are gathered, and the receiver draws the sender's again.
+#pragma once
+
+#include "compression/error_feedback.h"
+#include "compression/wire_value.h"
+#include "core/random.h"
+
+namespace wisp {
+
+struct DrawnOptions {
+  DType values = DType::f32;  // or f16, bf16
+  bool shared = true;
+  bool unbiased = false;     // what is decoded is scaled by numel / kept
+  double least_ratio = 1.0;  // over all steps
+};
+
+/// Binds compression.sharing, values, unbiased and the ratio's keys.
+DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup);
+
+class DrawnCode : public Code {
+ public:
+  explicit DrawnCode(const DrawnOptions& options) : options_(options) {}
+
+  /// Biases and norms are compressed too, as in the codes of the papers.
+  Traits traits() const override { return {.dense_1d = false, .sparse = true}; }
+  std::optional<double> variance(const UnitSpec& spec) const override;
+  Message message(const UnitSpec& spec, const StepInfo& info) const override;
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
+              const Outlet& outlet, std::byte* scratch) const override;
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo& info, Tensor into,
+              std::byte* scratch) const override;
+
+ protected:
+  /// What of a field travels.
+  struct Draw {
+    const Field& field;
+    int64_t kept;
+    Philox random;
+    float scale;   // of what is decoded
+    DType values;  // kept of them
+  };
+
+  /// How many elements of a field travel, in 1 to its numel.
+  virtual int64_t kept(const Field& field, double ratio) const = 0;
+  /// take() of all elements, or of none if the source does not accumulate; sent() of the kept ones.
+  virtual void encode_field(const Stream& stream, const Draw& draw, const Source& source,
+                            std::byte* values) const = 0;
+  virtual void decode_field(const Stream& stream, const Draw& draw, const std::byte* values,
+                            float weight, bool add, const Tensor& into) const = 0;
+
+ private:
+  int64_t bytes_of(const UnitSpec& spec, double ratio) const;
+  Draw draw_of(const Field& field, const StepInfo& info, int rank) const;
+
+  DrawnOptions options_;
+};
+
+}  // namespace wisp

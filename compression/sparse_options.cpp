@@ -1,0 +1,25 @@
+#include "compression/sparse_options.h"
+
+namespace wisp {
+
+DType bind_summed_values(Config& config) {
+  std::string values = "f32";
+  config.bind("compression.values", values, "how values travel: f32, f16 or bf16");
+  if (values == "f16") return DType::f16;
+  if (values == "bf16") return DType::bf16;
+  WISP_CHECK(values == "f32", config.where("compression.values"), ": compression.values is '",
+             values, "', expected f32, f16 or bf16");
+  return DType::f32;
+}
+
+bool bind_shared(Config& config, bool by_default) {
+  std::string sharing = by_default ? "shared" : "own";
+  config.bind("compression.sharing", sharing,
+              "which positions a rank sends: shared (all ranks the same; values are summed on the "
+              "way) or own (payloads are gathered)");
+  WISP_CHECK(sharing == "shared" || sharing == "own", config.where("compression.sharing"),
+             ": compression.sharing is '", sharing, "', expected shared or own");
+  return sharing == "shared";
+}
+
+}  // namespace wisp

@@ -25,42 +25,6 @@
 namespace wisp {
 namespace {
 
-/// The part's share of each block's score, in lanes; the part where a block begins comes first.
-template <bool kTake>
-struct AddScores {
-  Source source;
-  BlockPart part;
-  bool squares;
-  int64_t first;  // block
-  float* score;
-  WISP_HD float term(int64_t i) const {
-    const float a = kTake ? source.take(i) : source.peek(i);
-    return squares ? a * a : float_from_bits(magnitude_bits(a));
-  }
-  WISP_HD void operator()(int64_t i) const {
-    constexpr int kLanes = parallel::kLanes;
-    const int64_t block = first + i;
-    int64_t at = part.from(block) + part.shift;
-    const int64_t to = part.to(block) + part.shift;
-    float lane[kLanes] = {};
-    for (; at + kLanes <= to; at += kLanes)
-      for (int j = 0; j < kLanes; ++j) lane[j] += term(at + j);
-    for (int j = 0; at + j < to; ++j) lane[j] += term(at + j);
-    for (int width = kLanes / 2; width > 0; width /= 2)
-      for (int j = 0; j < width; ++j) lane[j] += lane[j + width];
-    const bool begins = part.begin <= block * part.size;
-    score[block] = begins ? lane[0] : score[block] + lane[0];
-  }
-};
-
-/// Scores as the numbers that select_topk selects from.
-struct Scores {
-  const float* score;
-  WISP_HD float peek(int64_t i) const { return score[i]; }
-  WISP_HD float take(int64_t i) const { return score[i]; }
-  WISP_HD float held(int64_t i) const { return score[i]; }
-};
-
 template <class Value>
 struct SendBlocks {
   Source source;
@@ -70,15 +34,15 @@ struct SendBlocks {
   Value* values;
   WISP_HD void operator()(int64_t i) const {
     const int64_t block = ids[i];
-    Value* out = values + i * part.size - block * part.size;  // of field positions
+    const int64_t shift = (i - block) * part.size;  // place among the values - field position
     const int64_t to = part.to(block);
     for (int64_t at = part.from(block); at < to; ++at) {
       const Value value = to_wire<Value>(source.held(at + part.shift));
-      out[at] = value;
+      values[at + shift] = value;
       source.sent(at + part.shift, static_cast<float>(value));
     }
     if (part.end < numel) return;
-    for (int64_t at = numel; at < (block + 1) * part.size; ++at) out[at] = Value(0.0f);
+    for (int64_t at = numel; at < (block + 1) * part.size; ++at) values[at + shift] = Value(0.0f);
   }
 };
 
@@ -93,10 +57,10 @@ struct AddBlocks {
   WISP_HD void operator()(int64_t i) const {
     const int64_t block = ids[i];
     if (block >= blocks) return;
-    const Value* in = values + i * part.size - block * part.size;
+    const int64_t shift = (i - block) * part.size;
     const int64_t to = part.to(block);
     for (int64_t at = part.from(block); at < to; ++at)
-      into[at + part.shift] += weight * static_cast<float>(in[at]);
+      into[at + part.shift] += weight * static_cast<float>(values[at + shift]);
   }
 };
 
@@ -123,7 +87,7 @@ class BlockTopk final : public Code {
     auto* score = reinterpret_cast<float*>(outlet.data);
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
-      add_scores<false>(context.stream, field, blocks, source, score);
+      score_blocks<false>(context.stream, field, blocks, source, options_.squares, score);
       score += blocks.count;
     }
   }
@@ -167,7 +131,7 @@ class BlockTopk final : public Code {
       const Blocks blocks(field, options_.block_size, info.ratio);
       if (!options_.shared) {
         auto* score = reinterpret_cast<float*>(behind);
-        add_scores<true>(context.stream, field, blocks, source, score);
+        score_blocks<true>(context.stream, field, blocks, source, options_.squares, score);
         select(context.stream, field, blocks, score, info, ids, scratch);
       } else if (source.accumulates()) {
         for (const Slice& slice : field.slices)
@@ -235,22 +199,12 @@ class BlockTopk final : public Code {
     return bytes;
   }
 
-  template <bool kTake>
-  void add_scores(const Stream& stream, const Field& field, const Blocks& blocks,
-                  const Source& source, float* score) const {
-    each_part(field, blocks, [&](const BlockPart& part) {
-      const int64_t first = part.begin / blocks.size;
-      const int64_t last = (part.end - 1) / blocks.size;
-      parallel_for(stream, last - first + 1,
-                   AddScores<kTake>{source, part, options_.squares, first, score});
-    });
-  }
-
   /// Writes the ids of the blocks kept, ascending. All ranks draw the same order of equal scores.
   static void select(const Stream& stream, const Field& field, const Blocks& blocks,
                      const float* score, const StepInfo& info, uint32_t* ids, std::byte* scratch) {
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-    select_topk(stream, blocks.as_field(), Scores{score}, blocks.kept, random, ids, scratch);
+    select_topk(stream, blocks.as_field(), Source{.gradient = score}, blocks.kept, random, ids,
+                scratch);
   }
 
   /// Throws, in stream order, for ids that are not ascending or beyond the last block.

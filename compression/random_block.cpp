@@ -5,13 +5,14 @@
 //   every worker: g_i <- sum over workers of what was sent, 0 outside
 // compression.block says how long a block is: "ratio": B = kept_count(ratio, d); "rank": B =
 // min(d, r (rows + columns)), the numbers of rank-r PowerSGD. Copying is all the work there is.
-// Source: the paper (Xie et al. 2020, arXiv 2009.09271) was not at hand; its title names the
-// scheme. The algorithm is that of PowerSGD's authors (Vogels et al. 2019, their code's
-// UniformRandomSparseBlockReducer and RandomSparseBlockReducer): per tensor, wrap-around, same
-// starts everywhere, residual, momentum and decay after the mean, 1-D tensors compressed too (with
-// "rank" they travel whole). Ours: that sharing, feedback, the place of momentum and the scope are
-// options, as which of them the paper's three parameters are is not known; ceil in the place of
-// floor in B; starts drawn by field and step in the place of one generator.
+// Source: Foroutan & Jaggi 2020, "Sparse communication for training deep networks"; only its
+// abstract was at hand, so this is a reconstruction. The algorithm is that of the code of Vogels et
+// al. 2019 (PowerSGD; UniformRandomSparseBlockReducer, RandomSparseBlockReducer), from the same
+// group: per tensor, wrap-around, the same starts everywhere, residual, momentum and decay after
+// the mean, 1-D tensors compressed too (with "rank" they travel whole). Ours: that sharing,
+// feedback, the place of momentum and the scope are options, as which of them are the paper's three
+// parameters is not known; ceil in the place of floor in B; starts drawn by field and step, not by
+// one generator.
 #include "compression/cyclic_run.h"
 #include "compression/drawn_code.h"
 #include "compression/select.h"
@@ -110,7 +111,7 @@ class RandomBlock final : public DrawnCode {
 };
 
 const CodeRegistration registration(
-    "random_block", "one block of consecutive elements, drawn by a seed (Vogels et al. 2019)",
+    "random_block", "one block of consecutive elements, drawn by a seed (Foroutan & Jaggi 2020)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       const DrawnOptions options = bind_drawn(config, setup);
       std::string block = "ratio";

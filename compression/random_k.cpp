@@ -2,9 +2,9 @@
 //   a <- e + g                        (error feedback; without it a = g, decoded times d / k)
 //   draw k of the d positions;  send a there;  e <- a without them
 //   every worker: g <- sum over workers of what was sent, 0 elsewhere
-// Source: Stich et al. 2018, definition 2.1 (rand_k) in their algorithm 1; without feedback
-// Wangni et al. 2018. Shared seeds, so that values travel without indices: Vogels et al. 2019,
-// appendix G. 1-D tensors are compressed too, as in their code.
+// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values travel without
+// indices, and 1-D tensors compressed too: the code of Vogels et al. 2019 (PowerSGD's authors); the
+// scaling without feedback: GRACE's.
 // Ours is how the positions are drawn: the field, turned by a uniform o in [0, d), is cut into k
 // strata of floor(d / k) or one more elements, and each stratum gives one, uniformly:
 //   position_j = (begin_j + U_j + o) mod d,  U_j uniform in [0, length_j)

@@ -30,6 +30,7 @@ struct SendBlocks {
   Source source;
   BlockPart part;
   int64_t numel;  // of the field
+  float most;
   const uint32_t* ids;
   Value* values;
   WISP_HD void operator()(int64_t i) const {
@@ -37,7 +38,7 @@ struct SendBlocks {
     const int64_t shift = (i - block) * part.size;  // place among the values - field position
     const int64_t to = part.to(block);
     for (int64_t at = part.from(block); at < to; ++at) {
-      const Value value = to_wire<Value>(source.held(at + part.shift));
+      const Value value = to_wire<Value>(within(most, source.held(at + part.shift)));
       values[at + shift] = value;
       source.sent(at + part.shift, static_cast<float>(value));
     }
@@ -140,9 +141,10 @@ class BlockTopk final : public Code {
       with_wire_type(options_.values, [&](auto type) {
         using Value = decltype(type);
         auto* out = reinterpret_cast<Value*>(values);
+        const float most = largest_summand<Value>(options_.shared ? info.workers : 1);
         each_part(field, blocks, [&](const BlockPart& part) {
           parallel_for(context.stream, blocks.kept,
-                       SendBlocks<Value>{source, part, field.numel, ids, out});
+                       SendBlocks<Value>{source, part, field.numel, most, ids, out});
         });
       });
       ids += blocks.kept;

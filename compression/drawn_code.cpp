@@ -77,8 +77,12 @@ DrawnCode::Draw DrawnCode::draw_of(const Field& field, const StepInfo& info, int
   const int64_t count = kept(field, info.ratio);
   const double scale =
       options_.unbiased ? static_cast<double>(field.numel) / static_cast<double>(count) : 1.0;
-  return {field, count, Philox(info.seed, static_cast<uint64_t>(info.step), id),
-          static_cast<float>(scale), options_.values};
+  return {.field = field,
+          .kept = count,
+          .random = Philox(info.seed, static_cast<uint64_t>(info.step), id),
+          .scale = static_cast<float>(scale),
+          .values = options_.values,
+          .summands = options_.shared ? info.workers : 1};
 }
 
 }  // namespace wisp

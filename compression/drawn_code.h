@@ -43,6 +43,7 @@ class DrawnCode : public Code {
     Philox random;
     float scale;   // of what is decoded
     DType values;  // kept of them
+    int summands;  // that the wire adds up
   };
 
   /// How many elements of a field travel, in 1 to its numel.

@@ -26,10 +26,10 @@ template <class Value>
 struct SendBlock {
   Source source;
   int64_t offset;
-  float scale;
+  float most, scale;
   Value* out;
   WISP_HD void operator()(int64_t i) const {
-    const Value value = to_wire<Value>(source.take(offset + i));
+    const Value value = to_wire<Value>(within(most, source.take(offset + i)));
     out[i] = value;
     source.sent(offset + i, scale * static_cast<float>(value));
   }
@@ -73,9 +73,10 @@ class RandomBlock final : public DrawnCode {
     }
     with_wire_type(draw.values, [&](auto type) {
       using Value = decltype(type);
+      const float most = largest_summand<Value>(draw.summands);
       each_piece(draw.field, start, draw.kept, [&](int64_t offset, int64_t at, int64_t numel) {
         Value* out = reinterpret_cast<Value*>(values) + at;
-        parallel_for(stream, numel, SendBlock<Value>{source, offset, draw.scale, out});
+        parallel_for(stream, numel, SendBlock<Value>{source, offset, most, draw.scale, out});
       });
     });
   }

@@ -60,12 +60,12 @@ template <class Value>
 struct SendDrawn {
   Piece piece;
   Source source;
-  float scale;
+  float most, scale;
   Value* out;
   WISP_HD void operator()(int64_t i) const {
     const int64_t element = piece.element(i);
     if (element < 0) return;
-    const Value value = to_wire<Value>(source.held(element));
+    const Value value = to_wire<Value>(within(most, source.held(element)));
     out[piece.stratum(i)] = value;
     source.sent(element, scale * static_cast<float>(value));
   }
@@ -100,9 +100,10 @@ class RandomK final : public DrawnCode {
     }
     with_wire_type(draw.values, [&](auto type) {
       using Value = decltype(type);
+      auto* out = reinterpret_cast<Value*>(values);
+      const float most = largest_summand<Value>(draw.summands);
       each_drawn(draw, [&](const Piece& piece, int64_t strata) {
-        parallel_for(stream, strata,
-                     SendDrawn<Value>{piece, source, draw.scale, reinterpret_cast<Value*>(values)});
+        parallel_for(stream, strata, SendDrawn<Value>{piece, source, most, draw.scale, out});
       });
     });
   }

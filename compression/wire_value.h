@@ -17,6 +17,30 @@ void with_wire_type(DType dtype, const Visit& visit) {
   }
 }
 
+template <class T>
+constexpr float kLargest = 3.4028235e38f;
+template <>
+constexpr float kLargest<BFloat16> = 3.3895314e38f;
+template <>
+constexpr float kLargest<Half> = 65504.0f;
+
+/// The largest T of which `count` can be added up without overflow. A sum of floats may overflow,
+/// as that of the gradients themselves.
+template <class T>
+float largest_summand(int count) {
+  T most(kLargest<T> / static_cast<float>(count));
+  if (static_cast<float>(most) * static_cast<float>(count) > kLargest<T>) --most.bits;
+  return static_cast<float>(most);
+}
+template <>
+inline float largest_summand<float>(int) {
+  return kLargest<float>;
+}
+
+WISP_HD inline float within(float most, float value) {
+  return value < -most ? -most : value > most ? most : value;
+}
+
 /// The T nearest to `value`; beyond Half's range, its largest: what is cut off stays in a residual,
 /// and no infinity travels.
 template <class T>

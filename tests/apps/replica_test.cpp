@@ -17,7 +17,7 @@ Weights weights(const Overrides& overrides) {
   return weights_after<float>(tiny_config(Overrides{"workers=4"} + overrides), 4, 6);
 }
 
-class EveryMethod : public testing::TestWithParam<const char*> {};
+class EveryMethod : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
   const Overrides method = method_overrides(GetParam());
@@ -32,9 +32,14 @@ TEST_P(EveryMethod, LeavesTheSameBitsHoweverTheStepIsScheduled) {
       << "one bucket";
 }
 
-INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod,
-                         testing::Values("none", "topk", "dgc", "powersgd", "acpsgd"),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+std::vector<std::string> all_methods() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::ValuesIn(all_methods()),
+                         [](const auto& parameter) { return parameter.param; });
 
 Config resnet8_config(const Overrides& overrides) {
   return Config::from_text(

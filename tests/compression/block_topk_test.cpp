@@ -7,36 +7,11 @@
 #include "compression/code.h"
 #include "core/random.h"
 #include "tests/support/error_of.h"
-#include "tests/support/method_rig.h"
+#include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-using Floats = std::vector<float>;
-
-StepInfo info_of(int64_t step, double ratio) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  info.seed = 7;
-  return info;
-}
-
-/// A field of two slices, and one of one.
-std::vector<Field> two_fields(int64_t first, int64_t second, int64_t last) {
-  std::vector<Field> fields = layer_fields({first, second, last});
-  fields[0].slices.push_back(fields[1].slices[0]);
-  fields[0].numel += second;
-  fields.erase(fields.begin() + 1);
-  return fields;
-}
-
-float noise(int64_t step, int rank, int64_t i) {
-  return Philox(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank))
-             .uniform(static_cast<uint64_t>(i)) -
-         0.5f;
-}
 
 std::unique_ptr<Compressor> make(const std::string& sharing, int block_size,
                                  const std::string& more = "") {
@@ -74,9 +49,10 @@ TEST(BlockTopk, FollowsAScalarModel) {
         std::vector<double> total(126, 0.0);
         for (int rank = 0; rank < kWorkers; ++rank) {
           Floats& own = a[static_cast<size_t>(rank)];
+          const Floats g = noise(kNumel, step, rank);
           for (size_t i = 0; i < kNumel; ++i) {
-            rig.gradient(rank)[i] = noise(step, rank, static_cast<int64_t>(i));
-            own[i] += rig.gradient(rank)[i];
+            rig.gradient(rank)[i] = g[i];
+            own[i] += g[i];
           }
           scores.push_back(scores_of(own, 8, norm == "l1" ? 1.0 : 2.0));
           for (size_t b = 0; b < total.size(); ++b) total[b] += scores.back()[b];
@@ -90,7 +66,7 @@ TEST(BlockTopk, FollowsAScalarModel) {
             }
           }
         }
-        rig.step(info_of(step, 0.1));
+        rig.step(step_info(step, 0.1));
         for (int rank = 0; rank < kWorkers; ++rank) {
           // exact: the same operations in the same order
           ASSERT_EQ(Floats(rig.gradient(rank), rig.gradient(rank) + kNumel), sum) << step;
@@ -110,12 +86,13 @@ TEST(BlockTopk, LosesNothing) {
       });
       Floats given(506, 0.0f), sent(506, 0.0f);
       for (int64_t step = 0; step < 40; ++step) {
+        const Floats g = noise(506, step, 0);
         for (size_t i = 0; i < given.size(); ++i) {
-          rig.gradient(0)[i] = noise(step, 0, static_cast<int64_t>(i));
-          given[i] += rig.gradient(0)[i];
+          rig.gradient(0)[i] = g[i];
+          given[i] += g[i];
         }
         for (const size_t gap : {301, 302, 303, 403, 404, 405}) given[gap] = 0.0f;
-        rig.step(info_of(step, 0.1));
+        rig.step(step_info(step, 0.1));
         for (size_t i = 0; i < sent.size(); ++i) sent[i] += rig.gradient(0)[i];
         for (const size_t gap : {301, 302, 303, 403, 404, 405}) sent[gap] = 0.0f;
       }
@@ -131,7 +108,7 @@ TEST(BlockTopk, SendsWhatTheLawSays) {
   const std::vector<Field> fields = two_fields(1000, 30, 7);
   const UnitSpec spec{fields, 1037};
   // blocks of 64: 17, of which 4 travel; one of 7
-  const StepInfo info = info_of(0, 0.2);
+  const StepInfo info = step_info(0, 0.2);
   for (const auto& [values, dtype, size] :
        {std::tuple("f32", DType::f32, 4), {"f16", DType::f16, 2}, {"bf16", DType::bf16, 2}}) {
     const std::string toml = concat("compression.values = \"", values, "\"");
@@ -154,7 +131,7 @@ TEST(BlockTopk, LaysOutIdsAndValues) {
   UnitRig rig(layer_fields({7}), make("own", 3));
   const Floats gradient = {1, -1, 1, 2, 2, -2, 5};
   std::copy(gradient.begin(), gradient.end(), rig.gradient());
-  const PayloadBytes payload = rig.encode(info_of(0, 0.5));
+  const PayloadBytes payload = rig.encode(step_info(0, 0.5));
   ASSERT_EQ(payload.size(), 4u * (2 + 6));
   uint32_t ids[2];
   Floats values(6);
@@ -163,7 +140,7 @@ TEST(BlockTopk, LaysOutIdsAndValues) {
   EXPECT_EQ(ids[0], 1u);
   EXPECT_EQ(ids[1], 2u);
   EXPECT_EQ(values, (Floats{2, 2, -2, 5, 0, 0}));  // the last block is short
-  rig.decode(info_of(0, 0.5), {payload, payload});
+  rig.decode(step_info(0, 0.5), {payload, payload});
   EXPECT_EQ(Floats(rig.gradient(), rig.gradient() + 7), (Floats{0, 0, 0, 4, 4, -4, 10}));
   EXPECT_EQ(Floats(rig.residual(), rig.residual() + 7), (Floats{1, -1, 1, 0, 0, 0, 0}));
 }
@@ -175,7 +152,7 @@ TEST(BlockTopk, AgreesOnTheBlocksOfTheSum) {
     MethodRig rig(2, layer_fields({4}), [&] { return make(sharing, 1); });
     for (int rank = 0; rank < 2; ++rank)
       std::copy_n(gradients[static_cast<size_t>(rank)].data(), 4, rig.gradient(rank));
-    rig.step(info_of(0, 0.25));
+    rig.step(step_info(0, 0.25));
     const Floats result(rig.gradient(1), rig.gradient(1) + 4);
     EXPECT_EQ(result, sharing == "own" ? (Floats{5, -5, 0, 0}) : (Floats{0, 0, 6, 0}));
   }
@@ -190,7 +167,7 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
             return make(sharing, 16, concat("compression.norm = \"", norm, "\""));
           });
           std::fill_n(rig.gradient(0), numel, value);
-          rig.step(info_of(0, 0.3));
+          rig.step(step_info(0, 0.3));
           int64_t sent = 0;
           for (int64_t i = 0; i < numel; ++i) {
             ASSERT_EQ(rig.gradient(1)[i] + rig.state(0, "residual").data<float>()[i], value);
@@ -209,6 +186,19 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
   }
 }
 
+TEST(BlockTopk, AddsUpWithoutOverflow) {
+  for (const char* values : {"f16", "bf16"}) {
+    MethodRig rig(3, layer_fields({40}), [&] {
+      return make("shared", 8, concat("compression.values = \"", values, "\""));
+    });
+    for (int rank = 0; rank < 3; ++rank) std::fill_n(rig.gradient(rank), 40, 3e38f);
+    rig.step(step_info(0, 0.1));
+    const float most = *std::max_element(rig.gradient(0), rig.gradient(0) + 40);
+    EXPECT_TRUE(std::isfinite(most));
+    EXPECT_GT(most, std::string(values) == "f16" ? 65000.0f : 3.3e38f);
+  }
+}
+
 TEST(BlockTopk, KeepsItsResidualIfTheGradientIsNotFinite) {
   for (const char* sharing : {"shared", "own"}) {
     MethodRig rig(2, layer_fields({80}), [&] { return make(sharing, 8); });
@@ -216,7 +206,7 @@ TEST(BlockTopk, KeepsItsResidualIfTheGradientIsNotFinite) {
     std::fill_n(rig.gradient(0), 80, std::numeric_limits<float>::infinity());
     std::fill_n(rig.gradient(1), 80, 1.0f);
     rig.unit(0).finite = false;
-    rig.step(info_of(0, 0.1));
+    rig.step(step_info(0, 0.1));
     EXPECT_EQ(std::count(rig.gradient(0), rig.gradient(0) + 80, 1.0f), 8);
     EXPECT_EQ(std::count(rig.gradient(0), rig.gradient(0) + 80, 0.0f), 72);
     const float* kept = rig.state(0, "residual").data<float>();
@@ -228,9 +218,9 @@ TEST(BlockTopk, WorksOnALateStream) {
   UnitRig now(layer_fields({9000, 400}), make("own", 32));
   UnitRig later(layer_fields({9000, 400}), make("own", 32));
   TestContext late({.late = true});
-  for (int64_t i = 0; i < now.unit.gradient.numel(); ++i)
-    now.gradient()[i] = later.gradient()[i] = noise(0, 0, i);
-  const StepInfo info = info_of(0, 0.1);
+  const Floats g = noise(now.unit.gradient.numel(), 0, 0);
+  for (size_t i = 0; i < g.size(); ++i) now.gradient()[i] = later.gradient()[i] = g[i];
+  const StepInfo info = step_info(0, 0.1);
   const PayloadBytes payload = now.encode(info);
   const Tensor scratch({later.compressor->scratch_bytes(later.unit.spec, info)}, DType::u8);
   later.unit.scratch = scratch.raw();
@@ -251,14 +241,14 @@ TEST(BlockTopk, WorksOnALateStream) {
 
 TEST(BlockTopk, RefusesDamagedPayloads) {
   UnitRig rig(layer_fields({70}), make("own", 8));
-  PayloadBytes payload = rig.encode(info_of(0, 0.2));
-  EXPECT_EQ(error_of([&] { rig.decode(info_of(0, 0.2), {PayloadBytes(5)}); }),
+  PayloadBytes payload = rig.encode(step_info(0, 0.2));
+  EXPECT_EQ(error_of([&] { rig.decode(step_info(0, 0.2), {PayloadBytes(5)}); }),
             "block-top-k: the payload of rank 0 has 5 bytes, expected 72");
   std::memcpy(payload.data() + 4, payload.data(), 4);
-  EXPECT_NE(error_of([&] { rig.decode(info_of(0, 0.2), {payload}); }).find("at place 1"),
+  EXPECT_NE(error_of([&] { rig.decode(step_info(0, 0.2), {payload}); }).find("at place 1"),
             std::string::npos);
   UnitRig shared(layer_fields({70}), make("shared", 8));
-  EXPECT_EQ(error_of([&] { shared.decode(info_of(0, 0.2), {PayloadBytes(8)}); }),
+  EXPECT_EQ(error_of([&] { shared.decode(step_info(0, 0.2), {PayloadBytes(8)}); }),
             "block-top-k: 8 bytes of scores, expected 36");
 }
 
@@ -267,7 +257,7 @@ TEST(BlockTopk, SendsItsOwnBlocksWhereNobodyAgrees) {
   const auto code =
       CodeRegistry::instance().find("code", "block_topk").make(config, {.alone = true});
   const std::vector<Field> fields = layer_fields({1000});
-  EXPECT_EQ(code->agreement({fields, 1000}, info_of(0, 0.1)).kind, Collective::none);
+  EXPECT_EQ(code->agreement({fields, 1000}, step_info(0, 0.1)).kind, Collective::none);
   EXPECT_EQ(error_of([] {
               Config shared = Config::from_text("compression.sharing = \"shared\"", "a.toml");
               CodeRegistry::instance().find("code", "block_topk").make(shared, {.alone = true});

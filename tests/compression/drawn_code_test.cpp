@@ -9,36 +9,11 @@
 
 #include "compression/select.h"
 #include "tests/support/error_of.h"
-#include "tests/support/method_rig.h"
+#include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-using Floats = std::vector<float>;
-
-StepInfo info_of(int64_t step, double ratio) {
-  StepInfo info;
-  info.step = info.applied = step;
-  info.ratio = ratio;
-  info.seed = 7;
-  return info;
-}
-
-/// A field of two slices, and one of one.
-std::vector<Field> two_fields(int64_t first, int64_t second, int64_t last) {
-  std::vector<Field> fields = layer_fields({first, second, last});
-  fields[0].slices.push_back(fields[1].slices[0]);
-  fields[0].numel += second;
-  fields.erase(fields.begin() + 1);
-  return fields;
-}
-
-float noise(int64_t step, int rank, int64_t i) {
-  return Philox(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank))
-             .uniform(static_cast<uint64_t>(i)) -
-         0.5f;
-}
 
 /// The field positions that a method draws, in the order of its payload.
 std::vector<int64_t> drawn(const std::string& method, const Philox& random, int64_t d, int64_t k) {
@@ -80,19 +55,20 @@ TEST_P(DrawnCodes, FollowsAScalarModel) {
       Floats sum(kNumel, 0.0f);
       for (int rank = 0; rank < kWorkers; ++rank) {
         Floats& e = residual[static_cast<size_t>(rank)];
+        const Floats g = noise(kNumel, step, rank);
         for (size_t i = 0; i < kNumel; ++i) {
-          rig.gradient(rank)[i] = noise(step, rank, static_cast<int64_t>(i));
-          e[i] += rig.gradient(rank)[i];
+          rig.gradient(rank)[i] = g[i];
+          e[i] += g[i];
         }
         const uint64_t apart = static_cast<uint64_t>(rank + 1) * 0x9e3779b97f4a7c15;
-        const Philox random(7, static_cast<uint64_t>(step), 1 + (shared ? 0 : apart));
+        const Philox random(5, static_cast<uint64_t>(step), 1 + (shared ? 0 : apart));
         for (const int64_t at : drawn(GetParam(), random, kNumel, 70)) {
           const auto i = static_cast<size_t>(at);
           sum[i] += e[i];
           e[i] = 0.0f;
         }
       }
-      rig.step(info_of(step, 0.07));
+      rig.step(step_info(step, 0.07));
       for (int rank = 0; rank < kWorkers; ++rank) {
         // exact: the same operations in the same order
         ASSERT_EQ(Floats(rig.gradient(rank), rig.gradient(rank) + kNumel), sum) << step;
@@ -111,11 +87,12 @@ TEST_P(DrawnCodes, LosesNothing) {
                               sharing, "\"")));
       Floats given(506, 0.0f), sent(506, 0.0f);
       for (int64_t step = 0; step < 40; ++step) {
+        const Floats g = noise(506, step, 0);
         for (size_t i = 0; i < given.size(); ++i) {
-          rig.gradient()[i] = noise(step, 0, static_cast<int64_t>(i));
-          given[i] += rig.gradient()[i];
+          rig.gradient()[i] = g[i];
+          given[i] += g[i];
         }
-        rig.decode(info_of(step, 0.1), {rig.encode(info_of(step, 0.1))});
+        rig.decode(step_info(step, 0.1), {rig.encode(step_info(step, 0.1))});
         for (size_t i = 0; i < sent.size(); ++i) sent[i] += rig.gradient()[i];
       }
       for (const Slice& slice : rig.fields[0].slices) {
@@ -136,14 +113,13 @@ TEST_P(DrawnCodes, AddsUpWhileItIsEncoded) {
   const std::vector<Field> fields = two_fields(300, 41, 9);
   const UnitSpec spec{fields, 350};
   TestContext test;
-  StepInfo info = info_of(3, 0.2);
+  StepInfo info = step_info(3, 0.2);
   const int64_t bytes = code->message(spec, info).bytes;
   Floats sum(static_cast<size_t>(bytes) / 4, 0.0f);
   Tensor apart({400}, DType::f32), together({400}, DType::f32);
   for (int rank = 0; rank < 3; ++rank) {
-    Floats gradient(400), payload(sum.size());
-    for (size_t i = 0; i < gradient.size(); ++i)
-      gradient[i] = std::floor(1000.0f * noise(0, rank, static_cast<int64_t>(i)));
+    Floats gradient = noise(400, 0, rank), payload(sum.size());
+    for (float& g : gradient) g = std::floor(1000.0f * g);
     info.rank = rank;
     auto* data = reinterpret_cast<std::byte*>(payload.data());
     code->encode(test.context, {.gradient = gradient.data()}, spec, info, {data, bytes}, nullptr);
@@ -166,15 +142,15 @@ TEST_P(DrawnCodes, SendsValuesAlone) {
   for (const auto& [values, dtype, size] :
        {std::tuple("f32", DType::f32, 4), {"f16", DType::f16, 2}, {"bf16", DType::bf16, 2}}) {
     const std::string toml = concat("compression.values = \"", values, "\"\n");
-    const Message shared = make(toml)->message(spec, info_of(0, 0.1), 0);
+    const Message shared = make(toml)->message(spec, step_info(0, 0.1), 0);
     EXPECT_EQ(shared.kind, Collective::all_reduce);
     EXPECT_EQ(shared.dtype, dtype);
     EXPECT_EQ(shared.bytes, size * (150 + 1));
     EXPECT_FALSE(shared.variable);
     const auto own = make(toml + "compression.sharing = \"own\"");
-    EXPECT_EQ(own->message(spec, info_of(0, 0.1), 0).kind, Collective::all_gather);
-    EXPECT_EQ(own->message(spec, info_of(0, 0.1), 0).bytes, size * (150 + 1));
-    EXPECT_EQ(own->scratch_bytes(spec, info_of(0, 0.1)), 0);
+    EXPECT_EQ(own->message(spec, step_info(0, 0.1), 0).kind, Collective::all_gather);
+    EXPECT_EQ(own->message(spec, step_info(0, 0.1), 0).bytes, size * (150 + 1));
+    EXPECT_EQ(own->scratch_bytes(spec, step_info(0, 0.1)), 0);
   }
 }
 
@@ -188,7 +164,7 @@ TEST_P(DrawnCodes, DrawsAllElementsAlike) {
     std::vector<int64_t> count(kNumel, 0);
     for (int64_t step = 0; step < kSteps; ++step) {
       std::fill_n(rig.gradient(), kNumel, 8.0f);
-      const StepInfo info = info_of(step, 0.4);
+      const StepInfo info = step_info(step, 0.4);
       rig.decode(info, {rig.encode(info)});
       int64_t sent = 0;
       for (size_t i = 0; i < kNumel; ++i) {
@@ -216,10 +192,10 @@ TEST_P(DrawnCodes, ScalesOnlyWithoutFeedback) {
                            "compression.feedback = \"none\"\ncompression.unbiased = false"}) {
     UnitRig rig(layer_fields({10}), make(toml));
     std::fill_n(rig.gradient(), 10, 3.0f);
-    const PayloadBytes payload = rig.encode(info_of(0, 0.1));
+    const PayloadBytes payload = rig.encode(step_info(0, 0.1));
     EXPECT_EQ(*reinterpret_cast<const float*>(payload.data()), 3.0f) << toml;
     if (std::string(toml).find("ef21") != std::string::npos) continue;
-    rig.decode(info_of(0, 0.1), {payload});
+    rig.decode(step_info(0, 0.1), {payload});
     EXPECT_EQ(*std::max_element(rig.gradient(), rig.gradient() + 10), 3.0f) << toml;
   }
 }
@@ -231,7 +207,7 @@ TEST_P(DrawnCodes, HasTheVarianceItStates) {
   double error = 0.0, square = 0.0;
   for (int64_t step = 0; step < kSteps; ++step) {
     for (int64_t i = 0; i < kNumel; ++i) rig.gradient()[i] = static_cast<float>(i % 3 + 1);
-    const StepInfo info = info_of(step, 0.3);
+    const StepInfo info = step_info(step, 0.3);
     rig.decode(info, {rig.encode(info)});
     for (int64_t i = 0; i < kNumel; ++i) {
       const auto x = static_cast<double>(i % 3 + 1);
@@ -253,7 +229,7 @@ TEST_P(DrawnCodes, LeavesACoordinateForAsLongAsItsShare) {
   double sum = 0.0;
   for (int64_t step = 0; step < kSteps; ++step) {
     std::fill_n(rig.gradient(), kNumel, 1.0f);
-    const StepInfo info = info_of(step, 0.1);
+    const StepInfo info = step_info(step, 0.1);
     rig.decode(info, {rig.encode(info)});
     for (size_t i = 0; i < kNumel; ++i) {
       ASSERT_EQ(rig.gradient()[i] == 0.0f, rig.residual()[i] != 0.0f);
@@ -271,7 +247,7 @@ TEST_P(DrawnCodes, DrawsAnewForEachStepFieldAndRank) {
     fields[0].key = key;
     UnitRig rig(fields, make(concat("compression.sharing = \"", sharing, "\"")));
     for (int64_t i = 0; i < 10'000; ++i) rig.gradient()[i] = static_cast<float>(i);
-    StepInfo info = info_of(step, 0.01);
+    StepInfo info = step_info(step, 0.01);
     info.rank = rank;
     const PayloadBytes payload = rig.encode(info);
     Floats values(100);
@@ -292,8 +268,9 @@ TEST_P(DrawnCodes, SendsWhatOneFieldHoldsHoweverItIsCut) {
   UnitRig whole(layer_fields({500}), make());
   UnitRig cut({joined_field({1, 250, 7, 242}, 0)}, make());
   for (int64_t step = 0; step < 20; ++step) {
-    for (int64_t i = 0; i < 500; ++i) whole.gradient()[i] = cut.gradient()[i] = noise(step, 0, i);
-    const StepInfo info = info_of(step, 0.3);
+    const Floats g = noise(500, step, 0);
+    for (size_t i = 0; i < 500; ++i) whole.gradient()[i] = cut.gradient()[i] = g[i];
+    const StepInfo info = step_info(step, 0.3);
     const PayloadBytes payload = whole.encode(info);
     ASSERT_EQ(cut.encode(info), payload);
     whole.decode(info, {payload, payload});
@@ -310,16 +287,28 @@ TEST_P(DrawnCodes, TakesWhateverIsFinite) {
     for (const int64_t numel : {1, 2, 300}) {
       UnitRig rig(layer_fields({numel}), make());
       std::fill_n(rig.gradient(), numel, value);
-      rig.decode(info_of(0, 0.5), {rig.encode(info_of(0, 0.5))});
+      rig.decode(step_info(0, 0.5), {rig.encode(step_info(0, 0.5))});
       for (int64_t i = 0; i < numel; ++i)
         ASSERT_EQ(rig.gradient()[i] + rig.residual()[i], value) << numel;
     }
   }
   UnitRig rig(layer_fields({1}), make("compression.values = \"f16\""));
   rig.gradient()[0] = 1e6f;
-  rig.decode(info_of(0, 0.5), {rig.encode(info_of(0, 0.5))});
+  rig.decode(step_info(0, 0.5), {rig.encode(step_info(0, 0.5))});
   EXPECT_EQ(rig.gradient()[0], 65504.0f);
   EXPECT_EQ(rig.residual()[0], 1e6f - 65504.0f);
+}
+
+TEST_P(DrawnCodes, AddsUpWithoutOverflow) {
+  for (const char* values : {"f16", "bf16"}) {
+    MethodRig rig(3, layer_fields({40}),
+                  [&] { return make(concat("compression.values = \"", values, "\"")); });
+    for (int rank = 0; rank < 3; ++rank) std::fill_n(rig.gradient(rank), 40, 3e38f);
+    rig.step(step_info(0, 0.1));
+    const float most = *std::max_element(rig.gradient(0), rig.gradient(0) + 40);
+    EXPECT_TRUE(std::isfinite(most));
+    EXPECT_GT(most, std::string(values) == "f16" ? 65000.0f : 3.3e38f);
+  }
 }
 
 TEST_P(DrawnCodes, KeepsItsResidualIfTheGradientIsNotFinite) {
@@ -327,7 +316,7 @@ TEST_P(DrawnCodes, KeepsItsResidualIfTheGradientIsNotFinite) {
   std::fill_n(rig.residual(), 80, 3.0f);
   std::fill_n(rig.gradient(), 80, std::numeric_limits<float>::infinity());
   rig.unit.finite = false;
-  rig.decode(info_of(0, 0.1), {rig.encode(info_of(0, 0.1))});
+  rig.decode(step_info(0, 0.1), {rig.encode(step_info(0, 0.1))});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 80, 0.0f), 80);
   EXPECT_EQ(std::count(rig.residual(), rig.residual() + 80, 3.0f), 80);
 }
@@ -336,9 +325,9 @@ TEST_P(DrawnCodes, WorksOnALateStream) {
   UnitRig now(layer_fields({9000, 400}), make());
   UnitRig later(layer_fields({9000, 400}), make());
   TestContext late({.late = true});
-  for (int64_t i = 0; i < now.unit.gradient.numel(); ++i)
-    now.gradient()[i] = later.gradient()[i] = noise(0, 0, i);
-  const StepInfo info = info_of(0, 0.1);
+  const Floats g = noise(now.unit.gradient.numel(), 0, 0);
+  for (size_t i = 0; i < g.size(); ++i) now.gradient()[i] = later.gradient()[i] = g[i];
+  const StepInfo info = step_info(0, 0.1);
   const PayloadBytes payload = now.encode(info);
   Tensor out({static_cast<int64_t>(payload.size())}, DType::u8);
   const Outlet outlet{out.raw(), out.bytes()};
@@ -354,7 +343,7 @@ TEST_P(DrawnCodes, WorksOnALateStream) {
 
 TEST_P(DrawnCodes, SaysWhatIsWrong) {
   UnitRig rig(layer_fields({30}), make());
-  EXPECT_EQ(error_of([&] { rig.decode(info_of(0, 0.1), {PayloadBytes(8)}); }),
+  EXPECT_EQ(error_of([&] { rig.decode(step_info(0, 0.1), {PayloadBytes(8)}); }),
             "drawn code: the payload of rank 0 has 8 bytes, expected 12");
   EXPECT_EQ(error_of([&] { make("compression.sharing = \"none\""); }),
             "test.toml:1: compression.sharing is 'none', expected shared or own");

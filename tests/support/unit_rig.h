@@ -36,6 +36,15 @@ inline Field joined_field(const std::vector<int64_t>& sizes, int64_t gap = 3) {
   return joined;
 }
 
+/// A field of two slices and a field of one, with padding between the slices.
+inline std::vector<Field> two_fields(int64_t first, int64_t second, int64_t last) {
+  std::vector<Field> fields = layer_fields({first, second, last});
+  fields[0].slices.push_back(fields[1].slices[0]);
+  fields[0].numel += second;
+  fields.erase(fields.begin() + 1);
+  return fields;
+}
+
 inline std::unique_ptr<Compressor> make_method(const std::string& name, const std::string& toml,
                                                const CompressorSetup& setup = {}) {
   Config config = Config::from_text(toml, "test.toml");

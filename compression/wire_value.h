@@ -37,6 +37,7 @@ inline float largest_summand<float>(int) {
   return kLargest<float>;
 }
 
+/// `value`, or the bound that it passes.
 WISP_HD inline float within(float most, float value) {
   return value < -most ? -most : value > most ? most : value;
 }
@@ -66,24 +67,6 @@ WISP_HD inline Half to_wire<Half>(float value) {
   Half half;
   half.bits = static_cast<uint16_t>((bits >> 16 & 0x8000u) | number);
   return half;
-}
-
-/// The largest number of T that can be summed over the workers without overflow. In f32 that is
-/// nobody's concern: what overflows there does so in a dense run.
-template <class T>
-inline float largest_summand(int workers) {
-  const auto largest = static_cast<float>(to_wire<T>(3.3895314e38f));
-  T most(largest / static_cast<float>(workers));
-  if (static_cast<float>(most) * static_cast<float>(workers) > largest) --most.bits;
-  return static_cast<float>(most);
-}
-template <>
-inline float largest_summand<float>(int) {
-  return 3.4028235e38f;
-}
-
-WISP_HD inline float within(float most, float value) {
-  return value < -most ? -most : value > most ? most : value;
 }
 
 }  // namespace wisp

@@ -256,7 +256,7 @@ void GradientAveraging::pump() {
     } else if (can_start(slot)) {
       if (slot.message.kind != Collective::none) {
         limit = now_us() + options_.timeout_s * 1e6;
-        wire_.start(slot, step_plan_.rounds());
+        wire_.start(slot, step_plan_.rounds(), info_.step);
       } else {
         decode(slot);
         ++next;
@@ -354,6 +354,8 @@ const std::string& GradientAveraging::name_of(const PlannedUnit& unit) const {
 
 void GradientAveraging::finish(const Slot& slot) {
   cost_.bytes_encoded += wire_.encoded_bytes();
+  cost_.encode_ms += wire_.seal_us() * 1e-3;
+  cost_.decode_ms += wire_.check_us() * 1e-3;
   const Transfer& transfer = wire_.transfer();
   count(transfer, wire_.wire_us());
   if (trace_.records(info_.step)) {
@@ -369,9 +371,13 @@ void GradientAveraging::decode(const Slot& slot) {
     const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
     const bool silent = slot.message.kind == Collective::none;
     const double begin = now_us();
-    compressor_of(planned).decode(comm_, memory_.unit(index), info_, slot.round,
-                                  silent ? std::span<const Payload>{} : wire_.payloads(i));
-    comm_.stream.synchronize();
+    try {
+      compressor_of(planned).decode(comm_, memory_.unit(index), info_, slot.round,
+                                    silent ? std::span<const Payload>{} : wire_.payloads(i));
+      comm_.stream.synchronize();
+    } catch (const Error& failure) {
+      throw Error(concat("step ", info_.step, ", bucket ", slot.bucket, ": ", failure.what()));
+    }
     const double end = now_us();
     cost_.decode_ms += (end - begin) * 1e-3;
     if (trace_.records(info_.step))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/wire_header.h"
 
 namespace wisp {
 namespace {
@@ -99,6 +100,10 @@ int outlet_count(const Message& message, int rank, int workers) {
   throw Error("outlet_count: not a collective");
 }
 
+bool has_header(Collective kind) {
+  return kind != Collective::none && kind != Collective::all_reduce;
+}
+
 double bytes_on_wire(Collective kind, double bytes, int workers) {
   const double n = workers;
   switch (kind) {
@@ -120,8 +125,9 @@ double bytes_on_wire(Collective kind, double bytes, int workers) {
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
   double sent = 0.0;
   for (const Message& message : messages) {
-    const int64_t size_word = message.variable ? 4 : 0;
-    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + size_word), workers);
+    const int64_t extra =
+        (has_header(message.kind) ? kHeaderBytes : 0) + (message.variable ? 4 : 0);
+    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + extra), workers);
   }
   return workers > 1 &&
          sent > bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);

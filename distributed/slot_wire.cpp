@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "core/error.h"
+#include "distributed/wire_header.h"
 
 namespace wisp {
 namespace {
 
 int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+constexpr int64_t kFront = 64;  // before what a rank sends: its header, and alignment behind it
 
 Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
@@ -50,12 +54,13 @@ SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& mem
       context_(context),
       memory_(memory),
       parameters_(parameters),
-      workers_(communicator.size()) {}
+      workers_(communicator.size()),
+      checksums_(context.zeros({communicator.size() + 1}, DType::u32)) {}
 
 void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
   int64_t most = 0;
   for (const Slot& slot : slots) {
-    int64_t bytes = 0;
+    int64_t bytes = kFront;
     for (const int unit : slot.units) {
       const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
       bytes += padded(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
@@ -67,10 +72,11 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
   inlets_ = context_.empty({most}, DType::u8);
 }
 
-void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds) {
+void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step) {
   slot_ = &slot;
+  step_ = step;
   transfer_ = {};
-  wire_us_ = 0.0;
+  wire_us_ = seal_us_ = check_us_ = 0.0;
   encoded_bytes_ = 0;
   messages_.clear();
   for (const int unit : slot.units) {
@@ -78,6 +84,7 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds) {
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
   list_sources(slot.message, communicator_.rank(), workers_, sources_);
+  if (has_header(slot.message.kind)) seal();
   sizes_phase_ = slot.message.variable;
   pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
@@ -90,7 +97,10 @@ bool SlotWire::advance() {
   if (transfer_.end_us == 0.0) transfer_.begin_us = phase.begin_us;
   transfer_.end_us = phase.end_us;
   wire_us_ += phase.end_us - phase.begin_us;
-  if (!sizes_phase_) return true;
+  if (!sizes_phase_) {
+    check();
+    return true;
+  }
   sizes_phase_ = false;
   pending_ = start_data();
   return false;
@@ -104,6 +114,62 @@ int SlotWire::outlets_per_unit() const {
 size_t SlotWire::own_outlet() const {
   return slot_->message.kind == Collective::all_to_all ? static_cast<size_t>(communicator_.rank())
                                                        : 0;
+}
+
+/// What the header says of the slot, so that a message for another is found out.
+uint32_t SlotWire::slot_word(int from) const {
+  uint64_t hash = hash_number(static_cast<uint64_t>(slot_->bucket), hash_text("slot"));
+  hash = hash_number(static_cast<uint64_t>(slot_->round), hash);
+  for (const int unit : slot_->units) hash = hash_number(static_cast<uint64_t>(unit), hash);
+  hash = hash_number(static_cast<uint64_t>(from), hash);
+  return static_cast<uint32_t>(hash ^ hash >> 32);
+}
+
+/// Writes the header of each destination in front of its first payload.
+void SlotWire::seal() {
+  const double begin = now_us();
+  const WireHeader header{.step = static_cast<uint32_t>(step_),
+                          .slot = slot_word(communicator_.rank())};
+  uint32_t* scratch = checksums_.data<uint32_t>() + workers_;
+  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
+    covered_.clear();
+    for (size_t i = 0; i < slot_->units.size(); ++i) {
+      covered_.push_back({memory_.outlets(slot_->units[i], messages_[i])[outlet].data,
+                          memory_.used(slot_->units[i], messages_[i], outlet)});
+    }
+    std::byte* front = memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes;
+    wisp::seal(context_.stream, header, covered_, front, scratch);
+  }
+  context_.stream.synchronize();
+  seal_us_ = now_us() - begin;
+}
+
+/// Checks what came from other ranks against its headers.
+void SlotWire::check() {
+  const double begin = now_us();
+  const size_t units = slot_->units.size();
+  auto* sums = checksums_.data<uint32_t>();
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    if (sources_[source] == communicator_.rank()) continue;
+    covered_.clear();
+    for (size_t i = 0; i < units; ++i) {
+      const Payload payload = arrived(source, i);
+      covered_.push_back({payload.data, payload.bytes});
+    }
+    checksum(context_.stream, covered_, sums + sources_[source], sums + workers_);
+  }
+  context_.stream.synchronize();
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    const int from = sources_[source];
+    if (from == communicator_.rank()) continue;
+    const WireHeader expected{
+        .step = static_cast<uint32_t>(step_), .slot = slot_word(from), .checksum = sums[from]};
+    const std::string wrong =
+        complaint(*reinterpret_cast<const WireHeader*>(in_[source * units].data), expected);
+    WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
+               from, " ", wrong);
+  }
+  check_us_ = now_us() - begin;
 }
 
 PendingPtr SlotWire::start_sizes() {
@@ -139,20 +205,24 @@ PendingPtr SlotWire::start_data() {
   for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
     for (size_t i = 0; i < units; ++i) {
       const int unit = slot_->units[i];
-      out_.push_back({memory_.outlets(unit, messages_[i])[outlet].data,
-                      memory_.used(unit, messages_[i], outlet)});
+      const int64_t header = i == 0 ? kHeaderBytes : 0;
+      out_.push_back({memory_.outlets(unit, messages_[i])[outlet].data - header,
+                      header + memory_.used(unit, messages_[i], outlet)});
       encoded_bytes_ += out_.back().bytes;
     }
   }
   std::byte* inlet = inlets_.raw();
   for (const int from : sources_) {
+    if (from != communicator_.rank()) inlet += kFront;
     for (size_t i = 0; i < units; ++i) {
+      const int64_t header = i == 0 ? kHeaderBytes : 0;
       if (from == communicator_.rank()) {
-        in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[own_outlet()].data,
+        in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[own_outlet()].data - header,
                        out_[own_outlet() * units + i].bytes});
       } else {
-        in_.push_back({inlet, arrived_bytes(i, from)});
-        inlet += padded(in_.back().bytes);
+        const int64_t bytes = arrived_bytes(i, from);
+        in_.push_back({inlet - header, header + bytes});
+        inlet += padded(bytes);
       }
     }
   }
@@ -214,11 +284,16 @@ std::span<const Payload> SlotWire::payloads(size_t i) {
     const int64_t bytes = messages_[i].bytes;
     payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes});
   }
-  for (size_t source = 0; source < sources_.size(); ++source) {
-    const Bytes& arrived = in_[source * slot_->units.size() + i];
-    payloads_.push_back({sources_[source], arrived.data, arrived.bytes});
-  }
+  for (size_t source = 0; source < sources_.size(); ++source)
+    payloads_.push_back(arrived(source, i));
   return payloads_;
+}
+
+/// The i-th unit's payload from a source, without the header.
+Payload SlotWire::arrived(size_t source, size_t i) const {
+  const Bytes& bytes = in_[source * slot_->units.size() + i];
+  const int64_t header = i == 0 ? kHeaderBytes : 0;
+  return {sources_[source], bytes.data + header, bytes.bytes - header};
 }
 
 }  // namespace wisp

@@ -1,6 +1,6 @@
-// One slot of a schedule on its way: starts its collective, in two phases if sizes must travel
-// first, and hands out what arrived. Belongs to the comm thread; one slot at a time, so all slots
-// receive into the same memory.
+// One slot of a schedule on its way: seals its payloads with a header, starts its collective, in
+// two phases if sizes must travel first, checks and hands out what arrived. Belongs to the comm
+// thread; one slot at a time, so all slots receive into the same memory.
 #pragma once
 
 #include <vector>
@@ -21,12 +21,13 @@ class SlotWire {
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
 
   /// `slot` stays as it is until it is complete and decoded.
-  void start(const Slot& slot, std::span<const UnitRounds> rounds);
+  void start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
   bool active() const { return pending_ != nullptr; }
   /// The phase under way.
   Pending& pending() { return *pending_; }
   /// Finishes the phase under way (blocks if it is not ready). True if the slot is complete; false
-  /// if the sizes have come and the data is on its way.
+  /// if the sizes have come and the data is on its way. Throws Error, naming step, bucket and
+  /// sender, if what came is not what was sent.
   bool advance();
 
   /// Of the slot that completed last: its phases' bytes added up, from the begin of the first to
@@ -34,18 +35,25 @@ class SlotWire {
   const Transfer& transfer() const { return transfer_; }
   /// Time that its phases were on the wire.
   double wire_us() const { return wire_us_; }
-  /// What this rank offered to it: payloads, their sizes, dense segments.
+  /// Time that it took to seal what was sent, and to check what came.
+  double seal_us() const { return seal_us_; }
+  double check_us() const { return check_us_; }
+  /// What this rank offered to it: payloads, their sizes and headers, dense segments.
   int64_t encoded_bytes() const { return encoded_bytes_; }
   /// The messages of the i-th of the slot's units, in rank order; one (from = -1) if they were
   /// summed.
   std::span<const Payload> payloads(size_t i);
 
  private:
+  void seal();
+  void check();
+  uint32_t slot_word(int from) const;
   PendingPtr start_sizes();
   PendingPtr start_data();
   PendingPtr carry();
   PendingPtr reduce();
   int64_t arrived_bytes(size_t i, int from) const;
+  Payload arrived(size_t source, size_t i) const;
   int outlets_per_unit() const;
   size_t own_outlet() const;
 
@@ -57,14 +65,17 @@ class SlotWire {
   const Slot* slot_ = nullptr;
   std::vector<Message> messages_;  // of the slot's units, with their own bytes, to and from
   std::vector<int> sources_;       // ranks that this one hears, ascending, itself included
+  int64_t step_ = 0;
   bool sizes_phase_ = false;
   Transfer transfer_;
-  double wire_us_ = 0.0;
+  double wire_us_ = 0.0, seal_us_ = 0.0, check_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
   Tensor inlets_;                               // what other ranks send in one slot
   std::vector<uint32_t> sizes_out_, sizes_in_;  // [outlet][unit], [rank][unit]
-  std::vector<ConstBytes> out_;                 // [outlet][unit], or the sizes: [outlet]
-  std::vector<Bytes> in_;                       // [source][unit], or the sizes: [source]
+  std::vector<ConstBytes> out_;  // [outlet][unit], a header with the first; or the sizes: [outlet]
+  std::vector<Bytes> in_;        // [source][unit], a header with the first; or the sizes: [source]
+  std::vector<ConstBytes> covered_;  // by a checksum
+  Tensor checksums_;                 // (workers + 1) u32: by rank, and scratch
   std::vector<Payload> payloads_;
   PendingPtr pending_;  // last: others may use the memory above until it is gone
 };

@@ -5,6 +5,18 @@
 #include "core/error.h"
 
 namespace wisp {
+namespace {
+
+/// Reduced messages carry no header: ranks that disagree about their sizes find out here.
+uint64_t hash_sizes(std::span<const UnitRounds> units, uint64_t seed) {
+  for (const UnitRounds& unit : units) {
+    for (const Message& message : unit.messages)
+      seed = hash_number(static_cast<uint64_t>(message.bytes), seed);
+  }
+  return seed;
+}
+
+}  // namespace
 
 StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Plan& plan,
                    std::span<Compressor* const> compressors, bool guard)
@@ -25,7 +37,7 @@ bool StepPlan::make(const StepInfo& info) {
   if (!slots_.empty() && next_rounds_ == rounds_) return false;
   std::swap(rounds_, next_rounds_);
   slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
-  hash_ = hash_schedule(slots_, plan_.hash);
+  hash_ = hash_schedule(slots_, hash_sizes(rounds_, plan_.hash));
   for (size_t i = 0; i < rounds_.size(); ++i) {
     for (const int id : plan_.units[i].segments) {
       rules_[static_cast<size_t>(id)] =

@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/wire_header.h"
 
 namespace wisp {
 namespace {
 
 int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+constexpr int64_t kFront = 64;  // before each outlet, for a header and the outlet's alignment
+static_assert(kFront >= kHeaderBytes);
 
 }  // namespace
 
@@ -74,7 +78,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
     Wire& wire = wires_[i];
     int outlets = 0;
     for (const Message& message : rounds[i].messages) {
-      wire.stride = std::max(wire.stride, padded(message.bytes));
+      wire.stride = std::max(wire.stride, kFront + padded(message.bytes));
       outlets = std::max(outlets, outlet_count(message, rank_, workers_));
     }
     grow(wire.out, wire.stride * outlets);
@@ -91,8 +95,8 @@ std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
   auto* used = reinterpret_cast<int64_t*>(wire.used.raw());
   wire.outlets.clear();
   for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
-    wire.outlets.push_back(
-        {wire.out.raw() + i * wire.stride, message.bytes, message.variable ? used + i : nullptr});
+    wire.outlets.push_back({wire.out.raw() + i * wire.stride + kFront, message.bytes,
+                            message.variable ? used + i : nullptr});
   }
   return wire.outlets;
 }

@@ -23,7 +23,8 @@ class UnitMemory {
            const StepInfo& info);
 
   Unit& unit(int index) { return units_[static_cast<size_t>(index)]; }
-  /// Where a unit encodes to: as many as outlet_count() says.
+  /// Where a unit encodes to: as many as outlet_count() says. The kHeaderBytes before each are free
+  /// for a header.
   std::span<const Outlet> outlets(int index, const Message& message);
   /// Bytes in use of an outlet after encode. Throws Error if they are more than it holds.
   int64_t used(int index, const Message& message, size_t outlet) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "distributed/wire_header.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int64_t kNumel = 960;  // a multiple of 2, 3 and 4: shares of an all-reduce are equal
 constexpr int64_t kStatusBytes = 16;
+constexpr int64_t kHeaders = 2 * kHeaderBytes;  // of two buckets
 
 /// What a rank sends of `bytes`, of elements of 4, in an all-reduce whose last ranks own more.
 int64_t all_reduced(int64_t bytes, int rank, int workers) {
@@ -50,7 +52,7 @@ TEST(Accounting, ADenseStepSendsWhatAnAllReduceMust) {
   }
 }
 
-TEST(Accounting, AGatherSendsItsPayloadAndSizesToEveryOther) {
+TEST(Accounting, AGatherSendsPayloadSizesAndHeadersToEveryOther) {
   ReplicaOptions options = two_segments();
   options.methods = [] {
     std::vector<Method> methods;
@@ -65,7 +67,7 @@ TEST(Accounting, AGatherSendsItsPayloadAndSizesToEveryOther) {
     run_workers(workers, {.threads = 1}, [&](Worker& worker) {
       TestReplica replica(worker.communicator, options);
       replica.step(0, gradient);
-      const auto offered = [](int64_t rank) { return 8 * (2 * rank + 3) + 2 * 4; };
+      const auto offered = [](int64_t rank) { return 8 * (2 * rank + 3) + 2 * 4 + kHeaders; };
       int64_t all = 0;
       for (int rank = 0; rank < workers; ++rank) all += offered(rank);
       const StepCost& cost = replica.sync().cost();
@@ -85,7 +87,7 @@ TEST(Accounting, CountsWhatEachRankOfATreeSends) {
     return methods;
   };
   cost_of(3, options, [&](const StepCost& cost, int rank) {
-    const int64_t bytes = 2 * kNumel * 4;
+    const int64_t bytes = 2 * kNumel * 4 + kHeaders;
     const int64_t status = all_reduced(kStatusBytes, rank, 3);
     EXPECT_EQ(cost.bytes_encoded, bytes);  // ranks 1 and 2: to their parents; rank 0: to all
     EXPECT_EQ(cost.bytes_sent, (rank == 0 ? 2 : 1) * bytes + status);

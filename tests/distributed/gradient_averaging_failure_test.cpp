@@ -20,10 +20,10 @@ std::string failure_of(int workers, ReplicaOptions options, bool overlap, const 
 }
 
 /// In a world of three rank 1 fails, in a world of one the only rank.
-void expect_cause(const ReplicaOptions& options, const Work& work) {
+void expect_cause(const ReplicaOptions& options, const Work& work, const std::string& where = "") {
   for (const bool overlap : {true, false}) {
-    EXPECT_EQ(failure_of(3, options, overlap, work), "rank 1: wheel came off");
-    EXPECT_EQ(failure_of(1, options, overlap, work), "wheel came off");
+    EXPECT_EQ(failure_of(3, options, overlap, work), "rank 1: " + where + "wheel came off");
+    EXPECT_EQ(failure_of(1, options, overlap, work), where + "wheel came off");
   }
 }
 
@@ -99,7 +99,7 @@ TEST(Failure, InEncodeOrDecodeEndsAllWorkers) {
                               throw Error("wheel came off");
                           });
       });
-      expect_cause(options, three_steps);
+      expect_cause(options, three_steps, phase == "decode" ? "step 1, bucket 0: " : "");
     }
   }
 }

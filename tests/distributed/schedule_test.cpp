@@ -113,11 +113,11 @@ TEST(Guard, ComparesWithADenseAllReduce) {
   const Message gather = message(Collective::all_gather, 100);
   const Message reduce = message(Collective::all_reduce, 400);
   EXPECT_FALSE(sends_more_than_dense({&reduce, 1}, 400, 4));
-  // 4 workers, 400 raw bytes: dense sends 600, a gather of b bytes 3 b
+  // 4 workers, 400 raw bytes: dense sends 600, a gather of b bytes and a header 3 (b + 16)
   EXPECT_FALSE(sends_more_than_dense({&gather, 1}, 400, 4));
-  Message larger = message(Collective::all_gather, 201);
+  Message larger = message(Collective::all_gather, 185);
   EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
-  larger.bytes = 200;
+  larger.bytes = 184;
   EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 400, 4));
   larger.variable = true;  // and its size
   EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));

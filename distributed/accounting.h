@@ -9,10 +9,10 @@
 namespace wisp {
 
 struct StepCost {
-  int64_t bytes_raw = 0;  // of the gradients as they are
-  int64_t bytes_encoded =
-      0;  // of what this worker offered to the wire: payloads, their sizes, dense gradients
-  int64_t bytes_sent = 0;  // by the communicator's algorithms, status words included
+  int64_t bytes_raw = 0;      // of the gradients as they are
+  int64_t bytes_encoded = 0;  // of what this worker offered to the wire: payloads with sizes and
+                              // headers, dense gradients
+  int64_t bytes_sent = 0;     // by the communicator's algorithms, status words included
   int64_t bytes_received = 0;
   int64_t bytes_dense = 0;  // what a dense all-reduce of the raw gradients would have sent
   double encode_ms = 0.0;   // on the comm thread

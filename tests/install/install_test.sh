@@ -45,7 +45,8 @@ cmake --build "$work/build" >"$work/build.log" || fail "$(<"$work/build.log")"
 "$work/build/my_wisp" train "$examples/mnist.toml" data.path="$work" train.batch=32 train.max_steps=2 --quiet \
   --out "$work/run"
 grep -q '"steps": 2,' "$work/run/summary.json" || fail "two steps make this summary: $(<"$work/run/summary.json")"
-grep -q '"reduction_encoded": 4.0' "$work/run/summary.json" || fail "fp8 makes this of it: $(<"$work/run/summary.json")"
+# a byte an element, and 16 of a header
+grep -q '"bytes_encoded": 5100.0' "$work/run/summary.json" || fail "fp8 makes this of it: $(<"$work/run/summary.json")"
 (cd "$work" && cp "$examples/train.toml" . && "$work/build/example_loop") | grep -q '^step 15: loss .* bytes sent$' ||
   fail "example_loop did not make 16 steps"
 

@@ -159,6 +159,7 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
              {.seed = 1.0 / static_cast<double>(options_.workers * options_.accumulate),
               .accumulate = micro > 0,
               .notify = last});
+    if (!last) synchronizer_->micro_batch_done();
     const double end = now_us();
     trace_.span(Lane::compute, "backward", forward_end, end, step);
     report.compute_ms += (end - begin) * 1e-3;

@@ -16,9 +16,9 @@ constexpr double kForever = 1e12;  // microseconds; backward decides how long it
 
 enum StatusWord { kNonFinite, kStop, kHash, kNotHash, kStatusWords };
 
-bool any_local_clip(const std::vector<Method>& methods) {
+bool any(const std::vector<Method>& methods, bool Traits::*trait) {
   for (const Method& method : methods) {
-    if (method.compressor->traits().local_clip) return true;
+    if (method.compressor->traits().*trait) return true;
   }
   return false;
 }
@@ -64,20 +64,19 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
                       scopes_of(methods_), options_.buckets)),
       memory_(comm, parameters, plan_, compressors_, communicator.rank(), communicator.size()),
       wire_(communicator, comm, memory_, parameters),
-      local_(comm, parameters, clip_if(any_local_clip(methods_), options_.clip),
+      local_(comm, parameters, clip_if(any(methods_, &Traits::local_clip), options_.clip),
              communicator.size()),
-      mean_(compute, parameters, clip_if(!any_local_clip(methods_), options_.clip), 1),
+      mean_(compute, parameters, clip_if(!any(methods_, &Traits::local_clip), options_.clip), 1),
+      squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, plan_),
       step_plan_(comm, parameters, plan_, compressors_, options_.guard),
       counters_(comm.zeros({1}, DType::i64)),
       last_lr_(comm.zeros({1}, DType::f64)),
       status_(comm.zeros({kStatusWords}, DType::u32)),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
-  for (size_t i = 0; i < plan_.units.size(); ++i) {
-    WISP_CHECK(!step_plan_.traits(i).squares, "method ",
-               methods_[static_cast<size_t>(plan_.units[i].method)].name,
-               " wants squares of micro-batch gradients, which gradient averaging does not gather");
-  }
+  WISP_CHECK(!any(methods_, &Traits::squares) || !local_.enabled(),
+             "one method wants squares of micro-batch gradients as they are, another clips "
+             "gradients on each worker; set clip.norm = 0, or use one of the methods only");
   for (const Segment& segment : parameters.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
@@ -96,6 +95,7 @@ GradientAveraging::~GradientAveraging() {
 
 void GradientAveraging::begin(const StepBegin& info) {
   begin_ = info;
+  squares_.begin();
   readiness_.begin();
   inbox_.clear();
   posted_ = false;
@@ -319,6 +319,8 @@ void GradientAveraging::prepare(int item) {
   cost_.encode_ms += (now_us() - begin) * 1e-3;
   if (compressed) {
     memory_.unit(item).finite = finite;
+    if (step_plan_.traits(index).squares)
+      squares_.finish(comm_.stream, plan_.units[index].segments);
     encode(item, 0);
   }
   prepared_[index] = 1;

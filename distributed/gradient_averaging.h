@@ -15,6 +15,7 @@
 #include "distributed/bucket.h"
 #include "distributed/communicator.h"
 #include "distributed/gradient_clip.h"
+#include "distributed/gradient_squares.h"
 #include "distributed/inbox.h"
 #include "distributed/readiness.h"
 #include "distributed/slot_wire.h"
@@ -51,6 +52,7 @@ class GradientAveraging final : public Synchronizer {
   ~GradientAveraging() override;
 
   void begin(const StepBegin& info) override;
+  void micro_batch_done() override { squares_.add_micro_batch(); }
   void forward_done(const Tensor& loss) override;
   Outcome before_update() override;
   void after_update() override;
@@ -107,6 +109,7 @@ class GradientAveraging final : public Synchronizer {
   GradientClip local_;  // of this worker's gradient, on the comm thread
   GradientClip mean_;   // of the mean over all workers, on the compute thread
 
+  GradientSquares squares_;
   Readiness readiness_;
 
   // compute thread

@@ -27,6 +27,8 @@ class Synchronizer {
   virtual ~Synchronizer() = default;
   /// A step begins; no gradient of it exists yet.
   virtual void begin(const StepBegin& info) = 0;
+  /// A micro-batch that is not the step's last has added its gradients to the arena.
+  virtual void micro_batch_done() {}
   /// The local loss is known (device scalar in `loss`); the status travels.
   virtual void forward_done(const Tensor& loss) = 0;
   /// Waits until the results of all ranks are in the gradient arena; rethrows what failed.

@@ -60,6 +60,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
     unit.weight = parameters.weight();
     if (compressor.traits().momentum == Home::compressor)
       unit.momentum = parameters.state("momentum");
+    if (compressor.traits().squares) unit.square = parameters.state("square");
     units_.push_back(unit);
   }
   for (size_t i = 0; i < units_.size(); ++i) units_[i].state = &states_[i];

@@ -193,7 +193,7 @@ TEST(Failure, AGradientOutsideAStepIsNamed) {
 /// Says it used more than it was lent.
 class Overflowing final : public Compressor {
  public:
-  Traits traits() const override { return {.squares = squares}; }
+  Traits traits() const override { return {}; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override { return {}; }
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
@@ -206,7 +206,6 @@ class Overflowing final : public Compressor {
   void decode(Context&, Unit&, const StepInfo&, int, std::span<const Payload>) override {}
 
   Collective kind = Collective::all_gather;
-  bool squares = false;
 };
 
 TEST(Failure, AMessageAboveItsCapacityIsAnError) {
@@ -227,14 +226,12 @@ TEST(Failure, MessagesThatAveragingCannotCarryAreErrors) {
   }
 }
 
-TEST(Failure, SquaresAreNotGathered) {
-  const auto make = [] {
-    auto toy = std::make_unique<Overflowing>();
-    toy->squares = true;
-    return toy;
-  };
-  const std::string failure = failure_of(2, all_by(make), true, three_steps);
-  EXPECT_NE(failure.find("wants squares"), std::string::npos) << failure;
+TEST(Failure, SquaresOfClippedGradientsAreRefused) {
+  ReplicaOptions options =
+      all_by([] { return toy_with_traits(toy_owners(), {.squares = true, .local_clip = true}); });
+  options.averaging.clip.norm = 1.0;
+  const std::string failure = failure_of(2, options, true, three_steps);
+  EXPECT_NE(failure.find("set clip.norm = 0"), std::string::npos) << failure;
 }
 
 TEST(Failure, CompressionNeedsF32) {

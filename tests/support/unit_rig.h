@@ -66,6 +66,7 @@ class UnitRig {
     unit.gradient = Tensor({arena}, DType::f32);
     unit.weight = Tensor({arena}, DType::f32);
     unit.momentum = Tensor({arena}, DType::f32);
+    unit.square = Tensor({arena}, DType::f32);
     for (const StateSpec& spec : compressor->state(unit.spec, 1))
       state.tensors.push_back(Tensor({arena}, spec.dtype));
     unit.state = &state;
@@ -74,6 +75,7 @@ class UnitRig {
   float* gradient() { return unit.gradient.data<float>(); }
   float* weight() { return unit.weight.data<float>(); }
   float* momentum() { return unit.momentum.data<float>(); }
+  float* square() { return unit.square.data<float>(); }
   float* residual() { return state.tensors.at(0).data<float>(); }
 
   PayloadBytes encode(const StepInfo& info) {

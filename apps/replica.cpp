@@ -71,6 +71,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   averaging.overlap = options_.overlap;
   averaging.guard = options_.guard;
   averaging.timeout_s = options_.timeout_s;
+  averaging.probe_every = options_.probe_every;
   averaging.ratio = chosen.ratio;
   synchronizer_ = std::make_unique<GradientAveraging>(
       worker.communicator, compute_, comm_, *parameters_, std::move(chosen.methods),
@@ -118,6 +119,7 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     trace_.span(Lane::compute, "update", begin, end, step);
   }
   report.cost = synchronizer_->cost();
+  report.health = synchronizer_->health();
   count(report.cost);
   return report;
 }

@@ -36,6 +36,7 @@ struct StepReport {
   double loader_ms = 0.0;   // stood still for the next batches
   double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
   StepCost cost;
+  std::optional<Health> health;  // if it was measured in this step
 };
 
 /// Bytes that workers had to exchange, and the steps they took, each worker's own.

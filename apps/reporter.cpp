@@ -24,7 +24,7 @@ double seconds_since_1970() {
 
 /// "wire_ms" of a step row -> "ms/wire". TensorBoard makes a group of each first part.
 std::string tag_of(const std::string& type, const std::string& name) {
-  if (type == "epoch") return "epoch/" + name;
+  if (type == "epoch" || type == "health") return type + "/" + name;
   if (name.ends_with("_ms")) return "ms/" + name.substr(0, name.size() - 3);
   if (name.starts_with("bytes_")) return "bytes/" + name.substr(6);
   return "train/" + name;
@@ -95,7 +95,24 @@ void Reporter::say(const std::string& text) {
   if (!quiet_) progress_.say(text);
 }
 
+void Reporter::health(const Health& health, int64_t step) {
+  write({{"type", std::string("health")},
+         {"step", step},
+         {"residual", health.residual},
+         {"staleness", health.staleness},
+         {"cosine", health.cosine}},
+        step);
+  std::string text =
+      fmt::format("step {}: cosine {:.3f} of the decoded with the true mean", step, health.cosine);
+  if (!std::isnan(health.residual))
+    text += fmt::format(", {:.3g} times the gradient waits", health.residual);
+  if (!std::isnan(health.staleness))
+    text += fmt::format(", an element was sent {:.3g} steps ago", health.staleness);
+  say(text);
+}
+
 void Reporter::step(const StepLine& line) {
+  if (line.report.health) health(*line.report.health, line.total_step);
   if (quiet_) return;
   for (const std::string& name : line.report.cost.nonfinite) {
     progress_.say(

@@ -44,7 +44,7 @@ class Reporter {
   void sync() { metrics_->sync(); }
   /// A line for a person, whatever is drawn.
   void say(const std::string& text);
-  /// After every step.
+  /// After every step; writes its health, if it was measured.
   void step(const StepLine& line);
   /// After a step whose metrics were gathered: `tally` since the last such step.
   void metrics(const StepLine& line, const TallyValues& tally);
@@ -59,6 +59,7 @@ class Reporter {
  private:
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
+  void health(const Health& health, int64_t step);
 
   const RunDirectory& directory_;
   const TrainOptions& options_;

@@ -137,6 +137,9 @@ void bind_optimizer(Config& config, TrainOptions& o) {
 void bind_exchange(Config& config, TrainOptions& o) {
   config.bind("compression.overlap", o.overlap, "encode and exchange while backward is running");
   config.bind("compression.guard", o.guard, "a unit that would send more than dense goes dense");
+  config.bind("compression.probe_every", o.probe_every,
+              "steps from one measurement of residuals and of the decoded mean to the next, which "
+              "costs a dense all-reduce; 0: none");
   config.bind(
       "compression.bucket_bytes", o.buckets.bucket_bytes,
       "raw gradient bytes of a bucket; 0: every tensor alone; -1: an eighth of the model within "
@@ -146,6 +149,7 @@ void bind_exchange(Config& config, TrainOptions& o) {
       "raw bytes up to which small tensors are encoded together; -1: half a bucket, at most 1 MiB");
   config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
   config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
+  at_least<int64_t>(config, "compression.probe_every", o.probe_every, 0);
   at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, -1);
   at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
   at_least<int64_t>(config, "trace.first_step", o.trace.first_step, 0);

@@ -58,6 +58,7 @@ struct TrainOptions {
   std::string init;
   bool overlap = true;
   bool guard = true;
+  int64_t probe_every = 0;
   BucketOptions buckets;
   LinkSpec link;
   TraceOptions trace;

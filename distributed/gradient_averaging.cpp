@@ -70,6 +70,8 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, plan_),
       step_plan_(comm, parameters, plan_, compressors_, options_.guard),
+      probe_(comm, parameters, plan_, compressors_, memory_, communicator.size(),
+             options_.probe_every),
       counters_(comm.zeros({1}, DType::i64)),
       last_lr_(comm.zeros({1}, DType::f64)),
       status_(comm.zeros({kStatusWords}, DType::u32)),
@@ -167,8 +169,14 @@ std::string GradientAveraging::layout() const {
 void GradientAveraging::exchange() {
   try {
     cost_ = {};
+    health_.reset();
     plan_step();
-    if (agree_on_status()) pump();
+    if (!agree_on_status()) return;
+    pump();
+    probe_.count_ages(step_plan_.rounds());
+    if (probe_.due(info_.step))
+      health_ = probe_.measure(communicator_, step_plan_.rounds(),
+                               [this](Pending& pending) { await(pending); });
   } catch (const Inbox::Closed&) {
     throw;  // the compute thread knows the cause, and tells the others
   } catch (const std::exception& failure) {
@@ -321,6 +329,7 @@ void GradientAveraging::prepare(int item) {
     memory_.unit(item).finite = finite;
     if (step_plan_.traits(index).squares)
       squares_.finish(comm_.stream, plan_.units[index].segments);
+    if (probe_.due(info_.step)) probe_.keep(item);
     encode(item, 0);
   }
   prepared_[index] = 1;

@@ -17,6 +17,7 @@
 #include "distributed/gradient_clip.h"
 #include "distributed/gradient_squares.h"
 #include "distributed/inbox.h"
+#include "distributed/probe.h"
 #include "distributed/readiness.h"
 #include "distributed/slot_wire.h"
 #include "distributed/step_plan.h"
@@ -38,6 +39,7 @@ struct AveragingOptions {
   bool overlap = true;      // false: nothing is encoded before backward has ended
   bool guard = true;        // a unit stays dense as long as it would send more than dense
   double timeout_s = 60.0;  // a peer that is later than this has failed
+  int64_t probe_every = 0;  // steps from one Health to the next; 0: never
   std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
 };
 
@@ -68,6 +70,8 @@ class GradientAveraging final : public Synchronizer {
   const Plan& plan() const { return plan_; }
   /// Cost of the step that before_update() finished last.
   const StepCost& cost() const { return cost_; }
+  /// Measured in the step that before_update() finished last, if it was one of those.
+  const std::optional<Health>& health() const { return health_; }
   /// Updates of the run so far, the one that before_update() left in the gradient arena included.
   int64_t updates() const { return *counters_.data<int64_t>(); }
   /// Units compressed in the last step, of all units.
@@ -124,6 +128,8 @@ class GradientAveraging final : public Synchronizer {
   StepPlan step_plan_;
   StepInfo info_;
   int64_t bytes_raw_ = 0;
+  Probe probe_;
+  std::optional<Health> health_;
   std::vector<char> prepared_;  // by item
   std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
   int arrived_ = 0;

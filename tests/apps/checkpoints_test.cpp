@@ -78,25 +78,23 @@ TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
 
 INSTANTIATE_TEST_SUITE_P(
     Checkpoint, Resume,
-    testing::Values(ResumeCase{"dense", {}},
-                    ResumeCase{"frozen", {"train.freeze=[\"layer0.*\"]", "train.accumulate=2"}},
-                    ResumeCase{"dampened", {"optimizer.dampening=0.5"}},
-                    ResumeCase{"adamw_average_plateau",
-                               {"optimizer.kind=adamw", "optimizer.lr=0.01", "ema.decay=0.9",
-                                "schedule.kind=plateau", "schedule.patience=0",
-                                "schedule.threshold=0.5", "schedule.factor=0.5"}},
-                    ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
-                    ResumeCase{"dgc",
-                               {"compression.method=dgc", "compression.ratio=0.01",
-                                "compression.warmup=list", "compression.warmup_epochs=2.0",
-                                "compression.warmup_list=[1.0, 0.25, 0.05]"}},
-                    ResumeCase{"powersgd", {"compression.method=powersgd", "compression.rank=2"}},
-                    ResumeCase{"acpsgd",  // from an odd update on: parity is of the run
-                               {"compression.method=acpsgd", "compression.rank=2",
-                                "compression.start_after=3", "compression.values=bf16"}},
-                    ResumeCase{"bf16",
-                               {"train.precision=bf16", "train.backend=reference",
-                                "compression.method=dgc", "compression.ratio=0.01"}}),
+    testing::Values(
+        ResumeCase{"dense", {}},
+        ResumeCase{"frozen", {"train.freeze=[\"layer0.*\"]", "train.accumulate=2"}},
+        ResumeCase{"dampened", {"optimizer.dampening=0.5"}},
+        ResumeCase{
+            "adamw_average_plateau",
+            {"optimizer.kind=adamw", "optimizer.lr=0.01", "ema.decay=0.9", "schedule.kind=plateau",
+             "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
+        ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
+        ResumeCase{"dgc",
+                   {"compression.method=dgc", "compression.ratio=0.01", "compression.warmup=list",
+                    "compression.warmup_epochs=2.0", "compression.warmup_list=[1.0, 0.25, 0.05]"}},
+        ResumeCase{"variance",
+                   {"compression.method=variance", "compression.ratio=0.1", "train.accumulate=2"}},
+        ResumeCase{"bf16",
+                   {"train.precision=bf16", "train.backend=reference", "compression.method=dgc",
+                    "compression.ratio=0.01"}}),
     [](const auto& parameter) { return std::string(parameter.param.name); });
 
 TEST(Checkpoint, ResumedFinishedRunKeepsItsSummary) {

@@ -41,6 +41,15 @@ std::vector<std::string> all_methods() {
 INSTANTIATE_TEST_SUITE_P(Replica, EveryMethod, testing::ValuesIn(all_methods()),
                          [](const auto& parameter) { return parameter.param; });
 
+TEST(Replica, LeavesTheSameBitsWithSquaresOfMicroBatches) {
+  const Overrides run = method_overrides("variance") + Overrides{"train.accumulate=4"};
+  const Weights expected = weights(run);
+  for (const std::vector<float>& own : expected) EXPECT_EQ(own, expected[0]);
+  EXPECT_EQ(weights(run + Overrides{"compression.overlap=false"}), expected) << "inline";
+  EXPECT_EQ(weights(run + Overrides{"turns=true"}), expected) << "turns";
+  EXPECT_EQ(weights(run + Overrides{"compression.bucket_bytes=1000000"}), expected) << "one bucket";
+}
+
 Config resnet8_config(const Overrides& overrides) {
   return Config::from_text(
       "threads = 1\ndata.name = \"synthetic\"\ndata.train_count = 32\ndata.test_count = 8\n"

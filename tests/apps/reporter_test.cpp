@@ -70,6 +70,33 @@ TEST(Reporter, TellsTensorBoardWhatTheMetricsSay) {
             rows_of(dir / "run", "epoch").at(1).at("test_accuracy").get<float>());
 }
 
+TEST(Reporter, WritesARowForEachMeasurementOfCompression) {
+  const TempDir dir;
+  const Overrides topk = kTwo + Overrides{"compression.method=topk", "compression.ratio=0.05"};
+  tiny_train(dir / "run", topk + Overrides{"compression.probe_every=3"});
+  tiny_train(dir / "other", topk);
+  const std::vector<json> rows = rows_of(dir / "run", "health");
+  ASSERT_EQ(rows.size(), 2u);  // of 8 steps
+  EXPECT_EQ(rows[0].at("step"), 3);
+  EXPECT_EQ(rows[1].at("step"), 6);
+  const json& row = rows[1];
+  EXPECT_GT(row.at("residual"), 1.0);
+  EXPECT_GT(row.at("staleness"), 1.0);
+  EXPECT_LT(row.at("staleness"), 6.0);
+  EXPECT_GT(row.at("cosine"), 0.0);
+  EXPECT_LT(row.at("cosine"), 1.0);
+  const auto scalars =
+      scalars_at(read_events(read_text(dir / "run/events.tfevents.0000000000")), 6);
+  EXPECT_EQ(scalars.at("health/residual"), row.at("residual").get<float>());
+  EXPECT_EQ(scalars.at("health/cosine"), row.at("cosine").get<float>());
+  EXPECT_EQ(rows_of(dir / "other", "health").size(), 0u);
+  for (size_t step = 0; step < 8; ++step) {
+    for (const char* key : {"loss", "bytes_sent", "bytes_encoded"})
+      EXPECT_EQ(rows_of(dir / "run", "step")[step].at(key),
+                rows_of(dir / "other", "step")[step].at(key));
+  }
+}
+
 TEST(Reporter, ResumesInAnEventFileThatReplacesLaterSteps) {
   const TempDir dir;
   tiny_train(dir / "run", kTwo + Overrides{"train.max_steps=4"});

@@ -11,12 +11,14 @@
 #include "core/dtype.h"
 #include "core/stream.h"
 
-// One clone of each CPU loop per instruction set, chosen when the program starts. Sanitizers cannot
-// run the choosing code, so their builds define WISP_NO_CLONES.
+// One clone of each CPU loop per instruction set, chosen when the program starts, with the kernel
+// inlined: a call from a clone would go to code for the baseline. Sanitizers cannot run the choosing
+// code, so their builds define WISP_NO_CLONES.
 #if defined(WISP_NO_CLONES) || !defined(__x86_64__)
 #define WISP_CLONES
 #else
-#define WISP_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define WISP_CLONES \
+  __attribute__((flatten, target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #endif
 
 namespace wisp {
@@ -35,11 +37,11 @@ WISP_HD inline int64_t reduce_block(int64_t n) {
 }
 
 /// Runs body(begin, end) over [0, n) in equal ranges that are multiples of `multiple`, one per
-/// OpenMP thread.
+/// OpenMP thread; by one thread if n is below `least`.
 template <class Body>
-void cpu_ranges(int64_t n, int64_t multiple, const Body& body) {
+void cpu_ranges(int64_t n, int64_t multiple, const Body& body, int64_t least = 2 * kGrain) {
   const int64_t blocks = (n + multiple - 1) / multiple;
-#pragma omp parallel for schedule(static) if (n >= 2 * kGrain)
+#pragma omp parallel for schedule(static) if (n >= least)
   for (int64_t part = 0; part < blocks; ++part)
     body(part * multiple, std::min(n, (part + 1) * multiple));
 }
@@ -154,15 +156,17 @@ void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_coun
 
 namespace wisp {
 
-/// kernel(i) for each i in [0, n), in any order.
+/// kernel(i) for each i in [0, n), in any order. A call handles about `elements` elements, which
+/// decides how many calls are worth a thread.
 template <class Kernel>
-void parallel_for(const Stream& stream, int64_t n, Kernel kernel) {
+void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elements = 1) {
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_for(stream, n, nullptr, kernel);
 #endif
-  stream.submit([n, kernel] {
-    parallel::cpu_ranges(n, parallel::kGrain,
-                         [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); });
+  const int64_t grain = std::max<int64_t>(1, parallel::kGrain / elements);
+  stream.submit([n, kernel, grain] {
+    parallel::cpu_ranges(
+        n, grain, [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); }, 2 * grain);
   });
 }
 

@@ -1,0 +1,81 @@
+// Kernels that pack codes into planes work on groups of 64 elements: arrays of fixed size between
+// the arena and the codes, so that every loop over a group is vectorised.
+#pragma once
+
+#include "compression/code.h"
+#include "compression/planes.h"
+
+namespace wisp::group {
+
+constexpr int64_t kSize = Plane<8>::kGroup;
+
+/// The elements of a group that begins at `begin`, of `numel`.
+WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
+  return numel - begin < kSize ? numel - begin : kSize;
+}
+
+/// The numbers at [at, at + size) of the arena, then zeros.
+WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* x) {
+  if (size == kSize) {
+    for (int64_t j = 0; j < kSize; ++j) x[j] = source.peek(at + j);
+  } else {
+    for (int64_t j = 0; j < kSize; ++j) x[j] = j < size ? source.peek(at + j) : 0.0f;
+  }
+}
+WISP_HD inline void take(const Source& source, int64_t at, int64_t size, float* x) {
+  if (size == kSize) {
+    for (int64_t j = 0; j < kSize; ++j) x[j] = source.take(at + j);
+  } else {
+    for (int64_t j = 0; j < kSize; ++j) x[j] = j < size ? source.take(at + j) : 0.0f;
+  }
+}
+
+/// into[0 … size) = weight * value, or is added to.
+WISP_HD inline void give(const float* value, int64_t size, float weight, bool add, float* into) {
+  if (size < kSize) {
+    for (int64_t j = 0; j < size; ++j) into[j] = (add ? into[j] : 0.0f) + weight * value[j];
+  } else if (add) {
+    for (int64_t j = 0; j < kSize; ++j) into[j] += weight * value[j];
+  } else {
+    for (int64_t j = 0; j < kSize; ++j) into[j] = weight * value[j];
+  }
+}
+
+// Reductions over groups: two elements are combined before they join one of kLanes lanes, which fit
+// into registers; g++ unrolls loops of 16 instead of vectorising them.
+constexpr int64_t kLanes = kSize / 2;
+
+/// lane[j] = its combination with those of a group's map(x[j]) and map(x[j + kLanes]).
+template <class Op, class T, class Map>
+WISP_HD inline void gather(T* lane, const float* x, const Map& map) {
+  for (int64_t j = 0; j < kLanes; ++j)
+    lane[j] = Op::combine(lane[j], Op::combine(map(x[j]), map(x[j + kLanes])));
+}
+/// All lanes, as a tree; overwrites them.
+template <class Op, int64_t kWidth = kLanes, class T>
+WISP_HD inline T fold(T* lane) {
+  for (int64_t j = 0; j < kWidth / 2; ++j) lane[j] = Op::combine(lane[j], lane[j + kWidth / 2]);
+  if constexpr (kWidth > 2) return fold<Op, kWidth / 2>(lane);
+  return lane[0];
+}
+
+struct Add {
+  WISP_HD static double combine(double a, double b) { return a + b; }
+};
+struct Max {
+  WISP_HD static float combine(float a, float b) { return a < b ? b : a; }
+};
+
+struct Magnitude {
+  WISP_HD float operator()(float x) const { return float_from_bits(float_bits(x) & 0x7fffffffu); }
+};
+struct AsDouble {
+  WISP_HD double operator()(float x) const { return x; }
+};
+struct Square {
+  WISP_HD double operator()(float x) const {
+    return static_cast<double>(x) * static_cast<double>(x);
+  }
+};
+
+}  // namespace wisp::group

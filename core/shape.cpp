@@ -4,7 +4,7 @@
 
 namespace wisp {
 
-Shape::Shape(std::initializer_list<int64_t> extents) {
+Shape::Shape(std::span<const int64_t> extents) {
   WISP_CHECK(extents.size() <= kMaxRank, "Shape: ", extents.size(), " extents, at most ", kMaxRank,
              " are possible");
   for (int64_t extent : extents) {

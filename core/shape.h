@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <ostream>
+#include <span>
 #include <string>
 
 namespace wisp {
@@ -14,7 +15,9 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;  // a scalar: rank 0, one element
-  Shape(std::initializer_list<int64_t> extents);
+  Shape(std::initializer_list<int64_t> extents)
+      : Shape(std::span(extents.begin(), extents.size())) {}
+  explicit Shape(std::span<const int64_t> extents);
 
   int rank() const { return rank_; }
   int64_t operator[](int i) const { return extents_[static_cast<size_t>(i < 0 ? i + rank_ : i)]; }

@@ -1,0 +1,284 @@
+#include "data/npy.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/output_file.h"
+
+namespace wisp {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr int64_t kWritten = 256;      // bytes of the headers that are written: room for any shape
+constexpr int64_t kMaxHeader = 65536;  // of those that are read
+
+/// What a header's text says: a dictionary as Python prints it.
+struct Header {
+  std::string descr;
+  std::optional<bool> fortran_order;
+  std::optional<std::vector<int64_t>> shape;
+};
+
+/// Reads Header from text. Throws Error, with the path, where it does not follow the format.
+class HeaderParser {
+ public:
+  HeaderParser(const std::string& path, std::string_view text) : path_(path), text_(text) {}
+
+  Header parse() {
+    Header header;
+    expect('{');
+    while (!take('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr" && header.descr.empty()) {
+        header.descr = quoted();
+      } else if (key == "fortran_order" && !header.fortran_order) {
+        header.fortran_order = boolean();
+      } else if (key == "shape" && !header.shape) {
+        header.shape = extents();
+      } else {
+        fail(concat("key '", key, "'"));
+      }
+      if (!take(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_spaces();
+    if (!text_.empty()) fail("something behind the dictionary");
+    if (header.descr.empty() || !header.fortran_order || !header.shape)
+      fail("no descr, fortran_order or shape");
+    return header;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& found) const {
+    throw Error(concat(path_, ": its header has ", found,
+                       ", expected {'descr': …, 'fortran_order': …, 'shape': (…)}"));
+  }
+  void skip_spaces() {
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
+  }
+  bool take(char wanted) {
+    skip_spaces();
+    if (text_.empty() || text_.front() != wanted) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void expect(char wanted) {
+    if (!take(wanted)) fail(concat("no ", wanted, " where one belongs"));
+  }
+  std::string quoted() {
+    const bool single = take('\'');
+    if (!single) expect('"');
+    const size_t end = text_.find(single ? '\'' : '"');
+    if (end == text_.npos) fail("a string without end");
+    std::string value(text_.substr(0, end));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  bool boolean() {
+    skip_spaces();
+    for (const auto& [word, value] : {std::pair("True", true), std::pair("False", false)}) {
+      if (!text_.starts_with(word)) continue;
+      text_.remove_prefix(std::strlen(word));
+      return value;
+    }
+    fail("no True or False");
+  }
+  std::vector<int64_t> extents() {
+    std::vector<int64_t> values;
+    expect('(');
+    while (!take(')')) {
+      values.push_back(number());
+      if (!take(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return values;
+  }
+  int64_t number() {
+    skip_spaces();
+    const size_t digits = std::min(text_.find_first_not_of("0123456789"), text_.size());
+    constexpr size_t kMostDigits = 18;  // of an int64
+    if (digits == 0 || digits > kMostDigits) fail("no extent in its shape");
+    const int64_t value = std::stoll(std::string(text_.substr(0, digits)));
+    text_.remove_prefix(digits);
+    return value;
+  }
+
+  const std::string& path_;
+  std::string_view text_;
+};
+
+std::string header_text(std::string_view descr, std::string_view shape) {
+  std::string text =
+      concat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
+  constexpr size_t kPrefix = 10;  // magic, version, length
+  text.resize(kWritten - kPrefix - 1, ' ');
+  const auto length = static_cast<uint16_t>(text.size() + 1);
+  return concat(kMagic, '\1', '\0', static_cast<char>(length & 0xff),
+                static_cast<char>(length >> 8), text, '\n');
+}
+
+/// "3, 4, " of the extents.
+std::string extents_text(const Shape& shape) {
+  std::string text;
+  for (int i = 0; i < shape.rank(); ++i) text += concat(shape[i], ", ");
+  return text;
+}
+
+std::string rows_header(const Shape& row_shape, int64_t rows) {
+  return header_text("<f4", concat(rows, ", ", extents_text(row_shape)));
+}
+
+void write_at(int descriptor, const std::string& path, std::string_view bytes, int64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(descriptor, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    WISP_CHECK(written >= 0, path, ": cannot be written: ", std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += written;
+  }
+}
+
+const char* descr_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "<f4";
+    case DType::f64:
+      return "<f8";
+    case DType::f16:
+      return "<f2";
+    case DType::i32:
+      return "<i4";
+    case DType::i64:
+      return "<i8";
+    case DType::u8:
+      return "|u1";
+    case DType::u32:
+      return "<u4";
+    case DType::bf16:
+      break;
+  }
+  throw Error(concat("write_npy: no NumPy type for ", name_of(dtype)));
+}
+
+}  // namespace
+
+NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
+  WISP_CHECK(std::filesystem::is_regular_file(path_), path_, ": is no file");
+  in_.open(path_, std::ios::binary);
+  WISP_CHECK(in_, path_, ": cannot be read: ", std::strerror(errno));
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
+  const auto take = [&](int64_t count) {
+    WISP_CHECK(begin_ + count <= bytes, path_, ": ends within its header");
+    std::string text(static_cast<size_t>(count), '\0');
+    WISP_CHECK(in_.read(text.data(), count), path_, ": cannot be read");
+    begin_ += count;
+    return text;
+  };
+  const std::string prefix = take(8);
+  WISP_CHECK(prefix.starts_with(kMagic), path_, ": is no .npy file");
+  const int version = prefix[6];
+  WISP_CHECK((version == 1 || version == 2) && prefix[7] == 0, path_,
+             ": is a .npy file of version ", version, ".", static_cast<int>(prefix[7]),
+             ", expected 1.0 or 2.0");
+  int64_t length = 0;
+  const std::string digits = take(version == 1 ? 2 : 4);
+  for (size_t i = digits.size(); i > 0; --i)
+    length = length << 8 | static_cast<unsigned char>(digits[i - 1]);
+  WISP_CHECK(length <= kMaxHeader, path_, ": has a header of ", length, " bytes, expected at most ",
+             kMaxHeader);
+  const std::string text = take(length);
+  const Header header = HeaderParser(path_, text).parse();
+
+  WISP_CHECK(header.descr == "<f4" || header.descr == "<f8", path_, ": holds '", header.descr,
+             "', expected '<f4' or '<f8' (little-endian floats)");
+  dtype_ = header.descr == "<f4" ? DType::f32 : DType::f64;
+  const std::vector<int64_t>& shape = *header.shape;
+  WISP_CHECK(!shape.empty() && static_cast<int>(shape.size()) <= Shape::kMaxRank + 1, path_,
+             ": has ", shape.size(), " dimensions, expected rows and at most ", Shape::kMaxRank,
+             " more");
+  WISP_CHECK(!*header.fortran_order || shape.size() == 1, path_,
+             ": is in Fortran order, expected C order");
+  int64_t row_bytes = size_of(dtype_);
+  for (size_t i = 1; i < shape.size(); ++i) {
+    WISP_CHECK(0 < shape[i] && shape[i] <= std::numeric_limits<int64_t>::max() / row_bytes, path_,
+               ": has a dimension of ", shape[i], " elements");
+    row_bytes *= shape[i];
+  }
+  rows_ = shape[0];
+  WISP_CHECK(rows_ <= (bytes - begin_) / row_bytes, path_, ": holds ", bytes - begin_,
+             " bytes of data, fewer than the ", rows_, " rows of ", row_bytes,
+             " bytes that its header promises");
+  row_shape_ = Shape(std::span(shape).subspan(1));
+}
+
+void NpyReader::read(int64_t row, float* into) {
+  const int64_t numel = row_shape_.numel();
+  const int64_t bytes = numel * size_of(dtype_);
+  wide_.resize(dtype_ == DType::f64 ? static_cast<size_t>(numel) : 0);
+  auto* target =
+      wide_.empty() ? reinterpret_cast<char*>(into) : reinterpret_cast<char*>(wide_.data());
+  in_.clear();
+  in_.seekg(begin_ + row * bytes);
+  WISP_CHECK(0 <= row && row < rows_ && in_.read(target, bytes), path_, ": row ", row, " of ",
+             rows_, " cannot be read");
+  std::transform(wide_.begin(), wide_.end(), into, [](double x) { return static_cast<float>(x); });
+}
+
+NpyWriter::NpyWriter(std::string path, const Shape& row_shape)
+    : path_(std::move(path)), row_shape_(row_shape) {
+  std::string begin;
+  if (std::filesystem::exists(path_)) {
+    rows_ = NpyReader(path_).rows();
+    begin.resize(kWritten);
+    std::ifstream(path_, std::ios::binary).read(begin.data(), kWritten);
+    WISP_CHECK(begin == rows_header(row_shape, rows_), path_, ": rows of shape ", row_shape,
+               " cannot go on in this file; another program wrote it, "
+               "or for another shape");
+  }
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
+  if (begin.empty()) count(0);
+}
+
+NpyWriter::~NpyWriter() { close(descriptor_); }
+
+void NpyWriter::append(const float* row) {
+  const int64_t bytes = row_shape_.numel() * size_of(DType::f32);
+  write_at(descriptor_, path_, {reinterpret_cast<const char*>(row), static_cast<size_t>(bytes)},
+           kWritten + rows_ * bytes);
+  count(rows_ + 1);
+}
+
+void NpyWriter::keep(int64_t rows) {
+  if (rows >= rows_) return;
+  count(rows);
+  const int64_t end = kWritten + rows * row_shape_.numel() * size_of(DType::f32);
+  WISP_CHECK(ftruncate(descriptor_, end) == 0, path_, ": cannot be cut: ", std::strerror(errno));
+}
+
+void NpyWriter::count(int64_t rows) {
+  write_at(descriptor_, path_, rows_header(row_shape_, rows), 0);
+  rows_ = rows;
+}
+
+void write_npy(const std::string& path, const Tensor& tensor) {
+  OutputFile file(path, OutputFile::Mode::replace);
+  file.write(header_text(descr_of(tensor.dtype()), extents_text(tensor.shape())));
+  file.write(tensor.raw(), static_cast<size_t>(tensor.bytes()));
+}
+
+}  // namespace wisp

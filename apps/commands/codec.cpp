@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/codec_lab.h"
+#include "apps/commands/commands.h"
+#include "core/toml_text.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string method;
+  std::vector<std::string> overrides;
+  std::vector<int64_t> shape;
+  LabRequest request;
+};
+
+void run(const Arguments& arguments) {
+  LabRequest request = arguments.request;
+  if (!arguments.shape.empty()) request.shape = Shape(std::span(arguments.shape));
+  Config config = Config::from_text("", "command line", arguments.overrides);
+  config.set("compression.method", to_toml(arguments.method));
+  const LabSummary summary = run_lab(std::move(config), request);
+  fmt::print(
+      "{}: {} steps of {} workers and {} elements, {} of them compressed; {:.0f} bytes sent a step "
+      "and worker, {:.1f}x less than dense; relative error {:.4g}, cosine {:.4g}\n",
+      arguments.method, summary.steps, request.inputs.size(), summary.numel, summary.compressed,
+      summary.bytes_sent, summary.reduction_sent, summary.relative_error, summary.cosine);
+}
+
+}  // namespace
+
+void add_codec_lab(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand(
+      "codec", "feed recorded gradients to a compression method, without a model");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("--method", arguments->method, "one of `wisp methods`")->required();
+  command.add_option("overrides", arguments->overrides,
+                     "keys as for train: compression.ratio=0.01 optimizer.momentum=0.9");
+  command
+      .add_option("--in", arguments->request.inputs,
+                  "NumPy files, one a worker: rows are steps, each a gradient of the worker's own "
+                  "mean loss")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command.add_option("--out", arguments->request.out, "directory for what comes out")->required();
+  command.add_option("--shape", arguments->shape, "of the layer, 64x576 (default: a row's)")
+      ->delimiter('x');
+  command.add_option("--layer", arguments->request.layer,
+                     "its name, from which random numbers come (default: the first file's)");
+  command.add_option("--steps-per-epoch", arguments->request.steps_per_epoch,
+                     "for schedules and warm-up (default: all steps are of epoch 0)");
+  command.footer(
+      "Example:\n"
+      "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "
+      "lab\n"
+      "Writes DIR/mean.npy (what is left for the optimizer, rows are steps), NAME_R.npy (state "
+      "NAME "
+      "of worker R after the\nlast step), payload_R.bin (what worker R encoded then: for each "
+      "round "
+      "and outlet u32 round, u32 outlet, u64 bytes,\nand the bytes), and steps.jsonl.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -19,6 +19,29 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& n
   return CompressorRegistry::instance().find(what, name).make(config, setup);
 }
 
+/// A rule's method: with its options, if it has any, over the run's keys, which are bound too.
+std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& rule,
+                                            const TrainOptions& options) {
+  std::unique_ptr<Compressor> plain = make_compressor(config, rule.method, options);
+  if (rule.options.given_values().empty()) return plain;
+  Config own = config.with("compression.", rule.options);
+  std::unique_ptr<Compressor> compressor = make_compressor(own, rule.method, options);
+  Config run_wide;
+  static_cast<void>(RatioSchedule(run_wide));
+  const auto has = [](const Config& keys, const std::string& name) {
+    return std::any_of(keys.keys().begin(), keys.keys().end(),
+                       [&](const ConfigKey& key) { return key.name == name; });
+  };
+  for (const auto& [option, value] : rule.options.given_values()) {
+    const std::string key = "compression." + option;
+    WISP_CHECK(!has(run_wide, key), rule.options.where(option), ": ", key,
+               " is of the whole run, not of a rule");
+    WISP_CHECK(has(own, key), rule.options.where(option), ": method ", rule.method,
+               " has no option '", option, "'; `wisp methods ", rule.method, "` lists them");
+  }
+  return compressor;
+}
+
 Scope bind_scope(Config& config) {
   std::string scope = "layer";
   config.bind("compression.scope", scope, "what a selection is taken over: layer, bucket or model");
@@ -89,24 +112,33 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   const std::vector<PolicyRule> rules = read_policy(config);
 
   Methods chosen;
-  std::map<std::string, int> index{{"none", kDense}};
-  const auto add = [&](const std::string& name) {
-    if (index.count(name)) return;
-    std::unique_ptr<Compressor> compressor = make_compressor(config, name, options);
-    index[name] = compressor ? static_cast<int>(chosen.methods.size()) : kDense;
-    if (!compressor) return;
+  const auto add = [&](const std::string& name, std::unique_ptr<Compressor> compressor) {
+    if (!compressor) return kDense;
     check(config, name, compressor->traits(), scope, options);
     chosen.methods.push_back({name, std::move(compressor), scope});
+    return static_cast<int>(chosen.methods.size()) - 1;
   };
-  add(method);
-  for (const PolicyRule& rule : rules) add(rule.method);
-
-  const int first = index.at(method);
+  std::map<std::string, int> plain;  // methods without options of a rule's, made once
+  const auto add_plain = [&](const std::string& name) {
+    const auto found = plain.find(name);
+    if (found != plain.end()) return found->second;
+    return plain[name] = add(name, make_compressor(config, name, options));
+  };
+  const int own = add_plain(method);
+  std::vector<int> of_rule;
+  for (const PolicyRule& rule : rules) {
+    of_rule.push_back(rule.options.given_values().empty()
+                          ? add_plain(rule.method)
+                          : add(rule.method, make_compressor(config, rule, options)));
+  }
   const bool dense_1d =
-      first == kDense || chosen.methods[static_cast<size_t>(first)].compressor->traits().dense_1d;
-  for (const std::string& name : choose_methods(segments, rules, method, dense_1d)) {
+      own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
+  std::vector<bool> used(rules.size());
+  for (const int rule : choose_rules(segments, rules, dense_1d)) {
+    if (rule >= 0) used[static_cast<size_t>(rule)] = true;
+    const int fallback = rule == kNoRule ? own : kDense;
+    int found = rule >= 0 ? of_rule[static_cast<size_t>(rule)] : fallback;
     const Segment& segment = segments[chosen.method_of.size()];
-    int found = index.at(name);
     if (found != kDense) {
       const std::string refusal =
           chosen.methods[static_cast<size_t>(found)].compressor->refusal(field_of(segment));
@@ -117,10 +149,18 @@ Methods choose_methods(Config& config, const TrainOptions& options,
     }
     chosen.method_of.push_back(found);
   }
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (!used[i])
+      chosen.remarks.push_back(rules[i].where +
+                               ": this rule of compression.policy decides nothing");
+  }
   const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
                                   [](const Method& m) { return m.compressor->traits().sparse; });
-  if (sparse)
-    chosen.ratio = [schedule = RatioSchedule(config)](double epoch) { return schedule.at(epoch); };
+  if (sparse) {
+    const RatioSchedule schedule(config);
+    chosen.ratio = [schedule](double epoch) { return schedule.at(epoch); };
+    chosen.phases = schedule.phases();
+  }
   return chosen;
 }
 

@@ -12,7 +12,7 @@ std::vector<Segment> describe(std::span<Parameter* const> parameters) {
   for (const Parameter* parameter : parameters) {
     if (parameter->frozen) continue;
     segments.push_back({static_cast<int>(segments.size()), parameter->name, parameter->shape, 0,
-                        parameter->shape.numel(), parameter->decay});
+                        parameter->shape.numel(), parameter->decay, parameter->kind});
   }
   return segments;
 }

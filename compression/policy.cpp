@@ -1,5 +1,7 @@
 #include "compression/policy.h"
 
+#include <algorithm>
+
 #include "compression/compressor.h"
 #include "core/glob.h"
 
@@ -12,7 +14,7 @@ PolicyRule read_rule(Config& row) {
   try {
     CompressorRegistry::instance().find("compression method", rule.method);
   } catch (const Error& error) {
-    throw Error(row.where("method") + ": " + error.what());
+    throw Error(rule.where + ": " + error.what());
   }
   return rule;
 }
@@ -22,41 +24,46 @@ PolicyRule read_rule(Config& row) {
 PolicyRule PolicyRule::bind(Config& row) {
   PolicyRule rule;
   row.bind("name", rule.name, "glob over parameter names: * any characters, ? one");
+  row.bind(
+      "kind", rule.kind,
+      "glob over the kinds of layers: conv, linear, norm, bias, or what others call themselves");
   row.bind("rank", rule.rank, "rank of the parameter's shape; -1: any");
   row.bind("min_numel", rule.min_numel, "fewest elements");
   row.bind("max_numel", rule.max_numel, "most elements; -1: no limit");
   row.bind("method", rule.method, "compression method, or none to leave it dense");
+  rule.options = row.table("options", "the method's own keys, without \"compression.\"");
+  rule.where = row.where("method");
   return rule;
 }
 
 bool PolicyRule::fits(const Segment& segment) const {
-  return glob(name, segment.name) && (rank < 0 || segment.shape.rank() == rank) &&
-         segment.numel >= min_numel && (max_numel < 0 || segment.numel <= max_numel);
+  return glob(name, segment.name) && glob(kind, segment.kind) &&
+         (rank < 0 || segment.shape.rank() == rank) && segment.numel >= min_numel &&
+         (max_numel < 0 || segment.numel <= max_numel);
 }
 
 std::vector<PolicyRule> read_policy(Config& config) {
   std::vector<PolicyRule> rules;
-  for (Config& row :
-       config.rows("compression.policy",
-                   "rules name, rank, min_numel, max_numel -> method; first match wins"))
+  for (Config& row : config.rows(
+           "compression.policy",
+           "rules name, kind, rank, min_numel, max_numel -> method, options; first match wins"))
     rules.push_back(read_rule(row));
   return rules;
 }
 
-std::vector<std::string> choose_methods(std::span<const Segment> segments,
-                                        std::span<const PolicyRule> rules,
-                                        const std::string& method, bool dense_1d) {
-  std::vector<std::string> methods;
+std::vector<int> choose_rules(std::span<const Segment> segments, std::span<const PolicyRule> rules,
+                              bool dense_1d) {
+  std::vector<int> chosen;
   for (const Segment& segment : segments) {
-    const bool dense = dense_1d && segment.shape.rank() <= 1;
-    methods.push_back(dense ? "none" : method);
-    for (const PolicyRule& rule : rules) {
-      if (!rule.fits(segment)) continue;
-      methods.back() = rule.method;
-      break;
+    const auto rule = std::find_if(rules.begin(), rules.end(),
+                                   [&](const PolicyRule& r) { return r.fits(segment); });
+    if (rule != rules.end()) {
+      chosen.push_back(static_cast<int>(rule - rules.begin()));
+    } else {
+      chosen.push_back(dense_1d && segment.shape.rank() <= 1 ? kDenseRule : kNoRule);
     }
   }
-  return methods;
+  return chosen;
 }
 
 }  // namespace wisp

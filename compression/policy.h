@@ -14,10 +14,13 @@ namespace wisp {
 /// One row of [[compression.policy]]; what it does not say fits everything.
 struct PolicyRule {
   std::string name = "*";  // glob over the parameter's path: * any characters, ? one
+  std::string kind = "*";  // glob over the kind of the parameter's layer: conv, linear, norm, …
   int64_t rank = -1;       // of the shape; -1: any
   int64_t min_numel = 0;
   int64_t max_numel = -1;  // -1: no limit
   std::string method;
+  Config options;     // the method's own keys, without "compression."; they win over the run's
+  std::string where;  // "file:line", for messages
 
   /// Binds the keys of one row.
   static PolicyRule bind(Config& row);
@@ -28,10 +31,11 @@ struct PolicyRule {
 /// without a method.
 std::vector<PolicyRule> read_policy(Config& config);
 
-/// Each segment's method: that of the first rule that fits; else `method`, but "none" for segments
-/// of rank 0 or 1 if `dense_1d` (the method's traits say so).
-std::vector<std::string> choose_methods(std::span<const Segment> segments,
-                                        std::span<const PolicyRule> rules,
-                                        const std::string& method, bool dense_1d);
+constexpr int kNoRule = -1, kDenseRule = -2;
+
+/// Each segment's rule, the first that fits. If none does, kNoRule: the run's own method takes it;
+/// or, if that method's traits say `dense_1d`, kDenseRule for segments of rank 0 or 1.
+std::vector<int> choose_rules(std::span<const Segment> segments, std::span<const PolicyRule> rules,
+                              bool dense_1d);
 
 }  // namespace wisp

@@ -45,4 +45,13 @@ double RatioSchedule::at(double epoch) const {
   return std::max(list_[std::min(stage, list_.size() - 1)], ratio_);
 }
 
+std::vector<double> RatioSchedule::phases() const {
+  std::vector<double> starts = {0.0};
+  if (warmup_ == Warmup::none) return starts;
+  const double stage = warmup_ == Warmup::list ? epochs_ / static_cast<double>(list_.size()) : 1.0;
+  for (double count = 1.0; count * stage < epochs_; ++count) starts.push_back(count * stage);
+  starts.push_back(epochs_);
+  return starts;
+}
+
 }  // namespace wisp

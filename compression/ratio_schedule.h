@@ -20,6 +20,8 @@ class RatioSchedule {
   ///   list: its entries share the warm-up's epochs equally, so one epoch may hold the whole list
   ///   exponential: ratio^((e + 1) / (warmup_epochs + 1)) in the e-th epoch
   double at(double epoch) const;
+  /// The epochs at which the ratio may change, from 0, ascending.
+  std::vector<double> phases() const;
   double final_ratio() const { return ratio_; }
 
  private:

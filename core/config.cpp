@@ -66,6 +66,7 @@ std::string place_of(const toml::node& node) {
 }
 
 constexpr const char* kRows = "list of tables";
+constexpr const char* kTable = "table";
 
 using Document = std::shared_ptr<const toml::table>;
 
@@ -318,17 +319,41 @@ std::vector<Config> Config::rows(const std::string& key, const std::string& mean
   return rows;
 }
 
+Config Config::table(const std::string& key, const std::string& meaning) {
+  Tree tree;
+  tree.prefix = tree_->prefix + key + ".";
+  if (const Tree::Entry* entry = tree_->find(key))
+    throw Error(fmt::format("{}: {}{} is {}, expected {}", entry->place, tree_->prefix, key,
+                            article_and_type(*entry->value), kTable));
+  for (const auto& [given, entry] : tree_->entries) {
+    if (given.starts_with(key + ".")) tree.entries[given.substr(key.size() + 1)] = entry;
+  }
+  Config table(std::move(tree));
+  std::string text;
+  for (const auto& [name, value] : table.given_values())
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  add_key({key, kTable, "{" + text + "}", "{}", meaning});
+  return table;
+}
+
+Config Config::with(const std::string& prefix, const Config& other) const {
+  Tree tree = *tree_;
+  for (const auto& [key, entry] : other.tree_->entries) tree.put(prefix + key, entry);
+  return Config(std::move(tree));
+}
+
 void Config::finish() const {
   for (const auto& [given, entry] : tree_->entries) {
     const ConfigKey* nearest = nullptr;
     size_t least = std::numeric_limits<size_t>::max();
     for (const ConfigKey& key : keys_) {
+      if (key.type == kTable && given.starts_with(key.name + ".")) least = 0;
       const size_t distance = key_distance(given, key.name);
       if (distance >= least) continue;
       least = distance;
       nearest = &key;
     }
-    if (nearest && least == 0) continue;
+    if (least == 0) continue;
     std::string message = fmt::format("{}: unknown key '{}{}'", entry.place, tree_->prefix, given);
     if (nearest) message += fmt::format("; did you mean '{}{}'?", tree_->prefix, nearest->name);
     throw UnknownKey(tree_->prefix + given, message);

@@ -60,6 +60,13 @@ class Config {
   /// itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
+  /// The keys of a table that is another component's to bind: `key` = {a = 1} gives key "a".
+  /// finish() takes them for known.
+  Config table(const std::string& key, const std::string& meaning);
+  /// An unbound copy in which the given keys of `other` stand below `prefix`, in the place of its
+  /// own; messages name the place that they came from.
+  Config with(const std::string& prefix, const Config& other) const;
+
   /// Sets a key from the program (a command-line shorthand), before it is bound; wins over files
   /// and overrides.
   void set(const std::string& key, const std::string& toml_value);

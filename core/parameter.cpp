@@ -44,7 +44,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   for (const Parameter* parameter : parameters) {
     WISP_CHECK(names.insert(parameter->name).second, "two parameters are named ", parameter->name);
     all_segments_.push_back({static_cast<int>(all_segments_.size()), parameter->name,
-                             parameter->shape, offset, parameter->shape.numel(), parameter->decay});
+                             parameter->shape, offset, parameter->shape.numel(), parameter->decay,
+                             parameter->kind});
     offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
     if (!parameter->frozen) trained_end = offset;
   }
@@ -93,6 +94,7 @@ Tensor FlatParameters::gradient(int id) {
 }
 
 void FlatParameters::ready(int id) {
+  if (watch_) watch_(all_segments_[static_cast<size_t>(id)]);
   if (hook_) hook_(all_segments_[static_cast<size_t>(id)]);
 }
 

@@ -29,6 +29,7 @@ struct Parameter {
   bool decay = true;  // weight decay applies (not to norms and biases)
   Variable variable;
   bool frozen = false;  // keeps its initial value: a constant of the graph
+  std::string kind;     // of the layer it belongs to, for policies: conv, linear, norm, bias, …
 };
 
 /// State that is not learned (running statistics). Kept per rank, saved, never exchanged.
@@ -47,6 +48,7 @@ struct Segment {
   int64_t offset = 0;  // in elements
   int64_t numel = 0;
   bool decay = true;
+  std::string kind;
 };
 
 class FlatParameters final : public GradOwner {
@@ -83,6 +85,9 @@ class FlatParameters final : public GradOwner {
   /// complete.
   void on_grad_ready(std::function<void(const Segment&)> hook) { hook_ = std::move(hook); }
 
+  /// Called in the same place, before that: nobody has changed the gradient yet.
+  void before_grad_ready(std::function<void(const Segment&)> hook) { watch_ = std::move(hook); }
+
   Tensor gradient(int id) override;
   void ready(int id) override;
 
@@ -93,7 +98,7 @@ class FlatParameters final : public GradOwner {
   std::vector<Buffer*> buffers_;
   Tensor weight_, grad_;
   std::map<std::string, Tensor> states_;
-  std::function<void(const Segment&)> hook_;
+  std::function<void(const Segment&)> watch_, hook_;
 };
 
 }  // namespace wisp

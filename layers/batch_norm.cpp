@@ -3,8 +3,9 @@
 namespace wisp {
 
 BatchNorm::BatchNorm(int channels, double scale)
-    : gamma_(parameter("gamma", {channels}, {Init::Kind::constant, scale}, /*decay=*/false)),
-      beta_(parameter("beta", {channels}, {Init::Kind::constant, 0.0}, /*decay=*/false)),
+    : gamma_(
+          parameter("gamma", {channels}, {Init::Kind::constant, scale}, /*decay=*/false, "norm")),
+      beta_(parameter("beta", {channels}, {Init::Kind::constant, 0.0}, /*decay=*/false, "norm")),
       running_mean_(buffer("running_mean", {channels}, 0.0)),
       running_var_(buffer("running_var", {channels}, 1.0)) {}
 

@@ -19,7 +19,7 @@ Shape weight_shape(int in, int out, int kernel, const ConvOptions& options) {
 Conv2d::Conv2d(int in, int out, int kernel, ConvOptions options)
     : options_(options),
       weight_(parameter("weight", weight_shape(in, out, kernel, options),
-                        he_normal(out * kernel * kernel))) {}
+                        he_normal(out * kernel * kernel), /*decay=*/true, "conv")) {}
 
 Variable Conv2d::operator()(const Variable& x) const {
   return conv2d(x, weight_.variable, options_);

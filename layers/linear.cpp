@@ -12,8 +12,8 @@ Init uniform_for(int64_t in) {
 }  // namespace
 
 Linear::Linear(int64_t in, int64_t out)
-    : weight_(parameter("weight", {out, in}, uniform_for(in))),
-      bias_(parameter("bias", {out}, uniform_for(in), /*decay=*/false)) {}
+    : weight_(parameter("weight", {out, in}, uniform_for(in), /*decay=*/true, "linear")),
+      bias_(parameter("bias", {out}, uniform_for(in), /*decay=*/false, "bias")) {}
 
 Variable Linear::operator()(const Variable& x) const {
   return linear(x, weight_.variable, bias_.variable);

@@ -24,8 +24,10 @@ class Module {
   std::vector<Buffer*> buffers() { return collect<Buffer>(&Module::buffers_); }
 
  protected:
-  Parameter& parameter(std::string name, Shape shape, Init init, bool decay = true) {
-    return parameters_.emplace_back(Parameter{std::move(name), shape, init, decay, {}});
+  Parameter& parameter(std::string name, Shape shape, Init init, bool decay = true,
+                       std::string kind = {}) {
+    return parameters_.emplace_back(
+        Parameter{std::move(name), shape, init, decay, {}, false, std::move(kind)});
   }
   Buffer& buffer(std::string name, Shape shape, double initial) {
     return buffers_.emplace_back(Buffer{std::move(name), shape, initial, {}});

@@ -1,7 +1,11 @@
 #include "apps/prepared.h"
 
+#include <algorithm>
+
 #include "apps/methods.h"
+#include "core/error.h"
 #include "core/freeze.h"
+#include "core/glob.h"
 
 namespace wisp {
 namespace {
@@ -17,6 +21,15 @@ std::vector<Segment> describe(std::span<Parameter* const> parameters) {
   return segments;
 }
 
+void check_record(const Config& config, const RecordOptions& record,
+                  std::span<const Segment> segments) {
+  const bool any = std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
+    return glob(record.layers, segment.name);
+  });
+  WISP_CHECK(any || record.every == 0, config.where("record.gradients.layers"),
+             ": record.gradients.layers: no trained parameter's name fits '", record.layers, "'");
+}
+
 }  // namespace
 
 Prepared::Prepared(Config config)
@@ -27,7 +40,9 @@ Prepared::Prepared(Config config)
   const std::unique_ptr<Model> model = make_model(options_.model, config_, ends_);
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
-  choose_methods(config_, options_, describe(parameters));
+  const std::vector<Segment> segments = describe(parameters);
+  choose_methods(config_, options_, segments);
+  check_record(config_, options_.record, segments);
   config_.finish();
 }
 

@@ -96,6 +96,10 @@ class Replica {
   std::span<const std::string> refusals() const { return refusals_; }
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }
+  /// Shows each local gradient, over all workers, when it is complete and before it is exchanged.
+  void watch_gradients(std::function<void(const Segment&)> watch) {
+    parameters_->before_grad_ready(std::move(watch));
+  }
   GradientAveraging& synchronizer() { return *synchronizer_; }
   Context& context() { return compute_; }
   Trace& trace() { return trace_; }

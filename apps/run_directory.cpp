@@ -30,8 +30,8 @@ void RunDirectory::make() {
 
 /// Removes what a run leaves, and nothing else that somebody may keep here.
 void RunDirectory::remove_run() const {
-  for (const char* name : {"checkpoints", "metrics.jsonl", "trace.json", "summary.json",
-                           "commit.txt", "config.toml"}) {
+  for (const char* name : {"checkpoints", "gradients", "metrics.jsonl", "trace.json",
+                           "summary.json", "commit.txt", "config.toml"}) {
     std::error_code failure;
     fs::remove_all(file(name), failure);
     WISP_CHECK(!failure, file(name), ": cannot be removed: ", failure.message());

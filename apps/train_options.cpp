@@ -169,6 +169,17 @@ void bind_checkpoint(Config& config, CheckpointOptions& o) {
   at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);
 }
 
+void bind_record(Config& config, RecordOptions& o) {
+  config.bind(
+      "record.gradients.every", o.every,
+      "steps from one to the next whose local gradients are written as NumPy files; 0: none");
+  config.bind("record.gradients.layers", o.layers, "glob of the parameters whose gradients are");
+  config.bind("record.gradients.out", o.out,
+              "directory of rank_R/NAME.npy, a row for each such step; empty: gradients in the "
+              "run's");
+  at_least<int64_t>(config, "record.gradients.every", o.every, 0);
+}
+
 }  // namespace
 
 TrainOptions TrainOptions::bind(Config& config, const World& world) {
@@ -182,6 +193,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   bind_optimizer(config, options);
   bind_exchange(config, options);
   bind_checkpoint(config, options.checkpoint);
+  bind_record(config, options.record);
   if (options.turns) options.overlap = false;
   return options;
 }

@@ -24,6 +24,12 @@ struct CheckpointOptions {
   bool best = true;          // keeps the one of the best test accuracy
 };
 
+struct RecordOptions {
+  int64_t every = 0;         // steps; 0: nothing is recorded
+  std::string layers = "*";  // glob of parameters' names
+  std::string out;           // directory; empty: gradients in the run's
+};
+
 struct TrainOptions {
   int workers = 1;  // as many as processes, if there are several
   std::string engine = "auto";
@@ -63,6 +69,7 @@ struct TrainOptions {
   LinkSpec link;
   TraceOptions trace;
   CheckpointOptions checkpoint;
+  RecordOptions record;
 
   /// Binds all keys, for the processes of `world`. Throws Error with file:line for a value out of
   /// range.

@@ -18,6 +18,8 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       replica_(shared_, worker),
       train_(run.train_set(), run.train_loader(worker.rank)),
       test_(run.test_set(), run.test_loader(worker.rank)),
+      record_path_(run.options().record.out.empty() ? directory.file("gradients")
+                                                    : run.options().record.out),
       steps_per_epoch_(train_.batches() / run.options().accumulate) {}
 
 void Training::start() {
@@ -27,6 +29,7 @@ void Training::start() {
   if (reporter_)
     for (const std::string& refusal : replica_.refusals()) reporter_->say(refusal);
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
+  start_record();
 }
 
 void Training::resume() {
@@ -35,12 +38,18 @@ void Training::resume() {
   WISP_CHECK(position_.in_epoch <= steps_per_epoch_, "the run stopped after ", position_.in_epoch,
              " steps of an epoch, which now has ", steps_per_epoch_,
              "; resume with the same train.batch and data");
+  start_record();
   if (!reporter_) return;
   for (const std::string& notice : loaded.notices) reporter_->say(notice);
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
     return step < position_.step || (step == position_.step && !again);
   });
+}
+
+void Training::start_record() {
+  if (options_.record.every > 0)
+    record_.emplace(replica_, options_.record, record_path_, position_.step);
 }
 
 bool Training::run() {
@@ -88,8 +97,10 @@ bool Training::train_epoch() {
   bool stop = false;
   while (!stop && !epoch_trained() && !done()) {
     if (stop_()) replica_.synchronizer().request_stop();
+    if (record_) record_->begin(position_.step);
     const StepReport report =
         replica_.step(position_.step, epochs_done(), [this] { return next_batch(); });
+    if (record_ && report.outcome != Outcome::skipped) record_->write();
     stop = report.outcome == Outcome::stop;
     position_.skipped += report.outcome == Outcome::skipped;
     ++position_.step;

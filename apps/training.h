@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/checkpoints.h"
+#include "apps/gradient_record.h"
 #include "apps/prepared.h"
 #include "apps/replica.h"
 #include "apps/reporter.h"
@@ -45,6 +46,7 @@ class Training {
   double epochs_done() const;
   bool train_epoch();
   bool finish_epoch();
+  void start_record();
   void start_epoch();
   Batch next_batch();
   void add_times(const StepReport& report);
@@ -61,6 +63,8 @@ class Training {
   Replica replica_;
   Loader train_;
   Loader test_;
+  std::optional<GradientRecord> record_;
+  const std::string record_path_;
   const int64_t steps_per_epoch_;
   Position position_;
   int64_t steps_here_ = 0;  // made by this process

@@ -149,6 +149,22 @@ TEST_F(Program, NamesWhatAMethodLeavesDense) {
   EXPECT_EQ(said().find("layer0.weight stays dense"), std::string::npos) << said();
 }
 
+TEST_F(Program, FeedsRecordedGradientsToAMethod) {
+  ASSERT_EQ(
+      run({"train", config(), "train.epochs=1", "record.gradients.every=1", "--out", dir_ / "run"}),
+      0)
+      << said();
+  const std::string rank = dir_ / "run/gradients/rank_";
+  ASSERT_EQ(
+      run({"codec", "--method", "topk", "compression.ratio=0.01", "--in",
+           rank + "0/layer0.weight.npy", rank + "1/layer0.weight.npy", "--out", dir_ / "lab"}),
+      0)
+      << said();
+  EXPECT_NE(said().find("topk: 4 steps of 2 workers"), std::string::npos) << said();
+  for (const char* file : {"mean.npy", "residual_1.npy", "payload_0.bin", "steps.jsonl"})
+    EXPECT_TRUE(std::filesystem::exists(dir_ / (std::string("lab/") + file))) << file;
+}
+
 TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove_all(dir_ / "run");

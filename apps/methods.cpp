@@ -143,7 +143,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
       const std::string refusal =
           chosen.methods[static_cast<size_t>(found)].compressor->refusal(field_of(segment));
       if (!refusal.empty()) {
-        chosen.refusals.push_back(segment.name + " stays dense: " + refusal);
+        chosen.remarks.push_back(segment.name + " stays dense: " + refusal);
         found = kDense;
       }
     }

@@ -13,10 +13,9 @@ namespace wisp {
 struct Methods {
   std::vector<Method> methods;
   std::vector<int> method_of;                 // by segment: index into methods, or kDense
-  std::vector<std::string> refusals;          // in words: who stays dense for its method's sake
   std::function<double(double epoch)> ratio;  // of the sparse methods; empty if there is none
   std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0
-  std::vector<std::string> remarks;           // of the policy, for a person
+  std::vector<std::string> remarks;           // of the policy and of methods, for a person
 };
 
 /// Binds compression.method, compression.scope, the policies and each chosen method's own keys. A

@@ -17,6 +17,7 @@ class PayloadTap final : public Compressor {
       : inner_(std::move(inner)), open_(open), kept_(kept) {}
 
   Traits traits() const override { return inner_->traits(); }
+  bool started(const StepInfo& info) const override { return inner_->started(info); }
   std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override {
     return inner_->state(spec, workers);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/methods.h"
 #include "core/error.h"
 #include "core/freeze.h"
 #include "core/glob.h"
@@ -41,7 +40,7 @@ Prepared::Prepared(Config config)
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
   const std::vector<Segment> segments = describe(parameters);
-  choose_methods(config_, options_, segments);
+  exchange_ = plan_exchange(choose_methods(config_, options_, segments), options_, segments);
   check_record(config_, options_.record, segments);
   config_.finish();
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "apps/exchange_plan.h"
 #include "apps/train_options.h"
 #include "data/loader.h"
 #include "models/model.h"
@@ -22,6 +23,8 @@ class Prepared {
   const TrainOptions& options() const { return options_; }
   const Config& config() const { return config_; }
   const ModelSetup& ends() const { return ends_; }
+  /// What the run is going to exchange.
+  const ExchangePlan& exchange() const { return exchange_; }
   const Dataset& train_set() const { return train_set_; }
   const Dataset& test_set() const { return test_set_; }
   LoaderOptions train_loader(int rank) const;
@@ -32,6 +35,7 @@ class Prepared {
   TrainOptions options_;
   std::unique_ptr<DataSource> source_;
   ModelSetup ends_;
+  ExchangePlan exchange_;
   Dataset train_set_;
   Dataset test_set_;
 };

@@ -64,7 +64,6 @@ Replica::Replica(const Shared& shared, Worker& worker)
   for (const Method& method : chosen.methods)
     methods_ += (methods_.empty() ? "" : ", ") + method.name;
   if (methods_.empty()) methods_ = "none";
-  refusals_ = chosen.refusals;
   AveragingOptions averaging;
   averaging.buckets = options_.buckets;
   averaging.clip = options_.clip;

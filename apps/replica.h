@@ -92,8 +92,6 @@ class Replica {
 
   /// The compressors in use, "dgc" or "dgc, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
-  /// Why segments stay dense that the configuration gave a method.
-  std::span<const std::string> refusals() const { return refusals_; }
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }
   /// Shows each local gradient, over all workers, when it is complete and before it is exchanged.
@@ -133,7 +131,6 @@ class Replica {
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
-  std::vector<std::string> refusals_;
   Tensor skipped_in_a_row_;                          // (1) i64
   Tensor traffic_;                                   // i64, the fields of RunTraffic: this worker's
   std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest

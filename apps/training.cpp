@@ -14,6 +14,7 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       reporter_(reporter),
       stop_(std::move(stop)),
       checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
+      remarks_(run.exchange().remarks),
       shared_{run.options(), run.config(), pool, run.ends()},
       replica_(shared_, worker),
       train_(run.train_set(), run.train_loader(worker.rank)),
@@ -23,11 +24,9 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       steps_per_epoch_(train_.batches() / run.options().accumulate) {}
 
 void Training::start() {
-  if (reporter_ && options_.workers == 1 && replica_.methods() != "none")
-    reporter_->say("a single worker exchanges nothing: compression.method " + replica_.methods() +
-                   " saves it no bytes, and changes what it learns");
-  if (reporter_)
-    for (const std::string& refusal : replica_.refusals()) reporter_->say(refusal);
+  if (reporter_) {
+    for (const std::string& remark : remarks_) reporter_->say(remark);
+  }
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
   start_record();
 }

@@ -59,6 +59,7 @@ class Training {
   Reporter* reporter_;
   const std::function<bool()> stop_;
   const Checkpoints checkpoints_;
+  const std::vector<std::string>& remarks_;  // of what is exchanged
   Shared shared_;
   Replica replica_;
   Loader train_;

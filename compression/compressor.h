@@ -128,6 +128,8 @@ struct Traits {
   bool squares = false;     // wants the sum of squared micro-batch gradients
   bool local_clip = false;  // gradients are clipped per worker before encode, bound · workers^-1/2
   bool sparse = false;      // sends a share of the elements: StepInfo::ratio and its warm-up apply
+  bool represents_zero = true;  // false: what decodes is never 0 (a sign), wherever nothing was
+  int64_t rank = 0;             // of the factors that stand for a matrix; 0: it has none
 };
 
 class Compressor {
@@ -151,6 +153,8 @@ class Compressor {
   /// Payloads in rank order; one (from = -1) if the message was reduced. The last round leaves the
   /// result in unit.gradient. Throws Error for a payload that is not well-formed.
   virtual void decode(Context&, Unit&, const StepInfo&, int round, std::span<const Payload>) = 0;
+  /// What a user should know of this method on such a unit; empty: nothing.
+  virtual std::string remark(const UnitSpec&) const { return {}; }
   /// The unit goes from dense steps to compressed ones: the optimizer's momentum (a mean over
   /// workers) becomes the compressor's own (a share of 1 / workers).
   virtual void engage(Context&, Unit&, const StepInfo&) {}

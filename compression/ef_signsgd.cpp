@@ -24,7 +24,7 @@ struct MeanMagnitude {
 
 class EfSign final : public Code {
  public:
-  Traits traits() const override { return {.dense_1d = false}; }
+  Traits traits() const override { return {.dense_1d = false, .represents_zero = false}; }
 
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_gather, .bytes = bytes(spec)};

@@ -59,17 +59,20 @@ class ErrorFeedback final : public Compressor {
 
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     if (options_.kind == Feedback::none) return {};
+    check_variance(spec);
     if (options_.kind != Feedback::ef) {
       return {{.name = "tracked"},
               {.name = "tracked_sum", .sharing = Sharing::shared, .on_resize = OnResize::repeat}};
     }
-    const std::optional<double> variance = code_->variance(spec);
-    WISP_CHECK(!variance || *variance < 1.0,
-               "error feedback diverges with this code: the error of ",
-               "its unbiased rounding may be ", *variance, " times the square of what is encoded, ",
-               "expected less than 1; set compression.feedback = \"none\", or use more levels or "
-               "smaller groups");
     return {{.name = "residual"}};
+  }
+
+  std::string remark(const UnitSpec& spec) const override {
+    const std::optional<double> variance = code_->variance(spec);
+    if (!variance || options_.kind == Feedback::none) return {};
+    return concat("error feedback around an unbiased rounding, whose error may be ", *variance,
+                  " times the square of what is encoded: it converges without, "
+                  "compression.feedback = \"none\"");
   }
 
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
@@ -117,6 +120,15 @@ class ErrorFeedback final : public Compressor {
   }
 
  private:
+  void check_variance(const UnitSpec& spec) const {
+    const std::optional<double> variance = code_->variance(spec);
+    WISP_CHECK(!variance || *variance < 1.0,
+               "error feedback diverges with this code: the error of ",
+               "its unbiased rounding may be ", *variance, " times the square of what is encoded, ",
+               "expected less than 1; set compression.feedback = \"none\", or use more levels or "
+               "smaller groups");
+  }
+
   bool agrees(const UnitSpec& spec, const StepInfo& info) const {
     return code_->agreement(spec, info).kind != Collective::none;
   }

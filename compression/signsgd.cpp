@@ -96,11 +96,12 @@ class MajorityVote final : public Compressor {
       : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
 
   Traits traits() const override {
-    if (!averages_) return {.dense_1d = false};
+    if (!averages_) return {.dense_1d = false, .represents_zero = false};
     return {.momentum = Home::compressor,
             .decay = Home::compressor,
             .result = UpdateRule::update,
-            .dense_1d = false};
+            .dense_1d = false,
+            .represents_zero = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int workers) const override {
     WISP_CHECK(workers < 32768, "majority vote: ", workers, " workers, expected less than 32768");

@@ -122,15 +122,20 @@ double bytes_on_wire(Collective kind, double bytes, int workers) {
   throw Error("bytes_on_wire: not a collective");
 }
 
-bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
+double bytes_on_wire(std::span<const Message> messages, int workers) {
   double sent = 0.0;
   for (const Message& message : messages) {
     const int64_t extra =
         (has_header(message.kind) ? kHeaderBytes : 0) + (message.variable ? 4 : 0);
     sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + extra), workers);
   }
+  return sent;
+}
+
+bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
   return workers > 1 &&
-         sent > bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
+         bytes_on_wire(messages, workers) >
+             bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
 }
 
 uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed) {

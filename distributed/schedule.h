@@ -43,6 +43,9 @@ bool has_header(Collective kind);
 /// 2 (N-1)/N of an all-reduce, N-1 copies of a gathered message.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
+/// What the rank that sends most sends of these messages, sizes included.
+double bytes_on_wire(std::span<const Message> messages, int workers);
+
 /// The guard of "compression never hurts by accident": whether these messages send more than a
 /// dense all-reduce of `raw_bytes` would, on the rank that sends most; sizes and headers included,
 /// as if the unit had its slots to itself.

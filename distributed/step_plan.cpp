@@ -18,6 +18,18 @@ uint64_t hash_sizes(std::span<const UnitRounds> units, uint64_t seed) {
 
 }  // namespace
 
+UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
+                   int64_t raw_bytes, const StepInfo& info, bool engaged, bool guard,
+                   std::vector<Message>& messages) {
+  messages.clear();
+  const bool warm = compressor.started(info) && (!traits.sparse || info.ratio < 1.0);
+  if (!engaged && !warm) return UnitPath::warm_up;
+  for (int round = 0; round < compressor.rounds(spec, info); ++round)
+    messages.push_back(compressor.message(spec, info, round));
+  const bool dense = !engaged && guard && sends_more_than_dense(messages, raw_bytes, info.workers);
+  return dense ? UnitPath::more_than_dense : UnitPath::compressed;
+}
+
 StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Plan& plan,
                    std::span<Compressor* const> compressors, bool guard)
     : parameters_(parameters),
@@ -33,7 +45,15 @@ StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Pla
 }
 
 bool StepPlan::make(const StepInfo& info) {
-  for (size_t i = 0; i < next_rounds_.size(); ++i) plan_unit(i, info, next_rounds_[i]);
+  for (size_t i = 0; i < next_rounds_.size(); ++i) {
+    const PlannedUnit& unit = plan_.units[i];
+    UnitRounds& rounds = next_rounds_[i];
+    const UnitPath path = plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i],
+                                    unit.spec(), unit.numel * size_of(parameters_.dtype()), info,
+                                    engaged(unit), guard_, rounds.messages);
+    rounds.compressed = path == UnitPath::compressed;
+    if (!rounds.compressed) rounds.messages.clear();
+  }
   if (!slots_.empty() && next_rounds_ == rounds_) return false;
   std::swap(rounds_, next_rounds_);
   slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
@@ -45,25 +65,6 @@ bool StepPlan::make(const StepInfo& info) {
     }
   }
   return true;
-}
-
-/// A unit stays dense until its method starts, while its ratio is 1 or, with the guard, while it
-/// would send more than dense. Once it is compressed it stays so: its compressor owns the momentum,
-/// which differs by rank.
-void StepPlan::plan_unit(size_t index, const StepInfo& info, UnitRounds& rounds) const {
-  const PlannedUnit& unit = plan_.units[index];
-  const Compressor& compressor = *compressors_[static_cast<size_t>(unit.method)];
-  const bool engaged = this->engaged(unit);
-  rounds.messages.clear();
-  rounds.compressed =
-      engaged || (compressor.started(info) && (!traits_[index].sparse || info.ratio < 1.0));
-  if (!rounds.compressed) return;
-  for (int round = 0; round < compressor.rounds(unit.spec(), info); ++round)
-    rounds.messages.push_back(compressor.message(unit.spec(), info, round));
-  const int64_t raw = unit.numel * size_of(parameters_.dtype());
-  if (engaged || !guard_ || !sends_more_than_dense(rounds.messages, raw, info.workers)) return;
-  rounds.compressed = false;
-  rounds.messages.clear();
 }
 
 int StepPlan::compressed_units() const {

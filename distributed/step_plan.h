@@ -11,6 +11,17 @@
 
 namespace wisp {
 
+/// Why a unit is dense in a step, or that it is not.
+enum class UnitPath { compressed, warm_up, more_than_dense };
+
+/// A unit of `raw_bytes` in the step of `info`: dense until its method starts, while its ratio is 1
+/// or, with `guard`, while it would send more than dense; once it is `engaged` it stays compressed,
+/// for its compressor owns the momentum, which differs by rank. Fills `messages` with what it
+/// sends, or would send.
+UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
+                   int64_t raw_bytes, const StepInfo& info, bool engaged, bool guard,
+                   std::vector<Message>& messages);
+
 class StepPlan {
  public:
   /// `compressors` are by method. With `guard`, a unit stays dense as long as it would send more
@@ -38,8 +49,6 @@ class StepPlan {
   const Tensor& engaged_segments() const { return engaged_; }
 
  private:
-  void plan_unit(size_t index, const StepInfo& info, UnitRounds& rounds) const;
-
   const FlatParameters& parameters_;
   const Plan& plan_;
   const std::span<Compressor* const> compressors_;

@@ -17,6 +17,7 @@ void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
 void add_codec_lab(CLI::App& program);
 void add_config(CLI::App& program);
+void add_plan(CLI::App& program);
 void add_import(CLI::App& program);
 void add_export(CLI::App& program);
 void add_report(CLI::App& program);

@@ -4,17 +4,32 @@
 
 #include "apps/commands/commands.h"
 #include "apps/method_list.h"
+#include "apps/method_matrix.h"
 
 namespace wisp {
 
 void add_methods(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("methods", "list the compression methods, or describe one");
-  command.footer("Example:\n  wisp methods dgc");
+  command.footer(
+      "Examples:\n"
+      "  wisp methods dgc\n"
+      "  wisp methods --matrix\n"
+      "The matrix has a column for each choice, with sgd, f32, scope layer and 4 workers beside "
+      "it; "
+      "(yes): it runs, with a\nremark, below.");
   const auto method = std::make_shared<std::string>();
-  command.add_option("method", *method, "the method to describe");
-  command.callback(
-      [method] { fmt::print("{}", method->empty() ? list_methods() : describe_method(*method)); });
+  const auto matrix = std::make_shared<bool>(false);
+  CLI::Option& name = *command.add_option("method", *method, "the method to describe");
+  command.add_flag("--matrix", *matrix, "which method goes with which other choices")
+      ->excludes(&name);
+  command.callback([method, matrix] {
+    if (*matrix) {
+      fmt::print("{}", method_matrix());
+    } else {
+      fmt::print("{}", method->empty() ? list_methods() : describe_method(*method));
+    }
+  });
 }
 
 }  // namespace wisp

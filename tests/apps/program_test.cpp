@@ -149,6 +149,19 @@ TEST_F(Program, NamesWhatAMethodLeavesDense) {
   EXPECT_EQ(said().find("layer0.weight stays dense"), std::string::npos) << said();
 }
 
+TEST_F(Program, PlansWithoutTheDataSet) {
+  const std::string cifar = dir_.write("cifar.toml", R"(
+workers = 4
+data = { name = "cifar10", path = "nowhere" }
+compression.method = "dgc"
+)");
+  EXPECT_EQ(run({"plan", cifar}), 2) << "without --dry there is nothing to do yet";
+  ASSERT_EQ(run({"plan", cifar, "--dry"}), 0) << said();
+  EXPECT_NE(said().find("classifier.weight"), std::string::npos) << said();
+  ASSERT_EQ(run({"plan", cifar, "--dry", "--json"}), 0) << said();
+  EXPECT_EQ(said().front(), '{');
+}
+
 TEST_F(Program, FeedsRecordedGradientsToAMethod) {
   ASSERT_EQ(
       run({"train", config(), "train.epochs=1", "record.gradients.every=1", "--out", dir_ / "run"}),

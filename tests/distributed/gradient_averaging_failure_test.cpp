@@ -194,7 +194,7 @@ TEST(Failure, AGradientOutsideAStepIsNamed) {
 class Overflowing final : public Compressor {
  public:
   Traits traits() const override { return {}; }
-  std::vector<StateSpec> state(const UnitSpec&, int) const override { return {}; }
+  std::vector<StateSpec> state(const UnitSpec&, int) const override { return states; }
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec&, const StepInfo&, int) const override {
@@ -206,6 +206,7 @@ class Overflowing final : public Compressor {
   void decode(Context&, Unit&, const StepInfo&, int, std::span<const Payload>) override {}
 
   Collective kind = Collective::all_gather;
+  std::vector<StateSpec> states;
 };
 
 TEST(Failure, AMessageAboveItsCapacityIsAnError) {
@@ -232,6 +233,19 @@ TEST(Failure, SquaresOfClippedGradientsAreRefused) {
   options.averaging.clip.norm = 1.0;
   const std::string failure = failure_of(2, options, true, three_steps);
   EXPECT_NE(failure.find("set clip.norm = 0"), std::string::npos) << failure;
+}
+
+TEST(Failure, ResidualsAreExact) {
+  const auto make = [] {
+    auto toy = std::make_unique<Overflowing>();
+    toy->states = {{.name = "residual", .dtype = DType::bf16}};
+    return toy;
+  };
+  const std::string failure = failure_of(2, all_by(make), true, three_steps);
+  EXPECT_NE(
+      failure.find("state residual is bf16, per-element state has the parameters' dtype, f32"),
+      std::string::npos)
+      << failure;
 }
 
 TEST(Failure, CompressionNeedsF32) {

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/config_arguments.h"
+#include "apps/exchange_table.h"
+#include "apps/prepared.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  bool dry = false, json = false;
+};
+
+void run(const Arguments& arguments) {
+  const Prepared prepared(arguments.config.load());
+  const int workers = prepared.options().workers;
+  const auto text = arguments.json ? exchange_json : exchange_table;
+  fmt::print("{}", text(prepared.exchange(), workers));
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("plan", "say what a run would exchange, layer by layer");
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->config.add_to(command);
+  command
+      .add_flag("--dry", arguments->dry,
+                "from the configuration alone: nothing is measured, no data set is read")
+      ->required();
+  command.add_flag("--json", arguments->json, "as one JSON object");
+  command.footer(
+      "Example:\n"
+      "  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc --dry\n"
+      "Bytes are of a step, on the worker that sends most, at the capacities of its messages, "
+      "without the 16 bytes of\nthe status. A layer's are those of a unit of its own; the totals "
+      "count the units as they are.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,244 @@
+#include "apps/exchange_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kLate = (int64_t{1} << 40) + 1;  // a step behind all warm-up of a method's own
+
+std::vector<Scope> scopes_of(const Methods& methods) {
+  std::vector<Scope> scopes;
+  for (const Method& method : methods.methods) scopes.push_back(method.scope);
+  return scopes;
+}
+
+int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
+  int64_t bytes = 0;
+  for (const StateSpec& state : compressor.state(spec, workers))
+    bytes += (state.per_element ? spec.numel : state.shape.numel()) * size_of(state.dtype);
+  return bytes;
+}
+
+/// "a, b, c and 4 more"
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t kNamed = 3;
+  const size_t named = std::min(names.size(), kNamed);
+  const std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  return names.size() == named ? text : fmt::format("{} and {} more", text, names.size() - named);
+}
+
+class Planner {
+ public:
+  Planner(const Methods& methods, const TrainOptions& options, std::span<const Segment> segments)
+      : methods_(methods),
+        options_(options),
+        segments_(segments),
+        element_bytes_(size_of(wide_of(options.compute()))),
+        plan_(make_plan(segments, element_bytes_, methods.method_of, scopes_of(methods),
+                        options.buckets)) {
+    for (const Segment& segment : segments)
+      exchange_.layers.push_back({.name = segment.name,
+                                  .kind = segment.kind,
+                                  .shape = segment.shape,
+                                  .numel = segment.numel,
+                                  .bytes_sent = dense(segment.numel),
+                                  .bytes_dense = dense(segment.numel)});
+    for (size_t bucket = 0; bucket < plan_.buckets.size(); ++bucket) {
+      for (const int id : plan_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
+    }
+    exchange_.remarks = methods.remarks;
+  }
+
+  ExchangePlan run() {
+    for (size_t i = 0; i < methods_.phases.size(); ++i) add_phase(i);
+    for (const PlannedUnit& unit : plan_.units) {
+      exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
+    }
+    remark_on_one_worker();
+    for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
+    return std::move(exchange_);
+  }
+
+ private:
+  const Compressor& compressor_of(const PlannedUnit& unit) const {
+    return *methods_.methods[static_cast<size_t>(unit.method)].compressor;
+  }
+  const std::string& name_of(int method) const {
+    return methods_.methods[static_cast<size_t>(method)].name;
+  }
+  LayerPlan& layer(int id) { return exchange_.layers[static_cast<size_t>(id)]; }
+  double dense(int64_t numel) const {
+    return bytes_on_wire(Collective::all_reduce, static_cast<double>(numel * element_bytes_),
+                         options_.workers);
+  }
+
+  /// Of the middle of a phase: its borders are not exact.
+  StepInfo info_of(size_t phase) const {
+    const bool last = phase + 1 == methods_.phases.size();
+    const double begin = methods_.phases[phase];
+    const double end = last ? begin + 1.0 : methods_.phases[phase + 1];
+    StepInfo info{.step = kLate,
+                  .applied = kLate,
+                  .epoch = 0.5 * (begin + end),
+                  .workers = options_.workers,
+                  .lr = options_.optimizer.lr,
+                  .last_lr = options_.optimizer.lr,
+                  .seed = static_cast<uint64_t>(options_.seed)};
+    if (methods_.ratio) info.ratio = methods_.ratio(info.epoch);
+    return info;
+  }
+
+  void add_phase(size_t index) {
+    const StepInfo info = info_of(index);
+    PhasePlan phase{.epoch = methods_.phases[index],
+                    .ratio = info.ratio,
+                    .units = static_cast<int>(plan_.units.size())};
+    for (const Segment& segment : segments_) phase.bytes_dense += dense(segment.numel);
+    phase.bytes_sent = phase.bytes_dense;
+    const bool last = index + 1 == methods_.phases.size();
+    struct Refused {
+      double sent = 0.0, dense = 0.0;
+      std::vector<std::string> names;
+    };
+    std::map<int, Refused> refused;  // by method
+    std::vector<Message> messages;
+    for (size_t i = 0; i < plan_.units.size(); ++i) {
+      const PlannedUnit& unit = plan_.units[i];
+      const Compressor& compressor = compressor_of(unit);
+      const int64_t raw = unit.numel * element_bytes_;
+      const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
+                                      false, options_.guard, messages);
+      phase.warm_up += path == UnitPath::warm_up;
+      phase.more_than_dense += path == UnitPath::more_than_dense;
+      const double sent = bytes_on_wire(messages, options_.workers);
+      if (path == UnitPath::compressed) phase.bytes_sent += sent - dense(unit.numel);
+      if (sends_more_than_dense(messages, raw, options_.workers)) {
+        Refused& of_method = refused[unit.method];
+        of_method.sent += sent;
+        of_method.dense += dense(unit.numel);
+        for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
+      }
+      if (last) describe(static_cast<int>(i), path, info, messages);
+    }
+    for (const auto& [method, of_method] : refused) {
+      exchange_.remarks.push_back(fmt::format(
+          "{}, {}: {} would send {:.0f} bytes a step and worker, dense {:.0f}; {}: {}",
+          methods_.phases.size() == 1 ? "all epochs"
+          : last                      ? fmt::format("from epoch {:.4g} on", phase.epoch)
+                 : fmt::format("epochs {:.4g} to {:.4g}", phase.epoch, methods_.phases[index + 1]),
+          methods_.ratio ? fmt::format("ratio {:.4g}", phase.ratio)
+                         : fmt::format("{} workers", options_.workers),
+          name_of(method), of_method.sent, of_method.dense,
+          options_.guard ? "these layers go dense"
+                         : "compression.guard is off, these layers send it",
+          list_of(of_method.names)));
+    }
+    exchange_.phases.push_back(phase);
+  }
+
+  /// A unit's layers, in the last phase.
+  void describe(int index, UnitPath path, const StepInfo& info,
+                const std::vector<Message>& messages) {
+    const PlannedUnit& unit = plan_.units[static_cast<size_t>(index)];
+    const Compressor& compressor = compressor_of(unit);
+    const bool joined = unit.fields.size() != unit.segments.size();
+    std::vector<Message> alone;
+    for (size_t i = 0; i < unit.segments.size(); ++i) {
+      LayerPlan& layer = this->layer(unit.segments[i]);
+      layer.method = name_of(unit.method);
+      layer.path = path;
+      layer.unit = index;
+      layer.bucket = unit.bucket;
+      const UnitSpec spec = joined ? unit.spec() : UnitSpec{{&unit.fields[i], 1}, layer.numel};
+      const double share =
+          joined ? static_cast<double>(layer.numel) / static_cast<double>(unit.numel) : 1.0;
+      layer.state_bytes = static_cast<int64_t>(
+          share * static_cast<double>(state_bytes(compressor, spec, options_.workers)));
+      if (path != UnitPath::compressed) continue;
+      plan_unit(compressor, compressor.traits(), spec, 0, info, true, false, alone);
+      layer.bytes_sent = share * bytes_on_wire(alone, options_.workers);
+      for (const Message& message : messages) layer.rounds.push_back(message.kind);
+    }
+  }
+
+  void remark_on_one_worker() {
+    if (options_.workers > 1 || methods_.methods.empty()) return;
+    std::vector<std::string> names;
+    for (const Method& method : methods_.methods) names.push_back(method.name);
+    exchange_.remarks.push_back(
+        fmt::format("a single worker exchanges nothing: compression.method {} saves it no bytes, "
+                    "and changes what it learns",
+                    fmt::join(names, ", ")));
+  }
+
+  /// A warm-up of the method's own is no phase of the plan.
+  void remark_on_late_start(int method) {
+    if (methods_.methods[static_cast<size_t>(method)].compressor->started(
+            {.workers = options_.workers}))
+      return;
+    double sent = 0.0, later = 0.0;
+    for (const LayerPlan& layer : exchange_.layers) {
+      if (layer.unit < 0 || plan_.units[static_cast<size_t>(layer.unit)].method != method) continue;
+      sent += layer.bytes_dense;
+      later += layer.bytes_sent;
+    }
+    exchange_.remarks.push_back(
+        fmt::format("{} starts after a dense warm-up of its own, in which its layers send {:.0f} "
+                    "bytes a step and worker; then {:.0f}",
+                    name_of(method), sent, later));
+  }
+
+  /// What a method's traits, and the method itself, have to say of its layers.
+  void remark_on_layers(int method) {
+    const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
+    const Traits traits = compressor.traits();
+    std::map<std::string, std::vector<std::string>> said;
+    for (const PlannedUnit& unit : plan_.units) {
+      if (unit.method != method) continue;
+      const std::string& first = layer(unit.segments.front()).name;
+      if (const std::string remark = compressor.remark(unit.spec()); !remark.empty())
+        said[remark].push_back(first);
+      for (const int id : unit.segments) {
+        if (layer(id).kind == "embedding" && !traits.represents_zero)
+          said
+              ["it has no zero: rows of an embedding that no sample used would move in every step; "
+               "give it a rule of compression.policy"]
+                  .push_back(layer(id).name);
+      }
+      if (unit.fields.size() != unit.segments.size()) continue;
+      for (size_t i = 0; i < unit.fields.size(); ++i) {
+        const int64_t rows = unit.fields[i].rows, columns = unit.fields[i].numel / rows;
+        if (traits.rank > 0 && traits.rank * (rows + columns) >= rows * columns)
+          said[fmt::format("factors of rank {} are not smaller than a matrix of {} x {}",
+                           traits.rank, rows, columns)]
+              .push_back(layer(unit.segments[i]).name);
+      }
+    }
+    remark_on_late_start(method);
+    for (const auto& [remark, names] : said)
+      exchange_.remarks.push_back(
+          fmt::format("{}: {} ({})", name_of(method), remark, list_of(names)));
+  }
+
+  const Methods& methods_;
+  const TrainOptions& options_;
+  std::span<const Segment> segments_;
+  const int64_t element_bytes_;
+  const Plan plan_;
+  ExchangePlan exchange_;
+};
+
+}  // namespace
+
+ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
+                           std::span<const Segment> segments) {
+  return Planner(methods, options, segments).run();
+}
+
+}  // namespace wisp

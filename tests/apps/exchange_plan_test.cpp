@@ -1,0 +1,236 @@
+#include "apps/exchange_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "apps/exchange_table.h"
+#include "compression/error_feedback.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+#include "tests/support/toy_compressors.h"
+
+namespace wisp {
+namespace {
+
+ExchangePlan plan_of(const Overrides& overrides) {
+  return Prepared(tiny_config(overrides)).exchange();
+}
+
+/// Whether some remark holds all of the texts.
+bool remarks_on(const ExchangePlan& plan, const std::vector<std::string>& texts) {
+  return std::any_of(plan.remarks.begin(), plan.remarks.end(), [&](const std::string& remark) {
+    return std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
+      return remark.find(text) != std::string::npos;
+    });
+  });
+}
+
+std::vector<Segment> segments_of(const std::vector<Segment>& shapes) {
+  std::vector<Segment> segments = shapes;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    segments[i].id = static_cast<int>(i);
+    segments[i].numel = segments[i].shape.numel();
+  }
+  return segments;
+}
+
+/// A plan in which `compressor` takes all segments of two workers.
+ExchangePlan plan_for(std::unique_ptr<Compressor> compressor, const std::vector<Segment>& shapes) {
+  const std::vector<Segment> segments = segments_of(shapes);
+  Methods methods;
+  methods.methods.push_back({"toy", std::move(compressor), Scope::layer});
+  methods.method_of.assign(segments.size(), 0);
+  TrainOptions options;
+  options.workers = 2;
+  return plan_exchange(methods, options, segments);
+}
+
+/// Rounds as randomly as it says.
+class Rounding final : public Code {
+ public:
+  explicit Rounding(double variance) : variance_(variance) {}
+  std::optional<double> variance(const UnitSpec&) const override { return variance_; }
+  Message message(const UnitSpec& spec, const StepInfo&) const override {
+    return {.kind = Collective::all_gather, .bytes = spec.numel};
+  }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+  void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
+              std::byte*) const override {}
+  void decode(Context&, const Payload&, float, bool, const UnitSpec&, const StepInfo&, Tensor,
+              std::byte*) const override {}
+
+ private:
+  double variance_;
+};
+
+TEST(ExchangePlan, HasTheBytesOfEachLayer) {
+  constexpr int kWorkers = 4;
+  const ExchangePlan plan =
+      plan_of({"workers=4", "compression.method=topk", "compression.ratio=0.01"});
+  ASSERT_EQ(plan.layers.size(), 4u);  // weight and bias of a hidden layer and of the last one
+  for (const LayerPlan& layer : plan.layers) {
+    const double dense = 2.0 * (kWorkers - 1) / kWorkers * 4.0 * static_cast<double>(layer.numel);
+    EXPECT_EQ(layer.bytes_dense, dense);
+    if (layer.shape.rank() == 1) {
+      EXPECT_EQ(layer.kind, "bias");
+      EXPECT_EQ(layer.method, "");
+      EXPECT_EQ(layer.bytes_sent, dense);
+      EXPECT_EQ(layer.state_bytes, 0);
+      continue;
+    }
+    EXPECT_EQ(layer.kind, "linear");
+    EXPECT_EQ(layer.method, "topk");
+    EXPECT_EQ(layer.rounds, std::vector<Collective>{Collective::all_gather});
+    EXPECT_EQ(layer.state_bytes, 4 * layer.numel);
+    // k values and their runs, at most numel / 65536 escapes, and the size
+    const auto k = static_cast<double>(layer.numel / 100);
+    EXPECT_GE(layer.bytes_sent, (kWorkers - 1) * (6.0 * k + 4.0));
+    EXPECT_LE(layer.bytes_sent, (kWorkers - 1) * (6.0 * (k + 2.0) + 4.0));
+  }
+  EXPECT_TRUE(plan.remarks.empty());
+}
+
+TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
+  constexpr int kWorkers = 3;
+  for (const char* method : {"none", "fp16", "topk"}) {
+    const Overrides overrides = {"workers=3", concat("compression.method=", method),
+                                 "train.batch=30"};
+    const PhasePlan phase = plan_of(overrides).phases.back();
+    with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
+      test.steps(0, 1);
+      const double status = 2.0 * (kWorkers - 1) / kWorkers * 16.0;
+      const auto sent = static_cast<double>(test.replica.synchronizer().cost().bytes_sent);
+      if (std::string(method) == "topk") {
+        EXPECT_LE(sent, phase.bytes_sent + status);
+      } else {
+        // shares of a reduction are whole elements: a rank's may be one more a slice, each round
+        EXPECT_NEAR(sent, phase.bytes_sent + status, 100.0) << method;
+      }
+    });
+  }
+}
+
+TEST(ExchangePlan, SaysWhatTheGuardDoesInEachPhase) {
+  const Overrides overrides = {"workers=8",
+                               "train.batch=32",
+                               "compression.method=dgc",
+                               "compression.ratio=0.01",
+                               "compression.warmup=list",
+                               "compression.warmup_list=[1.0, 0.25]",
+                               "compression.warmup_epochs=2"};
+  const ExchangePlan plan = plan_of(overrides);
+  ASSERT_EQ(plan.phases.size(), 3u);
+  EXPECT_EQ(plan.phases[0].warm_up, plan.phases[0].units);
+  EXPECT_EQ(plan.phases[1].epoch, 1.0);
+  EXPECT_EQ(plan.phases[1].ratio, 0.25);
+  EXPECT_EQ(plan.phases[1].more_than_dense, plan.phases[1].units);
+  EXPECT_EQ(plan.phases[1].bytes_sent, plan.phases[1].bytes_dense);
+  EXPECT_EQ(plan.phases[2].more_than_dense, 0);
+  EXPECT_LT(plan.phases[2].bytes_sent, plan.phases[2].bytes_dense);
+  EXPECT_TRUE(remarks_on(plan, {"epochs 1 to 2, ratio 0.25: dgc would send", "go dense"}));
+  EXPECT_EQ(plan.remarks.size(), 1u);
+  EXPECT_TRUE(remarks_on(plan_of(overrides + Overrides{"compression.guard=false"}),
+                         {"compression.guard is off"}));
+  with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
+    for (const auto& [step, compressed] : {std::pair(0, false), {5, false}, {9, true}}) {
+      test.steps(step, 1);
+      EXPECT_EQ(test.replica.synchronizer().compressed_units() > 0, compressed) << step;
+    }
+  });
+}
+
+TEST(ExchangePlan, RemarksOnOneWorkerAndOnRulesThatDecideNothing) {
+  EXPECT_TRUE(remarks_on(plan_of({"compression.method=topk"}), {"a single worker", "topk"}));
+  const Config config = Config::from_text(tiny_text(kTinyModel) + R"(
+workers = 2
+[[compression.policy]]
+kind = "linear"
+method = "fp16"
+[[compression.policy]]
+name = "layer0.weight"
+method = "topk"
+)",
+                                          "tiny.toml");
+  const ExchangePlan plan = Prepared(config).exchange();
+  ASSERT_EQ(plan.remarks.size(), 1u);
+  EXPECT_TRUE(remarks_on(plan, {"tiny.toml:22: this rule of compression.policy decides nothing"}))
+      << plan.remarks[0];
+}
+
+TEST(ExchangePlan, RulesHaveOptionsOfTheirOwn) {
+  const auto sent = [](const std::string& options) {
+    const ExchangePlan plan =
+        plan_of({"workers=4", "compression.ratio=0.05",
+                 concat("compression.policy=[{ name = \"layer0.weight\", method = \"topk\"",
+                        options, " }, { kind = \"linear\", method = \"topk\" }]")});
+    std::map<std::string, double> bytes;
+    for (const LayerPlan& layer : plan.layers) bytes[layer.name] = layer.bytes_sent;
+    return bytes;
+  };
+  auto plain = sent("");
+  auto half = sent(", options = { values = \"f16\" }");
+  EXPECT_NEAR(half["layer0.weight"] / plain["layer0.weight"], 4.0 / 6.0, 1e-3);
+  EXPECT_EQ(half["layer1.weight"], plain["layer1.weight"]);
+  EXPECT_NE(error_of([&] {
+              sent(", options = { value = \"f16\" }");
+            }).find("method topk has no option 'value'"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              sent(", options = { ratio = 0.5 }");
+            }).find("compression.ratio is of the whole run"),
+            std::string::npos);
+}
+
+TEST(ExchangePlan, RemarksOnMatricesTooSmallForTheRank) {
+  const auto low_rank = [](int64_t rank) {
+    return toy_with_traits(toy_scaled_sum(), {.dense_1d = false, .rank = rank});
+  };
+  const std::vector<Segment> shapes = {{.name = "wide", .shape = {8, 64}},
+                                       {.name = "square", .shape = {64, 64}}};
+  EXPECT_FALSE(remarks_on(plan_for(low_rank(4), shapes), {"factors of rank"}));
+  const ExchangePlan plan = plan_for(low_rank(8), shapes);
+  EXPECT_TRUE(remarks_on(
+      plan, {"toy: factors of rank 8 are not smaller than a matrix of 8 x 64", "(wide)"}));
+}
+
+TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeWithoutZero) {
+  const std::vector<Segment> shapes = {{.name = "words", .shape = {50, 8}, .kind = "embedding"},
+                                       {.name = "fc", .shape = {8, 8}, .kind = "linear"}};
+  const auto sign = [](bool zero) {
+    return toy_with_traits(toy_scaled_sum(), {.represents_zero = zero});
+  };
+  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"no zero", "(words)"}));
+  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"no zero"}));
+}
+
+TEST(ExchangePlan, RemarksOnFeedbackAroundAnUnbiasedRoundingAndRefusesAWildOne) {
+  const std::vector<Segment> shapes = {{.name = "fc", .shape = {64, 64}}};
+  const auto plan = [&](Feedback kind, double variance) {
+    return plan_for(with_feedback(std::make_unique<Rounding>(variance), {.kind = kind}), shapes);
+  };
+  EXPECT_TRUE(remarks_on(plan(Feedback::ef, 0.25), {"unbiased rounding", "0.25", "(fc)"}));
+  EXPECT_FALSE(remarks_on(plan(Feedback::none, 7.0), {"unbiased"}));
+  for (const Feedback kind : {Feedback::ef, Feedback::ef21})
+    EXPECT_NE(error_of([&] { plan(kind, 1.5); }).find("error feedback diverges with this code"),
+              std::string::npos);
+}
+
+TEST(ExchangePlan, IsPrintedForPeopleAndPrograms) {
+  const ExchangePlan plan = plan_of({"workers=4", "compression.method=dgc"});
+  const std::string table = exchange_table(plan, 4);
+  for (const char* word : {"layer0.weight", "linear", "(24, 3072)", "dgc", "compressed",
+                           "all_gather", "from epoch 0, ratio 0.001", "state of the methods"})
+    EXPECT_NE(table.find(word), std::string::npos) << word << " in\n" << table;
+  const nlohmann::json json = nlohmann::json::parse(exchange_json(plan, 4));
+  EXPECT_EQ(json["workers"], 4);
+  EXPECT_EQ(json["layers"].size(), plan.layers.size());
+  EXPECT_EQ(json["layers"][0]["numel"], plan.layers[0].numel);
+  EXPECT_EQ(json["phases"][0]["bytes_sent"], plan.phases[0].bytes_sent);
+  EXPECT_EQ(json["state_bytes"], plan.state_bytes);
+}
+
+}  // namespace
+}  // namespace wisp

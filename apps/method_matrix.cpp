@@ -78,8 +78,10 @@ std::string method_matrix() {
   table += "\n";
   for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
     table += fmt::format("{:<14}", name);
+    MatrixCell base{.method = name};
+    if (!judge(base).refusal.empty()) base.optimizer = "adamw";
     for (const Column& column : all) {
-      MatrixCell cell{.method = name};
+      MatrixCell cell = base;
       column.choose(cell);
       const Verdict verdict = judge(cell);
       table += fmt::format(" {:>10}", word_for(verdict));

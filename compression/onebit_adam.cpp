@@ -94,8 +94,7 @@ class OneBitAdam final : public Compressor {
     return {.momentum = Home::compressor,
             .result = UpdateRule::momentum,
             .scopes = {Scope::layer},
-            .dense_1d = false,
-            .represents_zero = false};
+            .dense_1d = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};

@@ -15,9 +15,9 @@ void add_methods(CLI::App& program) {
       "Examples:\n"
       "  wisp methods dgc\n"
       "  wisp methods --matrix\n"
-      "The matrix has a column for each choice, with sgd, f32, scope layer and 4 workers beside "
-      "it; "
-      "(yes): it runs, with a\nremark, below.");
+      "The matrix has a column for each choice, with sgd (adamw where a method needs it), f32, "
+      "scope "
+      "layer and 4 workers\nbeside it; (yes): it runs, with a remark, below.");
   const auto method = std::make_shared<std::string>();
   const auto matrix = std::make_shared<bool>(false);
   CLI::Option& name = *command.add_option("method", *method, "the method to describe");

@@ -84,7 +84,7 @@ class Code {
   /// The same, unweighted, for the sum of payloads, in their order; a code that can add them before
   /// it has decoded them does.
   virtual void decode_sum(Context& context, std::span<const Payload> payloads, bool add,
-                          const UnitSpec& spec, const StepInfo& info, Tensor into,
+                          const UnitSpec& spec, const StepInfo& info, const Tensor& into,
                           std::byte* scratch) const {
     for (size_t i = 0; i < payloads.size(); ++i)
       decode(context, payloads[i], 1.0f, add || i > 0, spec, info, into, scratch);

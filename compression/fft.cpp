@@ -129,7 +129,7 @@ class FftCode final : public Code {
     decode_weighted(context, {&payload, 1}, weight, add, spec, info, into, scratch);
   }
   void decode_sum(Context& context, std::span<const Payload> payloads, bool add,
-                  const UnitSpec& spec, const StepInfo& info, Tensor into,
+                  const UnitSpec& spec, const StepInfo& info, const Tensor& into,
                   std::byte* scratch) const override {
     decode_weighted(context, payloads, 1.0f, add, spec, info, into, scratch);
   }

@@ -8,9 +8,8 @@
 // The sum needs no division: g is scaled by 1 / workers. Weight decay is local, before the
 // momentum, g + decay w / workers: decaying after the exchange loses accuracy.
 // Source: Lin et al. 2018, algorithm 4 and section 3; Nesterov, decay: the authors' code, Paddle's.
-#include "compression/code.h"
-#include "compression/pack.h"
 #include "compression/ratio_schedule.h"
+#include "compression/sparse_code.h"
 
 namespace wisp {
 namespace {
@@ -66,7 +65,8 @@ struct Options {
 
 class Dgc final : public Compressor {
  public:
-  Dgc(SparseWire wire, Options options) : wire_(wire), options_(options) {}
+  Dgc(SparseWire wire, const Selection& selection, Options options)
+      : wire_(wire), selection_(selection), options_(options) {}
 
   Traits traits() const override {
     return {.momentum = Home::compressor,
@@ -79,12 +79,12 @@ class Dgc final : public Compressor {
     return {{.name = "residual"}};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return wire_.scratch_bytes(spec, info.ratio);
+    return wire_.encode_bytes(spec, {info.ratio}, selection_.kind);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
     return {.kind = Collective::all_gather,
-            .bytes = wire_.capacity(spec, info.ratio),
+            .bytes = wire_.capacity(spec, {info.ratio}),
             .variable = true};
   }
 
@@ -92,8 +92,8 @@ class Dgc final : public Compressor {
               std::span<const Outlet> outlets) override {
     if (!unit.finite) {  // zeros, and no state changes
       wire_.encode(
-          context.stream, unit.spec, info, [](const Field&) { return Source{}; }, outlets[0],
-          unit.scratch);
+          context.stream, unit.spec, info, selection_, [](const Field&) { return Source{}; },
+          outlets[0], unit.scratch);
       return;
     }
     const auto accumulate = [&](const Field& field) {
@@ -108,13 +108,13 @@ class Dgc final : public Compressor {
                         unit.momentum.data<float>(),
                         unit.state->tensors[0].data<float>()};
     };
-    wire_.encode(context.stream, unit.spec, info, accumulate, outlets[0], unit.scratch);
+    wire_.encode(context.stream, unit.spec, info, selection_, accumulate, outlets[0], unit.scratch);
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
     for (size_t i = 0; i < payloads.size(); ++i) {
-      wire_.decode(context.stream, unit.spec, info.ratio, payloads[i], 1.0f, i > 0, unit.gradient,
+      wire_.decode(context.stream, unit.spec, {info.ratio}, payloads[i], 1.0f, i > 0, unit.gradient,
                    unit.scratch);
     }
   }
@@ -132,6 +132,7 @@ class Dgc final : public Compressor {
 
  private:
   SparseWire wire_;
+  Selection selection_;
   Options options_;
 };
 
@@ -143,7 +144,8 @@ const CompressorRegistration registration(
                       setup.nesterov};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");
-      return std::make_unique<Dgc>(SparseWire(config), options);
+      const Selection selection = bind_selection(config);
+      return std::make_unique<Dgc>(SparseWire(config), selection, options);
     });
 
 }  // namespace

@@ -55,18 +55,65 @@ struct AddBins {
   WISP_HD void operator()(int64_t i) const { into[i] += from[i]; }
 };
 
-/// The list is good if it holds at least k and lost none; else the whole field is looked at again.
+constexpr int64_t kAll = 0x7fffffffffffffff;
+
+struct SetThreshold {
+  Progress* state;
+  Selection selection;
+  WISP_HD void operator()() const {
+    const float threshold = selection.on_device ? *selection.on_device : selection.threshold;
+    state->bound = static_cast<uint64_t>(magnitude_bits(threshold)) << 32;
+  }
+};
+
+struct Clear {
+  uint32_t* bins;
+  WISP_HD void operator()(int64_t i) const { bins[i] = 0; }
+};
+
+/// A share of k below which the sample's threshold was too high.
+WISP_HD inline bool too_few(int64_t candidates, int64_t k) {
+  return static_cast<float>(candidates) < kAdaptation * static_cast<float>(k);
+}
+
+struct BeginAdaptation {
+  Progress* state;
+  int64_t k;
+  WISP_HD void operator()() const { state->count_field = too_few(state->candidates, k) ? kAll : 0; }
+};
+
+/// The threshold of the first step that lets enough pass, or of the last.
+struct EndAdaptation {
+  Progress* state;
+  const uint32_t* bins;
+  int64_t k;
+  WISP_HD void operator()() const {
+    if (state->count_field == 0) return;
+    float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
+    int64_t pass = state->candidates;
+    for (int step = 1; step <= kAdaptations && too_few(pass, k); ++step) {
+      threshold *= kAdaptation;
+      pass += bins[step];
+    }
+    state->bound = static_cast<uint64_t>(float_bits(threshold)) << 32;
+    state->candidates = 0;
+  }
+};
+
+/// The list is good if it lost none and, where k are asked for exactly, holds as many; else the
+/// whole field is looked at again.
 struct Judge {
   Progress* state;
   int64_t k, capacity;
+  bool exact;
   WISP_HD void operator()() const {
-    const int64_t all = 0x7fffffffffffffff;
-    const bool good = k <= state->candidates && state->candidates <= capacity;
+    const bool enough = !exact || k <= state->candidates;
+    const bool good = enough && state->candidates <= capacity;
     state->bound = 0;
-    state->wanted = k;
+    state->wanted = state->candidates < k && good ? state->candidates : k;
     state->pick_list = good ? state->candidates : 0;
-    state->pick_field = good ? 0 : all;
-    state->count_list = state->candidates == k ? 0 : state->pick_list;
+    state->pick_field = good ? 0 : kAll;
+    state->count_list = state->candidates == state->wanted ? 0 : state->pick_list;
     state->count_field = state->pick_field;
   }
 };
@@ -97,22 +144,35 @@ struct PickCandidates {
   WISP_HD void emit(int64_t at, int64_t i) const { positions[at] = position[i]; }
 };
 
+struct TellCount {
+  const Progress* state;
+  int64_t* count;
+  WISP_HD void operator()() const { *count = state->selected; }
+};
+
 }  // namespace
 
-Plan::Plan(int64_t elements, int64_t kept) : numel(elements), k(kept), capacity(elements) {
+Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
+    : numel(elements), k(kept), capacity(elements) {
   WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
              numel, " elements, expected 1 to 2^32 - 1");
   WISP_CHECK(0 < k && k <= numel, "top-k: k is ", k, " of ", numel, " elements");
+  if (kind == Selection::Kind::threshold) {
+    capacity = std::min(std::max(2 * k, kMinCapacity), numel);
+    return;
+  }
   // The sample that costs least: its own size plus the candidates beyond k, which fall with its
   // root. Among `size` draws, those above the true threshold are about r = size · k / numel with
-  // deviation sqrt(r); the rank taken lies 4 deviations above, the capacity 8 more.
+  // deviation sqrt(r); the rank taken lies 4 deviations above where k must be
+  // met, the capacity 8 more.
   const auto n = static_cast<double>(numel);
   const double wanted = 4.0 * std::cbrt(4.0 * n * static_cast<double>(k));
   const auto size =
       std::min(std::max(static_cast<int64_t>(wanted), kMinSample), numel / 8) / kCluster * kCluster;
   if (size == 0) return;
   const double hits = static_cast<double>(size) * static_cast<double>(k) / n;
-  const double safe = hits + 4.0 * std::sqrt(hits) + 4.0;
+  const double safe =
+      kind == Selection::Kind::exact ? hits + 4.0 * std::sqrt(hits) + 4.0 : std::ceil(hits);
   const double most = safe + 8.0 * std::sqrt(safe) + 8.0;
   const auto listed =
       std::max(static_cast<int64_t>(std::ceil(n * most / static_cast<double>(size))), kMinCapacity);
@@ -155,8 +215,22 @@ void threshold_from_sample(const Stream& stream, const Scratch& scratch, const P
   }
 }
 
-void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan) {
-  run_once(stream, Judge{scratch.state, plan.k, plan.capacity});
+void set_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection) {
+  run_once(stream, SetThreshold{scratch.state, selection});
+}
+
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+  parallel_for(stream, kBins, Clear{scratch.bins});
+  run_once(stream, BeginAdaptation{scratch.state, plan.k});
+}
+
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+  run_once(stream, EndAdaptation{scratch.state, scratch.bins, plan.k});
+}
+
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                      Selection::Kind kind) {
+  run_once(stream, Judge{scratch.state, plan.k, plan.capacity, kind == Selection::Kind::exact});
 }
 
 void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
@@ -183,6 +257,10 @@ void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& p
       &scratch.state->selected, scratch.masks);
 }
 
+void tell_count(const Stream& stream, const Scratch& scratch, int64_t* count) {
+  run_once(stream, TellCount{scratch.state, count});
+}
+
 }  // namespace select
 
 int64_t kept_count(double ratio, int64_t numel) {
@@ -191,11 +269,11 @@ int64_t kept_count(double ratio, int64_t numel) {
   return std::min(std::max(k, int64_t{1}), numel);
 }
 
-int64_t select_topk_bytes(const Field& field, int64_t k) {
+int64_t select_entries_bytes(const Field& field, int64_t k, Selection::Kind kind) {
   const int64_t end = field.slices.back().offset + field.slices.back().numel;
   WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
              " of the arena, expected at most 2^32 - 1");
-  return select::Scratch::bytes(select::Plan(field.numel, k), field);
+  return select::Scratch::bytes(select::Plan(field.numel, k, kind), field);
 }
 
 }  // namespace wisp

@@ -1,10 +1,15 @@
-// Exact top-k by magnitude, in one pass over a field's memory: a sample gives a threshold that a
-// little more than k elements pass, one fused pass applies the method's update and lists what
-// passed, and a radix selection narrows the list to exactly k. Nothing is read back from the
-// device; the result depends on the numbers and the key alone. Equal magnitudes at the k-th place
-// are taken in cyclic order from a drawn position, so no part of the field is preferred. Source:
-// Lin et al. 2018, section 3.1 (sampled threshold, hierarchical selection; here the threshold errs
-// low and the second selection is exact, so that k is met).
+// Selection by magnitude, in one pass over a field's memory: a threshold is given or drawn from a
+// sample, one fused pass applies the method's update and lists what passed, and a radix selection
+// narrows the list to the k largest if more passed. Nothing is read back from the device; the
+// result depends on the numbers and the key alone. Equal magnitudes at the k-th place are taken in
+// cyclic order from a drawn position, so no part of the field is preferred.
+//   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected
+//   sampled    the threshold is the sample's own quantile, times 0.8 (up to ten times) while fewer
+//              than 0.8 k pass: 0.8 k to k are selected, or what ten steps reach
+//   threshold  it is given: what passes is selected, the k largest of it if that is more
+// Source: Lin et al. 2018, section 3.1 (sampled threshold, hierarchical selection); bounds, factor
+// and iterations are the authors' code's. Ours: the sample's size; more than k are always narrowed
+// (their code cuts off by index up to 1.3 k); the ten steps are one histogram.
 #pragma once
 
 #include "compression/compressor.h"
@@ -20,11 +25,22 @@ int64_t kept_count(double ratio, int64_t numel);
 /// The magnitude of a number as an integer that orders alike.
 WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
 
+/// How the elements of a field that travel are chosen.
+struct Selection {
+  enum class Kind { exact, sampled, threshold };
+
+  Kind kind = Kind::exact;
+  float threshold = 0.0f;            // of magnitudes
+  const float* on_device = nullptr;  // or where it lies in device memory
+};
+
 namespace select {
 
 constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
 constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
+constexpr int kAdaptations = 10;
+constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled threshold is kept
 
 /// How a field of this size is selected from. Host arithmetic.
 struct Plan {
@@ -34,7 +50,9 @@ struct Plan {
   int64_t sample = 0;    // elements; 0: no threshold, all are candidates
   int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
 
-  Plan(int64_t numel, int64_t k);
+  Plan(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
+  /// All elements fit into the list.
+  bool whole() const { return capacity == numel; }
 };
 
 /// Total order of a field's elements: by magnitude, then by cyclic distance from a drawn start.
@@ -53,7 +71,7 @@ struct Progress {
   int64_t selected;
   // A radix selection: the elements above `bound` with its undecided digits zero are the wanted
   // ones.
-  uint64_t bound;
+  uint64_t bound;  // while elements are listed: the threshold, in its upper half
   int64_t wanted;
   // How many elements the loops that follow visit: of the list, or of each slice if the list
   // failed.
@@ -83,13 +101,18 @@ struct Scratch {
 // The steps that do not look at the field itself.
 void begin(const Stream& stream, const Scratch& scratch);
 void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan);
-void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void set_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                      Selection::Kind kind);
 void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
                       int shift);
 void add_slice_bins(const Stream& stream, const Scratch& scratch);
 void narrow(const Stream& stream, const Scratch& scratch, int shift);
 void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
                      uint32_t* positions);
+void tell_count(const Stream& stream, const Scratch& scratch, int64_t* count);
 
 template <class Source>
 struct SampleKeys {
@@ -121,6 +144,33 @@ struct TakeAndList {
     if (at >= capacity) return;
     indices[at] = static_cast<uint32_t>(offset + i);
     positions[at] = static_cast<uint32_t>(position + i);
+  }
+};
+
+/// How many adaptations of the threshold an element needs to pass; -1: it passes, or never will.
+template <class Source>
+struct AdaptationsNeeded {
+  Source source;
+  const Progress* state;
+  int64_t offset;
+  WISP_HD int operator()(int64_t i) const {
+    const uint32_t key = magnitude_bits(source.held(offset + i));
+    float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
+    if (key >= float_bits(threshold)) return -1;
+    for (int step = 1; step <= kAdaptations; ++step) {
+      threshold *= kAdaptation;
+      if (key >= float_bits(threshold)) return step;
+    }
+    return -1;
+  }
+};
+
+/// The list once more, with the adapted threshold and the update already made.
+template <class Source>
+struct ListAgain : TakeAndList<Source> {
+  WISP_HD bool operator()(int64_t i) const {
+    return magnitude_bits(this->source.held(this->offset + i)) >=
+           static_cast<uint32_t>(this->state->bound >> 32);
   }
 };
 
@@ -180,17 +230,22 @@ void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan
 
 }  // namespace select
 
-/// Bytes of scratch that select_topk needs; 8-byte aligned.
-int64_t select_topk_bytes(const Field& field, int64_t k);
+/// Bytes of scratch that select_entries needs; 8-byte aligned.
+int64_t select_entries_bytes(const Field& field, int64_t k, Selection::Kind kind);
+inline int64_t select_topk_bytes(const Field& field, int64_t k) {
+  return select_entries_bytes(field, k, Selection::Kind::exact);
+}
 
-/// Calls source.take(i) once for each element of the field, and writes the field positions of the
-/// `k` largest |source.held(i)| to `positions`, ascending. `random` draws the sample and the order
-/// of equal magnitudes. A Source has peek, take and held, as in code.h.
+/// Calls source.take(i) once for each element of the field, and writes the field positions of what
+/// is selected, at most `k` and by |source.held(i)|, to `positions`, ascending; `count`, a device
+/// word, gets their number (null: nobody asks). `random` draws the sample and the order of equal
+/// magnitudes. A Source has peek, take and held, as in code.h.
 template <class Source>
-void select_topk(const Stream& stream, const Field& field, const Source& source, int64_t k,
-                 const Philox& random, uint32_t* positions, std::byte* memory) {
+void select_entries(const Stream& stream, const Field& field, const Source& source, int64_t k,
+                    const Selection& selection, const Philox& random, uint32_t* positions,
+                    int64_t* count, std::byte* memory) {
   using namespace select;
-  const Plan plan(field.numel, k);
+  const Plan plan(field.numel, k, selection.kind);
   const Scratch scratch(memory, plan);
   Progress* state = scratch.state;
   const Order order{random.below(0, static_cast<uint32_t>(plan.numel)), plan.numel};
@@ -201,8 +256,13 @@ void select_topk(const Stream& stream, const Field& field, const Source& source,
       position += slice.numel;
     }
   };
+  const auto list_of = [&](const Slice& slice, int64_t position) {
+    return TakeAndList<Source>{source,        state,       slice.offset,    position,
+                               plan.capacity, scratch.key, scratch.position};
+  };
 
   begin(stream, scratch);
+  if (selection.kind == Selection::Kind::threshold) set_threshold(stream, scratch, selection);
   if (plan.sample > 0) {
     const int64_t stride = plan.numel / (plan.sample / kCluster);
     const int64_t first = random.below(1, static_cast<uint32_t>(stride - kCluster + 1));
@@ -212,17 +272,30 @@ void select_topk(const Stream& stream, const Field& field, const Source& source,
     threshold_from_sample(stream, scratch, plan);
   }
   each_slice([&](const Slice& slice, int64_t position) {
-    parallel_select(stream, slice.numel,
-                    TakeAndList<Source>{source, state, slice.offset, position, plan.capacity,
-                                        scratch.key, scratch.position},
-                    &state->candidates, scratch.masks);
+    parallel_select(stream, slice.numel, list_of(slice, position), &state->candidates,
+                    scratch.masks);
   });
-  judge_candidates(stream, scratch, plan);
+  if (plan.sample > 0 && selection.kind == Selection::Kind::sampled) {
+    begin_adaptation(stream, scratch, plan);
+    each_slice([&](const Slice& slice, int64_t) {
+      parallel_histogram_counted(stream, &state->count_field, slice.numel,
+                                 AdaptationsNeeded<Source>{source, state, slice.offset},
+                                 scratch.slice_bins, kBins);
+      add_slice_bins(stream, scratch);
+    });
+    end_adaptation(stream, scratch, plan);
+    each_slice([&](const Slice& slice, int64_t position) {
+      parallel_select_counted(stream, &state->count_field, slice.numel,
+                              ListAgain<Source>{list_of(slice, position)}, &state->candidates,
+                              scratch.masks);
+    });
+  }
+  judge_candidates(stream, scratch, plan, selection.kind);
   parallel_for_counted(stream, &state->pick_list, plan.capacity,
                        ReadKeys<Source>{source, scratch.key});
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     count_candidates(stream, scratch, plan, order, shift);
-    if (plan.sample > 0) {
+    if (!plan.whole()) {
       each_slice([&](const Slice& slice, int64_t position) {
         parallel_histogram_counted(
             stream, &state->count_field, slice.numel,
@@ -234,7 +307,7 @@ void select_topk(const Stream& stream, const Field& field, const Source& source,
     narrow(stream, scratch, shift);
   }
   pick_candidates(stream, scratch, plan, order, positions);
-  if (plan.sample > 0) {
+  if (!plan.whole()) {
     each_slice([&](const Slice& slice, int64_t position) {
       parallel_select_counted(
           stream, &state->pick_field, slice.numel,
@@ -242,6 +315,14 @@ void select_topk(const Stream& stream, const Field& field, const Source& source,
           &state->selected, scratch.masks);
     });
   }
+  if (count) tell_count(stream, scratch, count);
+}
+
+/// The `k` largest, exactly.
+template <class Source>
+void select_topk(const Stream& stream, const Field& field, const Source& source, int64_t k,
+                 const Philox& random, uint32_t* positions, std::byte* memory) {
+  select_entries(stream, field, source, k, {}, random, positions, nullptr, memory);
 }
 
 }  // namespace wisp

@@ -1,6 +1,10 @@
-// Values as they travel, gathered or summed: f32, f16 or bf16.
+// Values as they travel: f32, f16 or bf16, gathered or summed; or natural, a sign and a power of
+// two, gathered.
 #pragma once
 
+#include <string>
+
+#include "core/config.h"
 #include "core/dtype.h"
 
 namespace wisp {
@@ -42,7 +46,25 @@ WISP_HD inline float within(float most, float value) {
   return value < -most ? -most : value > most ? most : value;
 }
 
-/// The T nearest to `value`; beyond Half's range, its largest: what is cut off stays in a residual,
+/// A float without its mantissa: sign and 8 exponent bits, 9 bits in all. Conversion from float
+/// rounds the magnitude to the nearer power of two, a tie upwards, at most 2^127; what is nearer to
+/// zero than to 2^-126 is zero. Source: Horvath et al. 2019 (natural compression); they round at
+/// random, which costs nothing in the mean, but with a residual the nearest leaves less behind.
+struct Natural {
+  uint16_t bits = 0;  // sign << 8 | exponent
+
+  Natural() = default;
+  WISP_HD explicit Natural(float value) {
+    const uint32_t f = float_bits(value);
+    const uint32_t exponent = ((f & 0x7fffffffu) + 0x400000u) >> 23;
+    bits = static_cast<uint16_t>((f >> 31) << 8 | (exponent < 254u ? exponent : 254u));
+  }
+  WISP_HD explicit operator float() const {
+    return float_from_bits((bits & 0x100u) << 23 | (bits & 0xffu) << 23);
+  }
+};
+
+/// The T nearest to `value`; beyond T's range, its largest: what is cut off stays in a residual,
 /// and no infinity travels.
 template <class T>
 WISP_HD inline T to_wire(float value) {
@@ -67,6 +89,36 @@ WISP_HD inline Half to_wire<Half>(float value) {
   Half half;
   half.bits = static_cast<uint16_t>((bits >> 16 & 0x8000u) | number);
   return half;
+}
+
+/// The upper half of what rounds to infinity would be one.
+template <>
+WISP_HD inline BFloat16 to_wire<BFloat16>(float value) {
+  const uint32_t magnitude = float_bits(value) & 0x7fffffffu;
+  const bool beyond = magnitude - 0x7f7f8000u < 0x8000u;  // finite, but nearer to 2^128
+  return BFloat16(beyond ? float_from_bits(float_bits(value) & 0xffff0000u) : value);
+}
+
+/// How a list's values lie in a payload.
+enum class WireFormat { f32, f16, bf16, natural };
+
+/// Binds compression.values.
+WireFormat bind_values(Config& config);
+const char* name_of(WireFormat format);
+
+/// Calls f(float{}), f(Half{}), f(BFloat16{}) or f(Natural{}).
+template <class F>
+void dispatch_wire(WireFormat format, const F& f) {
+  switch (format) {
+    case WireFormat::f32:
+      return f(float{});
+    case WireFormat::f16:
+      return f(Half{});
+    case WireFormat::bf16:
+      return f(BFloat16{});
+    case WireFormat::natural:
+      return f(Natural{});
+  }
 }
 
 }  // namespace wisp

@@ -268,7 +268,8 @@ TEST(Dgc, KeepsWhatHalfPrecisionCannotSay) {
 }
 
 TEST(Dgc, SendsZerosAndKeepsItsStateIfTheGradientIsNotFinite) {
-  UnitRig rig = dgc_rig(layer_fields({9000, 5}), "", {.momentum = 0.9});
+  UnitRig rig =
+      dgc_rig(layer_fields({9000, 5}), "compression.indices = 'runs16'", {.momentum = 0.9});
   const Philox noise(4, 0, 0);
   const int64_t arena = rig.unit.gradient.numel();
   for (int64_t i = 0; i < arena; ++i) {
@@ -363,7 +364,7 @@ TEST(Dgc, OwnsMomentumAndDecay) {
 
 TEST(Dgc, RefusesWrongOptions) {
   EXPECT_EQ(error_of([] { make_method("dgc", "compression.values = \"f8\""); }),
-            "test.toml:1: compression.values is 'f8', expected f32 or f16");
+            "test.toml:1: compression.values is 'f8', expected f32, f16, bf16 or natural");
   EXPECT_EQ(error_of([] { make_method("dgc", "[compression]\nratio = 2.0"); }),
             "test.toml:2: compression.ratio is 2, expected 0 < ratio <= 1");
   EXPECT_EQ(error_of([] { make_method("dgc", "[compression]\nratio = 0"); }),

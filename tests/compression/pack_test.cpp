@@ -17,8 +17,12 @@ StepInfo info_of(double ratio) {
   return info;
 }
 
-UnitRig topk_rig(std::vector<Field> fields, const std::string& values = "f32") {
-  return UnitRig(std::move(fields), make_method("topk", "compression.values = \"" + values + "\""));
+/// Top-k with these formats: a list of any positions is what the gradient has there.
+UnitRig wire_rig(std::vector<Field> fields, const std::string& values = "f32",
+                 const std::string& indices = "runs16") {
+  const std::string toml =
+      concat("[compression]\nvalues = '", values, "'\nindices = '", indices, "'");
+  return UnitRig(std::move(fields), make_method("topk", toml));
 }
 
 template <class T>
@@ -35,7 +39,7 @@ void put(PayloadBytes& payload, size_t byte, T value) {
 
 // Indices 3, 4, 100, 70000, 200000: runs 3, 0, 95, (65535, pad), 4363, (65535, pad), 64463.
 TEST(SparseWire, CutsRunsAsInTheExample) {
-  UnitRig rig = topk_rig(layer_fields({250'000}));
+  UnitRig rig = wire_rig(layer_fields({250'000}));
   const std::vector<int64_t> indices = {3, 4, 100, 70'000, 200'000};
   for (const int64_t index : indices) rig.gradient()[index] = static_cast<float>(index);
   const StepInfo info = info_of(5.0 / 250'000);
@@ -52,7 +56,7 @@ TEST(SparseWire, CutsRunsAsInTheExample) {
 }
 
 TEST(SparseWire, StatesEntriesOfAllFieldsButTheLast) {
-  UnitRig rig = topk_rig(layer_fields({10, 20, 5}), "f16");
+  UnitRig rig = wire_rig(layer_fields({10, 20, 5}), "f16");
   for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
   const PayloadBytes payload = rig.encode(info_of(0.2));  // 2, 4 and 1 values
   ASSERT_EQ(payload.size(), 2u * 4u + 7u * 4u);
@@ -73,7 +77,7 @@ TEST(SparseWire, EscapesAtTheEdges) {
                                          {131'072, kNumel - 1},
                                          {0, 1},
                                          {kNumel - 2, kNumel - 1}}) {
-    UnitRig rig = topk_rig(layer_fields({kNumel}));
+    UnitRig rig = wire_rig(layer_fields({kNumel}));
     size_t entries = 0;
     int64_t next = 0;
     for (const int64_t index : indices) {
@@ -95,7 +99,7 @@ TEST(SparseWire, EscapesAtTheEdges) {
 TEST(SparseWire, KeepsToItsLaw) {
   const std::vector<int64_t> sizes = {1, 999, 1000, 1001, 70'000, 300'000};
   for (const double ratio : {0.001, 0.01, 0.3}) {
-    UnitRig rig = topk_rig(layer_fields(sizes));
+    UnitRig rig = wire_rig(layer_fields(sizes));
     for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i)
       rig.gradient()[i] = std::sin(static_cast<float>(i));
     int64_t kept = 0;
@@ -106,7 +110,7 @@ TEST(SparseWire, KeepsToItsLaw) {
 }
 
 TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
-  UnitRig rig = topk_rig(layer_fields({100, 50}));
+  UnitRig rig = wire_rig(layer_fields({100, 50}));
   const StepInfo info = info_of(0.1);
   for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
   const PayloadBytes good = rig.encode(info);  // 10 and 5 values
@@ -115,16 +119,20 @@ TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   };
   PayloadBytes bad = good;
   put<uint32_t>(bad, 0, 16);
-  EXPECT_EQ(complaint(bad), "sparse payload of rank 1: field 0 states 16 entries, 15 are left");
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 0 states 16 entries, expected at most 10");
+  bad = good;
+  put<uint32_t>(bad, 0, 9);
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 1 states 6 entries, expected at most 5");
   bad = good;
   put<uint16_t>(bad, 4 + 15 * 4, 91);
   EXPECT_EQ(complaint(bad),
-            "sparse payload of rank 1: field 0's runs reach position 100, it has 100 elements");
+            "sparse payload of rank 1: field 0's entry 9 is at position 100, it has 100 elements");
   bad = good;
   bad.pop_back();
   EXPECT_EQ(complaint(bad),
-            "sparse payload of rank 1 has 93 bytes, expected 4 + 6 per entry, at "
-            "most 94");
+            "sparse payload of rank 1 has 93 bytes, expected 88 or at most 94 (f32, runs16)");
   bad = good;
   bad.resize(good.size() + 6);
   EXPECT_NE(complaint(bad), "no error");
@@ -134,7 +142,7 @@ TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
 
 /// Whatever the bytes: an Error or numbers, never a crash, never a write beside the fields.
 TEST(SparseWire, SurvivesRandomPayloads) {
-  UnitRig rig = topk_rig({layer_fields({300})[0], joined_field({40, 700}, 500)});
+  UnitRig rig = wire_rig({layer_fields({300})[0], joined_field({40, 700}, 500)});
   for (Slice& slice : rig.fields[1].slices) slice.offset += 400;
   rig.unit.gradient = Tensor({2'000}, DType::f32);
   std::vector<char> inside(2'000, 0);
@@ -170,7 +178,7 @@ TEST(SparseWire, SurvivesRandomPayloads) {
 }
 
 TEST(SparseWire, DecodesFieldsWithoutEntries) {
-  UnitRig rig = topk_rig(layer_fields({100, 50}));
+  UnitRig rig = wire_rig(layer_fields({100, 50}));
   const PayloadBytes nothing(4, std::byte{0});
   rig.gradient()[3] = 5.0f;
   rig.decode(info_of(0.1), {nothing});

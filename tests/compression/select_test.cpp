@@ -153,6 +153,57 @@ TEST(Select, TakesEachElementOnce) {
   EXPECT_EQ(taken, expected);
 }
 
+/// What a sampled threshold selects of `values`; positions ascending.
+std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
+  const Field field = joined_field({static_cast<int64_t>(values.size())});
+  const Selection selection{.kind = Selection::Kind::sampled};
+  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
+  std::vector<int64_t> scratch(
+      static_cast<size_t>(select_entries_bytes(field, k, selection.kind) / 8 + 1), -1);
+  int64_t count = -1;
+  select_entries(Stream::immediate(), field, Source{values.data(), nullptr}, k, selection,
+                 Philox(1, static_cast<uint64_t>(step), field.key), positions.data(), &count,
+                 reinterpret_cast<std::byte*>(scratch.data()));
+  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
+  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
+  positions.resize(static_cast<size_t>(count));
+  return positions;
+}
+
+/// Lin et al.'s bounds, and that what is selected is the largest of all.
+TEST(Select, SamplesAThresholdThatKeepsToTheBounds) {
+  for (const Distribution& distribution : kDistributions) {
+    const std::string name = distribution.name;
+    if (name == "mostly zero" || name == "denormal" || name == "heavy tail") continue;
+    for (const int64_t n : {1000, 20'000, 200'000}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      for (int64_t step = 0; step < (n < 100'000 ? 10 : 2); ++step) {
+        const Philox philox(3, static_cast<uint64_t>(n), static_cast<uint64_t>(step));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+        const int64_t k = kept_count(0.005, n);
+        const std::vector<uint32_t> picked = sampled(values, k, step);
+        ASSERT_LE(static_cast<int64_t>(picked.size()), k) << name;
+        ASSERT_GE(5 * static_cast<int64_t>(picked.size()), 4 * k) << name << ", " << n;
+        expect_topk(values, picked, name);
+      }
+    }
+  }
+}
+
+/// 30 large numbers among zeros, where 100 are asked for: ten adaptations do not find more.
+TEST(Select, SampledSelectsLessWhereThereIsLess) {
+  std::vector<float> values(100'000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 1e-6f;
+  for (size_t i = 0; i < 90; ++i) values[i * 1100] = 1.0f;
+  int64_t fewer = 0;
+  for (int64_t step = 0; step < 20; ++step) {
+    const auto picked = sampled(values, 100, step);
+    ASSERT_LE(picked.size(), 100u);
+    if (picked.size() < 80) ++fewer;
+  }
+  EXPECT_EQ(fewer, 0) << "90 of 100 are within the bounds";
+}
+
 TEST(Select, KeepsTheCeilingButNotARoundingError) {
   EXPECT_EQ(kept_count(0.001, 1000), 1);
   EXPECT_EQ(kept_count(0.001, 3000), 3);

@@ -1,0 +1,232 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/random.h"
+#include "tests/support/method_rig.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+StepInfo info_of(int64_t step, double ratio, int workers = 1) {
+  StepInfo info;
+  info.step = info.applied = step;
+  info.ratio = ratio;
+  info.workers = workers;
+  return info;
+}
+
+MethodRig oktopk_rig(int workers, std::vector<Field> fields) {
+  return MethodRig(workers, std::move(fields), [] { return make_method("oktopk", ""); });
+}
+
+/// Larger to the front, and in the second half of the steps to the back: regions move.
+float gradient_of(int64_t step, int rank, int64_t i, int64_t numel) {
+  const Philox noise(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+  const double place = static_cast<double>(step < 40 ? numel - i : i) / static_cast<double>(numel);
+  return (noise.uniform(static_cast<uint64_t>(i)) - 0.5f) * static_cast<float>(0.2 + place);
+}
+
+using Sparse = std::map<int64_t, float>;
+
+Sparse largest(const Sparse& all, size_t k) {
+  std::vector<std::pair<float, int64_t>> order;
+  for (const auto& [i, value] : all) order.push_back({-std::fabs(value), i});
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(k, order.size()));
+  Sparse kept;
+  for (const auto& [magnitude, i] : order) kept[i] = all.at(i);
+  return kept;
+}
+
+Sparse passing(const Sparse& all, float threshold) {
+  Sparse kept;
+  for (const auto& [i, value] : all)
+    if (std::fabs(value) >= threshold) kept[i] = value;
+  return kept;
+}
+
+float smallest(const Sparse& all) {
+  float least = all.empty() ? 0.0f : INFINITY;
+  for (const auto& [i, value] : all) least = std::min(least, std::fabs(value));
+  return least;
+}
+
+/// Li & Hoefler 2022 for one field, with our limit C.
+struct ScalarOktopk {
+  int64_t numel, k, workers;
+  std::vector<std::vector<float>> residual;  // by worker
+  std::vector<float> t;
+  float global = 0.0f;
+  std::vector<int64_t> borders;  // of regions
+
+  void follow(float& threshold, size_t count) const {
+    const auto n = static_cast<int64_t>(count);
+    if (n >= 5 * k / 4) threshold *= 1.05f;
+    if (3 * n < 2 * k) threshold /= 1.05f;
+  }
+
+  Sparse step(int64_t now) {
+    const auto limit = static_cast<size_t>(3 * k / (2 * workers));
+    std::vector<Sparse> selected, sent(static_cast<size_t>(workers)),
+        region(static_cast<size_t>(workers));
+    for (int rank = 0; rank < workers; ++rank) {
+      const auto r = static_cast<size_t>(rank);
+      Sparse all;
+      for (int64_t i = 0; i < numel; ++i)
+        all[i] = residual[r][static_cast<size_t>(i)] += gradient_of(now, rank, i, numel);
+      if (now % 32 == 0) {
+        selected.push_back(largest(all, static_cast<size_t>(k)));
+        t[r] = smallest(selected[r]);
+      } else {
+        selected.push_back(largest(passing(all, t[r]), static_cast<size_t>(5 * k / 4)));
+        follow(t[r], selected[r].size());
+      }
+    }
+    if (now % 64 == 0) balance(selected);
+    const uint32_t start = Philox(0, static_cast<uint64_t>(now), 1).bits(2);
+    for (size_t r = 0; r < sent.size(); ++r) {
+      for (size_t owner = 0; owner < sent.size(); ++owner) {
+        const Sparse part(selected[r].lower_bound(borders[owner]),
+                          selected[r].lower_bound(borders[owner + 1]));
+        size_t at = 0;
+        for (const auto& [i, value] : part) {
+          const size_t turn = part.empty() ? 0 : (at++ + start % part.size()) % part.size();
+          if (part.size() > limit && turn >= limit) continue;
+          sent[r][i] = value;
+          if (region[owner].count(i) == 0) region[owner][i] = 0.0f;
+          region[owner][i] += value;
+        }
+      }
+    }
+    if (now % 32 == 0) {
+      float sum = 0.0f;
+      for (const Sparse& sums : region)
+        sum += smallest(largest(sums, static_cast<size_t>(k / workers)));
+      global = sum * (1.0f / static_cast<float>(workers));
+    }
+    Sparse result;
+    for (const Sparse& sums : region) result.merge(largest(passing(sums, global), limit));
+    if (now % 32 != 0) follow(global, result.size());
+    for (size_t r = 0; r < sent.size(); ++r)
+      for (const auto& [i, value] : sent[r])
+        if (result.count(i) > 0) residual[r][static_cast<size_t>(i)] = 0.0f;
+    return result;
+  }
+
+  void balance(const std::vector<Sparse>& selected) {
+    std::vector<int64_t> cuts = {0};
+    for (size_t c = 1; c < 16; ++c) {
+      int64_t sum = 0;
+      for (const Sparse& own : selected)
+        sum += std::next(own.begin(), static_cast<std::ptrdiff_t>(c * own.size() / 16))->first;
+      cuts.push_back(sum / workers);
+    }
+    cuts.push_back(numel);
+    cuts.push_back(numel);
+    borders.clear();
+    for (int64_t rank = 0; rank <= workers; ++rank) {
+      const auto c = static_cast<size_t>(16 * rank / workers);
+      borders.push_back(cuts[c] + (cuts[c + 1] - cuts[c]) * (16 * rank % workers) / workers);
+    }
+  }
+};
+
+TEST(Oktopk, FollowsAScalarModelOfThePaper) {
+  constexpr int64_t kNumel = 3000;
+  for (const int workers : {1, 3}) {
+    MethodRig rig = oktopk_rig(workers, layer_fields({kNumel}));
+    const auto n = static_cast<size_t>(workers);
+    ScalarOktopk scalar{kNumel, 60, workers,
+                        std::vector<std::vector<float>>(n, std::vector<float>(kNumel, 0.0f)),
+                        std::vector<float>(n, 0.0f)};
+    for (int64_t step = 0; step < 100; ++step) {
+      for (int rank = 0; rank < workers; ++rank)
+        for (int64_t i = 0; i < kNumel; ++i)
+          rig.gradient(rank)[i] = gradient_of(step, rank, i, kNumel);
+      rig.step(info_of(step, 0.02));
+      std::vector<float> expected(kNumel, 0.0f);
+      for (const auto& [i, value] : scalar.step(step)) expected[static_cast<size_t>(i)] = value;
+      for (int rank = 0; rank < workers; ++rank) {
+        const auto r = static_cast<size_t>(rank);
+        // exact: the same operations in the same order
+        ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + kNumel), expected)
+            << "step " << step << ", rank " << rank;
+        const float* residual = rig.state(rank, "residual").data<float>();
+        ASSERT_EQ(std::vector<float>(residual, residual + kNumel), scalar.residual[r]) << step;
+        ASSERT_EQ(rig.state(rank, "local_threshold").data<float>()[0], scalar.t[r]) << step;
+        ASSERT_EQ(rig.state(rank, "threshold").data<float>()[0], scalar.global) << step;
+      }
+    }
+  }
+}
+
+/// Less than 6 k numbers a worker, by the messages' capacities.
+TEST(Oktopk, HasRoomForLessThanSixKNumbers) {
+  const auto method = make_method("oktopk", "");
+  for (const int workers : {2, 3, 4, 7, 16, 64, 1000}) {
+    for (const int64_t k : {1, 5, 11, 43, 100, 667, 10'000}) {
+      if (3 * k < 2 * workers) continue;
+      const std::vector<Field> fields = layer_fields({1000 * k});
+      const UnitSpec spec{fields, 1000 * k};
+      StepInfo info = info_of(1, 0.001, workers);  // nothing is estimated
+      ASSERT_EQ(method->rounds(spec, info), 2);
+      int64_t numbers = 0;
+      for (int round = 0; round < 2; ++round)
+        numbers += (method->message(spec, info, round).bytes - 4) / 4 * (workers - 1);
+      EXPECT_LT(numbers, 6 * k) << workers << " workers, k = " << k;
+    }
+  }
+}
+
+/// And by counting, all rounds of 64 steps and all fields; about k travel in the end.
+TEST(Oktopk, SendsLessThanSixKNumbers) {
+  constexpr int kWorkers = 4;
+  const std::vector<int64_t> sizes = {4000, 20'000};
+  MethodRig rig = oktopk_rig(kWorkers, layer_fields(sizes));
+  const UnitSpec& spec = rig.unit(0).spec;
+  int64_t most = 0, all = 0, results = 0;
+  for (int64_t step = 0; step < 64; ++step) {
+    for (int rank = 0; rank < kWorkers; ++rank)
+      for (int64_t i = 0; i < rig.unit(0).gradient.numel(); ++i)
+        rig.gradient(rank)[i] = gradient_of(step, rank, i, 1'000'000);  // much alike
+    const StepInfo info = info_of(step, 0.01, kWorkers);
+    rig.step(info);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      int64_t bytes = 0;
+      for (int round = 0; round < rig.compressor(rank).rounds(spec, info); ++round) {
+        const auto here = static_cast<int64_t>(rig.sent(rank, round).size());
+        // parts for every rank, the own included, are one after the other already
+        const Collective kind = rig.compressor(rank).message(spec, info, round).kind;
+        bytes += kind == Collective::all_gather ? (kWorkers - 1) * here : here;
+      }
+      most = std::max(most, bytes / 4);
+      all += bytes / 4;
+    }
+    results += std::count_if(rig.gradient(0), rig.gradient(0) + rig.unit(0).gradient.numel(),
+                             [](float value) { return value != 0.0f; });
+  }
+  constexpr int64_t kKept = 40 + 200;
+  EXPECT_LT(most, 6 * kKept + 120) << "with borders and thresholds, every 64 and 32 updates";
+  EXPECT_LT(all / 64 / kWorkers, 6 * kKept);
+  EXPECT_GT(results / 64, kKept * 2 / 3);
+  EXPECT_LT(results / 64, kKept * 5 / 4);
+}
+
+TEST(Oktopk, SharesWhatAllRanksMustKnow) {
+  const std::vector<Field> fields = layer_fields({100, 20});
+  for (const StateSpec& spec : make_method("oktopk", "")->state({fields, 120}, 4)) {
+    const bool shared = spec.name == "threshold" || spec.name == "cuts";
+    EXPECT_EQ(spec.sharing, shared ? Sharing::shared : Sharing::per_rank) << spec.name;
+    EXPECT_EQ(spec.per_element, spec.name == "residual");
+    if (spec.name == "cuts") {
+      EXPECT_EQ(spec.shape, (Shape{30})) << "for any number of workers";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp

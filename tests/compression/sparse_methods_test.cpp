@@ -1,0 +1,198 @@
+// Laws that hold for every method that sends some values of each field and keeps the rest.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <ostream>
+
+#include "core/random.h"
+#include "tests/support/error_of.h"
+#include "tests/support/method_rig.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* method;
+  const char* toml;
+};
+
+const Case kCases[] = {
+    {"Topk", "topk", ""},
+    {"TopkNatural", "topk", "[compression]\nvalues = 'natural'\nindices = 'gamma'"},
+    {"TopkBf16Bitmap", "topk", "[compression]\nvalues = 'bf16'\nindices = 'bitmap'"},
+    {"TopkSampled", "topk", "compression.selection = 'sampled'"},
+    {"Threshold", "threshold", "compression.threshold = 2.5"},
+    {"Dgc", "dgc", "compression.masking = false"},
+    {"DgcSampled", "dgc", "[compression]\nmasking = false\nselection = 'sampled'"},
+    {"Gtopk", "gtopk", ""},
+    {"GtopkSampled", "gtopk", "compression.selection = 'sampled'"},
+    {"Oktopk", "oktopk", ""},
+};
+
+StepInfo info_of(int64_t step, double ratio) {
+  StepInfo info;
+  info.step = info.applied = step;
+  info.ratio = ratio;
+  return info;
+}
+
+void PrintTo(const Case& parameter, std::ostream* out) { *out << parameter.name; }
+
+class SparseMethod : public testing::TestWithParam<Case> {
+ protected:
+  MethodRig rig_of(int workers, std::vector<Field> fields) {
+    return MethodRig(workers, std::move(fields),
+                     [] { return make_method(GetParam().method, GetParam().toml); });
+  }
+};
+
+/// f(element of the arena)
+template <class F>
+void each_element(const UnitSpec& spec, const F& f) {
+  for (const Field& field : spec.fields)
+    for (const Slice& slice : field.slices)
+      for (int64_t i = slice.offset; i < slice.offset + slice.numel; ++i) f(i);
+}
+
+std::vector<Field> two_fields() {
+  std::vector<Field> fields = {joined_field({5, 6000, 1}), layer_fields({40})[0]};
+  fields[1].slices[0].offset = 6020;
+  fields[1].key = 2;
+  return fields;
+}
+
+/// Few integers: ties, and sums that are exact whatever their order.
+TEST_P(SparseMethod, LosesNothing) {
+  for (const int workers : {1, 2, 3, 5}) {
+    MethodRig rig = rig_of(workers, two_fields());
+    const UnitSpec& spec = rig.unit(0).spec;
+    std::vector<double> given(6060, 0.0), kept(6060, 0.0);
+    for (int64_t step = 0; step < 40; ++step) {
+      for (int rank = 0; rank < workers; ++rank) {
+        const Philox noise(6, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+        each_element(spec, [&](int64_t i) {
+          const auto g = static_cast<float>(noise.below(static_cast<uint64_t>(i), 7)) - 3.0f;
+          rig.gradient(rank)[i] = g;
+          given[static_cast<size_t>(i)] += static_cast<double>(g);
+        });
+      }
+      rig.step(info_of(step, 0.1));
+      each_element(spec, [&](int64_t i) {
+        for (int rank = 1; rank < workers; ++rank)
+          ASSERT_EQ(rig.gradient(rank)[i], rig.gradient(0)[i]);
+        kept[static_cast<size_t>(i)] += static_cast<double>(rig.gradient(0)[i]);
+      });
+    }
+    for (int rank = 0; rank < workers; ++rank) {
+      each_element(spec, [&](int64_t i) {
+        kept[static_cast<size_t>(i)] +=
+            static_cast<double>(rig.state(rank, "residual").data<float>()[i]);
+      });
+    }
+    EXPECT_EQ(kept, given) << workers << " workers";
+  }
+}
+
+using Draw = float (*)(const Philox&, uint64_t);
+
+struct Input {
+  const char* name;
+  Draw draw;
+};
+
+const Input kInputs[] = {
+    {"zeros", [](const Philox&, uint64_t) { return 0.0f; }},
+    {"equal", [](const Philox&, uint64_t) { return -2.5f; }},
+    {"denormal",
+     [](const Philox& p, uint64_t i) { return float_from_bits(p.bits(i) & 0x807fffffu); }},
+    {"huge", [](const Philox& p, uint64_t i) { return (2.0f * p.uniform(i) - 1.0f) * 5e36f; }},
+    {"one", [](const Philox&, uint64_t i) { return i == 4500 ? 3.0f : 0.0f; }},
+};
+
+/// What travels is of what was given, to all ranks alike, and at most the share that is allowed.
+TEST_P(SparseMethod, TakesAnyFiniteNumbers) {
+  for (const Input& input : kInputs) {
+    for (const bool small : {false, true}) {
+      MethodRig rig = rig_of(3, small ? layer_fields({1, 2}) : two_fields());
+      const UnitSpec& spec = rig.unit(0).spec;
+      for (int64_t step = 0; step < 4; ++step) {
+        for (int rank = 0; rank < 3; ++rank) {
+          const Philox noise(7, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+          each_element(spec, [&](int64_t i) {
+            rig.gradient(rank)[i] = input.draw(noise, static_cast<uint64_t>(i));
+          });
+        }
+        rig.step(info_of(step, 0.01));
+        int64_t travelled = 0;
+        each_element(spec, [&](int64_t i) {
+          const float value = rig.gradient(0)[i];
+          ASSERT_TRUE(value - value == 0.0f) << input.name;  // finite
+          for (int rank = 1; rank < 3; ++rank) ASSERT_EQ(rig.gradient(rank)[i], value);
+          for (int rank = 0; rank < 3; ++rank) {
+            const float kept = rig.state(rank, "residual").data<float>()[i];
+            ASSERT_TRUE(kept - kept == 0.0f) << input.name;
+          }
+          if (value != 0.0f) ++travelled;
+        });
+        EXPECT_LE(travelled, small ? 3 : 3 * (61 + 1)) << input.name;
+      }
+    }
+  }
+}
+
+TEST_P(SparseMethod, KeepsItsResidualIfTheGradientIsNotFinite) {
+  MethodRig rig = rig_of(2, layer_fields({8000}));
+  for (int64_t step = 0; step < 2; ++step) {
+    for (int rank = 0; rank < 2; ++rank)
+      for (int64_t i = 0; i < 8000; ++i)
+        rig.gradient(rank)[i] = Philox(1, static_cast<uint64_t>(step), 0)
+                                    .uniform(static_cast<uint64_t>(i + 8000 * rank));
+    rig.step(info_of(step, 0.01));
+  }
+  const float* residual = rig.state(1, "residual").data<float>();
+  const std::vector<float> before(residual, residual + 8000);
+  std::fill_n(rig.gradient(1), 8000, std::numeric_limits<float>::quiet_NaN());
+  std::fill_n(rig.gradient(0), 8000, 0.5f);
+  rig.unit(1).finite = false;
+  rig.step(info_of(2, 0.01));
+  EXPECT_EQ(std::vector<float>(residual, residual + 8000), before);
+  for (int64_t i = 0; i < 8000; ++i) {
+    ASSERT_TRUE(rig.gradient(1)[i] - rig.gradient(1)[i] == 0.0f);
+    ASSERT_EQ(rig.gradient(0)[i], rig.gradient(1)[i]);
+  }
+}
+
+/// Bits do not depend on how a field is cut into slices.
+TEST_P(SparseMethod, TreatsSlicesAsOneField) {
+  const std::vector<int64_t> sizes = {3000, 1, 12'000, 77};
+  MethodRig split = rig_of(3, {joined_field(sizes)}), whole = rig_of(3, {joined_field({15'078})});
+  for (int64_t step = 0; step < 3; ++step) {
+    for (int rank = 0; rank < 3; ++rank) {
+      const Philox noise(8, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+      int64_t position = 0;
+      each_element(split.unit(0).spec, [&](int64_t i) {
+        const float g = 8.0f * noise.uniform(static_cast<uint64_t>(position)) - 4.0f;
+        split.gradient(rank)[i] = whole.gradient(rank)[position++] = g;
+      });
+    }
+    split.step(info_of(step, 0.01));
+    whole.step(info_of(step, 0.01));
+    for (int rank = 0; rank < 3; ++rank) {
+      int64_t position = 0;
+      each_element(split.unit(0).spec, [&](int64_t i) {
+        ASSERT_EQ(split.gradient(rank)[i], whole.gradient(rank)[position]);
+        ASSERT_EQ(split.state(rank, "residual").data<float>()[i],
+                  whole.state(rank, "residual").data<float>()[position++]);
+      });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, SparseMethod, testing::ValuesIn(kCases),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
+}  // namespace
+}  // namespace wisp

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::array<int64_t, 8> kSizes = {1, 2, 7, 64, 300, 4'099, 65'537, 140'000};
 constexpr size_t kSmall = 6;  // of all slices but the first, to be quick
+constexpr std::array kValues = {"f32", "f16", "bf16", "natural"};
+constexpr std::array kIndices = {"auto", "runs16", "u32", "gamma", "bitmap"};
 constexpr std::array kRatios = {1.0, 0.5, 0.1, 0.01, 0.001, 1e-6};
 constexpr int64_t kGuard = 16;      // elements beside each slice that no decoder may touch
 constexpr float kUntouched = 7.0f;  // what lies there
@@ -51,9 +53,10 @@ class Bytes {
 
 struct Plan {
   std::string method;
-  // bits: f16 values, error feedback, a late stream, one joined field; Elias wire, shared scale, 8
-  // bits, L2 norm
+  // bits: sampled selection, error feedback, a late stream, one joined field; Elias wire, shared
+  // scale, 8 bits, L2 norm
   uint8_t options = 0;
+  uint8_t formats = 0;  // of values, and of indices times their number
   int workers = 1;
   double ratio = 1.0;
   std::vector<int64_t> sizes;
@@ -62,6 +65,7 @@ struct Plan {
     static const std::vector<std::string> names = methods();
     method = names[bytes.next() % names.size()];
     options = bytes.next();
+    formats = bytes.next();
     workers = 1 + bytes.next() % 3;
     ratio = kRatios[bytes.next() % kRatios.size()];
     for (int count = 1 + bytes.next() % 4; count > 0; --count)
@@ -72,10 +76,13 @@ struct Plan {
 
   std::unique_ptr<Compressor> make() const {
     Config config = Config::from_text(
-        concat("compression.values = '", has(0) ? "f16" : "f32", "'\ncompression.feedback = '",
-               has(1) ? "ef" : "auto", "'\ncompression.wire = '", has(4) ? "elias" : "fixed",
-               "'\ncompression.scaler = '", has(5) ? "shared" : "own", "'\ncompression.bits = ",
-               has(6) ? 8 : 9, "\ncompression.norm = '", has(7) ? "l2" : "max", "'"),
+        concat("compression.values = '", kValues[formats % kValues.size()],
+               "'\ncompression.indices = '", kIndices[formats / kValues.size() % kIndices.size()],
+               "'\ncompression.selection = '", has(0) ? "sampled" : "exact",
+               "'\ncompression.feedback = '", has(1) ? "ef" : "auto", "'\ncompression.wire = '",
+               has(4) ? "elias" : "fixed", "'\ncompression.scaler = '", has(5) ? "shared" : "own",
+               "'\ncompression.bits = ", has(6) ? 8 : 9, "\ncompression.norm = '",
+               has(7) ? "l2" : "max", "'"),
         "plan.toml");
     const CompressorSetup setup{.workers = workers, .momentum = 0.9, .weight_decay = 1e-4};
     return CompressorRegistry::instance().find("compression method", method).make(config, setup);
@@ -220,11 +227,11 @@ class Worker {
 };
 
 /// What `Plan` and `Worker` read as a good exchange of these sizes.
-std::string good_exchange(uint8_t method, uint8_t options, uint8_t workers, uint8_t ratio,
-                          const std::vector<uint8_t>& sizes) {
+std::string good_exchange(uint8_t method, uint8_t options, uint8_t formats, uint8_t workers,
+                          uint8_t ratio, const std::vector<uint8_t>& sizes) {
   std::string input;
-  for (const size_t byte :
-       {size_t{method}, size_t{options}, workers - size_t{1}, size_t{ratio}, sizes.size() - 1})
+  for (const size_t byte : {size_t{method}, size_t{options}, size_t{formats}, workers - size_t{1},
+                            size_t{ratio}, sizes.size() - 1})
     input += static_cast<char>(byte);
   input.append(sizes.begin(), sizes.end());
   Bytes bytes(input);
@@ -269,9 +276,9 @@ std::vector<std::string> fuzz_seeds() {
   std::vector<std::string> seeds;
   for (uint8_t method = 0; method < methods().size(); ++method) {
     const auto add = [&](uint8_t options, uint8_t workers, uint8_t ratio,
-                         const std::vector<uint8_t>& sizes) {
+                         const std::vector<uint8_t>& sizes, uint8_t formats = 0) {
       try {
-        seeds.push_back(good_exchange(method, options, workers, ratio, sizes));
+        seeds.push_back(good_exchange(method, options, formats, workers, ratio, sizes));
       } catch (const Error&) {
         // error feedback is not for every code, and a payload's size must fit into two bytes
       }
@@ -282,6 +289,9 @@ std::vector<std::string> fuzz_seeds() {
     add(0b0100'0100, 1, 0, {0, 1});
     add(0b1101'1000, 2, 2, {3, 4});
     add(0, 2, 5, {7, 5});  // gaps beyond 16 bits
+    if (methods()[method] != "topk") continue;
+    for (uint8_t formats = 0; formats < kValues.size() * kIndices.size(); ++formats)
+      add(0, 2, 3, {5, 3}, formats);
   }
   return seeds;
 }

@@ -4,8 +4,8 @@
 //   rank 0's T is sent to all: the result, G
 //   e <- a, but without a on those of L that are in G
 // Any number of workers: who has no partner in a round waits.
-// Source: Shi et al. 2019 (ICDCS); steps as in the authors' code. Ours: a coordinate can
-// be rejected in one branch of the tree and arrive through another; its owners count it as sent, so
+// Source: Shi et al. 2019 (ICDCS); steps as in the authors' code. Ours: a coordinate can be
+// rejected in one branch of the tree and arrive through another; its owners count it as sent, so
 // the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
 // are 32-bit integers (theirs are floats, exact to 2^24).
 #include "compression/ratio_schedule.h"

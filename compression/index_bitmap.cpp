@@ -105,11 +105,9 @@ struct ReadBits {
     const int64_t end = (c + 1) * kWords < words.count ? (c + 1) * kWords : words.count;
     int64_t entry = chunk[c];
     for (int64_t w = c * kWords; w < end; ++w) {
-      const uint32_t word = words(w);
-      for (uint32_t bit = 0; word >> bit != 0; ++bit) {
-        if ((word >> bit & 1u) != 0 && entry < range->count)
-          position[range->begin + entry++] = static_cast<uint32_t>(32 * w + bit);
-        if (bit == 31) break;
+      for (uint32_t left = words(w); left != 0 && entry < range->count; left &= left - 1) {
+        const int bit = ones((left & (0u - left)) - 1);  // the lowest
+        position[range->begin + entry++] = static_cast<uint32_t>(32 * w + bit);
       }
     }
   }

@@ -12,8 +12,8 @@
 #include "core/stream.h"
 
 // One clone of each CPU loop per instruction set, chosen when the program starts, with the kernel
-// inlined: a call from a clone would go to code for the baseline. Sanitizers cannot run the choosing
-// code, so their builds define WISP_NO_CLONES.
+// inlined: a call from a clone would go to code for the baseline. Sanitizers cannot run the
+// choosing code, so their builds define WISP_NO_CLONES.
 #if defined(WISP_NO_CLONES) || !defined(__x86_64__)
 #define WISP_CLONES
 #else

@@ -81,7 +81,7 @@ class FailingCompressor final : public Compressor {
 };
 
 const Registration<Model, Config&, const ModelSetup&> model_registration(
-    "failing", "throws when told to", [](Config& config, const ModelSetup& setup) {
+    "failing", "test: throws when told to", [](Config& config, const ModelSetup& setup) {
       FailureOptions failure;
       config.bind("model.fail_in", failure.in, "phase");
       config.bind("model.fail_rank", failure.rank, "rank");
@@ -89,7 +89,7 @@ const Registration<Model, Config&, const ModelSetup&> model_registration(
     });
 
 const CompressorRegistration failing_registration(
-    "failing", "throws when told to", [](Config& config, const CompressorSetup&) {
+    "failing", "test: throws when told to", [](Config& config, const CompressorSetup&) {
       FailureOptions failure;
       config.bind("compression.fail_in", failure.in, "phase");
       config.bind("compression.fail_rank", failure.rank, "rank");
@@ -97,7 +97,7 @@ const CompressorRegistration failing_registration(
     });
 
 const CompressorRegistration twice_registration("momentum_twice",
-                                                "keeps a momentum, yet leaves gradients",
+                                                "test: keeps a momentum, yet leaves gradients",
                                                 [](Config&, const CompressorSetup&) {
                                                   return std::make_unique<FailingCompressor>(
                                                       FailureOptions{},
@@ -105,13 +105,14 @@ const CompressorRegistration twice_registration("momentum_twice",
                                                 });
 
 const CompressorRegistration replaced_registration(
-    "momentum_replaced", "keeps the momentum and leaves it", [](Config&, const CompressorSetup&) {
+    "momentum_replaced", "test: keeps the momentum and leaves it",
+    [](Config&, const CompressorSetup&) {
       return std::make_unique<FailingCompressor>(
           FailureOptions{}, Traits{.momentum = Home::compressor, .result = UpdateRule::momentum});
     });
 
 const CompressorRegistration never_registration("momentum_never",
-                                                "leaves updates without a momentum",
+                                                "test: leaves updates without a momentum",
                                                 [](Config&, const CompressorSetup&) {
                                                   return std::make_unique<FailingCompressor>(
                                                       FailureOptions{},
@@ -355,8 +356,9 @@ INSTANTIATE_TEST_SUITE_P(Phases, FailingWorker,
                                          FailureCase{"plan", "compression.fail_in", ""},
                                          FailureCase{"encode", "compression.fail_in", ""},
                                          FailureCase{"decode", "compression.fail_in", ""},
-                                         FailureCase{"collective", "compression.fail_in",
-                                                     "all_gather of 12288"}),
+                                         FailureCase{
+                                             "collective", "compression.fail_in",
+                                             "the ranks\' plans of what to exchange differ"}),
                          [](const auto& parameter) { return std::string(parameter.param.where); });
 
 TEST(FailingWorkerBetweenSteps, EndsAllAndIsNamed) {

@@ -85,10 +85,10 @@ TEST(ExchangePlan, HasTheBytesOfEachLayer) {
     EXPECT_EQ(layer.method, "topk");
     EXPECT_EQ(layer.rounds, std::vector<Collective>{Collective::all_gather});
     EXPECT_EQ(layer.state_bytes, 4 * layer.numel);
-    // k values and their runs, at most numel / 65536 escapes, and the size
+    // k values and their places (at most 6 bytes each), the size, and the header
     const auto k = static_cast<double>(layer.numel / 100);
-    EXPECT_GE(layer.bytes_sent, (kWorkers - 1) * (6.0 * k + 4.0));
-    EXPECT_LE(layer.bytes_sent, (kWorkers - 1) * (6.0 * (k + 2.0) + 4.0));
+    EXPECT_GE(layer.bytes_sent, (kWorkers - 1) * (4.0 * k + 4.0 + 16.0));
+    EXPECT_LE(layer.bytes_sent, (kWorkers - 1) * (6.0 * (k + 2.0) + 4.0 + 16.0));
   }
   EXPECT_TRUE(plan.remarks.empty());
 }

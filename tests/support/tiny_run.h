@@ -52,14 +52,24 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-/// The method, at a ratio of 5 % if it knows one.
+/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that.
 inline Overrides method_overrides(const std::string& method) {
   Config config;
   const auto compressor =
       CompressorRegistry::instance().find("compression method", method).make(config, {});
   const Overrides chosen = {"compression.method=" + method};
-  const bool sparse = compressor && compressor->traits().sparse;
-  return sparse ? chosen + Overrides{"compression.ratio=0.05"} : chosen;
+  const Traits traits = compressor ? compressor->traits() : Traits{};
+  if (traits.result == UpdateRule::momentum)
+    return chosen + Overrides{"optimizer.kind=adamw", "compression.freeze_step=2"};
+  return traits.sparse ? chosen + Overrides{"compression.ratio=0.05"} : chosen;
+}
+
+/// The library's own; a test may have registered more.
+inline std::vector<std::string> shipped_methods() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
+    if (entry.summary.find("test:") != 0) names.push_back(name);
+  return names;
 }
 
 /// Trains quietly. `out` is the run directory.

@@ -139,8 +139,8 @@ TEST_F(Program, RemarksOnCompressionThatCannotMatter) {
 }
 
 TEST_F(Program, NamesWhatAMethodLeavesDense) {
-  ASSERT_EQ(run({"train", config(), "workers=2", "compression.method=powersgd", "train.max_steps=1",
-                 "--out", dir_ / "run"}),
+  ASSERT_EQ(run({"train", config(), "workers=2", "model.hidden=[24]", "compression.method=powersgd",
+                 "train.max_steps=1", "--out", dir_ / "run"}),
             0)
       << said();
   EXPECT_NE(said().find("layer1.weight stays dense: powersgd would send 136 numbers a step"),

@@ -74,12 +74,14 @@ DrawnCode::Draw DrawnCode::draw_of(const Field& field, const StepInfo& info, int
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: ranks' ids lie far apart
   const uint64_t id =
       options_.shared ? field.key : field.key + kOdd * static_cast<uint64_t>(rank + 1);
+  const auto step = static_cast<uint64_t>(info.step);
   const int64_t count = kept(field, info.ratio);
   const double scale =
       options_.unbiased ? static_cast<double>(field.numel) / static_cast<double>(count) : 1.0;
   return {.field = field,
           .kept = count,
-          .random = Philox(info.seed, static_cast<uint64_t>(info.step), id),
+          .random = Philox(info.seed, step, id),
+          .dither = Dither(info.seed, step, id),
           .scale = static_cast<float>(scale),
           .values = options_.values,
           .summands = options_.shared ? info.workers : 1};

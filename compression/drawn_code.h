@@ -40,10 +40,14 @@ class DrawnCode : public Code {
   struct Draw {
     const Field& field;
     int64_t kept;
-    Philox random;
+    Philox random;  // its block 0 is the key of dither
+    Dither dither;
     float scale;   // of what is decoded
     DType values;  // kept of them
     int summands;  // that the wire adds up
+
+    /// A position of the field, uniform but for a bias below numel / 2^64.
+    int64_t start() const { return random.below64(1, field.numel); }
   };
 
   /// How many elements of a field travel, in 1 to its numel.

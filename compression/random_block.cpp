@@ -35,6 +35,22 @@ struct SendBlock {
   }
 };
 
+/// The same with a residual and no masking: short enough to be vectorised.
+template <class Value>
+struct SendBlockOfSum {
+  const float* gradient;
+  float* residual;
+  float gain, most;
+  Value* out;
+  WISP_HD void operator()(int64_t i) const {
+    const float a = gain * residual[i] + gradient[i];
+    const Value value = to_wire<Value>(within(most, a));
+    store(out + i, value);
+    const float part = static_cast<float>(value);
+    residual[i] = a == part ? 0.0f : a - part;
+  }
+};
+
 template <class Value>
 struct ReceiveBlock {
   const Value* in;
@@ -65,7 +81,7 @@ class RandomBlock final : public DrawnCode {
   }
   void encode_field(const Stream& stream, const Draw& draw, const Source& source,
                     std::byte* values) const override {
-    const int64_t start = start_of(draw);
+    const int64_t start = draw.start();
     if (source.accumulates()) {
       each_rest(draw, start, [&](int64_t offset, int64_t, int64_t numel) {
         parallel_for(stream, numel, TakeAll{source, offset});
@@ -76,13 +92,19 @@ class RandomBlock final : public DrawnCode {
       const float most = largest_summand<Value>(draw.summands);
       each_piece(draw.field, start, draw.kept, [&](int64_t offset, int64_t at, int64_t numel) {
         Value* out = reinterpret_cast<Value*>(values) + at;
-        parallel_for(stream, numel, SendBlock<Value>{source, offset, most, draw.scale, out});
+        if (source.accumulates() && !source.masked) {
+          parallel_for(stream, numel,
+                       SendBlockOfSum<Value>{source.gradient + offset, source.kept + offset,
+                                             source.gain, most, out});
+        } else {
+          parallel_for(stream, numel, SendBlock<Value>{source, offset, most, draw.scale, out});
+        }
       });
     });
   }
   void decode_field(const Stream& stream, const Draw& draw, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
-    const int64_t start = start_of(draw);
+    const int64_t start = draw.start();
     if (!add) {
       each_rest(draw, start, [&](int64_t offset, int64_t, int64_t numel) {
         fill_zero(stream, into.slice(offset, {numel}));
@@ -99,8 +121,6 @@ class RandomBlock final : public DrawnCode {
   }
 
  private:
-  static int64_t start_of(const Draw& draw) { return draw.random.below64(0, draw.field.numel); }
-
   /// What is not in the block.
   template <class Visit>
   static void each_rest(const Draw& draw, int64_t start, const Visit& visit) {

@@ -11,9 +11,9 @@
 // These are k distinct positions, ascending but for one wrap, in O(k) and in any order of j; a
 // random permutation in their place (keyed, cycle-walking) reads memory at random. Because of o,
 // every element is in a stratum of length l with probability (strata of length l) l / d and is then
-// drawn with 1 / l: it travels with probability k / d, exactly, but for the generator's bias below
-// d / 2^64. So mean and variance are those of k out of d without replacement; only the joint
-// distribution differs (never two of one stratum), which neither depends on.
+// drawn with 1 / l: it travels with probability k / d, exactly, but for the generators' bias, below
+// l / 2^32 of that. So mean and variance are those of k out of d without replacement; only the
+// joint distribution differs (never two of one stratum), which neither depends on.
 #include "compression/cyclic_run.h"
 #include "compression/drawn_code.h"
 #include "compression/select.h"
@@ -25,20 +25,19 @@ namespace {
 
 /// The turned field's strata: the first `longer` have an element more than `length`.
 struct Strata {
-  Philox random;
+  Dither dither;
   int64_t length, longer;
 
-  Strata(const Philox& philox, int64_t numel, int64_t k)
-      : random(philox), length(numel / k), longer(numel % k) {}
-  /// Where the field begins.
-  int64_t turn(int64_t numel) const { return random.below64(0, numel); }
+  Strata(const Dither& drawing, int64_t numel, int64_t k)
+      : dither(drawing), length(numel / k), longer(numel % k) {}
   int64_t stratum_of(int64_t x) const {
     const int64_t border = longer * (length + 1);
     return x < border ? x / (length + 1) : longer + (x - border) / length;
   }
   WISP_HD int64_t drawn(int64_t j) const {
     const int64_t begin = j * length + (j < longer ? j : longer);
-    return begin + random.below64(static_cast<uint64_t>(j) + 1, length + (j < longer ? 1 : 0));
+    const auto here = static_cast<uint64_t>(length + (j < longer ? 1 : 0));
+    return begin + static_cast<int64_t>(dither.bits(j) * here >> 32);
   }
 };
 
@@ -129,8 +128,8 @@ class RandomK final : public DrawnCode {
   template <class Visit>
   static void each_drawn(const Draw& draw, const Visit& visit) {
     const int64_t d = draw.field.numel;
-    const Strata strata(draw.random, d, draw.kept);
-    each_piece(draw.field, strata.turn(d), d, [&](int64_t offset, int64_t at, int64_t numel) {
+    const Strata strata(draw.dither, d, draw.kept);
+    each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t at, int64_t numel) {
       const int64_t first = strata.stratum_of(at);
       const int64_t last = strata.stratum_of(at + numel - 1);
       visit(Piece{strata, first, at, at + numel, offset}, last - first + 1);

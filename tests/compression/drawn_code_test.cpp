@@ -16,13 +16,16 @@ namespace wisp {
 namespace {
 
 /// The field positions that a method draws, in the order of its payload.
-std::vector<int64_t> drawn(const std::string& method, const Philox& random, int64_t d, int64_t k) {
-  const int64_t turn = random.below64(0, d);
+std::vector<int64_t> drawn(const std::string& method, int64_t step, uint64_t id, int64_t d,
+                           int64_t k) {
+  const auto at = static_cast<uint64_t>(step);
+  const Dither dither(5, at, id);
+  const int64_t start = Philox(5, at, id).below64(1, d);
   std::vector<int64_t> positions;
   for (int64_t j = 0, begin = 0; j < k; ++j) {
     const int64_t length = d / k + (j < d % k ? 1 : 0);
-    const int64_t within = random.below64(static_cast<uint64_t>(j) + 1, length);
-    positions.push_back((turn + (method == "random_k" ? begin + within : j)) % d);
+    const auto within = static_cast<int64_t>(dither.bits(j) * static_cast<uint64_t>(length) >> 32);
+    positions.push_back((start + (method == "random_k" ? begin + within : j)) % d);
     begin += length;
   }
   return positions;
@@ -61,8 +64,8 @@ TEST_P(DrawnCodes, FollowsAScalarModel) {
           e[i] += g[i];
         }
         const uint64_t apart = static_cast<uint64_t>(rank + 1) * 0x9e3779b97f4a7c15;
-        const Philox random(5, static_cast<uint64_t>(step), 1 + (shared ? 0 : apart));
-        for (const int64_t at : drawn(GetParam(), random, kNumel, 70)) {
+        const uint64_t id = 1 + (shared ? 0 : apart);
+        for (const int64_t at : drawn(GetParam(), step, id, kNumel, 70)) {
           const auto i = static_cast<size_t>(at);
           sum[i] += e[i];
           e[i] = 0.0f;

@@ -1,6 +1,6 @@
 // Block-top-k: fields are cut into blocks of S consecutive elements, and the blocks of the largest
 // norm travel whole; the rest stays in the residual. With a = e + g (without feedback a = g):
-//   score_b = sum of |a_i| over block b          (compression.norm = "l2": of a_i^2)
+//   score_b = sum of |a_i| over block b          (compression.score = "l2": of a_i^2)
 //   shared:  score_b <- sum over workers         (an all_reduce before)
 //   send a_i of the k blocks of largest score;  e <- a without them
 //   shared:  all ranks sent the same blocks: their values are summed on the way, without ids
@@ -236,11 +236,11 @@ const CodeRegistration registration(
       config.bind("compression.block_size", options.block_size, "elements of a block");
       WISP_CHECK(options.block_size > 0, config.where("compression.block_size"),
                  ": compression.block_size is ", options.block_size, ", expected more than 0");
-      std::string norm = "l1";
-      config.bind("compression.norm", norm, "what scores a block: l1 or l2");
-      WISP_CHECK(norm == "l1" || norm == "l2", config.where("compression.norm"),
-                 ": compression.norm is '", norm, "', expected l1 or l2");
-      options.squares = norm == "l2";
+      std::string score = "l1";
+      config.bind("compression.score", score, "what scores a block: l1 or l2");
+      WISP_CHECK(score == "l1" || score == "l2", config.where("compression.score"),
+                 ": compression.score is '", score, "', expected l1 or l2");
+      options.squares = score == "l2";
       return std::make_unique<BlockTopk>(options);
     },
     Feedback::ef);

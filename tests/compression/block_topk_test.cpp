@@ -42,7 +42,7 @@ TEST(BlockTopk, FollowsAScalarModel) {
     for (const std::string norm : {"l1", "l2"}) {
       SCOPED_TRACE(sharing + ", " + norm);
       MethodRig rig(kWorkers, {joined_field({500, 300, 203}, 0)},
-                    [&] { return make(sharing, 8, concat("compression.norm = \"", norm, "\"")); });
+                    [&] { return make(sharing, 8, concat("compression.score = \"", norm, "\"")); });
       std::vector<Floats> a(kWorkers, Floats(kNumel, 0.0f));
       for (int64_t step = 0; step < 50; ++step) {
         std::vector<std::vector<double>> scores;
@@ -164,7 +164,7 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
       for (const float value : {0.0f, 1.0f, 1e-41f, 3e38f, -3e38f}) {
         for (const int64_t numel : {1, 2, 300}) {
           MethodRig rig(2, layer_fields({numel}), [&] {
-            return make(sharing, 16, concat("compression.norm = \"", norm, "\""));
+            return make(sharing, 16, concat("compression.score = \"", norm, "\""));
           });
           std::fill_n(rig.gradient(0), numel, value);
           rig.step(step_info(0, 0.3));
@@ -269,8 +269,8 @@ TEST(BlockTopk, SendsItsOwnBlocksWhereNobodyAgrees) {
 TEST(BlockTopk, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([] { make("own", 0); }),
             "test.toml:2: compression.block_size is 0, expected more than 0");
-  EXPECT_EQ(error_of([] { make("own", 4, "compression.norm = \"max\""); }),
-            "test.toml:3: compression.norm is 'max', expected l1 or l2");
+  EXPECT_EQ(error_of([] { make("own", 4, "compression.score = \"max\""); }),
+            "test.toml:3: compression.score is 'max', expected l1 or l2");
   EXPECT_TRUE(make("own", 4)->traits().sparse);
   EXPECT_TRUE(make("own", 4)->traits().dense_1d);
 }

@@ -163,7 +163,7 @@ method = "topk"
 TEST(ExchangePlan, RulesHaveOptionsOfTheirOwn) {
   const auto sent = [](const std::string& options) {
     const ExchangePlan plan =
-        plan_of({"workers=4", "compression.ratio=0.05",
+        plan_of({"workers=4", "compression.ratio=0.05", "compression.indices=runs16",
                  concat("compression.policy=[{ name = \"layer0.weight\", method = \"topk\"",
                         options, " }, { kind = \"linear\", method = \"topk\" }]")});
     std::map<std::string, double> bytes;

@@ -219,11 +219,15 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   const std::string& methods = fact(facts, "methods");
   WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
              methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
-  WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
-             " holds state of another cut of the model; resume with the method options, "
-             "compression.bucket_bytes and compression.encode_bytes of the run");
   int workers = 0;
   read(facts, "workers", workers);
+  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",
+             "weights of ", workers, " workers, which compression.method ", replica.methods(),
+             " keeps apart; resume with workers=", workers,
+             ", or export their mean and give it to a new run as model.init");
+  WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
+             " holds state of another cut of the model or another graph; resume with the method "
+             "options, compression.bucket_bytes and compression.encode_bytes of the run");
   load_shared(directory, replica);
   load_own(directory, replica, workers);
   if (replica.rank() == 0) {

@@ -8,7 +8,6 @@
 #include "apps/methods.h"
 #include "apps/train_options.h"
 #include "compression/policy.h"
-#include "compression/ratio_schedule.h"
 #include "core/freeze.h"
 #include "data/dataset.h"
 #include "models/model.h"
@@ -100,10 +99,12 @@ std::vector<Section> data_sets() {
 }
 
 std::vector<Section> methods() {
-  return sections<CompressorRegistry>([](const auto& entry, Config& config) {
-    const auto compressor = entry.make(config, {});
-    if (compressor && compressor->traits().sparse) RatioSchedule schedule(config);
-  });
+  std::vector<Section> all;
+  for (const std::string& name : method_names()) {
+    const BoundMethod method = bind_method(name);
+    all.push_back({name, method.summary, method.keys});
+  }
+  return all;
 }
 
 std::string chapter(const std::string& title, const std::vector<Section>& sections) {

@@ -35,8 +35,8 @@ void export_run(const std::string& run_path, const std::string& path,
   const Prepared run(Config::load(directory.file("config.toml"), overrides));
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
-    if (replica.rank() != 0) return;
     replica.with_averages([&] {
+      if (replica.rank() != 0) return;
       if (ending == ".onnx") {
         write_file(path, onnx_model(replica, run.ends()));
       } else {

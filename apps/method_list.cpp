@@ -2,26 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "compression/compressor.h"
-#include "compression/ratio_schedule.h"
+#include "apps/methods.h"
 
 namespace wisp {
 
 std::string list_methods() {
   std::string text;
-  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
-    text += fmt::format("{:<12} {}\n", name, entry.summary);
-  }
+  for (const std::string& name : method_names())
+    text += fmt::format("{:<12} {}\n", name, bind_method(name).summary);
   return text;
 }
 
 std::string describe_method(const std::string& name) {
-  const auto& entry = CompressorRegistry::instance().find("compression method", name);
-  Config config;
-  const std::unique_ptr<Compressor> compressor = entry.make(config, {});
-  if (compressor && compressor->traits().sparse) RatioSchedule schedule(config);
-  std::string text = fmt::format("{}: {}\n", name, entry.summary);
-  for (const ConfigKey& key : config.keys()) {
+  const BoundMethod method = bind_method(name);
+  std::string text = fmt::format("{}: {}\n", name, method.summary);
+  for (const ConfigKey& key : method.keys) {
     text += fmt::format("  {} ({}, default {})\n      {}\n", key.name, key.type, key.initial,
                         key.meaning);
   }

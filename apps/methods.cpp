@@ -10,13 +10,49 @@
 namespace wisp {
 namespace {
 
+/// "a, b"
+std::string list_of(std::span<const std::string> names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+CompressorSetup setup_of(const TrainOptions& options) {
+  const OptimizerOptions& o = options.optimizer;
+  return {options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov, o.weight_decay()};
+}
+
+const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
+  const auto& compressors = CompressorRegistry::instance();
+  if (compressors.entries().count(name)) return compressors.entries().at(name);
+  throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
+                     name, "'; known: ", list_of(method_names())));
+}
+
+/// Null if gradient averaging is meant.
+std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::string& name,
+                                                const TrainOptions& options, Scope scope,
+                                                std::span<const PolicyRule> rules,
+                                                std::span<const Segment> segments) {
+  const auto& entries = SynchronizerRegistry::instance().entries();
+  if (entries.count(name) == 0) return nullptr;
+  WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
+             name, " works on f32 weights, not with train.precision = \"", options.precision, "\"");
+  SynchronizerSetup setup;
+  setup.workers = options.workers;
+  setup.segments = segments;
+  setup.rules = rules;
+  setup.scope = scope;
+  setup.codes = setup_of(options);
+  setup.buckets = options.buckets;
+  setup.guard = options.guard;
+  setup.step = {options.clip, options.overlap, options.timeout_s};
+  return entries.at(name).make(config, setup);
+}
+
 std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
                                             const TrainOptions& options) {
-  const OptimizerOptions& o = options.optimizer;
-  const CompressorSetup setup{options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov,
-                              o.weight_decay()};
-  const std::string what = concat("compression.method (", config.where("compression.method"), ")");
-  return CompressorRegistry::instance().find(what, name).make(config, setup);
+  return find_compressor(config, name).make(config, setup_of(options));
 }
 
 /// A rule's method: with its options, if it has any, over the run's keys, which are bound too.
@@ -104,6 +140,45 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
 
 }  // namespace
 
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) names.push_back(name);
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+BoundMethod bind_method(const std::string& name) {
+  Config config;
+  const auto& synchronizers = SynchronizerRegistry::instance().entries();
+  if (synchronizers.count(name)) {
+    const auto& entry = synchronizers.at(name);
+    entry.make(config, {});
+    return {entry.summary, config.keys()};
+  }
+  const auto& entry = find_compressor(config, name);
+  const std::unique_ptr<Compressor> compressor = entry.make(config, {});
+  if (compressor && compressor->traits().sparse) RatioSchedule schedule(config);
+  return {entry.summary, config.keys()};
+}
+
+std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
+                                            const TrainOptions& options) {
+  if (recipe) return recipe->make(site);
+  AveragingOptions averaging;
+  averaging.buckets = options.buckets;
+  averaging.clip = options.clip;
+  averaging.overlap = options.overlap;
+  averaging.guard = options.guard;
+  averaging.timeout_s = options.timeout_s;
+  averaging.probe_every = options.probe_every;
+  averaging.ratio = ratio;
+  return std::make_unique<GradientAveraging>(site.communicator, site.compute, site.comm,
+                                             site.parameters, std::move(methods),
+                                             std::move(method_of), averaging, site.trace);
+}
+
 Methods choose_methods(Config& config, const TrainOptions& options,
                        std::span<const Segment> segments) {
   std::string method = "none";
@@ -112,9 +187,18 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   const std::vector<PolicyRule> rules = read_policy(config);
 
   Methods chosen;
+  chosen.recipe = make_recipe(config, method, options, scope, rules, segments);
+  if (chosen.recipe) {
+    chosen.names = method;
+    for (const std::string& code : chosen.recipe->codes)
+      if (code != "none") chosen.names += ", " + code;
+    chosen.remarks = chosen.recipe->notes;
+    return chosen;
+  }
   const auto add = [&](const std::string& name, std::unique_ptr<Compressor> compressor) {
     if (!compressor) return kDense;
     check(config, name, compressor->traits(), scope, options);
+    chosen.names += (chosen.names.empty() ? "" : ", ") + name;
     chosen.methods.push_back({name, std::move(compressor), scope});
     return static_cast<int>(chosen.methods.size()) - 1;
   };
@@ -131,6 +215,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
                           ? add_plain(rule.method)
                           : add(rule.method, make_compressor(config, rule, options)));
   }
+  if (chosen.names.empty()) chosen.names = "none";
   const bool dense_1d =
       own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
   std::vector<bool> used(rules.size());

@@ -61,20 +61,9 @@ Replica::Replica(const Shared& shared, Worker& worker)
     saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
   }
   Methods chosen = choose_methods(config, options_, parameters_->segments());
-  for (const Method& method : chosen.methods)
-    methods_ += (methods_.empty() ? "" : ", ") + method.name;
-  if (methods_.empty()) methods_ = "none";
-  AveragingOptions averaging;
-  averaging.buckets = options_.buckets;
-  averaging.clip = options_.clip;
-  averaging.overlap = options_.overlap;
-  averaging.guard = options_.guard;
-  averaging.timeout_s = options_.timeout_s;
-  averaging.probe_every = options_.probe_every;
-  averaging.ratio = chosen.ratio;
-  synchronizer_ = std::make_unique<GradientAveraging>(
-      worker.communicator, compute_, comm_, *parameters_, std::move(chosen.methods),
-      std::move(chosen.method_of), averaging, trace_);
+  methods_ = chosen.names;
+  synchronizer_ =
+      chosen.make({worker.communicator, compute_, comm_, *parameters_, trace_}, options_);
 }
 
 /// Gives the turn to another worker while this one waits.
@@ -112,10 +101,10 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     const int64_t number = synchronizer_->updates();
     optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
     if (ema_) ema_->update(compute_, number);
-    synchronizer_->after_update();
     const double end = now_us();
     report.compute_ms += (end - begin) * 1e-3;
     trace_.span(Lane::compute, "update", begin, end, step);
+    without_turn([&] { synchronizer_->after_update(); });
   }
   report.cost = synchronizer_->cost();
   report.health = synchronizer_->health();
@@ -157,7 +146,7 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     const double forward_end = now_us();
     trace_.span(Lane::compute, "forward", begin, forward_end, step);
     backward(result.loss,
-             {.seed = 1.0 / static_cast<double>(options_.workers * options_.accumulate),
+             {.seed = 1.0 / static_cast<double>(synchronizer_->summands() * options_.accumulate),
               .accumulate = micro > 0,
               .notify = last});
     if (!last) synchronizer_->micro_batch_done();
@@ -240,12 +229,38 @@ void Replica::observe(const TallyValues& evaluation) {
 
 void Replica::with_averages(const std::function<void()>& work) {
   if (ema_) ema_->exchange(compute_);
+  Tensor mean;  // of the weights, or of their averages over time
+  if (synchronizer_->replicas_differ()) without_turn([&] { mean = synchronizer_->consensus(); });
+  if (mean.defined()) swap_weights(mean);
   work();
+  if (mean.defined()) swap_weights(mean);
   if (ema_) ema_->exchange(compute_);
 }
 
+/// Exchanges the trained weights with `others`.
+void Replica::swap_weights(const Tensor& others) {
+  std::swap_ranges(others.raw(), others.raw() + others.bytes(), parameters_->weight().raw());
+}
+
+std::optional<double> Replica::consensus_distance() {
+  if (!synchronizer_->replicas_differ()) return std::nullopt;
+  double distance = 0.0;
+  without_turn([&] { distance = synchronizer_->consensus_distance(); });
+  return distance;
+}
+
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
-  if (ema_) ema_->exchange(compute_);
+  double stopped = 0.0;
+  with_averages([&] { stopped = run_evaluation(loader, stop); });
+  const TallyValues values = total(evaluation_);
+  sum_over_workers({&stopped, 1});
+  if (stopped > 0.0) return std::nullopt;
+  return values;
+}
+
+/// Adds the samples of `loader` to the evaluation, with rank 0's running statistics. Not 0 if it
+/// was stopped.
+double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
   save_buffers();
   std::vector<Bytes> buffers;
   for (const Buffer* buffer : parameters_->buffers())
@@ -268,11 +283,7 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
   compute_.training = true;
   compute_.recording = true;
   restore_buffers();
-  if (ema_) ema_->exchange(compute_);
-  const TallyValues values = total(evaluation_);
-  sum_over_workers({&stopped, 1});
-  if (stopped > 0.0) return std::nullopt;
-  return values;
+  return stopped;
 }
 
 std::vector<SavedState> Replica::state() {

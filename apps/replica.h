@@ -16,8 +16,8 @@
 #include "core/backend.h"
 #include "core/plateau.h"
 #include "data/loader.h"
-#include "distributed/gradient_averaging.h"
 #include "distributed/launch.h"
+#include "distributed/synchronizer.h"
 #include "models/model.h"
 
 namespace wisp {
@@ -69,7 +69,9 @@ class Replica {
   void observe(const TallyValues& evaluation);
   /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
   void start_from(const std::string& file, const ModelSetup& setup);
-  /// Runs `work` with the averages of weights and statistics in their place, if there are any.
+  /// Runs `work` with what is evaluated and exported in the place of weights and statistics: their
+  /// averages over time, if there are any, and of weights that differ the mean over workers.
+  /// Collective.
   void with_averages(const std::function<void()>& work);
   /// Of all steps of the run so far, over all workers. Collective.
   RunTraffic traffic();
@@ -90,15 +92,19 @@ class Replica {
   /// What else the bits depend on: "onednn 2.6.3 isa 1007, 2 threads, 1 comm threads".
   std::string numerics() const;
 
-  /// The compressors in use, "dgc" or "dgc, topk"; "none" if all is dense.
+  /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
+  /// Whether every worker has weights of its own.
+  bool replicas_differ() const { return synchronizer_->replicas_differ(); }
+  /// How far the workers' weights are apart; nothing if they are the same. Collective.
+  std::optional<double> consensus_distance();
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }
   /// Shows each local gradient, over all workers, when it is complete and before it is exchanged.
   void watch_gradients(std::function<void(const Segment&)> watch) {
     parameters_->before_grad_ready(std::move(watch));
   }
-  GradientAveraging& synchronizer() { return *synchronizer_; }
+  Synchronizer& synchronizer() { return *synchronizer_; }
   Context& context() { return compute_; }
   Trace& trace() { return trace_; }
   int rank() const { return worker_.rank; }
@@ -107,6 +113,8 @@ class Replica {
  private:
   void forward_backward(const NextBatch& next, StepReport& report);
   void count(const StepCost& cost);
+  void swap_weights(const Tensor& others);
+  double run_evaluation(Loader& loader, const std::function<bool()>& stop);
   void save_buffers();
   void restore_buffers();
   TallyValues total(Tally& tally);
@@ -131,9 +139,9 @@ class Replica {
   Tally evaluation_;
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
-  Tensor skipped_in_a_row_;                          // (1) i64
-  Tensor traffic_;                                   // i64, the fields of RunTraffic: this worker's
-  std::unique_ptr<GradientAveraging> synchronizer_;  // last: its thread uses the rest
+  Tensor skipped_in_a_row_;                     // (1) i64
+  Tensor traffic_;                              // i64, the fields of RunTraffic: this worker's
+  std::unique_ptr<Synchronizer> synchronizer_;  // last: its thread uses the rest
 };
 
 }  // namespace wisp

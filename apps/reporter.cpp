@@ -166,23 +166,32 @@ void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
         line.total_step);
 }
 
+void Reporter::consensus(int64_t total_step, double distance) {
+  write(
+      {{"type", std::string("consensus")}, {"step", total_step}, {"consensus_distance", distance}},
+      total_step);
+}
+
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
-                     double test_accuracy, double images_per_s, const Spent& spent) {
-  write({{"type", std::string("epoch")},
-         {"epoch", epochs},
-         {"step", total_step},
-         {"train_loss", train.mean_loss()},
-         {"train_accuracy", train.accuracy()},
-         {"test_accuracy", test_accuracy},
-         {"images_per_s", images_per_s},
-         {"bytes_sent_total", spent.bytes_sent},
-         {"seconds", seconds_before_ + spent.seconds}},
-        total_step);
+                     double test_accuracy, std::optional<double> distance, double images_per_s,
+                     const Spent& spent) {
+  MetricRow row{{"type", std::string("epoch")},
+                {"epoch", epochs},
+                {"step", total_step},
+                {"train_loss", train.mean_loss()},
+                {"train_accuracy", train.accuracy()},
+                {"test_accuracy", test_accuracy},
+                {"images_per_s", images_per_s},
+                {"bytes_sent_total", spent.bytes_sent},
+                {"seconds", seconds_before_ + spent.seconds}};
+  if (distance) row.emplace_back("consensus_distance", *distance);
+  write(row, total_step);
   if (quiet_) return;
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
                                  train.mean_loss(), 100.0 * train.accuracy());
   if (!std::isnan(test_accuracy))
     text += fmt::format(", test accuracy {:.2f} %", 100.0 * test_accuracy);
+  if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
 }
 

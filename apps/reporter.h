@@ -48,10 +48,12 @@ class Reporter {
   void step(const StepLine& line);
   /// After a step whose metrics were gathered: `tally` since the last such step.
   void metrics(const StepLine& line, const TallyValues& tally);
+  /// After a step at which it was measured how far the workers' weights are apart.
+  void consensus(int64_t total_step, double distance);
   /// After `epochs` epochs, the last one perhaps cut short. `test_accuracy` is NaN if nothing was
-  /// evaluated.
+  /// evaluated; `distance` is how far the workers' weights are apart, if they differ.
   void epoch(double epochs, int64_t total_step, const TallyValues& train, double test_accuracy,
-             double images_per_s, const Spent& spent);
+             std::optional<double> distance, double images_per_s, const Spent& spent);
   void finish(const Summary& summary);
   /// The run was asked to stop after so many steps.
   void stopped(int64_t steps);

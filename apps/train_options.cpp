@@ -95,6 +95,9 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.backend", o.backend,
               "auto: the fastest of this build; reference: plain loops");
   config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
+  config.bind("train.distance_every", o.distance_every,
+              "steps between measurements of how far workers with weights of their own are apart "
+              "(gossip, local_sgd), each a dense exchange that is not counted; 0: once an epoch");
   config.bind("data.threads", o.loader_threads,
               "loader threads of each worker; 0: the worker loads by itself");
   config.bind("data.augment", o.augment, "random crop of the image padded by 4, random flip");
@@ -105,6 +108,7 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "train.eval_every", o.eval_every, 0);
   at_least<int64_t>(config, "train.log_every", o.log_every, 1);
   at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
+  at_least<int64_t>(config, "train.distance_every", o.distance_every, 0);
   at_least(config, "data.threads", o.loader_threads, 0);
   one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
   one_of(config, "train.backend", o.backend, {"auto", "reference"});

@@ -53,6 +53,7 @@ struct TrainOptions {
   int loader_threads = 1;
   bool augment = true;
   int64_t nonfinite_max = 10;
+  int64_t distance_every = 0;
 
   OptimizerOptions optimizer;
   LrSchedule schedule;

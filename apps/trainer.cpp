@@ -90,10 +90,13 @@ Evaluation evaluate_run(const std::string& run_path, std::span<const std::string
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
     Loader test(run.test_set(), run.test_loader(replica.rank()));
     const TallyValues values = *replica.evaluate(test);
-    if (replica.rank() != world().rank) return;
-    evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+    const bool first = replica.rank() == world().rank;  // of this process's workers
+    if (first)
+      evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
     if (predictions.empty()) return;
-    replica.with_averages([&] { write_predictions(predictions, run, replica); });
+    replica.with_averages([&] {
+      if (first) write_predictions(predictions, run, replica);
+    });
   });
   return evaluation;
 }

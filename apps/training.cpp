@@ -121,6 +121,10 @@ bool Training::train_epoch() {
       if (reporter_) reporter_->metrics(line, tally);
     }
     if (reporter_) reporter_->step(line);
+    if (options_.distance_every > 0 && position_.step % options_.distance_every == 0) {
+      const std::optional<double> distance = replica_.consensus_distance();
+      if (reporter_ && distance) reporter_->consensus(position_.step, *distance);
+    }
     const int64_t every = options_.checkpoint.every_steps;
     if (!stop && !ends && every > 0 && position_.step % every == 0) save();
   }
@@ -149,9 +153,10 @@ bool Training::finish_epoch() {
     position_.best_step = position_.step;
     position_.best_accuracy = test_accuracy_;
   }
+  const std::optional<double> distance = replica_.consensus_distance();
   if (reporter_)
     reporter_->epoch(epochs, position_.step, position_.tally,
-                     evaluated_ ? test_accuracy_ : std::nan(""), images_per_s(), spent());
+                     evaluated_ ? test_accuracy_ : std::nan(""), distance, images_per_s(), spent());
   if (whole) {
     position_.epoch = epoch;
     position_.in_epoch = 0;

@@ -15,7 +15,7 @@ namespace wisp {
 struct Source {
   const float* gradient = nullptr;  // arena
   float* kept = nullptr;            // arena, or null: the residual, or what others know of gradient
-  float gain = 1.0f;                // of the residual
+  float gain = 1.0f;                // of the residual; where it tracks, of what travels
   bool tracks = false;              // `kept` is what others know: only the difference is encoded
   float* masked = nullptr;          // arena, or null: momentum, cleared where something is sent
 
@@ -36,7 +36,7 @@ struct Source {
     if (masked) masked[i] = 0.0f;
     if (!kept) return;
     if (tracks) {
-      kept[i] += part;
+      kept[i] += gain * part;
     } else {
       kept[i] = kept[i] == part ? 0.0f : kept[i] - part;
     }

@@ -234,8 +234,10 @@ Call exchange_call(std::span<const Exchange> messages, int rank, int workers) {
     WISP_CHECK(message.peer >= 0 && message.peer < workers && message.peer != rank,
                "exchange: peer is ", message.peer, ", expected another rank below ", workers);
     Call::Part& send = call.sends[static_cast<size_t>(message.peer)];
-    WISP_CHECK(send.count == 0, "exchange: peer ", message.peer, " is named twice");
-    send = {call.out.size(), 1};
+    if (send.count == 0) send.first = call.out.size();
+    WISP_CHECK(send.first + send.count == call.out.size(), "exchange: peer ", message.peer,
+               " is named twice; the slices for a peer stand together");
+    ++send.count;
     call.receives[static_cast<size_t>(message.peer)] = send;
     call.out.push_back(message.out);
     call.in.push_back(message.in);
@@ -302,7 +304,11 @@ Traffic traffic_of(const Call& call, int rank, int workers) {
   }
   Traffic traffic;
   traffic.steps = others;
-  if (label.kind == Call::Kind::exchange) traffic.steps = static_cast<int>(call.in.size());
+  if (label.kind == Call::Kind::exchange) {
+    traffic.steps =
+        static_cast<int>(std::count_if(call.sends.begin(), call.sends.end(),
+                                       [](const Call::Part& part) { return part.count > 0; }));
+  }
   for (int peer = 0; peer <= others; ++peer) {
     if (peer == rank) continue;
     traffic.sent += total_bytes(call.to(peer));

@@ -71,8 +71,8 @@ class Communicator {
   /// n (r + 1) / size).
   virtual PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
   virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
-  /// Point-to-point messages with several peers at once; both sides name each other. An empty list
-  /// joins idly.
+  /// Point-to-point messages with several peers at once; both sides name each other. Several slices
+  /// for a peer stand together, as many as it sends. An empty list joins idly.
   virtual PendingPtr exchange(std::span<const Exchange> messages) = 0;
   virtual PendingPtr barrier() = 0;
 

@@ -8,13 +8,12 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "distributed/await.h"
 
 namespace wisp {
 namespace {
 
 constexpr double kForever = 1e12;  // microseconds; backward decides how long it takes
-
-enum StatusWord { kNonFinite, kStop, kHash, kNotHash, kStatusWords };
 
 bool any(const std::vector<Method>& methods, bool Traits::*trait) {
   for (const Method& method : methods) {
@@ -38,12 +37,6 @@ std::vector<Scope> scopes_of(const std::vector<Method>& methods) {
   std::vector<Scope> scopes;
   for (const Method& method : methods) scopes.push_back(method.scope);
   return scopes;
-}
-
-double value_of(const Tensor& scalar) {
-  return dispatch_float(scalar.dtype(), "loss", [&](auto zero) {
-    return static_cast<double>(*scalar.data<decltype(zero)>());
-  });
 }
 
 }  // namespace
@@ -74,7 +67,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
              options_.probe_every),
       counters_(comm.zeros({1}, DType::i64)),
       last_lr_(comm.zeros({1}, DType::f64)),
-      status_(comm.zeros({kStatusWords}, DType::u32)),
+      status_(communicator, comm),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
   WISP_CHECK(!any(methods_, &Traits::squares) || !local_.enabled(),
              "one method wants squares of micro-batch gradients as they are, another clips "
@@ -175,8 +168,9 @@ void GradientAveraging::exchange() {
     pump();
     probe_.count_ages(step_plan_.rounds());
     if (probe_.due(info_.step))
-      health_ = probe_.measure(communicator_, step_plan_.rounds(),
-                               [this](Pending& pending) { await(pending); });
+      health_ = probe_.measure(communicator_, step_plan_.rounds(), [this](Pending& pending) {
+        await(pending, inbox_, options_.timeout_s);
+      });
   } catch (const Inbox::Closed&) {
     throw;  // the compute thread knows the cause, and tells the others
   } catch (const std::exception& failure) {
@@ -205,36 +199,13 @@ void GradientAveraging::plan_step() {
 /// Slot 0. False if the step is skipped.
 bool GradientAveraging::agree_on_status() {
   loss_event_.synchronize();
-  auto* words = status_.data<uint32_t>();
-  const auto hash = static_cast<uint32_t>(step_plan_.hash());
-  words[kNonFinite] = !std::isfinite(value_of(loss_));
-  words[kStop] = stop_requested_;
-  words[kHash] = hash;
-  words[kNotHash] = ~hash;
-  const Bytes data{status_.raw(), status_.bytes()};
-  const PendingPtr status = communicator_.all_reduce({&data, 1}, DType::u32, ReduceOp::max);
-  await(*status);
+  const PendingPtr status = status_.start(loss_, stop_requested_, step_plan_.hash());
+  await(*status, inbox_, options_.timeout_s);
   const Transfer transfer = status->wait();
   count(transfer, transfer.end_us - transfer.begin_us);
   trace_.span(Lane::wire, "status", transfer.begin_us, transfer.end_us, info_.step, transfer.sent);
-  WISP_CHECK(words[kHash] == hash && words[kNotHash] == ~hash, "step ", info_.step,
-             ": the ranks' plans of what to exchange differ; they must run the same configuration "
-             "and program");
-  outcome_ = words[kStop] ? Outcome::stop : Outcome::applied;
-  if (words[kNonFinite]) outcome_ = Outcome::skipped;
+  outcome_ = status_.outcome(info_.step);
   return outcome_ != Outcome::skipped;
-}
-
-/// Waits until the collective can be finished at once, or its time is over. Unlike Pending::wait()
-/// it ends when the compute thread goes away.
-void GradientAveraging::await(Pending& pending) {
-  const double limit = now_us() + options_.timeout_s * 1e6;
-  for (;;) {
-    const uint64_t seen = inbox_.events();
-    const double now = now_us();
-    if (pending.ready() || limit <= now) return;
-    inbox_.wait(seen, std::min(pending.ready_at_us(), limit) - now);
-  }
 }
 
 void GradientAveraging::count(const Transfer& transfer, double wire_us) {

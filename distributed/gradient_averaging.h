@@ -20,6 +20,7 @@
 #include "distributed/probe.h"
 #include "distributed/readiness.h"
 #include "distributed/slot_wire.h"
+#include "distributed/status_slot.h"
 #include "distributed/step_plan.h"
 #include "distributed/synchronizer.h"
 #include "distributed/unit_memory.h"
@@ -59,8 +60,13 @@ class GradientAveraging final : public Synchronizer {
   Outcome before_update() override;
   void after_update() override;
   std::span<const UpdateRule> rules() const override { return step_plan_.rules(); }
+  int summands() const override { return communicator_.size(); }
+  int64_t updates() const override { return *counters_.data<int64_t>(); }
+  const StepCost& cost() const override { return cost_; }
+  std::optional<Health> health() const override { return health_; }
   bool replicas_differ() const override { return false; }
   Tensor consensus() override { return parameters_.weight(); }
+  double consensus_distance() override { return 0.0; }
   std::vector<SavedState> state() override;
   /// The plan's hash if compressors keep state of whole units.
   std::string layout() const override;
@@ -68,12 +74,6 @@ class GradientAveraging final : public Synchronizer {
   void between_steps(const std::function<void()>& task) override;
 
   const Plan& plan() const { return plan_; }
-  /// Cost of the step that before_update() finished last.
-  const StepCost& cost() const { return cost_; }
-  /// Measured in the step that before_update() finished last, if it was one of those.
-  const std::optional<Health>& health() const { return health_; }
-  /// Updates of the run so far, the one that before_update() left in the gradient arena included.
-  int64_t updates() const { return *counters_.data<int64_t>(); }
   /// Units compressed in the last step, of all units.
   int compressed_units() const { return step_plan_.compressed_units(); }
 
@@ -85,7 +85,6 @@ class GradientAveraging final : public Synchronizer {
   void exchange();
   bool agree_on_status();
   void plan_step();
-  void await(Pending& pending);
   void pump();
   void take(int item);
   void prepare(int item);
@@ -135,7 +134,7 @@ class GradientAveraging final : public Synchronizer {
   int arrived_ = 0;
   Tensor counters_;  // (1) i64: updates applied
   Tensor last_lr_;   // (1) f64: of the last of them
-  Tensor status_;    // (4) u32
+  StatusSlot status_;
   Outcome outcome_ = Outcome::applied;
 
   std::atomic<bool> stop_requested_{false};

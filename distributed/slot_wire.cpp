@@ -17,44 +17,23 @@ Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
 }
 
-/// The ranks whose message arrives at `rank`; a reduced message comes from nobody.
-void list_sources(const Message& message, int rank, int workers, std::vector<int>& sources) {
-  sources.clear();
-  switch (message.kind) {
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      for (int from = 0; from < workers; ++from) sources.push_back(from);
-      break;
-    case Collective::broadcast:
-      sources.push_back(message.root);
-      break;
-    case Collective::pair:
-      WISP_CHECK(message.to != rank && message.from != rank, "a pair message joins rank ", rank,
-                 " with itself");
-      if (message.from >= 0) sources.push_back(message.from);
-      break;
-    case Collective::none:
-    case Collective::all_reduce:
-    case Collective::neighbours:
-      break;
-  }
-}
-
 /// How many other ranks' messages arrive at once, at most.
-int most_inlets(Collective kind, int workers) {
+int most_inlets(Collective kind, int workers, int neighbours) {
   if (kind == Collective::all_gather || kind == Collective::all_to_all) return workers - 1;
+  if (kind == Collective::neighbours) return neighbours;
   return kind == Collective::broadcast || kind == Collective::pair ? 1 : 0;
 }
 
 }  // namespace
 
 SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
-                   const FlatParameters& parameters)
+                   const FlatParameters& parameters, std::vector<int> neighbours)
     : communicator_(communicator),
       context_(context),
       memory_(memory),
       parameters_(parameters),
       workers_(communicator.size()),
+      neighbours_(std::move(neighbours)),
       checksums_(context.zeros({communicator.size() + 1}, DType::u32)) {}
 
 void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
@@ -65,7 +44,8 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
       const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
       bytes += padded(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
     }
-    most = std::max(most, bytes * most_inlets(slot.message.kind, workers_));
+    most = std::max(most, bytes * most_inlets(slot.message.kind, workers_,
+                                              static_cast<int>(neighbours_.size())));
   }
   if (inlets_.defined() && inlets_.bytes() >= most) return;
   inlets_ = {};  // first give back, then take
@@ -83,10 +63,37 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64
     messages_.push_back(
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
-  list_sources(slot.message, communicator_.rank(), workers_, sources_);
+  list_sources(slot.message);
   if (has_header(slot.message.kind)) seal();
   sizes_phase_ = slot.message.variable;
   pending_ = sizes_phase_ ? start_sizes() : start_data();
+}
+
+/// The ranks whose message arrives here; a reduced message comes from nobody.
+void SlotWire::list_sources(const Message& message) {
+  const int rank = communicator_.rank();
+  sources_.clear();
+  switch (message.kind) {
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      for (int from = 0; from < workers_; ++from) sources_.push_back(from);
+      break;
+    case Collective::broadcast:
+      sources_.push_back(message.root);
+      break;
+    case Collective::pair:
+      WISP_CHECK(message.to != rank && message.from != rank, "a pair message joins rank ", rank,
+                 " with itself");
+      if (message.from >= 0) sources_.push_back(message.from);
+      break;
+    case Collective::neighbours:
+      sources_ = neighbours_;
+      sources_.insert(std::lower_bound(sources_.begin(), sources_.end(), rank), rank);
+      break;
+    case Collective::none:
+    case Collective::all_reduce:
+      break;
+  }
 }
 
 bool SlotWire::advance() {
@@ -249,11 +256,22 @@ PendingPtr SlotWire::carry() {
       }
       return communicator_.exchange(peers);
     }
+    case Collective::neighbours:
+      return communicator_.exchange(with_neighbours());
     default:
-      throw Error(message.kind == Collective::all_reduce
-                      ? "a variable message cannot be reduced"
-                      : "gradient averaging has no neighbours to exchange with");
+      throw Error("a variable message cannot be reduced");
   }
+}
+
+/// Every neighbour gets all of out_, and sends what its part of in_ takes.
+std::vector<Exchange> SlotWire::with_neighbours() const {
+  std::vector<Exchange> messages;
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    if (sources_[source] == communicator_.rank()) continue;
+    for (size_t i = 0; i < out_.size(); ++i)
+      messages.push_back({sources_[source], out_[i], in_[source * out_.size() + i]});
+  }
+  return messages;
 }
 
 PendingPtr SlotWire::reduce() {

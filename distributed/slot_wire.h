@@ -13,9 +13,10 @@ namespace wisp {
 
 class SlotWire {
  public:
-  /// The arguments outlive this object.
+  /// `neighbours`, ascending, are the ranks that messages of that kind go to and come from. The
+  /// references outlive this object.
   SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
-           const FlatParameters& parameters);
+           const FlatParameters& parameters, std::vector<int> neighbours = {});
 
   /// Grows the memory to receive into to what the largest of these slots can bring.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
@@ -54,6 +55,8 @@ class SlotWire {
   PendingPtr reduce();
   int64_t arrived_bytes(size_t i, int from) const;
   Payload arrived(size_t source, size_t i) const;
+  void list_sources(const Message& message);
+  std::vector<Exchange> with_neighbours() const;
   int outlets_per_unit() const;
   size_t own_outlet() const;
 
@@ -62,6 +65,7 @@ class SlotWire {
   UnitMemory& memory_;
   const FlatParameters& parameters_;
   const int workers_;
+  const std::vector<int> neighbours_;
   const Slot* slot_ = nullptr;
   std::vector<Message> messages_;  // of the slot's units, with their own bytes, to and from
   std::vector<int> sources_;       // ranks that this one hears, ascending, itself included

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/saved_state.h"
 #include "core/update_rule.h"
+#include "distributed/accounting.h"
+#include "distributed/health.h"
 
 namespace wisp {
 
@@ -33,14 +36,24 @@ class Synchronizer {
   virtual void forward_done(const Tensor& loss) = 0;
   /// Waits until the results of all ranks are in the gradient arena; rethrows what failed.
   virtual Outcome before_update() = 0;
-  /// The weights have been updated.
+  /// The weights have been updated. May wait for other ranks.
   virtual void after_update() = 0;
+  /// How many workers' gradients before_update() adds up: each divides its own by that.
+  virtual int summands() const = 0;
   /// How the optimizer must treat each segment in the step whose results are there.
   virtual std::span<const UpdateRule> rules() const = 0;
+  /// Updates of the run so far, the one that before_update() left in the gradient arena included.
+  virtual int64_t updates() const = 0;
+  /// Cost of the step that was finished last.
+  virtual const StepCost& cost() const = 0;
+  /// How compression fared in that step, if it was measured.
+  virtual std::optional<Health> health() const { return {}; }
   virtual bool replicas_differ() const = 0;
   /// The weights to evaluate and export: the arena itself, or the mean over workers in a buffer of
-  /// its own.
+  /// its own. Collective, as the distance: between steps.
   virtual Tensor consensus() = 0;
+  /// ((1/N) sum of |x_i - mean|^2)^1/2 over the N workers' weights; 0 if they do not differ.
+  virtual double consensus_distance() = 0;
   /// What a checkpoint must hold of the synchronizer and its compressors, their part of the
   /// optimizer's arenas included. A rule may depend on shared state: restore that first, then ask
   /// again. Between steps.

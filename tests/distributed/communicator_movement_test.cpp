@@ -93,6 +93,30 @@ TEST(Communicator, ExchangeServesPairsWhileOthersAreIdle) {
   }
 }
 
+TEST(Communicator, ExchangeCarriesSeveralSlicesForEachPeer) {
+  for (const int workers : worlds()) {
+    run_well(workers, [&](Communicator& comm) {  // everybody with everybody, two slices each
+      std::vector<Memory> sent, wanted, got;
+      std::vector<Exchange> messages;
+      for (int i = 0; i < 2 * workers; ++i) {
+        if (i / 2 == comm.rank()) continue;
+        sent.push_back(mail(comm.rank(), i / 2, i % 2));
+        wanted.push_back(mail(i / 2, comm.rank(), i % 2));
+        got.emplace_back(wanted.back().size());
+      }
+      int64_t bytes = 0;
+      for (size_t i = 0; i < sent.size(); ++i) {
+        const int other = static_cast<int>(i / 2);
+        messages.push_back(
+            {other + (other >= comm.rank()), bytes_of(std::as_const(sent[i])), bytes_of(got[i])});
+        bytes += static_cast<int64_t>(sent[i].size());
+      }
+      EXPECT_EQ(comm.exchange(messages)->wait().sent, bytes);
+      EXPECT_EQ(got, wanted);
+    });
+  }
+}
+
 TEST(Communicator, ExchangeServesSeveralPeersAtOnce) {
   for (const int workers : worlds()) {
     if (workers < 3) continue;

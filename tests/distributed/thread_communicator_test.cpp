@@ -50,21 +50,21 @@ TEST(ThreadCommunicator, RefusesASecondCollectiveBeforeTheFirstIsOver) {
 }
 
 TEST(ThreadCommunicator, RefusesArgumentsThatCannotBeRight) {
-  ThreadGroup group(2);
+  ThreadGroup group(3);
   Communicator& comm = group.communicator(0);
   Memory memory(16);
   const Bytes odd{memory.data(), 6}, shifted{memory.data() + 1, 8};
-  const Exchange self{0, {}, {}}, twice[] = {{1, {}, {}}, {1, {}, {}}};
+  const Exchange self{0, {}, {}}, twice[] = {{1, {}, {}}, {2, {}, {}}, {1, {}, {}}};
   const ConstBytes out{memory.data(), 4};
   EXPECT_THROW(comm.all_reduce({&odd, 1}, DType::f32, ReduceOp::sum), Error);
   EXPECT_THROW(comm.all_reduce({&shifted, 1}, DType::f32, ReduceOp::sum), Error);
   EXPECT_THROW(comm.all_gather({&out, 1}, {&odd, 1}), Error);
   EXPECT_THROW(comm.all_to_all({&out, 1}, {&odd, 1}), Error);
-  EXPECT_THROW(comm.broadcast({&odd, 1}, 2), Error);
+  EXPECT_THROW(comm.broadcast({&odd, 1}, 3), Error);
   EXPECT_THROW(comm.exchange({&self, 1}), Error);
   EXPECT_THROW(comm.exchange(twice), Error);
   EXPECT_THROW(ThreadGroup(0), Error);
-  EXPECT_THROW(group.communicator(2), Error);
+  EXPECT_THROW(group.communicator(3), Error);
 }
 
 TEST(ThreadCommunicator, SaysWhoCalledWhatIfRanksDisagree) {

@@ -1,0 +1,121 @@
+// The gossip methods by name: binds their keys, makes the graph and the codes, and says what a
+// person should know of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compression/ratio_schedule.h"
+#include "distributed/gossip.h"
+#include "distributed/own_weights.h"
+
+namespace wisp {
+namespace {
+
+/// The codes of a run and the segments they take.
+struct Codes {
+  std::vector<std::string> names;
+  std::vector<std::unique_ptr<Code>> codes;
+  std::vector<int> code_of;  // by segment
+};
+
+std::unique_ptr<Code> make_code(Config& config, const std::string& key, const std::string& name,
+                                const SynchronizerSetup& setup) {
+  const auto& entries = CodeRegistry::instance().entries();
+  if (entries.count(name) == 0) {
+    std::string known;
+    for (const auto& [other, entry] : entries) known += (known.empty() ? "" : ", ") + other;
+    throw Error(
+        concat(config.where(key), ": '", name,
+               "' is no code, which neighbours could decode message by message; codes: ", known));
+  }
+  CompressorSetup alone = setup.codes;
+  alone.alone = true;
+  std::unique_ptr<Code> code = entries.at(name).make(config, alone);
+  const std::vector<Scope>& scopes = code->traits().scopes;
+  WISP_CHECK(std::count(scopes.begin(), scopes.end(), setup.scope) > 0,
+             config.where("compression.scope"), ": code ", name,
+             " does not work at this compression.scope");
+  return code;
+}
+
+Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
+  std::string name = "none";
+  config.bind("gossip.code", name,
+              "what compresses the messages: a method that is a code; none: exact 32-bit numbers");
+  Codes chosen;
+  std::map<std::string, int> index;
+  const auto add = [&](const std::string& key, const std::string& code) {
+    if (!index.try_emplace(code, static_cast<int>(chosen.codes.size())).second) return;
+    chosen.codes.push_back(make_code(config, key, code, setup));
+    chosen.names.push_back(code);
+  };
+  add("gossip.code", name);
+  for (const PolicyRule& rule : setup.rules) add("compression.policy", rule.method);
+  for (const std::string& code : choose_methods(setup.segments, setup.rules, name, false))
+    chosen.code_of.push_back(index.at(code));
+  return chosen;
+}
+
+using MakeMethod = std::function<std::unique_ptr<GossipMethod>()>;
+
+std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const SynchronizerSetup& setup,
+                                                const MakeMethod& method) {
+  std::string graph = "ring";
+  config.bind("gossip.graph", graph,
+              "who talks to whom: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
+              "file of them");
+  const Mixing mixing(graph, setup.workers);
+  auto codes = std::make_shared<Codes>(choose_codes(config, setup));
+  GossipOptions options{setup.buckets, setup.scope, setup.guard, {}};
+  if (std::any_of(codes->codes.begin(), codes->codes.end(),
+                  [](const auto& code) { return code->traits().sparse; }))
+    options.ratio = [schedule = RatioSchedule(config)](double epoch) { return schedule.at(epoch); };
+
+  auto recipe = std::make_unique<SynchronizerRecipe>();
+  recipe->codes = codes->names;
+  recipe->notes.push_back("gossip on a " + mixing.describe());
+  const bool exact = codes->names == std::vector<std::string>{"none"};
+  if (const std::string asks = method()->asks(); !exact && !asks.empty())
+    recipe->notes.push_back(asks);
+  recipe->make = [codes, mixing, options, method, step = setup.step](const SynchronizerSite& site) {
+    return std::make_unique<OwnWeights>(
+        site, step,
+        std::make_unique<Gossip>(site, method(), mixing, std::move(codes->codes), codes->code_of,
+                                 options));
+  };
+  return recipe;
+}
+
+std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
+                                                      const SynchronizerSetup& setup) {
+  double step = 0.5;
+  config.bind("gossip.consensus_step", step,
+              "gamma of choco, in (0, 1]: how far a step goes towards the neighbours; smaller for "
+              "a stronger code");
+  WISP_CHECK(step > 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
+             ": gossip.consensus_step is ", step, ", expected more than 0, at most 1");
+  return make_recipe(config, setup, [step] { return make_choco(step); });
+}
+
+SynchronizerRegistry::Factory recipe_of(std::unique_ptr<GossipMethod> (*make)()) {
+  return [make](Config& config, const SynchronizerSetup& setup) {
+    return make_recipe(config, setup, make);
+  };
+}
+
+const SynchronizerRegistration dpsgd(
+    "dpsgd", "gossip: weights travel to the neighbours in a graph (Lian et al. 2017)",
+    recipe_of(make_dpsgd));
+const SynchronizerRegistration dcd(
+    "dcd", "gossip: compressed differences, replicas of the neighbours (Tang et al. 2018)",
+    recipe_of(make_dcd));
+const SynchronizerRegistration ecd(
+    "ecd", "gossip: compressed extrapolations of the weights (Tang et al. 2018)",
+    recipe_of(make_ecd));
+const SynchronizerRegistration choco(
+    "choco", "gossip: differences to what the neighbours know, any code (Koloskova et al. 2020)",
+    make_choco_recipe);
+
+}  // namespace
+}  // namespace wisp

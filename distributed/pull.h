@@ -1,0 +1,22 @@
+// The two loops that gossip methods share.
+#pragma once
+
+#include "core/parallel.h"
+
+namespace wisp {
+
+/// x <- x + step · pull
+struct Pull {
+  float* x;
+  const float* pull;
+  float step;
+  WISP_HD void operator()(int64_t i) const { x[i] += step * pull[i]; }
+};
+
+struct CopyInto {
+  const float* from;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] = from[i]; }
+};
+
+}  // namespace wisp

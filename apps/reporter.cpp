@@ -119,6 +119,7 @@ void Reporter::step(const StepLine& line) {
         fmt::format("step {}: the gradient of {} was not finite on this worker; it counted as zero",
                     line.total_step, name));
   }
+  since_line_ += line.report.cost;
   const double now = now_us();
   if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
   drawn_us_ = now;
@@ -132,11 +133,12 @@ void Reporter::step(const StepLine& line) {
     progress.accuracy = last_.accuracy();
   }
   progress.rate = line.images_per_s;
-  if (line.report.cost.bytes_sent > 0) progress.reduction = reduction_of(line.report.cost);
+  if (since_line_.bytes_sent > 0) progress.reduction = reduction_of(since_line_);
   int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
   if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
   progress.left_s = static_cast<double>(left * options_.batch) / line.images_per_s;
   progress_.update(progress);
+  if (line.total_step % options_.log_every == 0) since_line_ = {};
 }
 
 void Reporter::metrics(const StepLine& line, const TallyValues& tally) {

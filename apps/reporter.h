@@ -74,6 +74,7 @@ class Reporter {
   bool quiet_;
   double drawn_us_ = 0.0;  // when the bar was drawn last
   TallyValues last_;
+  StepCost since_line_;  // of the steps since the last multiple of log_every
 };
 
 }  // namespace wisp

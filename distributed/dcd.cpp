@@ -31,7 +31,7 @@ class Dcd final : public GossipMethod {
   void mix(const GossipArenas& a, int64_t) override {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], 1.0f});
   }
-  std::string asks() const override {
+  std::string asks(const Mixing&, std::optional<double>) const override {
     return "dcd's theory asks for an unbiased code whose relative error is small against the "
            "spectral gap; with a stronger one it diverges, and choco may not";
   }

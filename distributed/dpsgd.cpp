@@ -18,7 +18,7 @@ class Dpsgd final : public GossipMethod {
   void mix(const GossipArenas& a, int64_t) override {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[0], 1.0f});
   }
-  std::string asks() const override {
+  std::string asks(const Mixing&, std::optional<double>) const override {
     return "dpsgd compresses the weights themselves: the workers agree only as closely as the code "
            "is exact; choco and dcd compress differences";
   }

@@ -47,7 +47,7 @@ class Ecd final : public GossipMethod {
         a.stream, a.numel,
         Extrapolate{a.own[kEstimate], 0.5f * static_cast<float>(t), a.x, a.own[kExtrapolated]});
   }
-  std::string asks() const override {
+  std::string asks(const Mixing&, std::optional<double>) const override {
     return "ecd's theory asks for an unbiased code of bounded error; biased ones (a selection "
            "without scaling, signs) and coarse ones diverge";
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compression/code.h"
+#include "distributed/mixing.h"
 
 namespace wisp {
 
@@ -47,8 +48,9 @@ class GossipMethod {
   /// x is x_t moved by the optimizer's update t; what was heard joins.
   virtual void mix(const GossipArenas&, int64_t t) = 0;
 
-  /// What its theory asks of W and Q, for the log; empty if nothing.
-  virtual std::string asks() const { return {}; }
+  /// What its theory asks of W and of a Q that is not exact, for the log. E|Q(x) - x|² <= (1 -
+  /// delta) |x|², if that is known.
+  virtual std::string asks(const Mixing& mixing, std::optional<double> delta) const = 0;
 };
 
 std::unique_ptr<GossipMethod> make_dpsgd();

@@ -68,16 +68,19 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const Synchroniz
   const Mixing mixing(graph, setup.workers);
   auto codes = std::make_shared<Codes>(choose_codes(config, setup));
   GossipOptions options{setup.buckets, setup.scope, setup.guard, {}};
+  std::optional<double> contraction;  // of a selection; of other codes it is not known
   if (std::any_of(codes->codes.begin(), codes->codes.end(),
-                  [](const auto& code) { return code->traits().sparse; }))
-    options.ratio = [schedule = RatioSchedule(config)](double epoch) { return schedule.at(epoch); };
+                  [](const auto& code) { return code->traits().sparse; })) {
+    const RatioSchedule schedule(config);
+    contraction = schedule.final_ratio();
+    options.ratio = [schedule](double epoch) { return schedule.at(epoch); };
+  }
 
   auto recipe = std::make_unique<SynchronizerRecipe>();
   recipe->codes = codes->names;
   recipe->notes.push_back("gossip on a " + mixing.describe());
-  const bool exact = codes->names == std::vector<std::string>{"none"};
-  if (const std::string asks = method()->asks(); !exact && !asks.empty())
-    recipe->notes.push_back(asks);
+  if (codes->names != std::vector<std::string>{"none"})
+    recipe->notes.push_back(method()->asks(mixing, contraction));
   recipe->make = [codes, mixing, options, method, step = setup.step](const SynchronizerSite& site) {
     return std::make_unique<OwnWeights>(
         site, step,

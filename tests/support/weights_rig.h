@@ -1,0 +1,51 @@
+// Workers with weights of their own, a synchronizer chosen by name, and gradients and updates made
+// by a test: x <- x - 0.1 g. What a scalar model of a paper is compared with.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config.h"
+#include "distributed/launch.h"
+#include "distributed/own_weights.h"
+
+namespace wisp {
+
+constexpr double kRigLr = 0.1;
+
+struct WeightsRun {
+  int workers = 3;
+  std::string method;             // of SynchronizerRegistry
+  std::vector<std::string> keys;  // "gossip.graph=ring"
+  std::vector<int64_t> numels = {4, 8};
+  int64_t steps = 50;
+  bool guard = false;
+  bool overlap = true, late = false, turns = false;
+  int64_t bucket_bytes = 16;
+  ClipOptions clip;
+  /// The gradient of element i of segment s at the worker's weight x.
+  std::function<double(int rank, int64_t step, int64_t i, double x)> gradient;
+  std::function<double(int rank, int64_t step)> loss = [](int, int64_t) { return 1.0; };
+  std::function<std::vector<std::string>(int rank)> more_keys;  // of one rank alone
+};
+
+/// A worker between steps.
+struct WeightsWorker {
+  int rank;
+  int64_t step;  // the one just made, -1 before the first
+  Outcome outcome;
+  Synchronizer& sync;
+  FlatParameters& parameters;
+  /// Without padding; element i counts through the segments.
+  std::vector<float> weights() const;
+};
+
+/// Runs `visit` in every worker before the first step and after each.
+void run_weights(const WeightsRun& run, const std::function<void(WeightsWorker&)>& visit);
+
+/// weights[step][rank], after each step.
+using WeightsHistory = std::vector<std::vector<std::vector<float>>>;
+WeightsHistory weights_of(const WeightsRun& run);
+
+}  // namespace wisp

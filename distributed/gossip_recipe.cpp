@@ -25,9 +25,10 @@ std::unique_ptr<Code> make_code(Config& config, const std::string& key, const st
   if (entries.count(name) == 0) {
     std::string known;
     for (const auto& [other, entry] : entries) known += (known.empty() ? "" : ", ") + other;
-    throw Error(
-        concat(config.where(key), ": '", name,
-               "' is no code, which neighbours could decode message by message; codes: ", known));
+    throw Error(concat(config.where(key), ": ", key, " names '", name,
+                       "', which is no code: neighbours could not decode its messages one by one; "
+                       "codes: ",
+                       known));
   }
   CompressorSetup alone = setup.codes;
   alone.alone = true;

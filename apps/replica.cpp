@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/freeze.h"
+#include "core/norm.h"
 
 namespace wisp {
 namespace {
@@ -229,12 +230,37 @@ void Replica::observe(const TallyValues& evaluation) {
 
 void Replica::with_averages(const std::function<void()>& work) {
   if (ema_) ema_->exchange(compute_);
+  save_buffers();
+  share_buffers();
   Tensor mean;  // of the weights, or of their averages over time
   if (synchronizer_->replicas_differ()) without_turn([&] { mean = synchronizer_->consensus(); });
   if (mean.defined()) swap_weights(mean);
   work();
   if (mean.defined()) swap_weights(mean);
+  restore_buffers();
   if (ema_) ema_->exchange(compute_);
+}
+
+/// Running statistics become rank 0's; if they are of different weights, the mean over workers.
+void Replica::share_buffers() {
+  std::vector<Bytes> buffers;
+  for (const Buffer* buffer : parameters_->buffers())
+    buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
+  if (buffers.empty()) return;
+  const bool differ = synchronizer_->replicas_differ();
+  without_turn([&] {
+    synchronizer_->between_steps([&] {
+      if (differ) {
+        worker_.communicator.all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
+      } else {
+        worker_.communicator.broadcast(buffers, 0)->wait();
+      }
+    });
+  });
+  if (!differ) return;
+  for (const Buffer* buffer : parameters_->buffers())
+    scale(compute_.stream, buffer->value, 1.0 / workers());
+  compute_.stream.synchronize();
 }
 
 /// Exchanges the trained weights with `others`.
@@ -258,16 +284,8 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
   return values;
 }
 
-/// Adds the samples of `loader` to the evaluation, with rank 0's running statistics. Not 0 if it
-/// was stopped.
+/// Adds the samples of `loader` to the evaluation. Not 0 if it was stopped.
 double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
-  save_buffers();
-  std::vector<Bytes> buffers;
-  for (const Buffer* buffer : parameters_->buffers())
-    buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
-  without_turn([&] {
-    synchronizer_->between_steps([&] { worker_.communicator.broadcast(buffers, 0)->wait(); });
-  });
   compute_.training = false;
   compute_.recording = false;
   loader.start_epoch(0);
@@ -282,7 +300,6 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
   }
   compute_.training = true;
   compute_.recording = true;
-  restore_buffers();
   return stopped;
 }
 

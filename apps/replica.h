@@ -59,9 +59,8 @@ class Replica {
   /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
   /// between steps.
   TallyValues tally() { return total(tally_); }
-  /// The same over the samples of `loader`, in evaluation mode, with rank 0's running statistics
-  /// (of the averages of weights and statistics, if there are any); nothing if `stop` said so to
-  /// some worker on the way. Collective.
+  /// The same over the samples of `loader`, in evaluation mode, with_averages(); nothing if `stop`
+  /// said so to some worker on the way. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
   /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
@@ -70,8 +69,8 @@ class Replica {
   /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
   void start_from(const std::string& file, const ModelSetup& setup);
   /// Runs `work` with what is evaluated and exported in the place of weights and statistics: their
-  /// averages over time, if there are any, and of weights that differ the mean over workers.
-  /// Collective.
+  /// averages over time, if there are any; rank 0's statistics; if the workers' weights differ, the
+  /// mean over workers of both. Collective.
   void with_averages(const std::function<void()>& work);
   /// Of all steps of the run so far, over all workers. Collective.
   RunTraffic traffic();
@@ -113,6 +112,7 @@ class Replica {
  private:
   void forward_backward(const NextBatch& next, StepReport& report);
   void count(const StepCost& cost);
+  void share_buffers();
   void swap_weights(const Tensor& others);
   double run_evaluation(Loader& loader, const std::function<bool()>& stop);
   void save_buffers();

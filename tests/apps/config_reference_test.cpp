@@ -10,7 +10,7 @@ namespace {
 
 TEST(ConfigReference, HasEveryKeyOfARun) {
   const std::set<std::string> known = config_keys();
-  for (const char* method : {"none", "fp16", "topk", "dgc"}) {
+  for (const char* method : {"none", "fp16", "topk", "dgc", "choco", "local_sgd"}) {
     const Prepared run(tiny_config({concat("compression.method=", method)}));
     for (const ConfigKey& key : run.config().keys())
       EXPECT_TRUE(known.count(key.name)) << key.name << " of " << method;

@@ -1,6 +1,7 @@
 // The program under mpirun: what it makes equals what threads make, and how it ends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -9,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "compression/compressor.h"
+#include "apps/methods.h"
 #include "tests/support/command.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -59,7 +60,7 @@ TEST_P(Processes, LeaveTheSameStateAsThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, Processes, testing::ValuesIn(shipped_methods()),
+INSTANTIATE_TEST_SUITE_P(Mpi, Processes, testing::ValuesIn(method_names()),
                          [](const auto& parameter) { return parameter.param; });
 
 TEST(Mpi, RankZeroAlonePrintsAndTheTraceHasAllRanks) {

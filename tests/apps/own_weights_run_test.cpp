@@ -7,6 +7,7 @@
 
 #include "apps/checkpoints.h"
 #include "apps/exchange.h"
+#include "core/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
@@ -40,12 +41,6 @@ TEST_P(OwnWeightsRun, LeavesTheSameBitsHoweverTheStepIsScheduled) {
   EXPECT_EQ(weights({"compression.bucket_bytes=1000000"}), expected) << "one bucket";
 }
 
-TEST_P(OwnWeightsRun, Learns) {
-  const TempDir dir;
-  const Overrides longer = {"train.epochs=12", "data.train_count=512", "optimizer.lr=0.05"};
-  EXPECT_GT(tiny_train(dir / "run", GetParam().second + longer).test_accuracy, 0.5);
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Run, OwnWeightsRun,
     testing::Values(std::pair{"dpsgd", gossip("dpsgd") + Overrides{"gossip.graph=complete"}},
@@ -71,10 +66,10 @@ TEST(OwnWeightsRun, EvaluatesAndExportsTheMean) {
     const double accuracy =
         train(tiny_config(few), {dir / "run", Open::overwrite, true})->test_accuracy;
     export_run(dir / "run", dir / "mean.safetensors", {});
-    import_run(tiny_config(), dir / "mean.safetensors", dir / "one", Open::overwrite);
+    import_run(tiny_config({"workers=4"}), dir / "mean.safetensors", dir / "one", Open::overwrite);
     EXPECT_EQ(evaluate_run(dir / "one", {}).accuracy, accuracy);
     EXPECT_EQ(evaluate_run(dir / "run", {}).accuracy, accuracy);
-    EXPECT_NEAR(evaluate_run(dir / "one", {}).loss, evaluate_run(dir / "run", {}).loss, 1e-6);
+    EXPECT_EQ(evaluate_run(dir / "one", {}).loss, evaluate_run(dir / "run", {}).loss);
   }
 }
 
@@ -118,7 +113,7 @@ TEST(OwnWeightsRun, GoesOnWithTheWorkersAndTheGraphItHad) {
   EXPECT_NE(error.find("resume with workers=4"), std::string::npos) << error;
   error = resume({"gossip.graph=complete"});
   EXPECT_NE(error.find("another graph"), std::string::npos) << error;
-  EXPECT_EQ(resume({}), "");
+  EXPECT_EQ(resume({}), "no error");
 }
 
 TEST(OwnWeightsRun, MeasuresHowFarTheWorkersAreApart) {

@@ -101,11 +101,12 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
     const double begin = now_us();
     const int64_t number = synchronizer_->updates();
     optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
-    if (ema_) ema_->update(compute_, number);
-    const double end = now_us();
-    report.compute_ms += (end - begin) * 1e-3;
-    trace_.span(Lane::compute, "update", begin, end, step);
+    const double updated = now_us();
+    trace_.span(Lane::compute, "update", begin, updated, step);
     without_turn([&] { synchronizer_->after_update(); });
+    const double together = now_us();
+    if (ema_) ema_->update(compute_, number);
+    report.compute_ms += (updated - begin + now_us() - together) * 1e-3;
   }
   report.cost = synchronizer_->cost();
   report.health = synchronizer_->health();

@@ -7,6 +7,8 @@
 // Ours: y starts at the weights that all workers start with, not at 0.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "distributed/gossip_method.h"
 #include "distributed/pull.h"
 
@@ -44,6 +46,11 @@ class Choco final : public GossipMethod {
 };
 
 }  // namespace
+
+double choco_usual_step(std::optional<double> delta) {
+  if (!delta) return 0.5;
+  return *delta == 1.0 ? 1.0 : std::sqrt(*delta) / 3.0;
+}
 
 std::unique_ptr<GossipMethod> make_choco(double step) { return std::make_unique<Choco>(step); }
 

@@ -23,7 +23,7 @@ std::vector<Compressor*> pointers(const std::vector<std::unique_ptr<ToldUnit>>& 
 
 }  // namespace
 
-Gossip::Gossip(const SynchronizerSite& site, std::unique_ptr<GossipMethod> method, Mixing mixing,
+Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method, Mixing mixing,
                std::vector<std::unique_ptr<Code>> codes, const std::vector<int>& code_of,
                const GossipOptions& options)
     : comm_(site.comm),

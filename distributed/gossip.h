@@ -27,7 +27,7 @@ class Gossip final : public WeightExchange {
  public:
   /// `code_of[id]` is each segment's index into `codes`. The references in `site` outlive this
   /// object.
-  Gossip(const SynchronizerSite& site, std::unique_ptr<GossipMethod> method, Mixing mixing,
+  Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method, Mixing mixing,
          std::vector<std::unique_ptr<Code>> codes, const std::vector<int>& code_of,
          const GossipOptions& options);
 
@@ -51,7 +51,7 @@ class Gossip final : public WeightExchange {
   FlatParameters& parameters_;
   const int rank_;
   const Mixing mixing_;
-  const std::unique_ptr<GossipMethod> method_;
+  const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
   std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code
   const std::vector<Compressor*> compressors_;

@@ -58,10 +58,11 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
   return chosen;
 }
 
-using MakeMethod = std::function<std::unique_ptr<GossipMethod>()>;
+/// For Q with E|Q(x) - x|² <= (1 - delta) |x|², if that is known.
+using MakeMethod = std::function<std::unique_ptr<GossipMethod>(std::optional<double> delta)>;
 
 std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const SynchronizerSetup& setup,
-                                                const MakeMethod& method) {
+                                                const MakeMethod& make_method) {
   std::string graph = "ring";
   config.bind("gossip.graph", graph,
               "who talks to whom: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
@@ -69,23 +70,25 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const Synchroniz
   const Mixing mixing(graph, setup.workers);
   auto codes = std::make_shared<Codes>(choose_codes(config, setup));
   GossipOptions options{setup.buckets, setup.scope, setup.guard, {}};
-  std::optional<double> contraction;  // of a selection; of other codes it is not known
+  const bool exact = codes->names == std::vector<std::string>{"none"};
+  std::optional<double> delta;
+  if (exact) delta = 1.0;
   if (std::any_of(codes->codes.begin(), codes->codes.end(),
                   [](const auto& code) { return code->traits().sparse; })) {
     const RatioSchedule schedule(config);
-    contraction = schedule.final_ratio();
+    delta = schedule.final_ratio();
     options.ratio = [schedule](double epoch) { return schedule.at(epoch); };
   }
 
   auto recipe = std::make_unique<SynchronizerRecipe>();
   recipe->codes = codes->names;
   recipe->notes.push_back("gossip on a " + mixing.describe());
-  if (codes->names != std::vector<std::string>{"none"})
-    recipe->notes.push_back(method()->asks(mixing, contraction));
+  std::shared_ptr<GossipMethod> method = make_method(delta);
+  if (!exact) recipe->notes.push_back(method->asks(mixing, delta));
   recipe->make = [codes, mixing, options, method, step = setup.step](const SynchronizerSite& site) {
     return std::make_unique<OwnWeights>(
         site, step,
-        std::make_unique<Gossip>(site, method(), mixing, std::move(codes->codes), codes->code_of,
+        std::make_unique<Gossip>(site, method, mixing, std::move(codes->codes), codes->code_of,
                                  options));
   };
   return recipe;
@@ -93,18 +96,20 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const Synchroniz
 
 std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
                                                       const SynchronizerSetup& setup) {
-  double step = 0.5;
+  double step = 0.0;
   config.bind("gossip.consensus_step", step,
-              "gamma of choco, in (0, 1]: how far a step goes towards the neighbours; smaller for "
-              "a stronger code");
-  WISP_CHECK(step > 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
-             ": gossip.consensus_step is ", step, ", expected more than 0, at most 1");
-  return make_recipe(config, setup, [step] { return make_choco(step); });
+              "gamma of choco, up to 1: how far a step goes towards the neighbours; 0: 1 if the "
+              "code is exact, a third of the root of the ratio for a selection, else 0.5");
+  WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
+             ": gossip.consensus_step is ", step, ", expected 0 to 1");
+  return make_recipe(config, setup, [step](std::optional<double> delta) {
+    return make_choco(step > 0.0 ? step : choco_usual_step(delta));
+  });
 }
 
 SynchronizerRegistry::Factory recipe_of(std::unique_ptr<GossipMethod> (*make)()) {
   return [make](Config& config, const SynchronizerSetup& setup) {
-    return make_recipe(config, setup, make);
+    return make_recipe(config, setup, [make](std::optional<double>) { return make(); });
   };
 }
 

@@ -37,6 +37,8 @@ Segment segment_of(const Parameter& layer) {
 Methods choose(Config& config, const TrainOptions& options, const Parameter& layer) {
   const Segment segment = segment_of(layer);
   Methods chosen = choose_methods(config, options, {&segment, 1});
+  WISP_CHECK(!chosen.recipe, "wisp codec: ", chosen.names,
+             " exchanges weights, not gradients; choose a compression method or a code");
   chosen.method_of = {chosen.methods.empty() ? kDense : 0};
   return chosen;
 }

@@ -238,6 +238,7 @@ class Planner {
 
 ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
                            std::span<const Segment> segments) {
+  if (methods.recipe) return {.remarks = methods.remarks};  // no gradients travel
   return Planner(methods, options, segments).run();
 }
 

@@ -45,7 +45,8 @@ struct ExchangePlan {
   std::vector<std::string> remarks;  // what a person should know before the run, with the numbers
 };
 
-/// Throws Error where the run would: for fields that cannot be joined, and from a method that
+/// Nothing but remarks for a method that exchanges weights, not gradients. Throws Error where the
+/// run would: for fields that cannot be joined, and from a method that
 /// refuses a unit.
 ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
                            std::span<const Segment> segments);

@@ -61,7 +61,7 @@ void Gossip::travel(const StepInfo& info, Courier& courier) {
     for (const Slot& slot : step_plan_.slots()) {
       if (!method_->steps_by_what_it_tells()) encode(slot, courier);
       if (before) finish(*before, courier);
-      wire_.start(slot, step_plan_.rounds());
+      wire_.start(slot, step_plan_.rounds(), info_.step);
       before = &slot;
     }
     finish(*before, courier);
@@ -94,6 +94,8 @@ void Gossip::finish(const Slot& slot, Courier& courier) {
   do courier.await(wire_.pending());
   while (!wire_.advance());
   courier.cost.bytes_encoded += wire_.encoded_bytes();
+  courier.cost.encode_ms += wire_.seal_us() * 1e-3;
+  courier.cost.decode_ms += wire_.check_us() * 1e-3;
   courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot.bucket), info_.step);
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];

@@ -19,13 +19,14 @@ struct Codes {
   std::vector<int> code_of;  // by segment
 };
 
-std::unique_ptr<Code> make_code(Config& config, const std::string& key, const std::string& name,
+/// `who` names it, for messages.
+std::unique_ptr<Code> make_code(Config& config, const std::string& who, const std::string& name,
                                 const SynchronizerSetup& setup) {
   const auto& entries = CodeRegistry::instance().entries();
   if (entries.count(name) == 0) {
     std::string known;
     for (const auto& [other, entry] : entries) known += (known.empty() ? "" : ", ") + other;
-    throw Error(concat(config.where(key), ": ", key, " names '", name,
+    throw Error(concat(who, " names '", name,
                        "', which is no code: neighbours could not decode its messages one by one; "
                        "codes: ",
                        known));
@@ -46,15 +47,20 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
               "what compresses the messages: a method that is a code; none: exact 32-bit numbers");
   Codes chosen;
   std::map<std::string, int> index;
-  const auto add = [&](const std::string& key, const std::string& code) {
+  const auto add = [&](const std::string& where, const std::string& code) {
     if (!index.try_emplace(code, static_cast<int>(chosen.codes.size())).second) return;
-    chosen.codes.push_back(make_code(config, key, code, setup));
+    chosen.codes.push_back(make_code(config, where, code, setup));
     chosen.names.push_back(code);
   };
-  add("gossip.code", name);
-  for (const PolicyRule& rule : setup.rules) add("compression.policy", rule.method);
-  for (const std::string& code : choose_methods(setup.segments, setup.rules, name, false))
-    chosen.code_of.push_back(index.at(code));
+  add(config.where("gossip.code") + ": gossip.code", name);
+  for (const PolicyRule& rule : setup.rules) {
+    WISP_CHECK(rule.options.given_values().empty(), rule.where,
+               ": in gossip a rule names a code; its options are those of the run");
+    add(rule.where + ": a rule of compression.policy", rule.method);
+  }
+  for (const int rule : choose_rules(setup.segments, setup.rules, false))
+    chosen.code_of.push_back(
+        index.at(rule == kNoRule ? name : setup.rules[static_cast<size_t>(rule)].method));
   return chosen;
 }
 

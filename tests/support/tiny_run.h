@@ -1,12 +1,14 @@
 // Small runs of the trainer and of its replicas on drawn images, for tests.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "apps/methods.h"
 #include "apps/prepared.h"
 #include "apps/replica.h"
 #include "apps/trainer.h"
@@ -52,19 +54,22 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that.
+/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that; gossip with a code that
+/// knows a ratio.
 inline Overrides method_overrides(const std::string& method) {
-  Config config;
-  const auto compressor =
-      CompressorRegistry::instance().find("compression method", method).make(config, {});
-  const Overrides chosen = {"compression.method=" + method};
-  const Traits traits = compressor ? compressor->traits() : Traits{};
-  if (traits.result == UpdateRule::momentum)
+  Overrides chosen = {"compression.method=" + method};
+  const auto knows = [keys = bind_method(method).keys](const std::string& name) {
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
+  };
+  if (knows("compression.freeze_step"))
     return chosen + Overrides{"optimizer.kind=adamw", "compression.freeze_step=2"};
-  return traits.sparse ? chosen + Overrides{"compression.ratio=0.05"} : chosen;
+  if (knows("gossip.code")) chosen.push_back("gossip.code=topk");
+  if (knows("gossip.code") || knows("compression.ratio"))
+    chosen.push_back("compression.ratio=0.05");
+  return chosen;
 }
 
-/// The library's own; a test may have registered more.
+/// The library's own compressors; a test may have registered more.
 inline std::vector<std::string> shipped_methods() {
   std::vector<std::string> names;
   for (const auto& [name, entry] : CompressorRegistry::instance().entries())

@@ -137,8 +137,7 @@ TEST_F(CodecLab, DrivesAMethodAsItsPaperSays) {
 }
 
 TEST_F(CodecLab, KeepsThePayloadsOfTheLastStep) {
-  run(request({kRows, kCols}), "topk",
-      {"compression.ratio=0.0625", "compression.indices=runs16"});
+  run(request({kRows, kCols}), "topk", {"compression.ratio=0.0625", "compression.indices=runs16"});
   constexpr int64_t k = kNumel / 16;
   TopkModel model;
   for (int64_t step = 0; step < kSteps; ++step) model.step(step, k);

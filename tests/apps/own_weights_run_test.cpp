@@ -158,8 +158,7 @@ TEST(OwnWeightsRun, RefusesWhatItCannotDo) {
   EXPECT_NE(error(gossip("choco") + Overrides{"gossip.consensus_step=1.5"})
                 .find("gossip.consensus_step is 1.5"),
             std::string::npos);
-  EXPECT_NE(error({"compression.method=gossip"}).find("choco, dcd, dgc"),
-            std::string::npos);
+  EXPECT_NE(error({"compression.method=gossip"}).find("choco, dcd, dgc"), std::string::npos);
 }
 
 }  // namespace

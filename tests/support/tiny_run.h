@@ -54,8 +54,8 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that; gossip with a code that
-/// knows a ratio.
+/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that; gossip with a code
+/// that knows a ratio.
 inline Overrides method_overrides(const std::string& method) {
   Overrides chosen = {"compression.method=" + method};
   const auto knows = [keys = bind_method(method).keys](const std::string& name) {

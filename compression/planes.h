@@ -20,8 +20,8 @@ struct Plane {
   Byte* data = nullptr;
   int64_t numel = 0;
 
-  static constexpr int64_t bytes(int64_t numel) { return (numel * kWidth + 7) / 8; }
-  static constexpr int64_t groups(int64_t numel) { return (numel + kGroup - 1) / kGroup; }
+  WISP_HD static constexpr int64_t bytes(int64_t numel) { return (numel * kWidth + 7) / 8; }
+  WISP_HD static constexpr int64_t groups(int64_t numel) { return (numel + kGroup - 1) / kGroup; }
   /// Elements of this group.
   WISP_HD static int64_t size_of(int64_t group, int64_t numel) {
     const int64_t left = numel - group * kGroup;
@@ -96,7 +96,7 @@ struct Planes {
   Byte* data = nullptr;
   int64_t numel = 0;
 
-  static constexpr int64_t bytes(int64_t numel) {
+  WISP_HD static constexpr int64_t bytes(int64_t numel) {
     if constexpr (kRest == 0) {
       return First::bytes(numel);
     } else {

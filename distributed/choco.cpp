@@ -5,7 +5,6 @@
 // `known` is y_i (x̂_i in the paper), d_i stands for the neighbours'. q travels beside the next
 // forward and backward. Source: Koloskova et al. 2020 (ICLR), algorithm 1, memory-efficient form.
 // Ours: y starts at the weights that all workers start with, not at 0.
-#include <fmt/format.h>
 
 #include <cmath>
 
@@ -35,10 +34,9 @@ class Choco final : public GossipMethod {
   }
   std::string asks(const Mixing& mixing, std::optional<double> delta) const override {
     if (!delta) return "choco works with any code, if gossip.consensus_step is small enough";
-    return fmt::format(
-        "choco is proven to converge with a gossip.consensus_step of {:.2g} here; much larger ones "
-        "work, this run takes {:.3g}",
-        choco_theory_step(mixing, *delta), step_);
+    return concat("choco is proven to converge with a gossip.consensus_step of ",
+                  static_cast<float>(choco_theory_step(mixing, *delta)),
+                  " here; much larger ones work, this run takes ", step_);
   }
 
  private:

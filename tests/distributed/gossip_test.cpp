@@ -250,9 +250,6 @@ TEST(Gossip, ChocoAgreesThoughItTellsOneElementInFour) {
 class EveryGossip : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryGossip, LeavesTheSameBitsHoweverItIsScheduled) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "libgomp is not instrumented";
-#endif
   WeightsRun run = gossip(GetParam(), "topk");
   run.keys.push_back("compression.ratio=0.5");
   run.steps = 12;

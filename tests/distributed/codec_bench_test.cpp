@@ -9,7 +9,7 @@ namespace {
 
 CodecResult bench(const std::string& method,
                   CodecBenchOptions options = {
-                      .numel = 100'000, .ratio = 0.01, .threads = 1, .seconds = 0.0}) {
+                      .numel = 100'000, .ratio = 0.01, .threads = 2, .seconds = 0.0}) {
   const auto make = [&](int workers) {
     Config config;
     return CompressorRegistry::instance()
@@ -27,12 +27,12 @@ TEST(CodecBench, ReportsPayloadAndError) {
   EXPECT_GT(half.cosine, 0.999);
   EXPECT_EQ(half.state_bytes, 0);
   const CodecResult dgc =
-      bench("dgc", {.numel = 100'000, .ratio = 0.001, .threads = 1, .seconds = 0.0});
+      bench("dgc", {.numel = 100'000, .ratio = 0.001, .threads = 2, .seconds = 0.0});
   EXPECT_EQ(dgc.payload_bytes, 6 * 100);
   EXPECT_EQ(dgc.state_bytes, 400'000);
   EXPECT_LT(dgc.rel_error, 1.0);
   EXPECT_GT(dgc.rel_error, 0.9);
-  EXPECT_EQ(dgc.options.threads, 1);
+  EXPECT_EQ(dgc.options.threads, 2);
   EXPECT_EQ(bench("signsgd").rounds, 2);
 }
 

@@ -54,7 +54,7 @@ class Bytes {
 struct Plan {
   std::string method;
   // bits: sampled selection, error feedback, a late stream, one joined field; Elias wire, shared
-  // scale, 8 bits, L2 norm
+  // scale or positions, 8 bits, L2 norm
   uint8_t options = 0;
   uint8_t formats = 0;  // of values, and of indices times their number
   int workers = 1;
@@ -81,8 +81,8 @@ struct Plan {
                "'\ncompression.selection = '", has(0) ? "sampled" : "exact",
                "'\ncompression.feedback = '", has(1) ? "ef" : "auto", "'\ncompression.wire = '",
                has(4) ? "elias" : "fixed", "'\ncompression.scaler = '", has(5) ? "shared" : "own",
-               "'\ncompression.bits = ", has(6) ? 8 : 9, "\ncompression.norm = '",
-               has(7) ? "l2" : "max", "'"),
+               "'\ncompression.sharing = '", has(5) ? "shared" : "own", "'\ncompression.bits = ",
+               has(6) ? 8 : 9, "\ncompression.norm = '", has(7) ? "l2" : "max", "'"),
         "plan.toml");
     const CompressorSetup setup{.workers = workers, .momentum = 0.9, .weight_decay = 1e-4};
     return CompressorRegistry::instance().find("compression method", method).make(config, setup);

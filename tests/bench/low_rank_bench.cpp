@@ -2,9 +2,9 @@
 // library's products alone: the same gemm calls on memory of the same size. Prints the least time
 // of the repetitions and the share of the products' speed that a method keeps; gradients are drawn
 // anew each time. Usage: low_rank_bench [rank [threads [repetitions]]]
-#include <fmt/core.h>
 #include <omp.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "core/clock.h"
@@ -143,19 +143,19 @@ void run(int64_t rank, int threads, int repetitions) {
   const double flops = bench.flops_of_a_product();
   double product[4];
   const char* names[] = {"M Q", "Mᵀ P", "P Qᵀ", "M + P Qᵀ"};
-  fmt::print("rank {}, {} threads, ResNet-50: {:.2f} GFlop a product\n", rank, threads,
-             flops * 1e-9);
+  std::printf("rank %lld, %d threads, ResNet-50: %.2f GFlop a product\n",
+              static_cast<long long>(rank), threads, flops * 1e-9);
   for (int which = 0; which < 4; ++which) {
     product[which] = least(repetitions, [&](int) {
       bench.draw(bench.gradient());
       return bench.products(which);
     });
-    fmt::print("  gemm {:<10} {:8.2f} ms {:7.1f} GFlop/s\n", names[which], product[which],
-               flops * 1e-6 / product[which]);
+    std::printf("  gemm %-10s %8.2f ms %7.1f GFlop/s\n", names[which], product[which],
+                flops * 1e-6 / product[which]);
   }
   const auto report = [&](const std::string& name, double ms, double alone) {
-    fmt::print("  {:<21} {:8.2f} ms, its products alone {:8.2f} ms: {:.2f} of their speed\n", name,
-               ms, alone, alone / ms);
+    std::printf("  %-21s %8.2f ms, its products alone %8.2f ms: %.2f of their speed\n",
+                name.c_str(), ms, alone, alone / ms);
   };
   for (const std::string form : {"aggregated", "local"}) {
     Bench::Method method = bench.make("powersgd", "residual_form = \"" + form + "\"");

@@ -67,7 +67,7 @@ struct TakeParts {
   int64_t limit;
   uint32_t start;
   SparseList into;
-  int64_t begin, room;
+  int64_t begin, capacity;
   WISP_HD bool operator()(int64_t i) const {
     const int64_t at = range->begin + i;
     int64_t rank = 0;
@@ -76,7 +76,6 @@ struct TakeParts {
     return part.count <= limit || (at - part.begin + start % part.count) % part.count < limit;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    if (at >= room) return;
     into.position[begin + at] = from.position[range->begin + i];
     into.value[begin + at] = from.value[range->begin + i];
   }

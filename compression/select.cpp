@@ -57,12 +57,33 @@ struct AddBins {
 
 constexpr int64_t kAll = 0x7fffffffffffffff;
 
-struct SetThreshold {
+WISP_HD inline uint64_t bound_of(const Selection& selection) {
+  const float threshold = selection.on_device ? *selection.on_device : selection.threshold;
+  return static_cast<uint64_t>(magnitude_bits(threshold)) << 32;
+}
+
+/// To what is given, if the sample's is not higher.
+struct RaiseThreshold {
   Progress* state;
   Selection selection;
   WISP_HD void operator()() const {
-    const float threshold = selection.on_device ? *selection.on_device : selection.threshold;
-    state->bound = static_cast<uint64_t>(magnitude_bits(threshold)) << 32;
+    const uint64_t given = bound_of(selection);
+    if (state->bound < given) state->bound = given;
+  }
+};
+
+/// To what is given, if the sample's was higher and too high.
+struct LowerThreshold {
+  Progress* state;
+  Selection selection;
+  int64_t k;
+  WISP_HD void operator()() const {
+    const uint64_t given = bound_of(selection);
+    const bool again = state->candidates < k && state->bound > given;
+    state->count_field = again ? kAll : 0;
+    if (!again) return;
+    state->bound = given;
+    state->candidates = 0;
   }
 };
 
@@ -157,10 +178,6 @@ Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
   WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
              numel, " elements, expected 1 to 2^32 - 1");
   WISP_CHECK(0 < k && k <= numel, "top-k: k is ", k, " of ", numel, " elements");
-  if (kind == Selection::Kind::threshold) {
-    capacity = std::min(std::max(2 * k, kMinCapacity), numel);
-    return;
-  }
   // The sample that costs least: its own size plus the candidates beyond k, which fall with its
   // root. Among `size` draws, those above the true threshold are about r = size · k / numel with
   // deviation sqrt(r); the rank taken lies 4 deviations above where k must be
@@ -172,7 +189,7 @@ Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
   if (size == 0) return;
   const double hits = static_cast<double>(size) * static_cast<double>(k) / n;
   const double safe =
-      kind == Selection::Kind::exact ? hits + 4.0 * std::sqrt(hits) + 4.0 : std::ceil(hits);
+      kind == Selection::Kind::sampled ? std::ceil(hits) : hits + 4.0 * std::sqrt(hits) + 4.0;
   const double most = safe + 8.0 * std::sqrt(safe) + 8.0;
   const auto listed =
       std::max(static_cast<int64_t>(std::ceil(n * most / static_cast<double>(size))), kMinCapacity);
@@ -180,6 +197,13 @@ Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
   capacity = listed;
   sample = size;
   rank = static_cast<int64_t>(std::ceil(safe));
+}
+
+Plan Plan::of_list(int64_t numel, int64_t k) {
+  Plan plan(numel, k);
+  plan.capacity = numel;
+  plan.sample = plan.rank = 0;
+  return plan;
 }
 
 int64_t Scratch::bytes(const Plan& plan, const Field& field) {
@@ -215,8 +239,13 @@ void threshold_from_sample(const Stream& stream, const Scratch& scratch, const P
   }
 }
 
-void set_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection) {
-  run_once(stream, SetThreshold{scratch.state, selection});
+void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection) {
+  run_once(stream, RaiseThreshold{scratch.state, selection});
+}
+
+void lower_threshold(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                     const Selection& selection) {
+  run_once(stream, LowerThreshold{scratch.state, selection, plan.k});
 }
 
 void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {

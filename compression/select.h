@@ -6,7 +6,8 @@
 //   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected
 //   sampled    the threshold is the sample's own quantile, times 0.8 (up to ten times) while fewer
 //              than 0.8 k pass: 0.8 k to k are selected, or what ten steps reach
-//   threshold  it is given: what passes is selected, the k largest of it if that is more
+//   threshold  it is given: what passes is selected, the k largest of it if that is more; a
+//              sample's threshold as of exact, if it is higher, lists fewer in the second case
 // Source: Lin et al. 2018, section 3.1 (sampled threshold, hierarchical selection); bounds, factor
 // and iterations are the authors' code's. Ours: the sample's size; more than k are always narrowed
 // (their code cuts off by index up to 1.3 k); the ten steps are one histogram.
@@ -51,6 +52,8 @@ struct Plan {
   int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
 
   Plan(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
+  /// Of a list of at most `numel` entries, each a candidate.
+  static Plan of_list(int64_t numel, int64_t k);
   /// All elements fit into the list.
   bool whole() const { return capacity == numel; }
 };
@@ -101,7 +104,9 @@ struct Scratch {
 // The steps that do not look at the field itself.
 void begin(const Stream& stream, const Scratch& scratch);
 void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan);
-void set_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
+void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
+void lower_threshold(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                     const Selection& selection);
 void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
 void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
 void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
@@ -141,7 +146,6 @@ struct TakeAndList {
     return magnitude_bits(source.take(offset + i)) >= static_cast<uint32_t>(state->bound >> 32);
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    if (at >= capacity) return;
     indices[at] = static_cast<uint32_t>(offset + i);
     positions[at] = static_cast<uint32_t>(position + i);
   }
@@ -165,7 +169,7 @@ struct AdaptationsNeeded {
   }
 };
 
-/// The list once more, with the adapted threshold and the update already made.
+/// The list once more, with a lower threshold and the update already made.
 template <class Source>
 struct ListAgain : TakeAndList<Source> {
   WISP_HD bool operator()(int64_t i) const {
@@ -262,7 +266,6 @@ void select_entries(const Stream& stream, const Field& field, const Source& sour
   };
 
   begin(stream, scratch);
-  if (selection.kind == Selection::Kind::threshold) set_threshold(stream, scratch, selection);
   if (plan.sample > 0) {
     const int64_t stride = plan.numel / (plan.sample / kCluster);
     const int64_t first = random.below(1, static_cast<uint32_t>(stride - kCluster + 1));
@@ -271,6 +274,7 @@ void select_entries(const Stream& stream, const Field& field, const Source& sour
     });
     threshold_from_sample(stream, scratch, plan);
   }
+  if (selection.kind == Selection::Kind::threshold) raise_threshold(stream, scratch, selection);
   each_slice([&](const Slice& slice, int64_t position) {
     parallel_select(stream, slice.numel, list_of(slice, position), &state->candidates,
                     scratch.masks);
@@ -284,6 +288,10 @@ void select_entries(const Stream& stream, const Field& field, const Source& sour
       add_slice_bins(stream, scratch);
     });
     end_adaptation(stream, scratch, plan);
+  }
+  if (plan.sample > 0 && selection.kind == Selection::Kind::threshold)
+    lower_threshold(stream, scratch, plan, selection);
+  if (plan.sample > 0 && selection.kind != Selection::Kind::exact) {
     each_slice([&](const Slice& slice, int64_t position) {
       parallel_select_counted(stream, &state->count_field, slice.numel,
                               ListAgain<Source>{list_of(slice, position)}, &state->candidates,

@@ -75,10 +75,9 @@ struct Fold {
   const float* value;
   const int64_t* count;
   SparseList into;
-  int64_t begin, room;
+  int64_t begin, capacity;
   WISP_HD bool operator()(int64_t i) const { return i == 0 || position[i] != position[i - 1]; }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    if (at >= room) return;
     const bool twice = i + 1 < *count && position[i + 1] == position[i];
     into.position[begin + at] = position[i];
     into.value[begin + at] = twice ? value[i] + value[i + 1] : value[i];
@@ -125,12 +124,11 @@ struct Part {
   select::Order order;
   bool above;
   SparseList into;
-  int64_t begin, room;
+  int64_t begin, capacity;
   WISP_HD bool operator()(int64_t i) const {
     return (order(key[i], position[i]) >= state->bound) == above;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    if (at >= room) return;
     into.position[begin + at] = position[i];
     into.value[begin + at] = from.value[range->begin + i];
   }
@@ -271,9 +269,7 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const Field& field = spec.fields[f];
     const int64_t most = from_room.of(field), k = std::min(room.of(field), most);
-    // all of the list are candidates
-    select::Plan plan(most, k, Selection::Kind::threshold);
-    plan.capacity = most;
+    const select::Plan plan = select::Plan::of_list(most, k);
     const select::Scratch scratch(memory, plan);
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
     const select::Order order{random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
@@ -306,8 +302,7 @@ int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
   int64_t bytes = 0;
   for (const Field& field : spec.fields) {
     const int64_t most = from.of(field);
-    select::Plan plan(most, most, Selection::Kind::threshold);
-    plan.capacity = most;
+    const select::Plan plan = select::Plan::of_list(most, most);
     bytes = std::max(bytes, select::Scratch::bytes(plan, Field{}));
   }
   return bytes;

@@ -50,7 +50,6 @@ struct Accumulate {
     return passes;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
-    if (at >= capacity) return;
     indices[at] = offset + i;
     positions[at] = static_cast<uint32_t>(position + i);
   }

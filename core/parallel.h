@@ -95,10 +95,9 @@ WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel ke
     uint64_t words[8];
     std::memcpy(words, flag, sizeof words);
     uint64_t mask = 0;
-    if (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) {
-      for (int j = 0; j < 64; ++j) mask |= static_cast<uint64_t>(flag[j]) << j;
-      count += __builtin_popcountll(mask);
-    }
+    for (int w = 0; w < 8; ++w)  // the product's highest byte has the lowest bits of all eight
+      mask |= (words[w] * 0x0102040810204080u >> 56) << (8 * w);
+    count += __builtin_popcountll(mask);
     masks[i / 64] = mask;
   }
   if (i < end) {
@@ -110,12 +109,25 @@ WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel ke
   return count;
 }
 
+/// Below which positions the kernel of a selection emits.
+template <class Kernel>
+WISP_HD int64_t capacity_of(const Kernel& kernel) {
+  if constexpr (requires { kernel.capacity; }) {
+    return kernel.capacity;
+  } else {
+    return INT64_MAX;
+  }
+}
+
 template <class Kernel>
 void cpu_select_emit(int64_t begin, int64_t end, int64_t position, const Kernel& kernel,
                      const uint64_t* masks) {
+  const int64_t capacity = capacity_of(kernel);
   for (int64_t i = begin; i < end; i += 64) {
-    for (uint64_t mask = masks[i / 64]; mask; mask &= mask - 1)
+    for (uint64_t mask = masks[i / 64]; mask; mask &= mask - 1) {
+      if (position >= capacity) return;
       kernel.emit(position++, i + __builtin_ctzll(mask));
+    }
   }
 }
 
@@ -241,9 +253,9 @@ constexpr int64_t select_scratch_bytes(int64_t n) {
 
 /// Stable compaction. Asks kernel(i), exactly once each, whether i is selected, and calls
 /// kernel.emit(position, i) for those that are; positions count on from *count in ascending order
-/// of i, and *count grows by their number. The call operator may change state that belongs to i;
-/// emit must itself keep to its capacity. `scratch` has select_scratch_bytes(n) bytes, 8-byte
-/// aligned.
+/// of i, and *count grows by their number. Where the kernel has a member `capacity`, only positions
+/// below it are emitted. The call operator may change state that belongs to i. `scratch` has
+/// select_scratch_bytes(n) bytes, 8-byte aligned.
 template <class Kernel>
 void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* count,
                      void* scratch) {

@@ -240,7 +240,8 @@ __global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel 
     const uint64_t bit = uint64_t{1} << (i % 64);
     if (!(mask[word] & bit)) continue;
     const int in_and_after = __popcll(mask[word] & ~(bit - 1));
-    kernel.emit(first + before[word] - in_and_after, begin + i);
+    const int64_t position = first + before[word] - in_and_after;
+    if (position < parallel::capacity_of(kernel)) kernel.emit(position, begin + i);
   }
 }
 

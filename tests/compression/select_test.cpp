@@ -153,10 +153,10 @@ TEST(Select, TakesEachElementOnce) {
   EXPECT_EQ(taken, expected);
 }
 
-/// What a sampled threshold selects of `values`; positions ascending.
-std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
+/// What is selected of `values`; positions ascending.
+std::vector<uint32_t> selected(const std::vector<float>& values, const Selection& selection,
+                               int64_t k, int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
-  const Selection selection{.kind = Selection::Kind::sampled};
   std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
   std::vector<int64_t> scratch(
       static_cast<size_t>(select_entries_bytes(field, k, selection.kind) / 8 + 1), -1);
@@ -168,6 +168,55 @@ std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64
   EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
   positions.resize(static_cast<size_t>(count));
   return positions;
+}
+std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
+  return selected(values, {.kind = Selection::Kind::sampled}, k, step);
+}
+
+/// All that passes the threshold, or the k largest of it.
+void expect_passed(const std::vector<float>& values, float threshold, int64_t k, int64_t step,
+                   const std::string& what) {
+  std::vector<uint32_t> passing;
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (std::fabs(values[i]) >= threshold) passing.push_back(i);
+  const auto picked =
+      selected(values, {.kind = Selection::Kind::threshold, .threshold = threshold}, k, step);
+  if (static_cast<int64_t>(passing.size()) <= k) {
+    ASSERT_EQ(picked, passing) << what;
+  } else {
+    ASSERT_EQ(static_cast<int64_t>(picked.size()), k) << what;
+    expect_topk(values, picked, what);
+  }
+}
+
+TEST(Select, TakesWhatPassesAThresholdOrTheLargestOfIt) {
+  for (const Distribution& distribution : kDistributions) {
+    for (const int64_t n : {1000, 20'000, 200'000}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      const Philox philox(3, static_cast<uint64_t>(n), 0);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+      for (const float threshold : {1e-30f, 0.1f, 2.0f, 100.0f})
+        expect_passed(values, threshold, kept_count(0.005, n), 0,
+                      concat(distribution.name, ", ", n, ", ", threshold));
+    }
+  }
+}
+
+/// The sample sees the few large numbers more often than they are, and errs high.
+TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
+  constexpr int64_t kNumel = 200'000, kPicked = 1000;
+  const select::Plan plan(kNumel, kPicked, Selection::Kind::threshold);
+  const int64_t stride = kNumel / (plan.sample / select::kCluster);
+  for (int64_t step = 0; step < 3; ++step) {
+    const Philox random(1, static_cast<uint64_t>(step), joined_field({kNumel}).key);
+    const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
+    std::vector<float> values(kNumel);
+    for (int64_t i = 0; i < kNumel; ++i)
+      values[static_cast<size_t>(i)] =
+          (i - first) % stride == 0 ? 2.0f : 1.0f / static_cast<float>(i + 1);
+    expect_passed(values, 0.5e-3f, kPicked, step, "more than k");
+    expect_passed(values, 0.05f, kPicked, step, "fewer than k");
+  }
 }
 
 /// Lin et al.'s bounds, and that what is selected is the largest of all.

@@ -91,6 +91,10 @@ struct SelectAbove {
   WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
 };
 
+struct SelectSome : SelectAbove {
+  int64_t capacity;
+};
+
 struct BinOf {
   const float* x;
   WISP_HD int operator()(int64_t i) const { return static_cast<int>((x[i] + 0.5f) * 8) - 1; }
@@ -208,6 +212,27 @@ TEST(Parallel, SelectEqualsAScalarLoop) {
         EXPECT_EQ(count, static_cast<int64_t>(expected.size()));
         EXPECT_EQ(index, expected) << n << ", " << threads << " threads";
         EXPECT_EQ(asked, std::vector<int>(x.size(), 1));
+      });
+    }
+  }
+}
+
+TEST(Parallel, SelectEmitsWithinTheCapacityAndCountsOn) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> x(static_cast<size_t>(n), 1.0f);
+    for (const int64_t capacity : {int64_t{0}, n / 3, n, n + 5}) {
+      with_thread_counts([&](int threads) {
+        std::vector<int64_t> index(x.size() + 1, -1);
+        std::vector<int> asked(x.size());
+        std::vector<uint64_t> scratch = select_scratch(n);
+        int64_t count = 1;
+        parallel_select(Stream::immediate(), n,
+                        SelectSome{{x.data(), 0.0f, asked.data(), index.data()}, capacity}, &count,
+                        scratch.data());
+        EXPECT_EQ(count, 1 + n);
+        for (int64_t at = 0; at <= n; ++at)
+          EXPECT_EQ(index[static_cast<size_t>(at)], 1 <= at && at < capacity ? at - 1 : -1)
+              << n << ", " << threads << " threads";
       });
     }
   }

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/random.h"
-#include "distributed/rehearsal.h"
+#include "distributed/codec_limits.h"
 
 namespace wisp {
 namespace {
@@ -49,42 +49,10 @@ struct Likeness {
   }
 };
 
-// The loops of the limit.
-struct Read {
-  using Value = float;
-  const float* from;
-  WISP_HD float identity() const { return 0.0f; }
-  WISP_HD float map(int64_t i) const { return from[i]; }
-  WISP_HD float combine(float a, float b) const { return a + b; }
-};
-struct Write {
-  float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = 1.0f; }
-};
-template <int kArrays>
-struct ReadAndUpdate {
-  const float* gradient;
-  float* state[kArrays];
-  WISP_HD void operator()(int64_t i) const {
-    for (int a = 0; a < kArrays; ++a) state[a][i] += gradient[i];
-  }
-};
-
 double median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
-}
-
-template <class Work>
-double ms_of(const Work& work) {
-  std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
-    const double begin = now_us();
-    work();
-    times.push_back((now_us() - begin) * 1e-3);
-  }
-  return median(std::move(times));
 }
 
 Field field_of(int64_t numel) {
@@ -148,47 +116,6 @@ class Bench {
   StepInfo info_;
 };
 
-/// Per-element arrays that a worker reads and writes when it encodes.
-int arrays_of(Bench& bench) {
-  Rehearsal& rehearsal = bench.rehearsal();
-  const Compressor& compressor = rehearsal.compressor(0);
-  int arrays = compressor.traits().result == UpdateRule::update &&
-                       compressor.traits().momentum == Home::compressor
-                   ? 1
-                   : 0;
-  for (const StateSpec& spec : compressor.state(rehearsal.unit(0).spec, rehearsal.workers()))
-    arrays += spec.per_element && spec.sharing == Sharing::per_rank &&
-              spec.on_resize == OnResize::redistribute_sum;
-  return arrays;
-}
-
-void measure_limits(Bench& bench, CodecResult& result) {
-  const int64_t n = result.options.numel, words = (result.payload_bytes + 3) / 4;
-  const Stream& stream = bench.stream();
-  const Tensor gradient({n}, DType::f32), payload({words}, DType::f32);
-  std::vector<Tensor> state(3);
-  const int arrays = std::min(arrays_of(bench), 3);
-  for (int a = 0; a < arrays; ++a) state[static_cast<size_t>(a)] = Tensor({n}, DType::f32);
-  const auto at = [&](size_t a) { return state[a].data<float>(); };
-  float* g = gradient.data<float>();
-  float total = 0.0f;
-  const double write = ms_of([&] { parallel_for(stream, words, Write{payload.data<float>()}); });
-  const double pass = ms_of([&] {
-    if (arrays == 0) parallel_reduce(stream, n, Read{g}, &total);
-    if (arrays == 1) parallel_for(stream, n, ReadAndUpdate<1>{g, {at(0)}});
-    if (arrays == 2) parallel_for(stream, n, ReadAndUpdate<2>{g, {at(0), at(1)}});
-    if (arrays == 3) parallel_for(stream, n, ReadAndUpdate<3>{g, {at(0), at(1), at(2)}});
-  });
-  const double read =
-      ms_of([&] { parallel_reduce(stream, words, Read{payload.data<float>()}, &total); });
-  const double fill = ms_of([&] { parallel_for(stream, n, Write{g}); });
-  const double add = ms_of([&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
-  const bool everywhere = 16 * result.payload_bytes > n;  // else it touches few elements
-  result.encode_limit_ms = pass + write;
-  result.decode_limit_ms = fill + read;
-  result.decode4_limit_ms = fill + kWorkers * read + (everywhere ? (kWorkers - 1) * add : 0.0);
-}
-
 void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
                   CodecResult& result) {
   const int64_t numel = std::min(result.options.numel, kBiasNumel);
@@ -229,7 +156,7 @@ void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecR
     result.scratch_bytes = rehearsal.scratch_bytes(0);
     const Likeness::Value value = four.likeness(rehearsal.gradient(0), four.sum(0));
     result.rel_error = std::sqrt(value.difference / value.wanted);
-    result.cosine = value.product / std::sqrt(value.wanted * value.got);
+    if (value.got > 0.0) result.cosine = value.product / std::sqrt(value.wanted * value.got);
     const double end = now_us() + options.seconds * 0.6e6;
     for (int64_t step = 1; decode4.size() < 3 || now_us() < end; ++step) {
       four.step(step);
@@ -244,7 +171,11 @@ void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecR
     encode.push_back(one.rehearsal().encode_ms(0));
     decode.push_back(one.rehearsal().decode_ms(0));
   }
-  measure_limits(one, result);
+  const CodecLimits limits =
+      measure_codec_limits(result.method, one.rehearsal(), result.payload_bytes);
+  result.encode_limit_ms = limits.encode;
+  result.decode_limit_ms = limits.decode;
+  result.decode4_limit_ms = limits.decode4;
   result.encode_ms = median(std::move(encode));
   result.decode_ms = median(std::move(decode));
   result.decode4_ms = median(std::move(decode4));

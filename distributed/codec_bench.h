@@ -1,5 +1,5 @@
 // Times a method's encode and decode on gradients drawn anew each time, beside plain loops over the
-// same memory. One thread calls; the loops use as many as it asks for.
+// same memory or a library's calls alone. One thread calls; the loops use as many as it asks for.
 #pragma once
 
 #include <functional>
@@ -25,16 +25,13 @@ struct CodecResult {
   double encode_ms = 0.0;
   double decode_ms = 0.0;   // one worker's payload, what is around it set to zero
   double decode4_ms = 0.0;  // four workers' payloads, or their sum
-  /// What plain loops take that read the gradient, read and write the method's state, and write as
-  /// many bytes as the payload has; and that read payloads and write, then add to, the gradient.
+  // See codec_limits.h.
   double encode_limit_ms = 0.0, decode_limit_ms = 0.0, decode4_limit_ms = 0.0;
   int64_t payload_bytes = 0;  // one worker of four, over all rounds
   int64_t state_bytes = 0, scratch_bytes = 0;
   /// Of the first step of four workers: |result - sum| / |sum|, and the cosine between the two.
   double rel_error = 0.0, cosine = 0.0;
   double bias = 0.0;  // rel_error of the mean of 16 first steps with other random numbers
-
-  std::string json() const;
 };
 
 /// `make` gives a new compressor for a number of workers. Throws Error for options out of range,

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/bench_step.h"
 #include "apps/commands/commands.h"
@@ -47,48 +49,85 @@ struct CodecArguments {
   bool json = false;
 };
 
-CodecResult bench_method(const CodecArguments& arguments, const std::string& method) {
+std::string json(const CodecResult& result, const std::string& options) {
+  const nlohmann::ordered_json row = {{"method", result.method},
+                                      {"options", options},
+                                      {"numel", result.options.numel},
+                                      {"ratio", result.options.ratio},
+                                      {"threads", result.options.threads},
+                                      {"rounds", result.rounds},
+                                      {"encode_ms", result.encode_ms},
+                                      {"encode_limit_ms", result.encode_limit_ms},
+                                      {"decode_ms", result.decode_ms},
+                                      {"decode_limit_ms", result.decode_limit_ms},
+                                      {"decode4_ms", result.decode4_ms},
+                                      {"decode4_limit_ms", result.decode4_limit_ms},
+                                      {"payload_bytes", result.payload_bytes},
+                                      {"state_bytes", result.state_bytes},
+                                      {"scratch_bytes", result.scratch_bytes},
+                                      {"rel_error", result.rel_error},
+                                      {"cosine", result.cosine},
+                                      {"bias", result.bias}};
+  return row.dump();
+}
+
+std::string text(const CodecResult& result, const std::string& options) {
+  const auto times = [](double ms, double limit) {
+    return fmt::format("{:8.2f} ({:4.2f}x)", ms, ms / limit);
+  };
+  return fmt::format("{:<14} {} {} {} {:>11} {:>11} {:>10} {:8.4f} {:7.4f} {:8.4f}  {}",
+                     result.method, times(result.encode_ms, result.encode_limit_ms),
+                     times(result.decode_ms, result.decode_limit_ms),
+                     times(result.decode4_ms, result.decode4_limit_ms), result.payload_bytes,
+                     result.state_bytes, result.scratch_bytes, result.rel_error, result.cosine,
+                     result.bias, options);
+}
+
+/// With arguments.all, keys that another method has are let pass.
+void bench_method(const CodecArguments& arguments, const std::string& method,
+                  const std::string& more = {}) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!more.empty()) overrides.push_back(more);
   const auto make = [&](int workers) {
-    Config config = Config::from_text("", "command line", arguments.overrides);
+    Config config = Config::from_text("", "command line", overrides);
     auto compressor = CompressorRegistry::instance()
                           .find("compression method", method)
                           .make(config, {.workers = workers, .momentum = 0.9});
     if (!arguments.all) config.finish();
     return compressor;
   };
-  return bench_codec(method, make, arguments.options);
+  const CodecResult result = bench_codec(method, make, arguments.options);
+  const std::string options = fmt::format("{}", fmt::join(overrides, " "));
+  fmt::print("{}\n", arguments.json ? json(result, options) : text(result, options));
+  std::fflush(stdout);
 }
 
-void print(const CodecResult& result, bool json) {
-  if (json) {
-    fmt::print("{}\n", result.json());
-  } else {
-    const auto times = [](double ms, double limit) {
-      return fmt::format("{:8.2f} ({:4.2f}x)", ms, ms / limit);
-    };
-    fmt::print("{:<14} {} {} {} {:>11} {:>11} {:>10} {:8.4f} {:7.4f} {:8.4f}\n", result.method,
-               times(result.encode_ms, result.encode_limit_ms),
-               times(result.decode_ms, result.decode_limit_ms),
-               times(result.decode4_ms, result.decode4_limit_ms), result.payload_bytes,
-               result.state_bytes, result.scratch_bytes, result.rel_error, result.cosine,
-               result.bias);
+/// Every method at its defaults, but for a threshold that drawn gradients pass now and then, and
+/// top-k with both selections.
+void bench_all(const CodecArguments& arguments) {
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
+    if (name == "none") continue;
+    const std::string suits = name == "threshold"
+                                  ? fmt::format("compression.threshold={:.4g}",
+                                                std::sqrt(-2.0 * std::log(arguments.options.ratio)))
+                                  : "";
+    bench_method(arguments, name, suits);
+    if (name == "topk") bench_method(arguments, name, "compression.selection=exact");
   }
-  std::fflush(stdout);
 }
 
 void run_codec(const CodecArguments& arguments) {
   WISP_CHECK(arguments.all == arguments.method.empty(),
              "bench codec: expected --method NAME or --all");
   if (!arguments.json) {
-    fmt::print("{} gradients, ratio {}, {} threads; (x): times the limit of plain loops\n",
+    fmt::print("{} gradients, ratio {}, {} threads; (x): times the limit\n",
                arguments.options.numel, arguments.options.ratio, arguments.options.threads);
     fmt::print("{:<14} {:>16} {:>16} {:>16} {:>11} {:>11} {:>10} {:>8} {:>7} {:>8}\n", "method",
                "encode ms", "decode 1", "decode 4", "payload", "state", "scratch", "error",
                "cosine", "bias");
   }
-  if (!arguments.all) return print(bench_method(arguments, arguments.method), arguments.json);
-  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
-    if (name != "none") print(bench_method(arguments, name), arguments.json);
+  if (arguments.all) return bench_all(arguments);
+  bench_method(arguments, arguments.method);
 }
 
 void add_codec(CLI::App& bench) {
@@ -99,7 +138,7 @@ void add_codec(CLI::App& bench) {
   const auto arguments = std::make_shared<CodecArguments>();
   CodecBenchOptions& options = arguments->options;
   command.add_option("--method", arguments->method, "compression method");
-  command.add_flag("--all", arguments->all, "every method, at its defaults");
+  command.add_flag("--all", arguments->all, "every method, at what suits the gradients");
   command.add_option("--numel", options.numel, "gradients")->check(CLI::PositiveNumber);
   command.add_option("--ratio", options.ratio, "kept / total of sparse methods");
   command.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);

@@ -178,6 +178,29 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   }
 }
 
+/// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
+/// used.
+TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
+  constexpr int64_t kRows = 64, kColumns = 48;
+  std::vector<Field> fields = layer_fields({kRows * kColumns});
+  fields[0].rows = kRows;
+  Rig rig(fields);
+  bool moved = false;
+  for (int64_t step = 0; step < 3; ++step) {
+    give(rig, step);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      for (int64_t row = 0; row < kRows; row += 2)
+        std::fill_n(rig.gradient(rank) + row * kColumns, kColumns, 0.0f);
+    }
+    rig.step(step_info(step, kRatio));
+    for (int64_t row = 0; row < kRows; row += 2)
+      moved = moved ||
+              std::any_of(rig.gradient(0) + row * kColumns, rig.gradient(0) + (row + 1) * kColumns,
+                          [](float value) { return value != 0.0f; });
+  }
+  EXPECT_EQ(moved, !rig.compressor(0).traits().represents_zero);
+}
+
 /// Zeros, denormals, equal and huge numbers, alone and in turn: finite results, equal everywhere.
 TEST_P(EveryMethod, SurvivesStrangeNumbers) {
   const float tiny = std::numeric_limits<float>::denorm_min();

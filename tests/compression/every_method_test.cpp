@@ -262,7 +262,8 @@ TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
 }
 
 /// Gradients of the same bits, in arenas that begin 2^31 elements before the unit: addresses of
-/// which only those of the unit have memory. A narrow index would end the program.
+/// which only those of the unit are ever touched. A narrow index leaves other bits, or ends the
+/// program.
 TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
   constexpr int64_t kFar = (int64_t{1} << 31) + 16;
   MemoryPool pool;  // before what lies in it

@@ -197,8 +197,7 @@ class Planner {
         if (layer(id).kind == "embedding" && !traits.represents_zero)
           said
               ["it keeps no zeros: rows of an embedding that no sample used would move in every "
-               "step; "
-               "give it a rule of compression.policy"]
+               "step; give it a rule of compression.policy"]
                   .push_back(layer(id).name);
       }
       if (unit.fields.size() != unit.segments.size()) continue;

@@ -60,7 +60,6 @@ class Planner {
     for (const PlannedUnit& unit : plan_.units) {
       exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
     }
-    remark_on_one_worker();
     for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
     return std::move(exchange_);
   }
@@ -167,16 +166,6 @@ class Planner {
     }
   }
 
-  void remark_on_one_worker() {
-    if (options_.workers > 1 || methods_.methods.empty()) return;
-    std::vector<std::string> names;
-    for (const Method& method : methods_.methods) names.push_back(method.name);
-    exchange_.remarks.push_back(
-        fmt::format("a single worker exchanges nothing: compression.method {} saves it no bytes, "
-                    "and changes what it learns",
-                    fmt::join(names, ", ")));
-  }
-
   /// A warm-up of the method's own is no phase of the plan.
   void remark_on_late_start(int method) {
     if (methods_.methods[static_cast<size_t>(method)].compressor->started(
@@ -207,8 +196,8 @@ class Planner {
       for (const int id : unit.segments) {
         if (layer(id).kind == "embedding" && !traits.represents_zero)
           said
-              ["it has no zero: rows of an embedding that no sample used would move in every step; "
-               "give it a rule of compression.policy"]
+              ["it keeps no zeros: rows of an embedding that no sample used would move in every "
+               "step; give it a rule of compression.policy"]
                   .push_back(layer(id).name);
       }
       if (unit.fields.size() != unit.segments.size()) continue;

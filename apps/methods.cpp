@@ -138,6 +138,13 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
              traits.result != UpdateRule::update, o.weight_decay());
 }
 
+void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
+  if (options.workers > 1 || chosen.names == "none") return;
+  chosen.remarks.push_back(concat("a single worker exchanges nothing: compression.method ",
+                                  chosen.names, " saves it no bytes",
+                                  chosen.recipe ? "" : ", and changes what it learns"));
+}
+
 }  // namespace
 
 std::vector<std::string> method_names() {
@@ -193,6 +200,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
     for (const std::string& code : chosen.recipe->codes)
       if (code != "none") chosen.names += ", " + code;
     chosen.remarks = chosen.recipe->notes;
+    remark_on_one_worker(options, chosen);
     return chosen;
   }
   const auto add = [&](const std::string& name, std::unique_ptr<Compressor> compressor) {
@@ -216,6 +224,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
                           : add(rule.method, make_compressor(config, rule, options)));
   }
   if (chosen.names.empty()) chosen.names = "none";
+  remark_on_one_worker(options, chosen);
   const bool dense_1d =
       own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
   std::vector<bool> used(rules.size());

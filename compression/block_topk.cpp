@@ -196,7 +196,8 @@ class BlockTopk final : public Code {
       bytes.longest = std::max(bytes.longest, 4 * blocks.count);
       bytes.ids += 4 * blocks.kept;
       bytes.values += blocks.kept * blocks.size * size_of(options_.values);
-      bytes.select = std::max(bytes.select, select_topk_bytes(blocks.as_field(), blocks.kept));
+      const Slice all = blocks.as_slice();
+      bytes.select = std::max(bytes.select, select_topk_bytes({&all, 1}, blocks.kept));
     }
     return bytes;
   }
@@ -205,8 +206,8 @@ class BlockTopk final : public Code {
   static void select(const Stream& stream, const Field& field, const Blocks& blocks,
                      const float* score, const StepInfo& info, uint32_t* ids, std::byte* scratch) {
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-    select_topk(stream, blocks.as_field(), Source{.gradient = score}, blocks.kept, random, ids,
-                scratch);
+    const Slice all = blocks.as_slice();
+    select_topk(stream, {&all, 1}, Source{.gradient = score}, blocks.kept, random, ids, scratch);
   }
 
   /// Throws, in stream order, for ids that are not ascending or beyond the last block.

@@ -17,7 +17,7 @@ struct Blocks {
         count((field.numel + size - 1) / size),
         kept(kept_count(ratio, count)) {}
   /// Blocks as elements.
-  Field as_field() const { return {.slices = {{0, count}}, .numel = count}; }
+  Slice as_slice() const { return {0, count}; }
 };
 
 /// What of each block lies in one slice.

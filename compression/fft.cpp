@@ -81,6 +81,7 @@ class FftCode final : public Code {
  public:
   explicit FftCode(const Options& options) : options_(options) {}
 
+  Traits traits() const override { return {.represents_zero = false}; }
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
     return {.kind = Collective::all_gather, .bytes = bytes(spec, info)};
   }

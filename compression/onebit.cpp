@@ -113,9 +113,7 @@ class OneBit final : public Compressor {
  public:
   explicit OneBit(Feedback feedback) : feedback_(feedback) {}
 
-  Traits traits() const override {
-    return {.scopes = {Scope::layer}, .dense_1d = false, .represents_zero = false};
-  }
+  Traits traits() const override { return {.scopes = {Scope::layer}, .dense_1d = false}; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     if (feedback_ == Feedback::none) return {};
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};

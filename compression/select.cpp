@@ -206,9 +206,15 @@ Plan Plan::of_list(int64_t numel, int64_t k) {
   return plan;
 }
 
-int64_t Scratch::bytes(const Plan& plan, const Field& field) {
+int64_t numel_of(Slices slices) {
+  int64_t numel = 0;
+  for (const Slice& slice : slices) numel += slice.numel;
+  return numel;
+}
+
+int64_t Scratch::bytes(const Plan& plan, Slices slices) {
   int64_t longest = plan.capacity;
-  for (const Slice& slice : field.slices) longest = std::max(longest, slice.numel);
+  for (const Slice& slice : slices) longest = std::max(longest, slice.numel);
   return padded(sizeof(Progress)) + 2 * kBins * 4 +
          padded(std::max(plan.capacity, plan.sample) * 4) + padded(plan.capacity * 4) +
          wisp::select_scratch_bytes(longest);
@@ -298,11 +304,11 @@ int64_t kept_count(double ratio, int64_t numel) {
   return std::min(std::max(k, int64_t{1}), numel);
 }
 
-int64_t select_entries_bytes(const Field& field, int64_t k, Selection::Kind kind) {
-  const int64_t end = field.slices.back().offset + field.slices.back().numel;
+int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind) {
+  const int64_t end = slices.back().offset + slices.back().numel;
   WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
              " of the arena, expected at most 2^32 - 1");
-  return select::Scratch::bytes(select::Plan(field.numel, k, kind), field);
+  return select::Scratch::bytes(select::Plan(select::numel_of(slices), k, kind), slices);
 }
 
 }  // namespace wisp

@@ -13,6 +13,8 @@
 // (their code cuts off by index up to 1.3 k); the ten steps are one histogram.
 #pragma once
 
+#include <span>
+
 #include "compression/compressor.h"
 #include "core/parallel.h"
 #include "core/random.h"
@@ -22,6 +24,9 @@ namespace wisp {
 /// ceil(ratio · numel), at least 1 and at most numel. Rounding errors of the product do not count:
 /// 0.001 of 1000 is 1.
 int64_t kept_count(double ratio, int64_t numel);
+
+/// What is selected from: the slices of a field, in their order.
+using Slices = std::span<const Slice>;
 
 /// The magnitude of a number as an integer that orders alike.
 WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
@@ -42,6 +47,8 @@ constexpr int kBins = 1 << kDigitBits;
 constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
 constexpr int kAdaptations = 10;
 constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled threshold is kept
+
+int64_t numel_of(Slices slices);
 
 /// How a field of this size is selected from. Host arithmetic.
 struct Plan {
@@ -97,7 +104,7 @@ struct Scratch {
   uint32_t* position;  // of candidates
   void* masks;
 
-  static int64_t bytes(const Plan& plan, const Field& field);
+  static int64_t bytes(const Plan& plan, Slices slices);
   Scratch(std::byte* memory, const Plan& plan);
 };
 
@@ -235,9 +242,9 @@ void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan
 }  // namespace select
 
 /// Bytes of scratch that select_entries needs; 8-byte aligned.
-int64_t select_entries_bytes(const Field& field, int64_t k, Selection::Kind kind);
-inline int64_t select_topk_bytes(const Field& field, int64_t k) {
-  return select_entries_bytes(field, k, Selection::Kind::exact);
+int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind);
+inline int64_t select_topk_bytes(Slices slices, int64_t k) {
+  return select_entries_bytes(slices, k, Selection::Kind::exact);
 }
 
 /// Calls source.take(i) once for each element of the field, and writes the field positions of what
@@ -245,17 +252,17 @@ inline int64_t select_topk_bytes(const Field& field, int64_t k) {
 /// word, gets their number (null: nobody asks). `random` draws the sample and the order of equal
 /// magnitudes. A Source has peek, take and held, as in code.h.
 template <class Source>
-void select_entries(const Stream& stream, const Field& field, const Source& source, int64_t k,
+void select_entries(const Stream& stream, Slices slices, const Source& source, int64_t k,
                     const Selection& selection, const Philox& random, uint32_t* positions,
                     int64_t* count, std::byte* memory) {
   using namespace select;
-  const Plan plan(field.numel, k, selection.kind);
+  const Plan plan(select::numel_of(slices), k, selection.kind);
   const Scratch scratch(memory, plan);
   Progress* state = scratch.state;
   const Order order{random.below(0, static_cast<uint32_t>(plan.numel)), plan.numel};
   const auto each_slice = [&](const auto& visit) {
     int64_t position = 0;
-    for (const Slice& slice : field.slices) {
+    for (const Slice& slice : slices) {
       visit(slice, position);
       position += slice.numel;
     }
@@ -328,9 +335,9 @@ void select_entries(const Stream& stream, const Field& field, const Source& sour
 
 /// The `k` largest, exactly.
 template <class Source>
-void select_topk(const Stream& stream, const Field& field, const Source& source, int64_t k,
+void select_topk(const Stream& stream, Slices slices, const Source& source, int64_t k,
                  const Philox& random, uint32_t* positions, std::byte* memory) {
-  select_entries(stream, field, source, k, {}, random, positions, nullptr, memory);
+  select_entries(stream, slices, source, k, {}, random, positions, nullptr, memory);
 }
 
 }  // namespace wisp

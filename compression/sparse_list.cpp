@@ -186,7 +186,7 @@ SparseList::SparseList(std::byte* memory, int64_t fields, int64_t entries)
 int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) {
   int64_t bytes = 0;
   for (const Field& field : spec.fields)
-    bytes = std::max(bytes, select_entries_bytes(field, room.of(field), kind));
+    bytes = std::max(bytes, select_entries_bytes(field.slices, room.of(field), kind));
   return bytes;
 }
 
@@ -303,7 +303,7 @@ int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
   for (const Field& field : spec.fields) {
     const int64_t most = from.of(field);
     const select::Plan plan = select::Plan::of_list(most, most);
-    bytes = std::max(bytes, select::Scratch::bytes(plan, Field{}));
+    bytes = std::max(bytes, select::Scratch::bytes(plan, {}));
   }
   return bytes;
 }

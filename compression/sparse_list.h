@@ -104,7 +104,7 @@ void select_list(const Stream& stream, const UnitSpec& spec, const Room& room, c
     const int64_t k = room.of(field);
     if (selection.on_device) of_field.on_device = selection.on_device + f;
     run_once(stream, sparse::SetRange{list.range + f, {begin, k}});
-    select_entries(stream, field, source_of(field), k, of_field,
+    select_entries(stream, field.slices, source_of(field), k, of_field,
                    Philox(info.seed, static_cast<uint64_t>(info.step), field.key),
                    list.position + begin, &list.range[f].count, scratch);
     begin += k;

@@ -161,8 +161,9 @@ struct AddCoefficients {
 }  // namespace
 
 int64_t SpectrumWire::scratch_bytes() const {
+  const Slice all = this->all();
   const int64_t pack =
-      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes(field(), kept_);
+      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes({&all, 1}, kept_);
   const int64_t add = static_cast<int64_t>(sizeof(Found)) + 8 * chunks_of(bitmap_words());
   return std::max(pack, add);
 }
@@ -176,7 +177,8 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
   std::byte* select = scratch + padded(4 * coefficients_) + padded(4 * kept_);
   parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
-  select_topk(stream, field(), Source{.gradient = energy}, kept_, random, positions, select);
+  const Slice all = this->all();
+  select_topk(stream, {&all, 1}, Source{.gradient = energy}, kept_, random, positions, select);
   parallel_for(stream, chunks_of(bitmap_words()),
                WriteBitmap{positions, kept_, bitmap_words(), bitmap});
   parallel_for(stream, (2 * kept_ + kGroup - 1) / kGroup,

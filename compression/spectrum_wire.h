@@ -40,7 +40,7 @@ class SpectrumWire {
   int64_t bitmap_words() const { return (coefficients_ + 31) / 32; }
   int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
   /// Of all coefficients, to select from.
-  Field field() const { return {.slices = {{0, coefficients_}}, .numel = coefficients_}; }
+  Slice all() const { return {0, coefficients_}; }
 
   int64_t coefficients_, kept_;
   int bits_, mantissa_;

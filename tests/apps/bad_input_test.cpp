@@ -104,6 +104,13 @@ const CompressorRegistration twice_registration("momentum_twice",
                                                       Traits{.momentum = Home::compressor});
                                                 });
 
+const CompressorRegistration decay_registration(
+    "weight_decay_twice", "test: decays before it sends, yet leaves gradients",
+    [](Config&, const CompressorSetup&) {
+      return std::make_unique<FailingCompressor>(FailureOptions{},
+                                                 Traits{.decay = Home::compressor});
+    });
+
 const CompressorRegistration replaced_registration(
     "momentum_replaced", "test: keeps the momentum and leaves it",
     [](Config&, const CompressorSetup&) {
@@ -175,6 +182,24 @@ TEST(BadConfig, MomentumHasOneHome) {
   EXPECT_EQ(refusal({"compression.method=momentum_never"}),
             "method momentum_never leaves updates to which nobody would apply optimizer.momentum = "
             "0.9 (optimizer.momentum); set it to 0");
+}
+
+TEST(BadConfig, WeightDecayHasOneHome) {
+  EXPECT_EQ(refusal({"compression.method=dgc", "compression.weight_decay=0.1"}),
+            "command line: weight_decay has two homes, compression.weight_decay and "
+            "optimizer.weight_decay = 0.001 (tiny.toml:11); dgc applies the optimizer's by "
+            "itself: remove compression.weight_decay");
+  EXPECT_EQ(
+      refusal({"compression.method=weight_decay_twice"}),
+      "method weight_decay_twice applies weight_decay by itself and the optimizer would apply "
+      "optimizer.weight_decay = 0.001 (tiny.toml:11) once more; set it to 0");
+  EXPECT_EQ(refusal({"compression.method=momentum_never", "optimizer.momentum=0"}),
+            "method momentum_never leaves updates to which nobody would apply "
+            "optimizer.weight_decay = 0.001 (tiny.toml:11); set it to 0");
+  for (const char* method : {"weight_decay_twice", "momentum_never"})
+    EXPECT_EQ(refusal({concat("compression.method=", method), "optimizer.momentum=0",
+                       "optimizer.weight_decay=0"}),
+              "no error");
 }
 
 TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {

@@ -144,7 +144,11 @@ TEST(ExchangePlan, SaysWhatTheGuardDoesInEachPhase) {
 }
 
 TEST(ExchangePlan, RemarksOnOneWorkerAndOnRulesThatDecideNothing) {
-  EXPECT_TRUE(remarks_on(plan_of({"compression.method=topk"}), {"a single worker", "topk"}));
+  for (const char* method : {"topk", "choco", "local_sgd"})
+    EXPECT_TRUE(remarks_on(plan_of({concat("compression.method=", method)}),
+                           {"a single worker exchanges nothing", method}));
+  for (const Overrides& fine : {Overrides{}, {"workers=2", "compression.method=choco"}})
+    EXPECT_FALSE(remarks_on(plan_of(fine), {"a single worker"}));
   const Config config = Config::from_text(tiny_text(kTinyModel) + R"(
 workers = 2
 [[compression.policy]]
@@ -197,14 +201,14 @@ TEST(ExchangePlan, RemarksOnMatricesTooSmallForTheRank) {
       plan, {"toy: factors of rank 8 are not smaller than a matrix of 8 x 64", "(wide)"}));
 }
 
-TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeWithoutZero) {
+TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeThatKeepsNoZeros) {
   const std::vector<Segment> shapes = {{.name = "words", .shape = {50, 8}, .kind = "embedding"},
                                        {.name = "fc", .shape = {8, 8}, .kind = "linear"}};
   const auto sign = [](bool zero) {
     return toy_with_traits(toy_scaled_sum(), {.represents_zero = zero});
   };
-  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"no zero", "(words)"}));
-  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"no zero"}));
+  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"keeps no zeros", "(words)"}));
+  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"no zeros"}));
 }
 
 TEST(ExchangePlan, RemarksOnFeedbackAroundAnUnbiasedRoundingAndRefusesAWildOne) {

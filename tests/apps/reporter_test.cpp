@@ -97,6 +97,22 @@ TEST(Reporter, WritesARowForEachMeasurementOfCompression) {
   }
 }
 
+TEST(Reporter, NamesGradientsThatWereNotFinite) {
+  const TempDir dir;
+  const Prepared run(tiny_config());
+  const RunDirectory directory(dir / "run", RunDirectory::Open::create);
+  StepReport report;
+  report.cost.nonfinite = {"layer0.weight"};
+  for (const bool quiet : {false, true}) {
+    testing::internal::CaptureStdout();
+    Reporter(directory, run.options(), quiet).step({.total_step = 7, .report = report});
+    EXPECT_EQ(testing::internal::GetCapturedStdout().find(
+                  "step 7: the gradient of layer0.weight was not finite on this worker; it counted "
+                  "as zero"),
+              quiet ? std::string::npos : 0u);
+  }
+}
+
 TEST(Reporter, ResumesInAnEventFileThatReplacesLaterSteps) {
   const TempDir dir;
   tiny_train(dir / "run", kTwo + Overrides{"train.max_steps=4"});

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/support/matrices.h"
+#include "tests/support/matrix_run.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -28,7 +28,8 @@ struct ScalarModel {
   std::vector<DenseMatrix> e;  // by worker
 
   /// The mean of what all workers have, compressed.
-  DenseMatrix step(std::vector<DenseMatrix> m, bool compute_p) {
+  DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo& info) {
+    const bool compute_p = info.applied % 2 == 0;
     const double n = static_cast<double>(m.size());
     if (compute_p) {
       q = q.orthonormal();
@@ -45,61 +46,24 @@ struct ScalarModel {
     (compute_p ? p : q) = sum;
     return p * q.transposed();
   }
+  void go_on(MethodRig& rig, size_t f) {
+    p = factor_matrix(rig, 0, f, 'p').transposed();
+    q = factor_matrix(rig, 0, f, 'q').transposed();
+  }
 };
 
-/// What Q starts from: its numbers lie behind P's, which is never asked for.
-DenseMatrix drawn_q(const Field& field, int64_t rank) {
-  const int64_t columns = field.numel / field.rows;
-  DenseMatrix q(columns, rank);
-  const Philox random(11, 0, field.key);
-  for (int64_t c = 0; c < rank; ++c)
-    for (int64_t i = 0; i < columns; ++i)
-      q(i, c) = random.nearly_normal(static_cast<uint64_t>(rank * field.rows + c * columns + i));
-  return q;
-}
-
 TEST(AcpSgd, FollowsAScalarModelOfThePaper) {
-  const std::vector<Extents> sizes = {{12, 20}, {5, 7}, {30, 2}};
   const std::vector<int64_t> ranks = {3, 3, 2};
-  const std::vector<Field> fields = matrix_fields(sizes);
+  const std::vector<Field> fields = matrix_fields({{12, 20}, {5, 7}, {30, 2}});
   MethodRig rig = acpsgd(kWorkers, fields, "compression.rank = 3");
   std::vector<ScalarModel> scalars;
-  for (size_t f = 0; f < sizes.size(); ++f) {
-    const auto [rows, columns] = sizes[f];
-    scalars.push_back({DenseMatrix(rows, ranks[f]), drawn_q(fields[f], ranks[f]),
-                       std::vector<DenseMatrix>(kWorkers, DenseMatrix(rows, columns))});
+  for (size_t f = 0; f < fields.size(); ++f) {
+    const DenseMatrix zeros(fields[f].rows, fields[f].numel / fields[f].rows);
+    scalars.push_back({DenseMatrix(fields[f].rows, ranks[f]),
+                       drawn_q(fields[f], ranks[f], info_of(0)),
+                       std::vector<DenseMatrix>(kWorkers, zeros)});
   }
-  for (int64_t step = 0; step < 50; ++step) {
-    std::vector<std::vector<DenseMatrix>> m(sizes.size());
-    for (size_t f = 0; f < sizes.size(); ++f) {
-      const auto [rows, columns] = sizes[f];
-      const DenseMatrix signal = random_of_rank(2, rows, columns, f);  // what all steps share
-      for (int rank = 0; rank < kWorkers; ++rank) {
-        const auto id = static_cast<uint64_t>(1000 + (step * kWorkers + rank) * 10) + f;
-        m[f].push_back(signal.plus(random_matrix(rows, columns, id), 0.3));
-        write_matrix(m[f].back().plus(m[f].back(), 1.0 / kWorkers - 1.0), rig.gradient(rank),
-                     fields[f]);
-      }
-    }
-    rig.step(info_of(step));
-    for (size_t f = 0; f < sizes.size(); ++f) {
-      const DenseMatrix expected = scalars[f].step(m[f], step % 2 == 0);
-      for (int rank = 0; rank < kWorkers; ++rank) {
-        // 2e-5: f32 rounding of one step; the scalars then go on from the residuals found, since
-        // directions of nearly equal weight take turns and would make more of it in every step
-        const DenseMatrix found = read_matrix(rig.gradient(rank), fields[f]);
-        ASSERT_LT((found - expected).norm(), 2e-5 * expected.norm()) << "step " << step << " " << f;
-        const DenseMatrix share = read_matrix(rig.state(rank, "residual").data<float>(), fields[f]);
-        const DenseMatrix residual = share.plus(share, kWorkers - 1.0);
-        DenseMatrix& scalar = scalars[f].e[static_cast<size_t>(rank)];
-        ASSERT_LT((scalar - residual).norm(), 2e-5 * expected.norm())
-            << "step " << step << " " << f;
-        scalar = residual;
-      }
-      scalars[f].p = factor_matrix(rig, 0, f, 'p').transposed();
-      scalars[f].q = factor_matrix(rig, 0, f, 'q').transposed();
-    }
-  }
+  follow_matrices(rig, fields, scalars, info_of);
 }
 
 // ---------------------------------------------------------------- laws

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <numeric>
 
 #include "core/random.h"
 #include "tests/support/error_of.h"
+#include "tests/support/scalar_selection.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -97,20 +97,16 @@ struct ScalarWorker {
 
   /// What is sent; zero elsewhere.
   std::vector<float> step(const std::vector<float>& gradient, const std::vector<float>& w,
-                          size_t k) {
+                          const ScalarSelection& select) {
     for (size_t i = 0; i < u.size(); ++i) {
       const float g = gradient[i] + decay * w[i];
       u[i] = nesterov ? m * (u[i] + g) : m * u[i] + g;
       v[i] += nesterov ? u[i] + g : u[i];
     }
-    std::vector<size_t> order(u.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return std::fabs(v[a]) > std::fabs(v[b]); });
     std::vector<float> sent(u.size(), 0.0f);
-    for (size_t j = 0; j < k; ++j) {
-      std::swap(sent[order[j]], v[order[j]]);
-      if (masking) u[order[j]] = 0.0f;
+    for (const size_t i : select(v)) {
+      std::swap(sent[i], v[i]);
+      if (masking) u[i] = 0.0f;
     }
     return sent;
   }
@@ -125,7 +121,8 @@ float gradient_of(int64_t step, int rank, int64_t i, float w) {
 }
 
 /// 50 steps of 3 workers on fields of these sizes; weights, u and v must be those of the scalars.
-void compare_with_scalars(const std::string& toml, bool nesterov, bool masking, double ratio) {
+void compare_with_scalars(const std::string& toml, bool nesterov, bool masking, double ratio,
+                          bool sampled = false) {
   const std::vector<int64_t> sizes = {700, 33, 5000};
   const CompressorSetup setup{
       .workers = kWorkers, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.01};
@@ -172,7 +169,10 @@ void compare_with_scalars(const std::string& toml, bool nesterov, bool masking, 
               gradient_of(step, rank, offset + static_cast<int64_t>(i), weight[f][i]));
         }
         const auto k = static_cast<size_t>(std::ceil(ratio * static_cast<double>(sum.size())));
-        const std::vector<float> sent = scalar.step(gradient, weight[f], k);
+        const Philox random(info.seed, static_cast<uint64_t>(step), rigs[0].fields[f].key);
+        const std::vector<float> sent = scalar.step(gradient, weight[f], [&](const auto& v) {
+          return sampled ? select_sampled(v, k, random) : select_largest(v, k);
+        });
         for (size_t i = 0; i < sum.size(); ++i) sum[i] += sent[i];
       }
       for (size_t i = 0; i < sum.size(); ++i) {
@@ -200,6 +200,10 @@ TEST(Dgc, FollowsAScalarModelOfThePaper) { compare_with_scalars("", false, true,
 
 TEST(Dgc, FollowsAScalarModelWithNesterovWithoutMasking) {
   compare_with_scalars("compression.masking = false", true, false, 0.05);
+}
+
+TEST(Dgc, FollowsAScalarModelWithASampledThreshold) {
+  compare_with_scalars("compression.selection = 'sampled'", false, true, 0.01, true);
 }
 
 // ---------------------------------------------------------------- laws

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "compression/forwarding_compressor.h"
+#include "tests/support/allocation_count.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"
 
@@ -31,6 +34,29 @@ std::vector<Field> model_fields() {
 int64_t arena_of(const std::vector<Field>& fields) {
   return fields.back().slices.back().offset + fields.back().slices.back().numel;
 }
+
+/// Counts what a method asks of the heap in encode and decode.
+class Frugal final : public ForwardingCompressor {
+ public:
+  Frugal(std::unique_ptr<Compressor> inner, int64_t* allocations)
+      : ForwardingCompressor(std::move(inner)), allocations_(allocations) {}
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    const int64_t before = allocation_count();
+    ForwardingCompressor::encode(context, unit, info, round, outlets);
+    *allocations_ += allocation_count() - before;
+  }
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const int64_t before = allocation_count();
+    ForwardingCompressor::decode(context, unit, info, round, payloads);
+    *allocations_ += allocation_count() - before;
+  }
+
+ private:
+  int64_t* allocations_;
+};
 
 class EveryMethod : public testing::TestWithParam<std::string> {
  protected:
@@ -152,6 +178,29 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   }
 }
 
+/// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
+/// used.
+TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
+  constexpr int64_t kRows = 64, kColumns = 48;
+  std::vector<Field> fields = layer_fields({kRows * kColumns});
+  fields[0].rows = kRows;
+  Rig rig(fields);
+  bool moved = false;
+  for (int64_t step = 0; step < 3; ++step) {
+    give(rig, step);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      for (int64_t row = 0; row < kRows; row += 2)
+        std::fill_n(rig.gradient(rank) + row * kColumns, kColumns, 0.0f);
+    }
+    rig.step(step_info(step, kRatio));
+    for (int64_t row = 0; row < kRows; row += 2)
+      moved = moved ||
+              std::any_of(rig.gradient(0) + row * kColumns, rig.gradient(0) + (row + 1) * kColumns,
+                          [](float value) { return value != 0.0f; });
+  }
+  EXPECT_EQ(moved, !rig.compressor(0).traits().represents_zero);
+}
+
 /// Zeros, denormals, equal and huge numbers, alone and in turn: finite results, equal everywhere.
 TEST_P(EveryMethod, SurvivesStrangeNumbers) {
   const float tiny = std::numeric_limits<float>::denorm_min();
@@ -210,6 +259,58 @@ TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
       }
     }
   }
+}
+
+/// Gradients of the same bits, in arenas that begin 2^31 elements before the unit: addresses of
+/// which only those of the unit are ever touched. A narrow index leaves other bits, or ends the
+/// program.
+TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
+  constexpr int64_t kFar = (int64_t{1} << 31) + 16;
+  MemoryPool pool;  // before what lies in it
+  const std::vector<Field> here = model_fields();
+  std::vector<Field> there = here;
+  for (Field& field : there)
+    for (Slice& slice : field.slices) slice.offset += kFar;
+  Rig near(here), far(here);
+  const auto numel = static_cast<size_t>(arena_of(here));
+  const auto move_away = [&](Tensor& arena) {
+    const Tensor moved({kFar + arena.numel()}, arena.dtype(), pool, 0);
+    std::memcpy(moved.data<float>() + kFar, arena.raw(), numel * sizeof(float));
+    arena = moved;
+  };
+  for (int rank = 0; rank < kWorkers; ++rank) {
+    Unit& unit = far.unit(rank);
+    const auto specs = far.compressor(rank).state(unit.spec, kWorkers);
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (specs[i].per_element) move_away(unit.state->tensors[i]);
+    for (Tensor* arena : {&unit.gradient, &unit.weight, &unit.momentum, &unit.square})
+      move_away(*arena);
+    unit.spec.fields = there;
+  }
+  for (int64_t step = 0; step < 3; ++step) {
+    give(near, step);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      std::copy_n(near.gradient(rank), numel, far.gradient(rank) + kFar);
+      std::copy_n(near.square(rank), numel, far.square(rank) + kFar);
+    }
+    near.step(step_info(step, kRatio));
+    far.step(step_info(step, kRatio));
+    for (int rank = 0; rank < kWorkers; ++rank)
+      ASSERT_EQ(result(far, rank), result(near, rank)) << "step " << step;
+  }
+}
+
+/// Memory of a step is its scratch and its outlets, which the synchronizer keeps.
+TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
+  int64_t allocations = 0;
+  MethodRig rig(kWorkers, model_fields(),
+                [&] { return std::make_unique<Frugal>(make(), &allocations); });
+  for (int64_t step = 0; step < 4; ++step) {  // two: of each kind, where updates alternate
+    if (step == 2) allocations = 0;
+    give(rig, step);
+    rig.step(step_info(step, kRatio));
+  }
+  EXPECT_EQ(allocations, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Registered, EveryMethod, testing::ValuesIn(registered()),

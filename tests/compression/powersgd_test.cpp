@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/error_of.h"
-#include "tests/support/matrices.h"
+#include "tests/support/matrix_run.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -74,16 +74,17 @@ TEST(PowerSgd, FollowsTheGoldenVectorsOfTheLocalResidual) {
 struct ScalarModel {
   bool local, warm;
   int iterations;
+  Field field;
   DenseMatrix q;
   std::vector<DenseMatrix> e;  // by worker
 
-  /// The mean of what all workers have, compressed; `drawn` is where a cold start begins.
-  DenseMatrix step(std::vector<DenseMatrix> m, const DenseMatrix& drawn) {
+  /// The mean of what all workers have, compressed.
+  DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo& info) {
     const double n = static_cast<double>(m.size());
     for (size_t i = 0; i < m.size(); ++i) m[i] = m[i] + e[i];
     DenseMatrix mean(m[0].rows(), m[0].columns());
     for (const DenseMatrix& own : m) mean = mean.plus(own, 1.0 / n);
-    if (!warm) q = drawn;
+    if (!warm) q = drawn_q(field, q.columns(), info);
     DenseMatrix p(0, 0);
     for (int iteration = 0; iteration < iterations; ++iteration) {
       p = (mean * q).orthonormal();
@@ -94,60 +95,24 @@ struct ScalarModel {
       e[i] = m[i] - (local ? p * (p.transposed() * m[i]) : result);
     return result;
   }
+  void go_on(MethodRig& rig, size_t f) {
+    const DenseMatrix found = factor_matrix(rig, 0, f, 'q').transposed();
+    EXPECT_LT((q - found).norm(), 2e-5 * found.norm());
+    q = found;
+  }
 };
 
 void compare_with_scalars(const std::string& toml, bool local, bool warm, int iterations) {
-  const std::vector<Extents> sizes = {{12, 20}, {5, 7}, {30, 2}};
   const std::vector<int64_t> ranks = {3, 3, 2};
-  const std::vector<Field> fields = matrix_fields(sizes);
+  const std::vector<Field> fields = matrix_fields({{12, 20}, {5, 7}, {30, 2}});
   MethodRig rig = powersgd(kWorkers, fields, "[compression]\nrank = 3\n" + toml);
   std::vector<ScalarModel> scalars;
-  const auto drawn = [&](size_t f, int64_t step) {
-    const auto [rows, columns] = sizes[f];
-    DenseMatrix q(columns, ranks[f]);
-    const Philox random(11, static_cast<uint64_t>(step), fields[f].key);
-    for (int64_t c = 0; c < ranks[f]; ++c)
-      for (int64_t i = 0; i < columns; ++i)
-        q(i, c) = random.nearly_normal(static_cast<uint64_t>(ranks[f] * rows + c * columns + i));
-    return q;
-  };
-  for (size_t f = 0; f < sizes.size(); ++f) {
-    scalars.push_back({local, warm, iterations, drawn(f, 0), {}});
-    scalars[f].e.assign(kWorkers, DenseMatrix(sizes[f].rows, sizes[f].columns));
+  for (size_t f = 0; f < fields.size(); ++f) {
+    const DenseMatrix zeros(fields[f].rows, fields[f].numel / fields[f].rows);
+    scalars.push_back({local, warm, iterations, fields[f], drawn_q(fields[f], ranks[f], info_of(0)),
+                       std::vector<DenseMatrix>(kWorkers, zeros)});
   }
-  for (int64_t step = 0; step < 50; ++step) {
-    std::vector<std::vector<DenseMatrix>> m(sizes.size());
-    for (size_t f = 0; f < sizes.size(); ++f) {
-      const auto [rows, columns] = sizes[f];
-      const DenseMatrix signal = random_of_rank(2, rows, columns, f);  // what all steps share
-      for (int rank = 0; rank < kWorkers; ++rank) {
-        const auto id = static_cast<uint64_t>(1000 + (step * kWorkers + rank) * 10) + f;
-        m[f].push_back(signal.plus(random_matrix(rows, columns, id), 0.3));
-        write_matrix(m[f].back().plus(m[f].back(), 1.0 / kWorkers - 1.0), rig.gradient(rank),
-                     fields[f]);
-      }
-    }
-    rig.step(info_of(step));
-    for (size_t f = 0; f < sizes.size(); ++f) {
-      const DenseMatrix expected = scalars[f].step(m[f], drawn(f, step));
-      for (int rank = 0; rank < kWorkers; ++rank) {
-        // 2e-5: f32 rounding of one step
-        const DenseMatrix found = read_matrix(rig.gradient(rank), fields[f]);
-        ASSERT_LT((found - expected).norm(), 2e-5 * expected.norm()) << "step " << step << " " << f;
-        const DenseMatrix share = read_matrix(rig.state(rank, "residual").data<float>(), fields[f]);
-        const DenseMatrix residual = share.plus(share, kWorkers - 1.0);
-        DenseMatrix& scalar = scalars[f].e[static_cast<size_t>(rank)];
-        ASSERT_LT((scalar - residual).norm(), 2e-5 * expected.norm())
-            << "step " << step << " " << f;
-        // Directions of nearly equal weight take turns in this iteration, which would make more of
-        // the rounding in every step.
-        scalar = residual;
-      }
-      const DenseMatrix q = factor_matrix(rig, 0, f, 'q').transposed();
-      ASSERT_LT((scalars[f].q - q).norm(), 2e-5 * q.norm()) << "step " << step << " " << f;
-      scalars[f].q = q;
-    }
-  }
+  follow_matrices(rig, fields, scalars, info_of);
 }
 
 TEST(PowerSgd, FollowsAScalarModelOfThePaper) { compare_with_scalars("", false, true, 1); }

@@ -28,8 +28,8 @@ std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_
       arena[static_cast<size_t>(slice.offset + i)] = values[position++];
   }
   std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
-  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field, k) / 8 + 1), -1);
-  select_topk(Stream::immediate(), field, Source{arena.data(), nullptr}, k,
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, k) / 8 + 1), -1);
+  select_topk(Stream::immediate(), field.slices, Source{arena.data(), nullptr}, k,
               Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
               reinterpret_cast<std::byte*>(scratch.data()));
   EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
@@ -144,8 +144,8 @@ TEST(Select, TakesEachElementOnce) {
   const Field field = joined_field({30'000, 1, 7000});
   std::vector<int> taken(40'000, 0);
   std::vector<uint32_t> positions(37);
-  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field, 37) / 8));
-  select_topk(Stream::immediate(), field, CountingSource{&taken}, 37, Philox(1, 1, 1),
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, 37) / 8));
+  select_topk(Stream::immediate(), field.slices, CountingSource{&taken}, 37, Philox(1, 1, 1),
               positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
   std::vector<int> expected(40'000, 0);
   for (const Slice& slice : field.slices)
@@ -159,9 +159,9 @@ std::vector<uint32_t> selected(const std::vector<float>& values, const Selection
   const Field field = joined_field({static_cast<int64_t>(values.size())});
   std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
   std::vector<int64_t> scratch(
-      static_cast<size_t>(select_entries_bytes(field, k, selection.kind) / 8 + 1), -1);
+      static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1), -1);
   int64_t count = -1;
-  select_entries(Stream::immediate(), field, Source{values.data(), nullptr}, k, selection,
+  select_entries(Stream::immediate(), field.slices, Source{values.data(), nullptr}, k, selection,
                  Philox(1, static_cast<uint64_t>(step), field.key), positions.data(), &count,
                  reinterpret_cast<std::byte*>(scratch.data()));
   EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";

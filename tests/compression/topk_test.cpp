@@ -4,10 +4,11 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <numeric>
+#include <set>
 
 #include "core/random.h"
 #include "tests/support/error_of.h"
+#include "tests/support/scalar_selection.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -21,26 +22,31 @@ StepInfo info_of(int64_t step, double ratio, int workers = 1) {
   return info;
 }
 
-/// Stich et al. 2018 on one worker and field: a = e + g; send the k largest |a|; e = the rest.
+/// Stich et al. 2018 on one worker and field: a = e + g; send what is selected of a; e = the rest.
 std::vector<float> scalar_step(std::vector<float>& residual, const std::vector<float>& gradient,
-                               size_t k) {
-  std::vector<size_t> order(residual.size());
-  std::iota(order.begin(), order.end(), 0);
+                               const ScalarSelection& select) {
   for (size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::fabs(residual[a]) > std::fabs(residual[b]); });
   std::vector<float> sent(residual.size(), 0.0f);
-  for (size_t j = 0; j < k; ++j) std::swap(sent[order[j]], residual[order[j]]);
+  for (const size_t i : select(residual)) std::swap(sent[i], residual[i]);
   return sent;
 }
 
-TEST(Topk, FollowsAScalarModelOfThePaper) {
+using SelectionAt = std::function<std::vector<size_t>(const StepInfo&, const std::vector<float>&)>;
+
+/// Few are large, so that a factor of 0.8 to a threshold lets few more pass.
+float heavy_tailed(float uniform) {
+  const float u = uniform - 0.5f;
+  return 1.0f / (u + (u < 0.0f ? -1e-3f : 1e-3f));
+}
+
+/// 50 steps of 3 workers; results and residuals must be those of the scalars.
+void compare_with_scalars(const std::string& toml, const SelectionAt& select) {
   constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 6000;
   std::deque<UnitRig> rigs;
   std::vector<std::vector<float>> residual(kWorkers, std::vector<float>(kNumel, 0.0f));
   for (int rank = 0; rank < kWorkers; ++rank)
-    rigs.emplace_back(layer_fields({kNumel}), make_method("topk", ""));
+    rigs.emplace_back(layer_fields({kNumel}), make_method("topk", toml));
   for (int64_t step = 0; step < 50; ++step) {
     const StepInfo info = info_of(step, 0.01, kWorkers);
     std::vector<PayloadBytes> payloads;
@@ -49,10 +55,11 @@ TEST(Topk, FollowsAScalarModelOfThePaper) {
       UnitRig& rig = rigs[static_cast<size_t>(rank)];
       const Philox noise(2, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
       std::vector<float> gradient;
-      for (uint64_t i = 0; i < kNumel; ++i) gradient.push_back(noise.uniform(i) - 0.5f);
+      for (uint64_t i = 0; i < kNumel; ++i) gradient.push_back(heavy_tailed(noise.uniform(i)));
       std::copy(gradient.begin(), gradient.end(), rig.gradient());
       payloads.push_back(rig.encode(info));
-      const auto sent = scalar_step(residual[static_cast<size_t>(rank)], gradient, 60);
+      const auto sent = scalar_step(residual[static_cast<size_t>(rank)], gradient,
+                                    [&](const auto& a) { return select(info, a); });
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += sent[i];
     }
     for (int rank = 0; rank < kWorkers; ++rank) {
@@ -64,6 +71,22 @@ TEST(Topk, FollowsAScalarModelOfThePaper) {
                 residual[static_cast<size_t>(rank)]);
     }
   }
+}
+
+TEST(Topk, FollowsAScalarModelOfThePaper) {
+  compare_with_scalars("", [](const StepInfo&, const auto& a) { return select_largest(a, 60); });
+}
+
+TEST(Topk, FollowsAScalarModelWithASampledThreshold) {
+  std::set<size_t> counts;
+  compare_with_scalars("compression.selection = 'sampled'", [&](const StepInfo& info,
+                                                                const std::vector<float>& a) {
+    const uint64_t key = 1;  // of the field
+    auto chosen = select_sampled(a, 60, Philox(info.seed, static_cast<uint64_t>(info.step), key));
+    counts.insert(chosen.size());
+    return chosen;
+  });
+  EXPECT_GT(counts.size(), 5u) << "a sampled threshold lets 0.8 k to k pass";
 }
 
 TEST(Topk, LosesNothing) {

@@ -1,16 +1,19 @@
-// Compares the bytes that the communicator counts with those of the loopback device, by mpirun over
-// TCP in a network of its own:
+// Compares the bytes that are counted with those of the loopback device, by mpirun over TCP in a
+// network of its own:
 //
 //   unshare -n sh -c 'ip link set lo up; mpirun --mca btl tcp,self -n 4 wire_bytes MESSAGE'
 //
-// MESSAGE is how many bytes each rank sends each other in a round. Prints counted bytes, the
-// device's, and messages.
+// With a number, each rank sends each other so many bytes in a round: prints what the communicator
+// counted, what the device carried, and messages. With "methods", three steps of each method:
+// prints name, step, what this rank's synchronizer counted, and, on rank 0, what the device
+// carried.
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "distributed/launch.h"
+#include "tests/support/tiny_run.h"
 
 namespace wisp {
 namespace {
@@ -49,14 +52,50 @@ void measure(Worker& worker, int64_t message) {
                 static_cast<long long>(carried), static_cast<long long>(messages));
 }
 
+/// On a model of one large matrix, whose messages have 64 KiB and more.
+Config run_of(const std::string& method) {
+  Overrides run = method_overrides(method) +
+                  Overrides{concat("workers=", world().size), "train.batch=30",
+                            "compression.bucket_bytes=100000000", "compression.guard=false"};
+  if (method_knows(method, "local_sgd.period")) run.push_back("local_sgd.period=1");
+  if (method_knows(method, "compression.rank")) run.push_back("compression.rank=64");
+  return tiny_config_of("model.name = \"mlp\"\nmodel.hidden = [768]", run);
+}
+
+void measure(const std::string& method) {
+  with_replicas(run_of(method), [&](ReplicaTest& test) {
+    const auto carried_by = [&](int64_t step, int64_t count) {
+      test.replica.barrier();
+      const int64_t before = loopback_bytes();
+      test.replica.barrier();
+      test.steps(step, count);
+      test.replica.barrier();
+      return loopback_bytes() - before;
+    };
+    test.steps(0, 3);  // connects the ranks, and ends what warm-up there is
+    for (int64_t step = 3; step < 6; ++step) {
+      const int64_t barriers = carried_by(step, 0);
+      const int64_t carried = carried_by(step, 1) - barriers;
+      std::printf("%s %lld %lld %lld\n", method.c_str(), static_cast<long long>(step),
+                  static_cast<long long>(test.replica.synchronizer().cost().bytes_sent),
+                  static_cast<long long>(test.replica.rank() == 0 ? carried : 0));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace wisp
 
 int main(int argc, char** argv) {
   try {
-    WISP_CHECK(argc == 2, "usage: wire_bytes MESSAGE");
+    WISP_CHECK(argc == 2, "usage: wire_bytes MESSAGE | methods");
+    const std::string what = argv[1];
+    if (what == "methods") {
+      for (const std::string& method : wisp::method_names()) wisp::measure(method);
+      return 0;
+    }
     wisp::run_workers(wisp::world().size, {.threads = 1},
-                      [&](wisp::Worker& worker) { wisp::measure(worker, std::stoll(argv[1])); });
+                      [&](wisp::Worker& worker) { wisp::measure(worker, std::stoll(what)); });
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", wisp::last_words(error.what()).c_str());

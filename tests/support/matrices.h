@@ -125,4 +125,15 @@ inline DenseMatrix factor_matrix(MethodRig& rig, int rank, size_t f, char name) 
   return {factor.data<float>(), factor.shape()[0], factor.shape()[1]};
 }
 
+/// What Q starts from in a step: its numbers lie behind P's.
+inline DenseMatrix drawn_q(const Field& field, int64_t rank, const StepInfo& info) {
+  const int64_t columns = field.numel / field.rows;
+  DenseMatrix q(columns, rank);
+  const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+  for (int64_t c = 0; c < rank; ++c)
+    for (int64_t i = 0; i < columns; ++i)
+      q(i, c) = random.nearly_normal(static_cast<uint64_t>(rank * field.rows + c * columns + i));
+  return q;
+}
+
 }  // namespace wisp

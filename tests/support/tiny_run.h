@@ -54,13 +54,18 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
+/// Whether `method` has this option.
+inline bool method_knows(const std::string& method, const std::string& option) {
+  const std::vector<ConfigKey> keys = bind_method(method).keys;
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const ConfigKey& key) { return key.name == option; });
+}
+
 /// The method, at a ratio of 5 % if it knows one, with Adam if it needs that; gossip with a code
 /// that knows a ratio.
 inline Overrides method_overrides(const std::string& method) {
   Overrides chosen = {"compression.method=" + method};
-  const auto knows = [keys = bind_method(method).keys](const std::string& name) {
-    return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
-  };
+  const auto knows = [&](const char* option) { return method_knows(method, option); };
   if (knows("compression.freeze_step"))
     return chosen + Overrides{"optimizer.kind=adamw", "compression.freeze_step=2"};
   if (knows("gossip.code")) chosen.push_back("gossip.code=topk");

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "compression/forwarding_compressor.h"
+
 namespace wisp {
 namespace {
 
@@ -341,40 +343,33 @@ class Guarded final : public Toy {
   std::atomic<int>* engaged_;
 };
 
-class Hooked final : public Compressor {
+class Hooked final : public ForwardingCompressor {
  public:
   Hooked(std::unique_ptr<Compressor> inner, ToyHook before)
-      : inner_(std::move(inner)), before_(std::move(before)), traits_(inner_->traits()) {}
-  Hooked(std::unique_ptr<Compressor> inner, Traits traits)
-      : inner_(std::move(inner)), traits_(std::move(traits)) {}
+      : ForwardingCompressor(std::move(inner)), before_(std::move(before)) {}
 
-  Traits traits() const override { return traits_; }
-  std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override {
-    return inner_->state(spec, workers);
-  }
-  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return inner_->scratch_bytes(spec, info);
-  }
-  int rounds(const UnitSpec& spec, const StepInfo& info) const override {
-    return inner_->rounds(spec, info);
-  }
-  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
-    return inner_->message(spec, info, round);
-  }
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    if (before_) before_("encode", unit, info, round);
-    inner_->encode(context, unit, info, round, outlets);
+    before_("encode", unit, info, round);
+    ForwardingCompressor::encode(context, unit, info, round, outlets);
   }
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
-    if (before_) before_("decode", unit, info, round);
-    inner_->decode(context, unit, info, round, payloads);
+    before_("decode", unit, info, round);
+    ForwardingCompressor::decode(context, unit, info, round, payloads);
   }
 
  private:
-  std::unique_ptr<Compressor> inner_;
   ToyHook before_;
+};
+
+class WithTraits final : public ForwardingCompressor {
+ public:
+  WithTraits(std::unique_ptr<Compressor> inner, Traits traits)
+      : ForwardingCompressor(std::move(inner)), traits_(std::move(traits)) {}
+  Traits traits() const override { return traits_; }
+
+ private:
   Traits traits_;
 };
 
@@ -393,7 +388,7 @@ std::unique_ptr<Compressor> toy_hooked(std::unique_ptr<Compressor> inner, ToyHoo
   return std::make_unique<Hooked>(std::move(inner), std::move(before));
 }
 std::unique_ptr<Compressor> toy_with_traits(std::unique_ptr<Compressor> inner, Traits traits) {
-  return std::make_unique<Hooked>(std::move(inner), std::move(traits));
+  return std::make_unique<WithTraits>(std::move(inner), std::move(traits));
 }
 
 }  // namespace wisp

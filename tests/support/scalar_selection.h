@@ -1,0 +1,71 @@
+// What a sparsifier sends of a vector, as plain as it can be: positions of numbers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "compression/select.h"
+
+namespace wisp {
+
+using ScalarSelection = std::function<std::vector<size_t>(const std::vector<float>&)>;
+
+/// Of the candidates, the k largest in magnitude.
+inline std::vector<size_t> largest_of(const std::vector<float>& v, std::vector<size_t> candidates,
+                                      size_t k) {
+  std::sort(candidates.begin(), candidates.end(),
+            [&](size_t a, size_t b) { return std::fabs(v[a]) > std::fabs(v[b]); });
+  candidates.resize(std::min(k, candidates.size()));
+  return candidates;
+}
+
+inline std::vector<size_t> select_largest(const std::vector<float>& v, size_t k) {
+  std::vector<size_t> all(v.size());
+  std::iota(all.begin(), all.end(), 0);
+  return largest_of(v, all, k);
+}
+
+/// Lin et al. 2018, section 3.1, with the bounds of the authors' code: a threshold from a sample;
+/// times 0.8, at most ten times, while fewer than 0.8 k pass; of more than k, the k largest. Ours:
+/// the sample's size and places, and that the threshold, which may lie anywhere between two numbers
+/// of the sample, has as many zero bytes at its end as that allows.
+inline std::vector<size_t> select_sampled(const std::vector<float>& v, size_t k,
+                                          const Philox& random) {
+  const select::Plan plan(static_cast<int64_t>(v.size()), static_cast<int64_t>(k),
+                          Selection::Kind::sampled);
+  if (plan.sample == 0) return select_largest(v, k);  // small: all is the sample
+  const int64_t clusters = plan.sample / select::kCluster;
+  const int64_t stride = plan.numel / clusters;
+  const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
+  std::vector<float> sample;
+  for (int64_t cluster = 0; cluster < clusters; ++cluster)
+    for (int64_t i = 0; i < select::kCluster; ++i)
+      sample.push_back(std::fabs(v[static_cast<size_t>(first + cluster * stride + i)]));
+  std::sort(sample.rbegin(), sample.rend());
+  float threshold = sample[static_cast<size_t>(plan.rank) - 1];
+  for (int bits = 24; bits > 0; bits -= 8) {
+    const float shorter = float_from_bits(float_bits(threshold) >> bits << bits);
+    if (std::count_if(sample.begin(), sample.end(), [&](float x) { return x >= shorter; }) ==
+        plan.rank) {
+      threshold = shorter;
+      break;
+    }
+  }
+  const auto passing = [&] {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < v.size(); ++i)
+      if (std::fabs(v[i]) >= threshold) found.push_back(i);
+    return found;
+  };
+  std::vector<size_t> found = passing();
+  for (int step = 0; step < 10 && 5 * found.size() < 4 * k; ++step) {
+    threshold *= 0.8f;
+    found = passing();
+  }
+  return largest_of(v, found, k);
+}
+
+}  // namespace wisp

@@ -23,8 +23,10 @@ struct Columns {
   int64_t count, length;
 
   int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
+  WISP_HD int64_t begin(int64_t column) const { return offset + column * length; }
   /// Of a column, behind the values of all.
-  WISP_HD Plane<1> plane(std::byte* payload, int64_t column) const {
+  template <class Byte>
+  WISP_HD Plane<1, Byte> plane(Byte* payload, int64_t column) const {
     return {payload + 8 * count + column * Plane<1>::bytes(length), length};
   }
 };
@@ -35,14 +37,21 @@ struct Means {
   float low[kLanes] = {}, high[kLanes] = {};
   int32_t positive[kLanes] = {};
 
-  WISP_HD void add(int lane, float value) {
-    high[lane] += value >= 0.0f ? value : 0.0f;
-    low[lane] += value >= 0.0f ? 0.0f : value;
-    positive[lane] += value >= 0.0f;
+  WISP_HD void add(const float* x) {
+    for (int64_t j = 0; j < group::kSize; j += kLanes) {
+#pragma omp simd
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const float value = x[j + lane];
+        high[lane] += value >= 0.0f ? value : 0.0f;
+        low[lane] += value >= 0.0f ? 0.0f : value;
+        positive[lane] += value >= 0.0f;
+      }
+    }
   }
+  /// Of `length` numbers; what was added behind them were zeros.
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;
-    int64_t count = 0;
+    int64_t count = length - Plane<1>::groups(length) * group::kSize;
     for (int lane = 0; lane < kLanes; ++lane) {
       below += static_cast<double>(low[lane]);
       above += static_cast<double>(high[lane]);
@@ -58,34 +67,21 @@ struct EncodeColumn {
   Columns columns;
   std::byte* out;  // (r0, r1) of all columns, then their bits
   WISP_HD void operator()(int64_t column) const {
-    const int64_t first = columns.offset + column * columns.length;
+    const int64_t begin = columns.begin(column);
     Means means;
-    int64_t i = 0;
-    for (; i + Means::kLanes <= columns.length; i += Means::kLanes) {
-      float value[Means::kLanes];
-#pragma GCC ivdep
-      for (int lane = 0; lane < Means::kLanes; ++lane) value[lane] = source.take(first + i + lane);
-      for (int lane = 0; lane < Means::kLanes; ++lane) means.add(lane, value[lane]);
+    for (int64_t i = 0; i < columns.length; i += group::kSize) {
+      float x[group::kSize];
+      group::peek(source, begin + i, group::size_at(i, columns.length), x);
+      means.add(x);
     }
-    for (int lane = 0; i + lane < columns.length; ++lane)
-      means.add(lane, source.take(first + i + lane));
     float r[2];
     means.finish(columns.length, r);
     auto* values = reinterpret_cast<float*>(out) + 2 * column;
     values[0] = r[0];
     values[1] = r[1];
     const Plane<1> plane = columns.plane(out, column);
-    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group) {
-      const int64_t begin = first + group * Plane<1>::kGroup;
-      const int64_t size = Plane<1>::size_of(group, columns.length);
-      uint8_t up[Plane<1>::kGroup] = {};
-#pragma GCC ivdep
-      for (int64_t j = 0; j < size; ++j) {
-        up[j] = source.held(begin + j) >= 0.0f;
-        source.sent(begin + j, up[j] ? r[1] : r[0]);
-      }
-      plane.store(group, up);
-    }
+    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
+      send_signs(source, begin, plane, group, r[0], r[1]);
   }
 };
 
@@ -96,10 +92,9 @@ struct DecodeColumn {
   float* arena;
   WISP_HD void operator()(int64_t column) const {
     const auto* r = reinterpret_cast<const float*>(in) + 2 * column;
-    const Plane<1> plane = columns.plane(const_cast<std::byte*>(in), column);
-    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
-      select_by_bits(plane, group, r[0], r[1], add,
-                     arena + columns.offset + column * columns.length);
+    const ReadPlane plane = columns.plane(in, column);
+    for (int64_t group = 0; group < ReadPlane::groups(columns.length); ++group)
+      select_by_bits(plane, group, r[0], r[1], add, arena + columns.begin(column));
   }
 };
 
@@ -145,7 +140,8 @@ class OneBit final : public Compressor {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out});
+        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
+                     columns.length);
         out += padded(columns.bytes());
       });
       run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});
@@ -163,7 +159,8 @@ class OneBit final : public Compressor {
       const std::byte* in = payload.data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
         parallel_for(context.stream, columns.count,
-                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()});
+                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
+                     columns.length);
         in += padded(columns.bytes());
       });
     }

@@ -27,7 +27,9 @@ struct WriteSigns {
   const float* scale;
   Plane<1> plane;
   WISP_HD void operator()(int64_t group) const {
-    send_signs(source, offset, plane, group, -*scale, *scale);
+    const float high = *scale;
+    group::by_kind(
+        source, [&](const Source& kind) { send_signs(kind, offset, plane, group, -high, high); });
   }
 };
 

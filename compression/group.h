@@ -32,23 +32,9 @@ WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
 /// The numbers at [at, at + size) of the arena, then zeros.
 WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* x) {
   if (size == kSize) {
-    by_kind(source, [&](const Source& kind) {
-      for (int64_t j = 0; j < kSize; ++j) x[j] = kind.peek(at + j);
-    });
+    for (int64_t j = 0; j < kSize; ++j) x[j] = source.peek(at + j);
   } else {
     for (int64_t j = 0; j < kSize; ++j) x[j] = j < size ? source.peek(at + j) : 0.0f;
-  }
-}
-/// Of what peek gave, `part` travels.
-WISP_HD inline void settle(const Source& source, int64_t at, int64_t size, const float* x,
-                           const float* part) {
-  if (size == kSize) {
-    by_kind(source, [&](const Source& kind) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < kSize; ++j) kind.settle(at + j, x[j], part[j]);
-    });
-  } else {
-    for (int64_t j = 0; j < size; ++j) source.settle(at + j, x[j], part[j]);
   }
 }
 WISP_HD inline void take(const Source& source, int64_t at, int64_t size, float* x) {

@@ -33,25 +33,34 @@ struct Columns {
 
 /// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere.
 struct Means {
-  static constexpr int kLanes = 16;
+  static constexpr int64_t kLanes = 16;
   float low[kLanes] = {}, high[kLanes] = {};
   int32_t positive[kLanes] = {};
 
-  WISP_HD void add(const float* x) {
-    for (int64_t j = 0; j < group::kSize; j += kLanes) {
+  /// Adds value(0) … value(63), each to the lane of its rest.
+  template <class Value>
+  WISP_HD void add_group(const Value& value) {
 #pragma omp simd
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float value = x[j + lane];
-        high[lane] += value >= 0.0f ? value : 0.0f;
-        low[lane] += value >= 0.0f ? 0.0f : value;
-        positive[lane] += value >= 0.0f;
-      }
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      add(lane, value(lane));
+      add(lane, value(lane + kLanes));
+      add(lane, value(lane + 2 * kLanes));
+      add(lane, value(lane + 3 * kLanes));
     }
   }
-  /// Of `length` numbers; what was added behind them were zeros.
+  /// The same for x[0 … size), with zeros behind.
+  WISP_HD void add_last(int64_t size, const float* x) {
+    add_group([&](int64_t j) { return x[j]; });
+    positive[0] -= static_cast<int32_t>(group::kSize - size);
+  }
+  WISP_HD void add(int64_t lane, float value) {
+    high[lane] += value >= 0.0f ? value : 0.0f;
+    low[lane] += value >= 0.0f ? 0.0f : value;
+    positive[lane] += value >= 0.0f;
+  }
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;
-    int64_t count = length - Plane<1>::groups(length) * group::kSize;
+    int64_t count = 0;
     for (int lane = 0; lane < kLanes; ++lane) {
       below += static_cast<double>(low[lane]);
       above += static_cast<double>(high[lane]);
@@ -67,12 +76,18 @@ struct EncodeColumn {
   Columns columns;
   std::byte* out;  // (r0, r1) of all columns, then their bits
   WISP_HD void operator()(int64_t column) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, column); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t column) const {
     const int64_t begin = columns.begin(column);
     Means means;
-    for (int64_t i = 0; i < columns.length; i += group::kSize) {
+    int64_t i = 0;
+    for (; i + group::kSize <= columns.length; i += group::kSize)
+      means.add_group([&](int64_t j) { return kind.peek(begin + i + j); });
+    if (i < columns.length) {
       float x[group::kSize];
-      group::peek(source, begin + i, group::size_at(i, columns.length), x);
-      means.add(x);
+      group::peek(kind, begin + i, columns.length - i, x);
+      means.add_last(columns.length - i, x);
     }
     float r[2];
     means.finish(columns.length, r);
@@ -81,7 +96,7 @@ struct EncodeColumn {
     values[1] = r[1];
     const Plane<1> plane = columns.plane(out, column);
     for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
-      send_signs(source, begin, plane, group, r[0], r[1]);
+      send_signs(kind, begin, plane, group, r[0], r[1]);
   }
 };
 

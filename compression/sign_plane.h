@@ -29,13 +29,21 @@ WISP_HD inline void store_signs(const Plane<1>& plane, int64_t group, int64_t si
 /// that are +, `low` of the others.
 WISP_HD inline void send_signs(const Source& source, int64_t offset, const Plane<1>& plane,
                                int64_t group, float low, float high) {
-  const int64_t at = group * group::kSize;
-  const int64_t size = group::size_at(at, plane.numel);
-  float x[group::kSize], part[group::kSize];
-  group::peek(source, offset + at, size, x);
-  store_signs(plane, group, size, x);
-  for (int64_t j = 0; j < group::kSize; ++j) part[j] = x[j] >= 0.0f ? high : low;
-  group::settle(source, offset + at, size, x, part);
+  const int64_t size = Plane<1>::size_of(group, plane.numel);
+  const int64_t at = offset + group * group::kSize;
+  uint8_t positive[group::kSize] = {};
+  const auto send = [&](int64_t j) {
+    const float value = source.peek(at + j);
+    positive[j] = value >= 0.0f;
+    source.settle(at + j, value, value >= 0.0f ? high : low);
+  };
+  if (size == group::kSize) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < group::kSize; ++j) send(j);
+  } else {
+    for (int64_t j = 0; j < size; ++j) send(j);
+  }
+  plane.store(group, positive);
 }
 
 /// Writes the elements of a group, or adds to them: `high` where the bit is 1, else `low`.

@@ -54,9 +54,11 @@ struct Means {
     positive[0] -= static_cast<int32_t>(group::kSize - size);
   }
   WISP_HD void add(int64_t lane, float value) {
-    high[lane] += value >= 0.0f ? value : 0.0f;
-    low[lane] += value >= 0.0f ? 0.0f : value;
-    positive[lane] += value >= 0.0f;
+    // masks, as g++ makes branches of three conditions, and then vectorises nothing
+    const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
+    high[lane] += float_from_bits(float_bits(value) & up);
+    low[lane] += float_from_bits(float_bits(value) & ~up);
+    positive[lane] -= static_cast<int32_t>(up);
   }
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;

@@ -41,6 +41,7 @@ WISP_HD inline void send_signs(const Source& source, int64_t offset, const Plane
 #pragma GCC ivdep
     for (int64_t j = 0; j < group::kSize; ++j) send(j);
   } else {
+#pragma GCC ivdep
     for (int64_t j = 0; j < size; ++j) send(j);
   }
   plane.store(group, positive);

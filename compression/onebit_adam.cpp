@@ -22,6 +22,7 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kRun = 4096;  // elements a call adds up
+static_assert(kRun / group::kSize < 256);
 
 struct Norm {
   double squares;
@@ -41,28 +42,34 @@ struct Compensate {
 
   WISP_HD void operator()(int64_t run) const {
     double lane[group::kLanes] = {};
-    int64_t count = 0;
+    uint8_t counted[group::kSize] = {};  // groups where the element speaks
     const int64_t end = live.numel - run * kRun < kRun ? live.numel : (run + 1) * kRun;
     for (int64_t at = run * kRun; at < end; at += group::kSize) {
       float x[group::kSize] = {};
+      uint8_t speaks[group::kSize] = {};
       const int64_t size = group::size_at(at, end);
-      count += size == group::kSize ? take(at, group::kSize, x) : take(at, size, x);
+      if (size == group::kSize) {
+        take(at, group::kSize, speaks, x);
+      } else {
+        take(at, size, speaks, x);
+      }
+      for (int64_t j = 0; j < group::kSize; ++j)
+        counted[j] = static_cast<uint8_t>(counted[j] + speaks[j]);
       group::gather<group::Add>(lane, x, group::Square());
     }
+    int64_t count = 0;
+    for (int64_t j = 0; j < group::kSize; ++j) count += counted[j];
     norm[run] = {group::fold<group::Add>(lane), count};
   }
-  /// x = a group's numbers, 0 for silent elements; returns how many others it has.
-  WISP_HD int32_t take(int64_t at, int64_t size, float* x) const {
-    uint8_t speaks[group::kSize] = {};
+  /// Which elements of a group are not silent, and x = the numbers of those, 0 of others.
+  WISP_HD void take(int64_t at, int64_t size, uint8_t* speaks, float* x) const {
     if constexpr (kOwner) {
       live.load(at / group::kSize, speaks);
     } else {
       for (int64_t j = 0; j < size; ++j) speaks[j] = moment[at + j] != 0.0f;
       live.store(at / group::kSize, speaks);
     }
-    int32_t count = 0;
-    for (int64_t j = 0; j < size; ++j) count += speaks[j];
-    if (!gradient) return count;
+    if (!gradient) return;
 #pragma GCC ivdep
     for (int64_t j = 0; j < size; ++j) {
       const float old = error[at + j];
@@ -70,7 +77,6 @@ struct Compensate {
       x[j] = speaks[j] ? value : 0.0f;
       error[at + j] = speaks[j] ? value : old;
     }
-    return count;
   }
   WISP_HD float number(int64_t i) const {
     if constexpr (kOwner) return gradient[i];

@@ -16,84 +16,13 @@
 #include <cmath>
 
 #include "compression/compressor.h"
-#include "compression/sign_plane.h"
+#include "compression/live_signs.h"
 
 namespace wisp {
 namespace {
 
-constexpr int64_t kRun = 4096;  // elements a call adds up
-static_assert(kRun / group::kSize < 256);
-
-struct Norm {
-  double squares;
-  int64_t count;
-};
-
-/// e <- the numbers to compress, but for silent elements, and the norm of each run of them: a
-/// worker's share of the moment, or, at its owner, the sum.
-template <bool kOwner>
-struct Compensate {
-  const float* gradient;  // or null: it is not finite
-  const float* moment;    // null at the owner, where `live` is known
-  float keep, share;
-  float* error;
-  Plane<1> live;
-  Norm* norm;
-
-  WISP_HD void operator()(int64_t run) const {
-    double lane[group::kLanes] = {};
-    uint8_t counted[group::kSize] = {};  // groups where the element speaks
-    const int64_t end = live.numel - run * kRun < kRun ? live.numel : (run + 1) * kRun;
-    for (int64_t at = run * kRun; at < end; at += group::kSize) {
-      float x[group::kSize] = {};
-      uint8_t speaks[group::kSize] = {};
-      const int64_t size = group::size_at(at, end);
-      if (size == group::kSize) {
-        take(at, group::kSize, speaks, x);
-      } else {
-        take(at, size, speaks, x);
-      }
-      for (int64_t j = 0; j < group::kSize; ++j)
-        counted[j] = static_cast<uint8_t>(counted[j] + speaks[j]);
-      group::gather<group::Add>(lane, x, group::Square());
-    }
-    int64_t count = 0;
-    for (int64_t j = 0; j < group::kSize; ++j) count += counted[j];
-    norm[run] = {group::fold<group::Add>(lane), count};
-  }
-  /// Which elements of a group are not silent, and x = the numbers of those, 0 of others.
-  WISP_HD void take(int64_t at, int64_t size, uint8_t* speaks, float* x) const {
-    if constexpr (kOwner) {
-      live.load(at / group::kSize, speaks);
-    } else {
-      for (int64_t j = 0; j < size; ++j) speaks[j] = moment[at + j] != 0.0f;
-      live.store(at / group::kSize, speaks);
-    }
-    if (!gradient) return;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < size; ++j) {
-      const float old = error[at + j];
-      const float value = old + number(at + j);
-      x[j] = speaks[j] ? value : 0.0f;
-      error[at + j] = speaks[j] ? value : old;
-    }
-  }
-  WISP_HD float number(int64_t i) const {
-    if constexpr (kOwner) return gradient[i];
-    return keep * moment[i] + share * gradient[i];
-  }
-};
-
-struct AddNorms {
-  using Value = Norm;
-  const Norm* norm;
-  WISP_HD Norm identity() const { return {0.0, 0}; }
-  WISP_HD Norm map(int64_t i) const { return norm[i]; }
-  WISP_HD Norm combine(Norm a, Norm b) const { return {a.squares + b.squares, a.count + b.count}; }
-};
-
 struct ScaleOf {
-  const Norm* norm;
+  const live::Norm* norm;
   float* scale;
   WISP_HD void operator()() const {
     *scale = norm->count == 0
@@ -106,55 +35,6 @@ struct CopyScale {
   const float* from;
   float* to;
   WISP_HD void operator()() const { *to = *from; }
-};
-
-/// The signs of the compensated numbers, which leave what does not travel; + of silent ones.
-struct WriteLive {
-  float* error;
-  const float* scale;
-  Plane<1> live, plane;
-  WISP_HD void operator()(int64_t group) const {
-    const int64_t at = group * group::kSize;
-    const int64_t size = group::size_at(at, plane.numel);
-    if (size == group::kSize) {
-      write(group, at, group::kSize);
-    } else {
-      write(group, at, size);
-    }
-  }
-  WISP_HD void write(int64_t group, int64_t at, int64_t size) const {
-    uint8_t speaks[group::kSize];
-    live.load(group, speaks);
-    float x[group::kSize] = {};
-    for (int64_t j = 0; j < size; ++j) x[j] = speaks[j] ? error[at + j] : 0.0f;
-    store_signs(plane, group, size, x);
-    const float high = *scale;
-    for (int64_t j = 0; j < size; ++j) {
-      const float part = x[j] >= 0.0f ? high : -high;
-      error[at + j] -= speaks[j] ? part : 0.0f;
-    }
-  }
-};
-
-/// The moment, without one for what is silent.
-struct ReadLive {
-  ReadPlane plane;
-  Plane<1> live;
-  const float* scale;
-  float* into;
-  WISP_HD void operator()(int64_t group) const {
-    const int64_t at = group * group::kSize;
-    uint8_t positive[group::kSize], speaks[group::kSize];
-    plane.load(group, positive);
-    live.load(group, speaks);
-    const float high = *scale;
-    float value[group::kSize];
-    for (int64_t j = 0; j < group::kSize; ++j) {
-      const float sent = positive[j] ? high : -high;
-      value[j] = speaks[j] ? sent : 0.0f;
-    }
-    group::give(value, group::size_at(at, plane.numel), 1.0f, false, into + at);
-  }
 };
 
 class OneBitAdam final : public Compressor {
@@ -184,11 +64,11 @@ class OneBitAdam final : public Compressor {
               std::span<const Outlet> outlets) override {
     const Stream& stream = context.stream;
     float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
-    auto* norms = reinterpret_cast<Norm*>(unit.scratch);
+    auto* norms = reinterpret_cast<live::Norm*>(unit.scratch);
     each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
       const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
       auto* scale = reinterpret_cast<float*>(outlets[0].data) + f;
-      parallel_reduce(stream, runs, AddNorms{norms + 1}, norms);
+      parallel_reduce(stream, runs, live::AddNorms{norms + 1}, norms);
       run_once(stream, ScaleOf{norms, scale});
       for (size_t i = 0; i < outlets.size(); ++i) {
         const int owner = round == 0 ? static_cast<int>(i) : info.rank;
@@ -196,10 +76,10 @@ class OneBitAdam final : public Compressor {
           run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
         const Slice part = parts.of(owner);
         parallel_for(stream, Plane<1>::groups(part.numel),
-                     WriteLive{error + part.offset,
-                               scale,
-                               parts.live_of(owner),
-                               {outlets[i].data + begin, part.numel}},
+                     live::WriteSigns{error + part.offset,
+                                      scale,
+                                      parts.live_of(owner),
+                                      {outlets[i].data + begin, part.numel}},
                      group::kSize);
       }
     });
@@ -222,7 +102,7 @@ class OneBitAdam final : public Compressor {
           read_signs(context.stream, signs, scales + f, 1.0f, i > 0, into, part.numel);
         } else {
           parallel_for(context.stream, Plane<1>::groups(part.numel),
-                       ReadLive{{signs, part.numel}, parts.live_of(owner), scales + f, into},
+                       live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
                        group::kSize);
         }
       });
@@ -255,12 +135,12 @@ class OneBitAdam final : public Compressor {
   static int64_t part_bytes(int64_t numel, int workers) {
     return (numel + 8 * workers - 1) / (8 * workers);
   }
-  static int64_t runs_of(int64_t numel) { return (numel + kRun - 1) / kRun; }
+  static int64_t runs_of(int64_t numel) { return (numel + live::kRun - 1) / live::kRun; }
   /// Of scratch, before what is live: the norm of a field, then those of its runs.
   static int64_t norms_bytes(const UnitSpec& spec) {
     int64_t most = 0;
     for (const Field& field : spec.fields) most = std::max(most, field.numel);
-    return static_cast<int64_t>(sizeof(Norm)) * (1 + runs_of(most));
+    return static_cast<int64_t>(sizeof(live::Norm)) * (1 + runs_of(most));
   }
 
   /// visit(number of the field, its parts, where a payload has the bits of one).
@@ -279,28 +159,28 @@ class OneBitAdam final : public Compressor {
 
   /// Of the field, or the own part of it; returns how many norms it has.
   int64_t compensate(const Stream& stream, const Unit& unit, const StepInfo& info, int round,
-                     const Parts& parts, float* error, Norm* norms) const {
+                     const Parts& parts, float* error, live::Norm* norms) const {
     const float* gradient = unit.gradient.data<float>();
     if (round == 1) {
       const Slice part = parts.of(info.rank);
       const int64_t runs = runs_of(part.numel);
       parallel_for(stream, runs,
-                   Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f,
-                                    error + part.offset, parts.live_of(info.rank), norms},
-                   kRun);
+                   live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f,
+                                          error + part.offset, parts.live_of(info.rank), norms},
+                   live::kRun);
       return runs;
     }
     const Slice& whole = parts.whole;
     const int64_t runs = runs_of(whole.numel);
     parallel_for(stream, runs,
-                 Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
-                                   unit.momentum.data<float>() + whole.offset,
-                                   static_cast<float>(beta1_ / info.workers),
-                                   static_cast<float>(1.0 - beta1_),
-                                   error + whole.offset,
-                                   {parts.live, whole.numel},
-                                   norms},
-                 kRun);
+                 live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
+                                         unit.momentum.data<float>() + whole.offset,
+                                         static_cast<float>(beta1_ / info.workers),
+                                         static_cast<float>(1.0 - beta1_),
+                                         error + whole.offset,
+                                         {parts.live, whole.numel},
+                                         norms},
+                 live::kRun);
     return runs;
   }
 

@@ -12,6 +12,7 @@ namespace wisp {
 /// The numbers a code encodes: gradients; with `kept`, what error feedback makes of them; without
 /// pointers, zeros. peek(i) may be called any number of times; then take(i) exactly once per
 /// element; then held(i) reads the same number again, and sent(i, part) says what of it travels.
+/// Where that is known at once, settle(i, value, part) stands for both, with what peek(i) gave.
 struct Source {
   const float* gradient = nullptr;  // arena
   float* kept = nullptr;            // arena, or null: the residual, or what others know of gradient
@@ -32,13 +33,14 @@ struct Source {
   /// Whether take() changes anything: if not, it need not be called.
   bool accumulates() const { return kept && !tracks; }
   WISP_HD float held(int64_t i) const { return kept && !tracks ? kept[i] : peek(i); }
-  WISP_HD void sent(int64_t i, float part) const {
+  WISP_HD void sent(int64_t i, float part) const { settle(i, kept ? kept[i] : 0.0f, part); }
+  WISP_HD void settle(int64_t i, float value, float part) const {
     if (masked) masked[i] = 0.0f;
     if (!kept) return;
     if (tracks) {
       kept[i] += gain * part;
     } else {
-      kept[i] = kept[i] == part ? 0.0f : kept[i] - part;
+      kept[i] = value == part ? 0.0f : value - part;
     }
   }
 };

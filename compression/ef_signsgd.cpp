@@ -7,7 +7,6 @@
 // compression.residual = "update"); several workers: the mean of their D.
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
-#include "compression/planes.h"
 #include "compression/sign_plane.h"
 
 namespace wisp {
@@ -19,6 +18,18 @@ struct MeanMagnitude {
   float* scale;
   WISP_HD void operator()() const {
     *scale = static_cast<float>(*sum / static_cast<double>(numel));
+  }
+};
+
+struct WriteSigns {
+  Source source;
+  int64_t offset;
+  const float* scale;
+  Plane<1> plane;
+  WISP_HD void operator()(int64_t group) const {
+    const float high = *scale;
+    group::by_kind(
+        source, [&](const Source& kind) { send_signs(kind, offset, plane, group, -high, high); });
   }
 };
 
@@ -49,7 +60,8 @@ class EfSign final : public Code {
           sum + 1, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
       for (const Slice& slice : field.slices) {
-        write_signs(context.stream, source, slice, scale, bits);
+        parallel_for(context.stream, Plane<1>::groups(slice.numel),
+                     WriteSigns{source, slice.offset, scale, {bits, slice.numel}}, group::kSize);
         bits += Plane<1>::bytes(slice.numel);
       }
       ++scale;

@@ -14,6 +14,21 @@ WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
   return numel - begin < kSize ? numel - begin : kSize;
 }
 
+/// visit(source), compiled once for each kind of source: what it asks of the source's pointers is
+/// no branch in its loops.
+template <class Visit>
+WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
+  if (!source.gradient || source.masked) {
+    visit(source);
+  } else if (!source.kept) {
+    visit(source);
+  } else if (source.tracks) {
+    visit(source);
+  } else {
+    visit(source);
+  }
+}
+
 /// The numbers at [at, at + size) of the arena, then zeros.
 WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* x) {
   if (size == kSize) {

@@ -23,22 +23,42 @@ struct Columns {
   int64_t count, length;
 
   int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
+  WISP_HD int64_t begin(int64_t column) const { return offset + column * length; }
   /// Of a column, behind the values of all.
-  WISP_HD Plane<1> plane(std::byte* payload, int64_t column) const {
+  template <class Byte>
+  WISP_HD Plane<1, Byte> plane(Byte* payload, int64_t column) const {
     return {payload + 8 * count + column * Plane<1>::bytes(length), length};
   }
 };
 
 /// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere.
 struct Means {
-  static constexpr int kLanes = 16;
+  static constexpr int64_t kLanes = 16;
   float low[kLanes] = {}, high[kLanes] = {};
   int32_t positive[kLanes] = {};
 
-  WISP_HD void add(int lane, float value) {
-    high[lane] += value >= 0.0f ? value : 0.0f;
-    low[lane] += value >= 0.0f ? 0.0f : value;
-    positive[lane] += value >= 0.0f;
+  /// Adds value(0) … value(63), each to the lane of its rest.
+  template <class Value>
+  WISP_HD void add_group(const Value& value) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      add(lane, value(lane));
+      add(lane, value(lane + kLanes));
+      add(lane, value(lane + 2 * kLanes));
+      add(lane, value(lane + 3 * kLanes));
+    }
+  }
+  /// The same for x[0 … size), with zeros behind.
+  WISP_HD void add_last(int64_t size, const float* x) {
+    add_group([&](int64_t j) { return x[j]; });
+    positive[0] -= static_cast<int32_t>(group::kSize - size);
+  }
+  WISP_HD void add(int64_t lane, float value) {
+    // masks, as g++ makes branches of three conditions, and then vectorises nothing
+    const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
+    high[lane] += float_from_bits(float_bits(value) & up);
+    low[lane] += float_from_bits(float_bits(value) & ~up);
+    positive[lane] -= static_cast<int32_t>(up);
   }
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;
@@ -58,34 +78,27 @@ struct EncodeColumn {
   Columns columns;
   std::byte* out;  // (r0, r1) of all columns, then their bits
   WISP_HD void operator()(int64_t column) const {
-    const int64_t first = columns.offset + column * columns.length;
+    group::by_kind(source, [&](const Source& kind) { encode(kind, column); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t column) const {
+    const int64_t begin = columns.begin(column);
     Means means;
     int64_t i = 0;
-    for (; i + Means::kLanes <= columns.length; i += Means::kLanes) {
-      float value[Means::kLanes];
-#pragma GCC ivdep
-      for (int lane = 0; lane < Means::kLanes; ++lane) value[lane] = source.take(first + i + lane);
-      for (int lane = 0; lane < Means::kLanes; ++lane) means.add(lane, value[lane]);
+    for (; i + group::kSize <= columns.length; i += group::kSize)
+      means.add_group([&](int64_t j) { return kind.peek(begin + i + j); });
+    if (i < columns.length) {
+      float x[group::kSize];
+      group::peek(kind, begin + i, columns.length - i, x);
+      means.add_last(columns.length - i, x);
     }
-    for (int lane = 0; i + lane < columns.length; ++lane)
-      means.add(lane, source.take(first + i + lane));
     float r[2];
     means.finish(columns.length, r);
     auto* values = reinterpret_cast<float*>(out) + 2 * column;
     values[0] = r[0];
     values[1] = r[1];
     const Plane<1> plane = columns.plane(out, column);
-    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group) {
-      const int64_t begin = first + group * Plane<1>::kGroup;
-      const int64_t size = Plane<1>::size_of(group, columns.length);
-      uint8_t up[Plane<1>::kGroup] = {};
-#pragma GCC ivdep
-      for (int64_t j = 0; j < size; ++j) {
-        up[j] = source.held(begin + j) >= 0.0f;
-        source.sent(begin + j, up[j] ? r[1] : r[0]);
-      }
-      plane.store(group, up);
-    }
+    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
+      send_signs(kind, begin, plane, group, r[0], r[1]);
   }
 };
 
@@ -96,10 +109,9 @@ struct DecodeColumn {
   float* arena;
   WISP_HD void operator()(int64_t column) const {
     const auto* r = reinterpret_cast<const float*>(in) + 2 * column;
-    const Plane<1> plane = columns.plane(const_cast<std::byte*>(in), column);
-    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
-      select_by_bits(plane, group, r[0], r[1], add,
-                     arena + columns.offset + column * columns.length);
+    const ReadPlane plane = columns.plane(in, column);
+    for (int64_t group = 0; group < ReadPlane::groups(columns.length); ++group)
+      select_by_bits(plane, group, r[0], r[1], add, arena + columns.begin(column));
   }
 };
 
@@ -143,7 +155,8 @@ class OneBit final : public Compressor {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out});
+        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
+                     columns.length);
         out += padded(columns.bytes());
       });
       run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});
@@ -161,7 +174,8 @@ class OneBit final : public Compressor {
       const std::byte* in = payload.data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
         parallel_for(context.stream, columns.count,
-                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()});
+                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
+                     columns.length);
         in += padded(columns.bytes());
       });
     }

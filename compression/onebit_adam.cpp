@@ -16,53 +16,13 @@
 #include <cmath>
 
 #include "compression/compressor.h"
-#include "compression/field_reduce.h"
-#include "compression/sign_plane.h"
+#include "compression/live_signs.h"
 
 namespace wisp {
 namespace {
 
-/// What is compressed, and the error it is compensated with: of a worker's share of the moment, or
-/// (keep = 0, share = 1) of the sum at its owner.
-struct Compensated {
-  const float* gradient;  // or null: it is not finite
-  const float* moment;
-  float keep, share;
-  float* error;
-
-  WISP_HD bool silent(int64_t i) const { return !gradient || moment[i] == 0.0f; }
-  WISP_HD float peek(int64_t i) const {
-    return silent(i) ? 0.0f : error[i] + (keep * moment[i] + share * gradient[i]);
-  }
-  WISP_HD float take(int64_t i) const {
-    const float value = peek(i);
-    if (!silent(i)) error[i] = value;
-    return value;
-  }
-  WISP_HD void sent(int64_t i, float part) const {
-    if (!silent(i)) error[i] -= part;
-  }
-};
-
-struct Norm {
-  double squares;
-  int64_t count;
-};
-
-struct NormOf {
-  using Value = Norm;
-  Compensated source;
-  int64_t offset;
-  WISP_HD Norm identity() const { return {0.0, 0}; }
-  WISP_HD Norm map(int64_t i) const {
-    const double value = source.peek(offset + i);
-    return {value * value, !source.silent(offset + i)};
-  }
-  WISP_HD Norm combine(Norm a, Norm b) const { return {a.squares + b.squares, a.count + b.count}; }
-};
-
 struct ScaleOf {
-  const Norm* norm;
+  const live::Norm* norm;
   float* scale;
   WISP_HD void operator()() const {
     *scale = norm->count == 0
@@ -75,15 +35,6 @@ struct CopyScale {
   const float* from;
   float* to;
   WISP_HD void operator()() const { *to = *from; }
-};
-
-/// Elements without a moment get none.
-struct Silence {
-  const float* moment;
-  float* result;
-  WISP_HD void operator()(int64_t i) const {
-    if (moment[i] == 0.0f) result[i] = 0.0f;
-  }
 };
 
 class OneBitAdam final : public Compressor {
@@ -100,7 +51,9 @@ class OneBitAdam final : public Compressor {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
   }
   bool started(const StepInfo& info) const override { return info.applied >= freeze_step_; }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return sizeof(Norm); }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return norms_bytes(spec) + info.workers * (bytes_of(spec, info.workers) - scales_bytes(spec));
+  }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
@@ -109,27 +62,25 @@ class OneBitAdam final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    const bool own = round == 1;
-    Compensated source{unit.gradient.data<float>(), unit.momentum.data<float>(), 0.0f, 1.0f,
-                       unit.state->tensors[own ? 1 : 0].data<float>()};
-    if (!own) {
-      if (!unit.finite) source.gradient = nullptr;
-      source.keep = static_cast<float>(beta1_ / info.workers);
-      source.share = static_cast<float>(1.0 - beta1_);
-    }
-    auto* norm = reinterpret_cast<Norm*>(unit.scratch);
-    each_field(unit.spec, info.workers, [&](size_t f, const Slice& whole, int64_t begin) {
+    const Stream& stream = context.stream;
+    float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
+    auto* norms = reinterpret_cast<live::Norm*>(unit.scratch);
+    each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+      const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
       auto* scale = reinterpret_cast<float*>(outlets[0].data) + f;
-      const Slice measured = own ? part_of(whole, info.rank, info.workers) : whole;
-      parallel_reduce(context.stream, measured.numel, NormOf{source, measured.offset}, norm);
-      run_once(context.stream, ScaleOf{norm, scale});
+      parallel_reduce(stream, runs, live::AddNorms{norms + 1}, norms);
+      run_once(stream, ScaleOf{norms, scale});
       for (size_t i = 0; i < outlets.size(); ++i) {
-        const int owner = own ? info.rank : static_cast<int>(i);
-        if (i > 0) {
-          run_once(context.stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
-        }
-        write_signs(context.stream, source, part_of(whole, owner, info.workers), scale,
-                    outlets[i].data + begin);
+        const int owner = round == 0 ? static_cast<int>(i) : info.rank;
+        if (i > 0)
+          run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
+        const Slice part = parts.of(owner);
+        parallel_for(stream, Plane<1>::groups(part.numel),
+                     live::WriteSigns{error + part.offset,
+                                      scale,
+                                      parts.live_of(owner),
+                                      {outlets[i].data + begin, part.numel}},
+                     group::kSize);
       }
     });
   }
@@ -137,47 +88,100 @@ class OneBitAdam final : public Compressor {
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const int64_t bytes = bytes_of(unit.spec, info.workers);
-    float* result = unit.gradient.data<float>();
     for (size_t i = 0; i < payloads.size(); ++i) {
-      WISP_CHECK(payloads[i].bytes == bytes, "onebit_adam: the payload of rank ", payloads[i].from,
-                 " has ", payloads[i].bytes, " bytes, expected ", bytes);
-      const int owner = round == 0 ? info.rank : payloads[i].from;
-      const auto* scales = reinterpret_cast<const float*>(payloads[i].data);
-      each_field(unit.spec, info.workers, [&](size_t f, const Slice& whole, int64_t begin) {
-        const Slice part = part_of(whole, owner, info.workers);
-        read_signs(context.stream, payloads[i].data + begin, scales + f, 1.0f, round == 0 && i > 0,
-                   result + part.offset, part.numel);
+      const Payload& payload = payloads[i];
+      WISP_CHECK(payload.bytes == bytes, "onebit_adam: the payload of rank ", payload.from, " has ",
+                 payload.bytes, " bytes, expected ", bytes);
+      const auto* scales = reinterpret_cast<const float*>(payload.data);
+      each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+        const int owner = round == 0 ? info.rank : payload.from;
+        const Slice part = parts.of(owner);
+        float* into = unit.gradient.data<float>() + part.offset;
+        const std::byte* signs = payload.data + begin;
+        if (round == 0) {
+          read_signs(context.stream, signs, scales + f, 1.0f, i > 0, into, part.numel);
+        } else {
+          parallel_for(context.stream, Plane<1>::groups(part.numel),
+                       live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
+                       group::kSize);
+        }
       });
     }
-    each_field(unit.spec, info.workers, [&](size_t, const Slice& whole, int64_t) {
-      parallel_for(context.stream, whole.numel,
-                   Silence{unit.momentum.data<float>() + whole.offset, result + whole.offset});
-    });
   }
 
  private:
-  /// Bytes of bits of a field that go to one owner.
-  static int64_t part_bytes(int64_t numel, int workers) {
-    return (numel + 8 * workers - 1) / (8 * workers);
-  }
-  static Slice part_of(const Slice& whole, int owner, int workers) {
-    const int64_t size = 8 * part_bytes(whole.numel, workers);
-    const int64_t begin = std::min(whole.numel, owner * size);
-    return {whole.offset + begin, std::min(whole.numel, begin + size) - begin};
+  /// A field's parts, one for each owner, and which elements of them are live.
+  struct Parts {
+    Slice whole;
+    int64_t bytes;  // of a part's bits
+    std::byte* live;
+
+    Slice of(int owner) const {
+      const int64_t begin = std::min(whole.numel, owner * 8 * bytes);
+      return {whole.offset + begin, std::min(whole.numel, begin + 8 * bytes) - begin};
+    }
+    Plane<1> live_of(int owner) const { return {live + owner * bytes, of(owner).numel}; }
+  };
+
+  static int64_t scales_bytes(const UnitSpec& spec) {
+    return 4 * static_cast<int64_t>(spec.fields.size());
   }
   static int64_t bytes_of(const UnitSpec& spec, int workers) {
-    int64_t bytes = 4 * static_cast<int64_t>(spec.fields.size());
+    int64_t bytes = scales_bytes(spec);
     for (const Field& field : spec.fields) bytes += part_bytes(field.numel, workers);
     return bytes;
   }
-  /// visit(field, its slice, where the payload has its bits).
+  /// Of bits of a field that go to one owner.
+  static int64_t part_bytes(int64_t numel, int workers) {
+    return (numel + 8 * workers - 1) / (8 * workers);
+  }
+  static int64_t runs_of(int64_t numel) { return (numel + live::kRun - 1) / live::kRun; }
+  /// Of scratch, before what is live: the norm of a field, then those of its runs.
+  static int64_t norms_bytes(const UnitSpec& spec) {
+    int64_t most = 0;
+    for (const Field& field : spec.fields) most = std::max(most, field.numel);
+    return static_cast<int64_t>(sizeof(live::Norm)) * (1 + runs_of(most));
+  }
+
+  /// visit(number of the field, its parts, where a payload has the bits of one).
   template <class Visit>
-  static void each_field(const UnitSpec& spec, int workers, const Visit& visit) {
-    int64_t begin = 4 * static_cast<int64_t>(spec.fields.size());
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      visit(f, spec.fields[f].slices.front(), begin);
-      begin += part_bytes(spec.fields[f].numel, workers);
+  static void each_field(const Unit& unit, int workers, const Visit& visit) {
+    int64_t begin = scales_bytes(unit.spec);
+    std::byte* live = unit.scratch + norms_bytes(unit.spec);
+    for (size_t f = 0; f < unit.spec.fields.size(); ++f) {
+      const Field& field = unit.spec.fields[f];
+      const int64_t bytes = part_bytes(field.numel, workers);
+      visit(f, Parts{field.slices.front(), bytes, live}, begin);
+      begin += bytes;
+      live += bytes * workers;
     }
+  }
+
+  /// Of the field, or the own part of it; returns how many norms it has.
+  int64_t compensate(const Stream& stream, const Unit& unit, const StepInfo& info, int round,
+                     const Parts& parts, float* error, live::Norm* norms) const {
+    const float* gradient = unit.gradient.data<float>();
+    if (round == 1) {
+      const Slice part = parts.of(info.rank);
+      const int64_t runs = runs_of(part.numel);
+      parallel_for(stream, runs,
+                   live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f,
+                                          error + part.offset, parts.live_of(info.rank), norms},
+                   live::kRun);
+      return runs;
+    }
+    const Slice& whole = parts.whole;
+    const int64_t runs = runs_of(whole.numel);
+    parallel_for(stream, runs,
+                 live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
+                                         unit.momentum.data<float>() + whole.offset,
+                                         static_cast<float>(beta1_ / info.workers),
+                                         static_cast<float>(1.0 - beta1_),
+                                         error + whole.offset,
+                                         {parts.live, whole.numel},
+                                         norms},
+                 live::kRun);
+    return runs;
   }
 
   double beta1_;

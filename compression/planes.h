@@ -47,13 +47,6 @@ struct Plane {
     }
   }
 
-  /// The bits of elements 32 · half … of a whole group: faster than load() where a code is a bit.
-  WISP_HD uint32_t word(int64_t group, int half) const {
-    static_assert(kWidth == 1);
-    const auto* in = reinterpret_cast<const uint8_t*>(data) + group * kGroupBytes + 4 * half;
-    return static_cast<uint32_t>(in[0]) | static_cast<uint32_t>(in[1]) << 8 |
-           static_cast<uint32_t>(in[2]) << 16 | static_cast<uint32_t>(in[3]) << 24;
-  }
   /// Unpacks into code[0 … kGroup); what is behind the last element is 0 or a sender's rubbish.
   WISP_HD void load(int64_t group, uint8_t* code) const {
     const auto* in = reinterpret_cast<const uint8_t*>(data) + group * kGroupBytes;

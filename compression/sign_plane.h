@@ -1,11 +1,12 @@
 // Signs as a plane of bits: 1 for +, which zero counts as.
 #pragma once
 
-#include "compression/code.h"
-#include "compression/planes.h"
+#include "compression/group.h"
 #include "core/parallel.h"
 
 namespace wisp {
+
+using ReadPlane = Plane<1, const std::byte>;
 
 /// Bytes of a plane for each slice of the unit.
 inline int64_t signs_bytes(const UnitSpec& spec) {
@@ -15,53 +16,51 @@ inline int64_t signs_bytes(const UnitSpec& spec) {
   return bytes;
 }
 
-/// Takes the slice's elements (a Source's take and sent; `sent` gets ± *scale, or nothing is said
-/// without one) and writes their signs.
-template <class Source>
-struct WriteSigns {
-  Source source;
-  int64_t offset;
-  const float* scale;  // or null
-  Plane<1> plane;
-  WISP_HD void operator()(int64_t group) const {
-    const int64_t size = Plane<1>::size_of(group, plane.numel);
-    const int64_t first = offset + group * Plane<1>::kGroup;
-    uint8_t positive[Plane<1>::kGroup] = {};
-    if (size == Plane<1>::kGroup) {
+/// Writes the signs of a group's numbers, x[0 … size).
+WISP_HD inline void store_signs(const Plane<1>& plane, int64_t group, int64_t size,
+                                const float* x) {
+  uint8_t positive[group::kSize];
+  for (int64_t j = 0; j < group::kSize; ++j) positive[j] = x[j] >= 0.0f;
+  for (int64_t j = size; j < group::kSize; ++j) positive[j] = 0;
+  plane.store(group, positive);
+}
+
+/// Writes the signs of a group of the source's numbers, and settles that `high` travels of those
+/// that are +, `low` of the others.
+WISP_HD inline void send_signs(const Source& source, int64_t offset, const Plane<1>& plane,
+                               int64_t group, float low, float high) {
+  const int64_t size = Plane<1>::size_of(group, plane.numel);
+  const int64_t at = offset + group * group::kSize;
+  uint8_t positive[group::kSize] = {};
+  const auto send = [&](int64_t j) {
+    const float value = source.peek(at + j);
+    positive[j] = value >= 0.0f;
+    source.settle(at + j, value, value >= 0.0f ? high : low);
+  };
+  if (size == group::kSize) {
 #pragma GCC ivdep
-      for (int64_t j = 0; j < Plane<1>::kGroup; ++j) positive[j] = take(first + j);
-    } else {
-      for (int64_t j = 0; j < size; ++j) positive[j] = take(first + j);
-    }
-    plane.store(group, positive);
+    for (int64_t j = 0; j < group::kSize; ++j) send(j);
+  } else {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < size; ++j) send(j);
   }
-  WISP_HD uint8_t take(int64_t i) const {
-    const bool positive = source.take(i) >= 0.0f;
-    if (scale) source.sent(i, positive ? *scale : -*scale);
-    return positive;
-  }
-};
+  plane.store(group, positive);
+}
 
 /// Writes the elements of a group, or adds to them: `high` where the bit is 1, else `low`.
-WISP_HD inline void select_by_bits(const Plane<1>& plane, int64_t group, float low, float high,
+WISP_HD inline void select_by_bits(const ReadPlane& plane, int64_t group, float low, float high,
                                    bool add, float* into) {
-  const int64_t size = Plane<1>::size_of(group, plane.numel);
-  float* out = into + group * Plane<1>::kGroup;
-  if (size == Plane<1>::kGroup) {
-    for (int half = 0; half < 2; ++half, out += 32) {
-      const uint32_t word = plane.word(group, half);
-      for (int j = 0; j < 32; ++j) out[j] = (add ? out[j] : 0.0f) + (word >> j & 1u ? high : low);
-    }
-  } else {
-    uint8_t bit[Plane<1>::kGroup];
-    plane.load(group, bit);
-    for (int64_t j = 0; j < size; ++j) out[j] = (add ? out[j] : 0.0f) + (bit[j] ? high : low);
-  }
+  const int64_t at = group * group::kSize;
+  uint8_t bit[group::kSize];
+  plane.load(group, bit);
+  float value[group::kSize];
+  for (int64_t j = 0; j < group::kSize; ++j) value[j] = bit[j] ? high : low;
+  group::give(value, group::size_at(at, plane.numel), 1.0f, add, into + at);
 }
 
 /// into[i] = ± weight · *scale, or added to it.
 struct ReadSigns {
-  Plane<1> plane;
+  ReadPlane plane;
   const float* scale;
   float weight;
   bool add;
@@ -72,17 +71,10 @@ struct ReadSigns {
   }
 };
 
-template <class Source>
-void write_signs(const Stream& stream, const Source& source, const Slice& slice, const float* scale,
-                 std::byte* bits) {
-  parallel_for(stream, Plane<1>::groups(slice.numel),
-               WriteSigns<Source>{source, slice.offset, scale, {bits, slice.numel}});
-}
-
 inline void read_signs(const Stream& stream, const std::byte* bits, const float* scale,
                        float weight, bool add, float* into, int64_t numel) {
-  parallel_for(stream, Plane<1>::groups(numel),
-               ReadSigns{{const_cast<std::byte*>(bits), numel}, scale, weight, add, into});
+  parallel_for(stream, ReadPlane::groups(numel), ReadSigns{{bits, numel}, scale, weight, add, into},
+               group::kSize);
 }
 
 }  // namespace wisp

@@ -8,6 +8,8 @@
 // its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
 // so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there
 // one server counts; owners of shares are ours).
+#include <bit>
+
 #include "compression/compressor.h"
 #include "compression/sign_plane.h"
 #include "core/norm.h"
@@ -15,18 +17,30 @@
 namespace wisp {
 namespace {
 
-/// What a worker votes by, as a source of WriteSigns.
-struct Ballot {
+/// The votes of a slice.
+struct Vote {
   const float* gradient;  // or null: it is not finite
   float* average;         // v; null: signsgd
   float beta;
-
-  WISP_HD float take(int64_t i) const {
+  int64_t offset;
+  Plane<1> plane;
+  WISP_HD float ballot(int64_t i) const {
     if (!average) return gradient ? gradient[i] : static_cast<float>(i & 1) - 0.5f;
     if (gradient) average[i] = beta * average[i] + (1.0f - beta) * gradient[i];
     return average[i];
   }
-  WISP_HD void sent(int64_t, float) const {}
+  WISP_HD void operator()(int64_t group) const {
+    const int64_t at = group * group::kSize;
+    const int64_t size = group::size_at(at, plane.numel);
+    float x[group::kSize] = {};
+    if (size == group::kSize) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < group::kSize; ++j) x[j] = ballot(offset + at + j);
+    } else {
+      for (int64_t j = 0; j < size; ++j) x[j] = ballot(offset + at + j);
+    }
+    store_signs(plane, group, size, x);
+  }
 };
 
 struct CopyBytes {
@@ -40,28 +54,45 @@ struct ClearBytes {
   WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
 };
 
-/// Adds a byte's bits to the counts of its eight elements.
-struct CountVotes {
-  const std::byte* bits;
-  bool first;
-  uint16_t* count;
-  WISP_HD void operator()(int64_t i) const {
-    const uint32_t byte = static_cast<uint8_t>(bits[i]);
-    for (int j = 0; j < 8; ++j) {
-      const uint32_t before = first ? 0u : count[8 * i + j];
-      count[8 * i + j] = static_cast<uint16_t>(before + (byte >> j & 1u));
-    }
+/// Counts of votes as planes of their binary digits, 64 counts to a word. They begin at what makes
+/// the highest digit the majority: 2^(digits - 1) - ceil(N / 2), of N < 2^digits workers.
+struct Counts {
+  int digits;
+  uint32_t first;
+  int64_t bytes, words;  // of a plane
+  uint64_t* planes;
+
+  Counts(int workers, int64_t share, std::byte* memory)
+      : digits(std::bit_width(static_cast<uint32_t>(workers))),
+        first((1u << (digits - 1)) - static_cast<uint32_t>((workers + 1) / 2)),
+        bytes(share),
+        words((share + 7) / 8),
+        planes(reinterpret_cast<uint64_t*>(memory)) {}
+  int64_t memory() const { return 8 * words * digits; }
+  const std::byte* majority() const {
+    return reinterpret_cast<const std::byte*>(planes + (digits - 1) * words);
   }
 };
 
-struct Decide {
-  const uint16_t* count;
-  int workers;
-  std::byte* bits;
-  WISP_HD void operator()(int64_t i) const {
-    uint32_t byte = 0;
-    for (int j = 0; j < 8; ++j) byte |= static_cast<uint32_t>(2 * count[8 * i + j] >= workers) << j;
-    bits[i] = static_cast<std::byte>(byte);
+struct CountVotes {
+  const std::byte* votes;
+  bool begins;
+  Counts counts;
+  WISP_HD void operator()(int64_t word) const {
+    const int64_t left = counts.bytes - 8 * word;
+    uint64_t carry = 0;
+    if (left >= 8) {
+      memcpy(&carry, votes + 8 * word, 8);
+    } else {
+      memcpy(&carry, votes + 8 * word, static_cast<size_t>(left));
+    }
+    for (int digit = 0; digit < counts.digits; ++digit) {
+      uint64_t& count = counts.planes[digit * counts.words + word];
+      const uint64_t first = 0 - static_cast<uint64_t>(counts.first >> digit & 1u);
+      const uint64_t before = begins ? first : count;
+      count = before ^ carry;
+      carry &= before;
+    }
   }
 };
 
@@ -77,17 +108,19 @@ struct Unity {
   WISP_HD void operator()() const { *value = 1.0f; }
 };
 
-/// Before the last decode: all bits, N shares of them; the counts of the own share.
+/// Up to the last decode: the counts of the own share; all bits, N shares of them.
 struct Scratch {
   float* one;
-  uint16_t* count;
+  Counts counts;
   std::byte* bits;
 
-  Scratch(std::byte* memory, int64_t share)
+  Scratch(std::byte* memory, int64_t share, int workers)
       : one(reinterpret_cast<float*>(memory)),
-        count(reinterpret_cast<uint16_t*>(memory + 16)),
-        bits(memory + 16 + 16 * share) {}
-  static int64_t bytes(int64_t share, int workers) { return 16 + 16 * share + share * workers; }
+        counts(workers, share, memory + 16),
+        bits(memory + 16 + counts.memory()) {}
+  static int64_t bytes(int64_t share, int workers) {
+    return 16 + Counts(workers, share, nullptr).memory() + share * workers;
+  }
 };
 
 class MajorityVote final : public Compressor {
@@ -119,34 +152,31 @@ class MajorityVote final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const Scratch scratch(unit.scratch, share);
+    const Scratch scratch(unit.scratch, share, info.workers);
     if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
     for (size_t i = 0; i < outlets.size(); ++i) {
-      const int64_t owner = round == 0 ? static_cast<int64_t>(i) : info.rank;
-      parallel_for(context.stream, share, CopyBytes{scratch.bits + owner * share, outlets[i].data});
+      const std::byte* from =
+          round == 0 ? scratch.bits + static_cast<int64_t>(i) * share : scratch.counts.majority();
+      parallel_for(context.stream, share, CopyBytes{from, outlets[i].data});
     }
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const Scratch scratch(unit.scratch, share);
+    const Scratch scratch(unit.scratch, share, info.workers);
     for (size_t i = 0; i < payloads.size(); ++i) {
       WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
                  payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
       if (round == 0) {
-        parallel_for(context.stream, share, CountVotes{payloads[i].data, i == 0, scratch.count});
+        parallel_for(context.stream, scratch.counts.words,
+                     CountVotes{payloads[i].data, i == 0, scratch.counts}, 64);
       } else {
         parallel_for(context.stream, share,
                      CopyBytes{payloads[i].data, scratch.bits + payloads[i].from * share});
       }
     }
-    if (round == 0) {
-      parallel_for(context.stream, share,
-                   Decide{scratch.count, info.workers, scratch.bits + info.rank * share});
-    } else {
-      apply(context, unit, scratch);
-    }
+    if (round == 1) apply(context, unit, scratch);
   }
 
   /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
@@ -165,13 +195,16 @@ class MajorityVote final : public Compressor {
   }
 
   void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
-    const Ballot ballot{unit.finite ? unit.gradient.data<float>() : nullptr,
-                        averages_ ? unit.momentum.data<float>() : nullptr,
-                        static_cast<float>(beta_)};
     const std::byte* end = bits + bytes;
     for (const Field& field : unit.spec.fields) {
       for (const Slice& slice : field.slices) {
-        write_signs(context.stream, ballot, slice, nullptr, bits);
+        parallel_for(context.stream, Plane<1>::groups(slice.numel),
+                     Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
+                          averages_ ? unit.momentum.data<float>() : nullptr,
+                          static_cast<float>(beta_),
+                          slice.offset,
+                          {bits, slice.numel}},
+                     group::kSize);
         bits += Plane<1>::bytes(slice.numel);
       }
     }

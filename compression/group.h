@@ -18,7 +18,7 @@ WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
 /// no branch in its loops.
 template <class Visit>
 WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
-  if (!source.gradient || source.masked) {
+  if (!source.gradient || source.masked) {  // NOLINT(bugprone-branch-clone)
     visit(source);
   } else if (!source.kept) {
     visit(source);

@@ -48,14 +48,13 @@ double median_ms(const Work& work) {
   return times[kRuns / 2];
 }
 
-/// Per-element arrays that a worker reads and writes when it encodes.
+/// Per-element arrays that a worker reads and writes when it encodes; one worker owns everything.
 int arrays_of(Rehearsal& rehearsal) {
   const Compressor& compressor = rehearsal.compressor(0);
   const Traits traits = compressor.traits();
   int arrays = traits.result == UpdateRule::update && traits.momentum == Home::compressor ? 1 : 0;
   for (const StateSpec& spec : compressor.state(rehearsal.unit(0).spec, rehearsal.workers()))
-    arrays += spec.per_element && spec.sharing == Sharing::per_rank &&
-              spec.on_resize == OnResize::redistribute_sum;
+    arrays += spec.per_element && spec.sharing == Sharing::per_rank;
   return std::min(arrays, kMostArrays);
 }
 
@@ -82,9 +81,10 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   const double read = median_ms([&] { parallel_reduce(stream, words, Read{p}, &total); });
   const double fill = median_ms([&] { parallel_for(stream, n, Write{g}); });
   const double add = median_ms([&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
-  const bool squares = rehearsal.compressor(0).traits().squares;
+  const Traits traits = rehearsal.compressor(0).traits();
+  const int only_read = (traits.squares ? 1 : 0) + (traits.result == UpdateRule::momentum ? 1 : 0);
   const bool everywhere = 16 * payload_bytes > n;  // else a payload touches few elements
-  return {pass + write + (squares ? read_gradient : 0.0), fill + read,
+  return {pass + write + only_read * read_gradient, fill + read,
           fill + kPayloads * read + (everywhere ? (kPayloads - 1) * add : 0.0)};
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "distributed/told_unit.h"
+
 namespace wisp {
 namespace {
 
@@ -40,18 +42,21 @@ class Planner {
         options_(options),
         segments_(segments),
         element_bytes_(size_of(wide_of(options.compute()))),
-        plan_(make_plan(segments, element_bytes_, methods.method_of, scopes_of(methods),
-                        options.buckets)) {
+        plan_(make_plan(methods.recipe ? told_segments(segments)
+                                       : std::vector<Segment>(segments.begin(), segments.end()),
+                        element_bytes_, methods.method_of, scopes_of(methods), options.buckets)) {
     for (const Segment& segment : segments)
       exchange_.layers.push_back({.name = segment.name,
                                   .kind = segment.kind,
                                   .shape = segment.shape,
                                   .numel = segment.numel,
-                                  .bytes_sent = dense(segment.numel),
+                                  .exact = methods.recipe != nullptr,
+                                  .bytes_sent = plain(segment.numel),
                                   .bytes_dense = dense(segment.numel)});
     for (size_t bucket = 0; bucket < plan_.buckets.size(); ++bucket) {
       for (const int id : plan_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
     }
+    if (methods.recipe) describe_exchange(*methods.recipe);
     exchange_.remarks = methods.remarks;
   }
 
@@ -77,6 +82,49 @@ class Planner {
                          options_.workers);
   }
 
+  /// What elements send that no method compresses.
+  double plain(int64_t numel) const {
+    if (!methods_.recipe) return dense(numel);
+    if (neighbours()) return neighbours()->degree * static_cast<double>(numel * element_bytes_);
+    return dense(numel) * methods_.recipe->arenas / static_cast<double>(methods_.recipe->period);
+  }
+  const Neighbourhood* neighbours() const {
+    const bool some = methods_.recipe && methods_.recipe->neighbourhood;
+    return some ? &*methods_.recipe->neighbourhood : nullptr;
+  }
+  const char* plain_word() const { return neighbours() ? "exact" : "dense"; }
+  double sent(const std::vector<Message>& messages) const {
+    return bytes_on_wire(messages, options_.workers) * (neighbours() ? neighbours()->degree : 1);
+  }
+  bool sends_too_much(const std::vector<Message>& messages, const UnitSpec& spec) const {
+    if (neighbours()) return sends_more_than_exact(messages.front(), spec);
+    return sends_more_than_dense(messages, spec.numel * element_bytes_, options_.workers);
+  }
+
+  /// What a unit does in a step; a gossip's units are never dense, but may be exact.
+  UnitPath path_of(const PlannedUnit& unit, const StepInfo& info,
+                   std::vector<Message>& messages) const {
+    const Compressor& compressor = compressor_of(unit);
+    const int64_t raw = unit.numel * element_bytes_;
+    const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info, false,
+                                    options_.guard && !neighbours(), messages);
+    if (!neighbours()) return path;
+    if (methods_.ratio && info.ratio >= 1.0 && messages.front().bytes == raw)
+      return UnitPath::warm_up;
+    const bool refused = options_.guard && sends_too_much(messages, unit.spec());
+    return refused ? UnitPath::more_than_dense : UnitPath::compressed;
+  }
+
+  void describe_exchange(const SynchronizerRecipe& recipe) {
+    exchange_.neighbourhood = recipe.neighbourhood;
+    exchange_.period = recipe.period;
+    for (LayerPlan& layer : exchange_.layers) {
+      layer.method = methods_.names;  // gossip has units, which say more
+      layer.bucket = 0;
+      layer.rounds = {neighbours() ? Collective::neighbours : Collective::all_reduce};
+    }
+  }
+
   /// Of the middle of a phase: its borders are not exact.
   StepInfo info_of(size_t phase) const {
     const bool last = phase + 1 == methods_.phases.size();
@@ -98,8 +146,10 @@ class Planner {
     PhasePlan phase{.epoch = methods_.phases[index],
                     .ratio = info.ratio,
                     .units = static_cast<int>(plan_.units.size())};
-    for (const Segment& segment : segments_) phase.bytes_dense += dense(segment.numel);
-    phase.bytes_sent = phase.bytes_dense;
+    for (const Segment& segment : segments_) {
+      phase.bytes_dense += dense(segment.numel);
+      phase.bytes_sent += plain(segment.numel);
+    }
     const bool last = index + 1 == methods_.phases.size();
     struct Refused {
       double sent = 0.0, dense = 0.0;
@@ -109,32 +159,28 @@ class Planner {
     std::vector<Message> messages;
     for (size_t i = 0; i < plan_.units.size(); ++i) {
       const PlannedUnit& unit = plan_.units[i];
-      const Compressor& compressor = compressor_of(unit);
-      const int64_t raw = unit.numel * element_bytes_;
-      const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
-                                      false, options_.guard, messages);
+      const UnitPath path = path_of(unit, info, messages);
       phase.warm_up += path == UnitPath::warm_up;
       phase.more_than_dense += path == UnitPath::more_than_dense;
-      const double sent = bytes_on_wire(messages, options_.workers);
-      if (path == UnitPath::compressed) phase.bytes_sent += sent - dense(unit.numel);
-      if (sends_more_than_dense(messages, raw, options_.workers)) {
+      if (path == UnitPath::compressed) phase.bytes_sent += sent(messages) - plain(unit.numel);
+      if (sends_too_much(messages, unit.spec())) {
         Refused& of_method = refused[unit.method];
-        of_method.sent += sent;
-        of_method.dense += dense(unit.numel);
+        of_method.sent += sent(messages);
+        of_method.dense += plain(unit.numel);
         for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
       }
       if (last) describe(static_cast<int>(i), path, info, messages);
     }
     for (const auto& [method, of_method] : refused) {
       exchange_.remarks.push_back(fmt::format(
-          "{}, {}: {} would send {:.0f} bytes a step and worker, dense {:.0f}; {}: {}",
+          "{}, {}: {} would send {:.0f} bytes a step and worker, {} {:.0f}; {}: {}",
           methods_.phases.size() == 1 ? "all epochs"
           : last                      ? fmt::format("from epoch {:.4g} on", phase.epoch)
                  : fmt::format("epochs {:.4g} to {:.4g}", phase.epoch, methods_.phases[index + 1]),
           methods_.ratio ? fmt::format("ratio {:.4g}", phase.ratio)
                          : fmt::format("{} workers", options_.workers),
-          name_of(method), of_method.sent, of_method.dense,
-          options_.guard ? "these layers go dense"
+          name_of(method), of_method.sent, plain_word(), of_method.dense,
+          options_.guard ? fmt::format("these layers go {}", plain_word())
                          : "compression.guard is off, these layers send it",
           list_of(of_method.names)));
     }
@@ -159,9 +205,12 @@ class Planner {
           joined ? static_cast<double>(layer.numel) / static_cast<double>(unit.numel) : 1.0;
       layer.state_bytes = static_cast<int64_t>(
           share * static_cast<double>(state_bytes(compressor, spec, options_.workers)));
+      layer.exact = neighbours() && (path != UnitPath::compressed ||
+                                     messages.front().bytes == unit.numel * element_bytes_);
       if (path != UnitPath::compressed) continue;
+      layer.rounds.clear();
       plan_unit(compressor, compressor.traits(), spec, 0, info, true, false, alone);
-      layer.bytes_sent = share * bytes_on_wire(alone, options_.workers);
+      layer.bytes_sent = share * sent(alone);
       for (const Message& message : messages) layer.rounds.push_back(message.kind);
     }
   }
@@ -227,7 +276,6 @@ class Planner {
 
 ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
                            std::span<const Segment> segments) {
-  if (methods.recipe) return {.remarks = methods.remarks};  // no gradients travel
   return Planner(methods, options, segments).run();
 }
 

@@ -2,6 +2,7 @@
 // configuration and the list of segments; nothing has run, and no memory is taken.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,8 +14,8 @@
 
 namespace wisp {
 
-/// Bytes are of a step, on the worker that sends most, at the messages' capacities; without the
-/// status.
+/// Bytes are of a step (a mean, if not every step exchanges), on the worker that sends most, at the
+/// messages' capacities; without the status.
 struct LayerPlan {
   std::string name;
   std::string kind;
@@ -22,7 +23,8 @@ struct LayerPlan {
   int64_t numel = 0;
   std::string method;  // empty: none, dense
   UnitPath path = UnitPath::compressed;
-  int unit = -1;  // layers of one unit are encoded together; -1: no unit
+  bool exact = false;  // weights travel, as they are
+  int unit = -1;       // layers of one unit are encoded together; -1: no unit
   int bucket = 0;
   std::vector<Collective> rounds;
   double bytes_sent = 0.0;  // of the unit's, what the layer would send alone; its share by elements
@@ -42,11 +44,12 @@ struct ExchangePlan {
   std::vector<LayerPlan> layers;  // in the last phase, in the order of the arena
   std::vector<PhasePlan> phases;
   int64_t state_bytes = 0;
+  std::optional<Neighbourhood> neighbourhood;  // of gossip
+  int64_t period = 1;                          // updates from one exchange to the next
   std::vector<std::string> remarks;  // what a person should know before the run, with the numbers
 };
 
-/// Nothing but remarks for a method that exchanges weights, not gradients. Throws Error where the
-/// run would: for fields that cannot be joined, and from a method that
+/// Throws Error where the run would: for fields that cannot be joined, and from a method that
 /// refuses a unit.
 ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
                            std::span<const Segment> segments);

@@ -28,16 +28,17 @@ const char* name_of(Collective kind) {
   throw Error("not a collective");
 }
 
-/// "dense", or why it is.
+/// "dense", or why it is; weights are exact, not dense.
 std::string path_of(const LayerPlan& layer) {
-  if (layer.method.empty()) return "dense";
-  if (layer.path == UnitPath::warm_up) return "dense (warm-up)";
-  if (layer.path == UnitPath::more_than_dense) return "dense (guard)";
-  return "compressed";
+  const std::string plain = layer.exact ? "exact" : "dense";
+  if (layer.method.empty()) return plain;
+  if (layer.path == UnitPath::warm_up) return plain + " (warm-up)";
+  if (layer.path == UnitPath::more_than_dense) return plain + " (guard)";
+  return layer.exact ? plain : "compressed";
 }
 
-/// The collectives of a step, equal ones in a row counted: "all_reduce x 2".
-std::string rounds_of(const LayerPlan& layer) {
+/// The collectives of a step in which there are any, equal ones in a row counted: "all_reduce x 2".
+std::string rounds_of(const LayerPlan& layer, int64_t period) {
   if (layer.rounds.empty()) return "all_reduce";
   std::string text;
   for (size_t i = 0; i < layer.rounds.size();) {
@@ -47,6 +48,7 @@ std::string rounds_of(const LayerPlan& layer) {
     if (end - i > 1) text += fmt::format(" x {}", end - i);
     i = end;
   }
+  if (period > 1) text += fmt::format(" every {} steps", period);
   return text;
 }
 
@@ -56,30 +58,33 @@ double reduction(double dense, double sent) { return sent > 0.0 ? dense / sent :
 }  // namespace
 
 std::string exchange_table(const ExchangePlan& plan, int workers) {
-  size_t name = 5;
-  for (const LayerPlan& layer : plan.layers) name = std::max(name, layer.name.size());
+  size_t name = 5, method = 12;
+  for (const LayerPlan& layer : plan.layers) {
+    name = std::max(name, layer.name.size());
+    method = std::max(method, layer.method.size());
+  }
   std::string text = fmt::format(
-      "{:<{}}  {:<10} {:<18} {:>10}  {:<12} {:>5} {:>6}  {:<16} {:<22} "
+      "{:<{}}  {:<10} {:<18} {:>10}  {:<{}} {:>5} {:>6}  {:<16} {:<24} "
       "{:>12} {:>9} {:>11}\n",
-      "layer", name, "kind", "shape", "elements", "method", "unit", "bucket", "path", "collectives",
-      "bytes sent", "reduction", "state bytes");
+      "layer", name, "kind", "shape", "elements", "method", method, "unit", "bucket", "path",
+      "collectives", "bytes sent", "reduction", "state bytes");
   for (const LayerPlan& layer : plan.layers)
     text += fmt::format(
-        "{:<{}}  {:<10} {:<18} {:>10}  {:<12} {:>5} {:>6}  {:<16} {:<22} {:>12.0f} "
+        "{:<{}}  {:<10} {:<18} {:>10}  {:<{}} {:>5} {:>6}  {:<16} {:<24} {:>12.0f} "
         "{:>8.1f}x {:>11}\n",
         layer.name, name, layer.kind.empty() ? "-" : layer.kind, layer.shape.str(), layer.numel,
-        layer.method.empty() ? "-" : layer.method,
+        layer.method.empty() ? "-" : layer.method, method,
         layer.unit < 0 ? "-" : std::to_string(layer.unit), layer.bucket, path_of(layer),
-        rounds_of(layer), layer.bytes_sent, reduction(layer.bytes_dense, layer.bytes_sent),
-        layer.state_bytes);
+        rounds_of(layer, plan.period), layer.bytes_sent,
+        reduction(layer.bytes_dense, layer.bytes_sent), layer.state_bytes);
   text += "\n";
   for (const PhasePlan& phase : plan.phases)
     text += fmt::format(
-        "from epoch {:.4g}, ratio {:.4g}: {} units, {} of them dense in warm-up, {} by the guard; "
+        "from epoch {:.4g}, ratio {:.4g}: {} units, {} of them {} in warm-up, {} by the guard; "
         "at most {:.0f} bytes sent a step by each of {} workers, dense {:.0f}: {:.1f}x less\n",
-        phase.epoch, phase.ratio, phase.units, phase.warm_up, phase.more_than_dense,
-        phase.bytes_sent, workers, phase.bytes_dense,
-        reduction(phase.bytes_dense, phase.bytes_sent));
+        phase.epoch, phase.ratio, phase.units, phase.warm_up,
+        plan.neighbourhood ? "exact" : "dense", phase.more_than_dense, phase.bytes_sent, workers,
+        phase.bytes_dense, reduction(phase.bytes_dense, phase.bytes_sent));
   text += fmt::format("state of the methods: {} bytes on each worker\n", plan.state_bytes);
   for (const std::string& remark : plan.remarks) text += remark + "\n";
   return text;
@@ -87,6 +92,11 @@ std::string exchange_table(const ExchangePlan& plan, int workers) {
 
 std::string exchange_json(const ExchangePlan& plan, int workers) {
   nlohmann::ordered_json json = {{"workers", workers}, {"state_bytes", plan.state_bytes}};
+  if (plan.neighbourhood) {
+    json["degree"] = plan.neighbourhood->degree;
+    json["spectral_gap"] = plan.neighbourhood->spectral_gap;
+  }
+  json["period"] = plan.period;
   json["layers"] = nlohmann::ordered_json::array();
   for (const LayerPlan& layer : plan.layers) {
     std::vector<int64_t> shape;

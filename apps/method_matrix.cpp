@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "apps/methods.h"
 #include "apps/prepared.h"
-#include "compression/compressor.h"
 #include "core/error.h"
 #include "core/toml_text.h"
 
@@ -76,7 +76,7 @@ std::string method_matrix() {
   std::string reasons;
   for (const Column& column : all) table += fmt::format(" {:>10}", column.name);
   table += "\n";
-  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
+  for (const std::string& name : method_names()) {
     table += fmt::format("{:<14}", name);
     MatrixCell base{.method = name};
     if (!judge(base).refusal.empty()) base.optimizer = "adamw";

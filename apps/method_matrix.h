@@ -29,8 +29,8 @@ struct Verdict {
 /// What Prepared has to say of the cell's run.
 Verdict judge(const MatrixCell& cell);
 
-/// A row for each registered method; a column for each choice, the others as in MatrixCell, but
-/// adamw for methods that need it. The reasons stand below.
+/// A row for each method that a run can choose; a column for each choice, the others as in
+/// MatrixCell, but adamw for methods that need it. The reasons stand below.
 std::string method_matrix();
 
 }  // namespace wisp

@@ -46,6 +46,7 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   setup.codes = setup_of(options);
   setup.buckets = options.buckets;
   setup.guard = options.guard;
+  setup.optimizer_arenas = options.optimizer.is_adamw() ? 2 : 1;
   setup.step = {options.clip, options.overlap, options.timeout_s};
   return entries.at(name).make(config, setup);
 }
@@ -170,6 +171,15 @@ BoundMethod bind_method(const std::string& name) {
   return {entry.summary, config.keys()};
 }
 
+bool is_method_key(const std::string& key) {
+  const std::vector<std::string> names = method_names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::vector<ConfigKey> keys = bind_method(name).keys;
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const ConfigKey& bound) { return bound.name == key; });
+  });
+}
+
 std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
                                             const TrainOptions& options) {
   if (recipe) return recipe->make(site);
@@ -197,8 +207,14 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   chosen.recipe = make_recipe(config, method, options, scope, rules, segments);
   if (chosen.recipe) {
     chosen.names = method;
-    for (const std::string& code : chosen.recipe->codes)
-      if (code != "none") chosen.names += ", " + code;
+    for (Method& told : chosen.recipe->told) {
+      if (told.name != "none") chosen.names += ", " + told.name;
+      told.name = told.name == "none" ? method : method + " " + told.name;
+    }
+    chosen.methods = std::move(chosen.recipe->told);
+    chosen.method_of = chosen.recipe->told_of;
+    chosen.ratio = chosen.recipe->ratio;
+    chosen.phases = chosen.recipe->phases;
     chosen.remarks = chosen.recipe->notes;
     remark_on_one_worker(options, chosen);
     return chosen;

@@ -13,7 +13,7 @@ namespace wisp {
 
 /// What compression.method chose: compressors for gradient averaging, or another synchronizer.
 struct Methods {
-  std::vector<Method> methods;
+  std::vector<Method> methods;                 // of another synchronizer: for a plan alone
   std::vector<int> method_of;                  // by segment: index into methods, or kDense
   std::function<double(double epoch)> ratio;   // of the sparse methods; empty if there is none
   std::vector<double> phases = {0.0};          // epochs at which the ratio changes, from 0
@@ -35,6 +35,9 @@ struct BoundMethod {
 };
 /// Throws Error listing the known methods if there is no `name`.
 BoundMethod bind_method(const std::string& name);
+
+/// Whether some method binds `key`.
+bool is_method_key(const std::string& key);
 
 /// Binds compression.method, compression.scope, the policies and each chosen method's own keys. A
 /// segment that its method refuses is dense. Throws Error with file:line for an unknown method or

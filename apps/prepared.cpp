@@ -29,6 +29,18 @@ void check_record(const Config& config, const RecordOptions& record,
              ": record.gradients.layers: no trained parameter's name fits '", record.layers, "'");
 }
 
+/// A key of another method's is no typing error.
+void finish(const Config& config, const std::string& methods) {
+  try {
+    config.finish();
+  } catch (const UnknownKey& unknown) {
+    if (!is_method_key(unknown.key())) throw;
+    throw UnknownKey(unknown.key(), concat(config.where(unknown.key()), ": ", unknown.key(),
+                                           " means nothing to compression.method ", methods,
+                                           "; `wisp methods NAME` lists a method's keys"));
+  }
+}
+
 }  // namespace
 
 Prepared::Prepared(Config config)
@@ -40,9 +52,10 @@ Prepared::Prepared(Config config)
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
   const std::vector<Segment> segments = describe(parameters);
-  exchange_ = plan_exchange(choose_methods(config_, options_, segments), options_, segments);
+  const Methods methods = choose_methods(config_, options_, segments);
+  exchange_ = plan_exchange(methods, options_, segments);
   check_record(config_, options_.record, segments);
-  config_.finish();
+  finish(config_, methods.names);
 }
 
 void Prepared::load() {

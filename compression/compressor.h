@@ -128,6 +128,7 @@ struct Traits {
   bool squares = false;     // wants the sum of squared micro-batch gradients
   bool local_clip = false;  // gradients are clipped per worker before encode, bound · workers^-1/2
   bool sparse = false;      // sends a share of the elements: StepInfo::ratio and its warm-up apply
+  bool drawn = false;       // and they are drawn at random, not the largest
   bool represents_zero = true;  // false: what decodes is not 0 in rows where nothing was (a sign,
                                 // a cut spectrum)
   int64_t rank = 0;             // of the factors that stand for a matrix; 0: it has none

@@ -6,7 +6,7 @@
 // forward and backward. Source: Koloskova et al. 2020 (ICLR), algorithm 1, memory-efficient form.
 // Ours: y starts at the weights that all workers start with, not at 0.
 
-#include <cmath>
+#include <algorithm>
 
 #include "distributed/gossip_method.h"
 #include "distributed/pull.h"
@@ -45,9 +45,10 @@ class Choco final : public GossipMethod {
 
 }  // namespace
 
-double choco_usual_step(std::optional<double> delta) {
+double choco_usual_step(std::optional<double> delta, bool drawn) {
   if (!delta) return 0.5;
-  return *delta == 1.0 ? 1.0 : std::sqrt(*delta) / 3.0;
+  if (*delta == 1.0) return 1.0;
+  return drawn ? 0.5 * *delta : std::min(0.5, 3.0 * *delta);
 }
 
 std::unique_ptr<GossipMethod> make_choco(double step) { return std::make_unique<Choco>(step); }

@@ -47,6 +47,18 @@ class Ecd final : public GossipMethod {
         a.stream, a.numel,
         Extrapolate{a.own[kEstimate], 0.5f * static_cast<float>(t), a.x, a.own[kExtrapolated]});
   }
+  /// x is not bound to what was told: the mean of the workers' moves is told with an error of omega
+  /// / N of its square, which is part of the next move. So moves grow by that in every step.
+  std::string refusal(const Mixing&, const Code& code, double) const override {
+    constexpr int64_t kNumel = 512;
+    constexpr double kMost = 1.0 / 16.0;  // ours: of 8 bits or more
+    const Field field{.slices = {{0, kNumel}}, .numel = kNumel};
+    const Traits traits = code.traits();
+    const bool coarse = code.variance({{&field, 1}, kNumel}).value_or(0.0) > kMost;
+    if (!traits.sparse && traits.represents_zero && !coarse) return {};
+    return "ecd diverges with selections, signs and coarse roundings (Koloskova et al. 2020, table "
+           "1); expected fp16, bf16, or 8 bits in a short run; choco works with any code";
+  }
   std::string asks(const Mixing&, std::optional<double>) const override {
     return "ecd's theory asks for an unbiased code of bounded error; biased ones (a selection "
            "without scaling, signs) and coarse ones diverge";

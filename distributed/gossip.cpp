@@ -6,12 +6,12 @@
 namespace wisp {
 namespace {
 
-std::vector<std::unique_ptr<ToldUnit>> told_units(GossipMethod& method, const Mixing& mixing,
-                                                  std::vector<std::unique_ptr<Code>> codes,
-                                                  bool guard) {
+std::vector<std::unique_ptr<ToldUnit>> told_units(
+    const std::shared_ptr<GossipMethod>& method, const std::shared_ptr<const Mixing>& mixing,
+    std::span<const std::shared_ptr<const Code>> codes, bool guard) {
   std::vector<std::unique_ptr<ToldUnit>> units;
-  for (std::unique_ptr<Code>& code : codes)
-    units.push_back(std::make_unique<ToldUnit>(method, mixing, std::move(code), guard));
+  for (const std::shared_ptr<const Code>& code : codes)
+    units.push_back(std::make_unique<ToldUnit>(method, mixing, code, guard));
   return units;
 }
 
@@ -23,8 +23,9 @@ std::vector<Compressor*> pointers(const std::vector<std::unique_ptr<ToldUnit>>& 
 
 }  // namespace
 
-Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method, Mixing mixing,
-               std::vector<std::unique_ptr<Code>> codes, const std::vector<int>& code_of,
+Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method,
+               std::shared_ptr<const Mixing> mixing,
+               std::span<const std::shared_ptr<const Code>> codes, const std::vector<int>& code_of,
                const GossipOptions& options)
     : comm_(site.comm),
       parameters_(site.parameters),
@@ -32,12 +33,12 @@ Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> metho
       mixing_(std::move(mixing)),
       method_(std::move(method)),
       options_(options),
-      told_units_(told_units(*method_, mixing_, std::move(codes), options.guard)),
+      told_units_(told_units(method_, mixing_, codes, options.guard)),
       compressors_(pointers(told_units_)),
-      plan_(make_plan(parameters_.segments(), size_of(parameters_.dtype()), code_of,
+      plan_(make_plan(told_segments(parameters_.segments()), size_of(parameters_.dtype()), code_of,
                       std::vector<Scope>(compressors_.size(), options.scope), options.buckets)),
       memory_(comm_, parameters_, plan_, compressors_, rank_, site.communicator.size()),
-      wire_(site.communicator, comm_, memory_, parameters_, mixing_.neighbours(rank_)),
+      wire_(site.communicator, comm_, memory_, parameters_, mixing_->neighbours(rank_)),
       step_plan_(comm_, parameters_, plan_, compressors_, false),
       told_(comm_.zeros({1}, DType::i64)) {}
 

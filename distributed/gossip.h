@@ -27,17 +27,17 @@ class Gossip final : public WeightExchange {
  public:
   /// `code_of[id]` is each segment's index into `codes`. The references in `site` outlive this
   /// object.
-  Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method, Mixing mixing,
-         std::vector<std::unique_ptr<Code>> codes, const std::vector<int>& code_of,
-         const GossipOptions& options);
+  Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method,
+         std::shared_ptr<const Mixing> mixing, std::span<const std::shared_ptr<const Code>> codes,
+         const std::vector<int>& code_of, const GossipOptions& options);
 
   void begin(const StepInfo& info, Courier& courier) override;
   void travel(const StepInfo& info, Courier& courier) override;
   void after_update(const StepInfo& info, Courier& courier) override;
-  uint64_t hash() const override { return step_plan_.hash() ^ mixing_.hash(); }
+  uint64_t hash() const override { return step_plan_.hash() ^ mixing_->hash(); }
   std::vector<SavedState> state() override;
   /// The graph: what is known of the neighbours is of these.
-  std::string layout() const override { return std::to_string(mixing_.hash()); }
+  std::string layout() const override { return std::to_string(mixing_->hash()); }
 
  private:
   bool has_news(const StepInfo& info) const { return info.applied != *told_.data<int64_t>(); }
@@ -50,7 +50,7 @@ class Gossip final : public WeightExchange {
   Context& comm_;
   FlatParameters& parameters_;
   const int rank_;
-  const Mixing mixing_;
+  const std::shared_ptr<const Mixing> mixing_;
   const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
   std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code

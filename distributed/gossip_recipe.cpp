@@ -14,9 +14,15 @@ namespace {
 
 /// The codes of a run and the segments they take.
 struct Codes {
-  std::vector<std::string> names;
-  std::vector<std::unique_ptr<Code>> codes;
+  std::vector<std::string> names, places;  // a place names its code: "FILE:LINE: gossip.code"
+  std::vector<std::shared_ptr<const Code>> codes;
   std::vector<int> code_of;  // by segment
+
+  bool exact() const { return names == std::vector<std::string>{"none"}; }
+  bool any(bool Traits::*trait) const {
+    return std::any_of(codes.begin(), codes.end(),
+                       [trait](const auto& code) { return code->traits().*trait; });
+  }
 };
 
 /// `who` names it, for messages.
@@ -31,9 +37,7 @@ std::unique_ptr<Code> make_code(Config& config, const std::string& who, const st
                        "codes: ",
                        known));
   }
-  CompressorSetup alone = setup.codes;
-  alone.alone = true;
-  std::unique_ptr<Code> code = entries.at(name).make(config, alone);
+  std::unique_ptr<Code> code = entries.at(name).make(config, setup.codes);
   const std::vector<Scope>& scopes = code->traits().scopes;
   WISP_CHECK(std::count(scopes.begin(), scopes.end(), setup.scope) > 0,
              config.where("compression.scope"), ": code ", name,
@@ -51,6 +55,7 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
     if (!index.try_emplace(code, static_cast<int>(chosen.codes.size())).second) return;
     chosen.codes.push_back(make_code(config, where, code, setup));
     chosen.names.push_back(code);
+    chosen.places.push_back(where);
   };
   add(config.where("gossip.code") + ": gossip.code", name);
   for (const PolicyRule& rule : setup.rules) {
@@ -64,38 +69,56 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
   return chosen;
 }
 
-/// For Q with E|Q(x) - x|² <= (1 - delta) |x|², if that is known.
-using MakeMethod = std::function<std::unique_ptr<GossipMethod>(std::optional<double> delta)>;
+/// What a method asks of a code that can choose: that its mean be right, or its error small.
+enum class Wants { mean, contraction };
 
-std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const SynchronizerSetup& setup,
+/// For Q with E|Q(x) - x|² <= (1 - delta) |x|², if that is known; `drawn`: of drawn elements.
+using MakeMethod =
+    std::function<std::unique_ptr<GossipMethod>(std::optional<double> delta, bool drawn)>;
+
+std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::string& name,
+                                                SynchronizerSetup setup, Wants wants,
                                                 const MakeMethod& make_method) {
+  const std::string idle = set_keys(config, {"compression.probe_every"});
+  WISP_CHECK(idle.empty(), idle, " means nothing to ", name,
+             ", which averages no gradients; "
+             "train.distance_every measures how far the workers are apart");
   std::string graph = "ring";
   config.bind("gossip.graph", graph,
               "who talks to whom: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
               "file of them");
-  const Mixing mixing(graph, setup.workers);
-  auto codes = std::make_shared<Codes>(choose_codes(config, setup));
-  GossipOptions options{setup.buckets, setup.scope, setup.guard, {}};
-  const bool exact = codes->names == std::vector<std::string>{"none"};
-  std::optional<double> delta;
-  if (exact) delta = 1.0;
-  if (std::any_of(codes->codes.begin(), codes->codes.end(),
-                  [](const auto& code) { return code->traits().sparse; })) {
-    const RatioSchedule schedule(config);
-    delta = schedule.final_ratio();
-    options.ratio = [schedule](double epoch) { return schedule.at(epoch); };
-  }
+  const auto mixing = std::make_shared<const Mixing>(graph, setup.workers);
+  setup.codes.alone = true;
+  setup.codes.feedback = wants == Wants::contraction;
+  Codes codes = choose_codes(config, setup);
 
   auto recipe = std::make_unique<SynchronizerRecipe>();
-  recipe->codes = codes->names;
-  recipe->notes.push_back("gossip on a " + mixing.describe());
-  std::shared_ptr<GossipMethod> method = make_method(delta);
-  if (!exact) recipe->notes.push_back(method->asks(mixing, delta));
-  recipe->make = [codes, mixing, options, method, step = setup.step](const SynchronizerSite& site) {
+  std::optional<double> delta;
+  if (codes.exact()) delta = 1.0;
+  if (codes.any(&Traits::sparse)) {
+    const RatioSchedule schedule(config);
+    delta = schedule.final_ratio();
+    recipe->ratio = [schedule](double epoch) { return schedule.at(epoch); };
+    recipe->phases = schedule.phases();
+  }
+  const std::shared_ptr<GossipMethod> method = make_method(delta, codes.any(&Traits::drawn));
+  for (size_t i = 0; i < codes.codes.size(); ++i) {
+    const std::string refusal = method->refusal(*mixing, *codes.codes[i], delta.value_or(1.0));
+    WISP_CHECK(refusal.empty(), codes.places[i], " is ", codes.names[i], ": ", refusal);
+    recipe->told.push_back({codes.names[i],
+                            std::make_unique<ToldUnit>(method, mixing, codes.codes[i], false),
+                            setup.scope});
+  }
+  recipe->told_of = codes.code_of;
+  recipe->neighbourhood = {mixing->degree(), mixing->spectral_gap()};
+  recipe->notes.push_back("gossip on a " + mixing->describe());
+  if (!codes.exact()) recipe->notes.push_back(method->asks(*mixing, delta));
+  const GossipOptions options{setup.buckets, setup.scope, setup.guard, recipe->ratio};
+  recipe->make = [codes = std::move(codes), mixing, options, method,
+                  step = setup.step](const SynchronizerSite& site) {
     return std::make_unique<OwnWeights>(
         site, step,
-        std::make_unique<Gossip>(site, method, mixing, std::move(codes->codes), codes->code_of,
-                                 options));
+        std::make_unique<Gossip>(site, method, mixing, codes.codes, codes.code_of, options));
   };
   return recipe;
 }
@@ -103,31 +126,36 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const Synchroniz
 std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
                                                       const SynchronizerSetup& setup) {
   double step = 0.0;
-  config.bind("gossip.consensus_step", step,
-              "gamma of choco, up to 1: how far a step goes towards the neighbours; 0: 1 if the "
-              "code is exact, a third of the root of the ratio for a selection, else 0.5");
+  config.bind(
+      "gossip.consensus_step", step,
+      "gamma of choco, up to 1: how far a step goes towards the neighbours; 0: 1 if the "
+      "code is exact, 3 times the ratio for a selection of the largest up to 0.5, half of it "
+      "for a drawn one, else 0.5");
   WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
              ": gossip.consensus_step is ", step, ", expected 0 to 1");
-  return make_recipe(config, setup, [step](std::optional<double> delta) {
-    return make_choco(step > 0.0 ? step : choco_usual_step(delta));
-  });
+  return make_recipe(config, "choco", setup, Wants::contraction,
+                     [step](std::optional<double> delta, bool drawn) {
+                       return make_choco(step > 0.0 ? step : choco_usual_step(delta, drawn));
+                     });
 }
 
-SynchronizerRegistry::Factory recipe_of(std::unique_ptr<GossipMethod> (*make)()) {
-  return [make](Config& config, const SynchronizerSetup& setup) {
-    return make_recipe(config, setup, [make](std::optional<double>) { return make(); });
+SynchronizerRegistry::Factory recipe_of(const std::string& name, Wants wants,
+                                        std::unique_ptr<GossipMethod> (*make)()) {
+  return [=](Config& config, const SynchronizerSetup& setup) {
+    return make_recipe(config, name, setup, wants,
+                       [make](std::optional<double>, bool) { return make(); });
   };
 }
 
 const SynchronizerRegistration dpsgd(
     "dpsgd", "gossip: weights travel to the neighbours in a graph (Lian et al. 2017)",
-    recipe_of(make_dpsgd));
+    recipe_of("dpsgd", Wants::contraction, make_dpsgd));
 const SynchronizerRegistration dcd(
     "dcd", "gossip: compressed differences, replicas of the neighbours (Tang et al. 2018)",
-    recipe_of(make_dcd));
+    recipe_of("dcd", Wants::mean, make_dcd));
 const SynchronizerRegistration ecd(
     "ecd", "gossip: compressed extrapolations of the weights (Tang et al. 2018)",
-    recipe_of(make_ecd));
+    recipe_of("ecd", Wants::mean, make_ecd));
 const SynchronizerRegistration choco(
     "choco", "gossip: differences to what the neighbours know, any code (Koloskova et al. 2020)",
     make_choco_recipe);

@@ -17,6 +17,7 @@
 #include "distributed/gradient_clip.h"
 #include "distributed/gradient_squares.h"
 #include "distributed/inbox.h"
+#include "distributed/method.h"
 #include "distributed/probe.h"
 #include "distributed/readiness.h"
 #include "distributed/slot_wire.h"
@@ -26,13 +27,6 @@
 #include "distributed/unit_memory.h"
 
 namespace wisp {
-
-/// A compressor and the segments that a policy chose for it.
-struct Method {
-  std::string name;
-  std::unique_ptr<Compressor> compressor;
-  Scope scope = Scope::layer;
-};
 
 struct AveragingOptions {
   BucketOptions buckets;

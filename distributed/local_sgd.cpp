@@ -63,12 +63,23 @@ std::unique_ptr<SynchronizerRecipe> make_local_sgd(Config& config, const Synchro
               "the optimizer's state is averaged with the weights");
   WISP_CHECK(options.period >= 1, config.where("local_sgd.period"), ": local_sgd.period is ",
              options.period, ", expected 1 or more");
+  const std::string idle =
+      set_keys(config, {"compression.scope", "compression.guard", "compression.probe_every"});
+  WISP_CHECK(idle.empty(), idle,
+             " means nothing to local_sgd, which averages all weights as they are");
   WISP_CHECK(setup.rules.empty(), config.where("compression.policy"),
              ": local_sgd averages all weights as they are and knows no compression.policy");
   auto recipe = std::make_unique<SynchronizerRecipe>();
   recipe->notes.push_back(concat("local SGD: the weights are averaged every ", options.period,
                                  " updates, the momentum ",
                                  options.average_momentum ? "too" : "stays local"));
+  const std::string whole =
+      set_keys(config, {"compression.bucket_bytes", "compression.encode_bytes"});
+  if (!whole.empty())
+    recipe->notes.push_back(whole + " means nothing to local_sgd: all weights are one message");
+  recipe->told_of.assign(setup.segments.size(), kDense);
+  recipe->period = options.period;
+  if (options.average_momentum) recipe->arenas += setup.optimizer_arenas;
   recipe->make = [options, step = setup.step](const SynchronizerSite& site) {
     return std::make_unique<OwnWeights>(site, step, std::make_unique<LocalSgd>(site, options));
   };

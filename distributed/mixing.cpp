@@ -150,6 +150,12 @@ void Mixing::check_connected() const {
   }
 }
 
+int Mixing::degree() const {
+  size_t most = 0;
+  for (const std::vector<int>& own : neighbours_) most = std::max(most, own.size());
+  return static_cast<int>(most);
+}
+
 double Mixing::weight(int i, int j) const {
   if (i == j) {
     double rest = 1.0;
@@ -169,7 +175,8 @@ double Mixing::spectral_gap() const {
 double Mixing::distance_from_identity() const { return 1.0 - eigenvalues_.back(); }
 
 std::string Mixing::describe() const {
-  return fmt::format("{} of {} workers, spectral gap {:.3g}", name_, workers_, spectral_gap());
+  return fmt::format("{} of {} workers, degree {}, spectral gap {:.3g}", name_, workers_, degree(),
+                     spectral_gap());
 }
 
 uint64_t Mixing::hash() const {

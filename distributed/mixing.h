@@ -22,12 +22,14 @@ class Mixing {
   const std::vector<int>& neighbours(int rank) const {
     return neighbours_[static_cast<size_t>(rank)];
   }
+  /// Of the worker that has most neighbours.
+  int degree() const;
   double weight(int i, int j) const;
   /// 1 - |second largest eigenvalue|, in [0, 1]: how fast the workers agree.
   double spectral_gap() const;
   /// ‖I - W‖₂, in [0, 2].
   double distance_from_identity() const;
-  /// "ring of 4 workers, spectral gap 0.667".
+  /// "ring of 4 workers, degree 2, spectral gap 0.667".
   std::string describe() const;
   /// Equal for equal matrices.
   uint64_t hash() const;

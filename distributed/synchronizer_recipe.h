@@ -3,8 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compression/policy.h"
@@ -12,6 +15,7 @@
 #include "core/trace.h"
 #include "distributed/bucket.h"
 #include "distributed/gradient_clip.h"
+#include "distributed/method.h"
 #include "distributed/synchronizer.h"
 
 namespace wisp {
@@ -42,15 +46,35 @@ struct SynchronizerSetup {
   CompressorSetup codes;
   BucketOptions buckets;
   bool guard = true;  // what would send more than exact numbers goes exact
+  int optimizer_arenas = 1;
   OwnWeightsOptions step;
 };
 
+/// Whom a worker tells, if not all.
+struct Neighbourhood {
+  int degree = 0;  // of the worker that has most neighbours
+  double spectral_gap = 0.0;
+};
+
 struct SynchronizerRecipe {
-  std::vector<std::string> codes;  // what compresses its messages
   std::vector<std::string> notes;  // what a person should know, a line each
+
+  // What a plan of the exchange is made from.
+  std::vector<Method> told;                   // to each neighbour, by code
+  std::vector<int> told_of;                   // by segment: index into `told`, or kDense
+  std::function<double(double epoch)> ratio;  // of sparse codes; empty if there is none
+  std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0
+  std::optional<Neighbourhood> neighbourhood;
+  int64_t period = 1;  // updates from one exchange to the next
+  int arenas = 1;      // that travel then: the weights, and more
+
   /// Called once. The site's references outlive the synchronizer.
   std::function<std::unique_ptr<Synchronizer>(const SynchronizerSite&)> make;
 };
+
+/// Those of `keys` that were given something else than their default: "a = 1 (FILE:LINE), b = 2";
+/// empty if there is none.
+std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys);
 
 /// The factory binds the keys of its synchronizer and checks them.
 using SynchronizerRegistry = Registry<SynchronizerRecipe, Config&, const SynchronizerSetup&>;

@@ -26,10 +26,10 @@ std::vector<float*> arenas_of(const Unit& unit) {
 
 }  // namespace
 
-ToldUnit::ToldUnit(GossipMethod& method, const Mixing& mixing, std::unique_ptr<Code> code,
-                   bool guard)
-    : method_(method),
-      mixing_(mixing),
+ToldUnit::ToldUnit(std::shared_ptr<const GossipMethod> method, std::shared_ptr<const Mixing> mixing,
+                   std::shared_ptr<const Code> code, bool guard)
+    : method_(std::move(method)),
+      mixing_(std::move(mixing)),
       code_(std::move(code)),
       exact_(exact_code()),
       guard_(guard) {}
@@ -38,7 +38,7 @@ Traits ToldUnit::traits() const { return {.scopes = code_->traits().scopes, .den
 
 std::vector<StateSpec> ToldUnit::state(const UnitSpec&, int) const {
   std::vector<StateSpec> specs;
-  for (const std::string& name : method_.arenas()) specs.push_back({.name = name});
+  for (const std::string& name : method_->arenas()) specs.push_back({.name = name});
   return specs;
 }
 
@@ -55,14 +55,14 @@ void ToldUnit::encode(Context& context, Unit& unit, const StepInfo& info, int,
                       std::span<const Outlet> outlets) {
   const Code& code = code_for(unit.spec, info);
   const auto scale = static_cast<float>(scale_of(code, unit.spec));
-  code.encode(context, method_.told(unit.weight.data<float>(), arenas_of(unit), scale), unit.spec,
+  code.encode(context, method_->told(unit.weight.data<float>(), arenas_of(unit), scale), unit.spec,
               info, outlets[0], unit.scratch);
 }
 
 void ToldUnit::decode(Context& context, Unit& unit, const StepInfo& info, int,
                       std::span<const Payload> payloads) {
   const Code& code = code_for(unit.spec, info);
-  const Intake intake = method_.intake(info.applied);
+  const Intake intake = method_->intake(info.applied);
   const Tensor& arena = unit.state->tensors[0];
   if (intake.keep != 1.0) {
     for (const Field& field : unit.spec.fields)
@@ -73,7 +73,7 @@ void ToldUnit::decode(Context& context, Unit& unit, const StepInfo& info, int,
   const double gain = intake.gain * scale_of(code, unit.spec);
   for (const Payload& payload : payloads) {
     const double weight =
-        mixing_.weight(info.rank, payload.from) - (payload.from == info.rank ? intake.self : 0.0);
+        mixing_->weight(info.rank, payload.from) - (payload.from == info.rank ? intake.self : 0.0);
     code.decode(context, payload, static_cast<float>(gain * weight), true, unit.spec, info, arena,
                 unit.scratch);
   }
@@ -82,17 +82,25 @@ void ToldUnit::decode(Context& context, Unit& unit, const StepInfo& info, int,
 /// Warm-up and guard: Q may change from step to step, what is known of the neighbours stays right.
 const Code& ToldUnit::code_for(const UnitSpec& spec, const StepInfo& info) const {
   if (code_->traits().sparse && info.ratio >= 1.0) return *exact_;
-  if (!guard_) return *code_;
-  const Message message = code_->message(spec, info);
-  const int64_t size_word = message.variable ? 4 : 0;
-  return message.bytes + size_word > exact_->message(spec, info).bytes ? *exact_ : *code_;
+  return guard_ && sends_more_than_exact(code_->message(spec, info), spec) ? *exact_ : *code_;
 }
 
 /// 1 / (1 + omega) makes a contraction of an unbiased code with E|Q(x) - x|² <= omega |x|²
 /// (Koloskova et al. 2019, section 3).
 double ToldUnit::scale_of(const Code& code, const UnitSpec& spec) const {
   const std::optional<double> variance = code.variance(spec);
-  return method_.contracts() && variance ? 1.0 / (1.0 + *variance) : 1.0;
+  return method_->contracts() && variance ? 1.0 / (1.0 + *variance) : 1.0;
+}
+
+std::vector<Segment> told_segments(std::span<const Segment> segments) {
+  std::vector<Segment> told(segments.begin(), segments.end());
+  for (Segment& segment : told) segment.decay = true;
+  return told;
+}
+
+bool sends_more_than_exact(const Message& message, const UnitSpec& spec) {
+  const int64_t size_word = message.variable ? 4 : 0;
+  return message.bytes + size_word > spec.numel * size_of(DType::f32);
 }
 
 }  // namespace wisp

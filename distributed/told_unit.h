@@ -3,8 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "core/parameter.h"
 #include "distributed/gossip_method.h"
 #include "distributed/mixing.h"
 
@@ -12,9 +15,9 @@ namespace wisp {
 
 class ToldUnit final : public Compressor {
  public:
-  /// With `guard`, a unit is exact as long as the code would send more. The references outlive this
-  /// object.
-  ToldUnit(GossipMethod& method, const Mixing& mixing, std::unique_ptr<Code> code, bool guard);
+  /// With `guard`, a unit is exact as long as the code would send more.
+  ToldUnit(std::shared_ptr<const GossipMethod> method, std::shared_ptr<const Mixing> mixing,
+           std::shared_ptr<const Code> code, bool guard);
 
   Traits traits() const override;
   std::vector<StateSpec> state(const UnitSpec&, int workers) const override;
@@ -28,10 +31,16 @@ class ToldUnit final : public Compressor {
   const Code& code_for(const UnitSpec& spec, const StepInfo& info) const;
   double scale_of(const Code& code, const UnitSpec& spec) const;
 
-  GossipMethod& method_;
-  const Mixing& mixing_;
-  std::unique_ptr<Code> code_, exact_;
+  std::shared_ptr<const GossipMethod> method_;
+  std::shared_ptr<const Mixing> mixing_;
+  std::shared_ptr<const Code> code_, exact_;
   bool guard_;
 };
+
+/// `segments` as codes of weights see them: weight decay, which only gradients know, parts none.
+std::vector<Segment> told_segments(std::span<const Segment> segments);
+
+/// The guard of gossip: whether `message` sends more than a unit's exact numbers.
+bool sends_more_than_exact(const Message& message, const UnitSpec& spec);
 
 }  // namespace wisp

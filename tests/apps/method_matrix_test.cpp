@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compression/compressor.h"
+#include "apps/methods.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
 
@@ -23,7 +23,7 @@ std::vector<MatrixCell> cells_of(const std::string& method) {
 }
 
 TEST(MethodMatrix, EachCellSaysWhatTheRunDoes) {
-  for (const auto& [method, entry] : CompressorRegistry::instance().entries()) {
+  for (const std::string& method : method_names()) {
     for (const MatrixCell& cell : cells_of(method)) {
       const std::string refusal = error_of(
           [&] { with_replicas(cell.config(), [](ReplicaTest& test) { test.steps(0, 1); }); });
@@ -43,11 +43,16 @@ TEST(MethodMatrix, KnowsWhatThePapersExclude) {
   EXPECT_NE(judge({.method = "topk", .precision = "f64"}).refusal, "");
   EXPECT_EQ(judge({.method = "none", .precision = "f64"}).refusal, "");
   EXPECT_FALSE(judge({.method = "topk", .workers = 1}).remarks.empty());
+  EXPECT_EQ(judge({.method = "choco", .optimizer = "adamw", .scope = "model"}).refusal, "");
+  EXPECT_NE(judge({.method = "choco", .precision = "f64"}).refusal.find("f32 weights"),
+            std::string::npos);
+  EXPECT_NE(judge({.method = "local_sgd", .scope = "model"}).refusal.find("compression.scope"),
+            std::string::npos);
 }
 
 TEST(MethodMatrix, IsPrintedWithTheReasons) {
   const std::string text = method_matrix();
-  for (const auto& [method, entry] : CompressorRegistry::instance().entries())
+  for (const std::string& method : method_names())
     EXPECT_NE(text.find("\n" + method + " "), std::string::npos) << method;
   EXPECT_NE(text.find("dgc, adamw: no: "), std::string::npos) << text;
   EXPECT_NE(text.find("topk, N=1: a single worker exchanges nothing"), std::string::npos) << text;

@@ -161,5 +161,50 @@ TEST(OwnWeightsRun, RefusesWhatItCannotDo) {
   EXPECT_NE(error({"compression.method=gossip"}).find("choco, dcd, dgc"), std::string::npos);
 }
 
+/// Every key of a method or of the exchange works, or is refused with its name and the method's.
+TEST(OwnWeightsRun, NoKeyIsIgnored) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> refused = {
+      {"compression.probe_every=5", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.feedback=ef", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.residual=update", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.momentum_correction=true", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.ratio=0.5", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.warmup=list", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.levels=3", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
+      {"compression.scope=bucket", {"local_sgd"}},
+      {"compression.guard=false", {"local_sgd"}},
+      {"gossip.graph=complete", {"local_sgd"}},
+      {"gossip.code=fp16", {"local_sgd"}},
+      {"gossip.consensus_step=0.5", {"dpsgd", "dcd", "ecd", "local_sgd"}},
+      {"local_sgd.period=2", {"dpsgd", "dcd", "ecd", "choco"}},
+      {"local_sgd.average_momentum=true", {"dpsgd", "dcd", "ecd", "choco"}},
+      {"record.gradients.every=1", {}},
+      {"compression.overlap=false", {}},
+      {"compression.encode_bytes=64", {}},
+      {"train.distance_every=1", {}},
+      {"clip.norm=0.5", {}}};
+  for (const auto& [key, methods] : refused) {
+    for (const std::string method : {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}) {
+      const std::string said = error_of([&] {
+        Prepared run(tiny_config({"workers=4", "compression.method=" + method, key}));
+      });
+      if (std::count(methods.begin(), methods.end(), method) == 0) {
+        EXPECT_EQ(said, "no error") << method << ", " << key;
+        continue;
+      }
+      EXPECT_NE(said.find(key.substr(0, key.find('='))), std::string::npos) << said;
+      EXPECT_NE(said.find(method), std::string::npos) << said;
+    }
+  }
+}
+
+TEST(OwnWeightsRun, LocalSgdSaysThatBucketsMeanNothing) {
+  const Prepared run(tiny_config(kLocal));  // of 16384 bytes
+  const std::vector<std::string>& remarks = run.exchange().remarks;
+  EXPECT_TRUE(std::any_of(remarks.begin(), remarks.end(), [](const std::string& remark) {
+    return remark.find("compression.bucket_bytes = 16384") != std::string::npos;
+  }));
+}
+
 }  // namespace
 }  // namespace wisp

@@ -247,11 +247,99 @@ TEST(Gossip, ChocoAgreesThoughItTellsOneElementInFour) {
   EXPECT_LT(distance_of(history.back()), 1e-3 * distance_of(history[4]));
 }
 
+/// Runs `method` with random_k on 6 of 8 and 3 of 4 elements and returns, of each element that was
+/// told in a step, how much `known` moved over the difference it was told.
+std::vector<double> shares_told(const std::string& method) {
+  WeightsRun run = gossip(method, "random_k", "complete");
+  run.keys.push_back("compression.ratio=0.75");
+  run.steps = 20;
+  std::vector<float> weights(kNumel, 1.0f), known = weights;
+  std::vector<double> shares;
+  run_weights(run, [&](WeightsWorker& worker) {
+    if (worker.rank != 1 || worker.step < 0) return;
+    const float* now = worker.parameters.state("known").data<float>();
+    size_t i = 0;
+    for (const Segment& segment : worker.parameters.segments()) {
+      for (int64_t k = 0; k < segment.numel; ++k, ++i) {
+        const float moved = now[segment.offset + k] - known[i];
+        const float difference = weights[i] - known[i];
+        if (moved != 0.0f && std::abs(difference) > 1e-2f)
+          shares.push_back(static_cast<double>(moved) / difference);
+        known[i] = now[segment.offset + k];
+      }
+    }
+    weights = worker.weights();
+  });
+  return shares;
+}
+
+TEST(Gossip, ADrawnSelectionIsScaledWhereTheMeanMattersOnly) {
+  for (const auto& [method, share] : {std::pair{"choco", 1.0}, std::pair{"dcd", 4.0 / 3.0}}) {
+    const std::vector<double> shares = shares_told(method);
+    EXPECT_GT(shares.size(), 10u) << method;
+    for (const double each : shares) ASSERT_NEAR(each, share, 1e-4) << method;
+  }
+}
+
+/// With the usual step of a selection of the largest, 0.3 here, they part.
+TEST(Gossip, ChocoAgreesWithDrawnSelections) {
+  for (const char* code : {"random_k", "random_block"}) {
+    for (const double step : {0.0, 0.3}) {  // 0: the usual one
+      WeightsRun run = left_alone(gossip("choco", code, "ring", step));
+      run.numels = {40, 80};
+      run.keys.push_back("compression.ratio=0.1");
+      run.steps = 600;
+      const WeightsHistory history = weights_of(run);
+      const double apart = distance_of(history.back()) / distance_of(history[4]);
+      if (step == 0.0) {
+        EXPECT_LT(apart, 1e-2) << code;
+      } else {
+        EXPECT_GT(apart, 10.0) << code;
+      }
+    }
+  }
+}
+
+/// With 1 / ratio above the bound the workers part, which is why it is refused; the numbers as they
+/// are bring them together.
+TEST(Gossip, DcdTakesDrawnSelectionsThatItsGraphBears) {
+  const auto run_of = [](const std::vector<std::string>& keys) {
+    WeightsRun run = left_alone(gossip("dcd", "random_k", "ring"));
+    run.keys.insert(run.keys.end(), keys.begin(), keys.end());
+    run.steps = 400;
+    return run;
+  };
+  for (const auto& keys : {std::vector<std::string>{"compression.ratio=0.875"},
+                           {"compression.ratio=0.25", "compression.unbiased=false"}}) {
+    const WeightsHistory history = weights_of(run_of(keys));
+    EXPECT_LT(distance_of(history.back()), 1e-2 * distance_of(history[4])) << keys[0];
+  }
+  const std::string error = error_of([&] { weights_of(run_of({"compression.ratio=0.5"})); });
+  EXPECT_NE(error.find("gossip.code is random_k: dcd diverges"), std::string::npos) << error;
+  EXPECT_NE(error.find("expected a ratio above 0.666667"), std::string::npos) << error;
+}
+
+TEST(Gossip, EcdRefusesCodesOfLargeError) {
+  for (const char* code : {"topk", "threshold", "block_topk", "random_k", "random_block",
+                           "ef_signsgd", "natural", "qsgd", "terngrad", "int4"}) {
+    const std::string error = error_of([&] { weights_of(gossip("ecd", code)); });
+    EXPECT_NE(error.find(concat("gossip.code is ", code, ": ecd diverges")), std::string::npos)
+        << error;
+  }
+  for (const char* code : {"none", "fp16", "bf16", "int8"}) {
+    WeightsRun run = gossip("ecd", code);
+    const WeightsHistory exact = weights_of(gossip("ecd", "none"));
+    const WeightsHistory history = weights_of(run);
+    EXPECT_NEAR(mean_of(history.back(), 0), mean_of(exact.back(), 0), 0.1) << code;
+  }
+}
+
 class EveryGossip : public testing::TestWithParam<const char*> {};
 
 TEST_P(EveryGossip, LeavesTheSameBitsHoweverItIsScheduled) {
-  WeightsRun run = gossip(GetParam(), "topk");
-  run.keys.push_back("compression.ratio=0.5");
+  const bool selects = std::string(GetParam()) != "ecd";
+  WeightsRun run = gossip(GetParam(), selects ? "topk" : "fp16");
+  if (selects) run.keys.push_back("compression.ratio=0.5");
   run.steps = 12;
   const WeightsHistory expected = weights_of(run);
   EXPECT_EQ(weights_of(run), expected) << "repeated";
@@ -333,6 +421,16 @@ TEST(Gossip, RefusesMethodsThatAreNoCodes) {
   const std::string error = error_of([] { weights_of(gossip("choco", "dgc")); });
   EXPECT_NE(error.find("gossip.code names 'dgc', which is no code"), std::string::npos) << error;
   EXPECT_NE(error.find("fp16, "), std::string::npos) << error;
+}
+
+TEST(Gossip, RefusesKeysThatMeanNothingToIt) {
+  Config config =
+      Config::from_text("", "run.toml", std::vector<std::string>{"compression.probe_every=5"});
+  int64_t probe_every = 0;
+  config.bind("compression.probe_every", probe_every, "");
+  const std::string error = error_of(
+      [&] { SynchronizerRegistry::instance().find("synchronizer", "dpsgd").make(config, {}); });
+  EXPECT_NE(error.find("compression.probe_every = 5"), std::string::npos) << error;
 }
 
 TEST(Gossip, NoticesRanksWithOtherGraphs) {

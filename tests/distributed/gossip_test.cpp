@@ -321,7 +321,7 @@ TEST(Gossip, DcdTakesDrawnSelectionsThatItsGraphBears) {
 
 TEST(Gossip, EcdRefusesCodesOfLargeError) {
   for (const char* code : {"topk", "threshold", "block_topk", "random_k", "random_block",
-                           "ef_signsgd", "natural", "qsgd", "terngrad", "int4"}) {
+                           "ef_signsgd", "natural", "qsgd", "terngrad", "int4", "fft"}) {
     const std::string error = error_of([&] { weights_of(gossip("ecd", code)); });
     EXPECT_NE(error.find(concat("gossip.code is ", code, ": ecd diverges")), std::string::npos)
         << error;

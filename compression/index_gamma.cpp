@@ -13,7 +13,6 @@ namespace wisp {
 namespace {
 
 using sparse::chunks_of;
-using sparse::kChunk;
 using sparse::Span;
 
 WISP_HD inline int log2_of(uint32_t number) {

@@ -190,7 +190,7 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
   };
   const std::string prefix = take(8);
   WISP_CHECK(prefix.starts_with(kMagic), path_, ": is no .npy file");
-  const int version = prefix[6];
+  const int version = static_cast<unsigned char>(prefix[6]);
   WISP_CHECK((version == 1 || version == 2) && prefix[7] == 0, path_,
              ": is a .npy file of version ", version, ".", static_cast<int>(prefix[7]),
              ", expected 1.0 or 2.0");

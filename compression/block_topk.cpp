@@ -10,10 +10,9 @@
 // zeros behind the end of a short last one. A field shorter than S is a block of its own size.
 // Bytes: value · Σ k S, and 4 · Σ k for ids; agreement: 4 · Σ blocks. Source: Sun et al. 2019
 // (arXiv 1902.06855), chunks with all-reduced L1 norms, as told in the notes of DGC's authors;
-// block size, L2 and the local variant are ours. The score of a short last block is a sum, too:
-// what counts is what is sent by it. Shared scores cost 4 / S bytes an element, ids 1 / S of f32
-// values: S = 256 keeps the first at 1/256 of dense, below what 1 % of the values costs, and still
-// gives the layers of a small network some blocks to choose from.
+// block size, L2 and the local variant are ours. The score of a short last block is a sum, too.
+// Shared scores cost 4 / S bytes an element, ids 1 / S of f32 values: S = 256 keeps the first at
+// 1/256 of dense and still gives the layers of a small network some blocks to choose from.
 #include "compression/blocks.h"
 #include "compression/error_feedback.h"
 #include "compression/ratio_schedule.h"

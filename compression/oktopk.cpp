@@ -13,19 +13,15 @@
 // Source: Li & Hoefler 2022 (PPoPP); steps, bounds and intervals as in the authors' code. Ours: the
 // limit C, in the place of their exchange that evens out the owners' results; T is the mean of the
 // owners' (k/N)-th largest sums, one number each, where they gather all sums; the factor 1.05.
-#include <numeric>
-
 #include "compression/follow_threshold.h"
+#include "compression/oktopk_lists.h"
 #include "compression/ratio_schedule.h"
-#include "compression/regions.h"
-#include "compression/sparse_code.h"
 
-namespace wisp {
+namespace wisp::oktopk {
 namespace {
 
 constexpr int64_t kEstimateEvery = 32;  // updates
 constexpr int64_t kBalanceEvery = 64;
-constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
 
 enum class Phase { balance, reduce, estimate, gather };
 
@@ -37,60 +33,6 @@ Phase phase_of(const StepInfo& info, int round) {
   if (round == balances(info)) return Phase::reduce;
   return round == balances(info) + estimates(info) ? Phase::estimate : Phase::gather;
 }
-
-Room own_room(const StepInfo& info) { return {.ratio = info.ratio, .times = 5, .over = 4}; }
-Room part_room(const StepInfo& info) {  // C
-  return {.ratio = info.ratio, .times = 3, .over = 2 * int64_t{info.workers}};
-}
-Room sum_room(const StepInfo& info) {
-  Room room = part_room(info);
-  room.copies = info.workers;
-  return room;
-}
-Room share_room(const StepInfo& info) { return {.ratio = info.ratio, .over = info.workers}; }
-
-int64_t fields(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
-
-/// The parts of a unit's scratch, in its order.
-class Lists {
- public:
-  Lists(const UnitSpec& spec, const StepInfo& info, std::byte* memory)
-      : memory_(memory),
-        fields_(fields(spec)),
-        own_(own_room(info).of(spec)),
-        sum_(sum_room(info).of(spec)),
-        workers_(info.workers) {}
-  static int64_t bytes(const UnitSpec& spec, const StepInfo& info) {
-    const Room own = own_room(info), sum = sum_room(info), part = part_room(info);
-    return Lists(spec, info, nullptr).before(7) +
-           std::max({select_list_bytes(spec, {info.ratio}, Selection::Kind::exact),
-                     select_list_bytes(spec, own, Selection::Kind::threshold),
-                     split_list_bytes(spec, sum), pass_list_bytes(spec, own),
-                     pass_list_bytes(spec, sum),
-                     kWire.scratch_bytes(spec, part) + merge_lists_bytes(spec, sum, part)});
-  }
-
-  SparseList own() const { return {at(0), fields_, own_}; }   // L
-  SparseList sent() const { return {at(1), fields_, own_}; }  // what of it travels
-  SparseList sum() const { return {at(2), fields_, sum_}; }   // of the own region; in the end S
-  SparseList passing() const { return {at(3), fields_, sum_}; }
-  Range* parts() const { return reinterpret_cast<Range*>(at(4)); }  // of sent: by rank, by field
-  int64_t* count() const { return reinterpret_cast<int64_t*>(at(5)); }
-  float* measured() const { return reinterpret_cast<float*>(at(6)); }  // 2 a field
-  std::byte* work() const { return at(7); }
-
- private:
-  int64_t before(int part) const {
-    const int64_t own = SparseList::bytes(fields_, own_), sum = SparseList::bytes(fields_, sum_);
-    const int64_t parts = fields_ * workers_ * static_cast<int64_t>(sizeof(Range));
-    const int64_t bytes[] = {own, own, sum, sum, parts, 8 * fields_, 8 * fields_};
-    return std::accumulate(bytes, bytes + part, int64_t{0});
-  }
-  std::byte* at(int part) const { return memory_ + before(part); }
-
-  std::byte* memory_;
-  int64_t fields_, own_, sum_, workers_;
-};
 
 class Oktopk final : public Compressor {
  public:
@@ -259,4 +201,4 @@ const CompressorRegistration registration(
     });
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::oktopk

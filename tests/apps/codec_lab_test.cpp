@@ -193,7 +193,7 @@ TEST_F(CodecLab, RunsEveryRegisteredMethodAndWritesItsState) {
       EXPECT_TRUE(std::filesystem::exists(concat(request.out, "/", state.name, rank, ".npy")))
           << name;
     }
-    EXPECT_EQ(read_text(request.out + "/payload_1.bin") != "", summary.compressed > 0) << name;
+    EXPECT_EQ(!read_text(request.out + "/payload_1.bin").empty(), summary.compressed > 0) << name;
   }
 }
 
@@ -231,7 +231,7 @@ TEST_F(CodecLab, RefusesWhatDoesNotFit) {
   request.shape = Shape{7};
   EXPECT_NE(error().find("the layer's shape is (7)"), std::string::npos);
   request.shape.reset();
-  NpyWriter(dir_ / "other.npy", {3});
+  { const NpyWriter no_rows(dir_ / "other.npy", {3}); }
   request.inputs.push_back(dir_ / "other.npy");
   EXPECT_NE(error().find("other.npy: has 0 rows of (3), but"), std::string::npos);
 }

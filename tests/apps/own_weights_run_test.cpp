@@ -184,9 +184,10 @@ TEST(OwnWeightsRun, NoKeyIsIgnored) {
       {"train.distance_every=1", {}},
       {"clip.norm=0.5", {}}};
   for (const auto& [key, methods] : refused) {
+    const std::string& set = key;  // for clang, whose lambdas capture no bindings
     for (const std::string method : {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}) {
       const std::string said = error_of([&] {
-        Prepared run(tiny_config({"workers=4", "compression.method=" + method, key}));
+        Prepared run(tiny_config({"workers=4", "compression.method=" + method, set}));
       });
       if (std::count(methods.begin(), methods.end(), method) == 0) {
         EXPECT_EQ(said, "no error") << method << ", " << key;

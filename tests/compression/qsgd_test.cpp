@@ -47,10 +47,10 @@ TEST(Qsgd, FollowsAScalarModelOfThePaper) {
     for (const char* norm : {"max", "l2"}) {
       for (const auto& [levels, group] :
            std::vector<std::pair<int, int>>{{7, 512}, {1, 64}, {127, 128}, {20, 0}}) {
-        SCOPED_TRACE(options(wire, norm, levels, group));
+        const std::string chosen = options(wire, norm, levels, group);
+        SCOPED_TRACE(chosen);
         const std::vector<Field> fields = layer_fields({kNumel});
-        MethodRig rig(3, fields,
-                      [&] { return make_method("qsgd", options(wire, norm, levels, group)); });
+        MethodRig rig(3, fields, [&] { return make_method("qsgd", chosen); });
         for (int64_t step = 0; step < 50; ++step) {
           std::vector<float> sum(kNumel, 0.0f);
           for (int rank = 0; rank < 3; ++rank) {
@@ -262,9 +262,10 @@ TEST(Qsgd, RefusesWhatIsNotWellFormed) {
             "compression.group is 100, expected a multiple of 64 up to 1048576, or "
             "0"},
            {"norm = \"l1\"", "compression.norm is 'l1', expected max or l2"},
-           {"wire = \"zip\"", "compression.wire is 'zip', expected fixed or elias"}})
-    EXPECT_EQ(error_of([&] { make_method("qsgd", "compression." + key); }),
-              "test.toml:1: " + message);
+           {"wire = \"zip\"", "compression.wire is 'zip', expected fixed or elias"}}) {
+    const std::string toml = "compression." + key;
+    EXPECT_EQ(error_of([&] { make_method("qsgd", toml); }), "test.toml:1: " + message);
+  }
 
   UnitRig fixed(layer_fields({3}), make_method("qsgd", ""));
   EXPECT_EQ(error_of([&] { fixed.decode(info_at(0), {PayloadBytes(5)}); }),

@@ -11,7 +11,8 @@ int plans = 0;
 
 }  // namespace
 
-// The linker puts this between the library and those who ask it for plans.
+// The linker puts this between the library and those who ask it for plans, by its own names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 kiss_fftr_cfg __real_kiss_fftr_alloc(int n, int inverse, void* memory, size_t* bytes);
 kiss_fftr_cfg __wrap_kiss_fftr_alloc(int n, int inverse, void* memory, size_t* bytes) {
@@ -19,6 +20,7 @@ kiss_fftr_cfg __wrap_kiss_fftr_alloc(int n, int inverse, void* memory, size_t* b
   return __real_kiss_fftr_alloc(n, inverse, memory, bytes);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace wisp {
 namespace {

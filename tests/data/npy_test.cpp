@@ -145,7 +145,7 @@ TEST(NpyWriter, KeepsTheFirstRows) {
   const TempDir dir;
   const std::string path = dir / "a.npy";
   NpyWriter writer(path, {});
-  for (float value = 0; value < 5; ++value) writer.append(&value);
+  for (const float value : {0.0f, 1.0f, 2.0f, 3.0f, 4.0f}) writer.append(&value);
   const auto five = std::filesystem::file_size(path);
   writer.keep(7);
   EXPECT_EQ(writer.rows(), 5);
@@ -159,7 +159,7 @@ TEST(NpyWriter, KeepsTheFirstRows) {
 TEST(NpyWriter, RefusesAFileOfOthers) {
   const TempDir dir;
   const std::string path = dir / "a.npy";
-  NpyWriter(path, {2, 3});
+  { const NpyWriter begun(path, {2, 3}); }
   EXPECT_NE(error_of([&] {
               NpyWriter(path, {3, 2});
             }).find("cannot go on in this file"),

@@ -290,8 +290,8 @@ std::vector<std::string> fuzz_seeds() {
     add(0b1101'1000, 2, 2, {3, 4});
     add(0, 2, 5, {7, 5});  // gaps beyond 16 bits
     if (methods()[method] != "topk") continue;
-    for (uint8_t formats = 0; formats < kValues.size() * kIndices.size(); ++formats)
-      add(0, 2, 3, {5, 3}, formats);
+    constexpr auto kFormats = static_cast<uint8_t>(kValues.size() * kIndices.size());
+    for (uint8_t formats = 0; formats < kFormats; ++formats) add(0, 2, 3, {5, 3}, formats);
   }
   return seeds;
 }

@@ -32,7 +32,7 @@ struct EncodeChunk {
     BitWriter bits(slots + c * slot_bytes);
     int64_t next = begin;  // the element behind the last that was written
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
-      int8_t level[group::kSize];
+      int32_t level[group::kSize];
       levels::take(source, offset + i, position + i, group::size_at(i, begin + size), grid,
                    rounding, level);
       for (int64_t j = 0; j < group::kSize; ++j) {

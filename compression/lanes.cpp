@@ -24,10 +24,10 @@ struct EncodeLanes {
       const int64_t at = begin + lane * count;
       const int64_t left = numel - at < count ? numel - at : count;
       if (left <= 0) break;
-      int8_t level[group::kSize];
+      int32_t level[group::kSize];
       levels::take(source, offset + at, position + at, left, here, rounding, level);
       for (int64_t j = 0; j < kWords; ++j)
-        word[j] += static_cast<uint32_t>(static_cast<int32_t>(level[j])) << (lane * bits);
+        word[j] += static_cast<uint32_t>(level[j]) << (lane * bits);
     }
     uint32_t* out = words + block * kWords;
     if (count == kWords) {

@@ -29,7 +29,7 @@ struct EncodeLevels {
                           : levels::sent_grid(levels::scale_of(source, offset + begin, size, norm),
                                               levels, scales + g);
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
-      int8_t level[group::kSize];
+      int32_t level[group::kSize];
       levels::take(source, offset + i, position + i, group::size_at(i, begin + size), grid,
                    rounding, level);
       uint8_t code[group::kSize];

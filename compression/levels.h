@@ -90,15 +90,16 @@ WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
 /// Takes the numbers at [at, at + size) of the arena, rounds them to levels, and says what is sent
 /// of them. `position` is theirs in the field; the levels behind them are 0.
 WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
-                         const Grid& grid, const Rounding& rounding, int8_t* level) {
+                         const Grid& grid, const Rounding& rounding, int32_t* level) {
   float x[group::kSize];
   group::take(source, at, size, x);
   for (int64_t j = 0; j < group::kSize; ++j) {
     float y = x[j] * grid.per_unit;
     y = y > -grid.most ? y : -grid.most;
     y = y < grid.most ? y : grid.most;
-    level[j] = static_cast<int8_t>(rounding(static_cast<int32_t>(y), position + j));
+    level[j] = static_cast<int32_t>(y);
   }
+  rounding(level, position);
   if (!source.kept) return;
   for (int64_t j = 0; j < size; ++j) source.sent(at + j, static_cast<float>(level[j]) * grid.step);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compression/compressor.h"
+#include "compression/group.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -18,11 +19,28 @@ struct Rounding {
   Dither dither;
   bool nearest = false;
 
-  /// floor(fixed / 2^23 + a uniform number of [0, 1)). For |fixed| <= 127 · 2^23; a whole number
-  /// stays what it is.
-  WISP_HD int32_t operator()(int32_t fixed, int64_t position) const {
-    const uint32_t random = nearest ? 1u << 22 : dither.bits(position) >> 9;
-    return (fixed + static_cast<int32_t>(random)) >> 23;
+  /// Each fixed[j] of a group, at `position` + j of the field, becomes floor(fixed[j] / 2^23 + a
+  /// uniform number of [0, 1)). For |fixed| <= 127 · 2^23; a whole number stays what it is.
+  WISP_HD void operator()(int32_t* fixed, int64_t position) const {
+    constexpr int64_t kHalf = group::kSize / 2;
+    static_assert(kHalf == 32, "of what Dither::shared_bits shares");
+    if (nearest) {
+      for (int64_t j = 0; j < group::kSize; ++j) fixed[j] = (fixed[j] + (1 << 22)) >> 23;
+    } else if (position % group::kSize == 0) {  // the usual case, without a word drawn twice
+      for (int64_t j = 0; j < kHalf; ++j) {
+        const uint32_t word = dither.bits(position + j);
+        fixed[j] = up(fixed[j], word);
+        fixed[j + kHalf] = up(fixed[j + kHalf], Dither::halves_swapped(word));
+      }
+    } else {
+      for (int64_t j = 0; j < group::kSize; ++j)
+        fixed[j] = up(fixed[j], dither.shared_bits(position + j));
+    }
+  }
+
+ private:
+  WISP_HD static int32_t up(int32_t fixed, uint32_t random) {
+    return (fixed + static_cast<int32_t>(random >> 9)) >> 23;
   }
 };
 

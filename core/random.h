@@ -93,6 +93,13 @@ struct Dither {
     x *= 0xd35a2d97u;
     return x ^ (x >> 15);
   }
+  /// bits() at half the price: of each 64 indices, i and i + 32 share a word, and the second has
+  /// its halves swapped.
+  WISP_HD uint32_t shared_bits(int64_t index) const {
+    const uint32_t word = bits(index & ~int64_t{32});
+    return index & 32 ? halves_swapped(word) : word;
+  }
+  WISP_HD static uint32_t halves_swapped(uint32_t word) { return word << 16 | word >> 16; }
   /// Uniform in [0, 1), 24 bits.
   WISP_HD float uniform(int64_t index) const {
     return static_cast<float>(static_cast<int32_t>(bits(index) >> 8)) * 5.9604644775390625e-8f;

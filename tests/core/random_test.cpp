@@ -124,6 +124,24 @@ TEST(Random, DitherIsUniformAlongAField) {
   }
 }
 
+/// Two indices that share a word: each is uniform over the keys, and so are the pairs of them.
+TEST(Random, DitherSharesWordsWithoutCorrelation) {
+  constexpr int kKeys = 64 * 4096;
+  for (const int64_t index : {int64_t{0}, int64_t{31}, (int64_t{1} << 31) + 64}) {
+    std::vector<int> bins(4096);
+    for (uint64_t step = 0; step < kKeys; ++step) {
+      const Dither dither(9, step, 78);
+      const uint32_t first = dither.shared_bits(index), second = dither.shared_bits(index + 32);
+      ASSERT_EQ(first, dither.bits(index));
+      ASSERT_EQ(second, first << 16 | first >> 16);
+      ++bins[64 * (first >> 26) + (second >> 26)];
+    }
+    double chi_squared = 0;
+    for (const int count : bins) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
+    EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+  }
+}
+
 TEST(Random, NormalHasMeanZeroAndVarianceOne) {
   const Philox random(1, 0, 0);
   const int draws = 40'000;

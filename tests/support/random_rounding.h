@@ -16,10 +16,13 @@
 namespace wisp {
 
 /// What a model of a paper does with a number in units of levels: up from the level below it with
-/// the probability of the fraction, in 2^-23.
+/// the probability of the fraction, in 2^-23. Of 64 elements, i and i + 32 share a random word.
 inline int model_level(float scaled, const Dither& dither, int64_t i) {
+  const int64_t owner = i % 64 < 32 ? i : i - 32;
+  const uint64_t twice = dither.bits(owner) * 0x100000001u;
+  const auto random = static_cast<uint32_t>(owner == i ? twice : twice >> 16);
   const double fixed = std::trunc(static_cast<double>(scaled * 0x1p23f));
-  return static_cast<int>(std::floor((fixed + (dither.bits(i) >> 9)) * 0x1p-23));
+  return static_cast<int>(std::floor((fixed + (random >> 9)) * 0x1p-23));
 }
 
 /// Numbers like a gradient's: most are small, of both signs.

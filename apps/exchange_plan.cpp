@@ -13,12 +13,6 @@ namespace {
 
 constexpr int64_t kLate = (int64_t{1} << 40) + 1;  // a step behind all warm-up of a method's own
 
-std::vector<Scope> scopes_of(const Methods& methods) {
-  std::vector<Scope> scopes;
-  for (const Method& method : methods.methods) scopes.push_back(method.scope);
-  return scopes;
-}
-
 int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
   int64_t bytes = 0;
   for (const StateSpec& state : compressor.state(spec, workers))
@@ -42,9 +36,8 @@ class Planner {
         options_(options),
         segments_(segments),
         element_bytes_(size_of(wide_of(options.compute()))),
-        plan_(make_plan(methods.recipe ? told_segments(segments)
-                                       : std::vector<Segment>(segments.begin(), segments.end()),
-                        element_bytes_, methods.method_of, scopes_of(methods), options.buckets)) {
+        plan_(make_plan(segments, element_bytes_, methods.method_of, planned(methods.methods),
+                        options.buckets)) {
     for (const Segment& segment : segments)
       exchange_.layers.push_back({.name = segment.name,
                                   .kind = segment.kind,

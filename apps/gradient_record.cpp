@@ -58,10 +58,10 @@ void GradientRecord::keep(const Segment& segment) {
   replica_.context().stream.submit([this, &segment, &layer] {
     const Tensor gradient = FlatParameters::view(replica_.parameters().grad(), segment);
     dispatch_float(gradient.dtype(), "record", [&](auto zero) {
-      const auto workers = static_cast<decltype(zero)>(replica_.workers());
+      const auto summands = static_cast<decltype(zero)>(replica_.synchronizer().summands());
       const auto* values = gradient.data<decltype(zero)>();
       std::transform(values, values + segment.numel, layer.gradient.begin(),
-                     [&](auto value) { return static_cast<float>(value * workers); });
+                     [&](auto value) { return static_cast<float>(value * summands); });
     });
   });
 }

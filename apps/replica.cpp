@@ -83,12 +83,8 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   synchronizer_->begin({step, epoch, report.lr});
   forward_backward(next, report);
 
-  without_turn([&] {
-    const double begin = now_us();
-    report.outcome = synchronizer_->before_update();
-    const double clip_ms = (now_us() - begin) * 1e-3 - synchronizer_->cost().wait_ms;
-    report.compute_ms += clip_ms;  // of the mean, after the wait
-  });
+  without_turn([&] { report.outcome = synchronizer_->before_update(); });
+  report.compute_ms += synchronizer_->cost().clip_ms;
   auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
   if (report.outcome == Outcome::skipped) {
     restore_buffers();

@@ -45,6 +45,20 @@ struct Multiple {
   WISP_HD void operator()(int64_t i) const { into[i] = factor * from[i]; }
 };
 
+/// Binds compression.momentum_correction, and masking for codes that leave elements out.
+void bind_correction(Config& config, bool sparse, FeedbackOptions& options) {
+  config.bind("compression.momentum_correction", options.correction,
+              "apply the optimizer's momentum on each worker, before compression");
+  options.masking = sparse;
+  if (sparse)
+    config.bind("compression.masking", options.masking,
+                "clear the momentum of elements that were sent");
+  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
+             config.where("compression.momentum_correction"),
+             ": compression.momentum_correction is for compression.feedback = \"none\" or "
+             "\"ef\"; ef21_sgdm has a momentum of its own");
+}
+
 class ErrorFeedback final : public Compressor {
  public:
   ErrorFeedback(std::unique_ptr<Code> code, const FeedbackOptions& options)
@@ -138,8 +152,7 @@ class ErrorFeedback final : public Compressor {
     if (!unit.finite) return source;
     source.gradient = options_.kind == Feedback::ef21_sgdm ? unit.momentum.data<float>()
                                                            : unit.gradient.data<float>();
-    if (options_.correction && options_.masking && traits_.sparse)
-      source.masked = unit.momentum.data<float>();
+    if (options_.correction && options_.masking) source.masked = unit.momentum.data<float>();
     if (options_.kind == Feedback::none) return source;
     source.kept = unit.state->tensors[0].data<float>();
     source.tracks = options_.kind != Feedback::ef;
@@ -220,14 +233,6 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
              ": compression.residual = \"update\" is for "
              "compression.feedback = \"ef\"");
   options.update_units = residual == "update";
-  config.bind("compression.momentum_correction", options.correction,
-              "apply the optimizer's momentum on each worker, before compression");
-  config.bind("compression.masking", options.masking,
-              "clear the momentum of elements that were sent");
-  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
-             config.where("compression.momentum_correction"),
-             ": compression.momentum_correction is for compression.feedback = \"none\" or "
-             "\"ef\"; ef21_sgdm has a momentum of its own");
   WISP_CHECK(options.kind != Feedback::ef21_sgdm || !setup.nesterov,
              config.where("compression.feedback"),
              ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
@@ -248,9 +253,11 @@ CodeRegistration::CodeRegistration(const std::string& name, const std::string& s
   CodeRegistry::instance().add(name, summary, make);
   CompressorRegistry::instance().add(
       name, summary, [make = std::move(make), published](Config& config, CompressorSetup setup) {
-        const FeedbackOptions options = bind_feedback(config, setup, published);
+        FeedbackOptions options = bind_feedback(config, setup, published);
         setup.feedback = options.kind != Feedback::none;
-        return with_feedback(make(config, setup), options);
+        std::unique_ptr<Code> code = make(config, setup);
+        bind_correction(config, code->traits().sparse, options);
+        return with_feedback(std::move(code), options);
       });
 }
 

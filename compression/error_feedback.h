@@ -30,9 +30,8 @@ struct FeedbackOptions {
   double weight_decay = 0.0;  // the same: local, before the momentum
 };
 
-/// Binds compression.feedback ("auto" is `published`, the method's own choice),
-/// momentum_correction and masking, and, for ef, compression.residual. Throws Error for Nesterov's
-/// momentum with ef21_sgdm.
+/// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,
+/// compression.residual. Throws Error for Nesterov's momentum with ef21_sgdm.
 FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published);
 
 /// A compressor of one round, or two if the code agrees on something first. A unit whose gradient

@@ -16,7 +16,8 @@ struct StepCost {
   int64_t bytes_received = 0;
   int64_t bytes_dense = 0;  // what a dense all-reduce of the raw gradients would have sent
   double encode_ms = 0.0;   // on the comm thread
-  double wait_ms = 0.0;     // the compute thread stood in before_update
+  double wait_ms = 0.0;     // the compute thread stood still for the comm thread
+  double clip_ms = 0.0;     // on the compute thread: checks and clips what before_update leaves
   double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
   double decode_ms = 0.0;   // on the comm thread
   std::vector<std::string>
@@ -30,6 +31,7 @@ struct StepCost {
     bytes_dense += other.bytes_dense;
     encode_ms += other.encode_ms;
     wait_ms += other.wait_ms;
+    clip_ms += other.clip_ms;
     wire_ms += other.wire_ms;
     decode_ms += other.decode_ms;
     nonfinite.insert(nonfinite.end(), other.nonfinite.begin(), other.nonfinite.end());

@@ -13,14 +13,15 @@ constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
 /// Adds the segment's slice to a field over several.
-void extend(Field& field, const Segment& segment) {
+void extend(Field& field, const Segment& segment, bool decays) {
   if (field.slices.empty()) {
     field = field_of(segment);
     return;
   }
-  WISP_CHECK(field.decay == segment.decay,
+  WISP_CHECK(!decays || field.decay == segment.decay,
              "a field over several segments mixes weight decay and none (at ", segment.name,
-             "): give them policies of their own, or use scope = \"layer\"");
+             "), and its method applies the decay itself: give them rules of compression.policy of "
+             "their own, or use compression.scope = \"layer\"");
   field.rows = 1;
   field.slices.push_back({segment.offset, segment.numel});
   field.numel += segment.numel;
@@ -29,8 +30,11 @@ void extend(Field& field, const Segment& segment) {
 class Planner {
  public:
   Planner(std::span<const Segment> segments, int64_t element_bytes, std::span<const int> method_of,
-          std::span<const Scope> scopes, BucketOptions options)
-      : segments_(segments), element_bytes_(element_bytes), method_of_(method_of), scopes_(scopes) {
+          std::span<const PlannedMethod> methods, BucketOptions options)
+      : segments_(segments),
+        element_bytes_(element_bytes),
+        method_of_(method_of),
+        methods_(methods) {
     int64_t raw = 0;
     for (const Segment& segment : segments) raw += segment.numel * element_bytes;
     bucket_bytes_ = options.bucket_bytes >= 0
@@ -38,8 +42,8 @@ class Planner {
                         : std::clamp(raw / kBucketsWanted, kMinBucketBytes, kMaxBucketBytes);
     encode_bytes_ = options.encode_bytes >= 0 ? options.encode_bytes
                                               : std::min(kMaxEncodeBytes, bucket_bytes_ / 2);
-    open_unit_.assign(scopes.size(), -1);
-    model_unit_.assign(scopes.size(), -1);
+    open_unit_.assign(methods.size(), -1);
+    model_unit_.assign(methods.size(), -1);
   }
 
   Plan run() {
@@ -71,7 +75,7 @@ class Planner {
   /// The unit that the next segment of `method` joins.
   PlannedUnit& unit_for(int method) {
     const auto m = static_cast<size_t>(method);
-    const Scope scope = scopes_[m];
+    const Scope scope = methods_[m].scope;
     int& open = scope == Scope::model ? model_unit_[m] : open_unit_[m];
     const bool full =
         open >= 0 && scope == Scope::layer &&
@@ -87,11 +91,12 @@ class Planner {
   void add(PlannedUnit& unit, const Segment& segment) {
     unit.segments.push_back(segment.id);
     unit.numel += segment.numel;
-    if (scopes_[static_cast<size_t>(unit.method)] == Scope::layer) {
+    const PlannedMethod& method = methods_[static_cast<size_t>(unit.method)];
+    if (method.scope == Scope::layer) {
       unit.fields.push_back(field_of(segment));
     } else {
       if (unit.fields.empty()) unit.fields.emplace_back();
-      extend(unit.fields.front(), segment);
+      extend(unit.fields.front(), segment, method.decays);
     }
   }
 
@@ -114,7 +119,7 @@ class Planner {
   std::span<const Segment> segments_;
   int64_t element_bytes_;
   std::span<const int> method_of_;
-  std::span<const Scope> scopes_;
+  std::span<const PlannedMethod> methods_;
   int64_t bucket_bytes_ = 0;
   int64_t encode_bytes_ = 0;
   std::vector<int> open_unit_;   // by method: the unit that still takes segments of this bucket
@@ -133,12 +138,12 @@ Field field_of(const Segment& segment) {
 }
 
 Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
-               std::span<const int> method_of, std::span<const Scope> scopes,
+               std::span<const int> method_of, std::span<const PlannedMethod> methods,
                BucketOptions options) {
   WISP_CHECK(!segments.empty(), "make_plan: the model has no parameters");
   WISP_CHECK(method_of.size() == segments.size(), "make_plan: ", method_of.size(), " methods for ",
              segments.size(), " segments");
-  return Planner(segments, element_bytes, method_of, scopes, options).run();
+  return Planner(segments, element_bytes, method_of, methods, options).run();
 }
 
 uint64_t hash_text(const std::string& text, uint64_t seed) {

@@ -44,15 +44,21 @@ struct Plan {
 
 constexpr int kDense = -1;
 
+/// A method as a plan sees it.
+struct PlannedMethod {
+  Scope scope = Scope::layer;
+  bool decays = false;  // applies weight decay itself, to all of a field or none of it
+};
+
 /// A segment by itself.
 Field field_of(const Segment& segment);
 
-/// `method_of[id]` is each segment's method, an index into `scopes`, or kDense. Buckets close when
+/// `method_of[id]` is each segment's method, an index into `methods`, or kDense. Buckets close when
 /// their raw gradients reach bucket_bytes, so a compressed run has as many as a dense one. A unit
 /// holds neighbouring segments of one method in one bucket; with Scope::bucket it is one field,
 /// with Scope::model one field over all buckets, exchanged with the last.
 Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
-               std::span<const int> method_of, std::span<const Scope> scopes,
+               std::span<const int> method_of, std::span<const PlannedMethod> methods,
                BucketOptions options);
 
 /// Stable 64-bit hash of text and numbers, chained through `seed`.

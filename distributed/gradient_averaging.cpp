@@ -33,12 +33,6 @@ std::vector<Compressor*> pointers(const std::vector<Method>& methods) {
   return compressors;
 }
 
-std::vector<Scope> scopes_of(const std::vector<Method>& methods) {
-  std::vector<Scope> scopes;
-  for (const Method& method : methods) scopes.push_back(method.scope);
-  return scopes;
-}
-
 }  // namespace
 
 GradientAveraging::GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
@@ -54,7 +48,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       options_(std::move(options)),
       trace_(trace),
       plan_(make_plan(parameters.segments(), size_of(parameters.dtype()), method_of,
-                      scopes_of(methods_), options_.buckets)),
+                      planned(methods_), options_.buckets)),
       memory_(comm, parameters, plan_, compressors_, communicator.rank(), communicator.size()),
       wire_(communicator, comm, memory_, parameters),
       local_(comm, parameters, clip_if(any(methods_, &Traits::local_clip), options_.clip),
@@ -121,6 +115,7 @@ Outcome GradientAveraging::before_update() {
     compute_.stream.synchronize();
     mean_.clip(all_segments_);
   }
+  cost_.clip_ms = (now_us() - end) * 1e-3;
   return outcome_;
 }
 

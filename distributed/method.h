@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "compression/compressor.h"
+#include "distributed/bucket.h"
 
 namespace wisp {
 
@@ -14,5 +17,12 @@ struct Method {
   std::unique_ptr<Compressor> compressor;
   Scope scope = Scope::layer;
 };
+
+inline std::vector<PlannedMethod> planned(std::span<const Method> methods) {
+  std::vector<PlannedMethod> all;
+  for (const Method& method : methods)
+    all.push_back({method.scope, method.compressor->traits().decay == Home::compressor});
+  return all;
+}
 
 }  // namespace wisp

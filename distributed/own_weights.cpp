@@ -124,7 +124,9 @@ Outcome OwnWeights::before_update() {
     post([this] { agree_on_status(); });
   }
   wait("wait");
+  const double begin = now_us();
   if (outcome_ != Outcome::skipped) check_gradient();
+  courier_.cost.clip_ms = (now_us() - begin) * 1e-3;
   return outcome_;
 }
 

@@ -34,7 +34,10 @@ ToldUnit::ToldUnit(std::shared_ptr<const GossipMethod> method, std::shared_ptr<c
       exact_(exact_code()),
       guard_(guard) {}
 
-Traits ToldUnit::traits() const { return {.scopes = code_->traits().scopes, .dense_1d = false}; }
+Traits ToldUnit::traits() const {
+  const Traits code = code_->traits();
+  return {.scopes = code.scopes, .dense_1d = false, .represents_zero = code.represents_zero};
+}
 
 std::vector<StateSpec> ToldUnit::state(const UnitSpec&, int) const {
   std::vector<StateSpec> specs;
@@ -90,12 +93,6 @@ const Code& ToldUnit::code_for(const UnitSpec& spec, const StepInfo& info) const
 double ToldUnit::scale_of(const Code& code, const UnitSpec& spec) const {
   const std::optional<double> variance = code.variance(spec);
   return method_->contracts() && variance ? 1.0 / (1.0 + *variance) : 1.0;
-}
-
-std::vector<Segment> told_segments(std::span<const Segment> segments) {
-  std::vector<Segment> told(segments.begin(), segments.end());
-  for (Segment& segment : told) segment.decay = true;
-  return told;
 }
 
 bool sends_more_than_exact(const Message& message, const UnitSpec& spec) {

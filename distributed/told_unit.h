@@ -37,9 +37,6 @@ class ToldUnit final : public Compressor {
   bool guard_;
 };
 
-/// `segments` as codes of weights see them: weight decay, which only gradients know, parts none.
-std::vector<Segment> told_segments(std::span<const Segment> segments);
-
 /// The guard of gossip: whether `message` sends more than a unit's exact numbers.
 bool sends_more_than_exact(const Message& message, const UnitSpec& spec);
 

@@ -184,6 +184,20 @@ TEST(BadConfig, MomentumHasOneHome) {
             "0.9 (optimizer.momentum); set it to 0");
 }
 
+/// A key that would change nothing is refused, not ignored.
+TEST(BadConfig, MomentumIsCorrectedWhereACodeStandsAlone) {
+  for (const std::string method : {"powersgd", "acpsgd", "onebit", "dgc"}) {
+    const std::string said =
+        refusal({"compression.method=" + method, "compression.momentum_correction=true"});
+    EXPECT_NE(said.find("compression.momentum_correction means nothing"), std::string::npos)
+        << said;
+  }
+  EXPECT_EQ(refusal({"compression.method=qsgd", "compression.momentum_correction=true"}),
+            "no error");
+  const std::string said = refusal({"compression.method=qsgd", "compression.masking=false"});
+  EXPECT_NE(said.find("compression.masking means nothing"), std::string::npos) << said;
+}
+
 TEST(BadConfig, WeightDecayHasOneHome) {
   EXPECT_EQ(refusal({"compression.method=dgc", "compression.weight_decay=0.1"}),
             "command line: weight_decay has two homes, compression.weight_decay and "

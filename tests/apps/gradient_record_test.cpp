@@ -98,6 +98,10 @@ TEST(GradientRecord, IsOfTheWorkersOwnMeanLoss) {
   const auto b = rows_of(dir / ("two/gradients/rank_1" + file));
   for (size_t i = 0; i < whole.size(); ++i)
     ASSERT_NEAR((a[i] + b[i]) / 2, whole[i], 1e-5) << i;  // sums in another order
+  for (const std::string method : {"choco", "local_sgd"}) {
+    tiny_train(dir / method, one_batch + Overrides{"workers=2", "compression.method=" + method});
+    EXPECT_EQ(rows_of(dir / (method + "/gradients/rank_0" + file)), a) << method;
+  }
 }
 
 TEST(GradientRecord, AResumedRunLeavesTheFilesOfAnUndisturbedOne) {

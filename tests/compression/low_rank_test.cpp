@@ -121,9 +121,9 @@ TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   std::vector<int> dense(segments.size(), kDense), matrices = dense;
   for (size_t i = 0; i < matrices.size(); i += 2) matrices[i] = 0;
   const BucketOptions options{.bucket_bytes = 25'000'000};
-  const std::vector<Scope> scopes = {Scope::layer};
-  const Plan plan = make_plan(segments, 4, matrices, scopes, options);
-  const Plan dense_plan = make_plan(segments, 4, dense, scopes, options);
+  const std::vector<PlannedMethod> planned(1);
+  const Plan plan = make_plan(segments, 4, matrices, planned, options);
+  const Plan dense_plan = make_plan(segments, 4, dense, planned, options);
   EXPECT_EQ(plan.buckets.size(), 4u);  // of 102 MB
   const size_t dense_slots = make_schedule(dense_plan, {}, DType::f32).size();
   const auto method = make_method(GetParam(), "");

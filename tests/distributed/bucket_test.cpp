@@ -19,9 +19,9 @@ std::vector<Segment> segments_of(const std::vector<int64_t>& sizes) {
 }
 
 /// All segments to one method of this scope, f32.
-Plan plan_of(const std::vector<Segment>& segments, Scope scope, BucketOptions options) {
+Plan plan_of(const std::vector<Segment>& segments, PlannedMethod method, BucketOptions options) {
   const std::vector<int> method_of(segments.size(), 0);
-  return make_plan(segments, 4, method_of, {&scope, 1}, options);
+  return make_plan(segments, 4, method_of, {&method, 1}, options);
 }
 
 Plan dense_plan(const std::vector<Segment>& segments, BucketOptions options) {
@@ -47,7 +47,7 @@ TEST(Plan, GivesACompressedRunTheBucketsOfADenseOne) {
   const auto segments = segments_of({10, 10, 30, 5, 5, 100, 1});
   const auto dense = raw_bytes(dense_plan(segments, {.bucket_bytes = 64}));
   for (const Scope scope : {Scope::layer, Scope::bucket, Scope::model})
-    EXPECT_EQ(raw_bytes(plan_of(segments, scope, {.bucket_bytes = 64})), dense);
+    EXPECT_EQ(raw_bytes(plan_of(segments, {scope}, {.bucket_bytes = 64})), dense);
 }
 
 TEST(Plan, TakesAnEighthOfTheModelWithinBounds) {
@@ -68,7 +68,7 @@ TEST(Plan, MakesEverySegmentABucketAtBucketBytesZero) {
 
 TEST(Plan, GroupsSmallSegmentsIntoUnits) {
   const auto segments = segments_of({4, 4, 4, 4, 40, 4});
-  const Plan plan = plan_of(segments, Scope::layer, {.bucket_bytes = 1000, .encode_bytes = 32});
+  const Plan plan = plan_of(segments, {Scope::layer}, {.bucket_bytes = 1000, .encode_bytes = 32});
   ASSERT_EQ(plan.units.size(), 4u);
   EXPECT_EQ(plan.units[0].segments, (std::vector<int>{0, 1}));
   EXPECT_EQ(plan.units[1].segments, (std::vector<int>{2, 3}));
@@ -81,13 +81,14 @@ TEST(Plan, GroupsSmallSegmentsIntoUnits) {
 
 TEST(Plan, MakesEverySegmentAUnitAtEncodeBytesZero) {
   const auto segments = segments_of({4, 4, 4});
-  EXPECT_EQ(plan_of(segments, Scope::layer, {.bucket_bytes = 1000, .encode_bytes = 0}).units.size(),
-            3u);
+  EXPECT_EQ(
+      plan_of(segments, {Scope::layer}, {.bucket_bytes = 1000, .encode_bytes = 0}).units.size(),
+      3u);
 }
 
 TEST(Plan, LetsNoUnitReachIntoTheNextBucket) {
   const auto segments = segments_of({4, 4, 4, 4});
-  const Plan plan = plan_of(segments, Scope::layer, {.bucket_bytes = 32, .encode_bytes = 1000});
+  const Plan plan = plan_of(segments, {Scope::layer}, {.bucket_bytes = 32, .encode_bytes = 1000});
   ASSERT_EQ(plan.units.size(), 2u);
   EXPECT_EQ(plan.units[1].segments, (std::vector<int>{2, 3}));
   EXPECT_EQ(plan.units[1].bucket, 1);
@@ -95,7 +96,7 @@ TEST(Plan, LetsNoUnitReachIntoTheNextBucket) {
 
 TEST(Plan, BucketScopeIsOneFieldPerBucket) {
   const auto segments = segments_of({3, 5, 20, 7});
-  const Plan plan = plan_of(segments, Scope::bucket, {.bucket_bytes = 32, .encode_bytes = 0});
+  const Plan plan = plan_of(segments, {Scope::bucket}, {.bucket_bytes = 32, .encode_bytes = 0});
   ASSERT_EQ(plan.units.size(), 3u);
   ASSERT_EQ(plan.units[0].fields.size(), 1u);
   EXPECT_EQ(plan.units[0].fields[0].slices.size(), 2u);
@@ -104,7 +105,7 @@ TEST(Plan, BucketScopeIsOneFieldPerBucket) {
 
 TEST(Plan, ModelScopeIsOneFieldExchangedWithTheLastBucket) {
   const auto segments = segments_of({3, 5, 20, 7});
-  const Plan plan = plan_of(segments, Scope::model, {.bucket_bytes = 32});
+  const Plan plan = plan_of(segments, {Scope::model}, {.bucket_bytes = 32});
   ASSERT_EQ(plan.units.size(), 1u);
   EXPECT_EQ(plan.units[0].segments, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(plan.units[0].fields[0].numel, 35);
@@ -116,20 +117,21 @@ TEST(Plan, ModelScopeIsOneFieldExchangedWithTheLastBucket) {
 TEST(Plan, KeepsDenseSegmentsAndMethodsApart) {
   const auto segments = segments_of({4, 4, 4, 4, 4});
   const std::vector<int> method_of = {0, kDense, 1, 0, 1};
-  const Scope scopes[] = {Scope::layer, Scope::layer};
+  const PlannedMethod methods[2];
   const Plan plan =
-      make_plan(segments, 4, method_of, scopes, {.bucket_bytes = 1000, .encode_bytes = 1000});
+      make_plan(segments, 4, method_of, methods, {.bucket_bytes = 1000, .encode_bytes = 1000});
   ASSERT_EQ(plan.units.size(), 2u);
   EXPECT_EQ(plan.units[0].segments, (std::vector<int>{0, 3}));
   EXPECT_EQ(plan.units[1].segments, (std::vector<int>{2, 4}));
   EXPECT_EQ(plan.buckets[0].dense, (std::vector<int>{1}));
 }
 
-TEST(Plan, RefusesAFieldThatMixesDecayAndNone) {
+TEST(Plan, RefusesAFieldThatMixesDecayAndNoneIfItsMethodDecays) {
   auto segments = segments_of({4, 4});
   segments[1].decay = false;
-  EXPECT_NO_THROW(plan_of(segments, Scope::layer, {}));
-  const std::string error = error_of([&] { plan_of(segments, Scope::bucket, {}); });
+  EXPECT_NO_THROW(plan_of(segments, {Scope::layer, true}, {}));
+  EXPECT_EQ(plan_of(segments, {Scope::bucket, false}, {}).units[0].fields[0].slices.size(), 2u);
+  const std::string error = error_of([&] { plan_of(segments, {Scope::bucket, true}, {}); });
   EXPECT_NE(error.find("mixes weight decay"), std::string::npos) << error;
   EXPECT_NE(error.find("s1"), std::string::npos) << error;
 }
@@ -138,12 +140,12 @@ TEST(Plan, RefusesAModelWithoutParameters) { EXPECT_THROW(dense_plan({}, {}), Er
 
 TEST(Plan, HashTellsNamesMethodsAndBordersApart) {
   auto segments = segments_of({4, 4, 4});
-  const uint64_t hash = plan_of(segments, Scope::layer, {.bucket_bytes = 32}).hash;
-  EXPECT_EQ(plan_of(segments, Scope::layer, {.bucket_bytes = 32}).hash, hash);
-  EXPECT_NE(plan_of(segments, Scope::layer, {.bucket_bytes = 16}).hash, hash);
+  const uint64_t hash = plan_of(segments, {Scope::layer}, {.bucket_bytes = 32}).hash;
+  EXPECT_EQ(plan_of(segments, {Scope::layer}, {.bucket_bytes = 32}).hash, hash);
+  EXPECT_NE(plan_of(segments, {Scope::layer}, {.bucket_bytes = 16}).hash, hash);
   EXPECT_NE(dense_plan(segments, {.bucket_bytes = 32}).hash, hash);
   segments[2].name = "other";
-  EXPECT_NE(plan_of(segments, Scope::layer, {.bucket_bytes = 32}).hash, hash);
+  EXPECT_NE(plan_of(segments, {Scope::layer}, {.bucket_bytes = 32}).hash, hash);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class ReadinessOf4 : public testing::Test {
   FlatParameters parameters_{
       worker_.context, {&declared_[0], &declared_[1], &declared_[2], &declared_[3]}, {}};
   Plan plan_ = make_plan(parameters_.segments(), 4, std::vector<int>{kDense, 0, 0, kDense},
-                         std::vector<Scope>{Scope::layer}, {.bucket_bytes = 1 << 20});
+                         std::vector<PlannedMethod>(1), {.bucket_bytes = 1 << 20});
   Readiness readiness_{parameters_, plan_};
 };
 

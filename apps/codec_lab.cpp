@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/exchange_plan.h"
 #include "apps/methods.h"
 #include "apps/payload_tap.h"
 #include "apps/train_options.h"
@@ -23,6 +24,7 @@ struct Setup {
   TrainOptions options;
   Parameter layer;
   int64_t steps = 0;
+  std::vector<std::string> remarks = {};
 
   int workers() const { return static_cast<int>(request.inputs.size()); }
   std::string file(const std::string& name) const { return request.out + "/" + name; }
@@ -33,13 +35,15 @@ Segment segment_of(const Parameter& layer) {
       .name = layer.name, .shape = layer.shape, .numel = layer.shape.numel(), .decay = layer.decay};
 }
 
-/// The method, for the one layer whatever its rank.
+/// The method, for the one layer whatever its rank, unless the method refuses it.
 Methods choose(Config& config, const TrainOptions& options, const Parameter& layer) {
   const Segment segment = segment_of(layer);
   Methods chosen = choose_methods(config, options, {&segment, 1});
   WISP_CHECK(!chosen.recipe, "wisp codec: ", chosen.names,
              " exchanges weights, not gradients; choose a compression method or a code");
-  chosen.method_of = {chosen.methods.empty() ? kDense : 0};
+  const bool takes = !chosen.methods.empty() &&
+                     chosen.methods.front().compressor->refusal(field_of(segment)).empty();
+  chosen.method_of = {takes ? 0 : kDense};
   return chosen;
 }
 
@@ -70,8 +74,10 @@ Setup prepare(Config config, const LabRequest& request) {
   if (!setup.config.given("train.batch"))
     setup.config.set("train.batch", std::to_string(setup.workers()));
   setup.options = TrainOptions::bind(setup.config, World{});
-  choose(setup.config, setup.options, setup.layer);
+  const Methods methods = choose(setup.config, setup.options, setup.layer);
   setup.config.finish();
+  const Segment segment = segment_of(setup.layer);
+  setup.remarks = plan_exchange(methods, setup.options, {&segment, 1}).remarks;
   return setup;
 }
 
@@ -226,11 +232,12 @@ class LabRecord {
     mean_.emplace(setup.file("mean.npy"), setup.layer.shape);
     for (const std::string& input : setup.request.inputs) inputs_.emplace_back(input);
     summary_.steps = setup.steps;
+    summary_.remarks = setup.remarks;
     summary_.numel = setup.layer.shape.numel();
   }
 
   void add(int64_t step, LabWorker& worker, const std::vector<double>& encoded,
-           const std::vector<double>& sent,
+           const std::vector<double>& sent, const std::vector<double>& nonfinite,
            const std::vector<std::pair<std::string, std::vector<double>>>& norms) {
     const std::vector<float>& result = worker.result();
     const std::vector<double> truth = true_mean(step);
@@ -251,7 +258,8 @@ class LabRecord {
                                    {"bytes_encoded", bytes(encoded)},
                                    {"bytes_sent", bytes(sent)},
                                    {"relative_error", error},
-                                   {"cosine", cosine}};
+                                   {"cosine", cosine},
+                                   {"nonfinite", ranks_of(nonfinite)}};
     line["norms"] = nlohmann::ordered_json::object();
     for (const auto& [name, values] : norms) line["norms"][name] = values;
     lines_.write(line.dump() + "\n");
@@ -261,17 +269,39 @@ class LabRecord {
     for (const double value : encoded) summary_.bytes_encoded += value * each;
     for (const double value : sent) summary_.bytes_sent += value * each;
     dense_ += static_cast<double>(worker.cost().bytes_dense) / static_cast<double>(setup_.steps);
-    summary_.relative_error += error / static_cast<double>(setup_.steps);
-    summary_.cosine += cosine / static_cast<double>(setup_.steps);
+    summary_.nonfinite += !ranks_of(nonfinite).empty();
+    error_.add(error);
+    cosine_.add(cosine);
   }
 
   LabSummary summary() const {
     LabSummary summary = summary_;
     summary.reduction_sent = summary.bytes_sent > 0.0 ? dense_ / summary.bytes_sent : 1.0;
+    summary.relative_error = error_.mean();
+    summary.cosine = cosine_.mean();
+    summary.cosines = cosine_.count;
     return summary;
   }
 
  private:
+  /// Of the steps in which a figure is defined.
+  struct Mean {
+    double sum = 0.0;
+    int64_t count = 0;
+    void add(double value) {
+      if (!std::isfinite(value)) return;
+      sum += value;
+      ++count;
+    }
+    double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+  };
+
+  static std::vector<int> ranks_of(const std::vector<double>& flags) {
+    std::vector<int> ranks;
+    for (size_t rank = 0; rank < flags.size(); ++rank)
+      if (flags[rank] > 0.0) ranks.push_back(static_cast<int>(rank));
+    return ranks;
+  }
   std::vector<double> true_mean(int64_t step) {
     const auto numel = static_cast<size_t>(setup_.layer.shape.numel());
     std::vector<double> mean(numel);
@@ -292,6 +322,7 @@ class LabRecord {
   std::vector<NpyReader> inputs_;
   std::vector<float> row_;
   double dense_ = 0.0;
+  Mean error_, cosine_;
   LabSummary summary_;
 };
 
@@ -312,8 +343,9 @@ LabSummary run_lab(Config config, const LabRequest& request) {
       lab.step(step);
       const auto encoded = lab.by_rank(static_cast<double>(lab.cost().bytes_encoded));
       const auto sent = lab.by_rank(static_cast<double>(lab.cost().bytes_sent));
+      const auto nonfinite = lab.by_rank(static_cast<double>(lab.cost().nonfinite.size()));
       const auto norms = lab.norms();
-      if (record) record->add(step, lab, encoded, sent, norms);
+      if (record) record->add(step, lab, encoded, sent, nonfinite, norms);
     }
     lab.write();
     if (record) summary = record->summary();

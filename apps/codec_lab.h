@@ -26,8 +26,11 @@ struct LabSummary {
   int64_t numel = 0;
   int64_t compressed = 0;  // steps in which the layer was
   double bytes_encoded = 0.0, bytes_sent = 0.0;
-  double reduction_sent = 0.0;  // what dense would send / sent
-  double relative_error = 0.0, cosine = 0.0;
+  double reduction_sent = 0.0;                // what dense would send / sent
+  double relative_error = 0.0, cosine = 0.0;  // of the steps in which they are defined
+  int64_t cosines = 0;                        // steps in which the cosine is
+  int64_t nonfinite = 0;                      // steps in which some rank's gradient was not finite
+  std::vector<std::string> remarks;           // as wisp plan has them
 };
 
 /// Each row is a worker's gradient of its own mean loss, as a run records it; the workers' mean is
@@ -40,8 +43,8 @@ struct LabSummary {
 ///   payload_R.bin   what rank R encoded in the last step, as PayloadTap has it; empty if that step
 ///                   was dense
 ///   steps.jsonl     an object for each step: bytes by rank as in StepCost, error |mean - true| /
-///                   |true| and cosine against the true mean (null where nothing is true), norms of
-///                   the per-element states by rank
+///                   |true| and cosine against the true mean (null where undefined), ranks whose
+///                   gradient was not finite, norms of the per-element states by rank
 /// Throws Error for files that do not fit together, and as a run would for its configuration.
 LabSummary run_lab(Config config, const LabRequest& request);
 

@@ -11,7 +11,8 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kLate = (int64_t{1} << 40) + 1;  // a step behind all warm-up of a method's own
+constexpr int64_t kLate = int64_t{1} << 40;  // a step behind all warm-up of a method's own
+constexpr int64_t kSteps = 2;                // of a phase that are planned: methods may alternate
 
 int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
   int64_t bytes = 0;
@@ -59,6 +60,12 @@ class Planner {
       exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
     }
     for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
+    const PhasePlan& last = exchange_.phases.back();
+    if (methods_.recipe && last.bytes_sent > last.bytes_dense)
+      exchange_.remarks.push_back(fmt::format(
+          "{} sends {:.0f} bytes a step and worker, more than a dense all-reduce of the "
+          "gradients, {:.0f}",
+          methods_.names, last.bytes_sent, last.bytes_dense));
     return std::move(exchange_);
   }
 
@@ -94,6 +101,12 @@ class Planner {
     return sends_more_than_dense(messages, spec.numel * element_bytes_, options_.workers);
   }
 
+  /// What a unit sends that is not compressed.
+  double plain(const PlannedUnit& unit) const {
+    if (!neighbours()) return plain(unit.numel);
+    return sent({{.kind = Collective::neighbours, .bytes = unit.numel * element_bytes_}});
+  }
+
   /// What a unit does in a step; a gossip's units are never dense, but may be exact.
   UnitPath path_of(const PlannedUnit& unit, const StepInfo& info,
                    std::vector<Message>& messages) const {
@@ -118,13 +131,13 @@ class Planner {
     }
   }
 
-  /// Of the middle of a phase: its borders are not exact.
-  StepInfo info_of(size_t phase) const {
+  /// Of a step in the middle of a phase: its borders are not exact.
+  StepInfo info_of(size_t phase, int64_t step) const {
     const bool last = phase + 1 == methods_.phases.size();
     const double begin = methods_.phases[phase];
     const double end = last ? begin + 1.0 : methods_.phases[phase + 1];
-    StepInfo info{.step = kLate,
-                  .applied = kLate,
+    StepInfo info{.step = kLate + step,
+                  .applied = kLate + step,
                   .epoch = 0.5 * (begin + end),
                   .workers = options_.workers,
                   .lr = options_.optimizer.lr,
@@ -135,9 +148,8 @@ class Planner {
   }
 
   void add_phase(size_t index) {
-    const StepInfo info = info_of(index);
     PhasePlan phase{.epoch = methods_.phases[index],
-                    .ratio = info.ratio,
+                    .ratio = info_of(index, 0).ratio,
                     .units = static_cast<int>(plan_.units.size())};
     for (const Segment& segment : segments_) {
       phase.bytes_dense += dense(segment.numel);
@@ -152,17 +164,26 @@ class Planner {
     std::vector<Message> messages;
     for (size_t i = 0; i < plan_.units.size(); ++i) {
       const PlannedUnit& unit = plan_.units[i];
-      const UnitPath path = path_of(unit, info, messages);
+      double bytes = 0.0, refused_bytes = 0.0;
+      UnitPath path = UnitPath::compressed;
+      for (int64_t step = 0; step < kSteps; ++step) {
+        path = path_of(unit, info_of(index, step), messages);
+        bytes += (path == UnitPath::compressed ? sent(messages) : plain(unit)) / kSteps;
+        if (sends_too_much(messages, unit.spec()))
+          refused_bytes = std::max(refused_bytes, sent(messages));
+      }
       phase.warm_up += path == UnitPath::warm_up;
       phase.more_than_dense += path == UnitPath::more_than_dense;
-      if (path == UnitPath::compressed) phase.bytes_sent += sent(messages) - plain(unit.numel);
-      if (sends_too_much(messages, unit.spec())) {
+      phase.bytes_sent += bytes - plain(unit.numel);
+      if (refused_bytes > 0.0) {
         Refused& of_method = refused[unit.method];
-        of_method.sent += sent(messages);
-        of_method.dense += plain(unit.numel);
+        of_method.sent += refused_bytes;
+        of_method.dense += plain(unit);
         for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
       }
-      if (last) describe(static_cast<int>(i), path, info, messages);
+      if (!last) continue;
+      describe(static_cast<int>(i), path, messages);
+      method_bytes_[unit.method] += bytes;
     }
     for (const auto& [method, of_method] : refused) {
       exchange_.remarks.push_back(fmt::format(
@@ -181,8 +202,7 @@ class Planner {
   }
 
   /// A unit's layers, in the last phase.
-  void describe(int index, UnitPath path, const StepInfo& info,
-                const std::vector<Message>& messages) {
+  void describe(int index, UnitPath path, const std::vector<Message>& messages) {
     const PlannedUnit& unit = plan_.units[static_cast<size_t>(index)];
     const Compressor& compressor = compressor_of(unit);
     const bool joined = unit.fields.size() != unit.segments.size();
@@ -201,9 +221,13 @@ class Planner {
       layer.exact = neighbours() && (path != UnitPath::compressed ||
                                      messages.front().bytes == unit.numel * element_bytes_);
       if (path != UnitPath::compressed) continue;
+      layer.bytes_sent = 0.0;
+      for (int64_t step = 0; step < kSteps; ++step) {
+        plan_unit(compressor, compressor.traits(), spec, 0,
+                  info_of(methods_.phases.size() - 1, step), true, false, alone);
+        layer.bytes_sent += share * sent(alone) / kSteps;
+      }
       layer.rounds.clear();
-      plan_unit(compressor, compressor.traits(), spec, 0, info, true, false, alone);
-      layer.bytes_sent = share * sent(alone);
       for (const Message& message : messages) layer.rounds.push_back(message.kind);
     }
   }
@@ -213,16 +237,14 @@ class Planner {
     if (methods_.methods[static_cast<size_t>(method)].compressor->started(
             {.workers = options_.workers}))
       return;
-    double sent = 0.0, later = 0.0;
-    for (const LayerPlan& layer : exchange_.layers) {
-      if (layer.unit < 0 || plan_.units[static_cast<size_t>(layer.unit)].method != method) continue;
-      sent += layer.bytes_dense;
-      later += layer.bytes_sent;
+    double sent = 0.0;
+    for (const PlannedUnit& unit : plan_.units) {
+      if (unit.method == method) sent += dense(unit.numel);
     }
     exchange_.remarks.push_back(
         fmt::format("{} starts after a dense warm-up of its own, in which its layers send {:.0f} "
                     "bytes a step and worker; then {:.0f}",
-                    name_of(method), sent, later));
+                    name_of(method), sent, method_bytes_[method]));
   }
 
   /// What a method's traits, and the method itself, have to say of its layers.
@@ -262,6 +284,7 @@ class Planner {
   std::span<const Segment> segments_;
   const int64_t element_bytes_;
   const Plan plan_;
+  std::map<int, double> method_bytes_;  // in the last phase, of a step
   ExchangePlan exchange_;
 };
 

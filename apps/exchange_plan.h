@@ -14,8 +14,8 @@
 
 namespace wisp {
 
-/// Bytes are of a step (a mean, if not every step exchanges), on the worker that sends most, at the
-/// messages' capacities; without the status.
+/// Bytes are of a step (a mean, if steps differ or not every step exchanges), on the worker that
+/// sends most, at the messages' capacities; without the status.
 struct LayerPlan {
   std::string name;
   std::string kind;

@@ -79,6 +79,17 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& ru
   return compressor;
 }
 
+std::string text_of(const std::vector<Scope>& scopes) {
+  std::string text;
+  for (const Scope scope : scopes) {
+    const char* name = scope == Scope::layer    ? "layer"
+                       : scope == Scope::bucket ? "bucket"
+                                                : "model";
+    text += concat(text.empty() ? "" : " or ", name);
+  }
+  return text;
+}
+
 Scope bind_scope(Config& config) {
   std::string scope = "layer";
   config.bind("compression.scope", scope, "what a selection is taken over: layer, bucket or model");
@@ -112,7 +123,7 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
            const TrainOptions& options) {
   WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
              config.where("compression.scope"), ": method ", name,
-             " does not work at this compression.scope");
+             " works with compression.scope = ", text_of(traits.scopes), " only");
   WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
              name, " works on f32 gradients, not with train.precision = \"", options.precision,
              "\"");

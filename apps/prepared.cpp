@@ -9,11 +9,11 @@
 namespace wisp {
 namespace {
 
-/// What is trained as a plan sees it, before it has memory.
-std::vector<Segment> describe(std::span<Parameter* const> parameters) {
+/// What is trained as the run will cut it, before it has memory.
+std::vector<Segment> describe(const std::vector<Parameter*>& parameters) {
   std::vector<Segment> segments;
-  for (const Parameter* parameter : parameters) {
-    if (parameter->frozen) continue;
+  for (const Parameter* parameter : arena_order(parameters)) {
+    if (parameter->frozen) break;
     segments.push_back({static_cast<int>(segments.size()), parameter->name, parameter->shape, 0,
                         parameter->shape.numel(), parameter->decay, parameter->kind});
   }

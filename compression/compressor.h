@@ -148,7 +148,8 @@ class Compressor {
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
-  /// Pure: planner, guards, buckets and accounting read it.
+  /// Pure: planner, guards, buckets and accounting read it. Depends on the rank for pairs alone, in
+  /// which no rank sends more than rank 0 does over all rounds.
   virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;
   /// One outlet; `workers` of them for all_to_all; none if the rank is idle.
   virtual void encode(Context&, Unit&, const StepInfo&, int round, std::span<const Outlet>) = 0;

@@ -1,9 +1,10 @@
 // gTop-k: the k largest of the sum, found in a tree. Per worker, with gradient g and residual e:
 //   a <- e + g;  L <- the k largest of |a|;  T <- a on L
 //   in log2(workers) rounds pairs meet: the receiver's T <- the k largest of |T + sender's T|
-//   rank 0's T is sent to all: the result, G
+//   rank 0's T is the result, G: the same pairs pass it down, the last ones first
 //   e <- a, but without a on those of L that are in G
-// Any number of workers: who has no partner in a round waits.
+// Any number of workers: who has no partner in a round waits. Nobody sends more than log2(workers)
+// lists, as rank 0 does.
 // Source: Shi et al. 2019 (ICDCS); steps as in the authors' code. Ours: a coordinate can be
 // rejected in one branch of the tree and arrive through another; its owners count it as sent, so
 // the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
@@ -14,21 +15,23 @@
 namespace wisp {
 namespace {
 
-/// The rounds before the broadcast.
+/// The rounds up the tree; as many lead down.
 int tree_rounds(int workers) {
   int rounds = 0;
   for (int64_t reach = 1; reach < workers; reach *= 2) ++rounds;
   return rounds;
 }
 
-/// Whom a rank sends to and receives from in a round of the tree; -1: nobody.
+/// Whom a rank sends to and receives from in a round; -1: nobody.
 struct Partners {
   int to = -1, from = -1;
   Partners(const StepInfo& info, int round) {
-    const int64_t reach = int64_t{1} << round;
+    const int up = tree_rounds(info.workers);
+    const int64_t reach = int64_t{1} << (round < up ? round : 2 * up - 1 - round);
     const int64_t other = info.rank + reach;
     if (info.rank % (2 * reach) == reach) to = static_cast<int>(info.rank - reach);
     if (info.rank % (2 * reach) == 0 && other < info.workers) from = static_cast<int>(other);
+    if (round >= up) std::swap(to, from);
   }
 };
 
@@ -54,11 +57,12 @@ class Lists {
     const Room one = room_of(info);
     return lists.offset(2, 1 + lists.rounds_) +
            std::max({select_list_bytes(spec, one, kind), split_list_bytes(spec, pair_room(info)),
-                     lists.reading_ + merge_lists_bytes(spec, one, one)});
+                     lists.reading_ + merge_lists_bytes(spec, one, one),
+                     lists.reading_ + split_list_bytes(spec, one)});
   }
 
   SparseList own() const { return {memory_, fields_, one_}; }      // L
-  SparseList merged() const { return {at(1, 0), fields_, one_}; }  // T, once others were added
+  SparseList merged() const { return {at(1, 0), fields_, one_}; }  // T, once others were added; G
   SparseList sum() const { return {at(2, 0), fields_, two_}; }     // before the selection
   SparseList rejected(int round) const { return {at(2, 1 + round), fields_, two_}; }
   std::byte* work() const { return at(2, 1 + rounds_); }
@@ -95,18 +99,15 @@ class Gtopk final : public Compressor {
     return Lists::bytes(spec, info, selection_.kind);
   }
   int rounds(const UnitSpec&, const StepInfo& info) const override {
-    return tree_rounds(info.workers) + 1;
+    return std::max(1, 2 * tree_rounds(info.workers));
   }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
-    Message message{.kind = Collective::broadcast,
-                    .bytes = kWire.capacity(spec, room_of(info)),
-                    .variable = true};
-    if (round == tree_rounds(info.workers)) return message;
     const Partners partners(info, round);
-    message.kind = Collective::pair;
-    message.to = partners.to;
-    message.from = partners.from;
-    return message;
+    return {.kind = Collective::pair,
+            .bytes = kWire.capacity(spec, room_of(info)),
+            .variable = true,
+            .to = partners.to,
+            .from = partners.from};
   }
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
@@ -127,31 +128,44 @@ class Gtopk final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
-    if (payloads.empty()) return;
     const Stream& stream = context.stream;
     const UnitSpec& spec = unit.spec;
     const Lists lists(unit, info);
     const Room room = room_of(info), pair = pair_room(info);
-    const SparseList received = kWire.unpack(stream, spec, room, payloads[0], lists.work());
-    if (round < tree_rounds(info.workers)) {
-      const SparseList rejected = lists.rejected(round);
-      merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum(), pair,
-                  lists.beside_reading());
-      split_list(stream, spec, info, lists.sum(), pair, lists.merged(), room, &rejected,
-                 lists.work());
-      return;
+    const int up = tree_rounds(info.workers);
+    if (!payloads.empty()) {
+      const SparseList received = kWire.unpack(stream, spec, room, payloads[0], lists.work());
+      if (round < up) {
+        const SparseList rejected = lists.rejected(round);
+        merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum(),
+                    pair, lists.beside_reading());
+        split_list(stream, spec, info, lists.sum(), pair, lists.merged(), room, &rejected,
+                   lists.work());
+      } else {
+        split_list(stream, spec, info, received, room, lists.merged(), room, nullptr,
+                   lists.beside_reading());  // all of it
+      }
     }
-    clear_fields(stream, spec, unit.gradient);
-    add_list(stream, spec, room, received, 1.0f, unit.gradient.data<float>());
-    float* residual = unit.state->tensors[0].data<float>();
-    add_common(stream, spec, room, lists.own(), received, -1.0f, residual);
-    for (int r = 0; r < round; ++r) {
-      if (Partners(info, r).from >= 0)
-        add_common(stream, spec, pair, lists.rejected(r), received, 1.0f, residual);
-    }
+    if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists.current(info, 2 * up));
   }
 
  private:
+  /// The result, and what it means for the residual.
+  static void leave(const Stream& stream, const Unit& unit, const StepInfo& info,
+                    const SparseList& result) {
+    const UnitSpec& spec = unit.spec;
+    const Lists lists(unit, info);
+    const Room room = room_of(info);
+    clear_fields(stream, spec, unit.gradient);
+    add_list(stream, spec, room, result, 1.0f, unit.gradient.data<float>());
+    float* residual = unit.state->tensors[0].data<float>();
+    add_common(stream, spec, room, lists.own(), result, -1.0f, residual);
+    for (int round = 0; round < tree_rounds(info.workers); ++round) {
+      if (Partners(info, round).from >= 0)
+        add_common(stream, spec, pair_room(info), lists.rejected(round), result, 1.0f, residual);
+    }
+  }
+
   Selection selection_;
 };
 

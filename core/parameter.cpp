@@ -30,13 +30,17 @@ void fill(T* values, int64_t count, const Init& init, uint64_t seed, const std::
 
 }  // namespace
 
+std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters) {
+  std::reverse(parameters.begin(), parameters.end());
+  std::stable_partition(parameters.begin(), parameters.end(),
+                        [](const Parameter* parameter) { return !parameter->frozen; });
+  return parameters;
+}
+
 FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> parameters,
                                std::vector<Buffer*> buffers)
     : context_(context), buffers_(std::move(buffers)) {
-  std::reverse(parameters.begin(), parameters.end());
-  const auto first_frozen = std::stable_partition(parameters.begin(), parameters.end(),
-                                                  [](const Parameter* p) { return !p->frozen; });
-  trained_ = static_cast<size_t>(first_frozen - parameters.begin());
+  parameters = arena_order(std::move(parameters));
   const DType dtype = wide_of(context.compute);
   const int64_t alignment = 64 / size_of(dtype);
   std::set<std::string> names;
@@ -47,7 +51,9 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
                              parameter->shape, offset, parameter->shape.numel(), parameter->decay,
                              parameter->kind});
     offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
-    if (!parameter->frozen) trained_end = offset;
+    if (parameter->frozen) continue;
+    trained_end = offset;
+    ++trained_;
   }
   weight_ = context.zeros({offset}, dtype);
   grad_ = context.zeros({trained_end}, dtype);

@@ -51,12 +51,15 @@ struct Segment {
   std::string kind;
 };
 
+/// The order of the arena: the reverse of the model's (that in which gradients become ready), the
+/// frozen ones behind all others.
+std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters);
+
 class FlatParameters final : public GradOwner {
  public:
-  /// Places `parameters` in the reverse of their order (the order in which gradients become ready),
-  /// the frozen ones behind all others, and initialises them. Arenas and buffers have the wide_of()
-  /// the context's compute dtype. The parameters and the context outlive this object. Throws Error
-  /// for two parameters of one name.
+  /// Places `parameters` in arena_order() and initialises them. Arenas and buffers have the
+  /// wide_of() the context's compute dtype. The parameters and the context outlive this object.
+  /// Throws Error for two parameters of one name.
   FlatParameters(Context& context, std::vector<Parameter*> parameters,
                  std::vector<Buffer*> buffers);
   FlatParameters(const FlatParameters&) = delete;

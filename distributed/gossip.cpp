@@ -102,9 +102,11 @@ void Gossip::finish(const Slot& slot, Courier& courier) {
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
     const double begin = now_us();
-    compressors_[static_cast<size_t>(plan_.units[static_cast<size_t>(index)].method)]->decode(
-        comm_, memory_.unit(index), info_, 0, wire_.payloads(i));
-    comm_.stream.synchronize();
+    decode_slot(slot, info_.step, [&] {
+      compressors_[static_cast<size_t>(plan_.units[static_cast<size_t>(index)].method)]->decode(
+          comm_, memory_.unit(index), info_, 0, wire_.payloads(i));
+      comm_.stream.synchronize();
+    });
     const double end = now_us();
     courier.cost.decode_ms += (end - begin) * 1e-3;
     courier.trace().span(Lane::decode, name_of(index), begin, end, info_.step);

@@ -348,13 +348,11 @@ void GradientAveraging::decode(const Slot& slot) {
     const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
     const bool silent = slot.message.kind == Collective::none;
     const double begin = now_us();
-    try {
+    decode_slot(slot, info_.step, [&] {
       compressor_of(planned).decode(comm_, memory_.unit(index), info_, slot.round,
                                     silent ? std::span<const Payload>{} : wire_.payloads(i));
       comm_.stream.synchronize();
-    } catch (const Error& failure) {
-      throw Error(concat("step ", info_.step, ", bucket ", slot.bucket, ": ", failure.what()));
-    }
+    });
     const double end = now_us();
     cost_.decode_ms += (end - begin) * 1e-3;
     if (trace_.records(info_.step))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -105,10 +106,14 @@ Mixing::Mixing(const std::string& graph, int workers)
       join(i, (row + 1) % rows * columns + column);
     }
   } else {
+    WISP_CHECK(!std::filesystem::is_directory(graph), "gossip.graph = \"", graph,
+               "\" is a directory, expected a file of edges");
     std::ifstream file(graph);
     name_ = file ? graph : "graph";
     std::set<std::pair<int, int>> known;
-    for (const auto& [i, j] : read_edges(graph, file ? without_comments(file) : graph)) {
+    const auto edges = read_edges(graph, file ? without_comments(file) : graph);
+    WISP_CHECK(n == 1 || !edges.empty(), "gossip.graph = \"", graph, "\" has no edges");
+    for (const auto& [i, j] : edges) {
       const std::string edge = fmt::format("gossip.graph = \"{}\": edge {}-{}", graph, i, j);
       WISP_CHECK(i < n && j < n, edge, " names a rank that is none of the ", n, " workers (0 to ",
                  n - 1, ")");

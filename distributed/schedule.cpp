@@ -125,6 +125,7 @@ double bytes_on_wire(Collective kind, double bytes, int workers) {
 double bytes_on_wire(std::span<const Message> messages, int workers) {
   double sent = 0.0;
   for (const Message& message : messages) {
+    if (message.kind == Collective::pair && message.to < 0) continue;
     const int64_t extra =
         (has_header(message.kind) ? kHeaderBytes : 0) + (message.variable ? 4 : 0);
     sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + extra), workers);

@@ -43,12 +43,13 @@ bool has_header(Collective kind);
 /// 2 (N-1)/N of an all-reduce, N-1 copies of a gathered message.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
-/// What the rank that sends most sends of these messages, sizes included.
+/// What a rank sends of these messages, which are its own, sizes included; of a broadcast, what its
+/// root sends.
 double bytes_on_wire(std::span<const Message> messages, int workers);
 
 /// The guard of "compression never hurts by accident": whether these messages send more than a
-/// dense all-reduce of `raw_bytes` would, on the rank that sends most; sizes and headers included,
-/// as if the unit had its slots to itself.
+/// dense all-reduce of `raw_bytes` would, with sizes and headers, as if the unit had its slots to
+/// itself.
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers);
 
 /// Equal on ranks with the same schedule.

@@ -9,10 +9,6 @@
 namespace wisp {
 namespace {
 
-int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-constexpr int64_t kFront = 64;  // before what a rank sends: its header, and alignment behind it
-
 Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
 }
@@ -42,7 +38,7 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
     int64_t bytes = kFront;
     for (const int unit : slot.units) {
       const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
-      bytes += padded(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
+      bytes += whole_fronts(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
     }
     most = std::max(most, bytes * most_inlets(slot.message.kind, workers_,
                                               static_cast<int>(neighbours_.size())));
@@ -229,7 +225,7 @@ PendingPtr SlotWire::start_data() {
       } else {
         const int64_t bytes = arrived_bytes(i, from);
         in_.push_back({inlet - header, header + bytes});
-        inlet += padded(bytes);
+        inlet += whole_fronts(bytes);
       }
     }
   }
@@ -291,8 +287,9 @@ PendingPtr SlotWire::reduce() {
 int64_t SlotWire::arrived_bytes(size_t i, int from) const {
   if (!slot_->message.variable) return messages_[i].bytes;
   const int64_t bytes = sizes_in_[static_cast<size_t>(from) * slot_->units.size() + i];
-  WISP_CHECK(bytes <= messages_[i].bytes, "rank ", from, " announced ", bytes, " bytes for unit ",
-             slot_->units[i], ", at most ", messages_[i].bytes, " fit");
+  WISP_CHECK(bytes <= messages_[i].bytes, "step ", step_, ", bucket ", slot_->bucket, ": rank ",
+             from, " announced ", bytes, " bytes for unit ", slot_->units[i], ", at most ",
+             messages_[i].bytes, " fit");
   return bytes;
 }
 

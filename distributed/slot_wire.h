@@ -5,11 +5,22 @@
 
 #include <vector>
 
+#include "core/error.h"
 #include "core/parameter.h"
 #include "distributed/communicator.h"
 #include "distributed/unit_memory.h"
 
 namespace wisp {
+
+/// Runs `decode` of the slot's payloads; an Error of it names step and bucket.
+template <class Decode>
+void decode_slot(const Slot& slot, int64_t step, const Decode& decode) {
+  try {
+    decode();
+  } catch (const Error& failure) {
+    throw Error(concat("step ", step, ", bucket ", slot.bucket, ": ", failure.what()));
+  }
+}
 
 class SlotWire {
  public:

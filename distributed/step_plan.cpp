@@ -16,6 +16,25 @@ uint64_t hash_sizes(std::span<const UnitRounds> units, uint64_t seed) {
   return seed;
 }
 
+std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& spec,
+                                 const StepInfo& info) {
+  std::vector<Message> messages;
+  for (int round = 0; round < compressor.rounds(spec, info); ++round)
+    messages.push_back(compressor.message(spec, info, round));
+  return messages;
+}
+
+/// All ranks must decide alike: by the messages of rank 0, which sends most.
+bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, int64_t raw_bytes,
+                           StepInfo info, std::span<const Message> own) {
+  const bool pairs = std::any_of(own.begin(), own.end(), [](const Message& message) {
+    return message.kind == Collective::pair;
+  });
+  if (!pairs) return sends_more_than_dense(own, raw_bytes, info.workers);
+  info.rank = 0;
+  return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.workers);
+}
+
 }  // namespace
 
 UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
@@ -24,9 +43,9 @@ UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const Uni
   messages.clear();
   const bool warm = compressor.started(info) && (!traits.sparse || info.ratio < 1.0);
   if (!engaged && !warm) return UnitPath::warm_up;
-  for (int round = 0; round < compressor.rounds(spec, info); ++round)
-    messages.push_back(compressor.message(spec, info, round));
-  const bool dense = !engaged && guard && sends_more_than_dense(messages, raw_bytes, info.workers);
+  messages = messages_of(compressor, spec, info);
+  const bool dense =
+      !engaged && guard && sends_more_than_dense(compressor, spec, raw_bytes, info, messages);
   return dense ? UnitPath::more_than_dense : UnitPath::compressed;
 }
 

@@ -6,15 +6,6 @@
 #include "distributed/wire_header.h"
 
 namespace wisp {
-namespace {
-
-int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-constexpr int64_t kFront = 64;  // before each outlet, for a header and the outlet's alignment
-static_assert(kFront >= kHeaderBytes);
-
-}  // namespace
-
 UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
                        std::span<Compressor* const> compressors, int rank, int workers)
     : context_(context),
@@ -79,7 +70,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
     Wire& wire = wires_[i];
     int outlets = 0;
     for (const Message& message : rounds[i].messages) {
-      wire.stride = std::max(wire.stride, kFront + padded(message.bytes));
+      wire.stride = std::max(wire.stride, kFront + whole_fronts(message.bytes));
       outlets = std::max(outlets, outlet_count(message, rank_, workers_));
     }
     grow(wire.out, wire.stride * outlets);

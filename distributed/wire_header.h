@@ -25,6 +25,11 @@ struct WireHeader {
 };
 constexpr int64_t kHeaderBytes = sizeof(WireHeader);
 
+// In memory, payloads begin at multiples of 64 bytes, with as many in front of them for the header.
+constexpr int64_t kFront = 64;
+static_assert(kFront >= kHeaderBytes);
+inline int64_t whole_fronts(int64_t bytes) { return (bytes + kFront - 1) / kFront * kFront; }
+
 /// *sum = the checksum of `payloads` (each 4-byte aligned), their sizes included; `scratch` is a
 /// word. The sum, modulo 2^32, of a bijective mix of each word with its position: a change within
 /// one word is always seen, any other escapes with probability 2^-32. It finds accidents, not

@@ -20,6 +20,8 @@ void run(const Arguments& arguments) {
   LabRequest request = arguments.request;
   if (!arguments.shape.empty()) request.shape = Shape(std::span(arguments.shape));
   Config config = Config::from_text("", "command line", arguments.overrides);
+  WISP_CHECK(!config.given("compression.method"), config.where("compression.method"),
+             ": compression.method has no place here: --method names it");
   config.set("compression.method", to_toml(arguments.method));
   const LabSummary summary = run_lab(std::move(config), request);
   fmt::print(
@@ -27,6 +29,15 @@ void run(const Arguments& arguments) {
       "and worker, {:.1f}x less than dense; relative error {:.4g}, cosine {:.4g}\n",
       arguments.method, summary.steps, request.inputs.size(), summary.numel, summary.compressed,
       summary.bytes_sent, summary.reduction_sent, summary.relative_error, summary.cosine);
+  if (summary.cosines < summary.steps)
+    fmt::print(
+        "the cosine is undefined in {} steps, where one of the means is zero or not finite\n",
+        summary.steps - summary.cosines);
+  if (summary.nonfinite > 0)
+    fmt::print(
+        "a worker's gradient was not finite in {} steps; steps.jsonl names steps and ranks\n",
+        summary.nonfinite);
+  for (const std::string& remark : summary.remarks) fmt::print("{}\n", remark);
 }
 
 }  // namespace
@@ -46,11 +57,14 @@ void add_codec_lab(CLI::App& program) {
       ->check(CLI::ExistingFile);
   command.add_option("--out", arguments->request.out, "directory for what comes out")->required();
   command.add_option("--shape", arguments->shape, "of the layer, 64x576 (default: a row's)")
-      ->delimiter('x');
+      ->delimiter('x')
+      ->expected(1);
   command.add_option("--layer", arguments->request.layer,
                      "its name, from which random numbers come (default: the first file's)");
-  command.add_option("--steps-per-epoch", arguments->request.steps_per_epoch,
-                     "for schedules and warm-up (default: all steps are of epoch 0)");
+  command
+      .add_option("--steps-per-epoch", arguments->request.steps_per_epoch,
+                  "for schedules and warm-up (default: all steps are of epoch 0)")
+      ->check(CLI::NonNegativeNumber);
   command.footer(
       "Example:\n"
       "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compression/forwarding_compressor.h"
+#include "distributed/schedule.h"
 #include "tests/support/allocation_count.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"
@@ -301,6 +302,25 @@ TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
 }
 
 /// Memory of a step is its scratch and its outlets, which the synchronizer keeps.
+/// What guards and plans count is what rank 0 sends: for pairs, whose messages differ by rank.
+TEST_P(EveryMethod, SendsMostFromRank0) {
+  const std::unique_ptr<Compressor> compressor = make();
+  Rig rig(model_fields());
+  const UnitSpec spec = rig.unit(0).spec;
+  for (const int workers : {1, 2, 3, 7, 8, 33}) {
+    StepInfo info = step_info(0, kRatio);
+    info.workers = workers;
+    const auto sent = [&](int rank) {
+      info.rank = rank;
+      std::vector<Message> messages;
+      for (int round = 0; round < compressor->rounds(spec, info); ++round)
+        messages.push_back(compressor->message(spec, info, round));
+      return bytes_on_wire(messages, workers);
+    };
+    for (int rank = 1; rank < workers; ++rank) EXPECT_LE(sent(rank), sent(0)) << workers;
+  }
+}
+
 TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   int64_t allocations = 0;
   MethodRig rig(kWorkers, model_fields(),

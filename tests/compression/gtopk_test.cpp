@@ -109,7 +109,8 @@ TEST(Gtopk, SendsEightBytesAnEntryOnItsWayUpAndDown) {
   EXPECT_EQ(rig.sent(1, 0).size(), payload) << "rank 1 to rank 0";
   EXPECT_EQ(rig.sent(2, 0).size(), 0u) << "rank 2 has no partner";
   EXPECT_EQ(rig.sent(2, 1).size(), payload) << "rank 2 to rank 0";
-  EXPECT_EQ(rig.sent(0, 2).size(), payload) << "to all";
+  EXPECT_EQ(rig.sent(0, 2).size(), payload) << "rank 0 to rank 2";
+  EXPECT_EQ(rig.sent(0, 3).size(), payload) << "rank 0 to rank 1";
   EXPECT_EQ(rig.compressor(0).message(rig.unit(0).spec, info_of(0, 0.02), 0).bytes,
             static_cast<int64_t>(payload));
 }

@@ -145,8 +145,8 @@ TEST(SlotWire, SizesThatAreNotTheSendersAreFound) {
     const auto errors = steps(2, toy_nonzeros, size_is(size));
     for (const std::string& error : errors) EXPECT_NE(error, "") << size;
   }
-  expect_found(steps(2, toy_nonzeros, size_is(1u << 20)), "rank 0 announced 1048576 bytes",
-               "at most");
+  expect_found(steps(2, toy_nonzeros, size_is(1u << 20)),
+               "step 0, bucket 0: rank 0 announced 1048576 bytes", "at most");
 }
 
 }  // namespace

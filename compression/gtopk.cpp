@@ -27,6 +27,7 @@ struct Partners {
   int to = -1, from = -1;
   Partners(const StepInfo& info, int round) {
     const int up = tree_rounds(info.workers);
+    if (up == 0) return;
     const int64_t reach = int64_t{1} << (round < up ? round : 2 * up - 1 - round);
     const int64_t other = info.rank + reach;
     if (info.rank % (2 * reach) == reach) to = static_cast<int>(info.rank - reach);

@@ -208,6 +208,36 @@ TEST_F(CodecLab, TheLayerIsCompressedWhateverItsShape) {
   EXPECT_EQ(NpyReader(dir_ / "out/mean.npy").row_shape(), *request.shape);
 }
 
+/// Means are over the steps in which there is something to compare.
+TEST_F(CodecLab, LeavesOutStepsWithoutATrueMean) {
+  LabRequest request;
+  request.out = dir_ / "out";
+  for (const int rank : {0, 1}) {
+    request.inputs.push_back(dir_ / concat("steps_", rank, ".npy"));
+    NpyWriter file(request.inputs.back(), {4});
+    for (const float value : {0.0f, 1.0f, std::nanf(""), 2.0f}) {
+      const float row[] = {value, rank == 0 ? 1.0f * (value != 0.0f) : value, 0.0f, 0.0f};
+      file.append(row);
+    }
+  }
+  const LabSummary summary = run(request, "topk", {"compression.ratio=0.5"});
+  EXPECT_EQ(summary.cosines, 2);
+  EXPECT_EQ(summary.nonfinite, 1);
+  EXPECT_GT(summary.cosine, 0.9);
+  EXPECT_LT(summary.relative_error, 0.5);
+  EXPECT_EQ(lines()[2]["nonfinite"], (std::vector<int>{0, 1}));
+  EXPECT_TRUE(lines()[0]["cosine"].is_null());
+}
+
+TEST_F(CodecLab, SaysWhatAPlanSays) {
+  const LabRequest request = this->request({kNumel});
+  const LabSummary summary = run(request, "block_topk", {"compression.ratio=0.9"});
+  EXPECT_EQ(summary.compressed, 0);
+  ASSERT_FALSE(summary.remarks.empty());
+  EXPECT_NE(summary.remarks[0].find("block_topk would send"), std::string::npos)
+      << summary.remarks[0];
+}
+
 TEST_F(CodecLab, WarmUpRunsOverItsEpochs) {
   LabRequest request = this->request({kRows, kCols});
   request.steps_per_epoch = 2;

@@ -1,5 +1,6 @@
 #include "apps/exchange_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "apps/exchange_table.h"
 #include "compression/error_feedback.h"
+#include "distributed/gradient_averaging.h"
 #include "distributed/mixing.h"
 #include "distributed/wire_header.h"
 #include "tests/support/error_of.h"
@@ -37,6 +39,14 @@ std::vector<Segment> segments_of(const std::vector<Segment>& shapes) {
     segments[i].numel = segments[i].shape.numel();
   }
   return segments;
+}
+
+/// What layers without a method send.
+double plain_bytes(const ExchangePlan& plan) {
+  double bytes = 0.0;
+  for (const LayerPlan& layer : plan.layers)
+    if (layer.unit < 0) bytes += layer.bytes_sent;
+  return bytes;
 }
 
 /// A plan in which `compressor` takes all segments of two workers.
@@ -113,6 +123,49 @@ TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
       }
     });
   }
+}
+
+/// The model is cut as the run cuts it: buckets, units and what the units hold.
+TEST(ExchangePlan, CutsTheModelAsTheRunDoes) {
+  const Overrides overrides = {"workers=2", "model.hidden=[64, 32, 16]", "compression.method=topk",
+                               "compression.bucket_bytes=2000", "compression.encode_bytes=1000"};
+  const ExchangePlan plan = plan_of(overrides);
+  with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
+    const Plan& cut = dynamic_cast<const GradientAveraging&>(test.replica.synchronizer()).plan();
+    ASSERT_GT(cut.buckets.size(), 2u);
+    const auto segments = test.replica.parameters().segments();
+    ASSERT_EQ(plan.layers.size(), segments.size());
+    for (size_t i = 0; i < segments.size(); ++i) EXPECT_EQ(plan.layers[i].name, segments[i].name);
+    for (size_t unit = 0; unit < cut.units.size(); ++unit) {
+      for (const int id : cut.units[unit].segments) {
+        EXPECT_EQ(plan.layers[static_cast<size_t>(id)].unit, static_cast<int>(unit));
+        EXPECT_EQ(plan.layers[static_cast<size_t>(id)].bucket, cut.units[unit].bucket);
+      }
+    }
+  });
+}
+
+/// Steps that differ count with their mean, a late start with what the units send together.
+TEST(ExchangePlan, HasTheMeanOfStepsThatDiffer) {
+  const ExchangePlan plan =
+      plan_of({"workers=4", "model.hidden=[512]", "compression.method=acpsgd"});
+  const auto layer = std::find_if(plan.layers.begin(), plan.layers.end(),
+                                  [](const LayerPlan& l) { return l.name == "layer0.weight"; });
+  const double elements =
+      4.0 * static_cast<double>(layer->shape[0] + layer->numel / layer->shape[0]);
+  EXPECT_EQ(layer->bytes_sent, 1.5 * 4.0 * elements / 2.0);  // rank 4, f32, one factor a step
+  const ExchangePlan late = plan_of({"workers=4", "compression.method=onebit_adam",
+                                     "optimizer.kind=adamw", "optimizer.lr=0.001"});
+  EXPECT_TRUE(remarks_on(
+      late, {fmt::format("then {:.0f}", late.phases.back().bytes_sent - plain_bytes(late))}));
+}
+
+TEST(ExchangePlan, RemarksOnGossipThatSendsMoreThanDense) {
+  EXPECT_TRUE(remarks_on(plan_of({"workers=8", "compression.method=choco", "gossip.code=natural",
+                                  "gossip.graph=complete"}),
+                         {"choco", "more than a dense all-reduce"}));
+  EXPECT_FALSE(remarks_on(plan_of({"workers=8", "compression.method=choco", "gossip.code=natural"}),
+                          {"more than a dense all-reduce"}));
 }
 
 TEST(ExchangePlan, SaysWhatTheGuardDoesInEachPhase) {

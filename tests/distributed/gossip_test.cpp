@@ -58,6 +58,19 @@ const Registration<Code, Config&, const CompressorSetup&> uneven_code(
 constexpr int64_t kNumel = 12;  // of the rig's weights, which begin at 1; fields of 4 and 8
 const char* const kGraph = "0-1, 1-2, 2-3, 3-0, 0-2";
 
+/// What is told of a row that nobody changed must not move it: guards ask the code.
+TEST(Gossip, KeepsNoZerosIfItsCodeDoesNot) {
+  const auto mixing = std::make_shared<Mixing>("ring", 2);
+  const auto traits_of = [&](const std::string& name) {
+    Config config;
+    const std::shared_ptr<const Code> code =
+        CodeRegistry::instance().find("code", name).make(config, {});
+    return ToldUnit(nullptr, mixing, code, false).traits();
+  };
+  EXPECT_FALSE(traits_of("ef_signsgd").represents_zero);
+  EXPECT_TRUE(traits_of("topk").represents_zero);
+}
+
 /// Every worker has a minimum of its own.
 double gradient(int rank, int64_t, int64_t i, double x) {
   return (0.5 + 0.25 * rank) * (x - rank - 0.1 * static_cast<double>(i));
@@ -441,6 +454,27 @@ TEST(Gossip, NoticesRanksWithOtherGraphs) {
   };
   const std::string error = error_of([&] { weights_of(run); });
   EXPECT_NE(error.find("the ranks' plans of what to exchange differ"), std::string::npos) << error;
+}
+
+/// A bit of the header, of the numbers, and a size that is not the sender's.
+TEST(Gossip, ADamagedMessageEndsTheRunWithStepBucketAndSender) {
+  const auto ends_with = [](WeightsRun run, int64_t byte, const std::string& what) {
+    run.workers = 2;
+    run.steps = 4;
+    run.damage = [byte](int call, std::span<const Bytes> in) {
+      if (call == 0) in[0].data[byte] ^= std::byte{0x40};
+    };
+    const std::string error = error_of([&] { weights_of(run); });
+    EXPECT_NE(error.find(", bucket 0: " + what), std::string::npos) << run.method << ": " << error;
+    EXPECT_NE(error.find("step "), std::string::npos) << run.method << ": " << error;
+  };
+  for (const char* method : {"dpsgd", "dcd", "ecd", "choco"}) {
+    ends_with(gossip(method, "none", "ring"), 5, "the message of rank 0 ");
+    ends_with(gossip(method, "none", "ring"), kHeaderBytes + 3, "the message of rank 0 ");
+  }
+  WeightsRun sparse = gossip("choco", "topk", "ring");
+  sparse.keys.push_back("compression.ratio=0.3");
+  ends_with(sparse, 3, "rank 0 announced ");
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ TEST(Mixing, SaysWhatIsWrongWithAGraph) {
   EXPECT_NE(error("0-1, 1-2, 1-0", 3).find("edge 1-0 is given twice"), std::string::npos);
   EXPECT_NE(error("0-1, 2-3", 4).find("no path leads from rank 0 to rank 2"), std::string::npos);
   EXPECT_NE(error("0-1, 2", 3).find("has one end only, 2"), std::string::npos);
-  EXPECT_NE(error("", 2).find("no path leads"), std::string::npos);
+  EXPECT_NE(error("", 2).find("has no edges"), std::string::npos);
+  EXPECT_NE(error("/", 2).find("is a directory"), std::string::npos);
 }
 
 /// rho = 1, beta = 1, delta = 1: 1 / (16 + 1 + 4 + 2 - 8).

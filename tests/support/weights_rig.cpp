@@ -49,8 +49,10 @@ void run_weights(const WeightsRun& run, const std::function<void(WeightsWorker&)
     }
     FlatParameters parameters(compute.context, pointers, {});
     Trace trace(worker.rank, {});
+    DamagingCommunicator damaging(worker.communicator, run.damage);
+    Communicator& communicator = worker.rank == 1 ? damaging : worker.communicator;
     const std::unique_ptr<Synchronizer> sync =
-        make(run, {worker.communicator, compute.context, comm.context, parameters, trace});
+        make(run, {communicator, compute.context, comm.context, parameters, trace});
     WeightsWorker state{worker.rank, -1, Outcome::applied, *sync, parameters};
     Tensor loss({1}, DType::f32);
     const auto waiting = [&](const auto& work) {

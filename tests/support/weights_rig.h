@@ -9,6 +9,7 @@
 #include "core/config.h"
 #include "distributed/launch.h"
 #include "distributed/own_weights.h"
+#include "tests/support/damaging_communicator.h"
 
 namespace wisp {
 
@@ -28,6 +29,7 @@ struct WeightsRun {
   std::function<double(int rank, int64_t step, int64_t i, double x)> gradient;
   std::function<double(int rank, int64_t step)> loss = [](int, int64_t) { return 1.0; };
   std::function<std::vector<std::string>(int rank)> more_keys;  // of one rank alone
+  Damage damage = [](int, std::span<const Bytes>) {};           // to what rank 1 receives
 };
 
 /// A worker between steps.

@@ -7,12 +7,14 @@
 #include <sstream>
 
 #include "compression/error_feedback.h"
+#include "distributed/synchronizer_recipe.h"
 #include "distributed/thread_communicator.h"
 #include "tests/support/damaging_communicator.h"
 #include "tests/support/method_rig.h"
 #include "tests/support/ranks.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/unit_rig.h"
+#include "tests/support/weights_rig.h"
 
 namespace wisp {
 namespace {
@@ -154,7 +156,9 @@ std::vector<PayloadBytes> sent_by(const Example& example) {
   }
   rig.step(example.info);
   std::vector<PayloadBytes> rounds;
-  const int count = rig.compressor(0).rounds(rig.unit(0).spec, example.info);
+  StepInfo info = example.info;
+  info.workers = example.workers;
+  const int count = rig.compressor(0).rounds(rig.unit(0).spec, info);
   for (int round = 0; round < count; ++round) rounds.push_back(rig.sent(0, round));
   return rounds;
 }
@@ -194,6 +198,47 @@ TEST(WireFormat, AMessageIsWhatThePageShows) {
     });
   });
   EXPECT_EQ(arrived, hex(expected));
+}
+
+TEST(WireFormat, GossipTellsWhatThePageShows) {
+  const std::vector<Lines> shown = blocks("wire-neighbours");
+  ASSERT_EQ(shown.size(), 2u);
+  const auto told = [](const std::string& method, const std::vector<std::string>& keys,
+                       const std::vector<double>& weights) {
+    WeightsRun run;
+    run.workers = 2;
+    run.method = method;
+    run.keys = keys;
+    run.numels = {4};
+    run.steps = 8;
+    run.gradient = [&](int, int64_t step, int64_t i, double) {  // from 1, by the last step but one
+      return step == 6 ? (1.0 - weights[static_cast<size_t>(i)]) / kRigLr : 0.0;
+    };
+    std::string arrived;  // last
+    run.damage = [&](int, std::span<const Bytes> in) {
+      arrived = hex({in[0].data, static_cast<size_t>(in[0].bytes)});
+    };
+    weights_of(run);
+    return arrived;
+  };
+  const auto page = [&](size_t example) {
+    PayloadBytes bytes;
+    for (const std::string& line : shown[example]) append_hex(line, bytes);
+    return hex(bytes);
+  };
+  EXPECT_EQ(told("dpsgd", {}, {1.0, -2.5, 0.5, 0.25}), page(0));
+  EXPECT_EQ(told("choco", {"gossip.code=topk", "compression.ratio=0.25"}, {1.5, 1.5, -0.5, 1.5}),
+            page(1));
+}
+
+/// Methods that exchange weights have a section, if no payload of their own.
+TEST(WireFormat, EveryWayToExchangeWeightsHasASection) {
+  std::string headings;
+  std::ifstream page(WISP_SOURCE_DIR "/docs/wire_format.md");
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("### ")) headings += line.substr(3) + ",";
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    EXPECT_NE(headings.find(" " + name + ","), std::string::npos) << name;
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ CompressorSetup setup_of(const TrainOptions& options) {
 const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
   const auto& compressors = CompressorRegistry::instance();
   if (compressors.entries().count(name)) return compressors.entries().at(name);
+  WISP_CHECK(SynchronizerRegistry::instance().entries().count(name) == 0,
+             config.where("compression.policy"), ": ", name,
+             " exchanges weights, of the whole run: it is no method of a rule of "
+             "compression.policy, but of compression.method");
   throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
                      name, "'; known: ", list_of(method_names())));
 }

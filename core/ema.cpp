@@ -34,11 +34,6 @@ Tensor copy_of(const Context& context, const Tensor& tensor) {
   return copy;
 }
 
-/// The weights that are trained: the arena's first part.
-Tensor trained_weights(const FlatParameters& parameters) {
-  return parameters.weight().slice(0, parameters.grad().shape());
-}
-
 }  // namespace
 
 EmaOptions EmaOptions::bind(Config& config) {
@@ -54,7 +49,7 @@ EmaOptions EmaOptions::bind(Config& config) {
 Ema::Ema(const Context& context, FlatParameters& parameters, EmaOptions options)
     : parameters_(parameters),
       options_(options),
-      weights_(copy_of(context, trained_weights(parameters))) {
+      weights_(copy_of(context, parameters.trained_weight())) {
   for (const Buffer* buffer : parameters.buffers())
     buffers_.push_back(copy_of(context, buffer->value));
 }
@@ -62,7 +57,7 @@ Ema::Ema(const Context& context, FlatParameters& parameters, EmaOptions options)
 /// visit(average, value) for the weights and each buffer.
 template <class Visit>
 void Ema::each(const Visit& visit) const {
-  visit(weights_, trained_weights(parameters_));
+  visit(weights_, parameters_.trained_weight());
   for (size_t i = 0; i < buffers_.size(); ++i) visit(buffers_[i], parameters_.buffers()[i]->value);
 }
 

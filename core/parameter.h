@@ -74,6 +74,8 @@ class FlatParameters final : public GradOwner {
 
   const Tensor& weight() const { return weight_; }
   const Tensor& grad() const { return grad_; }
+  /// The part of weight() that is trained: as long as grad().
+  Tensor trained_weight() const { return weight_.slice(0, grad_.shape()); }
   /// A named arena of per-element state (momentum, residual): made and zeroed at the first call.
   const Tensor& state(const std::string& name);
   std::vector<std::string> state_names() const;

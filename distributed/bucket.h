@@ -27,6 +27,10 @@ struct PlannedUnit {
   int bucket = 0;
 
   UnitSpec spec() const { return {fields, numel}; }
+  /// In traces: its first segment's.
+  const std::string& name(std::span<const Segment> of_model) const {
+    return of_model[static_cast<size_t>(segments.front())].name;
+  }
 };
 
 struct Bucket {

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "distributed/gossip_method.h"
-#include "distributed/pull.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {

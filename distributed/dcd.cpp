@@ -7,7 +7,7 @@
 // steps the weights are x½: Q is applied when the next step begins, and forward reads x.
 // Source: Tang et al. 2018, algorithm 1.
 #include "distributed/gossip_method.h"
-#include "distributed/pull.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {

@@ -3,7 +3,7 @@
 // Source: Lian et al. 2017, algorithm 1, without Q. With Q this is the form that keeps the mean of
 // the x_i (Carli et al. 2010); it cannot agree more closely than Q is exact.
 #include "distributed/gossip_method.h"
-#include "distributed/pull.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {

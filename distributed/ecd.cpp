@@ -6,7 +6,7 @@
 // `estimate` is s and moves as the y_j do. `extrapolated` is z until it has been told, and keeps
 // x_t while the optimizer works. Source: Tang et al. 2018, algorithm 2.
 #include "distributed/gossip_method.h"
-#include "distributed/pull.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {

@@ -77,17 +77,18 @@ void Gossip::after_update(const StepInfo& info, Courier&) { method_->mix(arenas(
 
 void Gossip::encode(const Slot& slot, Courier& courier) {
   for (const int index : slot.units) {
+    const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
     const Message& message = step_plan_.rounds()[static_cast<size_t>(index)].messages[0];
     const std::span<const Outlet> outlets = memory_.outlets(index, message);
     const double begin = now_us();
-    compressors_[static_cast<size_t>(plan_.units[static_cast<size_t>(index)].method)]->encode(
-        comm_, memory_.unit(index), info_, 0, outlets);
+    compressors_[static_cast<size_t>(planned.method)]->encode(comm_, memory_.unit(index), info_, 0,
+                                                              outlets);
     comm_.stream.synchronize();
     const double end = now_us();
     courier.cost.encode_ms += (end - begin) * 1e-3;
     if (courier.trace().records(info_.step))
-      courier.trace().span(Lane::encode, name_of(index), begin, end, info_.step,
-                           memory_.used(index, message, 0));
+      courier.trace().span(Lane::encode, planned.name(parameters_.segments()), begin, end,
+                           info_.step, memory_.used(index, message, 0));
   }
 }
 
@@ -101,15 +102,17 @@ void Gossip::finish(const Slot& slot, Courier& courier) {
   courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot.bucket), info_.step);
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
+    const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
     const double begin = now_us();
     decode_slot(slot, info_.step, [&] {
-      compressors_[static_cast<size_t>(plan_.units[static_cast<size_t>(index)].method)]->decode(
-          comm_, memory_.unit(index), info_, 0, wire_.payloads(i));
+      compressors_[static_cast<size_t>(planned.method)]->decode(comm_, memory_.unit(index), info_,
+                                                                0, wire_.payloads(i));
       comm_.stream.synchronize();
     });
     const double end = now_us();
     courier.cost.decode_ms += (end - begin) * 1e-3;
-    courier.trace().span(Lane::decode, name_of(index), begin, end, info_.step);
+    courier.trace().span(Lane::decode, planned.name(parameters_.segments()), begin, end,
+                         info_.step);
   }
 }
 
@@ -117,12 +120,6 @@ std::vector<SavedState> Gossip::state() {
   std::vector<SavedState> saved(memory_.state().begin(), memory_.state().end());
   saved.push_back({"told", told_, Sharing::shared});
   return saved;
-}
-
-/// The name of a unit in traces: its first segment's.
-const std::string& Gossip::name_of(int unit) const {
-  const int first = plan_.units[static_cast<size_t>(unit)].segments.front();
-  return parameters_.segments()[static_cast<size_t>(first)].name;
 }
 
 GossipArenas Gossip::arenas() const {

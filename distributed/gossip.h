@@ -44,7 +44,6 @@ class Gossip final : public WeightExchange {
   void plan_step(const StepInfo& info);
   void encode(const Slot& slot, Courier& courier);
   void finish(const Slot& slot, Courier& courier);
-  const std::string& name_of(int unit) const;
   GossipArenas arenas() const;
 
   Context& comm_;

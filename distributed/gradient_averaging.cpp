@@ -8,7 +8,6 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "distributed/await.h"
 
 namespace wisp {
 namespace {
@@ -108,14 +107,14 @@ Outcome GradientAveraging::before_update() {
   if (!posted_) queue_.post([this] { exchange(); });
   queue_.drain();
   const double end = now_us();
-  cost_.wait_ms = (end - begin) * 1e-3;
+  courier_.cost.wait_ms = (end - begin) * 1e-3;
   trace_.span(Lane::wait, "wait", begin, end, begin_.step, 0);
   if (mean_.enabled() && outcome_ != Outcome::skipped) {
     mean_.measure(all_segments_);
     compute_.stream.synchronize();
     mean_.clip(all_segments_);
   }
-  cost_.clip_ms = (now_us() - end) * 1e-3;
+  courier_.cost.clip_ms = (now_us() - end) * 1e-3;
   return outcome_;
 }
 
@@ -156,16 +155,15 @@ std::string GradientAveraging::layout() const {
 
 void GradientAveraging::exchange() {
   try {
-    cost_ = {};
+    courier_.cost = {};
     health_.reset();
     plan_step();
     if (!agree_on_status()) return;
     pump();
     probe_.count_ages(step_plan_.rounds());
     if (probe_.due(info_.step))
-      health_ = probe_.measure(communicator_, step_plan_.rounds(), [this](Pending& pending) {
-        await(pending, inbox_, options_.timeout_s);
-      });
+      health_ = probe_.measure(communicator_, step_plan_.rounds(),
+                               [this](Pending& pending) { courier_.await(pending); });
   } catch (const Inbox::Closed&) {
     throw;  // the compute thread knows the cause, and tells the others
   } catch (const std::exception& failure) {
@@ -186,8 +184,8 @@ void GradientAveraging::plan_step() {
   info_.seed = comm_.seed;
   if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
   memory_.fit(step_plan_.rounds(), compressors_, info_);
-  cost_.bytes_raw = bytes_raw_;
-  cost_.bytes_dense = std::llround(
+  courier_.cost.bytes_raw = bytes_raw_;
+  courier_.cost.bytes_dense = std::llround(
       bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), communicator_.size()));
 }
 
@@ -195,18 +193,9 @@ void GradientAveraging::plan_step() {
 bool GradientAveraging::agree_on_status() {
   loss_event_.synchronize();
   const PendingPtr status = status_.start(loss_, stop_requested_, step_plan_.hash());
-  await(*status, inbox_, options_.timeout_s);
-  const Transfer transfer = status->wait();
-  count(transfer, transfer.end_us - transfer.begin_us);
-  trace_.span(Lane::wire, "status", transfer.begin_us, transfer.end_us, info_.step, transfer.sent);
+  courier_.finish(*status, "status", info_.step);
   outcome_ = status_.outcome(info_.step);
   return outcome_ != Outcome::skipped;
-}
-
-void GradientAveraging::count(const Transfer& transfer, double wire_us) {
-  cost_.bytes_sent += transfer.sent;
-  cost_.bytes_received += transfer.received;
-  cost_.wire_ms += wire_us * 1e-3;
 }
 
 /// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
@@ -268,7 +257,7 @@ void GradientAveraging::take(int item) {
   readiness_.event(item).wait(comm_.stream);
   local_.measure(readiness_.segments_of(item));
   comm_.stream.synchronize();
-  cost_.encode_ms += (now_us() - begin) * 1e-3;
+  courier_.cost.encode_ms += (now_us() - begin) * 1e-3;
   ++arrived_;
   waiting_.push_back(item);
   if (local_.needs_whole_norm() && arrived_ < readiness_.awaited_items()) return;
@@ -285,12 +274,12 @@ void GradientAveraging::prepare(int item) {
   for (const int id : readiness_.segments_of(item)) {
     if (local_.finite(id)) continue;
     finite = false;
-    cost_.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
+    courier_.cost.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
   }
   local_.clip(readiness_.segments_of(item));
   if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
-  cost_.encode_ms += (now_us() - begin) * 1e-3;
+  courier_.cost.encode_ms += (now_us() - begin) * 1e-3;
   if (compressed) {
     memory_.unit(item).finite = finite;
     if (step_plan_.traits(index).squares)
@@ -316,29 +305,19 @@ void GradientAveraging::encode(int index, int round) {
   compressor.encode(comm_, unit, info_, round, outlets);
   comm_.stream.synchronize();
   const double end = now_us();
-  cost_.encode_ms += (end - begin) * 1e-3;
+  courier_.cost.encode_ms += (end - begin) * 1e-3;
   if (!trace_.records(info_.step)) return;
   int64_t bytes = 0;
   for (size_t outlet = 0; outlet < outlets.size(); ++outlet)
     bytes += memory_.used(index, message, outlet);
-  trace_.span(Lane::encode, name_of(planned), begin, end, info_.step, bytes);
-}
-
-/// The name of a unit in traces: its first segment's.
-const std::string& GradientAveraging::name_of(const PlannedUnit& unit) const {
-  return parameters_.segments()[static_cast<size_t>(unit.segments.front())].name;
+  trace_.span(Lane::encode, planned.name(parameters_.segments()), begin, end, info_.step, bytes);
 }
 
 void GradientAveraging::finish(const Slot& slot) {
-  cost_.bytes_encoded += wire_.encoded_bytes();
-  cost_.encode_ms += wire_.seal_us() * 1e-3;
-  cost_.decode_ms += wire_.check_us() * 1e-3;
-  const Transfer& transfer = wire_.transfer();
-  count(transfer, wire_.wire_us());
-  if (trace_.records(info_.step)) {
-    trace_.span(Lane::wire, concat("bucket ", slot.bucket), transfer.begin_us, transfer.end_us,
-                info_.step, transfer.sent);
-  }
+  courier_.cost.bytes_encoded += wire_.encoded_bytes();
+  courier_.cost.encode_ms += wire_.seal_us() * 1e-3;
+  courier_.cost.decode_ms += wire_.check_us() * 1e-3;
+  courier_.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot.bucket), info_.step);
   decode(slot);
 }
 
@@ -354,9 +333,9 @@ void GradientAveraging::decode(const Slot& slot) {
       comm_.stream.synchronize();
     });
     const double end = now_us();
-    cost_.decode_ms += (end - begin) * 1e-3;
+    courier_.cost.decode_ms += (end - begin) * 1e-3;
     if (trace_.records(info_.step))
-      trace_.span(Lane::decode, name_of(planned), begin, end, info_.step);
+      trace_.span(Lane::decode, planned.name(parameters_.segments()), begin, end, info_.step);
     const UnitRounds& rounds = step_plan_.rounds()[static_cast<size_t>(index)];
     if (slot.round + 1 < static_cast<int>(rounds.messages.size())) encode(index, slot.round + 1);
   }

@@ -14,6 +14,7 @@
 #include "distributed/accounting.h"
 #include "distributed/bucket.h"
 #include "distributed/communicator.h"
+#include "distributed/courier.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/gradient_squares.h"
 #include "distributed/inbox.h"
@@ -56,7 +57,7 @@ class GradientAveraging final : public Synchronizer {
   std::span<const UpdateRule> rules() const override { return step_plan_.rules(); }
   int summands() const override { return communicator_.size(); }
   int64_t updates() const override { return *counters_.data<int64_t>(); }
-  const StepCost& cost() const override { return cost_; }
+  const StepCost& cost() const override { return courier_.cost; }
   std::optional<Health> health() const override { return health_; }
   bool replicas_differ() const override { return false; }
   Tensor consensus() override { return parameters_.weight(); }
@@ -86,8 +87,6 @@ class GradientAveraging final : public Synchronizer {
   bool can_start(const Slot& slot) const;
   void finish(const Slot& slot);
   void decode(const Slot& slot);
-  void count(const Transfer& transfer, double wire_us);
-  const std::string& name_of(const PlannedUnit& unit) const;
   Compressor& compressor_of(const PlannedUnit& unit) const {
     return *compressors_[static_cast<size_t>(unit.method)];
   }
@@ -114,7 +113,6 @@ class GradientAveraging final : public Synchronizer {
   Tensor loss_;
   Event loss_event_;
   bool posted_ = false;
-  StepCost cost_;
   std::vector<int> all_segments_;
 
   // comm thread: the step under way
@@ -133,6 +131,7 @@ class GradientAveraging final : public Synchronizer {
 
   std::atomic<bool> stop_requested_{false};
   Inbox inbox_;
+  Courier courier_{inbox_, trace_, options_.timeout_s};
   WorkQueue queue_;  // last: its thread uses everything above
 };
 

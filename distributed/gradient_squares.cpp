@@ -1,6 +1,6 @@
 #include "distributed/gradient_squares.h"
 
-#include "core/parallel.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {
@@ -13,12 +13,6 @@ struct AddSquare {
     const float delta = before ? gradient[i] - before[i] : gradient[i];
     square[i] = (before ? square[i] : 0.0f) + delta * delta;
   }
-};
-
-struct Copy {
-  const float* from;
-  float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = from[i]; }
 };
 
 }  // namespace
@@ -36,7 +30,7 @@ void GradientSquares::add_micro_batch() {
   parallel_for(compute_.stream, gradient.numel(),
                AddSquare{gradient.data<float>(), before, square_.data<float>()});
   parallel_for(compute_.stream, gradient.numel(),
-               Copy{gradient.data<float>(), before_.data<float>()});
+               CopyInto{gradient.data<float>(), before_.data<float>()});
   ++micro_batches_;
 }
 

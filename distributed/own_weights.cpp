@@ -27,11 +27,6 @@ struct SquaredDistance {
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
 
-/// The weights that are trained: the arena's first part.
-Tensor trained_weights(const FlatParameters& parameters) {
-  return parameters.weight().slice(0, parameters.grad().shape());
-}
-
 Plan plan_of(const FlatParameters& parameters) {
   const std::vector<int> dense(parameters.segments().size(), kDense);
   return make_plan(parameters.segments(), size_of(parameters.dtype()), dense, {}, {});
@@ -166,7 +161,7 @@ void OwnWeights::between_steps(const std::function<void()>& task) {
 }
 
 Tensor OwnWeights::consensus() {
-  const Tensor weights = trained_weights(parameters_);
+  const Tensor weights = parameters_.trained_weight();
   if (!mean_.defined()) mean_ = comm_.empty(weights.shape(), weights.dtype());
   compute_.stream.synchronize();
   between_steps([&] {

@@ -3,16 +3,10 @@
 #include <cmath>
 
 #include "core/norm.h"
-#include "core/parallel.h"
+#include "distributed/loops.h"
 
 namespace wisp {
 namespace {
-
-struct Copy {
-  const float* from;
-  float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = from[i]; }
-};
 
 struct CountAges {
   const float* result;
@@ -107,8 +101,8 @@ void Probe::keep(int index) {
     for (const Slice& slice : field.slices) {
       if (unit.finite) {
         parallel_for(context_.stream, slice.numel,
-                     Copy{unit.gradient.data<float>() + slice.offset,
-                          gradient_.data<float>() + slice.offset});
+                     CopyInto{unit.gradient.data<float>() + slice.offset,
+                              gradient_.data<float>() + slice.offset});
       } else {
         fill_zero(context_.stream, gradient_.slice(slice.offset, {slice.numel}));
       }

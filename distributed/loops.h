@@ -1,4 +1,4 @@
-// The two loops that gossip methods share.
+// Loops that more than one file of this folder needs.
 #pragma once
 
 #include "core/parallel.h"

@@ -65,12 +65,25 @@ class EveryMethod : public testing::TestWithParam<std::string> {
                        {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});
   }
 
-  /// Workers with weights that are not zero.
+  /// Workers with weights and momentum that are not zero.
   struct Rig : MethodRig {
-    explicit Rig(std::vector<Field> fields) : MethodRig(kWorkers, std::move(fields), make) {
-      for (int rank = 0; rank < kWorkers; ++rank)
-        for (int64_t i = 0; i < unit(rank).weight.numel(); ++i)
+    explicit Rig(std::vector<Field> fields, const Make& method = make)
+        : MethodRig(kWorkers, std::move(fields), method) {
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        for (int64_t i = 0; i < unit(rank).weight.numel(); ++i) {
           weight(rank)[i] = 0.1f * std::sin(static_cast<float>(i));
+          momentum(rank)[i] = 0.1f * std::cos(static_cast<float>(i));
+        }
+      }
+    }
+    /// And what the optimizer does with a momentum that is left.
+    void step(const StepInfo& info) {
+      MethodRig::step(info);
+      if (compressor(0).traits().result != UpdateRule::momentum) return;
+      for (int rank = 0; rank < kWorkers; ++rank)
+        for (const Field& field : unit(rank).spec.fields)
+          for (const Slice& slice : field.slices)
+            std::copy_n(gradient(rank) + slice.offset, slice.numel, momentum(rank) + slice.offset);
     }
   };
 
@@ -165,9 +178,11 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   rig.unit(1).finite = false;
   rig.step(step_info(3, kRatio));
   const auto after = copies(rig, 1);
+  const bool own_momentum = rig.compressor(1).traits().result != UpdateRule::momentum;
   for (size_t i = 0; i < after.size(); ++i) {
-    const bool own = i == specs.size() ||  // momentum
-                     (specs[i].sharing == Sharing::per_rank && specs[i].name != "owner_residual");
+    const bool own = i == specs.size()
+                         ? own_momentum
+                         : specs[i].sharing == Sharing::per_rank && specs[i].name != "owner_residual";
     if (own) {
       EXPECT_EQ(after[i], before[i]) << (i < specs.size() ? specs[i].name : "momentum");
     }
@@ -185,6 +200,9 @@ TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
   std::vector<Field> fields = layer_fields({kRows * kColumns});
   fields[0].rows = kRows;
   Rig rig(fields);
+  for (int rank = 0; rank < kWorkers; ++rank)
+    for (int64_t row = 0; row < kRows; row += 2)
+      std::fill_n(rig.momentum(rank) + row * kColumns, kColumns, 0.0f);
   bool moved = false;
   for (int64_t step = 0; step < 3; ++step) {
     give(rig, step);
@@ -303,8 +321,7 @@ TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
 /// Memory of a step is its scratch and its outlets, which the synchronizer keeps.
 TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   int64_t allocations = 0;
-  MethodRig rig(kWorkers, model_fields(),
-                [&] { return std::make_unique<Frugal>(make(), &allocations); });
+  Rig rig(model_fields(), [&] { return std::make_unique<Frugal>(make(), &allocations); });
   for (int64_t step = 0; step < 4; ++step) {  // two: of each kind, where updates alternate
     if (step == 2) allocations = 0;
     give(rig, step);

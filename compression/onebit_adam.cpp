@@ -45,7 +45,8 @@ class OneBitAdam final : public Compressor {
     return {.momentum = Home::compressor,
             .result = UpdateRule::momentum,
             .scopes = {Scope::layer},
-            .dense_1d = false};
+            .dense_1d = false,
+            .local_clip = true};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};

@@ -193,6 +193,13 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   }
 }
 
+/// A momentum, or a finished update, has not the norm of a gradient.
+TEST_P(EveryMethod, LetsNothingButGradientsBeClipped) {
+  const Traits traits = make()->traits();
+  EXPECT_TRUE(traits.local_clip || traits.momentum == Home::optimizer);
+  EXPECT_TRUE(traits.local_clip || traits.result == UpdateRule::gradient);
+}
+
 /// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
 /// used.
 TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {

@@ -193,6 +193,26 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   }
 }
 
+TEST_P(EveryMethod, GoesOnAfterAStepThatIsFiniteNowhere) {
+  Rig rig(model_fields());
+  bool moved = false;
+  for (int64_t step = 0; step < 4; ++step) {
+    give(rig, step);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      rig.unit(rank).finite = step > 0;
+      if (step == 0)
+        std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(),
+                    std::numeric_limits<float>::quiet_NaN());
+    }
+    rig.step(step_info(step, kRatio));
+    const Floats left = result(rig, 0);
+    for (const float value : left) ASSERT_TRUE(std::isfinite(value)) << "step " << step;
+    moved = moved || (step > 0 && std::any_of(left.begin(), left.end(),
+                                              [](float value) { return value != 0.0f; }));
+  }
+  EXPECT_TRUE(moved);
+}
+
 /// A momentum, or a finished update, has not the norm of a gradient.
 TEST_P(EveryMethod, LetsNothingButGradientsBeClipped) {
   const Traits traits = make()->traits();

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
@@ -99,6 +100,23 @@ TEST(OneBitAdam, LeavesUnusedElementsAlone) {
   }
   rig.step(step_info(1));
   EXPECT_EQ(values_of(rig.gradient(0), 4), (Floats{0, 2, 0, 0}));
+}
+
+/// A worker without a finite gradient sends its share of the moment, and keeps its error.
+TEST(OneBitAdam, GoesOnByItsMomentIfNoGradientIsFinite) {
+  MethodRig rig(2, layer_fields({4}), method);
+  const Floats moment{2, -2, 0, 2}, error{0.25f, 3, 0, -3};
+  for (int rank = 0; rank < 2; ++rank) {
+    std::copy(moment.begin(), moment.end(), rig.momentum(rank));
+    std::copy(error.begin(), error.end(), rig.state(rank, "residual").data<float>());
+    std::fill_n(rig.gradient(rank), 4, std::numeric_limits<float>::quiet_NaN());
+    rig.unit(rank).finite = false;
+  }
+  rig.step(step_info(1));
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(values_of(rig.gradient(rank), 4), (Floats{1, -1, 0, 1}));  // kBeta m
+    EXPECT_EQ(values_of(rig.state(rank, "residual").data<float>(), 4), error);
+  }
 }
 
 TEST(OneBitAdam, StartsAfterItsWarmUp) {

@@ -249,7 +249,7 @@ void LowRank::approximate(Context& context, const Unit& unit) const {
 }
 
 void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo& info) const {
-  if (!feedback() || !unit.finite) return;
+  if (!feedback()) return;
   each_matrix(unit, [&](const Matrix& matrix) {
     parallel_for(context.stream, matrix.numel(),
                  Subtract{unit.gradient.data<float>() + matrix.offset(),

@@ -36,7 +36,7 @@ class LowRank {
   static int64_t scratch_bytes();
   Message message(const UnitSpec& spec, Factor factor) const;
 
-  // The steps. A unit whose gradient is not finite has M = 0 and keeps its residual.
+  // The steps. A unit whose gradient is not finite has M = E, and sends zeros.
 
   /// M <- E + G, in the place of the residual; without feedback M is the gradient.
   void take(Context& context, const Unit& unit, const StepInfo& info) const;

@@ -234,7 +234,10 @@ class MajorityVote final : public Compressor {
 };
 
 template <bool kAverages>
-std::unique_ptr<Compressor> make(Config&, const CompressorSetup& setup) {
+std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
+  WISP_CHECK(!kAverages || !setup.nesterov, config.where("optimizer.nesterov"),
+             ": signum votes by an average of gradients and knows no Nesterov step; set "
+             "optimizer.nesterov = false");
   return std::make_unique<MajorityVote>(setup, kAverages);
 }
 

@@ -147,6 +147,16 @@ TEST(Signsgd, StepsByOneUnderAnyClippingNorm) {
   }
 }
 
+TEST(Signum, RefusesNesterovsMomentum) {
+  EXPECT_EQ(error_of([] {
+              make_method("signum", "optimizer.nesterov = true",
+                          {.momentum = 0.9, .nesterov = true});
+            }),
+            "test.toml:1: signum votes by an average of gradients and knows no Nesterov step; set "
+            "optimizer.nesterov = false");
+  EXPECT_NE(make_method("signsgd", "", {.nesterov = true}), nullptr);
+}
+
 TEST(Signsgd, RefusesAPayloadOfAnotherSize) {
   UnitRig rig(layer_fields({100}), make_method("signsgd", "", kSetup));
   EXPECT_EQ(error_of([&] { rig.decode({}, {PayloadBytes(12)}); }),

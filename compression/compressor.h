@@ -131,7 +131,6 @@ struct Traits {
   bool drawn = false;       // and they are drawn at random, not the largest
   bool represents_zero = true;  // false: what decodes is not 0 in rows where nothing was (a sign,
                                 // a cut spectrum)
-  int64_t rank = 0;             // of the factors that stand for a matrix; 0: it has none
 };
 
 class Compressor {

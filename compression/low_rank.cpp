@@ -92,11 +92,22 @@ LowRank::LowRank(const std::string& method, Config& config, const CompressorSetu
 }
 
 std::string LowRank::refusal(const Field& field, double exchanges) const {
-  const int64_t columns = field.numel / field.rows;
-  const double sent = exchanges * static_cast<double>(rank_of(field) * (field.rows + columns));
+  const double sent = numbers_sent(field, exchanges);
   if (static_cast<double>(field.numel) > min_rate_ * sent) return {};
   return concat(method_, " would send ", sent, " numbers a step for a matrix of ", field.rows,
-                " x ", columns, ", 1/", min_rate_, " of it or more (compression.min_rate)");
+                " x ", field.numel / field.rows, ", 1/", min_rate_,
+                " of it or more (compression.min_rate)");
+}
+
+std::string LowRank::remark(const UnitSpec& spec, double exchanges) const {
+  std::string small;
+  for (const Field& field : spec.fields) {
+    if (static_cast<double>(field.numel) > numbers_sent(field, exchanges)) continue;
+    small += concat(small.empty() ? "" : ", ", field.rows, " x ", field.numel / field.rows);
+  }
+  if (small.empty()) return {};
+  return concat("factors of rank ", rank_, " send no fewer numbers a step than matrices of ", small,
+                " have");
 }
 
 // ---------------------------------------------------------------- sizes
@@ -107,6 +118,10 @@ int64_t LowRank::rank_of(const Field& field) const {
 
 int64_t LowRank::length(const Field& field, Factor factor) const {
   return factor == Factor::p ? field.rows : field.numel / field.rows;
+}
+
+double LowRank::numbers_sent(const Field& field, double exchanges) const {
+  return exchanges * static_cast<double>(rank_of(field) * (field.rows + field.numel / field.rows));
 }
 
 int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {

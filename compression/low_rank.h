@@ -29,6 +29,8 @@ class LowRank {
   /// Why this field is better left dense; empty if it is not. `exchanges`: how many times P and Q
   /// travel in a step.
   std::string refusal(const Field& field, double exchanges) const;
+  /// Which matrices have no more numbers than are sent instead; empty if none.
+  std::string remark(const UnitSpec& spec, double exchanges) const;
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
@@ -65,6 +67,7 @@ class LowRank {
   bool feedback() const { return feedback_.kind == Feedback::ef; }
   int64_t rank_of(const Field& field) const;
   int64_t length(const Field& field, Factor factor) const;
+  double numbers_sent(const Field& field, double exchanges) const;
   int64_t bytes(const UnitSpec& spec, Factor factor) const;
   template <class Visit>
   void each_matrix(const Unit& unit, const Visit& visit) const;

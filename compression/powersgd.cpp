@@ -35,6 +35,9 @@ class PowerSgd final : public Compressor {
   std::string refusal(const Field& field) const override {
     return matrices_.refusal(field, static_cast<double>(options_.iterations));
   }
+  std::string remark(const UnitSpec& spec) const override {
+    return matrices_.remark(spec, static_cast<double>(options_.iterations));
+  }
   bool started(const StepInfo& info) const override { return matrices_.started(info); }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     return matrices_.state(spec);

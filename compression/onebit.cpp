@@ -158,6 +158,7 @@ class OneBit final : public Compressor {
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
         parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
                      columns.length);
+        clear_bytes(context.stream, out + columns.bytes(), out + padded(columns.bytes()));
         out += padded(columns.bytes());
       });
       run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});

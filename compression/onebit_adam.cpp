@@ -79,13 +79,15 @@ class OneBitAdam final : public Compressor {
         if (i > 0)
           run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
         const Slice part = parts.of(owner);
+        std::byte* signs = outlets[i].data + begin;
         parallel_for(stream, Plane<1>::groups(part.numel),
                      live::WriteSigns{numbers + part.offset,
                                       keeps ? error + part.offset : nullptr,
                                       scale,
                                       parts.live_of(owner),
-                                      {outlets[i].data + begin, part.numel}},
+                                      {signs, part.numel}},
                      group::kSize);
+        clear_bytes(stream, signs + Plane<1>::bytes(part.numel), signs + parts.bytes);
       }
     });
   }

@@ -49,11 +49,6 @@ struct CopyBytes {
   WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
 };
 
-struct ClearBytes {
-  std::byte* bytes;
-  WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
-};
-
 /// Counts of votes as planes of their binary digits, 64 counts to a word. They begin at what makes
 /// the highest digit the majority: 2^(digits - 1) - ceil(N / 2), of N < 2^digits workers.
 struct Counts {
@@ -209,7 +204,7 @@ class MajorityVote final : public Compressor {
         bits += Plane<1>::bytes(slice.numel);
       }
     }
-    parallel_for(context.stream, end - bits, ClearBytes{bits});
+    clear_bytes(context.stream, bits, end);
   }
 
   void apply(Context& context, const Unit& unit, const Scratch& scratch) const {

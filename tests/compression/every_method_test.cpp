@@ -225,6 +225,21 @@ TEST_P(EveryMethod, LetsNothingButGradientsBeClipped) {
   EXPECT_TRUE(traits.local_clip || traits.result == UpdateRule::gradient);
 }
 
+TEST_P(EveryMethod, WritesEveryByteThatItSends) {
+  Rig first(model_fields()), second(model_fields());
+  second.stain(std::byte{0xff});
+  for (int64_t step = 0; step < 5; ++step) {
+    for (Rig* rig : {&first, &second}) {
+      give(*rig, step);
+      rig->step(step_info(step, kRatio));
+    }
+    for (int round = 0; round < first.rounds(); ++round)
+      for (int rank = 0; rank < kWorkers; ++rank)
+        EXPECT_EQ(first.sent(rank, round), second.sent(rank, round))
+            << "step " << step << " round " << round << " rank " << rank;
+  }
+}
+
 /// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
 /// used.
 TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {

@@ -37,7 +37,7 @@ Floats compress(Floats& error, const Floats& value, const Floats& moment, size_t
   return sent;
 }
 
-/// Tang et al. 2021 with 3 workers, whose owners take 120 of 333 elements each, the last 93.
+/// Tang et al. 2021 with 3 workers, whose owners take 112, 112 and 109 of 333 elements.
 TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
   constexpr size_t kNumel = 333, kPart = 112;
   MethodRig rig(3, layer_fields({kNumel}), method);

@@ -71,8 +71,6 @@ class LowRank {
   int64_t bytes(const UnitSpec& spec, Factor factor) const;
   template <class Visit>
   void each_matrix(const Unit& unit, const Visit& visit) const;
-  template <class Visit>
-  void each_value_type(const Visit& visit) const;
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;

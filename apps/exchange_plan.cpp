@@ -264,14 +264,6 @@ class Planner {
                "step; give it a rule of compression.policy"]
                   .push_back(layer(id).name);
       }
-      if (unit.fields.size() != unit.segments.size()) continue;
-      for (size_t i = 0; i < unit.fields.size(); ++i) {
-        const int64_t rows = unit.fields[i].rows, columns = unit.fields[i].numel / rows;
-        if (traits.rank > 0 && traits.rank * (rows + columns) >= rows * columns)
-          said[fmt::format("factors of rank {} are not smaller than a matrix of {} x {}",
-                           traits.rank, rows, columns)]
-              .push_back(layer(unit.segments[i]).name);
-      }
     }
     remark_on_late_start(method);
     for (const auto& [remark, names] : said)

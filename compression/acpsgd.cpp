@@ -24,6 +24,9 @@ class AcpSgd final : public Compressor {
   std::string refusal(const Field& field) const override {
     return matrices_.refusal(field, kExchanges);
   }
+  std::string remark(const UnitSpec& spec) const override {
+    return matrices_.remark(spec, kExchanges);
+  }
   bool started(const StepInfo& info) const override { return matrices_.started(info); }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     return matrices_.state(spec);

@@ -112,7 +112,7 @@ struct Unit {
   State* state = nullptr;
   std::byte* scratch = nullptr;  // scratch_bytes(), 64-byte aligned, the unit's own from encode(0)
                                  // to the last decode
-  bool finite = true;            // false: contribute zero and keep all per-rank state
+  bool finite = true;            // false: contribute zero, keep what state is its own
 };
 
 /// Who applies momentum or weight decay to a segment. Exactly one does.
@@ -131,7 +131,6 @@ struct Traits {
   bool drawn = false;       // and they are drawn at random, not the largest
   bool represents_zero = true;  // false: what decodes is not 0 in rows where nothing was (a sign,
                                 // a cut spectrum)
-  int64_t rank = 0;             // of the factors that stand for a matrix; 0: it has none
 };
 
 class Compressor {

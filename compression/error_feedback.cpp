@@ -66,7 +66,7 @@ class ErrorFeedback final : public Compressor {
     if (options_.kind != Feedback::ef21_sgdm && !options_.correction) return;
     traits_.momentum = traits_.decay = Home::compressor;
     traits_.result = UpdateRule::update;
-    traits_.local_clip = options_.correction;
+    traits_.local_clip = true;
   }
 
   Traits traits() const override { return traits_; }

@@ -15,7 +15,8 @@ struct Norm {
 };
 
 /// e <- the numbers to compress, but for silent elements, and the norm of each run of them: a
-/// worker's share of the moment, or, at its owner, the sum.
+/// worker's share of the moment, or, at its owner, the sum. Without a finite gradient they are a
+/// share of the moment alone, and e stays as it is.
 template <bool kOwner>
 struct Compensate {
   const float* gradient;  // or null: it is not finite
@@ -53,8 +54,11 @@ struct Compensate {
     } else {
       for (int64_t j = 0; j < size; ++j) speaks[j] = moment[at + j] != 0.0f;
       live.store(at / group::kSize, speaks);
+      if (!gradient) {
+        for (int64_t j = 0; j < size; ++j) x[j] = keep * moment[at + j];
+        return;
+      }
     }
-    if (!gradient) return;
 #pragma GCC ivdep
     for (int64_t j = 0; j < size; ++j) {
       const float old = error[at + j];
@@ -77,10 +81,10 @@ struct AddNorms {
   WISP_HD Norm combine(Norm a, Norm b) const { return {a.squares + b.squares, a.count + b.count}; }
 };
 
-/// The signs of compensated numbers, whose errors keep what does not travel; + for silent elements.
-/// A scale of 0, of a gradient that is not finite, leaves errors as they are.
+/// The signs of numbers, + for silent elements.
 struct WriteSigns {
-  float* error;
+  const float* numbers;
+  float* error;  // the numbers, of which it keeps what does not travel; or null: it stays
   const float* scale;
   Plane<1> live, plane;
   WISP_HD void operator()(int64_t group) const {
@@ -96,8 +100,9 @@ struct WriteSigns {
     uint8_t speaks[group::kSize];
     live.load(group, speaks);
     float x[group::kSize] = {};
-    for (int64_t j = 0; j < size; ++j) x[j] = speaks[j] ? error[at + j] : 0.0f;
+    for (int64_t j = 0; j < size; ++j) x[j] = speaks[j] ? numbers[at + j] : 0.0f;
     store_signs(plane, group, size, x);
+    if (!error) return;
     const float high = *scale;
     for (int64_t j = 0; j < size; ++j) {
       const float part = x[j] >= 0.0f ? high : -high;

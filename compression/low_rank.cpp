@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compression/orthonormal.h"
+#include "compression/sparse_options.h"
 #include "compression/wire_value.h"
 #include "core/backend.h"
 #include "core/norm.h"
@@ -44,19 +45,6 @@ struct Receive {
   WISP_HD void operator()(int64_t i) const { factor[i] = static_cast<float>(in[i]); }
 };
 
-DType bind_values(const std::string& method, Config& config) {
-  std::string values = "f32";
-  config.bind("compression.values", values, "how the factors travel: f32, f16 or bf16");
-  WISP_CHECK(values != "natural", config.where("compression.values"), ": ", method,
-             " sums its factors on the wire, and a sum of natural values is none; use f32, f16 or "
-             "bf16");
-  WISP_CHECK(values == "f32" || values == "f16" || values == "bf16",
-             config.where("compression.values"), ": compression.values is '", values,
-             "', expected f32, f16 or bf16");
-  if (values == "f32") return DType::f32;
-  return values == "f16" ? DType::f16 : DType::bf16;
-}
-
 }  // namespace
 
 /// A field of a unit, with its factors.
@@ -84,7 +72,7 @@ LowRank::LowRank(const std::string& method, Config& config, const CompressorSetu
   config.bind("compression.start_after", start_after_, "updates made dense, before the first one");
   WISP_CHECK(start_after_ >= 0, config.where("compression.start_after"),
              ": compression.start_after is ", start_after_, ", expected 0 or more");
-  values_ = bind_values(method, config);
+  values_ = bind_summed_values(config);
   feedback_ = bind_feedback(config, setup, Feedback::ef);
   WISP_CHECK(feedback_.kind == Feedback::ef || feedback_.kind == Feedback::none,
              config.where("compression.feedback"), ": ", method,
@@ -92,11 +80,22 @@ LowRank::LowRank(const std::string& method, Config& config, const CompressorSetu
 }
 
 std::string LowRank::refusal(const Field& field, double exchanges) const {
-  const int64_t columns = field.numel / field.rows;
-  const double sent = exchanges * static_cast<double>(rank_of(field) * (field.rows + columns));
+  const double sent = numbers_sent(field, exchanges);
   if (static_cast<double>(field.numel) > min_rate_ * sent) return {};
   return concat(method_, " would send ", sent, " numbers a step for a matrix of ", field.rows,
-                " x ", columns, ", 1/", min_rate_, " of it or more (compression.min_rate)");
+                " x ", field.numel / field.rows, ", 1/", min_rate_,
+                " of it or more (compression.min_rate)");
+}
+
+std::string LowRank::remark(const UnitSpec& spec, double exchanges) const {
+  std::string small;
+  for (const Field& field : spec.fields) {
+    if (static_cast<double>(field.numel) > numbers_sent(field, exchanges)) continue;
+    small += concat(small.empty() ? "" : ", ", field.rows, " x ", field.numel / field.rows);
+  }
+  if (small.empty()) return {};
+  return concat("factors of rank ", rank_, " send no fewer numbers a step than matrices of ", small,
+                " have");
 }
 
 // ---------------------------------------------------------------- sizes
@@ -107,6 +106,10 @@ int64_t LowRank::rank_of(const Field& field) const {
 
 int64_t LowRank::length(const Field& field, Factor factor) const {
   return factor == Factor::p ? field.rows : field.numel / field.rows;
+}
+
+double LowRank::numbers_sent(const Field& field, double exchanges) const {
+  return exchanges * static_cast<double>(rank_of(field) * (field.rows + field.numel / field.rows));
 }
 
 int64_t LowRank::bytes(const UnitSpec& spec, Factor factor) const {
@@ -192,18 +195,11 @@ void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const 
   });
 }
 
-template <class Visit>
-void LowRank::each_value_type(const Visit& visit) const {
-  if (values_ == DType::f32) return visit(float{});
-  if (values_ == DType::f16) return visit(Half{});
-  visit(BFloat16{});
-}
-
 void LowRank::send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
                    const Outlet& outlet) const {
   WISP_CHECK(outlet.capacity >= bytes(unit.spec, factor), method_, ": the unit needs ",
              bytes(unit.spec, factor), " bytes, the outlet has ", outlet.capacity);
-  each_value_type([&](auto zero) {
+  with_wire_type(values_, [&](auto zero) {
     using T = decltype(zero);
     T* out = reinterpret_cast<T*>(outlet.data);
     each_matrix(unit, [&](const Matrix& matrix) {
@@ -219,7 +215,7 @@ void LowRank::receive(Context& context, const Unit& unit, Factor factor,
                       const Payload& payload) const {
   WISP_CHECK(payload.bytes == bytes(unit.spec, factor), method_, ": the sum has ", payload.bytes,
              " bytes, expected ", bytes(unit.spec, factor));
-  each_value_type([&](auto zero) {
+  with_wire_type(values_, [&](auto zero) {
     using T = decltype(zero);
     const T* in = reinterpret_cast<const T*>(payload.data);
     each_matrix(unit, [&](const Matrix& matrix) {
@@ -249,7 +245,7 @@ void LowRank::approximate(Context& context, const Unit& unit) const {
 }
 
 void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo& info) const {
-  if (!feedback() || !unit.finite) return;
+  if (!feedback()) return;
   each_matrix(unit, [&](const Matrix& matrix) {
     parallel_for(context.stream, matrix.numel(),
                  Subtract{unit.gradient.data<float>() + matrix.offset(),

@@ -29,6 +29,8 @@ class LowRank {
   /// Why this field is better left dense; empty if it is not. `exchanges`: how many times P and Q
   /// travel in a step.
   std::string refusal(const Field& field, double exchanges) const;
+  /// Which matrices have no more numbers than are sent instead; empty if none.
+  std::string remark(const UnitSpec& spec, double exchanges) const;
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
@@ -36,7 +38,7 @@ class LowRank {
   static int64_t scratch_bytes();
   Message message(const UnitSpec& spec, Factor factor) const;
 
-  // The steps. A unit whose gradient is not finite has M = 0 and keeps its residual.
+  // The steps. A unit whose gradient is not finite has M = E, and sends zeros.
 
   /// M <- E + G, in the place of the residual; without feedback M is the gradient.
   void take(Context& context, const Unit& unit, const StepInfo& info) const;
@@ -65,11 +67,10 @@ class LowRank {
   bool feedback() const { return feedback_.kind == Feedback::ef; }
   int64_t rank_of(const Field& field) const;
   int64_t length(const Field& field, Factor factor) const;
+  double numbers_sent(const Field& field, double exchanges) const;
   int64_t bytes(const UnitSpec& spec, Factor factor) const;
   template <class Visit>
   void each_matrix(const Unit& unit, const Visit& visit) const;
-  template <class Visit>
-  void each_value_type(const Visit& visit) const;
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;

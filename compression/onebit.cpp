@@ -31,10 +31,11 @@ struct Columns {
   }
 };
 
-/// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere.
+/// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere; in
+/// double, as that of a column may pass all floats.
 struct Means {
   static constexpr int64_t kLanes = 16;
-  float low[kLanes] = {}, high[kLanes] = {};
+  double low[kLanes] = {}, high[kLanes] = {};
   int32_t positive[kLanes] = {};
 
   /// Adds value(0) … value(63), each to the lane of its rest.
@@ -56,16 +57,16 @@ struct Means {
   WISP_HD void add(int64_t lane, float value) {
     // masks, as g++ makes branches of three conditions, and then vectorises nothing
     const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
-    high[lane] += float_from_bits(float_bits(value) & up);
-    low[lane] += float_from_bits(float_bits(value) & ~up);
+    high[lane] += static_cast<double>(float_from_bits(float_bits(value) & up));
+    low[lane] += static_cast<double>(float_from_bits(float_bits(value) & ~up));
     positive[lane] -= static_cast<int32_t>(up);
   }
   WISP_HD void finish(int64_t length, float* r) const {
     double below = 0.0, above = 0.0;
     int64_t count = 0;
     for (int lane = 0; lane < kLanes; ++lane) {
-      below += static_cast<double>(low[lane]);
-      above += static_cast<double>(high[lane]);
+      below += low[lane];
+      above += high[lane];
       count += positive[lane];
     }
     r[0] = count < length ? static_cast<float>(below / static_cast<double>(length - count)) : 0.0f;
@@ -157,6 +158,7 @@ class OneBit final : public Compressor {
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
         parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
                      columns.length);
+        clear_bytes(context.stream, out + columns.bytes(), out + padded(columns.bytes()));
         out += padded(columns.bytes());
       });
       run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});

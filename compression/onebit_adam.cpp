@@ -8,7 +8,8 @@
 //   λ w)
 // A sign cannot say 0: elements whose m is 0 at the end of the warm-up never had a gradient (unused
 // rows of an embedding) and have no second moment to divide by; they stay out, for ever, and out of
-// d. Zero counts as + elsewhere. The optimizer's bias correction goes on as in Adam.
+// d. Zero counts as + elsewhere. A worker whose gradient is not finite has a = β1 m / N, and keeps
+// its e. The optimizer's bias correction goes on as in Adam.
 // Wire, to owner and from owner: a scale (f32) per field, then ceil(numel / 8 N) bytes of each
 // field. Source: Tang et al. 2021, algorithm 1, and its authors' code (scales by the 2-norm, no
 // correction of the bias there, a mask given by the user).
@@ -45,7 +46,8 @@ class OneBitAdam final : public Compressor {
     return {.momentum = Home::compressor,
             .result = UpdateRule::momentum,
             .scopes = {Scope::layer},
-            .dense_1d = false};
+            .dense_1d = false,
+            .local_clip = true};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
@@ -64,6 +66,8 @@ class OneBitAdam final : public Compressor {
               std::span<const Outlet> outlets) override {
     const Stream& stream = context.stream;
     float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
+    const bool keeps = unit.finite || round == 1;
+    const float* numbers = keeps ? error : unit.momentum.data<float>();
     auto* norms = reinterpret_cast<live::Norm*>(unit.scratch);
     each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
       const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
@@ -75,12 +79,15 @@ class OneBitAdam final : public Compressor {
         if (i > 0)
           run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
         const Slice part = parts.of(owner);
+        std::byte* signs = outlets[i].data + begin;
         parallel_for(stream, Plane<1>::groups(part.numel),
-                     live::WriteSigns{error + part.offset,
+                     live::WriteSigns{numbers + part.offset,
+                                      keeps ? error + part.offset : nullptr,
                                       scale,
                                       parts.live_of(owner),
-                                      {outlets[i].data + begin, part.numel}},
+                                      {signs, part.numel}},
                      group::kSize);
+        clear_bytes(stream, signs + Plane<1>::bytes(part.numel), signs + parts.bytes);
       }
     });
   }

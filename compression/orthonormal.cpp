@@ -42,8 +42,9 @@ struct Judge {
   Column* state;
   int64_t numel;
   WISP_HD void operator()() const {
-    // false, too, of what is infinite or no number
-    const bool independent = state->after > kDependent * kDependent * state->before;
+    // false, too, of what is infinite or no number, or became so: projections shorten
+    const bool independent = state->after > kDependent * kDependent * state->before &&
+                             state->after < 2.0 * state->before;
     state->scale = independent ? 1.0 / sqrt(state->after) : 0.0;
     state->drawn = independent ? 0 : numel;
   }

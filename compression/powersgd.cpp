@@ -6,7 +6,9 @@
 //   Ĝ <- P Qᵀ, the result
 //   E_i <- M_i - Ĝ / N      residual_form = "aggregated", the paper's code
 //   E_i <- M_i - P Q_iᵀ     residual_form = "local"
-// The sums are means: gradients arrive divided by N. Both forms leave sum of E_i + Ĝ = sum of M_i.
+// The sums are means: gradients arrive divided by N. Both forms leave sum of E_i + Ĝ = sum of M_i;
+// so a worker whose gradient is not finite, which sends zeros and has M_i = E_i, takes its share of
+// Ĝ from E_i too, while the local form leaves it.
 // The aggregated one takes the rounding of the sum on a 16-bit wire into account; but differences
 // between workers, E_i - E_j, never leave it and grow like a random walk, while the local one sends
 // all that lies in the span of P. More power iterations repeat the two products in a step.
@@ -32,6 +34,9 @@ class PowerSgd final : public Compressor {
   Traits traits() const override { return {.scopes = {Scope::layer}}; }
   std::string refusal(const Field& field) const override {
     return matrices_.refusal(field, static_cast<double>(options_.iterations));
+  }
+  std::string remark(const UnitSpec& spec) const override {
+    return matrices_.remark(spec, static_cast<double>(options_.iterations));
   }
   bool started(const StepInfo& info) const override { return matrices_.started(info); }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {

@@ -16,6 +16,16 @@ inline int64_t signs_bytes(const UnitSpec& spec) {
   return bytes;
 }
 
+struct ClearBytes {
+  std::byte* bytes;
+  WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
+};
+
+/// Zeros behind planes that do not fill what travels.
+inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte* end) {
+  parallel_for(stream, end - begin, ClearBytes{begin});
+}
+
 /// Writes the signs of a group's numbers, x[0 … size).
 WISP_HD inline void store_signs(const Plane<1>& plane, int64_t group, int64_t size,
                                 const float* x) {

@@ -49,11 +49,6 @@ struct CopyBytes {
   WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
 };
 
-struct ClearBytes {
-  std::byte* bytes;
-  WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
-};
-
 /// Counts of votes as planes of their binary digits, 64 counts to a word. They begin at what makes
 /// the highest digit the majority: 2^(digits - 1) - ceil(N / 2), of N < 2^digits workers.
 struct Counts {
@@ -129,11 +124,12 @@ class MajorityVote final : public Compressor {
       : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
 
   Traits traits() const override {
-    if (!averages_) return {.dense_1d = false, .represents_zero = false};
+    if (!averages_) return {.dense_1d = false, .local_clip = true, .represents_zero = false};
     return {.momentum = Home::compressor,
             .decay = Home::compressor,
             .result = UpdateRule::update,
             .dense_1d = false,
+            .local_clip = true,
             .represents_zero = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int workers) const override {
@@ -208,7 +204,7 @@ class MajorityVote final : public Compressor {
         bits += Plane<1>::bytes(slice.numel);
       }
     }
-    parallel_for(context.stream, end - bits, ClearBytes{bits});
+    clear_bytes(context.stream, bits, end);
   }
 
   void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
@@ -233,7 +229,10 @@ class MajorityVote final : public Compressor {
 };
 
 template <bool kAverages>
-std::unique_ptr<Compressor> make(Config&, const CompressorSetup& setup) {
+std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
+  WISP_CHECK(!kAverages || !setup.nesterov, config.where("optimizer.nesterov"),
+             ": signum votes by an average of gradients and knows no Nesterov step; set "
+             "optimizer.nesterov = false");
   return std::make_unique<MajorityVote>(setup, kAverages);
 }
 

@@ -1,4 +1,4 @@
-// Keys that several sparse methods have in common.
+// Keys that several methods have in common.
 #pragma once
 
 #include "core/config.h"

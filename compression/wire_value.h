@@ -28,8 +28,7 @@ constexpr float kLargest<BFloat16> = 3.3895314e38f;
 template <>
 constexpr float kLargest<Half> = 65504.0f;
 
-/// The largest T of which `count` can be added up without overflow. A sum of floats may overflow,
-/// as that of the gradients themselves.
+/// The largest T of which `count` can be added up without overflow.
 template <class T>
 float largest_summand(int count) {
   T most(kLargest<T> / static_cast<float>(count));
@@ -37,8 +36,8 @@ float largest_summand(int count) {
   return static_cast<float>(most);
 }
 template <>
-inline float largest_summand<float>(int) {
-  return kLargest<float>;
+inline float largest_summand<float>(int count) {
+  return 0.99999f * kLargest<float> / static_cast<float>(count);  // sums on the way are rounded
 }
 
 /// `value`, or the bound that it passes.

@@ -36,8 +36,8 @@ WISP_HD inline int64_t reduce_block(int64_t n) {
   return block < 4096 ? 4096 : block;
 }
 
-/// Runs body(begin, end) over [0, n) in equal ranges that are multiples of `multiple`, one per
-/// OpenMP thread; by one thread if n is below `least`.
+/// Runs body(begin, end) for each `multiple` elements of [0, n), the last ones fewer, shared among
+/// the OpenMP threads; by one thread if n is below `least`.
 template <class Body>
 void cpu_ranges(int64_t n, int64_t multiple, const Body& body, int64_t least = 2 * kGrain) {
   const int64_t blocks = (n + multiple - 1) / multiple;

@@ -106,6 +106,7 @@ void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message&
   memory.outlets.clear();
   for (size_t i = 0; i < outlets; ++i) {
     fit(memory.out[i], message.bytes);
+    std::fill_n(memory.out[i].raw(), message.bytes, stain_);
     memory.outlets.push_back(
         {memory.out[i].raw(), message.bytes, message.variable ? &memory.used[i] : nullptr});
   }

@@ -22,6 +22,9 @@ class Rehearsal {
   /// compute on the build's best backend, else on the reference. State is zero.
   Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest = false);
 
+  /// Outlets hold `value` before each encode, as memory does that was used before.
+  void stain(std::byte value) { stain_ = value; }
+
   /// One step from each worker's gradient() to the result in it. Rank and workers of `info` are set
   /// here. Throws Error for a payload that is larger than its message says.
   void step(StepInfo info);
@@ -79,6 +82,7 @@ class Rehearsal {
   std::vector<Field> fields_;
   std::deque<Worker> workers_;
   int rounds_ = 0;
+  std::byte stain_{0xa5};
 };
 
 }  // namespace wisp

@@ -15,6 +15,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
 #include "tests/support/toy_compressors.h"
+#include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
@@ -245,15 +246,20 @@ TEST(ExchangePlan, RulesHaveOptionsOfTheirOwn) {
 }
 
 TEST(ExchangePlan, RemarksOnMatricesTooSmallForTheRank) {
-  const auto low_rank = [](int64_t rank) {
-    return toy_with_traits(toy_scaled_sum(), {.dense_1d = false, .rank = rank});
-  };
-  const std::vector<Segment> shapes = {{.name = "wide", .shape = {8, 64}},
+  const std::vector<Segment> shapes = {{.name = "wide", .shape = {16, 3, 3, 16}},
                                        {.name = "square", .shape = {64, 64}}};
-  EXPECT_FALSE(remarks_on(plan_for(low_rank(4), shapes), {"factors of rank"}));
-  const ExchangePlan plan = plan_for(low_rank(8), shapes);
-  EXPECT_TRUE(remarks_on(
-      plan, {"toy: factors of rank 8 are not smaller than a matrix of 8 x 64", "(wide)"}));
+  const auto plan = [&](const char* method, int rank) {
+    return plan_for(make_method(method, concat("[compression]\nmin_rate = 0\nrank = ", rank)),
+                    shapes);
+  };
+  EXPECT_TRUE(
+      remarks_on(plan("powersgd", 16),
+                 {"factors of rank 16 send no fewer numbers a step than matrices of 16 x 144 have",
+                  "(wide)"}));
+  EXPECT_FALSE(remarks_on(plan("powersgd", 16), {"64 x 64"}));
+  EXPECT_FALSE(remarks_on(plan("powersgd", 8), {"factors of rank"}));
+  EXPECT_FALSE(remarks_on(plan("acpsgd", 16), {"factors of rank"}));  // half of them in a step
+  EXPECT_TRUE(remarks_on(plan("acpsgd", 64), {"factors of rank 64", "64 x 64"}));
 }
 
 TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeThatKeepsNoZeros) {

@@ -39,6 +39,8 @@ TEST(MethodMatrix, KnowsWhatThePapersExclude) {
   EXPECT_EQ(judge({.method = "dgc"}).refusal, "");
   EXPECT_NE(judge({.method = "dgc", .optimizer = "adamw"}).refusal.find("finished updates"),
             std::string::npos);
+  EXPECT_NE(judge({.method = "signum", .optimizer = "nesterov"}).refusal.find("no Nesterov step"),
+            std::string::npos);
   EXPECT_EQ(judge({.method = "topk", .optimizer = "adamw"}).refusal, "");
   EXPECT_NE(judge({.method = "topk", .precision = "f64"}).refusal, "");
   EXPECT_EQ(judge({.method = "none", .precision = "f64"}).refusal, "");

@@ -136,6 +136,7 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   EXPECT_EQ(traits.momentum, Home::compressor);
   EXPECT_EQ(traits.decay, Home::compressor);
   EXPECT_EQ(traits.result, UpdateRule::update);
+  EXPECT_TRUE(traits.local_clip);
   for (int rank = 0; rank < 2; ++rank) {
     rig.gradient(rank)[0] = 1.0f;
     rig.weight(rank)[0] = 8.0f;

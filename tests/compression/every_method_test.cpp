@@ -66,12 +66,25 @@ class EveryMethod : public testing::TestWithParam<std::string> {
                        {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});
   }
 
-  /// Workers with weights that are not zero.
+  /// Workers with weights and momentum that are not zero.
   struct Rig : MethodRig {
-    explicit Rig(std::vector<Field> fields) : MethodRig(kWorkers, std::move(fields), make) {
-      for (int rank = 0; rank < kWorkers; ++rank)
-        for (int64_t i = 0; i < unit(rank).weight.numel(); ++i)
+    explicit Rig(std::vector<Field> fields, const Make& method = make)
+        : MethodRig(kWorkers, std::move(fields), method) {
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        for (int64_t i = 0; i < unit(rank).weight.numel(); ++i) {
           weight(rank)[i] = 0.1f * std::sin(static_cast<float>(i));
+          momentum(rank)[i] = 0.1f * std::cos(static_cast<float>(i));
+        }
+      }
+    }
+    /// And what the optimizer does with a momentum that is left.
+    void step(const StepInfo& info) {
+      MethodRig::step(info);
+      if (compressor(0).traits().result != UpdateRule::momentum) return;
+      for (int rank = 0; rank < kWorkers; ++rank)
+        for (const Field& field : unit(rank).spec.fields)
+          for (const Slice& slice : field.slices)
+            std::copy_n(gradient(rank) + slice.offset, slice.numel, momentum(rank) + slice.offset);
     }
   };
 
@@ -91,6 +104,11 @@ class EveryMethod : public testing::TestWithParam<std::string> {
         values.insert(values.end(), rig.gradient(rank) + slice.offset,
                       rig.gradient(rank) + slice.offset + slice.numel);
     return values;
+  }
+
+  /// Whether state of a rank depends on what all workers sent, not on its gradient alone.
+  static bool is_share_of_all(const StateSpec& spec) {
+    return spec.name == "owner_residual" || (GetParam() == "powersgd" && spec.name == "residual");
   }
 
   /// All that a checkpoint would hold of a worker.
@@ -166,9 +184,11 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   rig.unit(1).finite = false;
   rig.step(step_info(3, kRatio));
   const auto after = copies(rig, 1);
+  const bool own_momentum = rig.compressor(1).traits().result != UpdateRule::momentum;
   for (size_t i = 0; i < after.size(); ++i) {
-    const bool own = i == specs.size() ||  // momentum
-                     (specs[i].sharing == Sharing::per_rank && specs[i].name != "owner_residual");
+    const bool own = i == specs.size()
+                         ? own_momentum
+                         : specs[i].sharing == Sharing::per_rank && !is_share_of_all(specs[i]);
     if (own) {
       EXPECT_EQ(after[i], before[i]) << (i < specs.size() ? specs[i].name : "momentum");
     }
@@ -179,6 +199,48 @@ TEST_P(EveryMethod, KeepsAWorkersStateIfItsGradientIsNotFinite) {
   }
 }
 
+TEST_P(EveryMethod, GoesOnAfterAStepThatIsFiniteNowhere) {
+  Rig rig(model_fields());
+  bool moved = false;
+  for (int64_t step = 0; step < 4; ++step) {
+    give(rig, step);
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      rig.unit(rank).finite = step > 0;
+      if (step == 0)
+        std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(),
+                    std::numeric_limits<float>::quiet_NaN());
+    }
+    rig.step(step_info(step, kRatio));
+    const Floats left = result(rig, 0);
+    for (const float value : left) ASSERT_TRUE(std::isfinite(value)) << "step " << step;
+    moved = moved || (step > 0 && std::any_of(left.begin(), left.end(),
+                                              [](float value) { return value != 0.0f; }));
+  }
+  EXPECT_TRUE(moved);
+}
+
+/// A momentum, or a finished update, has not the norm of a gradient.
+TEST_P(EveryMethod, LetsNothingButGradientsBeClipped) {
+  const Traits traits = make()->traits();
+  EXPECT_TRUE(traits.local_clip || traits.momentum == Home::optimizer);
+  EXPECT_TRUE(traits.local_clip || traits.result == UpdateRule::gradient);
+}
+
+TEST_P(EveryMethod, WritesEveryByteThatItSends) {
+  Rig first(model_fields()), second(model_fields());
+  second.stain(std::byte{0xff});
+  for (int64_t step = 0; step < 5; ++step) {
+    for (Rig* rig : {&first, &second}) {
+      give(*rig, step);
+      rig->step(step_info(step, kRatio));
+    }
+    for (int round = 0; round < first.rounds(); ++round)
+      for (int rank = 0; rank < kWorkers; ++rank)
+        EXPECT_EQ(first.sent(rank, round), second.sent(rank, round))
+            << "step " << step << " round " << round << " rank " << rank;
+  }
+}
+
 /// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
 /// used.
 TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
@@ -186,6 +248,9 @@ TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
   std::vector<Field> fields = layer_fields({kRows * kColumns});
   fields[0].rows = kRows;
   Rig rig(fields);
+  for (int rank = 0; rank < kWorkers; ++rank)
+    for (int64_t row = 0; row < kRows; row += 2)
+      std::fill_n(rig.momentum(rank) + row * kColumns, kColumns, 0.0f);
   bool moved = false;
   for (int64_t step = 0; step < 3; ++step) {
     give(rig, step);
@@ -205,9 +270,11 @@ TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
 /// Zeros, denormals, equal and huge numbers, alone and in turn: finite results, equal everywhere.
 TEST_P(EveryMethod, SurvivesStrangeNumbers) {
   const float tiny = std::numeric_limits<float>::denorm_min();
-  for (const float value : {0.0f, -0.0f, tiny, 1e-30f, 1.0f, -3.5f, 65504.0f, 1e18f}) {
+  const float huge = std::numeric_limits<float>::max() / 4.0f;
+  for (const float value : {0.0f, -0.0f, tiny, 1e-30f, 1.0f, -3.5f, 65504.0f, 1e18f, huge}) {
     Rig rig(model_fields());
-    for (int64_t step = 0; step < 4; ++step) {
+    const int64_t steps = value == huge ? 1 : 4;  // more of these may be more than a float holds
+    for (int64_t step = 0; step < steps; ++step) {
       for (int rank = 0; rank < kWorkers; ++rank)
         std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(), value);
       rig.step(step_info(step, kRatio));
@@ -241,8 +308,11 @@ TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
   std::vector<double> left(numel, 0.0);
   for (int64_t step = 0; step < 20; ++step) {
     give(rig, step);
-    for (int rank = 0; rank < kWorkers; ++rank)
+    rig.unit(1).finite = step % 4 != 3;
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      if (!rig.unit(rank).finite) continue;  // contributes zero
       for (size_t i = 0; i < numel; ++i) left[i] += static_cast<double>(rig.gradient(rank)[i]);
+    }
     rig.step(step_info(step, kRatio));
     for (size_t i = 0; i < numel; ++i) left[i] -= static_cast<double>(rig.gradient(0)[i]);
   }
@@ -323,8 +393,7 @@ TEST_P(EveryMethod, SendsMostFromRank0) {
 
 TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   int64_t allocations = 0;
-  MethodRig rig(kWorkers, model_fields(),
-                [&] { return std::make_unique<Frugal>(make(), &allocations); });
+  Rig rig(model_fields(), [&] { return std::make_unique<Frugal>(make(), &allocations); });
   for (int64_t step = 0; step < 4; ++step) {  // two: of each kind, where updates alternate
     if (step == 2) allocations = 0;
     give(rig, step);

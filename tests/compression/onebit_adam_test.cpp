@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
@@ -36,7 +37,7 @@ Floats compress(Floats& error, const Floats& value, const Floats& moment, size_t
   return sent;
 }
 
-/// Tang et al. 2021 with 3 workers, whose owners take 120 of 333 elements each, the last 93.
+/// Tang et al. 2021 with 3 workers, whose owners take 112, 112 and 109 of 333 elements.
 TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
   constexpr size_t kNumel = 333, kPart = 112;
   MethodRig rig(3, layer_fields({kNumel}), method);
@@ -101,11 +102,29 @@ TEST(OneBitAdam, LeavesUnusedElementsAlone) {
   EXPECT_EQ(values_of(rig.gradient(0), 4), (Floats{0, 2, 0, 0}));
 }
 
+/// A worker without a finite gradient sends its share of the moment, and keeps its error.
+TEST(OneBitAdam, GoesOnByItsMomentIfNoGradientIsFinite) {
+  MethodRig rig(2, layer_fields({4}), method);
+  const Floats moment{2, -2, 0, 2}, error{0.25f, 3, 0, -3};
+  for (int rank = 0; rank < 2; ++rank) {
+    std::copy(moment.begin(), moment.end(), rig.momentum(rank));
+    std::copy(error.begin(), error.end(), rig.state(rank, "residual").data<float>());
+    std::fill_n(rig.gradient(rank), 4, std::numeric_limits<float>::quiet_NaN());
+    rig.unit(rank).finite = false;
+  }
+  rig.step(step_info(1));
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(values_of(rig.gradient(rank), 4), (Floats{1, -1, 0, 1}));  // kBeta m
+    EXPECT_EQ(values_of(rig.state(rank, "residual").data<float>(), 4), error);
+  }
+}
+
 TEST(OneBitAdam, StartsAfterItsWarmUp) {
   const auto made = make_method("onebit_adam", "compression.freeze_step = 3", {.momentum = 0.9});
   EXPECT_FALSE(made->started(step_info(2)));
   EXPECT_TRUE(made->started(step_info(3)));
   EXPECT_EQ(made->traits().result, UpdateRule::momentum);
+  EXPECT_TRUE(made->traits().local_clip);
   EXPECT_EQ(error_of([] { make_method("onebit_adam", "compression.freeze_step = 0"); }),
             "test.toml:1: compression.freeze_step is 0, expected 1 or more");
 }

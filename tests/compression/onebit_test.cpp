@@ -42,7 +42,7 @@ TEST(OneBit, FollowsAScalarModelOfThePaper) {
   MethodRig rig(3, matrix(kRows, kLength), onebit);
   std::vector<Floats> residual(3, Floats(kRows * kLength, 0.0f));
   Floats at_owners(kRows * kLength, 0.0f);
-  // the method adds in sixteen lanes of f32, the model in double: 50 steps of rounding
+  // the method adds in sixteen lanes, the model in one: 50 steps of rounding
   follow(
       rig, kRows * kLength, 50, 1.0,
       [&](int64_t, const std::vector<Floats>& gradients) {

@@ -90,6 +90,10 @@ TEST_F(Orthonormal, TakesNumbersOfAnySize) {
     run(columns);
     expect_orthonormal(columns);
   }
+  const Tensor largest({3, 64}, DType::f32);  // whose component along each other is no float
+  std::fill_n(largest.data<float>(), largest.numel(), std::numeric_limits<float>::max());
+  run(largest);
+  expect_orthonormal(largest);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
+#include "tests/support/test_replica.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
@@ -132,6 +133,28 @@ TEST(Signsgd, LeavesMomentumAndDecayToTheOptimizer) {
   EXPECT_EQ(averaged.decay, Home::compressor);
   EXPECT_EQ(averaged.result, UpdateRule::update);
   EXPECT_FALSE(plain.dense_1d || averaged.dense_1d);
+}
+
+/// What is clipped is each worker's gradient, whose length changes no sign.
+TEST(Signsgd, StepsByOneUnderAnyClippingNorm) {
+  for (const char* name : {"signsgd", "signum"}) {
+    const auto run = [&](double norm) {
+      ReplicaOptions options = all_by(method(name));
+      options.averaging.clip.norm = norm;
+      return run_replicas(2, options, 1);
+    };
+    EXPECT_EQ(run(1e-3), run(0.0)) << name;
+  }
+}
+
+TEST(Signum, RefusesNesterovsMomentum) {
+  EXPECT_EQ(error_of([] {
+              make_method("signum", "optimizer.nesterov = true",
+                          {.momentum = 0.9, .nesterov = true});
+            }),
+            "test.toml:1: signum votes by an average of gradients and knows no Nesterov step; set "
+            "optimizer.nesterov = false");
+  EXPECT_NE(make_method("signsgd", "", {.nesterov = true}), nullptr);
 }
 
 TEST(Signsgd, RefusesAPayloadOfAnotherSize) {

@@ -7,6 +7,7 @@
 // compression.residual = "update"); several workers: the mean of their D.
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
+#include "compression/slices.h"
 #include "compression/sign_plane.h"
 
 namespace wisp {
@@ -59,11 +60,11 @@ class EfSign final : public Code {
           },
           sum + 1, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
-      for (const Slice& slice : field.slices) {
+      each_slice(field, [&](const Slice& slice, int64_t) {
         parallel_for(context.stream, Plane<1>::groups(slice.numel),
                      WriteSigns{source, slice.offset, scale, {bits, slice.numel}}, group::kSize);
         bits += Plane<1>::bytes(slice.numel);
-      }
+      });
       ++scale;
     }
   }
@@ -74,14 +75,11 @@ class EfSign final : public Code {
                " has ", payload.bytes, " bytes, expected ", bytes(spec));
     const auto* scale = reinterpret_cast<const float*>(payload.data);
     const std::byte* bits = payload.data + scales_bytes(spec);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        read_signs(context.stream, bits, scale, weight, add, into.data<float>() + slice.offset,
-                   slice.numel);
-        bits += Plane<1>::bytes(slice.numel);
-      }
-      ++scale;
-    }
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      read_signs(context.stream, bits, scale + f, weight, add, into.data<float>() + slice.offset,
+                 slice.numel);
+      bits += Plane<1>::bytes(slice.numel);
+    });
   }
 
  private:

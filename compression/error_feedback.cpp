@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compression/slices.h"
 #include "core/norm.h"
 #include "core/parallel.h"
 
@@ -128,8 +129,8 @@ class ErrorFeedback final : public Compressor {
     if (traits_.momentum != Home::compressor) return;
     const double average = options_.kind == Feedback::ef21_sgdm ? 1.0 - options_.momentum : 1.0;
     const double share = (options_.nesterov ? options_.momentum : average) / info.workers;
-    each_slice(unit, [&](int64_t offset, int64_t numel) {
-      scale(context.stream, unit.momentum.slice(offset, {numel}), share);
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), share);
     });
   }
 
@@ -163,37 +164,30 @@ class ErrorFeedback final : public Compressor {
 
   void apply_momentum(Context& context, const Unit& unit, const StepInfo& info) const {
     const auto momentum = static_cast<float>(options_.momentum);
-    for (const Field& field : unit.spec.fields) {
-      const auto decay =
-          static_cast<float>(field.decay ? options_.weight_decay / info.workers : 0.0);
-      for (const Slice& slice : field.slices) {
-        float* gradient = unit.gradient.data<float>() + slice.offset;
-        const float* weight = unit.weight.data<float>() + slice.offset;
-        float* u = unit.momentum.data<float>() + slice.offset;
-        if (options_.correction) {
-          parallel_for(context.stream, slice.numel,
-                       Correct{weight, decay, momentum, options_.nesterov, u, gradient});
-        } else {
-          parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
-        }
+    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
+      const double share = options_.weight_decay / info.workers;
+      const auto decay = static_cast<float>(unit.spec.fields[f].decay ? share : 0.0);
+      float* gradient = unit.gradient.data<float>() + slice.offset;
+      const float* weight = unit.weight.data<float>() + slice.offset;
+      float* u = unit.momentum.data<float>() + slice.offset;
+      if (options_.correction) {
+        parallel_for(context.stream, slice.numel,
+                     Correct{weight, decay, momentum, options_.nesterov, u, gradient});
+      } else {
+        parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
       }
-    }
+    });
   }
 
   void leave_tracked(Context& context, const Unit& unit) const {
     const double factor =
         options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.momentum) : 1.0;
-    each_slice(unit, [&](int64_t offset, int64_t numel) {
-      parallel_for(context.stream, numel,
-                   Multiple{unit.state->tensors[1].data<float>() + offset,
-                            static_cast<float>(factor), unit.gradient.data<float>() + offset});
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(
+          context.stream, slice.numel,
+          Multiple{unit.state->tensors[1].data<float>() + slice.offset, static_cast<float>(factor),
+                   unit.gradient.data<float>() + slice.offset});
     });
-  }
-
-  template <class Visit>
-  static void each_slice(const Unit& unit, const Visit& visit) {
-    for (const Field& field : unit.spec.fields)
-      for (const Slice& slice : field.slices) visit(slice.offset, slice.numel);
   }
 
   std::unique_ptr<Code> code_;

@@ -45,6 +45,18 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
 std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
 
+/// Error feedback of methods that learn later what of it travels: the residual holds all.
+struct Undecided : Source {
+  Undecided() = default;
+  /// The unit's gradient and its residual, its first state; zeros if the gradient is not finite.
+  explicit Undecided(const Unit& unit) {
+    if (!unit.finite) return;
+    gradient = unit.gradient.data<float>();
+    kept = unit.state->tensors[0].data<float>();
+  }
+  WISP_HD void sent(int64_t, float) const {}
+};
+
 /// Makes a code known by its name: as a compression method, with `published` as its feedback unless
 /// the configuration says otherwise, and to gossip as it is.
 struct CodeRegistration {

@@ -13,6 +13,7 @@
 // Source: Li & Hoefler 2022 (PPoPP); steps, bounds and intervals as in the authors' code. Ours: the
 // limit C, in the place of their exchange that evens out the owners' results; T is the mean of the
 // owners' (k/N)-th largest sums, one number each, where they gather all sums; the factor 1.05.
+#include "compression/error_feedback.h"
 #include "compression/follow_threshold.h"
 #include "compression/oktopk_lists.h"
 #include "compression/ratio_schedule.h"

@@ -103,8 +103,7 @@ class ErrorFeedback final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    if (round == 0 && unit.finite && traits_.momentum == Home::compressor)
-      apply_momentum(context, unit, info);
+    if (round == 0) prepare(context, unit, info);
     const Source source = source_of(unit, info);
     if (round == 0 && agrees(unit.spec, info)) {
       code_->propose(context, source, unit.spec, info, outlets[0], unit.scratch);
@@ -157,9 +156,19 @@ class ErrorFeedback final : public Compressor {
     if (options_.kind == Feedback::none) return source;
     source.kept = unit.state->tensors[0].data<float>();
     source.tracks = options_.kind != Feedback::ef;
-    if (options_.update_units && info.last_lr > 0.0 && info.lr > 0.0)
-      source.gain = static_cast<float>(info.last_lr / info.lr);
+    source.gain = options_.gain(info);
     return source;
+  }
+
+  /// What is due before anything is encoded.
+  void prepare(Context& context, const Unit& unit, const StepInfo& info) const {
+    if (unit.finite && traits_.momentum == Home::compressor) apply_momentum(context, unit, info);
+    if (!unit.finite && options_.gain(info) != 1.0f) {
+      each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+        scale(context.stream, unit.state->tensors[0].slice(slice.offset, {slice.numel}),
+              options_.gain(info));
+      });
+    }
   }
 
   void apply_momentum(Context& context, const Unit& unit, const StepInfo& info) const {
@@ -196,6 +205,11 @@ class ErrorFeedback final : public Compressor {
 };
 
 }  // namespace
+
+float FeedbackOptions::gain(const StepInfo& info) const {
+  const bool scaled = update_units && info.last_lr > 0.0 && info.lr > 0.0;
+  return static_cast<float>(scaled ? info.last_lr / info.lr : 1.0);
+}
 
 FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published) {
   std::string choice = "auto";

@@ -28,6 +28,9 @@ struct FeedbackOptions {
   bool nesterov = false;      // with correction: u <- m (u + g), and u + g takes the place of g
   double momentum = 0.0;      // with ef21_sgdm or correction
   double weight_decay = 0.0;  // the same: local, before the momentum
+
+  /// What ef's residual is scaled by in a step, whether or not a gradient joins it.
+  float gain(const StepInfo& info) const;
 };
 
 /// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,

@@ -130,6 +130,25 @@ TEST(ErrorFeedback, KeepsTheUpdateUnitsOfItsResidual) {
   EXPECT_EQ(rig.gradient(0)[1], 5.0f);  // 0.05 · 5 = 0.1 · 2 + 0.05 · 1
 }
 
+/// A gradient that is not finite sends nothing of it, at whatever learning rate.
+TEST(ErrorFeedback, KeepsTheUpdateOverAStepThatIsNotFinite) {
+  MethodRig rig(1, layer_fields({2}),
+                [] { return make_method("topk", "compression.residual = \"update\""); });
+  rig.gradient(0)[0] = 3.0f;
+  rig.gradient(0)[1] = 2.0f;
+  rig.step(info_of(0, 0.5));  // 2 stay, at the learning rate 0.1
+  StepInfo info = info_of(1, 0.5);
+  info.lr = 0.025;
+  rig.unit(0).finite = false;
+  rig.step(info);
+  rig.unit(0).finite = true;
+  rig.gradient(0)[0] = 0.0f;
+  rig.gradient(0)[1] = 1.0f;
+  info.last_lr = 0.025;
+  rig.step(info);
+  EXPECT_EQ(rig.gradient(0)[1], 9.0f);  // 0.025 · 9 = 0.1 · 2 + 0.025 · 1
+}
+
 TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   MethodRig rig(2, layer_fields({1}), topk("ef21_sgdm", {.momentum = 0.75, .weight_decay = 0.5}));
   const Traits traits = rig.compressor(0).traits();

@@ -1,14 +1,13 @@
-// Signs with the mean magnitude as their scale, per field of d elements:
-//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e; sgn(0) =
-//   +1)
+// Signs with the mean magnitude as their scale, per field of d elements, with sgn(0) = +1:
+//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e)
 // Wire: a scale (f32) for each field; then for each slice a bit per element, 1 for +.
 //   bytes = 4 fields + Σ over slices ceil(numel / 8)
 // Source: Karimireddy et al. 2019, algorithm 1 (here with the learning rate outside of e, unless
 // compression.residual = "update"); several workers: the mean of their D.
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
-#include "compression/slices.h"
 #include "compression/sign_plane.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {

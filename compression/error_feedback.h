@@ -1,9 +1,7 @@
 // Error feedback turns a code into a compressor. It is a policy over codes:
 //   none        send C(g)
 //   ef          send C(e + g); the residual e is what did not travel
-//   ef21        send C(g - h); h, what was sent so far, tracks the gradient; the result is the sum
-//   of
-//               all workers' h
+//   ef21        send C(g - h); h, what was sent so far, tracks g; the result is the sum of all h
 //   ef21_sgdm   the same with a moving average of the gradients, v, in the place of g
 // The residual is in units of the gradient: an old one is applied at the new learning rate. With
 // compression.residual = "update" it keeps the learning rate it came with.

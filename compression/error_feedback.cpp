@@ -62,8 +62,11 @@ void bind_correction(Config& config, bool sparse, FeedbackOptions& options) {
 
 class ErrorFeedback final : public Compressor {
  public:
-  ErrorFeedback(std::unique_ptr<Code> code, const FeedbackOptions& options)
-      : code_(std::move(code)), options_(options), traits_(code_->traits()) {
+  ErrorFeedback(std::string method, std::unique_ptr<Code> code, const FeedbackOptions& options)
+      : method_(std::move(method)),
+        code_(std::move(code)),
+        options_(options),
+        traits_(code_->traits()) {
     if (options_.kind != Feedback::ef21_sgdm && !options_.correction) return;
     traits_.momentum = traits_.decay = Home::compressor;
     traits_.result = UpdateRule::update;
@@ -136,11 +139,13 @@ class ErrorFeedback final : public Compressor {
  private:
   void check_variance(const UnitSpec& spec) const {
     const std::optional<double> variance = code_->variance(spec);
-    WISP_CHECK(!variance || *variance < 1.0,
-               "error feedback diverges with this code: the error of ",
-               "its unbiased rounding may be ", *variance, " times the square of what is encoded, ",
-               "expected less than 1; set compression.feedback = \"none\", or use more levels or "
-               "smaller groups");
+    WISP_CHECK(!variance || *variance < 1.0, method_,
+               ": error feedback diverges with this code: the error of its unbiased rounding may "
+               "be ",
+               *variance, " times the square of what is encoded, expected less than 1; set ",
+               "compression.feedback = \"none\" or, if the method knows the key, ",
+               "compression.rounding = \"nearest\", more compression.levels or a smaller ",
+               "compression.group");
   }
 
   bool agrees(const UnitSpec& spec, const StepInfo& info) const {
@@ -199,6 +204,7 @@ class ErrorFeedback final : public Compressor {
     });
   }
 
+  std::string method_;
   std::unique_ptr<Code> code_;
   FeedbackOptions options_;
   Traits traits_;
@@ -251,21 +257,22 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
   return options;
 }
 
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options) {
-  return std::make_unique<ErrorFeedback>(std::move(code), options);
+  return std::make_unique<ErrorFeedback>(method, std::move(code), options);
 }
 
 CodeRegistration::CodeRegistration(const std::string& name, const std::string& summary,
                                    CodeRegistry::Factory make, Feedback published) {
   CodeRegistry::instance().add(name, summary, make);
   CompressorRegistry::instance().add(
-      name, summary, [make = std::move(make), published](Config& config, CompressorSetup setup) {
+      name, summary,
+      [name, make = std::move(make), published](Config& config, CompressorSetup setup) {
         FeedbackOptions options = bind_feedback(config, setup, published);
         setup.feedback = options.kind != Feedback::none;
         std::unique_ptr<Code> code = make(config, setup);
         bind_correction(config, code->traits().sparse, options);
-        return with_feedback(std::move(code), options);
+        return with_feedback(name, std::move(code), options);
       });
 }
 

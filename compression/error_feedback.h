@@ -42,8 +42,8 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
 /// optimizer's momentum m is the average's; the result is divided by 1 - m, so that a learning rate
 /// means what it means for momentum SGD, and weight decay joins g. correction: Lin et al. 2018,
 /// section 3.2, so that topk with it is dgc, bit for bit; only sparse codes mask, as others send
-/// something of every element.
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+/// something of every element. `method` is for messages.
+std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
 
 /// Error feedback of methods that learn later what of it travels: the residual holds all.

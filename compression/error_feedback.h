@@ -13,27 +13,9 @@
 #include <string>
 
 #include "compression/code.h"
+#include "compression/feedback_options.h"
 
 namespace wisp {
-
-enum class Feedback { none, ef, ef21, ef21_sgdm };
-
-struct FeedbackOptions {
-  Feedback kind = Feedback::none;
-  bool update_units = false;  // the residual is scaled by the last learning rate over this one
-  bool correction = false;    // none, ef: momentum correction
-  bool masking = true;        // with correction: u <- 0 where something was sent
-  bool nesterov = false;      // with correction: u <- m (u + g), and u + g takes the place of g
-  double momentum = 0.0;      // with ef21_sgdm or correction
-  double weight_decay = 0.0;  // the same: local, before the momentum
-
-  /// What ef's residual is scaled by in a step, whether or not a gradient joins it.
-  float gain(const StepInfo& info) const;
-};
-
-/// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,
-/// compression.residual. Throws Error for Nesterov's momentum with ef21_sgdm.
-FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published);
 
 /// A compressor of one round, or two if the code agrees on something first. A unit whose gradient
 /// is not finite encodes zeros and keeps what it has. Sources: ef: Stich et al. 2018, algorithm 1,

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compression/compressor.h"
-#include "compression/error_feedback.h"
+#include "compression/feedback_options.h"
 #include "core/autograd.h"
 
 namespace wisp {

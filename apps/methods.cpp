@@ -258,9 +258,8 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   remark_on_one_worker(options, chosen);
   const bool dense_1d =
       own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
-  std::vector<bool> used(rules.size());
-  for (const int rule : choose_rules(segments, rules, dense_1d)) {
-    if (rule >= 0) used[static_cast<size_t>(rule)] = true;
+  const std::vector<int> rule_of = choose_rules(segments, rules, dense_1d);
+  for (const int rule : rule_of) {
     const int fallback = rule == kNoRule ? own : kDense;
     int found = rule >= 0 ? of_rule[static_cast<size_t>(rule)] : fallback;
     const Segment& segment = segments[chosen.method_of.size()];
@@ -274,11 +273,8 @@ Methods choose_methods(Config& config, const TrainOptions& options,
     }
     chosen.method_of.push_back(found);
   }
-  for (size_t i = 0; i < rules.size(); ++i) {
-    if (!used[i])
-      chosen.remarks.push_back(rules[i].where +
-                               ": this rule of compression.policy decides nothing");
-  }
+  for (std::string& remark : remarks_on_idle_rules(rules, rule_of))
+    chosen.remarks.push_back(std::move(remark));
   const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
                                   [](const Method& m) { return m.compressor->traits().sparse; });
   if (sparse) {

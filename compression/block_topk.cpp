@@ -69,6 +69,7 @@ struct Options {
   bool shared = true;
   bool squares = false;
   int64_t block_size = 256;
+  double least_ratio = 1.0;  // over all steps
 };
 
 class BlockTopk final : public Code {
@@ -76,6 +77,11 @@ class BlockTopk final : public Code {
   explicit BlockTopk(const Options& options) : options_(options) {}
 
   Traits traits() const override { return {.sparse = true}; }
+  std::optional<double> least_share(const Field& field) const override {
+    if (!options_.squares) return {};  // the largest sum of |a| may be a small one of a²
+    const Blocks blocks(field, options_.block_size, options_.least_ratio);
+    return static_cast<double>(blocks.kept) / static_cast<double>(blocks.count);
+  }
 
   Message agreement(const UnitSpec& spec, const StepInfo& info) const override {
     if (!options_.shared) return {};
@@ -100,7 +106,7 @@ class BlockTopk final : public Code {
     auto* ids = reinterpret_cast<uint32_t*>(scratch + bytes.select);
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
-      select(context.stream, field, blocks, score, info, ids, scratch);
+      select_blocks(context.stream, field, blocks, score, info, ids, scratch);
       score += blocks.count;
       ids += blocks.kept;
     }
@@ -132,7 +138,7 @@ class BlockTopk final : public Code {
       if (!options_.shared) {
         auto* score = reinterpret_cast<float*>(behind);
         score_blocks<true>(context.stream, field, blocks, source, options_.squares, score);
-        select(context.stream, field, blocks, score, info, ids, scratch);
+        select_blocks(context.stream, field, blocks, score, info, ids, scratch);
       } else if (source.accumulates()) {
         for (const Slice& slice : field.slices)
           parallel_for(context.stream, slice.numel, TakeAll{source, slice.offset});
@@ -201,14 +207,6 @@ class BlockTopk final : public Code {
     return bytes;
   }
 
-  /// Writes the ids of the blocks kept, ascending. All ranks draw the same order of equal scores.
-  static void select(const Stream& stream, const Field& field, const Blocks& blocks,
-                     const float* score, const StepInfo& info, uint32_t* ids, std::byte* scratch) {
-    const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-    const Slice all = blocks.as_slice();
-    select_topk(stream, {&all, 1}, Source{.gradient = score}, blocks.kept, random, ids, scratch);
-  }
-
   /// Throws, in stream order, for ids that are not ascending or beyond the last block.
   static void check_ids(const Stream& stream, const Blocks& blocks, const uint32_t* ids, int from) {
     stream.submit([=] {
@@ -226,8 +224,8 @@ class BlockTopk final : public Code {
 const CodeRegistration registration(
     "block_topk", "the blocks of largest norm, the same on all ranks (Sun et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
-      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
       Options options;
+      options.least_ratio = RatioSchedule(config).final_ratio();
       options.values = bind_summed_values(config);
       options.shared = bind_shared(config, !setup.alone);
       WISP_CHECK(!(options.shared && setup.alone), config.where("compression.sharing"),

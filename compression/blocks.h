@@ -1,4 +1,4 @@
-// A field cut into blocks of consecutive elements, over its slices, and the blocks' norms.
+// A field cut into blocks of consecutive elements, over its slices: their norms, and what is kept.
 #pragma once
 
 #include "compression/code.h"
@@ -82,6 +82,15 @@ void score_blocks(const Stream& stream, const Field& field, const Blocks& blocks
     parallel_for(stream, last - first + 1,
                  AddBlockScores<kTake>{source, part, squares, first, score});
   });
+}
+
+/// Writes the ids of the blocks kept, ascending. All ranks draw the same order of equal scores.
+inline void select_blocks(const Stream& stream, const Field& field, const Blocks& blocks,
+                          const float* score, const StepInfo& info, uint32_t* ids,
+                          std::byte* scratch) {
+  const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+  const Slice all = blocks.as_slice();
+  select_topk(stream, {&all, 1}, Source{.gradient = score}, blocks.kept, random, ids, scratch);
 }
 
 }  // namespace wisp

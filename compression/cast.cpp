@@ -2,6 +2,7 @@
 // rounded once. Halves the bytes; fp16 ends at 65504, bf16 keeps f32's range with 8 bits of
 // precision. Without error feedback by default: the rounding error has no bias.
 #include "compression/error_feedback.h"
+#include "compression/slices.h"
 #include "compression/wire_value.h"
 #include "core/parallel.h"
 
@@ -64,17 +65,15 @@ class CastCode final : public Code {
                " bytes, the outlet has ", outlet.capacity);
     T* out = reinterpret_cast<T*>(outlet.data);
     const float most = largest_summand<T>(info.workers);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        if (source.gradient && !source.kept) {
-          parallel_for(context.stream, slice.numel,
-                       EncodePlain<T>{source.gradient + slice.offset, most, out});
-        } else {
-          parallel_for(context.stream, slice.numel, EncodeCast<T>{source, slice.offset, most, out});
-        }
-        out += slice.numel;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      if (source.gradient && !source.kept) {
+        parallel_for(context.stream, slice.numel,
+                     EncodePlain<T>{source.gradient + slice.offset, most, out});
+      } else {
+        parallel_for(context.stream, slice.numel, EncodeCast<T>{source, slice.offset, most, out});
       }
-    }
+      out += slice.numel;
+    });
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -82,17 +81,15 @@ class CastCode final : public Code {
     WISP_CHECK(payload.bytes == bytes(spec), "cast: the payload of rank ", payload.from, " has ",
                payload.bytes, " bytes, expected ", bytes(spec));
     const T* in = reinterpret_cast<const T*>(payload.data);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        float* out = into.data<float>() + slice.offset;
-        if (add) {
-          parallel_for(context.stream, slice.numel, AddCast<T>{in, weight, out});
-        } else {
-          parallel_for(context.stream, slice.numel, DecodeCast<T>{in, weight, out});
-        }
-        in += slice.numel;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      float* out = into.data<float>() + slice.offset;
+      if (add) {
+        parallel_for(context.stream, slice.numel, AddCast<T>{in, weight, out});
+      } else {
+        parallel_for(context.stream, slice.numel, DecodeCast<T>{in, weight, out});
       }
-    }
+      in += slice.numel;
+    });
   }
 
  private:

@@ -62,6 +62,10 @@ class Code {
   /// (a contraction), as all but random roundings are.
   virtual std::optional<double> variance(const UnitSpec&) const { return {}; }
 
+  /// Of a code that leaves elements out: the least share of this field that it keeps in any step,
+  /// such that E|Q(x) - x|² <= (1 - share) |x|² without scaling; empty if nothing bounds it.
+  virtual std::optional<double> least_share(const Field&) const { return {}; }
+
   /// What the workers must agree on before they encode, a scale say: an all_reduce of a few
   /// numbers. None by default.
   virtual Message agreement(const UnitSpec&, const StepInfo&) const { return {}; }

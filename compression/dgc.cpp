@@ -9,7 +9,9 @@
 // momentum, g + decay w / workers: decaying after the exchange loses accuracy.
 // Source: Lin et al. 2018, algorithm 4 and section 3; Nesterov, decay: the authors' code, Paddle's.
 #include "compression/ratio_schedule.h"
+#include "compression/slices.h"
 #include "compression/sparse_code.h"
+#include "core/norm.h"
 
 namespace wisp {
 namespace {
@@ -48,17 +50,9 @@ struct Accumulate {
   }
 };
 
-/// The optimizer's momentum, of the mean gradient and applied after the decay, becomes one worker's
-/// share of it.
-struct Engage {
-  float* u;
-  float share;
-  WISP_HD void operator()(int64_t i) const { u[i] *= share; }
-};
-
 struct Options {
-  float momentum = 0.0f;
-  float weight_decay = 0.0f;
+  double momentum = 0.0;
+  double weight_decay = 0.0;
   bool nesterov = false;
   bool masking = true;
 };
@@ -98,11 +92,11 @@ class Dgc final : public Compressor {
     }
     const auto accumulate = [&](const Field& field) {
       const float* gradient = unit.gradient.data<float>();
-      const bool decays = field.decay && options_.weight_decay > 0.0f;
+      const bool decays = field.decay && options_.weight_decay > 0.0;
       return Accumulate{gradient,
                         decays ? unit.weight.data<float>() : gradient,
-                        decays ? options_.weight_decay / static_cast<float>(info.workers) : 0.0f,
-                        options_.momentum,
+                        static_cast<float>(decays ? options_.weight_decay / info.workers : 0.0),
+                        static_cast<float>(options_.momentum),
                         options_.nesterov,
                         options_.masking,
                         unit.momentum.data<float>(),
@@ -119,15 +113,13 @@ class Dgc final : public Compressor {
     }
   }
 
+  /// The optimizer's momentum, of the mean gradient and applied after the decay, becomes one
+  /// worker's share of it.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    const float ahead = options_.nesterov ? options_.momentum : 1.0f;
-    for (const Field& field : unit.spec.fields) {
-      for (const Slice& slice : field.slices) {
-        parallel_for(context.stream, slice.numel,
-                     Engage{unit.momentum.data<float>() + slice.offset,
-                            ahead / static_cast<float>(info.workers)});
-      }
-    }
+    const double share = (options_.nesterov ? options_.momentum : 1.0) / info.workers;
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), share);
+    });
   }
 
  private:
@@ -140,8 +132,7 @@ const CompressorRegistration registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks its keys
-      Options options{static_cast<float>(setup.momentum), static_cast<float>(setup.weight_decay),
-                      setup.nesterov};
+      Options options{setup.momentum, setup.weight_decay, setup.nesterov};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");
       const Selection selection = bind_selection(config);

@@ -25,11 +25,12 @@ DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup) {
 std::optional<double> DrawnCode::variance(const UnitSpec& spec) const {
   if (!options_.unbiased) return {};
   double most = 0.0;
-  for (const Field& field : spec.fields) {
-    const auto count = static_cast<double>(kept(field, options_.least_ratio));
-    most = std::max(most, static_cast<double>(field.numel) / count - 1.0);
-  }
+  for (const Field& field : spec.fields) most = std::max(most, 1.0 / *least_share(field) - 1.0);
   return most;
+}
+
+std::optional<double> DrawnCode::least_share(const Field& field) const {
+  return static_cast<double>(kept(field, options_.least_ratio)) / static_cast<double>(field.numel);
 }
 
 Message DrawnCode::message(const UnitSpec& spec, const StepInfo& info) const {

@@ -27,6 +27,7 @@ class DrawnCode : public Code {
   /// Biases and norms are compressed too, as in the codes of the papers.
   Traits traits() const override { return {.dense_1d = false, .sparse = true, .drawn = true}; }
   std::optional<double> variance(const UnitSpec& spec) const override;
+  std::optional<double> least_share(const Field& field) const override;
   Message message(const UnitSpec& spec, const StepInfo& info) const override;
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,

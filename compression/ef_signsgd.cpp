@@ -1,6 +1,5 @@
-// Signs with the mean magnitude as their scale, per field of d elements:
-//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e; sgn(0) =
-//   +1)
+// Signs with the mean magnitude as their scale, per field of d elements, with sgn(0) = +1:
+//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e)
 // Wire: a scale (f32) for each field; then for each slice a bit per element, 1 for +.
 //   bytes = 4 fields + Σ over slices ceil(numel / 8)
 // Source: Karimireddy et al. 2019, algorithm 1 (here with the learning rate outside of e, unless
@@ -8,6 +7,7 @@
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
 #include "compression/sign_plane.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {
@@ -59,11 +59,11 @@ class EfSign final : public Code {
           },
           sum + 1, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
-      for (const Slice& slice : field.slices) {
+      each_slice(field, [&](const Slice& slice, int64_t) {
         parallel_for(context.stream, Plane<1>::groups(slice.numel),
                      WriteSigns{source, slice.offset, scale, {bits, slice.numel}}, group::kSize);
         bits += Plane<1>::bytes(slice.numel);
-      }
+      });
       ++scale;
     }
   }
@@ -74,14 +74,11 @@ class EfSign final : public Code {
                " has ", payload.bytes, " bytes, expected ", bytes(spec));
     const auto* scale = reinterpret_cast<const float*>(payload.data);
     const std::byte* bits = payload.data + scales_bytes(spec);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        read_signs(context.stream, bits, scale, weight, add, into.data<float>() + slice.offset,
-                   slice.numel);
-        bits += Plane<1>::bytes(slice.numel);
-      }
-      ++scale;
-    }
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      read_signs(context.stream, bits, scale + f, weight, add, into.data<float>() + slice.offset,
+                 slice.numel);
+      bits += Plane<1>::bytes(slice.numel);
+    });
   }
 
  private:

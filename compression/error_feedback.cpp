@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compression/slices.h"
 #include "core/norm.h"
 #include "core/parallel.h"
 
@@ -45,24 +46,13 @@ struct Multiple {
   WISP_HD void operator()(int64_t i) const { into[i] = factor * from[i]; }
 };
 
-/// Binds compression.momentum_correction, and masking for codes that leave elements out.
-void bind_correction(Config& config, bool sparse, FeedbackOptions& options) {
-  config.bind("compression.momentum_correction", options.correction,
-              "apply the optimizer's momentum on each worker, before compression");
-  options.masking = sparse;
-  if (sparse)
-    config.bind("compression.masking", options.masking,
-                "clear the momentum of elements that were sent");
-  WISP_CHECK(!options.correction || options.kind == Feedback::none || options.kind == Feedback::ef,
-             config.where("compression.momentum_correction"),
-             ": compression.momentum_correction is for compression.feedback = \"none\" or "
-             "\"ef\"; ef21_sgdm has a momentum of its own");
-}
-
 class ErrorFeedback final : public Compressor {
  public:
-  ErrorFeedback(std::unique_ptr<Code> code, const FeedbackOptions& options)
-      : code_(std::move(code)), options_(options), traits_(code_->traits()) {
+  ErrorFeedback(std::string method, std::unique_ptr<Code> code, const FeedbackOptions& options)
+      : method_(std::move(method)),
+        code_(std::move(code)),
+        options_(options),
+        traits_(code_->traits()) {
     if (options_.kind != Feedback::ef21_sgdm && !options_.correction) return;
     traits_.momentum = traits_.decay = Home::compressor;
     traits_.result = UpdateRule::update;
@@ -102,8 +92,7 @@ class ErrorFeedback final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    if (round == 0 && unit.finite && traits_.momentum == Home::compressor)
-      apply_momentum(context, unit, info);
+    if (round == 0) prepare(context, unit, info);
     const Source source = source_of(unit, info);
     if (round == 0 && agrees(unit.spec, info)) {
       code_->propose(context, source, unit.spec, info, outlets[0], unit.scratch);
@@ -128,19 +117,21 @@ class ErrorFeedback final : public Compressor {
     if (traits_.momentum != Home::compressor) return;
     const double average = options_.kind == Feedback::ef21_sgdm ? 1.0 - options_.momentum : 1.0;
     const double share = (options_.nesterov ? options_.momentum : average) / info.workers;
-    each_slice(unit, [&](int64_t offset, int64_t numel) {
-      scale(context.stream, unit.momentum.slice(offset, {numel}), share);
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), share);
     });
   }
 
  private:
   void check_variance(const UnitSpec& spec) const {
     const std::optional<double> variance = code_->variance(spec);
-    WISP_CHECK(!variance || *variance < 1.0,
-               "error feedback diverges with this code: the error of ",
-               "its unbiased rounding may be ", *variance, " times the square of what is encoded, ",
-               "expected less than 1; set compression.feedback = \"none\", or use more levels or "
-               "smaller groups");
+    WISP_CHECK(!variance || *variance < 1.0, method_,
+               ": error feedback diverges with this code: the error of its unbiased rounding may "
+               "be ",
+               *variance, " times the square of what is encoded, expected less than 1; set ",
+               "compression.feedback = \"none\" or, if the method knows the key, ",
+               "compression.rounding = \"nearest\", more compression.levels or a smaller ",
+               "compression.group");
   }
 
   bool agrees(const UnitSpec& spec, const StepInfo& info) const {
@@ -156,46 +147,50 @@ class ErrorFeedback final : public Compressor {
     if (options_.kind == Feedback::none) return source;
     source.kept = unit.state->tensors[0].data<float>();
     source.tracks = options_.kind != Feedback::ef;
-    if (options_.update_units && info.last_lr > 0.0 && info.lr > 0.0)
-      source.gain = static_cast<float>(info.last_lr / info.lr);
+    source.gain = options_.gain(info);
     return source;
+  }
+
+  /// What is due before anything is encoded.
+  void prepare(Context& context, const Unit& unit, const StepInfo& info) const {
+    if (unit.finite && traits_.momentum == Home::compressor) apply_momentum(context, unit, info);
+    if (!unit.finite && options_.gain(info) != 1.0f) {
+      each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+        scale(context.stream, unit.state->tensors[0].slice(slice.offset, {slice.numel}),
+              options_.gain(info));
+      });
+    }
   }
 
   void apply_momentum(Context& context, const Unit& unit, const StepInfo& info) const {
     const auto momentum = static_cast<float>(options_.momentum);
-    for (const Field& field : unit.spec.fields) {
-      const auto decay =
-          static_cast<float>(field.decay ? options_.weight_decay / info.workers : 0.0);
-      for (const Slice& slice : field.slices) {
-        float* gradient = unit.gradient.data<float>() + slice.offset;
-        const float* weight = unit.weight.data<float>() + slice.offset;
-        float* u = unit.momentum.data<float>() + slice.offset;
-        if (options_.correction) {
-          parallel_for(context.stream, slice.numel,
-                       Correct{weight, decay, momentum, options_.nesterov, u, gradient});
-        } else {
-          parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
-        }
+    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
+      const double share = options_.weight_decay / info.workers;
+      const auto decay = static_cast<float>(unit.spec.fields[f].decay ? share : 0.0);
+      float* gradient = unit.gradient.data<float>() + slice.offset;
+      const float* weight = unit.weight.data<float>() + slice.offset;
+      float* u = unit.momentum.data<float>() + slice.offset;
+      if (options_.correction) {
+        parallel_for(context.stream, slice.numel,
+                     Correct{weight, decay, momentum, options_.nesterov, u, gradient});
+      } else {
+        parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
       }
-    }
+    });
   }
 
   void leave_tracked(Context& context, const Unit& unit) const {
     const double factor =
         options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.momentum) : 1.0;
-    each_slice(unit, [&](int64_t offset, int64_t numel) {
-      parallel_for(context.stream, numel,
-                   Multiple{unit.state->tensors[1].data<float>() + offset,
-                            static_cast<float>(factor), unit.gradient.data<float>() + offset});
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(
+          context.stream, slice.numel,
+          Multiple{unit.state->tensors[1].data<float>() + slice.offset, static_cast<float>(factor),
+                   unit.gradient.data<float>() + slice.offset});
     });
   }
 
-  template <class Visit>
-  static void each_slice(const Unit& unit, const Visit& visit) {
-    for (const Field& field : unit.spec.fields)
-      for (const Slice& slice : field.slices) visit(slice.offset, slice.numel);
-  }
-
+  std::string method_;
   std::unique_ptr<Code> code_;
   FeedbackOptions options_;
   Traits traits_;
@@ -203,61 +198,22 @@ class ErrorFeedback final : public Compressor {
 
 }  // namespace
 
-FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published) {
-  std::string choice = "auto";
-  config.bind("compression.feedback", choice,
-              "error feedback: none, ef, ef21, ef21_sgdm, or auto (what the method was published "
-              "with)");
-  FeedbackOptions options;
-  if (choice == "auto") {
-    options.kind = published;
-  } else if (choice == "ef") {
-    options.kind = Feedback::ef;
-  } else if (choice == "ef21") {
-    options.kind = Feedback::ef21;
-  } else if (choice == "ef21_sgdm") {
-    options.kind = Feedback::ef21_sgdm;
-  } else {
-    WISP_CHECK(choice == "none", config.where("compression.feedback"),
-               ": compression.feedback is '", choice,
-               "', expected auto, none, ef, ef21 or ef21_sgdm");
-  }
-  std::string residual = "gradient";
-  config.bind("compression.residual", residual,
-              "units of ef's residual: gradient (applied at the new learning rate) or update (at "
-              "the one it came with)");
-  WISP_CHECK(residual == "gradient" || residual == "update", config.where("compression.residual"),
-             ": compression.residual is '", residual, "', expected gradient or update");
-  WISP_CHECK(residual == "gradient" || options.kind == Feedback::ef,
-             config.where("compression.residual"),
-             ": compression.residual = \"update\" is for "
-             "compression.feedback = \"ef\"");
-  options.update_units = residual == "update";
-  WISP_CHECK(options.kind != Feedback::ef21_sgdm || !setup.nesterov,
-             config.where("compression.feedback"),
-             ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
-             "false");
-  options.nesterov = setup.nesterov;
-  options.momentum = setup.momentum;
-  options.weight_decay = setup.weight_decay;
-  return options;
-}
-
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options) {
-  return std::make_unique<ErrorFeedback>(std::move(code), options);
+  return std::make_unique<ErrorFeedback>(method, std::move(code), options);
 }
 
 CodeRegistration::CodeRegistration(const std::string& name, const std::string& summary,
                                    CodeRegistry::Factory make, Feedback published) {
   CodeRegistry::instance().add(name, summary, make);
   CompressorRegistry::instance().add(
-      name, summary, [make = std::move(make), published](Config& config, CompressorSetup setup) {
+      name, summary,
+      [name, make = std::move(make), published](Config& config, CompressorSetup setup) {
         FeedbackOptions options = bind_feedback(config, setup, published);
         setup.feedback = options.kind != Feedback::none;
         std::unique_ptr<Code> code = make(config, setup);
         bind_correction(config, code->traits().sparse, options);
-        return with_feedback(std::move(code), options);
+        return with_feedback(name, std::move(code), options);
       });
 }
 

@@ -1,9 +1,7 @@
 // Error feedback turns a code into a compressor. It is a policy over codes:
 //   none        send C(g)
 //   ef          send C(e + g); the residual e is what did not travel
-//   ef21        send C(g - h); h, what was sent so far, tracks the gradient; the result is the sum
-//   of
-//               all workers' h
+//   ef21        send C(g - h); h, what was sent so far, tracks g; the result is the sum of all h
 //   ef21_sgdm   the same with a moving average of the gradients, v, in the place of g
 // The residual is in units of the gradient: an old one is applied at the new learning rate. With
 // compression.residual = "update" it keeps the learning rate it came with.
@@ -15,24 +13,9 @@
 #include <string>
 
 #include "compression/code.h"
+#include "compression/feedback_options.h"
 
 namespace wisp {
-
-enum class Feedback { none, ef, ef21, ef21_sgdm };
-
-struct FeedbackOptions {
-  Feedback kind = Feedback::none;
-  bool update_units = false;  // the residual is scaled by the last learning rate over this one
-  bool correction = false;    // none, ef: momentum correction
-  bool masking = true;        // with correction: u <- 0 where something was sent
-  bool nesterov = false;      // with correction: u <- m (u + g), and u + g takes the place of g
-  double momentum = 0.0;      // with ef21_sgdm or correction
-  double weight_decay = 0.0;  // the same: local, before the momentum
-};
-
-/// Binds compression.feedback ("auto" is `published`, the method's own choice) and, for ef,
-/// compression.residual. Throws Error for Nesterov's momentum with ef21_sgdm.
-FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published);
 
 /// A compressor of one round, or two if the code agrees on something first. A unit whose gradient
 /// is not finite encodes zeros and keeps what it has. Sources: ef: Stich et al. 2018, algorithm 1,
@@ -41,9 +24,21 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
 /// optimizer's momentum m is the average's; the result is divided by 1 - m, so that a learning rate
 /// means what it means for momentum SGD, and weight decay joins g. correction: Lin et al. 2018,
 /// section 3.2, so that topk with it is dgc, bit for bit; only sparse codes mask, as others send
-/// something of every element.
-std::unique_ptr<Compressor> with_feedback(std::unique_ptr<Code> code,
+/// something of every element. `method` is for messages.
+std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
+
+/// Error feedback of methods that learn later what of it travels: the residual holds all.
+struct Undecided : Source {
+  Undecided() = default;
+  /// The unit's gradient and its residual, its first state; zeros if the gradient is not finite.
+  explicit Undecided(const Unit& unit) {
+    if (!unit.finite) return;
+    gradient = unit.gradient.data<float>();
+    kept = unit.state->tensors[0].data<float>();
+  }
+  WISP_HD void sent(int64_t, float) const {}
+};
 
 /// Makes a code known by its name: as a compression method, with `published` as its feedback unless
 /// the configuration says otherwise, and to gossip as it is.

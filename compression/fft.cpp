@@ -16,6 +16,7 @@
 
 #include "compression/error_feedback.h"
 #include "compression/select.h"
+#include "compression/slices.h"
 #include "compression/spectrum_wire.h"
 #include "core/backend.h"
 
@@ -144,15 +145,6 @@ class FftCode final : public Code {
     int64_t sum = 0;
     for (const Field& field : spec.fields) sum += transform_of(field, info).wire.bytes();
     return sum;
-  }
-
-  template <class Visit>
-  static void each_slice(const Field& field, const Visit& visit) {
-    int64_t position = 0;
-    for (const Slice& slice : field.slices) {
-      visit(slice, position);
-      position += slice.numel;
-    }
   }
 
   /// (4), (5): the sum of a field's spectra, `at` bytes into each payload, and its numbers. Returns

@@ -1,5 +1,5 @@
 // Thresholds of magnitude that are measured now and then and in between follow the counts that they
-// let pass: a field's is scaled when its count leaves [2k/3, 5k/4]. One float a field in device
+// let pass: a field's is scaled when its count leaves [2k/3, 5k/4). One float a field in device
 // memory, 0 before it was ever measured. Part of Ok-Topk (oktopk.cpp).
 #pragma once
 

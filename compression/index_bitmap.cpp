@@ -83,19 +83,6 @@ struct CountOnes {
   }
 };
 
-struct ScanOnes {
-  int64_t* chunk;
-  int64_t chunks;
-  WISP_HD void operator()() const {
-    int64_t total = 0;
-    for (int64_t c = 0; c < chunks; ++c) {
-      const int64_t here = chunk[c];
-      chunk[c] = total;
-      total += here;
-    }
-  }
-};
-
 struct ReadBits {
   Words words;
   const Range* range;
@@ -145,7 +132,7 @@ class Bitmap final : public IndexFormat {
       const Words of_field{part, bytes, first, words_of(field.numel)};
       parallel_for_counted(stream, &range->count, room.of(field), Forget{range, list.position});
       parallel_for(stream, read_chunks(field), CountOnes{of_field, chunk});
-      run_once(stream, ScanOnes{chunk, read_chunks(field)});
+      run_once(stream, sparse::SumBefore{chunk, read_chunks(field)});
       parallel_for(stream, read_chunks(field), ReadBits{of_field, range, chunk, list.position});
       first += of_field.count;
     }

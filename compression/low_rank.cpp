@@ -159,10 +159,10 @@ void LowRank::each_matrix(const Unit& unit, const Visit& visit) const {
 }
 
 void LowRank::take(Context& context, const Unit& unit, const StepInfo& info) const {
-  if (!feedback() || !unit.finite) return;
-  const bool scaled = feedback_.update_units && info.last_lr > 0.0 && info.lr > 0.0;
-  const auto gain = static_cast<float>(scaled ? info.last_lr / info.lr : 1.0);
+  if (!feedback()) return;
+  const float gain = feedback_.gain(info);
   each_matrix(unit, [&](const Matrix& matrix) {
+    if (!unit.finite) return scale(context.stream, matrix.m, gain);
     parallel_for(context.stream, matrix.numel(),
                  Take{unit.gradient.data<float>() + matrix.offset(), gain, matrix.m.data<float>()});
   });

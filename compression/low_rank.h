@@ -2,17 +2,17 @@
 // made of. A field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank);
 // P (rows, r) and Q (columns, r) are stored column after column, in which order the library's
 // products with so few columns are up to five times faster. A message is the P or the Q of all
-// matrices of a unit, one after the other, in f32, f16 or bf16. While
-// the other factor is fixed it is linear in M: what is all-reduced is the message of the sum, and
-// no larger for more workers. Buckets close at raw bytes (distributed/bucket.h), so there are as
-// many of them as in a dense run, which is ACP-SGD's rule for its fusion buffers.
+// matrices of a unit, one after the other, in f32, f16 or bf16. While the other factor is fixed it
+// is linear in M: what is all-reduced is the message of the sum, and no larger for more workers.
+// Buckets close at raw bytes (distributed/bucket.h), so there are as many of them as in a dense
+// run, which is ACP-SGD's rule for its fusion buffers.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "compression/compressor.h"
-#include "compression/error_feedback.h"
+#include "compression/feedback_options.h"
 #include "core/autograd.h"
 
 namespace wisp {

@@ -1,6 +1,7 @@
 // "none": as a method it leaves gradients dense, all-reduced in place; as a code it sends 32-bit
 // numbers as they are, which is exact.
 #include "compression/code.h"
+#include "compression/slices.h"
 #include "core/parallel.h"
 
 namespace wisp {
@@ -38,12 +39,10 @@ class ExactCode final : public Code {
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
               const Outlet& outlet, std::byte*) const override {
     auto* out = reinterpret_cast<float*>(outlet.data);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        parallel_for(context.stream, slice.numel, EncodeExact{source, slice.offset, out});
-        out += slice.numel;
-      }
-    }
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(context.stream, slice.numel, EncodeExact{source, slice.offset, out});
+      out += slice.numel;
+    });
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -51,13 +50,11 @@ class ExactCode final : public Code {
     WISP_CHECK(payload.bytes == bytes(spec), "exact numbers: the payload of rank ", payload.from,
                " has ", payload.bytes, " bytes, expected ", bytes(spec));
     const auto* in = reinterpret_cast<const float*>(payload.data);
-    for (const Field& field : spec.fields) {
-      for (const Slice& slice : field.slices) {
-        parallel_for(context.stream, slice.numel,
-                     DecodeExact{in, weight, add, into.data<float>() + slice.offset});
-        in += slice.numel;
-      }
-    }
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(context.stream, slice.numel,
+                   DecodeExact{in, weight, add, into.data<float>() + slice.offset});
+      in += slice.numel;
+    });
   }
 
  private:

@@ -6,13 +6,14 @@
 //   all owners' S travel to everybody: the result
 //   e <- a, but without a on those of L that were sent and are in S
 // t and T are estimated every 32 updates; between them a threshold is scaled when its count leaves
-// [2k/3, 5k/4]. Regions are balanced every 64 updates.
+// [2k/3, 5k/4). Regions are balanced every 64 updates.
 // Volume: a rank sends each owner at most C = max(1, 3k/2N) entries, and an owner sends on at most
 // C, the largest; an entry is a position and a value, so a rank sends at most 4 C (N - 1) numbers,
 // less than 6 k as soon as k >= 2N/3. What is beyond stays in the residual.
 // Source: Li & Hoefler 2022 (PPoPP); steps, bounds and intervals as in the authors' code. Ours: the
 // limit C, in the place of their exchange that evens out the owners' results; T is the mean of the
 // owners' (k/N)-th largest sums, one number each, where they gather all sums; the factor 1.05.
+#include "compression/error_feedback.h"
 #include "compression/follow_threshold.h"
 #include "compression/oktopk_lists.h"
 #include "compression/ratio_schedule.h"

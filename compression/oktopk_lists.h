@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compression/pack.h"
 #include "compression/regions.h"
-#include "compression/sparse_code.h"
 
 namespace wisp::oktopk {
 

@@ -2,8 +2,7 @@
 //   bit = a >= 0;   r1 = mean of the column's a >= 0, r0 = mean of the others;   e <- a - r(bit)
 // Each worker owns some of a unit's columns: all send it their bits of those, it adds them up and
 // sends the sum to all in the same form, with a residual of its own, e':
-//   s = Σ over workers of r(bit);   e' + s is quantized like a;   every worker applies r(bit) of
-//   that
+//   s = Σ over workers of r(bit);   e' + s is quantized like a;   all apply r(bit) of that
 // A column is what one output sees, a row of our (outputs, inputs) matrix; a vector is one column.
 // Wire, to owner and from owner: 8 bytes (r0, r1) and ceil(length / 8) bytes of bits per column.
 // Source: Seide et al. 2014, sections 3.1 and 3.2 (there AdaGrad acts on the sum before the second

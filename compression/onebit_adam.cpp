@@ -1,11 +1,11 @@
 // 1-bit Adam: after a warm-up of plain Adam the second moment stands still, and the first moment m
-// travels as signs. Per worker, with gradient g (over the workers N) and m the same on all ranks:
-//   a = β1 m / N + (1 - β1) g + e;   send  D = (|a|_2 / sqrt(d)) sgn(a);   e <- a - D     (d
-//   elements)
+// travels as signs. Per worker and field of d elements, with gradient g (over the workers N) and m
+// the same on all ranks:
+//   a = β1 m / N + (1 - β1) g + e;   send  D = (|a|_2 / sqrt(d)) sgn(a);   e <- a - D
 // Each worker owns a part of every field, adds up what it gets of it, s, and does the same to that
 // with an error e' of its own; what it sends back is m:
-//   m = (|s + e'|_2 / sqrt(d')) sgn(s + e');   e' <- s + e' - m;   w <- w - lr (m / (sqrt(v) + ε) +
-//   λ w)
+//   m = (|s + e'|_2 / sqrt(d')) sgn(s + e');   e' <- s + e' - m
+//   w <- w - lr (m / (sqrt(v) + ε) + λ w)
 // A sign cannot say 0: elements whose m is 0 at the end of the warm-up never had a gradient (unused
 // rows of an embedding) and have no second moment to divide by; they stay out, for ever, and out of
 // d. Zero counts as + elsewhere. A worker whose gradient is not finite has a = β1 m / N, and keeps

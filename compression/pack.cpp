@@ -6,8 +6,6 @@ namespace {
 using sparse::chunks_of;
 using sparse::Span;
 
-int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
 /// Sizes of the part that holds values.
 struct ValueLayout {
   int64_t header, each, alignment;  // each: bytes of a value; 0: natural

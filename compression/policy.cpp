@@ -66,4 +66,14 @@ std::vector<int> choose_rules(std::span<const Segment> segments, std::span<const
   return chosen;
 }
 
+std::vector<std::string> remarks_on_idle_rules(std::span<const PolicyRule> rules,
+                                               std::span<const int> chosen) {
+  std::vector<std::string> remarks;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (std::count(chosen.begin(), chosen.end(), static_cast<int>(i)) == 0)
+      remarks.push_back(rules[i].where + ": this rule of compression.policy decides nothing");
+  }
+  return remarks;
+}
+
 }  // namespace wisp

@@ -37,5 +37,8 @@ constexpr int kNoRule = -1, kDenseRule = -2;
 /// or, if that method's traits say `dense_1d`, kDenseRule for segments of rank 0 or 1.
 std::vector<int> choose_rules(std::span<const Segment> segments, std::span<const PolicyRule> rules,
                               bool dense_1d);
+/// A remark on each rule that is not among the `chosen`.
+std::vector<std::string> remarks_on_idle_rules(std::span<const PolicyRule> rules,
+                                               std::span<const int> chosen);
 
 }  // namespace wisp

@@ -141,6 +141,10 @@ const CodeRegistration registration(
                   "compression.rank sends)");
       WISP_CHECK(block == "ratio" || block == "rank", config.where("compression.block"),
                  ": compression.block is '", block, "', expected ratio or rank");
+      WISP_CHECK(block == "ratio" || !config.given("compression.ratio"),
+                 config.where("compression.ratio"),
+                 ": compression.ratio means nothing to compression.block = \"rank\"; set "
+                 "compression.rank");
       int64_t rank = 4;
       config.bind("compression.rank", rank, "of low-rank matrices");
       WISP_CHECK(rank > 0, config.where("compression.rank"), ": compression.rank is ", rank,

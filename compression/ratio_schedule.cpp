@@ -6,6 +6,11 @@
 #include "core/error.h"
 
 namespace wisp {
+namespace {
+
+constexpr double kMostEpochs = 10'000.0;  // each may be a phase
+
+}  // namespace
 
 RatioSchedule::RatioSchedule(Config& config) {
   std::string warmup = "none";
@@ -17,8 +22,9 @@ RatioSchedule::RatioSchedule(Config& config) {
 
   WISP_CHECK(0.0 < ratio_ && ratio_ <= 1.0, config.where("compression.ratio"),
              ": compression.ratio is ", ratio_, ", expected 0 < ratio <= 1");
-  WISP_CHECK(epochs_ > 0.0, config.where("compression.warmup_epochs"),
-             ": compression.warmup_epochs is ", epochs_, ", expected more than 0");
+  WISP_CHECK(0.0 < epochs_ && epochs_ <= kMostEpochs, config.where("compression.warmup_epochs"),
+             ": compression.warmup_epochs is ", epochs_, ", expected more than 0 and at most ",
+             kMostEpochs);
   WISP_CHECK(!list_.empty(), config.where("compression.warmup_list"),
              ": compression.warmup_list is empty, expected at least one ratio");
   for (const double ratio : list_) {
@@ -48,8 +54,13 @@ double RatioSchedule::at(double epoch) const {
 std::vector<double> RatioSchedule::phases() const {
   std::vector<double> starts = {0.0};
   if (warmup_ == Warmup::none) return starts;
-  const double stage = warmup_ == Warmup::list ? epochs_ / static_cast<double>(list_.size()) : 1.0;
-  for (double count = 1.0; count * stage < epochs_; ++count) starts.push_back(count * stage);
+  if (warmup_ == Warmup::list) {
+    const auto stages = static_cast<double>(list_.size());
+    for (size_t stage = 1; stage < list_.size(); ++stage)
+      starts.push_back(static_cast<double>(stage) * epochs_ / stages);
+  } else {
+    for (double epoch = 1.0; epoch < epochs_; ++epoch) starts.push_back(epoch);
+  }
   starts.push_back(epochs_);
   return starts;
 }

@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kMinCapacity = 4096;  // fields up to here are listed whole
 constexpr int64_t kMinSample = 256;
 
-int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
 struct Begin {
   Progress* state;
   WISP_HD void operator()() const { *state = Progress{}; }

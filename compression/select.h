@@ -241,6 +241,9 @@ void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan
 
 }  // namespace select
 
+/// Parts of scratch begin at multiples of 8 bytes.
+inline int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
+
 /// Bytes of scratch that select_entries needs; 8-byte aligned.
 int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind);
 inline int64_t select_topk_bytes(Slices slices, int64_t k) {

@@ -12,6 +12,7 @@
 
 #include "compression/compressor.h"
 #include "compression/sign_plane.h"
+#include "compression/slices.h"
 #include "core/norm.h"
 
 namespace wisp {
@@ -178,11 +179,10 @@ class MajorityVote final : public Compressor {
   /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (!averages_) return;
-    for (const Field& field : unit.spec.fields) {
-      for (const Slice& slice : field.slices)
-        scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}),
-              (1.0 - beta_) / info.workers);
-    }
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}),
+            (1.0 - beta_) / info.workers);
+    });
   }
 
  private:
@@ -192,36 +192,32 @@ class MajorityVote final : public Compressor {
 
   void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
     const std::byte* end = bits + bytes;
-    for (const Field& field : unit.spec.fields) {
-      for (const Slice& slice : field.slices) {
-        parallel_for(context.stream, Plane<1>::groups(slice.numel),
-                     Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
-                          averages_ ? unit.momentum.data<float>() : nullptr,
-                          static_cast<float>(beta_),
-                          slice.offset,
-                          {bits, slice.numel}},
-                     group::kSize);
-        bits += Plane<1>::bytes(slice.numel);
-      }
-    }
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(context.stream, Plane<1>::groups(slice.numel),
+                   Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
+                        averages_ ? unit.momentum.data<float>() : nullptr,
+                        static_cast<float>(beta_),
+                        slice.offset,
+                        {bits, slice.numel}},
+                   group::kSize);
+      bits += Plane<1>::bytes(slice.numel);
+    });
     clear_bytes(context.stream, bits, end);
   }
 
   void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
     run_once(context.stream, Unity{scratch.one});
     const std::byte* bits = scratch.bits;
-    for (const Field& field : unit.spec.fields) {
-      for (const Slice& slice : field.slices) {
-        float* update = unit.gradient.data<float>() + slice.offset;
-        read_signs(context.stream, bits, scratch.one, 1.0f, false, update, slice.numel);
-        bits += Plane<1>::bytes(slice.numel);
-        if (decay_ > 0.0 && field.decay) {
-          parallel_for(context.stream, slice.numel,
-                       AddDecay{unit.weight.data<float>() + slice.offset,
-                                static_cast<float>(decay_), update});
-        }
+    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
+      float* update = unit.gradient.data<float>() + slice.offset;
+      read_signs(context.stream, bits, scratch.one, 1.0f, false, update, slice.numel);
+      bits += Plane<1>::bytes(slice.numel);
+      if (decay_ > 0.0 && unit.spec.fields[f].decay) {
+        parallel_for(
+            context.stream, slice.numel,
+            AddDecay{unit.weight.data<float>() + slice.offset, static_cast<float>(decay_), update});
       }
-    }
+    });
   }
 
   bool averages_;

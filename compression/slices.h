@@ -1,20 +1,28 @@
-// Going through a unit as its payloads do.
+// Going through fields and units as their payloads do.
 #pragma once
 
 #include "compression/compressor.h"
 
 namespace wisp {
 
-/// Calls visit(field, slice, position) for each slice of each field, in order: the number of the
-/// field, and the position in it of the slice's first element.
+/// Calls visit(slice, position) for each slice of the field, in order: `position` is that of the
+/// slice's first element in the field.
+template <class Visit>
+void each_slice(const Field& field, const Visit& visit) {
+  int64_t position = 0;
+  for (const Slice& slice : field.slices) {
+    visit(slice, position);
+    position += slice.numel;
+  }
+}
+
+/// Calls visit(field, slice, position) for each slice of each field, in order: `field` is its
+/// number.
 template <class Visit>
 void each_slice(const UnitSpec& spec, const Visit& visit) {
   for (size_t f = 0; f < spec.fields.size(); ++f) {
-    int64_t position = 0;
-    for (const Slice& slice : spec.fields[f].slices) {
-      visit(f, slice, position);
-      position += slice.numel;
-    }
+    each_slice(spec.fields[f],
+               [&](const Slice& slice, int64_t position) { visit(f, slice, position); });
   }
 }
 

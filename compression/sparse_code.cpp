@@ -7,9 +7,15 @@ namespace {
 
 class SparseCode final : public Code {
  public:
-  SparseCode(SparseWire wire, const Selection& selection) : wire_(wire), selection_(selection) {}
+  SparseCode(SparseWire wire, const Selection& selection, double least_ratio)
+      : wire_(wire), selection_(selection), least_ratio_(least_ratio) {}
 
   Traits traits() const override { return {.sparse = true}; }
+  std::optional<double> least_share(const Field& field) const override {
+    if (selection_.kind != Selection::Kind::exact) return {};  // may be less, or nothing
+    return static_cast<double>(kept_count(least_ratio_, field.numel)) /
+           static_cast<double>(field.numel);
+  }
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
     return {.kind = Collective::all_gather,
             .bytes = wire_.capacity(spec, {info.ratio}),
@@ -33,6 +39,7 @@ class SparseCode final : public Code {
  private:
   SparseWire wire_;
   Selection selection_;
+  double least_ratio_;
 };
 
 }  // namespace
@@ -47,8 +54,8 @@ Selection bind_selection(Config& config) {
 }
 
 std::unique_ptr<Code> make_sparse_code(Config& config, const Selection& selection) {
-  static_cast<void>(RatioSchedule(config));  // binds and checks its keys
-  return std::make_unique<SparseCode>(SparseWire(config), selection);
+  const double least_ratio = RatioSchedule(config).final_ratio();
+  return std::make_unique<SparseCode>(SparseWire(config), selection, least_ratio);
 }
 
 }  // namespace wisp

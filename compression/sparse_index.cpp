@@ -1,9 +1,14 @@
 #include "compression/sparse_index.h"
 
+#include <array>
+
 namespace wisp {
 namespace {
 
-constexpr const char* kNames[] = {"auto", "runs16", "u32", "gamma", "bitmap"};
+/// In the order of Indices, behind `shortest`.
+std::array<const IndexFormat*, 4> formats() {
+  return {&runs16_format(), &u32_format(), &gamma_format(), &bitmap_format()};
+}
 
 /// Positions as they are.
 struct WritePosition {
@@ -45,19 +50,6 @@ struct Lengths {
     int64_t length = 0;
     for (int64_t e = span.from; e < span.to; ++e) length += gap[e];
     chunk[c] = length;
-  }
-};
-
-struct ScanLengths {
-  int64_t* chunk;
-  const Range* range;
-  WISP_HD void operator()() const {
-    int64_t total = 0;
-    for (int64_t c = 0; c < sparse::chunks_of(range->count); ++c) {
-      const int64_t here = chunk[c];
-      chunk[c] = total;
-      total += here;
-    }
   }
 };
 
@@ -120,7 +112,7 @@ void gaps_to_positions(const Stream& stream, const UnitSpec& spec, const Room& r
     const int64_t chunks = sparse::chunks_of(room.of(spec.fields[f]));
     const Range* range = list.range + f;
     parallel_for(stream, chunks, Lengths{range, list.position, chunk});
-    run_once(stream, ScanLengths{chunk, range});
+    run_once(stream, sparse::SumBefore{chunk, chunks});
     parallel_for(stream, chunks, AddGaps{range, chunk, list.position});
   }
 }
@@ -134,28 +126,27 @@ int64_t gaps_scratch_bytes(const UnitSpec& spec, const Room& room) {
 
 const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Room& room,
                                 int64_t value_bits) {
-  const IndexFormat* formats[] = {&runs16_format(), &u32_format(), &gamma_format(),
-                                  &bitmap_format()};
-  if (indices != Indices::shortest) return *formats[static_cast<int>(indices) - 1];
+  if (indices != Indices::shortest) return *formats()[static_cast<size_t>(indices) - 1];
   const auto bits = [&](const IndexFormat& format) {
     const int64_t counts = format.counts_all() ? 4 : 0;
     const Room entries = with_escapes(format, room);
     return 8 * (format.most_bytes(spec, entries) + counts) + value_bits * entries.of(spec);
   };
-  const IndexFormat* best = formats[0];
-  for (const IndexFormat* format : formats)
+  const IndexFormat* best = formats()[0];
+  for (const IndexFormat* format : formats())
     if (bits(*format) < bits(*best)) best = format;
   return *best;
 }
 
 Indices bind_indices(Config& config) {
-  std::string indices = kNames[0];
+  std::string indices = "auto";
   config.bind(
       "compression.indices", indices,
       "how sparse methods send positions: runs16, u32, gamma, bitmap, or auto (the shortest "
       "at this ratio)");
-  for (int i = 0; i < 5; ++i)
-    if (indices == kNames[i]) return static_cast<Indices>(i);
+  if (indices == "auto") return Indices::shortest;
+  for (size_t i = 0; i < formats().size(); ++i)
+    if (indices == formats()[i]->name()) return static_cast<Indices>(i + 1);
   throw Error(concat(config.where("compression.indices"), ": compression.indices is '", indices,
                      "', expected auto, runs16, u32, gamma or bitmap"));
 }

@@ -81,6 +81,24 @@ inline Room with_escapes(const IndexFormat& format, Room room) {
   return room;
 }
 
+namespace sparse {
+
+/// chunk[c] <- the sum of those before it.
+struct SumBefore {
+  int64_t* chunk;
+  int64_t chunks;
+  WISP_HD void operator()() const {
+    int64_t total = 0;
+    for (int64_t c = 0; c < chunks; ++c) {
+      const int64_t here = chunk[c];
+      chunk[c] = total;
+      total += here;
+    }
+  }
+};
+
+}  // namespace sparse
+
 /// From the gaps between a field's entries (position - the one before; 0: broken) to positions, in
 /// place. Scratch: gaps_scratch_bytes.
 void gaps_to_positions(const Stream& stream, const UnitSpec& spec, const Room& room,

@@ -8,8 +8,6 @@ namespace wisp {
 namespace sparse {
 namespace {
 
-int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
 struct AddEntries {
   SparseList list;
   const Range* range;

@@ -23,8 +23,6 @@ WISP_HD inline int count_bits(uint32_t word) {
   return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
 }
 
-int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
 /// |X_k|², in units of the power of two at the largest part: no square overflows.
 struct Energy {
   const float* spectrum;

@@ -17,6 +17,7 @@
 
 #include "compression/power_words.h"
 #include "compression/ratio_schedule.h"
+#include "compression/slices.h"
 #include "core/norm.h"
 
 namespace wisp {
@@ -109,10 +110,9 @@ class Variance final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
-    for (const Field& field : unit.spec.fields) {
-      for (const Slice& slice : field.slices)
-        fill_zero(context.stream, unit.gradient.slice(slice.offset, {slice.numel}));
-    }
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      fill_zero(context.stream, unit.gradient.slice(slice.offset, {slice.numel}));
+    });
     for (const Payload& payload : payloads)
       power_words::add(context.stream, unit.spec, info.ratio, payload, 1.0f, unit.gradient,
                        unit.scratch);

@@ -32,15 +32,16 @@ class Dcd final : public GossipMethod {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], 1.0f});
   }
   /// Of a mode of W with eigenvalue l, what is left after a step is (l² + omega (1 - l)²) times its
-  /// square, in the mean; a drawn selection that is scaled by 1 / ratio has omega = 1 / ratio - 1.
-  std::string refusal(const Mixing& mixing, const Code& code, double ratio) const override {
+  /// square, in the mean; a drawn selection that is scaled by 1 / share has omega = 1 / share - 1.
+  std::string refusal(const Mixing& mixing, const Code& code, double share) const override {
     const double least = 0.5 * mixing.distance_from_identity();
-    if (!code.traits().sparse || !code.variance({}) || ratio > least) return {};
-    return concat("dcd diverges with it: numbers scaled by 1 / compression.ratio = ", 1.0 / ratio,
-                  " part the workers more than this graph brings them together; expected a ratio "
-                  "above ",
+    if (!code.traits().sparse || !code.variance({}) || share > least) return {};
+    return concat("dcd diverges with it: numbers scaled by up to ", static_cast<float>(1.0 / share),
+                  " part the workers more than this graph brings them together; expected more than "
+                  "a share of ",
                   static_cast<float>(least),
-                  ", compression.unbiased = false, which sends them as they are, or choco");
+                  " of each field to travel, compression.unbiased = false, which sends numbers as "
+                  "they are, or choco");
   }
   std::string asks(const Mixing&, std::optional<double>) const override {
     return "dcd's theory asks for an unbiased code whose relative error is small against the "

@@ -48,9 +48,9 @@ class GossipMethod {
   /// x is x_t moved by the optimizer's update t; what was heard joins.
   virtual void mix(const GossipArenas&, int64_t t) = 0;
 
-  /// Why a code, which keeps `ratio` of the elements if it is sparse, makes it diverge; empty if
-  /// that is not known of it.
-  virtual std::string refusal(const Mixing&, const Code&, double /*ratio*/) const { return {}; }
+  /// Why a code, which keeps at least `share` of each field, makes it diverge; empty if that is not
+  /// known of it.
+  virtual std::string refusal(const Mixing&, const Code&, double /*share*/) const { return {}; }
   /// What its theory asks of W and of a Q that is not exact, for the log. E|Q(x) - x|² <= (1 -
   /// delta) |x|², if that is known.
   virtual std::string asks(const Mixing& mixing, std::optional<double> delta) const = 0;

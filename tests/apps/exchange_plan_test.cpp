@@ -275,13 +275,15 @@ TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeThatKeepsNoZeros) {
 TEST(ExchangePlan, RemarksOnFeedbackAroundAnUnbiasedRoundingAndRefusesAWildOne) {
   const std::vector<Segment> shapes = {{.name = "fc", .shape = {64, 64}}};
   const auto plan = [&](Feedback kind, double variance) {
-    return plan_for(with_feedback(std::make_unique<Rounding>(variance), {.kind = kind}), shapes);
+    return plan_for(with_feedback("toy", std::make_unique<Rounding>(variance), {.kind = kind}),
+                    shapes);
   };
   EXPECT_TRUE(remarks_on(plan(Feedback::ef, 0.25), {"unbiased rounding", "0.25", "(fc)"}));
   EXPECT_FALSE(remarks_on(plan(Feedback::none, 7.0), {"unbiased"}));
   for (const Feedback kind : {Feedback::ef, Feedback::ef21})
-    EXPECT_NE(error_of([&] { plan(kind, 1.5); }).find("error feedback diverges with this code"),
-              std::string::npos);
+    EXPECT_NE(
+        error_of([&] { plan(kind, 1.5); }).find("toy: error feedback diverges with this code"),
+        std::string::npos);
 }
 
 TEST(ExchangePlan, IsPrintedForPeopleAndPrograms) {

@@ -18,6 +18,12 @@ namespace {
 using Open = RunDirectory::Open;
 using Weights = std::vector<std::vector<float>>;
 
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
 Overrides gossip(const std::string& method, const std::string& code = "none") {
   return {"workers=4", "compression.method=" + method, "gossip.code=" + code};
 }
@@ -145,6 +151,43 @@ TEST(OwnWeightsRun, TakesCodesFromPolicies) {
   });
   const std::string error = error_of([&] { Prepared run(config("dgc")); });
   EXPECT_NE(error.find("'dgc', which is no code"), std::string::npos) << error;
+}
+
+TEST(OwnWeightsRun, ARuleThatDecidesNothingChangesNothing) {
+  const auto remarks = [](const std::string& method, const std::string& code) {
+    const Config config = Config::from_text(
+        tiny_text(kTinyModel) + "workers = 4\ncompression.method = \"" + method +
+            "\"\ngossip.code = \"fp16\"\n[[compression.policy]]\nname = \"nothing\"\nmethod = \"" +
+            code + "\"\n",
+        "policy.toml");
+    return joined(Prepared(config).exchange().remarks);
+  };
+  for (const std::string& said : {remarks("dcd", "random_k"), remarks("choco", "topk")})
+    EXPECT_NE(said.find("this rule of compression.policy decides nothing"), std::string::npos);
+  EXPECT_NE(remarks("choco", "topk").find("choco works with any code"), std::string::npos);
+  EXPECT_EQ(remarks("choco", "random_k").find("choco random_k"), std::string::npos);
+}
+
+/// Not by a ratio that it does not follow, or that is but its limit.
+TEST(OwnWeightsRun, JudgesACodeByWhatItKeeps) {
+  const auto remarks = [](const Overrides& keys) {
+    return joined(Prepared(tiny_config(keys)).exchange().remarks);
+  };
+  const Overrides block = {"compression.block=rank", "compression.rank=1"};
+  const LayerPlan hidden = Prepared(tiny_config()).exchange().layers.front();
+  const double share = static_cast<double>(hidden.shape[0] + hidden.numel / hidden.shape[0]) /
+                       static_cast<double>(hidden.numel);
+  EXPECT_NE(error_of([&] {
+              Prepared run(tiny_config(gossip("dcd", "random_block") + block));
+            }).find(concat("scaled by up to ", static_cast<float>(1.0 / share), " ")),
+            std::string::npos);
+  EXPECT_NE(remarks(gossip("choco", "random_block") + block)
+                .find(concat("this run takes ", static_cast<float>(0.5 * share))),
+            std::string::npos);
+  const Overrides whole = {"compression.block=rank", "compression.rank=24"};
+  EXPECT_NE(remarks(gossip("dcd", "random_block") + whole).find("dcd's theory"), std::string::npos);
+  EXPECT_NE(remarks(gossip("choco", "threshold")).find("choco works with any code"),
+            std::string::npos);
 }
 
 TEST(OwnWeightsRun, RefusesWhatItCannotDo) {

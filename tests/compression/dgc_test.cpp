@@ -134,7 +134,7 @@ void compare_with_scalars(const std::string& toml, bool nesterov, bool masking, 
     scalars.emplace_back();
     for (const Field& field : fields) {
       const std::vector<float> zeros(static_cast<size_t>(field.numel), 0.0f);
-      const float decay = field.decay ? 0.01f / kWorkers : 0.0f;
+      const auto decay = static_cast<float>(field.decay ? 0.01 / kWorkers : 0.0);
       scalars.back().push_back({0.9f, decay, nesterov, masking, zeros, zeros});
     }
     rigs.emplace_back(std::move(fields), make_method("dgc", toml, setup));

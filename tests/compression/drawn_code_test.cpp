@@ -228,7 +228,6 @@ TEST_P(DrawnCodes, HasTheVarianceItStates) {
 TEST_P(DrawnCodes, LeavesACoordinateForAsLongAsItsShare) {
   constexpr int64_t kNumel = 100, kSteps = 20'000;
   UnitRig rig(layer_fields({kNumel}), make());
-  std::vector<int64_t> age(kNumel, 0);
   double sum = 0.0;
   for (int64_t step = 0; step < kSteps; ++step) {
     std::fill_n(rig.gradient(), kNumel, 1.0f);

@@ -130,6 +130,25 @@ TEST(ErrorFeedback, KeepsTheUpdateUnitsOfItsResidual) {
   EXPECT_EQ(rig.gradient(0)[1], 5.0f);  // 0.05 · 5 = 0.1 · 2 + 0.05 · 1
 }
 
+/// A gradient that is not finite sends nothing of it, at whatever learning rate.
+TEST(ErrorFeedback, KeepsTheUpdateOverAStepThatIsNotFinite) {
+  MethodRig rig(1, layer_fields({2}),
+                [] { return make_method("topk", "compression.residual = \"update\""); });
+  rig.gradient(0)[0] = 3.0f;
+  rig.gradient(0)[1] = 2.0f;
+  rig.step(info_of(0, 0.5));  // 2 stay, at the learning rate 0.1
+  StepInfo info = info_of(1, 0.5);
+  info.lr = 0.025;
+  rig.unit(0).finite = false;
+  rig.step(info);
+  rig.unit(0).finite = true;
+  rig.gradient(0)[0] = 0.0f;
+  rig.gradient(0)[1] = 1.0f;
+  info.last_lr = 0.025;
+  rig.step(info);
+  EXPECT_EQ(rig.gradient(0)[1], 9.0f);  // 0.025 · 9 = 0.1 · 2 + 0.025 · 1
+}
+
 TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   MethodRig rig(2, layer_fields({1}), topk("ef21_sgdm", {.momentum = 0.75, .weight_decay = 0.5}));
   const Traits traits = rig.compressor(0).traits();
@@ -154,14 +173,16 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
 
 /// Lin et al. 2018: top-k with momentum correction and masking is DGC, bit for bit.
 TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
+  constexpr int kWorkers = 3;  // by which no division is exact
   constexpr int64_t kNumel = 6000;
   for (const bool nesterov : {false, true}) {
     for (const char* masking : {"true", "false"}) {
       const CompressorSetup setup{
-          .workers = 2, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.125};
+          .workers = kWorkers, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 5e-4};
       const std::string mask = concat("compression.masking = ", masking);
-      MethodRig dgc(2, layer_fields({kNumel}), [&] { return make_method("dgc", mask, setup); });
-      MethodRig corrected(2, layer_fields({kNumel}), [&] {
+      MethodRig dgc(kWorkers, layer_fields({kNumel}),
+                    [&] { return make_method("dgc", mask, setup); });
+      MethodRig corrected(kWorkers, layer_fields({kNumel}), [&] {
         return make_method("topk", "compression.momentum_correction = true\n" + mask, setup);
       });
       EXPECT_EQ(corrected.compressor(0).traits().momentum, Home::compressor);
@@ -170,13 +191,15 @@ TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
       EXPECT_TRUE(corrected.compressor(0).traits().local_clip);
       for (MethodRig* rig : {&dgc, &corrected}) {
         StepInfo info = info_of(0, 0.01);
-        info.workers = 2;
-        for (int64_t i = 0; i < kNumel; ++i) rig->momentum(0)[i] = noise(99, 0, i);
-        rig->compressor(0).engage(rig->context(0), rig->unit(0), info);
+        info.workers = kWorkers;
+        for (int rank = 0; rank < kWorkers; ++rank) {
+          for (int64_t i = 0; i < kNumel; ++i) rig->momentum(rank)[i] = noise(99, 0, i);
+          rig->compressor(rank).engage(rig->context(rank), rig->unit(rank), info);
+        }
       }
       for (int64_t step = 0; step < 20; ++step) {
         for (MethodRig* rig : {&dgc, &corrected}) {
-          for (int rank = 0; rank < 2; ++rank) {
+          for (int rank = 0; rank < kWorkers; ++rank) {
             rig->unit(rank).finite = step != 7;
             for (int64_t i = 0; i < kNumel; ++i) {
               rig->weight(rank)[i] = noise(77, 0, i);
@@ -189,7 +212,7 @@ TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
           return std::vector<float>(a, a + kNumel) == std::vector<float>(b, b + kNumel);
         };
         ASSERT_TRUE(same(corrected.gradient(1), dgc.gradient(1))) << step;
-        for (int rank = 0; rank < 2; ++rank) {
+        for (int rank = 0; rank < kWorkers; ++rank) {
           ASSERT_TRUE(same(corrected.momentum(rank), dgc.momentum(rank))) << step;
           ASSERT_TRUE(same(corrected.state(rank, "residual").data<float>(),
                            dgc.state(rank, "residual").data<float>()));

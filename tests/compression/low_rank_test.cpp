@@ -327,6 +327,17 @@ TEST_P(LowRankMethod, KeepsTheUpdateUnitsOfItsResidual) {
   EXPECT_NEAR(rig.gradient(0)[5], 6.0f, 1e-5);
 }
 
+TEST_P(LowRankMethod, KeepsTheUpdateOverAStepThatIsNotFinite) {
+  const std::vector<Field> fields = matrix_fields({{4, 4}});
+  MethodRig rig = this->rig(1, fields, "[compression]\nrank = 4\nresidual = \"update\"");
+  rig.state(0, "residual").data<float>()[5] = 3.0f;
+  StepInfo info = info_of(1);
+  info.lr = 0.05;
+  rig.unit(0).finite = false;
+  rig.step(info);
+  EXPECT_EQ(rig.state(0, "residual").data<float>()[5], 6.0f);  // 0.05 · 6 = 0.1 · 3
+}
+
 TEST_P(LowRankMethod, RefusesAPayloadOfAnotherSize) {
   const std::vector<Field> fields = matrix_fields({{10, 12}});
   MethodRig rig = this->rig(1, fields, "compression.rank = 2");

@@ -58,10 +58,29 @@ float smallest(const Sparse& all) {
 /// Li & Hoefler 2022 for one field, with our limit C.
 struct ScalarOktopk {
   int64_t numel, k, workers;
+  uint64_t key;
   std::vector<std::vector<float>> residual;  // by worker
   std::vector<float> t;
   float global = 0.0f;
-  std::vector<int64_t> borders;  // of regions
+  std::vector<int64_t> cuts = std::vector<int64_t>(15, 0);  // zeros: even ones
+
+  ScalarOktopk(int64_t field_numel, int64_t kept, int n, uint64_t field_key)
+      : numel(field_numel),
+        k(kept),
+        workers(n),
+        key(field_key),
+        residual(static_cast<size_t>(n), std::vector<float>(static_cast<size_t>(numel), 0.0f)),
+        t(static_cast<size_t>(n), 0.0f) {}
+
+  int64_t border(int64_t rank) const {
+    const auto cut = [&](int64_t sixteenth) {
+      if (sixteenth == 0) return int64_t{0};
+      if (sixteenth >= 16) return numel;
+      return cuts[14] == 0 ? numel * sixteenth / 16 : cuts[static_cast<size_t>(sixteenth - 1)];
+    };
+    const int64_t low = cut(16 * rank / workers);
+    return low + (cut(16 * rank / workers + 1) - low) * (16 * rank % workers) / workers;
+  }
 
   void follow(float& threshold, size_t count) const {
     const auto n = static_cast<int64_t>(count);
@@ -83,15 +102,20 @@ struct ScalarOktopk {
         t[r] = smallest(selected[r]);
       } else {
         selected.push_back(largest(passing(all, t[r]), static_cast<size_t>(5 * k / 4)));
-        follow(t[r], selected[r].size());
+        if (t[r] == 0.0f) {  // never measured
+          t[r] = smallest(selected[r]);
+        } else {
+          follow(t[r], selected[r].size());
+        }
       }
     }
     if (now % 64 == 0) balance(selected);
-    const uint32_t start = Philox(0, static_cast<uint64_t>(now), 1).bits(2);
+    const uint32_t start = Philox(0, static_cast<uint64_t>(now), key).bits(2);
     for (size_t r = 0; r < sent.size(); ++r) {
       for (size_t owner = 0; owner < sent.size(); ++owner) {
-        const Sparse part(selected[r].lower_bound(borders[owner]),
-                          selected[r].lower_bound(borders[owner + 1]));
+        const auto rank = static_cast<int64_t>(owner);
+        const Sparse part(selected[r].lower_bound(border(rank)),
+                          selected[r].lower_bound(border(rank + 1)));
         size_t at = 0;
         for (const auto& [i, value] : part) {
           const size_t turn = part.empty() ? 0 : (at++ + start % part.size()) % part.size();
@@ -118,47 +142,52 @@ struct ScalarOktopk {
   }
 
   void balance(const std::vector<Sparse>& selected) {
-    std::vector<int64_t> cuts = {0};
     for (size_t c = 1; c < 16; ++c) {
       int64_t sum = 0;
       for (const Sparse& own : selected)
         sum += std::next(own.begin(), static_cast<std::ptrdiff_t>(c * own.size() / 16))->first;
-      cuts.push_back(sum / workers);
-    }
-    cuts.push_back(numel);
-    cuts.push_back(numel);
-    borders.clear();
-    for (int64_t rank = 0; rank <= workers; ++rank) {
-      const auto c = static_cast<size_t>(16 * rank / workers);
-      borders.push_back(cuts[c] + (cuts[c + 1] - cuts[c]) * (16 * rank % workers) / workers);
+      cuts[c - 1] = sum / workers;
     }
   }
 };
 
+/// From the first update on, and after dense ones, which end between two measurements.
 TEST(Oktopk, FollowsAScalarModelOfThePaper) {
-  constexpr int64_t kNumel = 3000;
+  const std::vector<int64_t> sizes = {3000, 1200};
   for (const int workers : {1, 3}) {
-    MethodRig rig = oktopk_rig(workers, layer_fields({kNumel}));
-    const auto n = static_cast<size_t>(workers);
-    ScalarOktopk scalar{kNumel, 60, workers,
-                        std::vector<std::vector<float>>(n, std::vector<float>(kNumel, 0.0f)),
-                        std::vector<float>(n, 0.0f)};
-    for (int64_t step = 0; step < 100; ++step) {
-      for (int rank = 0; rank < workers; ++rank)
-        for (int64_t i = 0; i < kNumel; ++i)
-          rig.gradient(rank)[i] = gradient_of(step, rank, i, kNumel);
-      rig.step(info_of(step, 0.02));
-      std::vector<float> expected(kNumel, 0.0f);
-      for (const auto& [i, value] : scalar.step(step)) expected[static_cast<size_t>(i)] = value;
-      for (int rank = 0; rank < workers; ++rank) {
-        const auto r = static_cast<size_t>(rank);
-        // exact: the same operations in the same order
-        ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + kNumel), expected)
-            << "step " << step << ", rank " << rank;
-        const float* residual = rig.state(rank, "residual").data<float>();
-        ASSERT_EQ(std::vector<float>(residual, residual + kNumel), scalar.residual[r]) << step;
-        ASSERT_EQ(rig.state(rank, "local_threshold").data<float>()[0], scalar.t[r]) << step;
-        ASSERT_EQ(rig.state(rank, "threshold").data<float>()[0], scalar.global) << step;
+    for (const int64_t start : {0, 5}) {
+      MethodRig rig = oktopk_rig(workers, layer_fields(sizes));
+      std::vector<ScalarOktopk> scalars;
+      for (size_t f = 0; f < sizes.size(); ++f)
+        scalars.emplace_back(sizes[f], sizes[f] / 50, workers, f + 1);
+      for (int64_t step = start; step < 100; ++step) {
+        for (int rank = 0; rank < workers; ++rank)
+          for (const Field& field : rig.unit(rank).spec.fields)
+            for (int64_t i = 0; i < field.numel; ++i)
+              rig.gradient(rank)[field.slices[0].offset + i] =
+                  gradient_of(step, rank, i, field.numel);
+        rig.step(info_of(step, 0.02));
+        for (size_t f = 0; f < sizes.size(); ++f) {
+          ScalarOktopk& scalar = scalars[f];
+          std::vector<float> expected(static_cast<size_t>(sizes[f]), 0.0f);
+          for (const auto& [i, value] : scalar.step(step)) expected[static_cast<size_t>(i)] = value;
+          const int64_t offset = rig.unit(0).spec.fields[f].slices[0].offset;
+          const auto of_field = [&](const float* arena) {
+            return std::vector<float>(arena + offset, arena + offset + sizes[f]);
+          };
+          for (int rank = 0; rank < workers; ++rank) {
+            const auto r = static_cast<size_t>(rank);
+            // exact: the same operations in the same order
+            ASSERT_EQ(of_field(rig.gradient(rank)), expected)
+                << "step " << step << ", rank " << rank << ", field " << f;
+            ASSERT_EQ(of_field(rig.state(rank, "residual").data<float>()), scalar.residual[r])
+                << step;
+            ASSERT_EQ(rig.state(rank, "local_threshold").data<float>()[f], scalar.t[r]) << step;
+            ASSERT_EQ(rig.state(rank, "threshold").data<float>()[f], scalar.global) << step;
+            const int64_t* cuts = rig.state(rank, "cuts").data<int64_t>() + 15 * f;
+            ASSERT_EQ(std::vector<int64_t>(cuts, cuts + 15), scalar.cuts) << step;
+          }
+        }
       }
     }
   }

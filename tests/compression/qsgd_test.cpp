@@ -220,8 +220,8 @@ TEST(Qsgd, FeedsBackWhereThatConverges) {
   const std::vector<Field> fields = layer_fields({600});
   EXPECT_EQ(error_of([&] {
               make_method("qsgd", "compression.feedback = \"ef\"")->state({fields, 600}, 1);
-            }).substr(0, 62),
-            "error feedback diverges with this code: the error of its unbia");
+            }).substr(0, 68),
+            "qsgd: error feedback diverges with this code: the error of its unbia");
   for (const char* wire : {"fixed", "elias"}) {
     UnitRig rig(fields, make_method("qsgd", "compression.feedback = \"ef\"\n" +
                                                 options(wire, "max", 127, 512)));

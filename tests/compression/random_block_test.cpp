@@ -61,6 +61,11 @@ TEST(RandomBlock, SaysWhatIsWrong) {
             "test.toml:1: compression.block is 'big', expected ratio or rank");
   EXPECT_EQ(error_of([] { make_method("random_block", "compression.rank = 0"); }),
             "test.toml:1: compression.rank is 0, expected more than 0");
+  EXPECT_EQ(error_of([] {
+              make_method("random_block", "compression.block = \"rank\"\ncompression.ratio = 0.1");
+            }),
+            "test.toml:2: compression.ratio means nothing to compression.block = \"rank\"; set "
+            "compression.rank");
 }
 
 }  // namespace

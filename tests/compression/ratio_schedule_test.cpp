@@ -63,6 +63,26 @@ TEST(RatioSchedule, FallsExponentially) {
     EXPECT_NEAR(five.at(epoch + 0.5), expected5[epoch], 1e-3 * expected5[epoch]) << epoch;
 }
 
+TEST(RatioSchedule, HasAPhaseForEachRatio) {
+  EXPECT_EQ(schedule("").phases(), std::vector<double>{0.0});
+  EXPECT_EQ(schedule("warmup = \"list\"").phases(), (std::vector<double>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(schedule("warmup = \"exponential\"\nwarmup_epochs = 2.5").phases(),
+            (std::vector<double>{0, 1, 2, 2.5}));
+  for (int tenths = 1; tenths <= 200; ++tenths) {
+    for (const size_t entries : {3, 5, 7}) {
+      std::string list = "0.5";
+      for (size_t i = 1; i < entries; ++i) list += ", 0.25";
+      const double epochs = 0.1 * tenths;
+      const std::vector<double> phases =
+          schedule(
+              concat("warmup = \"list\"\nwarmup_epochs = ", epochs, "\nwarmup_list = [", list, "]"))
+              .phases();
+      ASSERT_EQ(phases.size(), entries + 1) << epochs;
+      for (size_t i = 1; i < phases.size(); ++i) EXPECT_LT(phases[i - 1], phases[i]) << epochs;
+    }
+  }
+}
+
 TEST(RatioSchedule, NamesThePlaceOfAWrongValue) {
   EXPECT_EQ(error_of([] { schedule("ratio = 0.0"); }),
             "test.toml:2: compression.ratio is 0, expected 0 < ratio <= 1");
@@ -73,7 +93,12 @@ TEST(RatioSchedule, NamesThePlaceOfAWrongValue) {
   EXPECT_EQ(error_of([] { schedule("warmup_list = [0.5, -1.0]"); }),
             "test.toml:2: compression.warmup_list holds -1, expected ratios above 0");
   EXPECT_EQ(error_of([] { schedule("warmup_epochs = 0"); }),
-            "test.toml:2: compression.warmup_epochs is 0, expected more than 0");
+            "test.toml:2: compression.warmup_epochs is 0, expected more than 0 and at most 10000");
+  for (const char* endless : {"inf", "1e300"}) {
+    const std::string error =
+        error_of([&] { schedule(concat("warmup = \"exponential\"\nwarmup_epochs = ", endless)); });
+    EXPECT_NE(error.find("test.toml:3: compression.warmup_epochs is "), std::string::npos) << error;
+  }
 }
 
 }  // namespace

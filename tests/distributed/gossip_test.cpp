@@ -329,7 +329,7 @@ TEST(Gossip, DcdTakesDrawnSelectionsThatItsGraphBears) {
   }
   const std::string error = error_of([&] { weights_of(run_of({"compression.ratio=0.5"})); });
   EXPECT_NE(error.find("gossip.code is random_k: dcd diverges"), std::string::npos) << error;
-  EXPECT_NE(error.find("expected a ratio above 0.666667"), std::string::npos) << error;
+  EXPECT_NE(error.find("expected more than a share of 0.666667"), std::string::npos) << error;
 }
 
 TEST(Gossip, EcdRefusesCodesOfLargeError) {

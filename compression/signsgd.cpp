@@ -2,8 +2,10 @@
 //   signsgd:   vote sgn(g)
 //   signum:    v <- β v + (1 - β) g;   vote sgn(v)                (β: the optimizer's momentum)
 //   everywhere: V = sgn(Σ over workers of votes);   w <- w - lr (V + decay w)
-// A bit per element: sgn(0) = +1, and a tie (even N) is +. A worker whose gradient is not finite
-// votes + and - in turn for signsgd, by the v that it has for signum.
+// A bit per element: sgn(0) = +1. A tie (even N) is + where the element's number in its slice plus
+// the step is even, else -: the paper leaves it open, and one sign for all ties, of which noise
+// makes three in eight among four workers, would make all weights drift. A worker whose gradient is
+// not finite votes + and - in turn for signsgd, by the v that it has for signum.
 // Wire: the unit's bits (a plane for each slice), cut in N shares of the same bytes; each goes to
 // its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
 // so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there
@@ -73,6 +75,7 @@ struct Counts {
 struct CountVotes {
   const std::byte* votes;
   bool begins;
+  uint64_t negative;  // where a tie is -: the count begins one lower
   Counts counts;
   WISP_HD void operator()(int64_t word) const {
     const int64_t left = counts.bytes - 8 * word;
@@ -85,7 +88,8 @@ struct CountVotes {
     for (int digit = 0; digit < counts.digits; ++digit) {
       uint64_t& count = counts.planes[digit * counts.words + word];
       const uint64_t first = 0 - static_cast<uint64_t>(counts.first >> digit & 1u);
-      const uint64_t before = begins ? first : count;
+      const uint64_t lower = 0 - static_cast<uint64_t>((counts.first - 1) >> digit & 1u);
+      const uint64_t before = begins ? (first & ~negative) | (lower & negative) : count;
       count = before ^ carry;
       carry &= before;
     }
@@ -167,7 +171,7 @@ class MajorityVote final : public Compressor {
                  payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
       if (round == 0) {
         parallel_for(context.stream, scratch.counts.words,
-                     CountVotes{payloads[i].data, i == 0, scratch.counts}, 64);
+                     CountVotes{payloads[i].data, i == 0, negative_ties(info), scratch.counts}, 64);
       } else {
         parallel_for(context.stream, share,
                      CopyBytes{payloads[i].data, scratch.bits + payloads[i].from * share});
@@ -186,6 +190,10 @@ class MajorityVote final : public Compressor {
   }
 
  private:
+  static uint64_t negative_ties(const StepInfo& info) {
+    if (info.workers % 2 > 0) return 0;
+    return info.step % 2 > 0 ? 0x5555555555555555u : 0xaaaaaaaaaaaaaaaau;
+  }
   static int64_t share_bytes(const UnitSpec& spec, const StepInfo& info) {
     return (signs_bytes(spec) + info.workers - 1) / info.workers;
   }

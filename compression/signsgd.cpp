@@ -3,9 +3,9 @@
 //   signum:    v <- β v + (1 - β) g;   vote sgn(v)                (β: the optimizer's momentum)
 //   everywhere: V = sgn(Σ over workers of votes);   w <- w - lr (V + decay w)
 // A bit per element: sgn(0) = +1. A tie (even N) is + where the element's number in its slice plus
-// the step is even, else -: the paper leaves it open, and one sign for all ties, of which noise
-// makes three in eight among four workers, would make all weights drift. A worker whose gradient is
-// not finite votes + and - in turn for signsgd, by the v that it has for signum.
+// the step is even, else -: one sign for all, of noise among four workers three votes in eight,
+// would let all weights drift. A worker whose gradient is not finite votes + and - in turn for
+// signsgd, by the v that it has for signum.
 // Wire: the unit's bits (a plane for each slice), cut in N shares of the same bytes; each goes to
 // its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
 // so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there

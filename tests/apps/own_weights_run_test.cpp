@@ -174,7 +174,10 @@ TEST(OwnWeightsRun, JudgesACodeByWhatItKeeps) {
     return joined(Prepared(tiny_config(keys)).exchange().remarks);
   };
   const Overrides block = {"compression.block=rank", "compression.rank=1"};
-  const LayerPlan hidden = Prepared(tiny_config()).exchange().layers.front();
+  const std::vector<LayerPlan> layers = Prepared(tiny_config()).exchange().layers;
+  const LayerPlan& hidden = *std::find_if(layers.begin(), layers.end(), [](const LayerPlan& layer) {
+    return layer.name == "layer0.weight";
+  });
   const double share = static_cast<double>(hidden.shape[0] + hidden.numel / hidden.shape[0]) /
                        static_cast<double>(hidden.numel);
   EXPECT_NE(error_of([&] {

@@ -20,7 +20,7 @@ awk '
     if (!match($0, "\"" key "\":(\"[^\"]*\"|[^,}]*)")) { print "codec_table: no " key " in " $0 >"/dev/stderr"; exit 1 }
     text = substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
     gsub(/"/, "", text)
-    return text
+    return text ~ /^[-+0-9.eE]+$/ ? text + 0 : text
   }
   function time(key) { return sprintf("%.1f (%.2f)", value(key "_ms"), value(key "_ms") / value(key "_limit_ms")) }
   function size(bytes) {

@@ -59,7 +59,8 @@ std::vector<double> RatioSchedule::phases() const {
     for (size_t stage = 1; stage < list_.size(); ++stage)
       starts.push_back(static_cast<double>(stage) * epochs_ / stages);
   } else {
-    for (double epoch = 1.0; epoch < epochs_; ++epoch) starts.push_back(epoch);
+    for (int64_t epoch = 1; static_cast<double>(epoch) < epochs_; ++epoch)
+      starts.push_back(static_cast<double>(epoch));
   }
   starts.push_back(epochs_);
   return starts;

@@ -34,7 +34,7 @@ struct EncodeChunk {
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
       levels::take(source, offset + i, position + i, group::size_at(i, begin + size), grid,
-                   rounding, level);
+                   rounding, [&](int64_t j, int32_t here) { level[j] = here; });
       for (int64_t j = 0; j < group::kSize; ++j) {
         if (level[j] == 0) continue;
         const OmegaCode gap = omega_code(static_cast<uint32_t>(i + j + 1 - next));

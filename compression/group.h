@@ -18,14 +18,18 @@ WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
 /// no branch in its loops.
 template <class Visit>
 WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
-  if (!source.gradient || source.masked) {  // NOLINT(bugprone-branch-clone)
-    visit(source);
-  } else if (!source.kept) {
-    visit(source);
+  if (!source.gradient || source.masked) return visit(source);
+  Source kind = source;
+  kind.masked = nullptr;
+  if (!source.kept) {
+    kind.kept = nullptr;
+    visit(kind);
   } else if (source.tracks) {
-    visit(source);
+    kind.tracks = true;
+    visit(kind);
   } else {
-    visit(source);
+    kind.tracks = false;
+    visit(kind);
   }
 }
 
@@ -56,19 +60,36 @@ WISP_HD inline void give(const float* value, int64_t size, float weight, bool ad
   }
 }
 
-// Reductions over groups: two elements are combined before they join one of kLanes lanes, which fit
-// into registers; g++ unrolls loops of 16 instead of vectorising them.
-constexpr int64_t kLanes = kSize / 2;
+/// visit(x) for each group of the numbers at [at, at + size) of the arena: x(j) is one of 64, zero
+/// behind the last.
+template <class Visit>
+WISP_HD inline void each(const Source& source, int64_t at, int64_t size, const Visit& visit) {
+  const int64_t end = at + size;
+  for (; at + kSize <= end; at += kSize) visit([&](int64_t j) { return source.peek(at + j); });
+  if (at == end) return;
+  float x[kSize];
+  peek(source, at, end - at, x);
+  visit([&](int64_t j) { return x[j]; });
+}
 
-/// lane[j] = its combination with those of a group's map(x[j]) and map(x[j + kLanes]).
-template <class Op, class T, class Map>
-WISP_HD inline void gather(T* lane, const float* x, const Map& map) {
-  for (int64_t j = 0; j < kLanes; ++j)
-    lane[j] = Op::combine(lane[j], Op::combine(map(x[j]), map(x[j + kLanes])));
+// Reductions over groups: four elements are combined before they join one of kLanes lanes, which
+// stay in registers. The pragmas, as g++ would unroll loops of 16 instead of vectorising them.
+constexpr int64_t kLanes = kSize / 4;
+
+/// lane[j] = its combination with those of a group's map(x(j)), map(x(j + kLanes)) …
+template <class Op, class T, class Numbers, class Map>
+WISP_HD inline void gather(T* lane, const Numbers& x, const Map& map) {
+#pragma omp simd
+  for (int64_t j = 0; j < kLanes; ++j) {
+    const T low = Op::combine(map(x(j)), map(x(j + kLanes)));
+    const T high = Op::combine(map(x(j + 2 * kLanes)), map(x(j + 3 * kLanes)));
+    lane[j] = Op::combine(lane[j], Op::combine(low, high));
+  }
 }
 /// All lanes, as a tree; overwrites them.
 template <class Op, int64_t kWidth = kLanes, class T>
 WISP_HD inline T fold(T* lane) {
+#pragma omp simd
   for (int64_t j = 0; j < kWidth / 2; ++j) lane[j] = Op::combine(lane[j], lane[j + kWidth / 2]);
   if constexpr (kWidth > 2) return fold<Op, kWidth / 2>(lane);
   return lane[0];

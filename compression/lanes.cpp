@@ -15,6 +15,9 @@ struct EncodeLanes {
   int64_t offset, position, numel;
   uint32_t* words;
   WISP_HD void operator()(int64_t block) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, block); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t block) const {
     const int64_t begin = block * kWords * each;
     const int64_t count =
         numel - begin < kWords * each ? (numel - begin + each - 1) / each : kWords;
@@ -24,10 +27,10 @@ struct EncodeLanes {
       const int64_t at = begin + lane * count;
       const int64_t left = numel - at < count ? numel - at : count;
       if (left <= 0) break;
-      int32_t level[group::kSize];
-      levels::take(source, offset + at, position + at, left, here, rounding, level);
-      for (int64_t j = 0; j < kWords; ++j)
-        word[j] += static_cast<uint32_t>(level[j]) << (lane * bits);
+      levels::take(kind, offset + at, position + at, left, here, rounding,
+                   [&](int64_t j, int32_t level) {
+                     word[j] += static_cast<uint32_t>(level) << (lane * bits);
+                   });
     }
     uint32_t* out = words + block * kWords;
     if (count == kWords) {

@@ -22,16 +22,18 @@ struct EncodeLevels {
   float* scales;
   Planes<kWidth> planes;
   WISP_HD void operator()(int64_t g) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, g); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t g) const {
     const int64_t begin = g * run;
     const int64_t size = planes.numel - begin < run ? planes.numel - begin : run;
-    const Grid grid = field
-                          ? *field
-                          : levels::sent_grid(levels::scale_of(source, offset + begin, size, norm),
-                                              levels, scales + g);
+    const Grid grid = field ? *field
+                            : levels::sent_grid(levels::scale_of(kind, offset + begin, size, norm),
+                                                levels, scales + g);
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
-      levels::take(source, offset + i, position + i, group::size_at(i, begin + size), grid,
-                   rounding, level);
+      levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid, rounding,
+                   [&](int64_t j, int32_t here) { level[j] = here; });
       uint8_t code[group::kSize];
       for (int64_t j = 0; j < group::kSize; ++j)
         code[j] = static_cast<uint8_t>(level[j] & ((1 << kWidth) - 1));

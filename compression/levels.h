@@ -63,20 +63,15 @@ namespace levels {
 
 /// The scale of a range of the arena.
 WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, Norm norm) {
-  float x[group::kSize];
   if (norm == Norm::largest) {
     float lane[group::kLanes] = {};
-    for (int64_t i = 0; i < size; i += group::kSize) {
-      group::peek(source, at + i, group::size_at(i, size), x);
-      group::gather<group::Max>(lane, x, group::Magnitude());
-    }
+    group::each(source, at, size,
+                [&](const auto& x) { group::gather<group::Max>(lane, x, group::Magnitude()); });
     return group::fold<group::Max>(lane);
   }
   double lane[group::kLanes] = {};
-  for (int64_t i = 0; i < size; i += group::kSize) {
-    group::peek(source, at + i, group::size_at(i, size), x);
-    group::gather<group::Add>(lane, x, group::Square());
-  }
+  group::each(source, at, size,
+              [&](const auto& x) { group::gather<group::Add>(lane, x, group::Square()); });
   return sqrt(group::fold<group::Add>(lane));
 }
 
@@ -87,21 +82,22 @@ WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
   return Grid::of(*sent < kLargest ? static_cast<double>(*sent) : scale, levels);
 }
 
-/// Takes the numbers at [at, at + size) of the arena, rounds them to levels, and says what is sent
-/// of them. `position` is theirs in the field; the levels behind them are 0.
+/// Rounds the numbers at [at, at + size) of the arena to levels, and settles what is sent of them:
+/// put(j, level) for each of 64, in any order, those behind the last being 0. `position` is theirs
+/// in the field.
+template <class Put>
 WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
-                         const Grid& grid, const Rounding& rounding, int32_t* level) {
-  float x[group::kSize];
-  group::take(source, at, size, x);
-  for (int64_t j = 0; j < group::kSize; ++j) {
-    float y = x[j] * grid.per_unit;
-    y = y > -grid.most ? y : -grid.most;
-    y = y < grid.most ? y : grid.most;
-    level[j] = static_cast<int32_t>(y);
-  }
-  rounding(level, position);
-  if (!source.kept) return;
-  for (int64_t j = 0; j < size; ++j) source.sent(at + j, static_cast<float>(level[j]) * grid.step);
+                         const Grid& grid, const Rounding& rounding, const Put& put) {
+  rounding.each(position, size, [&](int64_t j, uint32_t random) {
+    const float x = source.peek(at + j);
+    float fixed = x * grid.per_unit;
+    fixed = fixed > -grid.most ? fixed : -grid.most;
+    fixed = fixed < grid.most ? fixed : grid.most;
+    const int32_t level = Rounding::round(static_cast<int32_t>(fixed), random);
+    source.settle(at + j, x, static_cast<float>(level) * grid.step);
+    put(j, level);
+  });
+  for (int64_t j = size; j < group::kSize; ++j) put(j, 0);
 }
 
 }  // namespace levels

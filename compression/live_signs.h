@@ -41,7 +41,8 @@ struct Compensate {
       }
       for (int64_t j = 0; j < group::kSize; ++j)
         counted[j] = static_cast<uint8_t>(counted[j] + speaks[j]);
-      group::gather<group::Add>(lane, x, group::Square());
+      group::gather<group::Add>(
+          lane, [&](int64_t j) { return x[j]; }, group::Square());
     }
     int64_t count = 0;
     for (int64_t j = 0; j < group::kSize; ++j) count += counted[j];

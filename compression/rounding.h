@@ -19,28 +19,35 @@ struct Rounding {
   Dither dither;
   bool nearest = false;
 
-  /// Each fixed[j] of a group, at `position` + j of the field, becomes floor(fixed[j] / 2^23 + a
-  /// uniform number of [0, 1)). For |fixed| <= 127 · 2^23; a whole number stays what it is.
-  WISP_HD void operator()(int32_t* fixed, int64_t position) const {
-    constexpr int64_t kHalf = group::kSize / 2;
-    static_assert(kHalf == 32, "of what Dither::shared_bits shares");
-    if (nearest) {
-      for (int64_t j = 0; j < group::kSize; ++j) fixed[j] = (fixed[j] + (1 << 22)) >> 23;
-    } else if (position % group::kSize == 0) {  // the usual case, without a word drawn twice
-      for (int64_t j = 0; j < kHalf; ++j) {
-        const uint32_t word = dither.bits(position + j);
-        fixed[j] = up(fixed[j], word);
-        fixed[j + kHalf] = up(fixed[j + kHalf], Dither::halves_swapped(word));
-      }
-    } else {
-      for (int64_t j = 0; j < group::kSize; ++j)
-        fixed[j] = up(fixed[j], dither.shared_bits(position + j));
-    }
+  /// floor(fixed / 2^23 + a uniform number of [0, 1)), which `random` gives. For |fixed| <= 127 ·
+  /// 2^23; a whole number stays what it is.
+  WISP_HD static int32_t round(int32_t fixed, uint32_t random) {
+    return (fixed + static_cast<int32_t>(random >> 9)) >> 23;
   }
 
- private:
-  WISP_HD static int32_t up(int32_t fixed, uint32_t random) {
-    return (fixed + static_cast<int32_t>(random >> 9)) >> 23;
+  /// visit(j, random) for each 0 <= j < size <= 64, in any order; `position` is that of j = 0 in
+  /// the field.
+  template <class Visit>
+  WISP_HD void each(int64_t position, int64_t size, const Visit& visit) const {
+    constexpr int64_t kShare = group::kSize / 4;
+    static_assert(kShare == 16, "of what Dither::shared_bits shares");
+    if (nearest) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < size; ++j) visit(j, uint32_t{1} << 31);
+    } else if (size == group::kSize && position % group::kSize == 0) {
+      // the usual case, without a word drawn twice
+#pragma omp simd
+      for (int64_t j = 0; j < kShare; ++j) {
+        const uint32_t word = dither.bits(position + j);
+        visit(j, word);
+        visit(j + kShare, Dither::turned(word, 1));
+        visit(j + 2 * kShare, Dither::turned(word, 2));
+        visit(j + 3 * kShare, Dither::turned(word, 3));
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < size; ++j) visit(j, dither.shared_bits(position + j));
+    }
   }
 };
 

@@ -29,15 +29,19 @@ struct MomentsOf {
   int64_t offset, numel;
   WISP_HD Moments identity() const { return {0.0, 0.0, 0.0f}; }
   WISP_HD Moments map(int64_t run) const {
+    Moments moments;
+    group::by_kind(source, [&](const Source& kind) { moments = of(kind, run); });
+    return moments;
+  }
+  WISP_HD Moments of(const Source& kind, int64_t run) const {
     double sum[group::kLanes] = {}, squares[group::kLanes] = {};
     float largest[group::kLanes] = {};
-    for (int64_t i = run * kRun; i < (run + 1) * kRun && i < numel; i += group::kSize) {
-      float x[group::kSize];
-      group::peek(source, offset + i, group::size_at(i, numel), x);
+    const int64_t size = numel - run * kRun < kRun ? numel - run * kRun : kRun;
+    group::each(kind, offset + run * kRun, size, [&](const auto& x) {
       group::gather<group::Add>(sum, x, group::AsDouble());
       group::gather<group::Add>(squares, x, group::Square());
       group::gather<group::Max>(largest, x, group::Magnitude());
-    }
+    });
     return {group::fold<group::Add>(sum), group::fold<group::Add>(squares),
             group::fold<group::Max>(largest)};
   }

@@ -77,17 +77,19 @@ TEST(Lanes, SumsOfWordsAreSumsOfLevels) {
 /// A slice may begin anywhere in its field: its elements round as in a field of one piece.
 TEST(Rounding, DependsOnThePositionInTheField) {
   const Rounding rounding{Dither(1, 2, 3)};
-  std::vector<int32_t> whole(256);
-  for (size_t i = 0; i < whole.size(); ++i)
-    whole[i] = static_cast<int32_t>(i * 2'654'435'761u % (1u << 24)) - (1 << 23);
-  const std::vector<int32_t> fixed = whole;
-  for (int64_t at = 0; at < 256; at += group::kSize) rounding(whole.data() + at, at);
-  for (const int64_t begin : {1, 31, 32, 33, 63, 65, 100}) {
-    int32_t part[group::kSize];
-    std::copy_n(fixed.begin() + begin, group::kSize, part);
-    rounding(part, begin);
-    for (int64_t j = 0; j < group::kSize; ++j)
-      ASSERT_EQ(part[j], whole[static_cast<size_t>(begin + j)]) << begin << " + " << j;
+  std::vector<uint32_t> whole(256);
+  for (int64_t at = 0; at < 256; at += group::kSize)
+    rounding.each(at, group::kSize,
+                  [&](int64_t j, uint32_t random) { whole[static_cast<size_t>(at + j)] = random; });
+  for (const int64_t begin : {1, 15, 16, 17, 32, 63, 64, 65, 100}) {
+    for (const int64_t size : {int64_t{5}, group::kSize}) {
+      int64_t visited = 0;
+      rounding.each(begin, size, [&](int64_t j, uint32_t random) {
+        ++visited;
+        EXPECT_EQ(random, whole[static_cast<size_t>(begin + j)]) << begin << " + " << j;
+      });
+      EXPECT_EQ(visited, size);
+    }
   }
 }
 

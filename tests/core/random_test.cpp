@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -124,21 +125,29 @@ TEST(Random, DitherIsUniformAlongAField) {
   }
 }
 
-/// Two indices that share a word: each is uniform over the keys, and so are the pairs of them.
+/// Indices that share a word: each is uniform over the keys, and so are the pairs of them.
 TEST(Random, DitherSharesWordsWithoutCorrelation) {
   constexpr int kKeys = 64 * 4096;
-  for (const int64_t index : {int64_t{0}, int64_t{31}, (int64_t{1} << 31) + 64}) {
-    std::vector<int> bins(4096);
+  for (const int64_t index : {int64_t{0}, int64_t{15}, (int64_t{1} << 31) + 64}) {
+    std::array<std::vector<int>, 6> bins;  // of each pair
+    bins.fill(std::vector<int>(4096));
     for (uint64_t step = 0; step < kKeys; ++step) {
       const Dither dither(9, step, 78);
-      const uint32_t first = dither.shared_bits(index), second = dither.shared_bits(index + 32);
-      ASSERT_EQ(first, dither.bits(index));
-      ASSERT_EQ(second, first << 16 | first >> 16);
-      ++bins[64 * (first >> 26) + (second >> 26)];
+      std::array<uint32_t, 4> word;
+      for (size_t i = 0; i < word.size(); ++i) {
+        word[i] = dither.shared_bits(index + static_cast<int64_t>(16 * i));
+        ASSERT_EQ(word[i], std::rotl(dither.bits(index), static_cast<int>(8 * i)));
+      }
+      size_t pair = 0;
+      for (size_t i = 0; i < word.size(); ++i)
+        for (size_t j = i + 1; j < word.size(); ++j)
+          ++bins[pair++][64 * (word[i] >> 26) + (word[j] >> 26)];
     }
-    double chi_squared = 0;
-    for (const int count : bins) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
-    EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+    for (const std::vector<int>& counts : bins) {
+      double chi_squared = 0;
+      for (const int count : counts) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
+      EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -16,11 +17,10 @@
 namespace wisp {
 
 /// What a model of a paper does with a number in units of levels: up from the level below it with
-/// the probability of the fraction, in 2^-23. Of 64 elements, i and i + 32 share a random word.
+/// the probability of the fraction, in 2^-23. Of 64 elements, those 16 apart share a random word.
 inline int model_level(float scaled, const Dither& dither, int64_t i) {
-  const int64_t owner = i % 64 < 32 ? i : i - 32;
-  const uint64_t twice = dither.bits(owner) * 0x100000001u;
-  const auto random = static_cast<uint32_t>(owner == i ? twice : twice >> 16);
+  const uint32_t random =
+      std::rotl(dither.bits(i - i % 64 + i % 16), static_cast<int>(i % 64 / 16 * 8));
   const double fixed = std::trunc(static_cast<double>(scaled * 0x1p23f));
   return static_cast<int>(std::floor((fixed + (random >> 9)) * 0x1p-23));
 }

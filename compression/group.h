@@ -99,11 +99,14 @@ struct Add {
   WISP_HD static double combine(double a, double b) { return a + b; }
 };
 struct Max {
-  WISP_HD static float combine(float a, float b) { return a < b ? b : a; }
+  WISP_HD static int32_t combine(int32_t a, int32_t b) { return a < b ? b : a; }
 };
 
-struct Magnitude {
-  WISP_HD float operator()(float x) const { return float_from_bits(float_bits(x) & 0x7fffffffu); }
+/// The bits of |x|, which are in its order, and faster to compare.
+struct MagnitudeBits {
+  WISP_HD int32_t operator()(float x) const {
+    return static_cast<int32_t>(float_bits(x) & 0x7fffffffu);
+  }
 };
 struct AsDouble {
   WISP_HD double operator()(float x) const { return x; }

@@ -64,10 +64,10 @@ namespace levels {
 /// The scale of a range of the arena.
 WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, Norm norm) {
   if (norm == Norm::largest) {
-    float lane[group::kLanes] = {};
+    int32_t lane[group::kLanes] = {};
     group::each(source, at, size,
-                [&](const auto& x) { group::gather<group::Max>(lane, x, group::Magnitude()); });
-    return group::fold<group::Max>(lane);
+                [&](const auto& x) { group::gather<group::Max>(lane, x, group::MagnitudeBits()); });
+    return float_from_bits(static_cast<uint32_t>(group::fold<group::Max>(lane)));
   }
   double lane[group::kLanes] = {};
   group::each(source, at, size,

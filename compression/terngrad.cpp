@@ -35,15 +35,15 @@ struct MomentsOf {
   }
   WISP_HD Moments of(const Source& kind, int64_t run) const {
     double sum[group::kLanes] = {}, squares[group::kLanes] = {};
-    float largest[group::kLanes] = {};
+    int32_t largest[group::kLanes] = {};
     const int64_t size = numel - run * kRun < kRun ? numel - run * kRun : kRun;
     group::each(kind, offset + run * kRun, size, [&](const auto& x) {
       group::gather<group::Add>(sum, x, group::AsDouble());
       group::gather<group::Add>(squares, x, group::Square());
-      group::gather<group::Max>(largest, x, group::Magnitude());
+      group::gather<group::Max>(largest, x, group::MagnitudeBits());
     });
     return {group::fold<group::Add>(sum), group::fold<group::Add>(squares),
-            group::fold<group::Max>(largest)};
+            float_from_bits(static_cast<uint32_t>(group::fold<group::Max>(largest)))};
   }
   WISP_HD Moments combine(Moments a, Moments b) const {
     return {a.sum + b.sum, a.squares + b.squares, a.largest < b.largest ? b.largest : a.largest};

@@ -158,17 +158,17 @@ class EndlessRun {
           return run_command(
               train_command(dir_, 4, "run",
                             {"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
-                             "train.log_every=1000000", "optimizer.lr=0.0001"},
+                             "optimizer.lr=0.0001"},
                             mpirun));
         })) {}
 
   std::string path() const { return dir_ / "run"; }
-  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, when training is under way.
+  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, after a step of all ranks.
   void signal_rank(int rank, int signal) {
     const auto running = [&] {
       return result_.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
     };
-    while (running() && !std::filesystem::exists(path() + "/metrics.jsonl")) continue;
+    while (running() && read_text(path() + "/metrics.jsonl").empty()) continue;
     const pid_t process = rank < 0 ? process_of(path(), "comm", "mpi") : rank_process(rank, path());
     ASSERT_GT(process, 0) << result_.get().output;
     kill(process, signal);

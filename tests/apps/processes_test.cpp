@@ -155,11 +155,10 @@ class EndlessRun {
  public:
   explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN)
       : result_(std::async(std::launch::async, [this, mpirun] {
-          return run_command(
-              train_command(dir_, 4, "run",
-                            {"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
-                             "optimizer.lr=0.0001"},
-                            mpirun));
+          return run_command(train_command(dir_, 4, "run",
+                                           {"data.train_count=12800", "train.epochs=100",
+                                            "train.eval_every=0", "optimizer.lr=0.0001"},
+                                           mpirun));
         })) {}
 
   std::string path() const { return dir_ / "run"; }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compression/compressor.h"
+#include "core/prefetch.h"
 
 namespace wisp {
 
@@ -24,6 +25,11 @@ struct Source {
     if (!gradient) return 0.0f;
     if (!kept) return gradient[i];
     return tracks ? gradient[i] - kept[i] : gain * kept[i] + gradient[i];
+  }
+  /// For a loop that peeks at the 64 bytes from element i on.
+  WISP_HD void prefetch(int64_t i) const {
+    if (gradient) prefetch_ahead(gradient + i);
+    if (kept) prefetch_ahead(kept + i);
   }
   WISP_HD float take(int64_t i) const {
     const float value = peek(i);

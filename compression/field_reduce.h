@@ -54,6 +54,7 @@ struct LargestOf {
   Source source;
   int64_t offset;
   WISP_HD float identity() const { return 0.0f; }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
   WISP_HD float map(int64_t i) const {
     return float_from_bits(float_bits(source.peek(offset + i)) & 0x7fffffffu);
   }
@@ -66,6 +67,7 @@ struct MagnitudesOf {
   Source source;
   int64_t offset;
   WISP_HD double identity() const { return 0.0; }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
   WISP_HD double map(int64_t i) const {
     return static_cast<double>(float_from_bits(float_bits(source.peek(offset + i)) & 0x7fffffffu));
   }
@@ -78,6 +80,7 @@ struct SquaresOf {
   Source source;
   int64_t offset;
   WISP_HD double identity() const { return 0.0; }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
   WISP_HD double map(int64_t i) const {
     const double value = source.peek(offset + i);
     return value * value;

@@ -8,6 +8,7 @@
 namespace wisp::group {
 
 constexpr int64_t kSize = Plane<8>::kGroup;
+constexpr int64_t kLine = 16;  // floats in 64 bytes
 
 /// The elements of a group that begins at `begin`, of `numel`.
 WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
@@ -33,6 +34,14 @@ WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
   }
 }
 
+/// For a loop that reads the group at `at`, an element of the arena or of a plain array.
+WISP_HD inline void prefetch(const Source& source, int64_t at) {
+  for (int64_t j = 0; j < kSize; j += kLine) source.prefetch(at + j);
+}
+WISP_HD inline void prefetch(const float* at) {
+  for (int64_t j = 0; j < kSize; j += kLine) prefetch_ahead(at + j);
+}
+
 /// The numbers at [at, at + size) of the arena, then zeros.
 WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* x) {
   if (size == kSize) {
@@ -42,6 +51,7 @@ WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* 
   }
 }
 WISP_HD inline void take(const Source& source, int64_t at, int64_t size, float* x) {
+  prefetch(source, at);
   if (size == kSize) {
     for (int64_t j = 0; j < kSize; ++j) x[j] = source.take(at + j);
   } else {
@@ -65,7 +75,10 @@ WISP_HD inline void give(const float* value, int64_t size, float weight, bool ad
 template <class Visit>
 WISP_HD inline void each(const Source& source, int64_t at, int64_t size, const Visit& visit) {
   const int64_t end = at + size;
-  for (; at + kSize <= end; at += kSize) visit([&](int64_t j) { return source.peek(at + j); });
+  for (; at + kSize <= end; at += kSize) {
+    prefetch(source, at);
+    visit([&](int64_t j) { return source.peek(at + j); });
+  }
   if (at == end) return;
   float x[kSize];
   peek(source, at, end - at, x);

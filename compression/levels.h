@@ -88,6 +88,7 @@ WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
 template <class Put>
 WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
                          const Grid& grid, const Rounding& rounding, const Put& put) {
+  group::prefetch(source, at);
   rounding.each(position, size, [&](int64_t j, uint32_t random) {
     const float x = source.peek(at + j);
     float fixed = x * grid.per_unit;

@@ -50,6 +50,9 @@ struct Compensate {
   }
   /// Which elements of a group are not silent, and x = the numbers of those, 0 of others.
   WISP_HD void take(int64_t at, int64_t size, uint8_t* speaks, float* x) const {
+    group::prefetch(error + at);
+    if (gradient) group::prefetch(gradient + at);
+    if (!kOwner) group::prefetch(moment + at);
     if constexpr (kOwner) {
       live.load(at / group::kSize, speaks);
     } else {
@@ -98,6 +101,7 @@ struct WriteSigns {
     }
   }
   WISP_HD void write(int64_t group, int64_t at, int64_t size) const {
+    group::prefetch(numbers + at);
     uint8_t speaks[group::kSize];
     live.load(group, speaks);
     float x[group::kSize] = {};

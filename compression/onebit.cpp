@@ -84,8 +84,10 @@ struct EncodeColumn {
     const int64_t begin = columns.begin(column);
     Means means;
     int64_t i = 0;
-    for (; i + group::kSize <= columns.length; i += group::kSize)
+    for (; i + group::kSize <= columns.length; i += group::kSize) {
+      group::prefetch(kind, begin + i);
       means.add_group([&](int64_t j) { return kind.peek(begin + i + j); });
+    }
     if (i < columns.length) {
       float x[group::kSize];
       group::peek(kind, begin + i, columns.length - i, x);

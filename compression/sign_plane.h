@@ -41,6 +41,7 @@ WISP_HD inline void send_signs(const Source& source, int64_t offset, const Plane
                                int64_t group, float low, float high) {
   const int64_t size = Plane<1>::size_of(group, plane.numel);
   const int64_t at = offset + group * group::kSize;
+  group::prefetch(source, at);
   uint8_t positive[group::kSize] = {};
   const auto send = [&](int64_t j) {
     const float value = source.peek(at + j);

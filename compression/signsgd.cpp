@@ -36,6 +36,8 @@ struct Vote {
     const int64_t at = group * group::kSize;
     const int64_t size = group::size_at(at, plane.numel);
     float x[group::kSize] = {};
+    if (gradient) group::prefetch(gradient + offset + at);
+    if (average) group::prefetch(average + offset + at);
     if (size == group::kSize) {
 #pragma GCC ivdep
       for (int64_t j = 0; j < group::kSize; ++j) x[j] = ballot(offset + at + j);

@@ -59,6 +59,9 @@ WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
   for (int j = 0; j < kLanes; ++j) lane[j] = kernel.identity();
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
+    if constexpr (requires { kernel.prefetch(i); }) {
+      kernel.prefetch(i);
+    }
     // without the pragma, g++ 12 gets a map wrong that reads memory under a condition
 #pragma omp simd
     for (int j = 0; j < kLanes; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
@@ -204,7 +207,8 @@ void run_once(const Stream& stream, Kernel kernel) {
 }
 
 /// *out = combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that depends on n
-/// alone. The kernel has a type Value, identity(), map(i) and combine(a, b).
+/// alone. The kernel has a type Value, identity(), map(i) and combine(a, b); where it has
+/// prefetch(i), that is called for each 16 elements.
 template <class Kernel>
 void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Kernel::Value* out) {
 #ifdef __CUDACC__

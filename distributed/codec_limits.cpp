@@ -36,10 +36,12 @@ struct ReadAndUpdate {
   }
 };
 
-template <class Work>
-double median_ms(const Work& work) {
+/// Of work(), each time after prepare().
+template <class Work, class Prepare = decltype([] {})>
+double median_ms(const Work& work, const Prepare& prepare = {}) {
   std::vector<double> times;
   for (int run = 0; run < kRuns; ++run) {
+    prepare();
     const double begin = now_us();
     work();
     times.push_back((now_us() - begin) * 1e-3);
@@ -70,13 +72,18 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   auto* g = gradient.data<float>();
   auto* p = payload.data<float>();
   float total = 0.0f;
-  const double read_gradient = median_ms([&] { parallel_reduce(stream, n, Read{g}, &total); });
-  const double pass = median_ms([&] {
-    if (arrays == 0) parallel_reduce(stream, n, Read{g}, &total);
-    if (arrays == 1) parallel_for(stream, n, ReadAndUpdate<1>{g, {state[0]}});
-    if (arrays == 2) parallel_for(stream, n, ReadAndUpdate<2>{g, {state[0], state[1]}});
-    if (arrays == 3) parallel_for(stream, n, ReadAndUpdate<3>{g, {state[0], state[1], state[2]}});
-  });
+  const auto draw = [&] { parallel_for(stream, n, Write{g}); };  // as before an encode
+  const double read_gradient =
+      median_ms([&] { parallel_reduce(stream, n, Read{g}, &total); }, draw);
+  const double pass = median_ms(
+      [&] {
+        if (arrays == 0) parallel_reduce(stream, n, Read{g}, &total);
+        if (arrays == 1) parallel_for(stream, n, ReadAndUpdate<1>{g, {state[0]}});
+        if (arrays == 2) parallel_for(stream, n, ReadAndUpdate<2>{g, {state[0], state[1]}});
+        if (arrays == 3)
+          parallel_for(stream, n, ReadAndUpdate<3>{g, {state[0], state[1], state[2]}});
+      },
+      draw);
   const double write = median_ms([&] { parallel_for(stream, words, Write{p}); });
   const double read = median_ms([&] { parallel_reduce(stream, words, Read{p}, &total); });
   const double fill = median_ms([&] { parallel_for(stream, n, Write{g}); });

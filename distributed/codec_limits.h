@@ -19,7 +19,8 @@ struct CodecLimits {
 /// squares or momentum if the method needs them), reads and writes its state and writes the
 /// payload; decode reads payloads and writes, then adds to, the gradient. For a method whose work
 /// is a library's, of that library's calls alone: fft its transforms, powersgd and acpsgd their
-/// products. `payload_bytes` is one worker's, over all rounds; the unit has one field, of one slice.
+/// products. `payload_bytes` is one worker's, over all rounds; the unit has one field, of one
+/// slice.
 CodecLimits measure_codec_limits(const std::string& method, Rehearsal& rehearsal,
                                  int64_t payload_bytes);
 

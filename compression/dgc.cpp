@@ -12,6 +12,7 @@
 #include "compression/slices.h"
 #include "compression/sparse_code.h"
 #include "core/norm.h"
+#include "core/prefetch.h"
 
 namespace wisp {
 namespace {
@@ -35,6 +36,12 @@ struct Accumulate {
     const float plain = momentum * u[i] + g;
     const float ahead = momentum * (u[i] + g);
     return nesterov ? Next{ahead, v[i] + (ahead + g)} : Next{plain, v[i] + plain};
+  }
+  WISP_HD void prefetch(int64_t i) const {
+    prefetch_ahead(gradient + i);
+    if (weight != gradient) prefetch_ahead(weight + i);
+    prefetch_ahead(u + i);
+    prefetch_ahead(v + i);
   }
   WISP_HD float peek(int64_t i) const { return next(i).v; }
   WISP_HD float take(int64_t i) const {

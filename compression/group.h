@@ -4,6 +4,7 @@
 
 #include "compression/code.h"
 #include "compression/planes.h"
+#include "core/prefetch.h"
 
 namespace wisp::group {
 

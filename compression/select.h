@@ -149,6 +149,7 @@ struct TakeAndList {
   int64_t capacity;
   uint32_t* indices;  // into the arena
   uint32_t* positions;
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
   WISP_HD bool operator()(int64_t i) const {
     return magnitude_bits(source.take(offset + i)) >= static_cast<uint32_t>(state->bound >> 32);
   }

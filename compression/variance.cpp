@@ -19,6 +19,7 @@
 #include "compression/ratio_schedule.h"
 #include "compression/slices.h"
 #include "core/norm.h"
+#include "core/prefetch.h"
 
 namespace wisp {
 namespace {
@@ -41,6 +42,12 @@ struct Accumulate {
   int64_t capacity;
   int64_t* indices;
   uint32_t* positions;
+  WISP_HD void prefetch(int64_t i) const {
+    prefetch_ahead(gradient + i);
+    prefetch_ahead(square + i);
+    prefetch_ahead(r + i);
+    prefetch_ahead(v + i);
+  }
   WISP_HD bool operator()(int64_t i) const {
     const float mean = r[i] + gradient[i];
     const float sum = v[i] + square[i];

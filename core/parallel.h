@@ -52,6 +52,14 @@ WISP_CLONES void cpu_for(int64_t begin, int64_t end, const Kernel kernel) {
   for (int64_t i = begin; i < end; ++i) kernel(i);
 }
 
+/// For a loop that is at elements [i, i + kLanes): kernel.prefetch(i), if the kernel has that.
+template <class Kernel>
+void prefetch(const Kernel& kernel, int64_t i) {
+  if constexpr (requires { kernel.prefetch(i); }) {
+    kernel.prefetch(i);
+  }
+}
+
 template <class Kernel>
 WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
                                                     const Kernel kernel) {
@@ -59,9 +67,7 @@ WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
   for (int j = 0; j < kLanes; ++j) lane[j] = kernel.identity();
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
-    if constexpr (requires { kernel.prefetch(i); }) {
-      kernel.prefetch(i);
-    }
+    prefetch(kernel, i);
     // without the pragma, g++ 12 gets a map wrong that reads memory under a condition
 #pragma omp simd
     for (int j = 0; j < kLanes; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
@@ -92,6 +98,7 @@ WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel ke
   int64_t count = 0;
   int64_t i = begin;
   for (; i + 64 <= end; i += 64) {
+    for (int j = 0; j < 64; j += kLanes) prefetch(kernel, i + j);
     uint8_t flag[64];
 #pragma GCC ivdep
     for (int j = 0; j < 64; ++j) flag[j] = kernel(i + j);
@@ -208,7 +215,7 @@ void run_once(const Stream& stream, Kernel kernel) {
 
 /// *out = combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that depends on n
 /// alone. The kernel has a type Value, identity(), map(i) and combine(a, b); where it has
-/// prefetch(i), that is called for each 16 elements.
+/// prefetch(i), that is called for each 16 elements (core/prefetch.h).
 template <class Kernel>
 void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Kernel::Value* out) {
 #ifdef __CUDACC__
@@ -258,8 +265,8 @@ constexpr int64_t select_scratch_bytes(int64_t n) {
 /// Stable compaction. Asks kernel(i), exactly once each, whether i is selected, and calls
 /// kernel.emit(position, i) for those that are; positions count on from *count in ascending order
 /// of i, and *count grows by their number. Where the kernel has a member `capacity`, only positions
-/// below it are emitted. The call operator may change state that belongs to i. `scratch` has
-/// select_scratch_bytes(n) bytes, 8-byte aligned.
+/// below it are emitted. The call operator may change state that belongs to i; prefetch(i) is as
+/// for parallel_reduce. `scratch` has select_scratch_bytes(n) bytes, 8-byte aligned.
 template <class Kernel>
 void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* count,
                      void* scratch) {

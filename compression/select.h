@@ -254,7 +254,7 @@ inline int64_t select_topk_bytes(Slices slices, int64_t k) {
 /// Calls source.take(i) once for each element of the field, and writes the field positions of what
 /// is selected, at most `k` and by |source.held(i)|, to `positions`, ascending; `count`, a device
 /// word, gets their number (null: nobody asks). `random` draws the sample and the order of equal
-/// magnitudes. A Source has peek, take and held, as in code.h.
+/// magnitudes. A Source has prefetch, peek, take and held, as in code.h.
 template <class Source>
 void select_entries(const Stream& stream, Slices slices, const Source& source, int64_t k,
                     const Selection& selection, const Philox& random, uint32_t* positions,

@@ -132,6 +132,7 @@ TEST(Select, TakesTiesFromAllOverTheField) {
 
 struct CountingSource {
   std::vector<int>* taken;
+  void prefetch(int64_t) const {}
   float peek(int64_t) const { return 1.0f; }
   float take(int64_t i) const {
     ++(*taken)[static_cast<size_t>(i)];

@@ -155,19 +155,21 @@ class EndlessRun {
  public:
   explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN)
       : result_(std::async(std::launch::async, [this, mpirun] {
-          return run_command(train_command(dir_, 4, "run",
-                                           {"data.train_count=12800", "train.epochs=100",
-                                            "train.eval_every=0", "optimizer.lr=0.0001"},
-                                           mpirun));
+          return run_command(
+              train_command(dir_, kRanks, "run",
+                            {"data.train_count=12800", "train.epochs=100", "train.eval_every=0",
+                             "train.log_every=1000000", "optimizer.lr=0.0001"},
+                            mpirun));
         })) {}
 
   std::string path() const { return dir_ / "run"; }
-  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, after a step of all ranks.
+  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, when training is under way
+  /// and all ranks have their handlers.
   void signal_rank(int rank, int signal) {
     const auto running = [&] {
       return result_.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
     };
-    while (running() && read_text(path() + "/metrics.jsonl").empty()) continue;
+    while (running() && !under_way()) continue;
     const pid_t process = rank < 0 ? process_of(path(), "comm", "mpi") : rank_process(rank, path());
     ASSERT_GT(process, 0) << result_.get().output;
     kill(process, signal);
@@ -175,6 +177,13 @@ class EndlessRun {
   CommandResult end() { return result_.get(); }
 
  private:
+  bool under_way() const {
+    for (int rank = 0; rank < kRanks; ++rank)
+      if (!catches(rank_process(rank, path()), SIGTERM)) return false;
+    return std::filesystem::exists(path() + "/metrics.jsonl");
+  }
+
+  static constexpr int kRanks = 4;
   TempDir dir_;
   std::future<CommandResult> result_;
 };

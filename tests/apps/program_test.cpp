@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/checkpoint_directory.h"
+#include "tests/support/command.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -55,14 +56,6 @@ class Program : public testing::Test {
     return wait();
   }
   void signal(int number) const { kill(child_, number); }
-  /// Whether the child has a handler for the signal now.
-  bool catches(int number) const {
-    const std::string status = read_text(concat("/proc/", child_, "/status"));
-    const std::string field = "SigCgt:\t";
-    const size_t at = status.find(field);
-    return at != std::string::npos &&
-           std::stoull(status.substr(at + field.size()), nullptr, 16) >> (number - 1) & 1;
-  }
   /// Runs a command that finds the test's directory on a file system that is mounted read-only.
   int run_read_only(const std::vector<std::string>& command) {
     std::vector<std::string> words = {
@@ -224,9 +217,9 @@ TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
 TEST_F(Program, ASecondSignalEndsItAtOnce) {
   // the first has to wait for a step, which takes minutes here
   start({"train", config(), "link.latency_us=60e6", "timeout_s=300", "--out", dir_ / "run"});
-  while (!catches(SIGINT)) usleep(1000);
+  while (!catches(child_, SIGINT)) usleep(1000);
   signal(SIGINT);
-  while (catches(SIGINT)) usleep(1000);  // or the two would be one
+  while (catches(child_, SIGINT)) usleep(1000);  // or the two would be one
   signal(SIGINT);
   int status = 0;
   waitpid(child_, &status, 0);

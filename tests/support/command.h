@@ -1,4 +1,4 @@
-// Runs other programs.
+// Runs other programs, and looks at them.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "tests/support/temp_dir.h"
 
 namespace wisp {
 
@@ -31,6 +32,15 @@ inline CommandResult run_command(const std::string& command) {
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.seconds = (now_us() - begin) * 1e-6;
   return result;
+}
+
+/// Whether a process has a handler for the signal now.
+inline bool catches(pid_t process, int signal) {
+  const std::string status = read_text(concat("/proc/", process, "/status"));
+  const std::string field = "SigCgt:\t";
+  const size_t at = status.find(field);
+  return at != std::string::npos &&
+         std::stoull(status.substr(at + field.size()), nullptr, 16) >> (signal - 1) & 1;
 }
 
 }  // namespace wisp

@@ -36,8 +36,12 @@ struct ReadAndUpdate {
   }
 };
 
+struct Nothing {
+  void operator()() const {}
+};
+
 /// Of work(), each time after prepare().
-template <class Work, class Prepare = decltype([] {})>
+template <class Work, class Prepare = Nothing>
 double median_ms(const Work& work, const Prepare& prepare = {}) {
   std::vector<double> times;
   for (int run = 0; run < kRuns; ++run) {

@@ -316,6 +316,7 @@ std::vector<SavedState> Replica::state() {
   add_arena("weight", parameters_->weight(), parameters_->all_segments());
   for (const std::string& arena : optimizer_->arenas())
     add_arena(arena, parameters_->state(arena), parameters_->segments());
+  for (const SavedState& counter : optimizer_->counters()) saved.push_back(counter);
   for (const Buffer* buffer : parameters_->buffers())
     saved.push_back({"buffer/" + buffer->name, buffer->value});
   if (ema_) {

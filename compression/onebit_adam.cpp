@@ -5,11 +5,12 @@
 // Each worker owns a part of every field, adds up what it gets of it, s, and does the same to that
 // with an error e' of its own; what it sends back is m:
 //   m = (|s + e'|_2 / sqrt(d')) sgn(s + e');   e' <- s + e' - m
-//   w <- w - lr (m / (sqrt(v) + ε) + λ w)
+//   w <- w - lr (m / (sqrt(v) + ε) + λ w)                           v with the optimizer's
+//   correction
 // A sign cannot say 0: elements whose m is 0 at the end of the warm-up never had a gradient (unused
 // rows of an embedding) and have no second moment to divide by; they stay out, for ever, and out of
 // d. Zero counts as + elsewhere. A worker whose gradient is not finite has a = β1 m / N, and keeps
-// its e. The optimizer's bias correction goes on as in Adam.
+// its e. The optimizer's correction of m's bias goes on as in Adam, that of v stands still with v.
 // Wire, to owner and from owner: a scale (f32) per field, then ceil(numel / 8 N) bytes of each
 // field. Source: Tang et al. 2021, algorithm 1, and its authors' code (scales by the 2-norm, no
 // correction of the bias there, a mask given by the user).
@@ -40,17 +41,24 @@ struct CopyScale {
 
 class OneBitAdam final : public Compressor {
  public:
-  OneBitAdam(double beta1, int64_t freeze_step) : beta1_(beta1), freeze_step_(freeze_step) {}
+  OneBitAdam(double beta1, double beta2, int64_t freeze_step)
+      : beta1_(beta1), beta2_(beta2), freeze_step_(freeze_step) {}
 
   Traits traits() const override {
     return {.momentum = Home::compressor,
             .result = UpdateRule::momentum,
             .scopes = {Scope::layer},
-            .dense_1d = false,
-            .local_clip = true};
+            .dense_1d = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
+  }
+  std::string remark(const UnitSpec&) const override {
+    const double memory = 1.0 / (1.0 - beta2_);  // updates
+    if (static_cast<double>(freeze_step_) >= memory) return {};
+    return concat("compression.freeze_step = ", freeze_step_,
+                  " freezes the second moment before it has seen 1 / (1 - optimizer.beta2) = ",
+                  std::round(memory), " updates; a smaller beta2 remembers fewer");
   }
   bool started(const StepInfo& info) const override { return info.applied >= freeze_step_; }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
@@ -191,7 +199,7 @@ class OneBitAdam final : public Compressor {
     return runs;
   }
 
-  double beta1_;
+  double beta1_, beta2_;
   int64_t freeze_step_;
 };
 
@@ -204,7 +212,7 @@ const CompressorRegistration registration(
                   "1; about 15 to 20 % of all");
       WISP_CHECK(freeze_step >= 1, config.where("compression.freeze_step"),
                  ": compression.freeze_step is ", freeze_step, ", expected 1 or more");
-      return std::make_unique<OneBitAdam>(setup.momentum, freeze_step);
+      return std::make_unique<OneBitAdam>(setup.momentum, setup.beta2, freeze_step);
     });
 
 }  // namespace

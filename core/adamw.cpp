@@ -17,7 +17,7 @@ template <class T>
 struct Rule {
   T keep;                // 1 - lr · decay
   T rate;                // lr / (1 - beta1^t)
-  T root_of_correction;  // sqrt(1 - beta2^t)
+  T root_of_correction;  // sqrt(1 - beta2^s), s the number of the second moment's last update
   T eps;
   WISP_HD T weight(T w, T first, T second) const {
     return w * keep - rate * first / (std::sqrt(second) / root_of_correction + eps);
@@ -55,15 +55,16 @@ struct MomentumRule {
 
 template <class T>
 void update(const Context& context, FlatParameters& parameters, const AdamWOptions& o, double lr,
-            int64_t number, const UpdateRange& range) {
+            int64_t number, int64_t second_number, const UpdateRange& range) {
   T* weight = parameters.weight().data<T>() + range.begin;
   const T* gradient = parameters.grad().data<T>() + range.begin;
   T* first = parameters.state(kFirst).template data<T>() + range.begin;
   T* second = parameters.state(kSecond).template data<T>() + range.begin;
-  const auto t = static_cast<double>(number);
+  const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));
+  const double correction2 = 1.0 - std::pow(o.beta2, static_cast<double>(second_number));
   const Rule<T> rule{static_cast<T>(range.decay ? 1.0 - lr * o.weight_decay : 1.0),
-                     static_cast<T>(lr / (1.0 - std::pow(o.beta1, t))),
-                     static_cast<T>(std::sqrt(1.0 - std::pow(o.beta2, t))), static_cast<T>(o.eps)};
+                     static_cast<T>(lr / correction1), static_cast<T>(std::sqrt(correction2)),
+                     static_cast<T>(o.eps)};
   const int64_t count = range.end - range.begin;
   if (range.rule == UpdateRule::gradient) {
     parallel_for(context.stream, count,
@@ -102,7 +103,10 @@ AdamWOptions AdamWOptions::bind(Config& config) {
 }
 
 AdamW::AdamW(FlatParameters& parameters, AdamWOptions options)
-    : parameters_(parameters), options_(options) {
+    : parameters_(parameters),
+      options_(options),
+      second_number_({static_cast<int64_t>(parameters.segments().size())}, DType::i64) {
+  second_number_.clear();
   check(options, [](const std::string& name) { return "adamw: " + name; });
   parameters.state(kFirst);
   parameters.state(kSecond);
@@ -110,16 +114,28 @@ AdamW::AdamW(FlatParameters& parameters, AdamWOptions options)
 
 std::vector<std::string> AdamW::arenas() const { return {kFirst, kSecond}; }
 
+std::vector<SavedState> AdamW::counters() const {
+  return {{"second_moment_number", second_number_, Sharing::shared}};
+}
+
 void AdamW::step(const Context& context, double lr, int64_t number,
                  std::span<const UpdateRule> rules) {
   WISP_CHECK(number >= 1, "adamw: update number ", number, ", they count from 1");
-  for (const UpdateRange& range : update_ranges(parameters_, rules)) {
+  const std::span second_number(second_number_.data<int64_t>(), rules.size());
+  for (size_t id = 0; id < rules.size(); ++id) {
+    if (rules[id] == UpdateRule::gradient) second_number[id] = number;
+    WISP_CHECK(rules[id] != UpdateRule::momentum || second_number[id] > 0,
+               "adamw: ", parameters_.segments()[id].name,
+               " gets a momentum, but its second moment has had no update");
+  }
+  for (const UpdateRange& range : update_ranges(parameters_, rules, second_number)) {
     if (range.rule == UpdateRule::update) {
       subtract_update(context, parameters_, range, lr);
       continue;
     }
     dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
-      update<decltype(zero)>(context, parameters_, options_, lr, number, range);
+      update<decltype(zero)>(context, parameters_, options_, lr, number,
+                             second_number[static_cast<size_t>(range.first)], range);
     });
   }
 }

@@ -23,22 +23,25 @@ class AdamW final : public Optimizer {
   /// `parameters` outlives the optimizer. Throws Error for options out of range.
   AdamW(FlatParameters& parameters, AdamWOptions options);
 
-  /// For each segment, by its rule, with gradient g, weight w, moments m and v, t = `number`:
+  /// For each segment, by its rule, with gradient g, weight w, moments m and v, t = `number`, and s
+  /// the number of v's last update:
   ///   gradient: m = β1 m + (1 - β1) g; v = β2 v + (1 - β2) g²;
-  ///             w = w - lr λ w - lr · m / (1 - β1ᵗ) / (√(v / (1 - β2ᵗ)) + ε)
-  ///   momentum: the same w with m = g and v as it is. v must have grown in enough updates of the
-  ///             first rule that its correction hardly changes: some 1 / (1 - β2) of them.
+  ///             w = w - lr λ w - lr · m / (1 - β1ᵗ) / (√(v / (1 - β2ˢ)) + ε), s = t
+  ///   momentum: the same w with m = g, v and s as they are. A v that froze in fewer than some
+  ///             1 / (1 - β2) updates is the mean of as few gradients.
   ///   update:   w -= lr · g
   /// Source: Loshchilov & Hutter 2019, algorithm 2 (here the learning rate scales the decay too, as
   /// in PyTorch's AdamW); momentum: Tang et al. 2021, "1-bit Adam", algorithm 1 (there without
-  /// corrections).
+  /// corrections). Throws Error for a momentum before the first gradient.
   void step(const Context& context, double lr, int64_t number,
             std::span<const UpdateRule> rules) override;
   std::vector<std::string> arenas() const override;
+  std::vector<SavedState> counters() const override;
 
  private:
   FlatParameters& parameters_;
   AdamWOptions options_;
+  Tensor second_number_;  // (segments) i64: number of the second moment's last update
 };
 
 }  // namespace wisp

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parameter.h"
+#include "core/saved_state.h"
 #include "core/update_rule.h"
 
 namespace wisp {
@@ -20,6 +21,8 @@ class Optimizer {
                     std::span<const UpdateRule> rules) = 0;
   /// The arenas that it keeps state in.
   virtual std::vector<std::string> arenas() const = 0;
+  /// What else a checkpoint has to hold, the same on all ranks.
+  virtual std::vector<SavedState> counters() const { return {}; }
 };
 
 }  // namespace wisp

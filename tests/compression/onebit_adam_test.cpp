@@ -124,7 +124,7 @@ TEST(OneBitAdam, StartsAfterItsWarmUp) {
   EXPECT_FALSE(made->started(step_info(2)));
   EXPECT_TRUE(made->started(step_info(3)));
   EXPECT_EQ(made->traits().result, UpdateRule::momentum);
-  EXPECT_TRUE(made->traits().local_clip);
+  EXPECT_EQ(made->traits().clipping, Clipping::local_only);
   EXPECT_EQ(error_of([] { make_method("onebit_adam", "compression.freeze_step = 0"); }),
             "test.toml:1: compression.freeze_step is 0, expected 1 or more");
 }

@@ -52,18 +52,71 @@ TEST(AdamW, FollowsTheScalarRule) {
 }
 
 TEST(AdamW, TakesAMomentumInPlaceOfItsOwnAndFreezesTheSecondMoment) {
+  const AdamWOptions o{.beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.5};
   OptimizerRig rig;
-  AdamW adamw(rig.parameters, {.weight_decay = 0.5});
+  AdamW adamw(rig.parameters, o);
   const Segment& decayed = rig.decayed();
+  for (int t = 1; t <= 3; ++t) {
+    rig.gradient(decayed, 1) = 3.0;
+    adamw.step(rig.context, 0.1, t, both(UpdateRule::gradient));
+  }
+  const double second = rig.state("second_moment", decayed, 1);
   rig.weight(decayed, 1) = 2.0;
   rig.gradient(decayed, 1) = 4.0;
-  rig.state("momentum", decayed, 1) = 7.0;
-  rig.state("second_moment", decayed, 1) = 9.0;
-  const int64_t late = 100'000;  // both corrections are 1 in f64
-  adamw.step(rig.context, 0.1, late, both(UpdateRule::momentum));
-  EXPECT_DOUBLE_EQ(rig.weight(decayed, 1), 2.0 - 0.1 * 0.5 * 2.0 - 0.1 * 4.0 / (3.0 + 1e-8));
+  for (const int t : {4, 20}) {
+    const double before = rig.weight(decayed, 1);
+    adamw.step(rig.context, 0.1, t, both(UpdateRule::momentum));
+    const double first = 4.0 / (1.0 - std::pow(o.beta1, t));
+    const double root = std::sqrt(second / (1.0 - std::pow(o.beta2, 3)));  // as at its last update
+    EXPECT_NEAR(rig.weight(decayed, 1), before - 0.1 * 0.5 * before - 0.1 * first / (root + 1e-8),
+                1e-14);
+  }
   EXPECT_EQ(rig.state("momentum", decayed, 1), 4.0);
-  EXPECT_EQ(rig.state("second_moment", decayed, 1), 9.0);
+  EXPECT_EQ(rig.state("second_moment", decayed, 1), second);
+}
+
+TEST(AdamW, KeepsTheCorrectionOfEachSecondMoment) {
+  OptimizerRig rig, same;
+  AdamW adamw(rig.parameters, {}), other(same.parameters, {});
+  const auto fill = [](OptimizerRig& of) {
+    of.each([&](const Segment& segment, int64_t i, size_t at) {
+      of.gradient(segment, i) = 1.0 + static_cast<double>(at);
+    });
+  };
+  const std::vector<UpdateRule> one_frozen = {UpdateRule::momentum, UpdateRule::gradient};
+  for (int64_t t = 1; t <= 6; ++t) {
+    const std::vector<UpdateRule> rules = t <= 2   ? both(UpdateRule::gradient)
+                                          : t <= 4 ? one_frozen
+                                                   : both(UpdateRule::momentum);
+    fill(rig);
+    adamw.step(rig.context, 0.1, t, rules);
+  }
+  const Tensor counter = adamw.counters()[0].tensor;
+  EXPECT_EQ(counter.data<int64_t>()[0], 2);
+  EXPECT_EQ(counter.data<int64_t>()[1], 4);
+  // who goes on from a checkpoint makes the same step
+  for (const char* name : {"momentum", "second_moment"}) {
+    rig.each([&](const Segment& segment, int64_t i, size_t) {
+      same.state(name, segment, i) = rig.state(name, segment, i);
+      same.weight(segment, i) = rig.weight(segment, i);
+    });
+  }
+  std::copy_n(counter.data<int64_t>(), 2, other.counters()[0].tensor.data<int64_t>());
+  for (OptimizerRig* of : {&rig, &same}) fill(*of);
+  adamw.step(rig.context, 0.1, 7, both(UpdateRule::momentum));
+  other.step(same.context, 0.1, 7, both(UpdateRule::momentum));
+  rig.each([&](const Segment& segment, int64_t i, size_t) {
+    EXPECT_EQ(rig.weight(segment, i), same.weight(segment, i));
+  });
+}
+
+TEST(AdamW, RefusesAMomentumBeforeTheFirstGradient) {
+  OptimizerRig rig;
+  AdamW adamw(rig.parameters, {});
+  EXPECT_NE(error_of([&] {
+              adamw.step(rig.context, 0.1, 1, both(UpdateRule::momentum));
+            }).find("its second moment has had no update"),
+            std::string::npos);
 }
 
 TEST(AdamW, SubtractsAnUpdateAsItIsAndKeepsTheMoments) {

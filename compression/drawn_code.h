@@ -24,8 +24,10 @@ class DrawnCode : public Code {
  public:
   explicit DrawnCode(const DrawnOptions& options) : options_(options) {}
 
-  /// Biases and norms are compressed too, as in the codes of the papers.
-  Traits traits() const override { return {.dense_1d = false, .sparse = true, .drawn = true}; }
+  /// Vectors are dense, unlike in the papers' codes: a norm's weight or bias that is drawn once in
+  /// a hundred steps moves by the sum of a hundred stale gradients, and with momentum nothing
+  /// learns.
+  Traits traits() const override { return {.sparse = true, .drawn = true}; }
   std::optional<double> variance(const UnitSpec& spec) const override;
   std::optional<double> least_share(const Field& field) const override;
   Message message(const UnitSpec& spec, const StepInfo& info) const override;

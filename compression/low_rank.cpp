@@ -4,6 +4,7 @@
 
 #include "compression/orthonormal.h"
 #include "compression/sparse_options.h"
+#include "compression/start_after.h"
 #include "compression/wire_value.h"
 #include "core/backend.h"
 #include "core/norm.h"
@@ -69,9 +70,7 @@ LowRank::LowRank(const std::string& method, Config& config, const CompressorSetu
               "instead; 0: always");
   WISP_CHECK(min_rate_ >= 0.0, config.where("compression.min_rate"), ": compression.min_rate is ",
              min_rate_, ", expected 0 or more");
-  config.bind("compression.start_after", start_after_, "updates made dense, before the first one");
-  WISP_CHECK(start_after_ >= 0, config.where("compression.start_after"),
-             ": compression.start_after is ", start_after_, ", expected 0 or more");
+  start_after_ = bind_start_after(config);
   values_ = bind_summed_values(config);
   feedback_ = bind_feedback(config, setup, Feedback::ef);
   WISP_CHECK(feedback_.kind == Feedback::ef || feedback_.kind == Feedback::none,

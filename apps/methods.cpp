@@ -1,6 +1,7 @@
 #include "apps/methods.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "compression/policy.h"
@@ -19,7 +20,10 @@ std::string list_of(std::span<const std::string> names) {
 
 CompressorSetup setup_of(const TrainOptions& options) {
   const OptimizerOptions& o = options.optimizer;
-  return {options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov, o.weight_decay()};
+  CompressorSetup setup{options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov,
+                        o.weight_decay()};
+  if (o.is_adamw()) setup.beta2 = o.adamw.beta2;
+  return setup;
 }
 
 const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
@@ -131,6 +135,11 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
   WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
              name, " works on f32 gradients, not with train.precision = \"", options.precision,
              "\"");
+  WISP_CHECK(options.clip.norm == 0.0 || options.clip.where != ClipWhere::mean ||
+                 traits.clipping != Clipping::local_only,
+             config.where("clip.where"), ": clip.where is mean, but method ", name,
+             " keeps a residual or a momentum, which would not get back what is cut off, or leaves "
+             "no gradient; use clip.where = \"auto\" or \"local\"");
   const OptimizerOptions& o = options.optimizer;
   if (o.is_adamw()) {
     WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",
@@ -159,6 +168,29 @@ void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
   chosen.remarks.push_back(concat("a single worker exchanges nothing: compression.method ",
                                   chosen.names, " saves it no bytes",
                                   chosen.recipe ? "" : ", and changes what it learns"));
+}
+
+/// Which gradient is clipped, and at what.
+void remark_on_clipping(const Config& config, const TrainOptions& options, Methods& chosen) {
+  const ClipOptions& clip = options.clip;
+  if (clip.norm == 0.0) return;
+  const bool own = chosen.recipe || clips_locally(clip, chosen.methods);
+  if (!own) {
+    chosen.remarks.push_back(
+        concat("clip.norm = ", clip.norm, " bounds the mean gradient",
+               config.given("clip.local_factor") ? "; clip.local_factor has no effect on it" : ""));
+    return;
+  }
+  const double summands = chosen.recipe ? 1.0 : options.workers;
+  const double factor = clip.local_factor > 0.0 ? clip.local_factor : std::sqrt(summands);
+  const bool waits = !chosen.recipe && options.overlap && !clip.per_layer;
+  chosen.remarks.push_back(
+      concat("each worker's own gradient is clipped, at ", factor * clip.norm, " (", factor,
+             " x clip.norm)",
+             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual",
+             waits ? "; with clip.scope = \"model\" nothing is encoded before backward has ended, "
+                     "\"layer\" overlaps"
+                   : ""));
 }
 
 }  // namespace
@@ -231,7 +263,11 @@ Methods choose_methods(Config& config, const TrainOptions& options,
     chosen.ratio = chosen.recipe->ratio;
     chosen.phases = chosen.recipe->phases;
     chosen.remarks = chosen.recipe->notes;
+    WISP_CHECK(options.clip.where != ClipWhere::mean, config.where("clip.where"),
+               ": clip.where is mean, but with method ", method,
+               " no mean gradient exists: each worker clips its own");
     remark_on_one_worker(options, chosen);
+    remark_on_clipping(config, options, chosen);
     return chosen;
   }
   const auto add = [&](const std::string& name, std::unique_ptr<Compressor> compressor) {
@@ -275,6 +311,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
   }
   for (std::string& remark : remarks_on_idle_rules(rules, rule_of))
     chosen.remarks.push_back(std::move(remark));
+  remark_on_clipping(config, options, chosen);
   const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
                                   [](const Method& m) { return m.compressor->traits().sparse; });
   if (sparse) {

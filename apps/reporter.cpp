@@ -116,7 +116,8 @@ void Reporter::step(const StepLine& line) {
   if (quiet_) return;
   for (const std::string& name : line.report.cost.nonfinite) {
     progress_.say(
-        fmt::format("step {}: the gradient of {} was not finite on this worker; it counted as zero",
+        fmt::format("step {}: the gradient of {} was not finite, or above 2^96, on this worker; it "
+                    "counted as zero",
                     line.total_step, name));
   }
   since_line_ += line.report.cost;

@@ -129,13 +129,24 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
               "model: the norm of all; layer: each tensor by its share, which overlaps");
+  config.bind(
+      "clip.where", o.clip_where,
+      "local: each worker's own gradient, before it is compressed; mean: that of all "
+      "workers; auto: mean if what is decoded is the mean but for rounding (none, fp16, bf16)");
+  config.bind("clip.local_factor", o.clip.local_factor,
+              "local: bound of a worker's own gradient, as a multiple of clip.norm; 0: "
+              "sqrt(workers), under which independent gradients have a mean of clip.norm");
   WISP_CHECK(
       o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
       ": schedule.kind = \"plateau\" watches evaluations, expected a train.eval_every of 1 or "
       "more");
   at_least(config, "clip.norm", o.clip.norm, 0.0);
+  at_least(config, "clip.local_factor", o.clip.local_factor, 0.0);
   one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
+  one_of(config, "clip.where", o.clip_where, {"auto", "local", "mean"});
   o.clip.per_layer = o.clip_scope == "layer";
+  if (o.clip_where != "auto")
+    o.clip.where = o.clip_where == "local" ? ClipWhere::local : ClipWhere::mean;
 }
 
 void bind_exchange(Config& config, TrainOptions& o) {

@@ -60,6 +60,7 @@ struct TrainOptions {
   EmaOptions ema;
   ClipOptions clip;
   std::string clip_scope = "model";
+  std::string clip_where = "auto";
 
   std::string model = "resnet_cifar";
   std::string init;

@@ -20,7 +20,9 @@ class AcpSgd final : public Compressor {
  public:
   explicit AcpSgd(LowRank matrices) : matrices_(std::move(matrices)) {}
 
-  Traits traits() const override { return {.scopes = {Scope::layer}}; }
+  Traits traits() const override {
+    return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
+  }
   std::string refusal(const Field& field) const override {
     return matrices_.refusal(field, kExchanges);
   }

@@ -53,7 +53,7 @@ struct AddCast {
 template <class T>
 class CastCode final : public Code {
  public:
-  Traits traits() const override { return {.dense_1d = false}; }
+  Traits traits() const override { return {.dense_1d = false, .clipping = Clipping::anywhere}; }
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_reduce, .dtype = dtype_of<T>::value, .bytes = bytes(spec)};
   }

@@ -119,16 +119,24 @@ struct Unit {
 enum class Home { optimizer, compressor };
 enum class Scope { layer, bucket, model };
 
+/// Where gradients are to be clipped: each worker's own before encode, or what was decoded.
+enum class Clipping {
+  anywhere,      // what is decoded is the mean but for rounding
+  better_local,  // it is the mean and noise, for which it would be clipped
+  local_only     // something is kept for later (a residual, a momentum), which would not get back
+                 // what is cut off; or what is left is not a gradient
+};
+
 struct Traits {
   Home momentum = Home::optimizer;
   Home decay = Home::optimizer;
   UpdateRule result = UpdateRule::gradient;  // what the last decode leaves in Unit::gradient
   std::vector<Scope> scopes = {Scope::layer, Scope::bucket, Scope::model};
-  bool dense_1d = true;     // by default, segments of rank 1 stay dense
-  bool squares = false;     // wants the sum of squared micro-batch gradients
-  bool local_clip = false;  // gradients are clipped per worker before encode, bound · workers^-1/2
-  bool sparse = false;      // sends a share of the elements: StepInfo::ratio and its warm-up apply
-  bool drawn = false;       // and they are drawn at random, not the largest
+  bool dense_1d = true;  // by default, segments of rank 1 stay dense
+  bool squares = false;  // wants the sum of squared micro-batch gradients
+  Clipping clipping = Clipping::local_only;
+  bool sparse = false;  // sends a share of the elements: StepInfo::ratio and its warm-up apply
+  bool drawn = false;   // and they are drawn at random, not the largest
   bool represents_zero = true;  // false: what decodes is not 0 in rows where nothing was (a sign,
                                 // a cut spectrum)
 };
@@ -172,6 +180,7 @@ struct CompressorSetup {
       false;  // each payload is decoded by itself, by ranks that agreed on nothing (gossip)
   bool feedback = false;  // what a code leaves out is kept and sent later; if not, a code that can
                           // choose has the right mean
+  double beta2 = 0.0;     // memory of AdamW's second moment; 0 with another optimizer
 };
 
 /// Methods by name. The factory binds the keys "compression.…" of its method and checks them. A

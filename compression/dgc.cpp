@@ -73,7 +73,6 @@ class Dgc final : public Compressor {
     return {.momentum = Home::compressor,
             .decay = Home::compressor,
             .result = UpdateRule::update,
-            .local_clip = true,
             .sparse = true};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {

@@ -53,10 +53,14 @@ class ErrorFeedback final : public Compressor {
         code_(std::move(code)),
         options_(options),
         traits_(code_->traits()) {
+    if (options_.kind != Feedback::none || options_.correction) {
+      traits_.clipping = Clipping::local_only;
+    } else if (traits_.clipping == Clipping::local_only) {  // a code keeps nothing
+      traits_.clipping = Clipping::better_local;
+    }
     if (options_.kind != Feedback::ef21_sgdm && !options_.correction) return;
     traits_.momentum = traits_.decay = Home::compressor;
     traits_.result = UpdateRule::update;
-    traits_.local_clip = true;
   }
 
   Traits traits() const override { return traits_; }

@@ -31,6 +31,7 @@ class LowRank {
   std::string refusal(const Field& field, double exchanges) const;
   /// Which matrices have no more numbers than are sent instead; empty if none.
   std::string remark(const UnitSpec& spec, double exchanges) const;
+  Clipping clipping() const { return feedback() ? Clipping::local_only : Clipping::better_local; }
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.

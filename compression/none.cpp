@@ -30,7 +30,7 @@ struct DecodeExact {
 
 class ExactCode final : public Code {
  public:
-  Traits traits() const override { return {.dense_1d = false}; }
+  Traits traits() const override { return {.dense_1d = false, .clipping = Clipping::anywhere}; }
   Message message(const UnitSpec& spec, const StepInfo&) const override {
     return {.kind = Collective::all_reduce, .dtype = DType::f32, .bytes = bytes(spec)};
   }

@@ -11,6 +11,7 @@
 
 #include "compression/error_feedback.h"
 #include "compression/sign_plane.h"
+#include "compression/start_after.h"
 #include "core/parallel.h"
 
 namespace wisp {
@@ -125,9 +126,14 @@ struct WriteUsed {
 
 class OneBit final : public Compressor {
  public:
-  explicit OneBit(Feedback feedback) : feedback_(feedback) {}
+  OneBit(Feedback feedback, int64_t start_after) : feedback_(feedback), start_after_(start_after) {}
 
-  Traits traits() const override { return {.scopes = {Scope::layer}, .dense_1d = false}; }
+  Traits traits() const override {
+    return {.scopes = {Scope::layer},
+            .dense_1d = false,
+            .clipping = feedback_ == Feedback::ef ? Clipping::local_only : Clipping::better_local};
+  }
+  bool started(const StepInfo& info) const override { return info.applied >= start_after_; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     if (feedback_ == Feedback::none) return {};
     return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
@@ -215,6 +221,7 @@ class OneBit final : public Compressor {
   }
 
   Feedback feedback_;
+  int64_t start_after_;
 };
 
 const CompressorRegistration registration(
@@ -226,7 +233,7 @@ const CompressorRegistration registration(
           config.where("compression.feedback"),
           ": onebit's two residuals are in units of "
           "the gradient: compression.feedback is ef or none");
-      return std::make_unique<OneBit>(options.kind);
+      return std::make_unique<OneBit>(options.kind, bind_start_after(config));
     });
 
 }  // namespace

@@ -31,7 +31,9 @@ class PowerSgd final : public Compressor {
  public:
   PowerSgd(LowRank matrices, Options options) : matrices_(std::move(matrices)), options_(options) {}
 
-  Traits traits() const override { return {.scopes = {Scope::layer}}; }
+  Traits traits() const override {
+    return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
+  }
   std::string refusal(const Field& field) const override {
     return matrices_.refusal(field, static_cast<double>(options_.iterations));
   }

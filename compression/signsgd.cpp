@@ -131,12 +131,11 @@ class MajorityVote final : public Compressor {
       : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
 
   Traits traits() const override {
-    if (!averages_) return {.dense_1d = false, .local_clip = true, .represents_zero = false};
+    if (!averages_) return {.dense_1d = false, .represents_zero = false};
     return {.momentum = Home::compressor,
             .decay = Home::compressor,
             .result = UpdateRule::update,
             .dense_1d = false,
-            .local_clip = true,
             .represents_zero = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int workers) const override {

@@ -14,15 +14,21 @@ namespace {
 
 constexpr double kForever = 1e12;  // microseconds; backward decides how long it takes
 
-bool any(const std::vector<Method>& methods, bool Traits::*trait) {
+bool any(std::span<const Method> methods, bool Traits::*trait) {
   for (const Method& method : methods) {
     if (method.compressor->traits().*trait) return true;
   }
   return false;
 }
 
-ClipOptions clip_if(bool here, ClipOptions clip) {
-  if (!here) clip.norm = 0.0;
+ClipOptions local_clip(ClipOptions clip, std::span<const Method> methods) {
+  if (!clips_locally(clip, methods)) clip.norm = 0.0;
+  return clip;
+}
+
+ClipOptions mean_clip(ClipOptions clip, std::span<const Method> methods) {
+  if (clips_locally(clip, methods)) clip.norm = 0.0;
+  clip.local_factor = 0.0;
   return clip;
 }
 
@@ -33,6 +39,20 @@ std::vector<Compressor*> pointers(const std::vector<Method>& methods) {
 }
 
 }  // namespace
+
+bool clips_locally(const ClipOptions& clip, std::span<const Method> methods) {
+  bool locally = clip.where == ClipWhere::local;
+  for (const Method& method : methods) {
+    const Clipping clipping = method.compressor->traits().clipping;
+    WISP_CHECK(
+        clip.norm == 0.0 || clip.where != ClipWhere::mean || clipping != Clipping::local_only,
+        "the mean gradient cannot be clipped: method ", method.name,
+        " keeps a residual or a momentum, which would not get back what is cut off, or "
+        "leaves no gradient; clip each worker's own");
+    if (clip.where == ClipWhere::automatic) locally = locally || clipping != Clipping::anywhere;
+  }
+  return locally;
+}
 
 GradientAveraging::GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
                                      FlatParameters& parameters, std::vector<Method> methods,
@@ -50,9 +70,8 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
                       planned(methods_), options_.buckets)),
       memory_(comm, parameters, plan_, compressors_, communicator.rank(), communicator.size()),
       wire_(communicator, comm, memory_, parameters),
-      local_(comm, parameters, clip_if(any(methods_, &Traits::local_clip), options_.clip),
-             communicator.size()),
-      mean_(compute, parameters, clip_if(!any(methods_, &Traits::local_clip), options_.clip), 1),
+      local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
+      mean_(compute, parameters, mean_clip(options_.clip, methods_), 1),
       squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, plan_),
       step_plan_(comm, parameters, plan_, compressors_, options_.guard),
@@ -62,9 +81,6 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       last_lr_(comm.zeros({1}, DType::f64)),
       status_(communicator, comm),
       queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
-  WISP_CHECK(!any(methods_, &Traits::squares) || !local_.enabled(),
-             "one method wants squares of micro-batch gradients as they are, another clips "
-             "gradients on each worker; set clip.norm = 0, or use one of the methods only");
   for (const Segment& segment : parameters.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
@@ -277,13 +293,13 @@ void GradientAveraging::prepare(int item) {
     courier_.cost.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
   }
-  local_.clip(readiness_.segments_of(item));
+  if (compressed && step_plan_.traits(index).squares)
+    squares_.finish(comm_.stream, plan_.units[index].segments);
+  local_.clip(readiness_.segments_of(item), squares_.arena());
   if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
   courier_.cost.encode_ms += (now_us() - begin) * 1e-3;
   if (compressed) {
     memory_.unit(item).finite = finite;
-    if (step_plan_.traits(index).squares)
-      squares_.finish(comm_.stream, plan_.units[index].segments);
     if (probe_.due(info_.step)) probe_.keep(item);
     encode(item, 0);
   }

@@ -39,6 +39,10 @@ struct AveragingOptions {
   std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
 };
 
+/// Whether each worker's own gradient is clipped, before it is encoded, or their mean. Throws Error
+/// for ClipWhere::mean if a method is Clipping::local_only.
+bool clips_locally(const ClipOptions& clip, std::span<const Method> methods);
+
 class GradientAveraging final : public Synchronizer {
  public:
   /// `compute` is the context whose gradients `parameters` hold; `comm` is the comm thread's own.

@@ -10,6 +10,15 @@ namespace {
 /// Factor that brings `norm` down to `bound`.
 double clip_factor(double norm, double bound) { return norm > bound ? bound / norm : 1.0; }
 
+/// Above it sums of gradients over workers and steps may leave f32.
+constexpr double kLargestNorm = 0x1p96;
+
+double bound_of(const ClipOptions& options, int summands) {
+  const double n = summands;
+  const bool given = options.local_factor > 0.0;
+  return given ? options.norm * options.local_factor / n : options.norm / std::sqrt(n);
+}
+
 Tensor gradient_of(const FlatParameters& parameters, int segment) {
   return FlatParameters::view(parameters.grad(),
                               parameters.segments()[static_cast<size_t>(segment)]);
@@ -18,11 +27,11 @@ Tensor gradient_of(const FlatParameters& parameters, int segment) {
 }  // namespace
 
 GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOptions options,
-                           int workers)
+                           int summands)
     : context_(context),
       parameters_(parameters),
       options_(options),
-      bound_(options.norm / std::sqrt(static_cast<double>(workers))),
+      bound_(bound_of(options, summands)),
       elements_(parameters.parameter_count()),
       squares_(context.empty({static_cast<int64_t>(parameters.segments().size())}, DType::f64)) {}
 
@@ -33,10 +42,10 @@ void GradientClip::measure(std::span<const int> segments) {
 }
 
 bool GradientClip::finite(int segment) const {
-  return std::isfinite(squares_.data<double>()[segment]);
+  return squares_.data<double>()[segment] <= kLargestNorm * kLargestNorm;  // false for NaN
 }
 
-void GradientClip::clip(std::span<const int> segments) {
+void GradientClip::clip(std::span<const int> segments, const Tensor& squares_arena) {
   if (options_.norm <= 0.0) return;
   const double* squares = squares_.data<double>();
   double total = 0.0;
@@ -47,13 +56,15 @@ void GradientClip::clip(std::span<const int> segments) {
   }
   for (const int id : segments) {
     if (!finite(id)) continue;
-    const double share =
-        static_cast<double>(parameters_.segments()[static_cast<size_t>(id)].numel) /
-        static_cast<double>(elements_);
+    const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+    const double share = static_cast<double>(segment.numel) / static_cast<double>(elements_);
     const double factor = options_.per_layer
                               ? clip_factor(std::sqrt(squares[id]), bound_ * std::sqrt(share))
                               : clip_factor(std::sqrt(total), bound_);
-    if (factor < 1.0) scale(context_.stream, gradient_of(parameters_, id), factor);
+    if (factor == 1.0) continue;
+    scale(context_.stream, gradient_of(parameters_, id), factor);
+    if (squares_arena.defined())
+      scale(context_.stream, FlatParameters::view(squares_arena, segment), factor * factor);
   }
 }
 

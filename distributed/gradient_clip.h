@@ -9,23 +9,32 @@
 
 namespace wisp {
 
+enum class ClipWhere { automatic, local, mean };
+
 struct ClipOptions {
-  double norm = 0.0;       // bound of the whole gradient's L2 norm; 0: no clipping
+  double norm = 0.0;       // bound of the mean gradient's L2 norm; 0: no clipping
   bool per_layer = false;  // each segment by itself, bound · sqrt(its share of the elements)
+  ClipWhere where =
+      ClipWhere::automatic;   // local: each worker's own gradient, before it is encoded
+  double local_factor = 0.0;  // bound of a worker's own gradient / norm; 0: sqrt(workers)
 };
 
 class GradientClip {
  public:
-  /// `options.norm` bounds the mean gradient. A worker's own share of it is clipped at norm ·
-  /// workers^-1/2 (Lin et al. 2018, section 3.3); for the mean itself, workers is 1.
-  GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int workers);
+  /// `summands`: the gradient is one of so many whose sum is the mean over workers (1: it is the
+  /// mean). Such a share is clipped at norm · local_factor / summands; the factor sqrt(summands) is
+  /// that of Lin et al. 2018, section 3.3, where independent gradients add up to one of `norm`.
+  GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands);
 
   /// Measures the segments; their norms are known after the stream was synchronised.
   void measure(std::span<const int> segments);
+  /// False if the segment holds a number that is not finite, or if its norm is above 2^96: sums
+  /// over workers and steps could leave f32.
   bool finite(int segment) const;
   /// Scales the segments by the rule: each by its own norm, or all by the norm of the whole
-  /// gradient (which must have been measured). Non-finite segments are left alone.
-  void clip(std::span<const int> segments);
+  /// gradient (which must have been measured); `squares`, if defined, is an arena of sums of
+  /// squared gradients that follows. Non-finite segments are left alone.
+  void clip(std::span<const int> segments, const Tensor& squares = {});
   void clear(int segment);
   bool enabled() const { return options_.norm > 0.0; }
   /// Whether clipping needs the norm of the whole gradient before the first segment can be encoded.
@@ -35,7 +44,7 @@ class GradientClip {
   Context& context_;
   FlatParameters& parameters_;
   ClipOptions options_;
-  double bound_;
+  double bound_;  // of what is measured
   int64_t elements_;
   Tensor squares_;  // (segments) f64: sum of squares of each
 };

@@ -22,6 +22,8 @@ class GradientSquares {
   void add_micro_batch();
   /// Adds the last micro-batch's share of the segments, whose gradients are complete.
   void finish(const Stream& stream, std::span<const int> segments) const;
+  /// Undefined if nobody wants it.
+  const Tensor& arena() const { return square_; }
 
  private:
   Context& compute_;

@@ -363,7 +363,8 @@ TEST(Dgc, OwnsMomentumAndDecay) {
   EXPECT_EQ(traits.momentum, Home::compressor);
   EXPECT_EQ(traits.decay, Home::compressor);
   EXPECT_EQ(traits.result, UpdateRule::update);
-  EXPECT_TRUE(traits.local_clip && traits.sparse && traits.dense_1d);
+  EXPECT_EQ(traits.clipping, Clipping::local_only);
+  EXPECT_TRUE(traits.sparse && traits.dense_1d);
 }
 
 TEST(Dgc, RefusesWrongOptions) {

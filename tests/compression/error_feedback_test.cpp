@@ -155,7 +155,7 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   EXPECT_EQ(traits.momentum, Home::compressor);
   EXPECT_EQ(traits.decay, Home::compressor);
   EXPECT_EQ(traits.result, UpdateRule::update);
-  EXPECT_TRUE(traits.local_clip);
+  EXPECT_EQ(traits.clipping, Clipping::local_only);
   for (int rank = 0; rank < 2; ++rank) {
     rig.gradient(rank)[0] = 1.0f;
     rig.weight(rank)[0] = 8.0f;
@@ -188,7 +188,7 @@ TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
       EXPECT_EQ(corrected.compressor(0).traits().momentum, Home::compressor);
       EXPECT_EQ(corrected.compressor(0).traits().decay, Home::compressor);
       EXPECT_EQ(corrected.compressor(0).traits().result, UpdateRule::update);
-      EXPECT_TRUE(corrected.compressor(0).traits().local_clip);
+      EXPECT_EQ(corrected.compressor(0).traits().clipping, Clipping::local_only);
       for (MethodRig* rig : {&dgc, &corrected}) {
         StepInfo info = info_of(0, 0.01);
         info.workers = kWorkers;

@@ -227,12 +227,11 @@ TEST(Failure, MessagesThatAveragingCannotCarryAreErrors) {
   }
 }
 
-TEST(Failure, SquaresOfClippedGradientsAreRefused) {
-  ReplicaOptions options =
-      all_by([] { return toy_with_traits(toy_owners(), {.squares = true, .local_clip = true}); });
-  options.averaging.clip.norm = 1.0;
+TEST(Failure, AMeanIsNotClippedBesideAResidual) {
+  ReplicaOptions options = all_by(toy_owners);
+  options.averaging.clip = {.norm = 1.0, .where = ClipWhere::mean};
   const std::string failure = failure_of(2, options, true, three_steps);
-  EXPECT_NE(failure.find("set clip.norm = 0"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("clip each worker's own"), std::string::npos) << failure;
 }
 
 TEST(Failure, ResidualsAreExact) {

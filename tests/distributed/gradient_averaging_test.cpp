@@ -173,9 +173,7 @@ TEST(GradientAveraging, HasTheSameBitsInEveryOrderWithState) {
 
 /// Every second segment by a method that clips, the others dense.
 ReplicaOptions clipped_options(bool per_layer) {
-  Traits traits;
-  traits.local_clip = true;
-  ReplicaOptions options = all_by([=] { return toy_with_traits(toy_owners(), traits); });
+  ReplicaOptions options = all_by(toy_owners);
   options.averaging.clip = {.norm = 2.0, .per_layer = per_layer};
   options.method_of = [](const Segment& segment) { return segment.id % 2 - 1; };
   return options;

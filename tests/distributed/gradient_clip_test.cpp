@@ -88,18 +88,12 @@ TEST(GradientClip, BoundsTheMeanIfNoMethodClipsItself) {
 }
 
 TEST(GradientClip, BoundsEachWorkersShareIfAMethodClipsItself) {
-  Traits traits;
-  traits.local_clip = true;
   for (const bool per_layer : {false, true}) {
     for (const int workers : {1, 3}) {
       ReplicaOptions options;
       options.averaging.clip = {.norm = 40.0, .per_layer = per_layer};
       options.averaging.guard = false;
-      options.methods = [=] {
-        std::vector<Method> methods;
-        methods.push_back({"toy", toy_with_traits(toy_owners(), traits), Scope::layer});
-        return methods;
-      };
+      options.methods = all_by(toy_owners).methods;
       options.method_of = [](const Segment& segment) { return segment.id < 3 ? 0 : kDense; };
       const double scale = 1.0 / std::sqrt(workers);
       Segments expected = clipped(gradient_of(options, 0), options.averaging.clip, scale);
@@ -109,6 +103,47 @@ TEST(GradientClip, BoundsEachWorkersShareIfAMethodClipsItself) {
         expect_near(of_rank[0], expected);
     }
   }
+}
+
+TEST(GradientClip, TakesTheFactorOfAWorkersOwnGradient) {
+  constexpr int kWorkers = 3;
+  ReplicaOptions options;  // dense
+  options.averaging.clip = {.norm = 20.0, .where = ClipWhere::local, .local_factor = 1.5};
+  const double scale = 1.5 / kWorkers;  // a worker's own gradient is `workers` times its share
+  Segments expected = clipped(gradient_of(options, 0), options.averaging.clip, scale);
+  for (int rank = 1; rank < kWorkers; ++rank)
+    add(expected, clipped(gradient_of(options, rank), options.averaging.clip, scale));
+  for (const auto& of_rank : run_replicas(kWorkers, options, 1)) expect_near(of_rank[0], expected);
+}
+
+TEST(GradientClip, ScalesSquaresWithTheirGradients) {
+  TestContext test({.compute = DType::f32});
+  Parameter a{"a", {2}, {}, true, {}};
+  FlatParameters parameters(test.context, {&a}, {});
+  float* gradient = parameters.grad().data<float>();
+  float* square = parameters.state("square").data<float>();
+  gradient[0] = square[0] = 6.0f;
+  gradient[1] = square[1] = 8.0f;
+  GradientClip clip(test.context, parameters, {.norm = 5.0}, 1);
+  const int all[] = {0};
+  clip.measure(all);
+  clip.clip(all, parameters.state("square"));
+  EXPECT_FLOAT_EQ(gradient[0], 3.0f);
+  EXPECT_FLOAT_EQ(square[0], 1.5f);
+  EXPECT_FLOAT_EQ(square[1], 2.0f);
+}
+
+TEST(GradientClip, CountsWhatSumsCouldNotHoldAsNotFinite) {
+  TestContext test({.compute = DType::f32});
+  Parameter a{"a", {1}, {}, true, {}}, b{"b", {1}, {}, true, {}};
+  FlatParameters parameters(test.context, {&b, &a}, {});
+  parameters.grad().data<float>()[0] = 0x1p96f;
+  parameters.grad().data<float>()[parameters.segments()[1].offset] = 0x1.1p96f;
+  GradientClip clip(test.context, parameters, {}, 1);
+  const int all[] = {0, 1};
+  clip.measure(all);
+  EXPECT_TRUE(clip.finite(0));
+  EXPECT_FALSE(clip.finite(1));
 }
 
 TEST(GradientClip, LeavesASmallGradientAsItIs) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Trains ResNet-20 on CIFAR-10 with random_k or random_block in PyTorch, to compare with wisp.
 
-  check_random_selection.py DIR METHOD [--ratio 0.01] [--lr 0.1] [--momentum 0] [--epochs 1]
+  check_random_selection.py DIR METHOD [--ratio 0.01] [--lr 0.1] [--momentum 0.9] [--vectors] [--epochs 1]
 
 DIR holds cifar-10-batches-bin; METHOD is random_k, random_block or none. Selection, residual and recipe are written anew
 from the papers. 4 workers have 32 images a step each; as all draw the same positions, their residuals are kept as one,
-their sum. The learning rate is a cosine over 10 epochs, as with `train.epochs=10`, however many of them run. Needs numpy
-and torch (pip).
+their sum. Vectors (biases, norms) are dense; with --vectors they are drawn from, too. The learning rate is a cosine over
+10 epochs, as with `train.epochs=10`, however many of them run; 5,000 images are held out of training, as with
+`data.validation=5000`, and what is printed is of them. Needs numpy and torch (pip).
 """
 
 import argparse
@@ -18,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-WORKERS, BATCH, STEPS, EPOCHS = 4, 32, 390, 10
+WORKERS, BATCH, EPOCHS, HELD_OUT = 4, 32, 10, 5000
 DECAY = 5e-4
 MEAN = torch.tensor([125.3, 123.0, 113.9]).view(1, 3, 1, 1)
 DEVIATION = torch.tensor([63.0, 62.1, 66.7]).view(1, 3, 1, 1)
@@ -80,8 +81,8 @@ def augment(images, draw):
 class Exchange:
     """Per tensor: what is drawn of residual + gradient travels, the rest is the residual."""
 
-    def __init__(self, method, ratio, parameters):
-        self.method, self.ratio = method, ratio
+    def __init__(self, method, ratio, vectors, parameters):
+        self.method, self.ratio, self.vectors = method, ratio, vectors
         self.residuals = [torch.zeros(p.numel()) for p in parameters]
         self.draw = numpy.random.RandomState(0)
 
@@ -92,7 +93,7 @@ class Exchange:
         return (torch.arange(count) + self.draw.randint(numel)) % numel
 
     def __call__(self, index, gradient):
-        if self.method == "none":
+        if self.method == "none" or (gradient.dim() == 1 and not self.vectors):
             return gradient
         residual = self.residuals[index]
         residual += gradient.reshape(-1)
@@ -128,7 +129,8 @@ def main():
     parser.add_argument("method", choices=["none", "random_k", "random_block"])
     parser.add_argument("--ratio", type=float, default=0.01)
     parser.add_argument("--lr", type=float, default=0.1)
-    parser.add_argument("--momentum", type=float, default=0.0)
+    parser.add_argument("--momentum", type=float, default=0.9)
+    parser.add_argument("--vectors", action="store_true")
     parser.add_argument("--epochs", type=int, default=1)
     options = parser.parse_args()
 
@@ -136,25 +138,27 @@ def main():
     draw = numpy.random.RandomState(1)
     directory = options.directory / "cifar-10-batches-bin"
     images, labels = load(directory, [f"data_batch_{i}.bin" for i in range(1, 6)])
-    test_images, test_labels = load(directory, ["test_batch.bin"])
+    order = torch.tensor(draw.permutation(len(images)))
+    held_out, order = order[:HELD_OUT], order[HELD_OUT:]
+    steps = len(order) // (WORKERS * BATCH)
     model = ResNet20()
     parameters = list(model.parameters())
     velocities = [torch.zeros_like(p) for p in parameters]
-    exchange = Exchange(options.method, options.ratio, parameters)
+    exchange = Exchange(options.method, options.ratio, options.vectors, parameters)
     for epoch in range(options.epochs):
-        order = torch.tensor(draw.permutation(len(images)))
+        order = order[torch.tensor(draw.permutation(len(order)))]
         total = 0.0
-        for step in range(STEPS):
+        for step in range(steps):
             model.zero_grad()
             for batch in order[step * WORKERS * BATCH :][: WORKERS * BATCH].split(BATCH):
                 loss = functional.cross_entropy(model(augment(images[batch], draw)), labels[batch])
                 (loss / WORKERS).backward()
                 total += loss.item() / WORKERS
-            done = (epoch * STEPS + step) / (EPOCHS * STEPS)
+            done = (epoch * steps + step) / (EPOCHS * steps)
             rate = options.lr * (1 + math.cos(math.pi * done)) / 2
             update(parameters, velocities, exchange, rate, options.momentum)
-        reached = accuracy(model, test_images, test_labels)
-        print(f"epoch {epoch + 1}: train loss {total / STEPS:.3f}, test accuracy {reached:.2%}", flush=True)
+        reached = accuracy(model, images[held_out], labels[held_out])
+        print(f"epoch {epoch + 1}: train loss {total / steps:.3f}, held-out accuracy {reached:.2%}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,23 @@ namespace {
 
 using Row = std::vector<std::string>;
 
+constexpr size_t kColumns = 14;
+constexpr size_t kValidation = 2;  // the column that is left out where no run has such a split
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100.0 * *share) : "-";
+}
+
 Row row_of(const RunRecord& run) {
   if (!run.summary) {
-    Row row(13, "-");
+    Row row(kColumns, "-");
     row.front() = run.name;
     return row;
   }
   const Summary& s = *run.summary;
   return {run.name,
-          fmt::format("{:.2f} %", 100.0 * s.test_accuracy),
+          percent(s.test_accuracy),
+          percent(s.validation_accuracy),
           fmt::format("{:.0f}", s.images_per_s),
           bytes_text(s.bytes_raw),
           bytes_text(s.bytes_encoded),
@@ -37,11 +45,14 @@ Row row_of(const RunRecord& run) {
 }  // namespace
 
 std::string report_table(std::span<const RunRecord> runs) {
-  std::vector<Row> rows{{"", "test", "", "bytes of a step and worker", "", "", "", "",
+  std::vector<Row> rows{{"", "test", "validation", "", "bytes of a step and worker", "", "", "", "",
                          "milliseconds of a step", "", "", "", ""},
-                        {"run", "accuracy", "images/s", "raw", "encoded", "sent", "received",
-                         "reduction", "compute", "encode", "wait", "wire", "decode"}};
+                        {"run", "accuracy", "accuracy", "images/s", "raw", "encoded", "sent",
+                         "received", "reduction", "compute", "encode", "wait", "wire", "decode"}};
   for (const RunRecord& run : runs) rows.push_back(row_of(run));
+  if (!any_validates(runs)) {
+    for (Row& row : rows) row.erase(row.begin() + kValidation);
+  }
   std::vector<size_t> width(rows[1].size());
   for (size_t r = 1; r < rows.size(); ++r) {
     for (size_t c = 0; c < width.size(); ++c) width[c] = std::max(width[c], rows[r][c].size());

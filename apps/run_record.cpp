@@ -35,7 +35,8 @@ StepRow step_row(const json& row) {
 EpochRow epoch_row(const json& row) {
   return {row.at("step").get<int64_t>(),   number(row, "seconds"),
           number(row, "bytes_sent_total"), number(row, "train_loss"),
-          number(row, "train_accuracy"),   number(row, "test_accuracy")};
+          number(row, "train_accuracy"),   number(row, "validation_accuracy"),
+          number(row, "test_accuracy")};
 }
 
 template <class Row>
@@ -123,6 +124,17 @@ RunRecord RunRecord::read(const std::string& path) {
     run.summary = Summary::from_json(file("summary.json"));
   run.spans = read_spans(file("trace.json"));
   return run;
+}
+
+bool RunRecord::validates() const {
+  return std::any_of(config.begin(), config.end(), [](const auto& key) {
+    return key.first == "data.validation" && key.second != "0";
+  });
+}
+
+bool any_validates(std::span<const RunRecord> runs) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [](const RunRecord& run) { return run.validates(); });
 }
 
 std::vector<ConfigDifference> config_differences(const std::vector<RunRecord>& runs) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ struct StepRow {
 struct EpochRow {
   int64_t step = 0;
   double seconds = 0.0, bytes_sent_total = 0.0;
-  double train_loss = 0.0, train_accuracy = 0.0, test_accuracy = 0.0;
+  double train_loss = 0.0, train_accuracy = 0.0, validation_accuracy = 0.0, test_accuracy = 0.0;
 };
 
 /// A span of trace.json.
@@ -54,9 +55,14 @@ struct RunRecord {
   std::optional<Summary> summary;  // of a run that has ended
   std::vector<TracedSpan> spans;
 
+  /// Whether it has a validation split.
+  bool validates() const;
+
   /// Throws Error if `path` holds no run, or a file of it is damaged.
   static RunRecord read(const std::string& path);
 };
+
+bool any_validates(std::span<const RunRecord> runs);
 
 /// A key whose values differ between runs.
 struct ConfigDifference {

@@ -6,9 +6,31 @@
 #include "core/error.h"
 
 namespace wisp {
+namespace {
 
-std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> Summary::fields() {
+template <class T>
+void put(nlohmann::ordered_json& object, const char* key, const T* value) {
+  object[key] = *value;
+}
+
+void put(nlohmann::ordered_json& object, const char* key, const std::optional<double>* value) {
+  if (*value) object[key] = **value;
+}
+
+template <class T>
+void get(const nlohmann::json& object, const char* key, T* value) {
+  object.at(key).get_to(*value);
+}
+
+void get(const nlohmann::json& object, const char* key, std::optional<double>* value) {
+  if (object.contains(key)) *value = object.at(key).get<double>();
+}
+
+}  // namespace
+
+std::vector<std::pair<const char*, Summary::Field>> Summary::fields() {
   return {{"test_accuracy", &test_accuracy},
+          {"validation_accuracy", &validation_accuracy},
           {"images_per_s", &images_per_s},
           {"steps", &steps},
           {"skipped", &skipped},
@@ -30,7 +52,7 @@ std::string Summary::json() const {
   nlohmann::ordered_json object;
   Summary copy = *this;
   for (const auto& [key, value] : copy.fields()) {
-    std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
+    std::visit([&, name = key](const auto* field) { put(object, name, field); }, value);
   }
   object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
@@ -43,7 +65,7 @@ Summary Summary::from_json(const std::string& path) {
     const nlohmann::json object = nlohmann::json::parse(file);
     Summary summary;
     for (const auto& [key, value] : summary.fields())
-      std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
+      std::visit([&, name = key](auto* field) { get(object, name, field); }, value);
     return summary;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " is no summary: " + error.what());

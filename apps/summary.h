@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,7 +16,8 @@ namespace wisp {
 /// Bytes are of all its steps; rates and times of the steps since it was resumed last.
 struct Summary {
   double test_accuracy = 0.0;
-  double images_per_s = 0.0;  // over training, evaluation and checkpoints left out
+  std::optional<double> validation_accuracy;  // if there is a validation split
+  double images_per_s = 0.0;                  // over training, evaluation and checkpoints left out
   int64_t steps = 0;
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
@@ -29,7 +31,8 @@ struct Summary {
   static Summary from_json(const std::string& path);
 
  private:
-  std::vector<std::pair<const char*, std::variant<double*, int64_t*>>> fields();
+  using Field = std::variant<double*, int64_t*, std::optional<double>*>;
+  std::vector<std::pair<const char*, Field>> fields();
 };
 
 }  // namespace wisp

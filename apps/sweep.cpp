@@ -120,8 +120,11 @@ class Sweep {
       if (!stopped) failures_.push_back(ended);
       fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
     } else {
-      fmt::print("{}: {:.2f} %\n", run.name,
-                 100.0 * Summary::from_json(directory(run) + "/summary.json").test_accuracy);
+      const Summary summary = Summary::from_json(directory(run) + "/summary.json");
+      fmt::print("{}: {:.2f} %", run.name, 100.0 * summary.test_accuracy);
+      if (summary.validation_accuracy)
+        fmt::print(", validation {:.2f} %", 100.0 * *summary.validation_accuracy);
+      fmt::print("\n");
       write_tables();
     }
     std::fflush(stdout);

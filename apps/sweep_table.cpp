@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -27,14 +29,22 @@ std::string csv_row(const Row& cells) {
   return row;
 }
 
-/// The numbers of a summary, with their names.
-std::vector<std::pair<std::string, std::string>> numbers_of(const Summary& summary) {
-  std::vector<std::pair<std::string, std::string>> numbers;
+bool any_validates(std::span<const SweepResult> results) {
+  return std::any_of(results.begin(), results.end(), [](const SweepResult& result) {
+    return result.summary.validation_accuracy.has_value();
+  });
+}
+
+/// The names of a summary's numbers, that of validation only if some run has it.
+Row names_of(std::span<const SweepResult> results) {
+  Summary summary;
+  if (any_validates(results)) summary.validation_accuracy = 0.0;
+  Row names;
   const auto object = nlohmann::ordered_json::parse(summary.json());
   for (const auto& [key, value] : object.items()) {
-    if (value.is_number()) numbers.emplace_back(key, value.dump());
+    if (value.is_number()) names.push_back(key);
   }
-  return numbers;
+  return names;
 }
 
 std::string mean_and_deviation(const std::vector<double>& values, int digits) {
@@ -42,6 +52,7 @@ std::string mean_and_deviation(const std::vector<double>& values, int digits) {
   for (const double value : values) sum += value;
   const double n = static_cast<double>(values.size());
   const double mean = sum / n;
+  if (std::isnan(mean)) return "-";
   std::string text = fmt::format("{:.{}f}", mean, digits);
   if (values.size() < 2) return text;
   double squares = 0.0;
@@ -57,10 +68,14 @@ struct Column {
 
 constexpr Column kColumns[] = {
     {"test accuracy (%)", [](const Summary& s) { return 100.0 * s.test_accuracy; }, 2},
+    {"validation accuracy (%)",
+     [](const Summary& s) { return 100.0 * s.validation_accuracy.value_or(std::nan("")); }, 2},
     {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0},
     {"less than dense (x)", [](const Summary& s) { return s.reduction_sent; }, 1},
     {"images/s", [](const Summary& s) { return s.images_per_s; }, 0},
     {"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1}};
+
+constexpr int64_t kValidation = 1;  // the column that is left out where no run has such a split
 
 std::string markdown_row(const Row& cells) {
   std::string row = "|";
@@ -82,13 +97,16 @@ std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResu
   Row head{"run"};
   for (const SweepAxis& axis : axes) head.push_back(axis.key);
   head.push_back("version");
-  for (const auto& [name, value] : numbers_of({})) head.push_back(name);
+  const Row names = names_of(results);
+  head.insert(head.end(), names.begin(), names.end());
   std::string text = csv_row(head);
   for (const SweepResult& result : results) {
     Row row{result.run.name};
     for (const auto& value : result.run.values) row.push_back(value.value_or(""));
     row.push_back(result.version);
-    for (const auto& [name, value] : numbers_of(result.summary)) row.push_back(value);
+    const auto numbers = nlohmann::json::parse(result.summary.json());
+    for (const std::string& name : names)
+      row.push_back(numbers.contains(name) ? numbers.at(name).dump() : "");
     text += csv_row(row);
   }
   return text;
@@ -103,7 +121,9 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
     headings.push_back(axes[a].key);
   }
   headings.push_back("n");
-  for (const Column& column : kColumns) headings.push_back(column.heading);
+  std::vector<Column> columns(std::begin(kColumns), std::end(kColumns));
+  if (!any_validates(results)) columns.erase(columns.begin() + kValidation);
+  for (const Column& column : columns) headings.push_back(column.heading);
 
   using Group = std::pair<Row, std::vector<const Summary*>>;
   std::vector<Group> groups;  // in order of first appearance
@@ -121,7 +141,7 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
   for (const auto& [key, summaries] : groups) {
     Row cells = key;
     cells.push_back(std::to_string(summaries.size()));
-    for (const Column& column : kColumns) {
+    for (const Column& column : columns) {
       std::vector<double> values;
       for (const Summary* summary : summaries) values.push_back(column.value(*summary));
       cells.push_back(mean_and_deviation(values, column.digits));

@@ -43,18 +43,28 @@ std::string percent(double share) {
 // ------------------------------------------------------------------------------------ figures
 
 std::string figures(const Runs& runs) {
-  std::string rows = row({"run", "test accuracy", "steps", "training time", "images/s",
-                          "sent in all", "less than dense"},
-                         "th");
+  const bool validates = any_validates(runs);
+  Cells head{"run",      "test accuracy", "steps",          "training time",
+             "images/s", "sent in all",   "less than dense"};
+  if (validates) head.insert(head.begin() + 2, "validation accuracy");
+  std::string rows = row(head, "th");
   for (size_t r = 0; r < runs.size(); ++r) {
     const Metrics& metrics = runs[r].metrics;
     const auto& summary = runs[r].summary;
     const StepRow last = metrics.steps.empty() ? StepRow{} : metrics.steps.back();
     const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
-    rows += row({run_cell(runs, r), summary ? percent(summary->test_accuracy) : "not finished",
-                 fmt::format("{}", last.step), seconds_text(last.seconds),
-                 summary ? fmt::format("{:.0f}", summary->images_per_s) : "-", bytes_text(sent),
-                 summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"});
+    Cells cells{run_cell(runs, r),
+                summary ? percent(summary->test_accuracy) : "not finished",
+                fmt::format("{}", last.step),
+                seconds_text(last.seconds),
+                summary ? fmt::format("{:.0f}", summary->images_per_s) : "-",
+                bytes_text(sent),
+                summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
+    if (validates) {
+      const auto validation = summary ? summary->validation_accuracy : std::nullopt;
+      cells.insert(cells.begin() + 2, percent(validation.value_or(std::nan(""))));
+    }
+    rows += row(cells);
   }
   return table(rows);
 }
@@ -101,8 +111,12 @@ std::string charts_over(const Runs& runs, const Over& over) {
   LineChart test{"Test accuracy", over.label, "% of the test set", over.log, true, {}};
   test.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
                           [](const auto& r) { return 100.0 * r.test_accuracy; });
-  return fmt::format("<div class=\"over {}\">\n{}{}{}</div>\n", over.name, to_svg(loss),
-                     to_svg(test), to_svg(train));
+  LineChart validation{
+      "Validation accuracy", over.label, "% of the validation split", over.log, true, {}};
+  validation.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
+                                [](const auto& r) { return 100.0 * r.validation_accuracy; });
+  return fmt::format("<div class=\"over {}\">\n{}{}{}{}</div>\n", over.name, to_svg(loss),
+                     to_svg(test), any_validates(runs) ? to_svg(validation) : "", to_svg(train));
 }
 
 std::string curves(const Runs& runs) {

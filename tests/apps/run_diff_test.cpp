@@ -67,6 +67,19 @@ TEST(RunDiff, TakesALossThatIsNoNumberForEqualToItself) {
   EXPECT_FALSE(compare_runs(run_of({{1, nan}}), run_of({{1, 2.0}})).equal());
 }
 
+TEST(RunDiff, ShowsValidationIfOneRunHasIt) {
+  RunRecord a = run_of({{1, 2.0}}), b = a;
+  a.summary.emplace().test_accuracy = 0.5;
+  EXPECT_EQ(diff_text(a, b).find("validation"), std::string::npos);
+  a.config.emplace_back("data.validation", "5000");
+  a.summary->validation_accuracy = 0.75;
+  const std::string text = diff_text(a, b);
+  EXPECT_NE(text.find("data.validation: 5000 and -\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("         test  validation "), std::string::npos) << text;
+  EXPECT_NE(text.find("run  accuracy  accuracy  images/s "), std::string::npos) << text;
+  EXPECT_NE(text.find("run   50.00 %   75.00 % "), std::string::npos) << text;
+}
+
 TEST(RunDiff, SeesBytesAndAnotherProgram) {
   const RunRecord a = run_of({{1, 2.0}});
   RunRecord b = a;

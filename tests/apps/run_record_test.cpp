@@ -28,6 +28,7 @@ TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
   EXPECT_TRUE(std::isnan(metrics.steps[1].accuracy)) << "not there";
   ASSERT_EQ(metrics.epochs.size(), 1u);
   EXPECT_TRUE(std::isnan(metrics.epochs[0].test_accuracy));
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].validation_accuracy));
 }
 
 TEST(Metrics, NamesTheLineThatIsNoRow) {

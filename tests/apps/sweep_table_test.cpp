@@ -41,5 +41,24 @@ TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
       << text;
 }
 
+TEST(SweepTable, ShowsValidationIfSomeRunHasIt) {
+  std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
+                                      result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
+  for (const std::string& text : {sweep_csv(kAxes, results), sweep_markdown(kAxes, results)})
+    EXPECT_EQ(text.find("validation"), std::string::npos) << text;
+  results[1].summary.validation_accuracy = 0.75;
+  const std::string csv = sweep_csv(kAxes, results);
+  EXPECT_NE(csv.find(",version,test_accuracy,validation_accuracy,images_per_s,"),
+            std::string::npos);
+  EXPECT_NE(csv.find(",0.1.0 (abc),0.9,,0.0,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",0.1.0 (abc),0.5,0.75,0.0,"), std::string::npos) << csv;
+  const std::string markdown = sweep_markdown(kAxes, results);
+  EXPECT_NE(markdown.find("| n | test accuracy (%) | validation accuracy (%) | sent"),
+            std::string::npos);
+  EXPECT_NE(markdown.find("| none | - | 1 | 90.00 | - | 100 |"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("| topk | 0.2 | 1 | 50.00 | 75.00 | 100 |"), std::string::npos)
+      << markdown;
+}
+
 }  // namespace
 }  // namespace wisp

@@ -61,6 +61,20 @@ TEST(ReportPage, ShowsEveryRunInEverySection) {
   EXPECT_EQ(count(page, "<figure"), 9u) << "three charts over three axes";
 }
 
+TEST(ReportPage, ShowsValidationIfSomeRunHasIt) {
+  RunRecord run = run_of("held", 3);
+  run.config.emplace_back("data.validation", "32");
+  run.metrics.epochs = {{.step = 3, .validation_accuracy = 0.5, .test_accuracy = 0.25}};
+  run.summary->validation_accuracy = 0.1234;
+  const std::string page = report_page({run_of("dense", 3), run});
+  EXPECT_NE(page.find("<th>test accuracy</th><th>validation accuracy</th>"), std::string::npos);
+  EXPECT_NE(page.find("<td>12.34 %</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0.00 %</td><td>-</td>"), std::string::npos) << "the run without";
+  EXPECT_EQ(count(page, "% of the validation split"), 3u);
+  EXPECT_EQ(count(page, "<figure"), 12u) << "four charts over three axes";
+  EXPECT_EQ(report_page({run_of("dense", 3)}).find("alidation"), std::string::npos);
+}
+
 TEST(ReportPage, NeedsNothingFromElsewhere) {
   const std::string page = report_page({run_of("dense", 3)});
   for (const char* part : {"<script", "<link", "http:", "https:", "url(", "@import", "src="})

@@ -15,6 +15,8 @@
 namespace wisp {
 namespace {
 
+constexpr const char* kHeldOut = "held_out";  // absent: none
+
 std::string rank_file(const std::string& directory, int rank) {
   return directory + "/rank_" + std::to_string(rank) + ".safetensors";
 }
@@ -159,6 +161,7 @@ void Checkpoints::save(Replica& replica, const Position& position) const {
     facts["methods"] = replica.methods();
     facts["layout"] = replica.layout();
     facts["numerics"] = replica.numerics();
+    if (replica.held_out() > 0) facts[kHeldOut] = std::to_string(replica.held_out());
     publish_directory(tmp, checkpoint_path(folder_, position.step), facts);
     prune(position);
   }
@@ -219,6 +222,11 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   const std::string& methods = fact(facts, "methods");
   WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
              methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
+  int64_t held_out = 0;
+  if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
+  WISP_CHECK(held_out == replica.held_out(), directory, " is of a run that held out ", held_out,
+             " training samples, this run has data.validation = ", replica.held_out(),
+             "; with another choice samples that it was trained on would validate it");
   int workers = 0;
   read(facts, "workers", workers);
   WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",

@@ -17,8 +17,8 @@ struct Position {
   int64_t in_epoch = 0;  // steps done of the epoch under way; all of them: it is to be evaluated
   int64_t step = 0;      // of the run
   int64_t skipped = 0;
-  TallyValues tally;  // of the epoch under way, what metrics have told of it
-  int64_t best_step = -1;
+  TallyValues tally;       // of the epoch under way, what metrics have told of it
+  int64_t best_step = -1;  // by the validation split, or the test set if there is none
   double best_accuracy = 0.0;
 
   CheckpointFacts facts() const;
@@ -42,7 +42,7 @@ class Checkpoints {
   /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
   /// passed over, with a notice), "best" or a step. If another number of workers saved it, each
   /// state's rule says what a rank gets. Collective. Throws Error if there is no whole checkpoint,
-  /// or for one of another model or method.
+  /// or for one of another model, method or data.validation.
   Loaded load(Replica& replica, const std::string& which = "last") const;
 
  private:

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/freeze.h"
 #include "core/glob.h"
+#include "data/holdout.h"
 
 namespace wisp {
 namespace {
@@ -60,12 +61,24 @@ Prepared::Prepared(Config config)
 
 void Prepared::load() {
   train_set_ = source_->load(Split::train);
+  if (options_.validation > 0) hold_out_validation();
   test_set_ = source_->load(Split::test);
   const int64_t batches = Loader(train_set_, train_loader(0)).batches();
   WISP_CHECK(batches >= options_.accumulate, config_.where("train.accumulate"),
              ": train.accumulate is ", options_.accumulate, ", but an epoch has only ", batches,
              " batches a worker");
   Loader(test_set_, test_loader(0));
+}
+
+void Prepared::hold_out_validation() {
+  const int64_t count = train_set_.count();
+  WISP_CHECK(count - options_.validation >= options_.batch, config_.where("data.validation"),
+             ": data.validation is ", options_.validation, " of ", count,
+             " training samples, but the rest has to make a step of ", options_.batch,
+             " (train.batch)");
+  HeldOut parts = hold_out(train_set_, options_.validation);
+  train_set_ = std::move(parts.train);
+  validation_set_ = std::move(parts.validation);
 }
 
 LoaderOptions Prepared::train_loader(int rank) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "apps/exchange_plan.h"
 #include "apps/train_options.h"
@@ -16,8 +17,8 @@ class Prepared {
   /// anything is read or written. Throws Error with file:line.
   explicit Prepared(Config config);
 
-  /// Reads or draws both splits. Throws Error for data that is missing or damaged, or too little
-  /// for a step of all workers.
+  /// Reads or draws both splits and holds out what data.validation asks for. Throws Error for data
+  /// that is missing or damaged, or too little for a step of all workers.
   void load();
 
   const TrainOptions& options() const { return options_; }
@@ -26,17 +27,23 @@ class Prepared {
   /// What the run is going to exchange.
   const ExchangePlan& exchange() const { return exchange_; }
   const Dataset& train_set() const { return train_set_; }
+  /// What was held out of the training set; nothing if data.validation is 0.
+  const std::optional<Dataset>& validation_set() const { return validation_set_; }
   const Dataset& test_set() const { return test_set_; }
   LoaderOptions train_loader(int rank) const;
+  /// Of the test set and of the validation split.
   LoaderOptions test_loader(int rank) const;
 
  private:
+  void hold_out_validation();
+
   Config config_;
   TrainOptions options_;
   std::unique_ptr<DataSource> source_;
   ModelSetup ends_;
   ExchangePlan exchange_;
   Dataset train_set_;
+  std::optional<Dataset> validation_set_;
   Dataset test_set_;
 };
 

@@ -93,6 +93,8 @@ class Replica {
 
   /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
+  /// Training samples that are held out: the weights have not seen them.
+  int64_t held_out() const { return options_.validation; }
   /// Whether every worker has weights of its own.
   bool replicas_differ() const { return synchronizer_->replicas_differ(); }
   /// How far the workers' weights are apart; nothing if they are the same. Collective.

@@ -36,6 +36,11 @@ double reduction_of(const StepCost& cost) {
   return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
 }
 
+/// NaN of a split that was not evaluated.
+double accuracy_of(const std::optional<TallyValues>& split) {
+  return split ? split->accuracy() : std::nan("");
+}
+
 std::vector<Scalar> scalars_of(const MetricRow& row) {
   const std::string& type = std::get<std::string>(row.front().second);
   std::vector<Scalar> scalars;
@@ -176,24 +181,28 @@ void Reporter::consensus(int64_t total_step, double distance) {
 }
 
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
-                     double test_accuracy, std::optional<double> distance, double images_per_s,
-                     const Spent& spent) {
+                     const Evaluated& evaluated, std::optional<double> distance,
+                     double images_per_s, const Spent& spent) {
+  const auto& [validation, test] = evaluated;
+  const bool validates = options_.validation > 0;
   MetricRow row{{"type", std::string("epoch")},
                 {"epoch", epochs},
                 {"step", total_step},
                 {"train_loss", train.mean_loss()},
-                {"train_accuracy", train.accuracy()},
-                {"test_accuracy", test_accuracy},
-                {"images_per_s", images_per_s},
-                {"bytes_sent_total", spent.bytes_sent},
-                {"seconds", seconds_before_ + spent.seconds}};
+                {"train_accuracy", train.accuracy()}};
+  if (validates) row.emplace_back("validation_accuracy", accuracy_of(validation));
+  if (!validates || test) row.emplace_back("test_accuracy", accuracy_of(test));
+  row.emplace_back("images_per_s", images_per_s);
+  row.emplace_back("bytes_sent_total", spent.bytes_sent);
+  row.emplace_back("seconds", seconds_before_ + spent.seconds);
   if (distance) row.emplace_back("consensus_distance", *distance);
   write(row, total_step);
   if (quiet_) return;
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
                                  train.mean_loss(), 100.0 * train.accuracy());
-  if (!std::isnan(test_accuracy))
-    text += fmt::format(", test accuracy {:.2f} %", 100.0 * test_accuracy);
+  if (validation)
+    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * validation->accuracy());
+  if (test) text += fmt::format(", test accuracy {:.2f} %", 100.0 * test->accuracy());
   if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
 }
@@ -201,11 +210,13 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
 void Reporter::finish(const Summary& summary) {
   progress_.finish();
   if (quiet_) return;
-  progress_.say(fmt::format(
-      "test accuracy {:.2f} %, {:.0f} images/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
-      "than dense",
-      100.0 * summary.test_accuracy, summary.images_per_s, summary.bytes_sent,
-      summary.reduction_sent));
+  std::string text = fmt::format("test accuracy {:.2f} %", 100.0 * summary.test_accuracy);
+  if (summary.validation_accuracy)
+    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * *summary.validation_accuracy);
+  progress_.say(text +
+                fmt::format(", {:.0f} images/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
+                            "than dense",
+                            summary.images_per_s, summary.bytes_sent, summary.reduction_sent));
   progress_.say(bottleneck_line(summary.times));
 }
 

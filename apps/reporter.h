@@ -31,6 +31,14 @@ struct StepLine {
   Spent spent;
 };
 
+/// What an evaluation found of the splits that it looked at.
+struct Evaluated {
+  std::optional<TallyValues> validation, test;
+
+  /// By which checkpoints are compared and the rate falls: validation, if there is such a split.
+  const TallyValues& deciding() const { return validation ? *validation : *test; }
+};
+
 class Reporter {
  public:
   Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet);
@@ -50,10 +58,11 @@ class Reporter {
   void metrics(const StepLine& line, const TallyValues& tally);
   /// After a step at which it was measured how far the workers' weights are apart.
   void consensus(int64_t total_step, double distance);
-  /// After `epochs` epochs, the last one perhaps cut short. `test_accuracy` is NaN if nothing was
-  /// evaluated; `distance` is how far the workers' weights are apart, if they differ.
-  void epoch(double epochs, int64_t total_step, const TallyValues& train, double test_accuracy,
-             std::optional<double> distance, double images_per_s, const Spent& spent);
+  /// After `epochs` epochs, the last one perhaps cut short. `distance` is how far the workers'
+  /// weights are apart, if they differ.
+  void epoch(double epochs, int64_t total_step, const TallyValues& train,
+             const Evaluated& evaluated, std::optional<double> distance, double images_per_s,
+             const Spent& spent);
   void finish(const Summary& summary);
   /// The run was asked to stop after so many steps.
   void stopped(int64_t steps);

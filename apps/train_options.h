@@ -21,7 +21,7 @@ struct CheckpointOptions {
   int64_t every_steps = 0;   // beside those at the ends of epochs; 0: none
   int64_t every_epochs = 1;  // 0: none but the last
   int64_t keep = 2;          // newest; 0: all
-  bool best = true;          // keeps the one of the best test accuracy
+  bool best = true;          // keeps the one of the best accuracy in an evaluation
 };
 
 struct RecordOptions {
@@ -52,6 +52,7 @@ struct TrainOptions {
   std::string backend = "auto";
   int loader_threads = 1;
   bool augment = true;
+  int64_t validation = 0;  // training samples that are held out
   int64_t nonfinite_max = 10;
   int64_t distance_every = 0;
 

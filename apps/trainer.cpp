@@ -21,6 +21,13 @@ std::vector<std::string> check_init(const Prepared& run) {
   return notices;
 }
 
+/// Over all workers. Collective.
+Evaluation evaluate(Replica& replica, const Dataset& set, const Prepared& run) {
+  Loader loader(set, run.test_loader(replica.rank()));
+  const TallyValues values = *replica.evaluate(loader);
+  return {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+}
+
 }  // namespace
 
 std::optional<Summary> train(Config config, const TrainRequest& request) {
@@ -80,19 +87,19 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   return summary;
 }
 
-Evaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
-                        const std::string& checkpoint, const std::string& predictions) {
+RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
+                           const std::string& checkpoint, const std::string& predictions) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   run.load();
-  Evaluation evaluation;
+  RunEvaluation evaluation;
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
-    Loader test(run.test_set(), run.test_loader(replica.rank()));
-    const TallyValues values = *replica.evaluate(test);
+    const Evaluation test = evaluate(replica, run.test_set(), run);
+    std::optional<Evaluation> validation;
+    if (run.validation_set()) validation = evaluate(replica, *run.validation_set(), run);
     const bool first = replica.rank() == world().rank;  // of this process's workers
-    if (first)
-      evaluation = {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+    if (first) evaluation = {test, validation};
     if (predictions.empty()) return;
     replica.with_averages([&] {
       if (first) write_predictions(predictions, run, replica);

@@ -31,10 +31,15 @@ struct Evaluation {
   int64_t samples = 0;
 };
 
-/// Evaluates a checkpoint of a run on its test set: "last", "best", or that of a step. Writes
-/// predictions to a file, if one is named.
-Evaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
-                        const std::string& checkpoint = "last",
-                        const std::string& predictions = "");
+struct RunEvaluation {
+  Evaluation test;
+  std::optional<Evaluation> validation;  // if the run has such a split
+};
+
+/// Evaluates a checkpoint of a run: "last", "best", or that of a step. Writes predictions for the
+/// test set to a file, if one is named.
+RunEvaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
+                           const std::string& checkpoint = "last",
+                           const std::string& predictions = "");
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 #include "apps/training.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -21,7 +20,10 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       test_(run.test_set(), run.test_loader(worker.rank)),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
-      steps_per_epoch_(train_.batches() / run.options().accumulate) {}
+      steps_per_epoch_(train_.batches() / run.options().accumulate) {
+  if (run.validation_set())
+    validation_.emplace(*run.validation_set(), run.test_loader(worker.rank));
+}
 
 void Training::start() {
   if (reporter_) {
@@ -105,7 +107,7 @@ bool Training::train_epoch() {
     ++position_.step;
     ++position_.in_epoch;
     ++steps_here_;
-    evaluated_ = false;
+    evaluated_.reset();
     add_times(report);
     const StepLine line{position_.epoch,
                         position_.in_epoch,
@@ -132,6 +134,21 @@ bool Training::train_epoch() {
   return !stop;
 }
 
+/// The validation split, if there is one, which leaves the test set to the end of the run. Nothing
+/// if `stop` said so to some rank.
+std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()>& stop) {
+  Evaluated found;
+  if (validation_) {
+    found.validation = replica_.evaluate(*validation_, stop);
+    if (!found.validation) return std::nullopt;
+  }
+  if (!validation_ || end) {
+    found.test = replica_.evaluate(test_, stop);
+    if (!found.test) return std::nullopt;
+  }
+  return found;
+}
+
 /// Evaluates, tells and saves what was trained. False if some rank asked to stop first.
 bool Training::finish_epoch() {
   const bool whole = epoch_trained();
@@ -141,22 +158,21 @@ bool Training::finish_epoch() {
                     (options_.max_steps > 0 && position_.step >= options_.max_steps);
   const auto due = [](int64_t count, int64_t every) { return every > 0 && count % every == 0; };
   bool best = false;
-  evaluated_ = last || due(epoch, options_.eval_every);
-  if (evaluated_) {
-    const std::optional<TallyValues> test = replica_.evaluate(test_, stop_);
-    if (!test) return false;
-    test_accuracy_ = test->accuracy();
-    if (whole && due(epoch, options_.eval_every)) replica_.observe(*test);
-    best = position_.best_step < 0 || test_accuracy_ > position_.best_accuracy;
-  }
-  if (best) {
-    position_.best_step = position_.step;
-    position_.best_accuracy = test_accuracy_;
+  if (last || due(epoch, options_.eval_every)) {
+    evaluated_ = evaluate(last, stop_);
+    if (!evaluated_) return false;
+    const TallyValues& deciding = evaluated_->deciding();
+    if (whole && due(epoch, options_.eval_every)) replica_.observe(deciding);
+    best = position_.best_step < 0 || deciding.accuracy() > position_.best_accuracy;
+    if (best) {
+      position_.best_step = position_.step;
+      position_.best_accuracy = deciding.accuracy();
+    }
   }
   const std::optional<double> distance = replica_.consensus_distance();
   if (reporter_)
-    reporter_->epoch(epochs, position_.step, position_.tally,
-                     evaluated_ ? test_accuracy_ : std::nan(""), distance, images_per_s(), spent());
+    reporter_->epoch(epochs, position_.step, position_.tally, evaluated_.value_or(Evaluated{}),
+                     distance, images_per_s(), spent());
   if (whole) {
     position_.epoch = epoch;
     position_.in_epoch = 0;
@@ -204,8 +220,7 @@ double Training::images_per_s() const {
 }
 
 Summary Training::summary() {
-  if (!evaluated_) test_accuracy_ = replica_.evaluate(test_)->accuracy();
-  evaluated_ = true;
+  if (!evaluated_) evaluated_ = evaluate(true, [] { return false; });
   const RunTraffic traffic = replica_.traffic();
   double times[] = {times_.loader_ms, times_.compute_ms, times_.encode_ms,
                     times_.wait_ms,   times_.wire_ms,    times_.decode_ms};
@@ -214,7 +229,8 @@ Summary Training::summary() {
   const double steps_here =
       std::max<double>(1.0, static_cast<double>(steps_here_ * options_.workers));
   Summary summary;
-  summary.test_accuracy = test_accuracy_;
+  summary.test_accuracy = evaluated_->test->accuracy();
+  if (validation_) summary.validation_accuracy = evaluated_->validation->accuracy();
   summary.images_per_s = images_per_s();
   summary.steps = position_.step;
   summary.skipped = position_.skipped;

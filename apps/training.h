@@ -46,6 +46,7 @@ class Training {
   double epochs_done() const;
   bool train_epoch();
   bool finish_epoch();
+  std::optional<Evaluated> evaluate(bool end, const std::function<bool()>& stop);
   void start_record();
   void start_epoch();
   Batch next_batch();
@@ -63,6 +64,7 @@ class Training {
   Shared shared_;
   Replica replica_;
   Loader train_;
+  std::optional<Loader> validation_;
   Loader test_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;
@@ -70,9 +72,8 @@ class Training {
   Position position_;
   int64_t steps_here_ = 0;  // made by this process
   std::optional<Batch> first_batch_;
-  StepTimes times_;  // of the steps of this process, in sum
-  double test_accuracy_ = 0.0;
-  bool evaluated_ = false;  // the weights as they are
+  StepTimes times_;                     // of the steps of this process, in sum
+  std::optional<Evaluated> evaluated_;  // the weights as they are
   double train_us_ = 0.0;
 };
 

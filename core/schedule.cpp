@@ -45,7 +45,7 @@ void bind_keys(Config& config, LrSchedule& s) {
   config.bind("schedule.final_div_factor", s.final_div_factor,
               "one_cycle: rate at the start / rate at the end, 1 or more");
   config.bind("schedule.patience", s.patience,
-              "plateau: evaluations in a row whose test loss may be no better, 0 or more");
+              "plateau: evaluations in a row whose loss may be no better, 0 or more");
   config.bind("schedule.threshold", s.threshold,
               "plateau: better means below the best loss by more than this share, in [0, 1)");
   config.bind("schedule.min_factor", s.min_factor, "plateau: lowest factor of the rate, in [0, 1]");

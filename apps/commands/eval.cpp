@@ -15,18 +15,23 @@ struct Arguments {
   std::string predictions;
 };
 
-void run(const Arguments& arguments) {
-  const Evaluation evaluation =
-      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
-  fmt::print("test accuracy {:.2f} %, loss {:.4f}, {} samples\n", 100.0 * evaluation.accuracy,
+void print(const char* split, const Evaluation& evaluation) {
+  fmt::print("{} accuracy {:.2f} %, loss {:.4f}, {} samples\n", split, 100.0 * evaluation.accuracy,
              evaluation.loss, evaluation.samples);
+}
+
+void run(const Arguments& arguments) {
+  const RunEvaluation evaluation =
+      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
+  print("test", evaluation.test);
+  if (evaluation.validation) print("validation", *evaluation.validation);
 }
 
 }  // namespace
 
 void add_eval(CLI::App& program) {
-  CLI::App& command =
-      *program.add_subcommand("eval", "evaluate a run's checkpoint on its test set");
+  CLI::App& command = *program.add_subcommand(
+      "eval", "evaluate a run's checkpoint on its test set and what it held out");
   command.footer("Example:\n  wisp eval runs/dgc --checkpoint best");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();

@@ -112,7 +112,7 @@ TEST(Averages, AreResumedExactlyAndEvaluatedFromDisk) {
   EXPECT_TRUE(CheckpointReader(checkpoint + "/shared.safetensors").has("ema/conv.weight"));
   EXPECT_TRUE(
       CheckpointReader(checkpoint + "/rank_1.safetensors").has("ema_buffer/norm.running_mean"));
-  EXPECT_EQ(evaluate_run(dir / "whole", {}).accuracy,
+  EXPECT_EQ(evaluate_run(dir / "whole", {}).test.accuracy,
             Summary::from_json(dir / "whole/summary.json").test_accuracy);
 }
 

@@ -263,6 +263,14 @@ TEST(BadConfig, BatchIsSharedEqually) {
             "equally");
 }
 
+TEST(BadConfig, ValidationTakesASampleOfEachWorkerOrNone) {
+  EXPECT_EQ(refusal({"data.validation=-1"}),
+            "command line: data.validation is -1, expected 0 or more");
+  EXPECT_EQ(refusal({"workers=4", "data.validation=3"}),
+            "command line: data.validation is 3, expected 0, or a sample for each of 4 workers");
+  EXPECT_EQ(refusal({"workers=4", "data.validation=4"}), "no error");
+}
+
 TEST(BadConfig, CompressionNeedsF32) {
   const std::string error = refusal({"compression.method=topk", "train.precision=f64"});
   EXPECT_NE(error.find("method topk works on f32 gradients"), std::string::npos) << error;
@@ -297,6 +305,16 @@ TEST(BadData, TooFewSamplesForAStep) {
       load_error({"train.batch=64", "train.accumulate=4", "workers=2", "data.train_count=48"});
   EXPECT_NE(parts.find("train.accumulate is 4, but an epoch has only 3 batches"), std::string::npos)
       << parts;
+}
+
+TEST(BadData, ValidationThatLeavesNoStep) {
+  for (const char* count : {"97", "128", "1000000"}) {
+    EXPECT_EQ(load_error({concat("data.validation=", count)}),
+              concat("command line: data.validation is ", count,
+                     " of 128 training samples, but the rest has to make a step of 32 "
+                     "(train.batch)"));
+  }
+  EXPECT_EQ(load_error({"data.validation=96"}), "no error");
 }
 
 std::string cifar_error(const std::string& path) {

@@ -86,6 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
             "adamw_average_plateau",
             {"optimizer.kind=adamw", "optimizer.lr=0.01", "ema.decay=0.9", "schedule.kind=plateau",
              "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
+        ResumeCase{"validation_plateau",
+                   {"data.train_count=168", "data.validation=40", "schedule.kind=plateau",
+                    "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
         ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
         ResumeCase{"gtopk", {"compression.method=gtopk", "compression.ratio=0.05"}},
         ResumeCase{"oktopk", {"compression.method=oktopk", "compression.ratio=0.05"}},
@@ -249,9 +252,9 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
               "schedule.factor=1e3"},
              Open::overwrite);
   EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{4, 16}));
-  const double best = evaluate_run(dir / "run", {}, "best").accuracy;
-  EXPECT_EQ(best, evaluate_run(dir / "run", {}, "4").accuracy);
-  EXPECT_GT(best, evaluate_run(dir / "run", {}).accuracy);
+  const double best = evaluate_run(dir / "run", {}, "best").test.accuracy;
+  EXPECT_EQ(best, evaluate_run(dir / "run", {}, "4").test.accuracy);
+  EXPECT_GT(best, evaluate_run(dir / "run", {}).test.accuracy);
   EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "8"); }),
             folder + ": there is no checkpoint of step 8; there are 4, 16");
 }

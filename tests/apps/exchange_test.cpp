@@ -27,7 +27,7 @@ TEST(Exchange, AnImportedFileIsExportedBitForBit) {
   import_run(resnet, dir / "a.safetensors", dir / "again", Open::create);
   export_run(dir / "again", dir / "b.safetensors", {});
   EXPECT_EQ(read_text(dir / "a.safetensors"), read_text(dir / "b.safetensors"));
-  EXPECT_EQ(evaluate_run(dir / "again", {}).loss, evaluate_run(dir / "run", {}).loss);
+  EXPECT_EQ(evaluate_run(dir / "again", {}).test.loss, evaluate_run(dir / "run", {}).test.loss);
 }
 
 TEST(Exchange, AveragesStartFromTheImportedWeights) {
@@ -35,7 +35,7 @@ TEST(Exchange, AveragesStartFromTheImportedWeights) {
   tiny_train(dir / "run", {"seed=2", "train.max_steps=8"});
   export_run(dir / "run", dir / "a.safetensors", {});
   import_run(tiny_config({"ema.decay=0.9"}), dir / "a.safetensors", dir / "again", Open::create);
-  EXPECT_EQ(evaluate_run(dir / "again", {}).loss, evaluate_run(dir / "run", {}).loss);
+  EXPECT_EQ(evaluate_run(dir / "again", {}).test.loss, evaluate_run(dir / "run", {}).test.loss);
 }
 
 TEST(Exchange, TrainingGoesOnFromAnImportedFileAsFromAnInitialOne) {

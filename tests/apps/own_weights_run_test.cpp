@@ -73,9 +73,9 @@ TEST(OwnWeightsRun, EvaluatesAndExportsTheMean) {
         train(tiny_config(few), {dir / "run", Open::overwrite, true})->test_accuracy;
     export_run(dir / "run", dir / "mean.safetensors", {});
     import_run(tiny_config({"workers=4"}), dir / "mean.safetensors", dir / "one", Open::overwrite);
-    EXPECT_EQ(evaluate_run(dir / "one", {}).accuracy, accuracy);
-    EXPECT_EQ(evaluate_run(dir / "run", {}).accuracy, accuracy);
-    EXPECT_EQ(evaluate_run(dir / "one", {}).loss, evaluate_run(dir / "run", {}).loss);
+    EXPECT_EQ(evaluate_run(dir / "one", {}).test.accuracy, accuracy);
+    EXPECT_EQ(evaluate_run(dir / "run", {}).test.accuracy, accuracy);
+    EXPECT_EQ(evaluate_run(dir / "one", {}).test.loss, evaluate_run(dir / "run", {}).test.loss);
   }
 }
 

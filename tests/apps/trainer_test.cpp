@@ -175,9 +175,10 @@ TEST(Train, ARunThatCannotStartLeavesTheOldOneAlone) {
 TEST(Evaluate, FindsTheAccuracyThatTheRunReported) {
   const TempDir dir;
   const Summary summary = tiny_train(dir / "run", kDgc);
-  const Evaluation evaluation = evaluate_run(dir / "run", {});
-  EXPECT_EQ(evaluation.accuracy, summary.test_accuracy);
-  EXPECT_EQ(evaluation.samples, 40);
+  const RunEvaluation evaluation = evaluate_run(dir / "run", {});
+  EXPECT_EQ(evaluation.test.accuracy, summary.test_accuracy);
+  EXPECT_EQ(evaluation.test.samples, 40);
+  EXPECT_FALSE(evaluation.validation);
   const std::string none = error_of([&] { evaluate_run(dir / "none", {}); });
   EXPECT_NE(none.find("none holds no run"), std::string::npos) << none;
 }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <charconv>
+#include <limits>
 #include <memory>
 
 #include "apps/codec_lab.h"
@@ -12,13 +14,33 @@ namespace {
 struct Arguments {
   std::string method;
   std::vector<std::string> overrides;
-  std::vector<int64_t> shape;
   LabRequest request;
 };
 
+/// The shape that "64x576" says.
+Shape shape_of(const std::string& text) {
+  std::vector<int64_t> extents;
+  int64_t numel = 1;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data();; ++at) {
+    int64_t extent = 0;
+    const auto [stop, error] = std::from_chars(at, end, extent);
+    const bool fits = error == std::errc() && extent > 0 && extents.size() < Shape::kMaxRank &&
+                      numel <= std::numeric_limits<int64_t>::max() / extent;
+    if (!fits || (stop != end && *stop != 'x'))
+      throw CLI::ValidationError(
+          "--shape",
+          fmt::format("'{}' is no shape; expected 1 to {} extents of 1 or more, as 64x576", text,
+                      Shape::kMaxRank));
+    extents.push_back(extent);
+    numel *= extent;
+    if (stop == end) return Shape(std::span<const int64_t>(extents));
+    at = stop;
+  }
+}
+
 void run(const Arguments& arguments) {
-  LabRequest request = arguments.request;
-  if (!arguments.shape.empty()) request.shape = Shape(std::span(arguments.shape));
+  const LabRequest& request = arguments.request;
   Config config = Config::from_text("", "command line", arguments.overrides);
   WISP_CHECK(!config.given("compression.method"), config.where("compression.method"),
              ": compression.method has no place here: --method names it");
@@ -56,9 +78,10 @@ void add_codec_lab(CLI::App& program) {
       ->required()
       ->check(CLI::ExistingFile);
   command.add_option("--out", arguments->request.out, "directory for what comes out")->required();
-  command.add_option("--shape", arguments->shape, "of the layer, 64x576 (default: a row's)")
-      ->delimiter('x')
-      ->expected(1);
+  command.add_option_function<std::string>(
+      "--shape",
+      [arguments](const std::string& text) { arguments->request.shape = shape_of(text); },
+      "of the layer, 64x576 (default: a row's)");
   command.add_option("--layer", arguments->request.layer,
                      "its name, from which random numbers come (default: the first file's)");
   command

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/checkpoint_directory.h"
+#include "data/npy.h"
 #include "tests/support/command.h"
 #include "tests/support/temp_dir.h"
 
@@ -169,6 +170,32 @@ TEST_F(Program, FeedsRecordedGradientsToAMethod) {
   EXPECT_NE(said().find("topk: 4 steps of 2 workers"), std::string::npos) << said();
   for (const char* file : {"mean.npy", "residual_1.npy", "payload_0.bin", "steps.jsonl"})
     EXPECT_TRUE(std::filesystem::exists(dir_ / (std::string("lab/") + file))) << file;
+}
+
+TEST_F(Program, TakesTheShapeOfALayerAsItIsDocumented) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=1", "record.gradients.every=1", "--out",
+                 dir_ / "run"}),
+            0)
+      << said();
+  const std::string file = dir_ / "run/gradients/rank_0/layer0.weight.npy";  // 128 x 3072
+  const auto shaped = [&](const std::string& shape) {
+    return run(
+        {"codec", "--method", "topk", "--shape", shape, "--in", file, "--out", dir_ / "lab"});
+  };
+  ASSERT_EQ(shaped("64x6144"), 0) << said();
+  EXPECT_EQ(NpyReader(dir_ / "lab/mean.npy").row_shape(), Shape({64, 6144}));
+  ASSERT_EQ(shaped("393216"), 0) << said();
+  EXPECT_EQ(NpyReader(dir_ / "lab/mean.npy").row_shape(), Shape({393216}));
+  EXPECT_EQ(shaped("64x576"), 1);
+  EXPECT_NE(said().find("the layer's shape is (64, 576)"), std::string::npos) << said();
+  for (const std::string bad :
+       {"64x", "x", "x64", "", "0x3", "-1x3", "64xabc", "64x1.5", "64 x 6144",
+        "4294967296x4294967296", "9223372036854775808", "1x1x1x1x1x1x1"}) {
+    EXPECT_EQ(shaped(bad), 2) << bad;
+    EXPECT_NE(said().find("--shape: '" + bad + "' is no shape; expected 1 to 6 extents"),
+              std::string::npos)
+        << said();
+  }
 }
 
 TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {

@@ -8,6 +8,7 @@
 #include "apps/methods.h"
 #include "apps/payload_tap.h"
 #include "apps/train_options.h"
+#include "compression/policy.h"
 #include "core/backend.h"
 #include "core/error.h"
 #include "core/output_file.h"
@@ -35,24 +36,33 @@ Segment segment_of(const Parameter& layer) {
       .name = layer.name, .shape = layer.shape, .numel = layer.shape.numel(), .decay = layer.decay};
 }
 
-/// The method, for the one layer whatever its rank, unless the method refuses it.
+/// The method as a run chooses it for this layer.
 Methods choose(Config& config, const TrainOptions& options, const Parameter& layer) {
   const Segment segment = segment_of(layer);
   Methods chosen = choose_methods(config, options, {&segment, 1});
   WISP_CHECK(!chosen.recipe, "wisp codec: ", chosen.names,
              " exchanges weights, not gradients; choose a compression method or a code");
-  const bool takes = !chosen.methods.empty() &&
-                     chosen.methods.front().compressor->refusal(field_of(segment)).empty();
-  chosen.method_of = {takes ? 0 : kDense};
+  const std::vector<PolicyRule> rules = read_policy(config);
+  for (const PolicyRule& rule : rules)
+    WISP_CHECK(rule.kind == "*", rule.where, ": a rule for layers of kind \"", rule.kind,
+               "\", but recorded gradients do not say of what kind their layer is; give a name");
+  const std::vector<int> rule_of = choose_rules({&segment, 1}, rules, true);
+  for (const std::string& other_layers : remarks_on_idle_rules(rules, rule_of))
+    std::erase(chosen.remarks, other_layers);
+  if (rule_of.front() == kDenseRule && !chosen.methods.empty() &&
+      chosen.methods.front().compressor->traits().dense_1d)
+    chosen.remarks.push_back(
+        concat(layer.name, " stays dense, as in a run: its shape ", layer.shape,
+               " is a vector's. 'compression.policy=[{method=\"", chosen.methods.front().name,
+               "\"}]' compresses it all the same; --shape says what a flattened layer's shape is"));
   return chosen;
 }
 
 Setup prepare(Config config, const LabRequest& request) {
   WISP_CHECK(!world().processes(), "wisp codec: its workers are threads; start one process");
   WISP_CHECK(!request.inputs.empty(), "wisp codec: no input, expected a file for each worker");
-  for (const char* key : {"workers", "compression.policy"})
-    WISP_CHECK(!config.given(key), config.where(key), ": ", key,
-               " has no place here: ", "there is a worker for each input, and one layer");
+  WISP_CHECK(!config.given("workers"), config.where("workers"),
+             ": workers has no place here: there is a worker for each input");
   Setup setup{request, std::move(config), {}, {}, 0};
   const NpyReader first(request.inputs.front());
   for (const std::string& input : request.inputs) {

@@ -15,6 +15,7 @@
 #include "data/npy.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
 
 namespace wisp {
 namespace {
@@ -197,15 +198,44 @@ TEST_F(CodecLab, RunsEveryRegisteredMethodAndWritesItsState) {
   }
 }
 
-TEST_F(CodecLab, TheLayerIsCompressedWhateverItsShape) {
+/// As in a run: a vector is dense, if the method leaves vectors dense and no rule takes it.
+TEST_F(CodecLab, TheLayerIsCompressedIfARunWouldCompressIt) {
   LabRequest request = this->request({kNumel});
-  EXPECT_EQ(run(request, "topk", {"compression.ratio=0.01"}).compressed, kSteps)
-      << "a vector, which a run would leave dense";
+  const Overrides topk = {"compression.ratio=0.01"};
+  const LabSummary vector = run(request, "topk", topk);
+  EXPECT_EQ(vector.compressed, 0);
+  ASSERT_EQ(vector.remarks.size(), 1u);
+  EXPECT_EQ(
+      vector.remarks[0],
+      "worker0 stays dense, as in a run: its shape (768) is a vector's. "
+      "'compression.policy=[{method=\"topk\"}]' compresses it all the same; --shape says what a "
+      "flattened layer's shape is");
+  EXPECT_EQ(run(request, "ef_signsgd").compressed, kSteps) << "which compresses vectors";
+
+  const LabSummary ruled =
+      run(request, "topk", topk + Overrides{"compression.policy=[{method=\"topk\"}]"});
+  EXPECT_EQ(ruled.compressed, kSteps);
+  EXPECT_TRUE(ruled.remarks.empty()) << ruled.remarks[0];
   const std::vector<float> means = rows_of(dir_ / "out/mean.npy");
   request.shape = Shape{kRows, kCols};
-  EXPECT_EQ(run(request, "topk", {"compression.ratio=0.01"}).compressed, kSteps);
+  EXPECT_EQ(run(request, "topk", topk).compressed, kSteps);
   EXPECT_EQ(rows_of(dir_ / "out/mean.npy"), means);
   EXPECT_EQ(NpyReader(dir_ / "out/mean.npy").row_shape(), *request.shape);
+}
+
+TEST_F(CodecLab, TakesARunsRules) {
+  LabRequest request = this->request({kRows, kCols});
+  const Overrides rules = {"compression.ratio=0.01",
+                           "compression.policy=[{name=\"*.bias\", method=\"none\"}, "
+                           "{name=\"layer?.*\", method=\"fp16\"}]"};
+  const auto payload_bytes = [&](const std::string& layer) {
+    request.layer = layer;
+    EXPECT_TRUE(run(request, "topk", rules).remarks.empty()) << layer;
+    return read_text(dir_ / "out/payload_0.bin").size();
+  };
+  EXPECT_EQ(payload_bytes("layer1.bias"), 0u);
+  EXPECT_EQ(payload_bytes("layer1.weight"), static_cast<size_t>(16 + 2 * kNumel)) << "fp16";
+  EXPECT_LT(payload_bytes("classifier"), 100u) << "one of a hundred, by topk";
 }
 
 /// Means are over the steps in which there is something to compare.
@@ -230,7 +260,7 @@ TEST_F(CodecLab, LeavesOutStepsWithoutATrueMean) {
 }
 
 TEST_F(CodecLab, SaysWhatAPlanSays) {
-  const LabRequest request = this->request({kNumel});
+  const LabRequest request = this->request({kRows, kCols});
   const LabSummary summary = run(request, "block_topk", {"compression.ratio=0.9"});
   EXPECT_EQ(summary.compressed, 0);
   ASSERT_FALSE(summary.remarks.empty());
@@ -256,7 +286,8 @@ TEST_F(CodecLab, RefusesWhatDoesNotFit) {
   };
   EXPECT_NE(error({"workers=3"}).find("workers has no place here"), std::string::npos);
   EXPECT_NE(error({"optimizer.rate=1"}).find("unknown key 'optimizer.rate'"), std::string::npos);
-  EXPECT_NE(error({"compression.policy=[{method=\"none\"}]"}).find("compression.policy"),
+  EXPECT_NE(error({"compression.policy=[{kind=\"conv\", method=\"none\"}]"})
+                .find("a rule for layers of kind \"conv\""),
             std::string::npos);
   request.shape = Shape{7};
   EXPECT_NE(error().find("the layer's shape is (7)"), std::string::npos);

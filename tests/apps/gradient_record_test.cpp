@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "apps/codec_lab.h"
+#include "core/checkpoint.h"
 #include "data/npy.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
@@ -23,40 +25,73 @@ std::vector<float> rows_of(const std::string& path) {
   return all;
 }
 
-/// What every step of a run leaves for the optimizer of rank 0, of kLayer.
-std::vector<float> applied(const Overrides& overrides, int64_t steps) {
-  std::vector<float> all;
+/// What every step of a run leaves for the optimizer of rank 0, by layer.
+std::map<std::string, std::vector<float>> applied(const Overrides& overrides, int64_t steps) {
+  std::map<std::string, std::vector<float>> all;
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
     for (int64_t step = 0; step < steps; ++step) {
       test.steps(step, 1);
       if (test.replica.rank() != 0) continue;
       const FlatParameters& parameters = test.replica.parameters();
       for (const Segment& segment : parameters.segments()) {
-        if (segment.name != kLayer) continue;
         const float* values = parameters.grad().data<float>() + segment.offset;
-        all.insert(all.end(), values, values + segment.numel);
+        std::vector<float>& rows = all[segment.name];
+        rows.insert(rows.end(), values, values + segment.numel);
       }
     }
   });
   return all;
 }
 
+/// The method, without a rule and with one that takes vectors too.
+std::vector<Overrides> with_rules(const std::string& method) {
+  const Overrides plain = method_overrides(method);
+  return {plain, plain + Overrides{concat("compression.policy=[{method=\"", method, "\"}]")}};
+}
+
+/// The elements of a layer's state in a rank's checkpoint after 8 steps; empty without one.
+std::vector<float> state_of(const std::string& run, int rank, const std::string& name) {
+  const CheckpointReader file(
+      concat(checkpoint_path(run + "/checkpoints", 8), "/rank_", rank, ".safetensors"));
+  if (!file.has(name)) return {};
+  const Tensor tensor(Shape(std::span<const int64_t>(file.entry(name).extents)), DType::f32);
+  file.read(name, tensor);
+  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
+}
+
+/// Vectors and matrices, both as the run's policy has them: what the optimizer gets in each step,
+/// and what is kept back at the end.
 TEST(GradientRecord, GivesTheLaboratoryWhatTheRunApplied) {
-  for (const std::string method : {"none", "topk", "dgc"}) {
-    const TempDir dir;
-    const Overrides overrides = kPlain + method_overrides(method);
-    tiny_train(dir / "run",
-               overrides + Overrides{"record.gradients={ every = 1, layers = \"*\" }"});
-    const std::string gradients = dir / "run/gradients";
-    LabRequest request;
-    for (const int rank : {0, 1})
-      request.inputs.push_back(concat(gradients, "/rank_", rank, "/", kLayer, ".npy"));
-    request.out = dir / "lab";
-    run_lab(Config::from_text("", "lab.toml",
-                              method_overrides(method) + Overrides{"optimizer.weight_decay=0"}),
+  std::set<std::string> compared;
+  for (const std::string method : {"none", "topk", "random_k", "dgc"}) {
+    for (const Overrides& policy : with_rules(method)) {
+      const TempDir dir;
+      tiny_train(dir / "run",
+                 kPlain + policy + Overrides{"record.gradients={ every = 1, layers = \"*\" }"});
+      const auto results = applied(kPlain + policy, 8);
+      for (const std::string layer : {"layer0.weight", "layer0.bias"}) {
+        SCOPED_TRACE(concat(method, ", ", policy.back(), ", ", layer));
+        LabRequest request;
+        for (const int rank : {0, 1})
+          request.inputs.push_back(concat(dir / "run/gradients/rank_", rank, "/", layer, ".npy"));
+        request.out = dir / ("lab/" + layer);
+        const LabSummary summary = run_lab(
+            Config::from_text("", "lab.toml", policy + Overrides{"optimizer.weight_decay=0"}),
             request);
-    EXPECT_EQ(rows_of(dir / "lab/mean.npy"), applied(overrides, 8)) << method;
+        EXPECT_EQ(rows_of(request.out + "/mean.npy"), results.at(layer));
+        for (const int rank : {0, 1}) {
+          const std::vector<float> residual = state_of(dir / "run", rank, "residual/" + layer);
+          const std::string file = concat(request.out, "/residual_", rank, ".npy");
+          EXPECT_EQ(residual.empty(), summary.compressed == 0);
+          ASSERT_EQ(residual.empty(), !std::filesystem::exists(file));
+          if (residual.empty()) continue;
+          EXPECT_EQ(rows_of(file), residual);
+          compared.insert(method + " " + layer);
+        }
+      }
+    }
   }
+  EXPECT_EQ(compared.size(), 6u) << "two layers by three methods with residuals";
 }
 
 TEST(GradientRecord, ChangesNoBitOfTheRun) {

@@ -15,7 +15,7 @@ void import_run(Config config, const std::string& file, const std::string& out,
   const Prepared run(std::move(config));
   RunDirectory directory(out, open);
   const std::vector<std::string> other = check_weights(file, run);
-  WISP_CHECK(other.empty(), file, " has another number of classes than the data set's ",
+  WISP_CHECK(other.empty(), file, " has another number of classes than the model's ",
              run.ends().classes, " (", other.front(),
              "); to train from it all the same, give it as model.init");
   directory.make();

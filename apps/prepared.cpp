@@ -21,6 +21,13 @@ std::vector<Segment> describe(const std::vector<Parameter*>& parameters) {
   return segments;
 }
 
+ModelSetup ends_of(const Config& config, const TrainOptions& options, const DataSource& source) {
+  WISP_CHECK(options.classes == 0 || options.classes >= source.classes(),
+             config.where("model.classes"), ": model.classes is ", options.classes,
+             ", but the data set has ", source.classes(), " classes, expected 0 or at least these");
+  return {source.sample(), options.classes > 0 ? options.classes : source.classes()};
+}
+
 void check_record(const Config& config, const RecordOptions& record,
                   std::span<const Segment> segments) {
   const bool any = std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
@@ -48,7 +55,7 @@ Prepared::Prepared(Config config)
     : config_(std::move(config)),
       options_(TrainOptions::bind(config_, world())),
       source_(make_data_source(config_)) {
-  ends_ = {source_->sample(), source_->classes()};
+  ends_ = ends_of(config_, options_, *source_);
   const std::unique_ptr<Model> model = make_model(options_.model, config_, ends_);
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);

@@ -211,6 +211,10 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   options.trace = {20, 5};
   bind_workers(config, options, world);
   config.bind("model.name", options.model, "model: resnet_cifar, resnet or mlp");
+  config.bind("model.classes", options.classes,
+              "outputs of the model's last layer; 0: one for each class of the data set. More are "
+              "classes that do not occur");
+  at_least<int64_t>(config, "model.classes", options.classes, 0);
   config.bind("model.init", options.init,
               "safetensors file of the weights that a new run starts from; empty: drawn");
   bind_training(config, options);

@@ -64,6 +64,7 @@ struct TrainOptions {
   std::string clip_where = "auto";
 
   std::string model = "resnet_cifar";
+  int64_t classes = 0;  // of the model's outputs; 0: the data set's
   std::string init;
   bool overlap = true;
   bool guard = true;

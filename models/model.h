@@ -23,7 +23,7 @@ class Model : public Module {
   virtual std::string exchange_name(const std::string& name) const { return name; }
 };
 
-/// What the data set says about a model's ends.
+/// A model's ends, as the data set has them; the number of classes may be greater.
 struct ModelSetup {
   Shape input;  // of one sample: (H, W, C)
   int64_t classes = 0;

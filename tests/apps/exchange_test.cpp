@@ -65,7 +65,7 @@ TEST(Exchange, FilesThatDoNotFitLeaveTheOldRunAlone) {
   writer.write(dir / "a");
   EXPECT_EQ(error_of([&] { import_run(tiny_config(), dir / "a", dir / "run", Open::overwrite); }),
             dir /
-                "a has another number of classes than the data set's 10 (layer1.bias); to train "
+                "a has another number of classes than the model's 10 (layer1.bias); to train "
                 "from it all the same, give it as model.init");
   dir.write("b", "no weights");
   for (const char* file : {"b", "none"}) {
@@ -101,6 +101,21 @@ TEST(Exchange, FineTuningStartsFromAFileOfOtherClasses) {
   file.read("layer1.weight", last);
   EXPECT_EQ(values(first), values(full({24, 3072}, 0.001, DType::f32)));
   EXPECT_NE(values(last), values(Tensor({10, 24}, DType::f32))) << "as drawn";
+}
+
+/// As the weights of ImageNet's 1,000 classes fit a data set of ten.
+TEST(Exchange, AModelMayHaveMoreClassesThanTheDataSet) {
+  const TempDir dir;
+  const Overrides twelve = {"model.classes=12", "train.max_steps=1"};
+  tiny_train(dir / "run", twelve);
+  export_run(dir / "run", dir / "a.safetensors", {});
+  EXPECT_EQ(CheckpointReader(dir / "a.safetensors").entry("layer1.bias").extents[0], 12);
+  import_run(tiny_config(twelve), dir / "a.safetensors", dir / "imported", Open::create);
+  EXPECT_EQ(evaluate_run(dir / "imported", {}).accuracy, evaluate_run(dir / "run", {}).accuracy);
+  EXPECT_NE(error_of([&] {
+              tiny_train(dir / "few", {"model.classes=9"});
+            }).find("model.classes is 9, but the data set has 10 classes"),
+            std::string::npos);
 }
 
 TEST(Exchange, WhatCannotBeExportedIsSaid) {

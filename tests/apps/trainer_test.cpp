@@ -200,5 +200,12 @@ TEST(Configs, EveryShippedOneTrains) {
   EXPECT_GT(count, 0);
 }
 
+TEST(Configs, ResNet50HasTheSizeThatItHasOnImageNet) {
+  const Prepared run(Config::load(WISP_CONFIGS "/synthetic_resnet50.toml", {}));
+  int64_t numel = 0;
+  for (const LayerPlan& layer : run.exchange().layers) numel += layer.numel;
+  EXPECT_EQ(numel, 25'557'032);  // torchvision's; the paper gives no count
+}
+
 }  // namespace
 }  // namespace wisp

@@ -1,0 +1,362 @@
+// Every command line of README, docs and the program's help that starts the program, run as it
+// stands there.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/support/command.h"
+#include "tests/support/fake_cifar.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CommandLine {
+  std::string where;  // page, and the line of a block
+  std::string text;
+};
+
+// ---------------------------------------------------------------- What is documented
+
+const std::regex kStartsProgram("(?:(?:mpirun|srun) (?:\\S+ )*)?(?:build/release/)?wisp \\S.*");
+const std::regex kNamesOptionsOnly("wisp [a-z]+(?: [a-z]+)?((?: --[a-z-]+)*)");
+
+std::string replaced(const std::string& text, const std::string& pattern, const std::string& with) {
+  return std::regex_replace(text, std::regex(pattern), with);
+}
+
+/// Both forms of a line with an optional part: "wisp methods [dgc]".
+std::vector<std::string> forms(const std::string& text) {
+  const std::string optional = " \\[([^\\]]+)\\](?= |$)";
+  const std::string without = replaced(text, optional, ""), with = replaced(text, optional, " $1");
+  return without == with ? std::vector{text} : std::vector{without, with};
+}
+
+struct Page {
+  std::vector<CommandLine> block_lines;  // of fenced blocks, those that start the program
+  std::vector<CommandLine> in_text;      // `wisp …` between words
+};
+
+Page read_page(const std::string& name, const std::string& text) {
+  Page page;
+  std::istringstream lines(text);
+  std::string prose, open;  // open: the beginning of a line that \ continues
+  bool in_block = false;
+  int number = 0, begin = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.starts_with("```")) {
+      in_block = !in_block;
+    } else if (in_block) {
+      if (open.empty()) begin = number;
+      open += line;
+      if (open.ends_with("\\")) {
+        open.pop_back();
+        continue;
+      }
+      const std::string command = replaced(std::exchange(open, ""), "\\s+#.*$|\\s+$", "");
+      if (std::regex_match(command, kStartsProgram))
+        page.block_lines.push_back({concat(name, ":", begin), replaced(command, " +", " ")});
+    } else {
+      prose += line.empty() ? "\n" : line + " ";  // a span may go on in the next line
+    }
+  }
+  const std::regex span("`([^`\n]+)`");
+  for (std::sregex_iterator it(prose.begin(), prose.end(), span), end; it != end; ++it) {
+    const std::string words = (*it)[1];
+    if (std::regex_match(words, kStartsProgram)) page.in_text.push_back({name, words});
+  }
+  return page;
+}
+
+// ---------------------------------------------------------------- How it can be run
+
+/// What placeholders stand for, as whole words; in this order.
+const std::vector<std::pair<std::string, std::string>> kPlaceholders = {
+    {"train …", "train CONFIG"},
+    {"apps/configs/cifar10_resnet20.toml …",
+     "apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4"},
+    {"config FILE", "config CONFIG"},
+    {"--html FILE", "--html page.html"},
+    {"data.path=DIR", "data.path=data-cache"},
+    {"methods NAME", "methods dgc"},
+    {"diff A B", "diff runs/dense runs/dgc"},
+    {"RUN…", "runs/dense runs/dgc"},
+    {"RUN", "runs/dgc"},
+    {"KEY=VALUE,VALUE…", "seed=1,2"},
+    {"workers=N", "workers=2"},
+    {"workers=W", "workers=2"},
+    {"resnet50.safetensors CONFIG.toml",
+     "resnet50.safetensors apps/configs/synthetic_resnet50.toml"},
+    {"CONFIG", "tiny.toml"},
+};
+
+std::string without_placeholders(std::string text) {
+  for (const auto& [name, value] : kPlaceholders) {
+    text = " " + text + " ";
+    const std::string from = " " + name + " ", to = " " + value + " ";
+    for (size_t at; (at = text.find(from)) != std::string::npos;) text.replace(at, from.size(), to);
+    text = text.substr(1, text.size() - 2);
+  }
+  return text;
+}
+
+/// Whether something is left that nobody would type.
+bool has_placeholder(const std::string& text) {
+  return text.find("…") != std::string::npos ||
+         std::regex_search(text, std::regex("(^|[ =,/])[A-Z][A-Z_]*($|[ ,./])"));
+}
+
+/// Programs that may be missing, with the reason why their lines do not run then.
+std::string cannot_run(const std::string& text) {
+  if (text.starts_with("srun ")) return "needs Slurm";
+  if (text.starts_with("mpirun ") && std::string(WISP_MPIRUN).empty()) return "built without MPI";
+  return "";
+}
+
+/// The same line with less to do: of a training a few steps on few images, by keys behind all
+/// others; of a measurement other amounts.
+std::string shortened(const std::string& text) {
+  const auto has = [&](const char* words) { return text.find(words) != std::string::npos; };
+  if (has("wisp train ") || has("wisp sweep ")) {
+    const char* less = "";
+    if (has("synthetic_resnet50.toml")) {
+      less = " train.batch=4 data.side=32 data.train_count=8 data.test_count=4";
+    } else if (has("cifar10_resnet20.toml")) {
+      less = has("data.path=") ? " model.depth=8"
+                               : " model.depth=8 data.name=synthetic data.train_count=160 "
+                                 "data.test_count=32";
+    }
+    return text + less + " train.max_steps=2";
+  }
+  if (!has("wisp bench ")) return text;
+  std::string less = replaced(text, "--seconds \\S+", "--seconds 0.05");
+  if (!has("--seconds ")) less += " --seconds 0.05";
+  if (!has("bench codec ")) return less;
+  return has("--numel ") ? replaced(less, "--numel \\S+", "--numel 100000")
+                         : less + " --numel 100000";
+}
+
+constexpr const char* kTiny = R"(
+workers = 4
+threads = 1
+model = { name = "mlp", hidden = [12] }
+data = { name = "synthetic", train_count = 64, test_count = 16 }
+train = { batch = 16, epochs = 1 }
+)";
+
+/// What makes the files that the commands refer to. A row of a.npy has 64 x 576 elements.
+constexpr const char* kPrepare = R"(set -e
+train() {
+  wisp train apps/configs/cifar10_resnet20.toml model.depth=8 data.name=synthetic data.train_count=160 \
+    data.test_count=32 train.max_steps=1 --quiet "$@"
+}
+train --out runs/dense
+train compression.method=dgc --out runs/dgc
+train compression.method=dgc --out runs/dgc-again
+wisp train tiny.toml record.gradients.every=1 --quiet --out run
+wisp export run --to model.safetensors
+mkdir -p docs .local/share/bash-completion/completions runs/a
+cp -r run/gradients runs/a
+for rank in 0 1; do cp run/gradients/rank_$rank/layer0.weight.npy runs/a/gradients/rank_$rank/x.npy; done
+rm -r runs/a/gradients/rank_[23]
+cp runs/a/gradients/rank_0/x.npy a.npy
+cp runs/a/gradients/rank_1/x.npy b.npy
+wisp train apps/configs/synthetic_resnet50.toml workers=1 train.max_steps=1 train.batch=2 data.side=32 \
+  data.train_count=2 data.test_count=2 --quiet --out ../resnet50
+wisp export ../resnet50 --to ../resnet50.safetensors
+ln -s ../resnet50.safetensors resnet50.safetensors
+)";
+
+/// A user's directory: the program where a build puts it and on the path, runs, recorded gradients,
+/// weights, and files of CIFAR-10's size, all zeros.
+class DocumentedCommands : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dir_ = new TempDir;
+    dir_->write("fresh/tiny.toml", kTiny);
+    for (const char* file : kCifarFiles)
+      fs::resize_file(dir_->write(concat("data-cache/", file), ""), 10'000 * 3073);
+    fs::create_directory_symlink("../data-cache", *dir_ / "fresh/data-cache");
+    fs::create_directories(*dir_ / "fresh/apps");
+    fs::create_directory_symlink(WISP_SOURCE "/apps/configs", *dir_ / "fresh/apps/configs");
+    fs::create_directories(*dir_ / "fresh/build/release");
+    fs::create_directories(*dir_ / "bin");
+    for (const char* program : {"fresh/build/release/wisp", "bin/wisp"})
+      fs::create_symlink(WISP_PROGRAM, *dir_ / program);
+    fs::permissions(dir_->write("bin/mpirun", "#!/bin/sh\nexec " WISP_MPIRUN " \"$@\"\n"),
+                    fs::perms::owner_all);
+    const CommandResult prepared = run_in("fresh", kPrepare);
+    ASSERT_EQ(prepared.status, 0) << prepared.output;
+  }
+  static void TearDownTestSuite() { delete dir_; }
+
+  static CommandResult run_in(const std::string& folder, const std::string& script) {
+    const std::string at = *dir_ / folder;
+    return run_command(concat("cd ", at, " && HOME=", at, " PATH=", *dir_ / "bin", ":$PATH env -u ",
+                              "WISP_DATA bash ", dir_->write("script", script)));
+  }
+
+  /// Runs the line in a copy of the directory, in which what the line makes is not there yet.
+  static CommandResult run(const std::string& line) {
+    fs::remove_all(*dir_ / "work");
+    fs::copy(*dir_ / "fresh", *dir_ / "work",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    std::smatch out;
+    if (line.find("--resume") == std::string::npos &&
+        std::regex_search(line, out, std::regex("--out (\\S+)")))
+      fs::remove_all(*dir_ / ("work/" + out[1].str()));
+    return run_in("work", line + "\n");
+  }
+
+  static void expect_runs(const CommandLine& command) {
+    for (const std::string& form : forms(command.text)) {
+      const std::string line = without_placeholders(form);
+      if (has_placeholder(line)) {
+        ADD_FAILURE() << command.where << ": '" << line
+                      << "' has a placeholder, or lacks a file, that this test does not know";
+        continue;
+      }
+      if (!ran_.insert(line).second) continue;
+      const std::string why_not = cannot_run(line);
+      if (!why_not.empty()) {
+        std::cout << command.where << ": not run: " << line << ": " << why_not << "\n";
+        continue;
+      }
+      const CommandResult result = run(shortened(line));
+      const bool differ = result.status == 1 && line.find("wisp diff ") != std::string::npos;
+      EXPECT_TRUE(result.status == 0 || differ)
+          << command.where << ": " << shortened(line) << "\nstatus " << result.status << "\n"
+          << result.output;
+    }
+  }
+
+  static TempDir* dir_;
+  static std::set<std::string> ran_;
+};
+TempDir* DocumentedCommands::dir_ = nullptr;
+std::set<std::string> DocumentedCommands::ran_;
+
+std::map<std::string, Page> pages() {
+  std::map<std::string, Page> pages;
+  for (const char* name : {"README.md", "CONTRIBUTING.md"})
+    pages[name] = read_page(name, read_text(concat(WISP_SOURCE "/", name)));
+  for (const auto& entry : fs::directory_iterator(WISP_SOURCE "/docs")) {
+    const std::string name = "docs/" + entry.path().filename().string();
+    if (name.ends_with(".md")) pages[name] = read_page(name, read_text(entry.path().string()));
+  }
+  return pages;
+}
+
+TEST_F(DocumentedCommands, OfBlocksRun) {
+  size_t lines = 0;
+  for (const auto& [name, page] : pages()) {
+    for (const CommandLine& command : page.block_lines) expect_runs(command);
+    lines += page.block_lines.size();
+  }
+  EXPECT_GE(lines, 20u) << "of README alone there are 16";
+}
+
+/// `wisp plan --dry` and the like name options; anything else is a whole line.
+TEST_F(DocumentedCommands, InTextRun) {
+  for (const auto& [name, page] : pages()) {
+    for (const CommandLine& command : page.in_text) {
+      std::smatch options;
+      if (!std::regex_match(command.text, options, kNamesOptionsOnly)) {
+        expect_runs(command);
+        continue;
+      }
+      const std::string subcommand = replaced(command.text, " --.*", "");
+      const CommandResult help = run_in("fresh", subcommand + " --help");
+      EXPECT_EQ(help.status, 0) << command.where << ": " << subcommand;
+      std::istringstream words(options[1]);
+      for (std::string word; words >> word;)
+        EXPECT_NE((help.output + " ").find("  " + word), std::string::npos)
+            << command.where << ": " << subcommand << " has no option " << word;
+    }
+  }
+}
+
+/// Subcommands as the help of `program` lists them, theirs included.
+std::vector<std::string> subcommands(const std::string& program,
+                                     const std::function<std::string(const std::string&)>& help) {
+  std::vector<std::string> all = {program};
+  const std::string text = help(program);
+  const size_t begin = text.find("Subcommands:\n");
+  if (begin == std::string::npos) return all;
+  std::istringstream lines(text.substr(begin));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && line.starts_with("  ")) {
+    std::smatch name;
+    if (!std::regex_search(line, name, std::regex("^  ([a-z]+) "))) continue;
+    for (const std::string& found : subcommands(program + " " + name[1].str(), help))
+      all.push_back(found);
+  }
+  return all;
+}
+
+TEST_F(DocumentedCommands, OfTheHelpRun) {
+  const auto help = [](const std::string& program) {
+    const CommandResult result = run_in("fresh", program + " --help");
+    EXPECT_EQ(result.status, 0) << program << "\n" << result.output;
+    return result.output;
+  };
+  const std::vector<std::string> programs = subcommands("wisp", help);
+  EXPECT_GT(programs.size(), 13u);
+  for (const std::string& program : programs) {
+    std::istringstream lines(help(program));
+    for (std::string line; std::getline(lines, line);) {
+      const std::string text = replaced(line, "^ +", "");
+      if (line.starts_with("  ") && std::regex_match(text, kStartsProgram))
+        expect_runs({program + " --help", text});
+    }
+  }
+}
+
+/// The trainings that docs/results.md reports, as far as that is known before they run.
+TEST_F(DocumentedCommands, OfTheListOfRunsAreAccepted) {
+  std::istringstream lines(read_text(WISP_SOURCE "/scripts/runs.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.starts_with("#")) continue;
+    const std::string words = line.substr(line.find(' ') + 1);
+    const CommandResult result = run_in("fresh", "wisp config " + words);
+    EXPECT_EQ(result.status, 0) << line << "\n" << result.output;
+  }
+}
+
+TEST(DocumentedCommand, IsFoundWhereverItStands) {
+  const Page page = read_page("page",
+                              "Text `wisp plan\n--dry`, `wisp`, `wisp train …`.\n\n"
+                              "```\nbuild/release/wisp eval RUN  # why\nwisp codec --in a \\\n  b\n"
+                              "wisp: an error\nmpirun -n 4 wisp train CONFIG\n```\n");
+  ASSERT_EQ(page.in_text.size(), 2u);
+  EXPECT_EQ(page.in_text[0].text, "wisp plan --dry");
+  ASSERT_EQ(page.block_lines.size(), 3u);
+  EXPECT_EQ(page.block_lines[0].text, "build/release/wisp eval RUN");
+  EXPECT_EQ(page.block_lines[1].text, "wisp codec --in a b");
+  EXPECT_EQ(page.block_lines[1].where, "page:6");
+  EXPECT_EQ(page.block_lines[2].text, "mpirun -n 4 wisp train CONFIG");
+}
+
+TEST(DocumentedCommand, HasNoPlaceholderThatNobodyKnows) {
+  EXPECT_EQ(forms("wisp methods [dgc]"),
+            (std::vector<std::string>{"wisp methods", "wisp methods dgc"}));
+  EXPECT_EQ(without_placeholders("wisp report RUN… --html FILE"),
+            "wisp report runs/dense runs/dgc --html page.html");
+  for (const char* unknown :
+       {"wisp train FILE", "wisp train tiny.toml …", "wisp eval x data.path=D",
+        "wisp export RUN_DIR/x --to a", "wisp sweep tiny.toml seed=A,B"})
+    EXPECT_TRUE(has_placeholder(without_placeholders(unknown))) << unknown;
+  EXPECT_FALSE(has_placeholder("wisp train apps/configs/A1.toml optimizer.lr=1E-3 --out runs/dgc"));
+}
+
+}  // namespace
+}  // namespace wisp

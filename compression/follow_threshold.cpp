@@ -3,7 +3,7 @@
 namespace wisp {
 namespace {
 
-constexpr float kScale = 1.05f;
+constexpr int kRaises = 5;  // within a step
 
 struct Smallest {
   using Value = float;
@@ -24,27 +24,32 @@ struct Measured {
   WISP_HD void operator()() const { *out = range->count > 0 ? *smallest : 0.0f; }
 };
 
-struct Mean {
-  const float* sum;
-  float share;
-  float* mean;
-  WISP_HD void operator()(int64_t f) const { mean[f] = share * sum[f]; }
+struct Raise {
+  const int64_t* count;
+  const float* smallest;
+  int64_t k, room;
+  bool due;
+  float factor;
+  float* threshold;
+  WISP_HD void operator()() const {
+    if (due || *threshold == 0.0f) {
+      *threshold = *smallest;
+    } else if (*count >= room && *count > k) {
+      for (int raise = 0; raise < kRaises && *threshold <= *smallest; ++raise) *threshold *= factor;
+    }
+  }
 };
 
 struct Follow {
   const int64_t* count;
-  const float* measured;
-  int64_t k;
-  bool due;
+  int64_t k, most;
+  float factor;
   float* threshold;
   WISP_HD void operator()() const {
-    const int64_t most = 5 * k / 4;
-    if (measured && (due || *threshold == 0.0f)) {
-      *threshold = *measured;
-    } else if (*count >= most && *count > k) {
-      *threshold *= kScale;
-    } else if (3 * *count < 2 * k) {
-      *threshold /= kScale;
+    if (3 * *count < 2 * k) {
+      *threshold /= factor;
+    } else if (*count > most) {
+      *threshold *= factor;
     }
   }
 };
@@ -60,19 +65,23 @@ void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
   }
 }
 
-void adopt_thresholds(const Stream& stream, const UnitSpec& spec, const float* sum, int workers,
+void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& room,
+                      const SparseList& list, const float* smallest, bool due, double factor,
                       float* thresholds) {
-  parallel_for(stream, static_cast<int64_t>(spec.fields.size()),
-               Mean{sum, 1.0f / static_cast<float>(workers), thresholds});
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    run_once(stream, Raise{&list.range[f].count, smallest + f, kept_count(room.ratio, field.numel),
+                           room.of(field), due, static_cast<float>(factor), thresholds + f});
+  }
 }
 
-void follow_thresholds(const Stream& stream, const UnitSpec& spec, double ratio,
-                       const int64_t* count, int64_t stride, const float* measured, bool due,
-                       float* thresholds) {
+void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
+                       const int64_t* count, int64_t stride, double factor, float* thresholds) {
   for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const auto field = static_cast<int64_t>(f);
-    run_once(stream, Follow{count + stride * field, measured ? measured + f : nullptr,
-                            kept_count(ratio, spec.fields[f].numel), due, thresholds + f});
+    const Field& field = spec.fields[f];
+    run_once(stream,
+             Follow{count + stride * static_cast<int64_t>(f), kept_count(most.ratio, field.numel),
+                    most.of(field), static_cast<float>(factor), thresholds + f});
   }
 }
 

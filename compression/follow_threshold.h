@@ -1,6 +1,6 @@
 // Thresholds of magnitude that are measured now and then and in between follow the counts that they
-// let pass: a field's is scaled when its count leaves [2k/3, 5k/4). One float a field in device
-// memory, 0 before it was ever measured. Part of Ok-Topk (oktopk.cpp).
+// let pass. One float a field in device memory, 0 before it was ever measured. Part of Ok-Topk
+// (oktopk.cpp).
 #pragma once
 
 #include "compression/sparse_list.h"
@@ -12,15 +12,16 @@ namespace wisp {
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
                   const SparseList& list, float* out, float* scratch);
 
-/// thresholds = sum / workers
-void adopt_thresholds(const Stream& stream, const UnitSpec& spec, const float* sum, int workers,
+/// Where `list`, which a threshold selected, has no room left and its `smallest` passes: times
+/// `factor`, up to five times, until that does not. Where a threshold is 0, or everywhere if `due`,
+/// it becomes the smallest.
+void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& room,
+                      const SparseList& list, const float* smallest, bool due, double factor,
                       float* thresholds);
 
-/// After counts by the thresholds, of what a list with room for 5k/4 got or of all of it: scales
-/// them. Where a threshold is 0, or everywhere if `due`, takes what was `measured`; nothing does if
-/// that is null.
-void follow_thresholds(const Stream& stream, const UnitSpec& spec, double ratio,
-                       const int64_t* count, int64_t stride, const float* measured, bool due,
-                       float* thresholds);
+/// After counts by the thresholds, `stride` words apart: divided by `factor` where fewer than 2k/3
+/// passed, times it where more than `most` did.
+void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
+                       const int64_t* count, int64_t stride, double factor, float* thresholds);
 
 }  // namespace wisp

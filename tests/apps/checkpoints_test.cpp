@@ -91,7 +91,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
         ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
         ResumeCase{"gtopk", {"compression.method=gtopk", "compression.ratio=0.05"}},
-        ResumeCase{"oktopk", {"compression.method=oktopk", "compression.ratio=0.05"}},
+        ResumeCase{
+            "oktopk",
+            {"compression.method=oktopk", "compression.ratio=0.05", "compression.start_after=3"}},
         ResumeCase{"dgc",
                    {"compression.method=dgc", "compression.ratio=0.01", "compression.warmup=list",
                     "compression.warmup_epochs=2.0", "compression.warmup_list=[1.0, 0.25, 0.05]"}},

@@ -61,13 +61,14 @@ inline bool method_knows(const std::string& method, const std::string& option) {
                      [&](const ConfigKey& key) { return key.name == option; });
 }
 
-/// The method, at a ratio of 5 % if it knows one, with Adam if it needs that; gossip with a code
-/// that knows a ratio, or with f16 if it refuses such codes.
+/// The method, starting early, at a ratio of 5 % if it knows one, with Adam if it needs
+/// that; gossip with a code that knows a ratio, or with f16 if it refuses such codes.
 inline Overrides method_overrides(const std::string& method) {
   Overrides chosen = {"compression.method=" + method};
   const auto knows = [&](const char* option) { return method_knows(method, option); };
   if (knows("compression.freeze_step"))
     return chosen + Overrides{"optimizer.kind=adamw", "compression.freeze_step=2"};
+  if (knows("compression.start_after")) chosen.push_back("compression.start_after=0");
   if (method == "ecd") return chosen + Overrides{"gossip.code=fp16"};
   if (knows("gossip.code")) chosen.push_back("gossip.code=topk");
   if (knows("gossip.code") || knows("compression.ratio"))

@@ -12,7 +12,6 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kLate = int64_t{1} << 40;  // a step behind all warm-up of a method's own
-constexpr int64_t kSteps = 2;                // of a phase that are planned: methods may alternate
 
 int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
   int64_t bytes = 0;
@@ -108,17 +107,41 @@ class Planner {
   }
 
   /// What a unit does in a step; a gossip's units are never dense, but may be exact.
-  UnitPath path_of(const PlannedUnit& unit, const StepInfo& info,
+  UnitPath path_of(const PlannedUnit& unit, const StepInfo& info, bool engaged,
                    std::vector<Message>& messages) const {
     const Compressor& compressor = compressor_of(unit);
     const int64_t raw = unit.numel * element_bytes_;
-    const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info, false,
-                                    options_.guard && !neighbours(), messages);
+    const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
+                                    engaged, options_.guard && !neighbours(), messages);
     if (!neighbours()) return path;
     if (methods_.ratio && info.ratio >= 1.0 && messages.front().bytes == raw)
       return UnitPath::warm_up;
     const bool refused = options_.guard && sends_too_much(messages, unit.spec());
     return refused ? UnitPath::more_than_dense : UnitPath::compressed;
+  }
+
+  /// A unit's steps until its messages come again: bytes are their mean.
+  struct PeriodPlan {
+    UnitPath path = UnitPath::compressed;
+    double bytes = 0.0, bytes_compressed = 0.0;
+    bool sends_too_much = true;  // in all of them: what was compressed once, stays so
+  };
+  PeriodPlan plan_period(const PlannedUnit& unit, size_t phase,
+                         std::vector<Message>& messages) const {
+    PeriodPlan plan;
+    const int64_t period = compressor_of(unit).period();
+    bool engaged = false;
+    for (int64_t step = 0; step < period && !engaged; ++step)
+      engaged = path_of(unit, info_of(phase, step), false, messages) == UnitPath::compressed;
+    for (int64_t step = 0; step < period; ++step) {
+      plan.path = path_of(unit, info_of(phase, step), engaged, messages);
+      const double compressed = sent(messages) / static_cast<double>(period);
+      plan.bytes_compressed += compressed;
+      plan.bytes += plan.path == UnitPath::compressed ? compressed
+                                                      : plain(unit) / static_cast<double>(period);
+      plan.sends_too_much = plan.sends_too_much && sends_too_much(messages, unit.spec());
+    }
+    return plan;
   }
 
   void describe_exchange(const SynchronizerRecipe& recipe) {
@@ -164,20 +187,13 @@ class Planner {
     std::vector<Message> messages;
     for (size_t i = 0; i < plan_.units.size(); ++i) {
       const PlannedUnit& unit = plan_.units[i];
-      double bytes = 0.0, refused_bytes = 0.0;
-      UnitPath path = UnitPath::compressed;
-      for (int64_t step = 0; step < kSteps; ++step) {
-        path = path_of(unit, info_of(index, step), messages);
-        bytes += (path == UnitPath::compressed ? sent(messages) : plain(unit)) / kSteps;
-        if (sends_too_much(messages, unit.spec()))
-          refused_bytes = std::max(refused_bytes, sent(messages));
-      }
+      const auto [path, bytes, alone, refused_always] = plan_period(unit, index, messages);
       phase.warm_up += path == UnitPath::warm_up;
       phase.more_than_dense += path == UnitPath::more_than_dense;
       phase.bytes_sent += bytes - plain(unit.numel);
-      if (refused_bytes > 0.0) {
+      if (refused_always) {
         Refused& of_method = refused[unit.method];
-        of_method.sent += refused_bytes;
+        of_method.sent += alone;
         of_method.dense += plain(unit);
         for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
       }
@@ -222,10 +238,11 @@ class Planner {
                                      messages.front().bytes == unit.numel * element_bytes_);
       if (path != UnitPath::compressed) continue;
       layer.bytes_sent = 0.0;
-      for (int64_t step = 0; step < kSteps; ++step) {
+      const int64_t period = compressor.period();
+      for (int64_t step = 0; step < period; ++step) {
         plan_unit(compressor, compressor.traits(), spec, 0,
                   info_of(methods_.phases.size() - 1, step), true, false, alone);
-        layer.bytes_sent += share * sent(alone) / kSteps;
+        layer.bytes_sent += share * sent(alone) / static_cast<double>(period);
       }
       layer.rounds.clear();
       for (const Message& message : messages) layer.rounds.push_back(message.kind);

@@ -37,6 +37,7 @@ class AcpSgd final : public Compressor {
     return matrices_.scratch_bytes();
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
+  int64_t period() const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
     return matrices_.message(spec, sent(info));
   }

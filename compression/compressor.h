@@ -155,6 +155,8 @@ class Compressor {
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
+  /// Updates after which rounds and messages are the same again, at one ratio.
+  virtual int64_t period() const { return 1; }
   /// Pure: planner, guards, buckets and accounting read it. Depends on the rank for pairs alone, in
   /// which no rank sends more than rank 0 does over all rounds.
   virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;

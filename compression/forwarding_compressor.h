@@ -25,6 +25,7 @@ class ForwardingCompressor : public Compressor {
   int rounds(const UnitSpec& spec, const StepInfo& info) const override {
     return inner_->rounds(spec, info);
   }
+  int64_t period() const override { return inner_->period(); }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     return inner_->message(spec, info, round);
   }

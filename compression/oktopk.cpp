@@ -21,6 +21,7 @@
 #include "compression/follow_threshold.h"
 #include "compression/oktopk_lists.h"
 #include "compression/ratio_schedule.h"
+#include "compression/start_after.h"
 
 namespace wisp::oktopk {
 namespace {
@@ -44,6 +45,7 @@ class Oktopk final : public Compressor {
 
   Traits traits() const override { return {.sparse = true}; }
   bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
+  int64_t period() const override { return kBalanceEvery; }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     const auto of_unit = [](const char* name, DType dtype, int64_t numel, Sharing sharing) {
       return StateSpec{.name = name,
@@ -240,10 +242,7 @@ class Oktopk final : public Compressor {
 
 Options bind_options(Config& config) {
   Options options;
-  config.bind("compression.start_after", options.start_after,
-              "updates made dense, before the first one");
-  WISP_CHECK(options.start_after >= 0, config.where("compression.start_after"),
-             ": compression.start_after is ", options.start_after, ", expected 0 or more");
+  options.start_after = bind_start_after(config, options.start_after);
   const auto bind_factor = [&](const char* key, double& factor, const char* meaning) {
     config.bind(key, factor, meaning);
     WISP_CHECK(factor >= 1.0, config.where(key), ": ", key, " is ", factor, ", expected 1 or more");

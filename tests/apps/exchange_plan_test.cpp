@@ -13,6 +13,7 @@
 #include "distributed/mixing.h"
 #include "distributed/wire_header.h"
 #include "tests/support/error_of.h"
+#include "tests/support/scalar_run.h"
 #include "tests/support/tiny_run.h"
 #include "tests/support/toy_compressors.h"
 #include "tests/support/unit_rig.h"
@@ -159,6 +160,62 @@ TEST(ExchangePlan, HasTheMeanOfStepsThatDiffer) {
                                      "optimizer.kind=adamw", "optimizer.lr=0.001"});
   EXPECT_TRUE(remarks_on(
       late, {fmt::format("then {:.0f}", late.phases.back().bytes_sent - plain_bytes(late))}));
+}
+
+/// Rounds that are rare count at their rate; what varies, as it may be at most.
+TEST(ExchangePlan, HasTheMeanOfAPeriod) {
+  constexpr int kWorkers = 4;
+  constexpr int64_t kPeriod = 64;
+  const Overrides overrides = {"workers=4", "compression.method=oktopk", "compression.ratio=0.05",
+                               "compression.start_after=0"};
+  const ExchangePlan plan = plan_of(overrides);
+  for (const LayerPlan& layer : plan.layers) {
+    if (layer.shape.rank() == 1) continue;
+    const std::vector<Field> fields = layer_fields({layer.numel});
+    const UnitSpec spec{fields, layer.numel};
+    const auto method = make_method("oktopk", "");
+    double bytes = 0.0;
+    for (int64_t step = 512; step < 512 + kPeriod; ++step) {
+      StepInfo info = step_info(step, 0.05);
+      info.workers = kWorkers;
+      std::vector<Message> messages;
+      for (int round = 0; round < method->rounds(spec, info); ++round)
+        messages.push_back(method->message(spec, info, round));
+      bytes += bytes_on_wire(messages, kWorkers) / kPeriod;
+    }
+    EXPECT_NEAR(layer.bytes_sent, bytes, 1e-6 * bytes) << layer.name;
+    EXPECT_EQ(layer.rounds, (std::vector{Collective::all_to_all, Collective::all_gather}));
+  }
+  with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
+    double sent = 0.0, most = 0.0;
+    for (int64_t step = 0; step < kPeriod; ++step) {
+      test.steps(step, 1);
+      const double status = 24.0;  // 16 bytes, reduced among 4
+      const double bytes =
+          static_cast<double>(test.replica.synchronizer().cost().bytes_sent) - status;
+      sent += bytes / kPeriod;
+      most = std::max(most, bytes);
+    }
+    EXPECT_LE(sent, plan.phases.back().bytes_sent);
+    EXPECT_GE(sent, 0.6 * plan.phases.back().bytes_sent) << "k of the 3k/2 that may be";
+    EXPECT_GT(most, plan.phases.back().bytes_sent) << "a step with all rounds";
+  });
+}
+
+/// A unit that is compressed in some steps of a period is so in all of them from then on.
+TEST(ExchangePlan, KeepsAUnitCompressedInItsLargestSteps) {
+  const Overrides overrides = {"workers=16", "train.batch=32", "compression.method=oktopk",
+                               "compression.ratio=0.06", "compression.start_after=0"};
+  const ExchangePlan plan = plan_of(overrides);
+  EXPECT_EQ(plan.phases.back().more_than_dense, 0);
+  EXPECT_TRUE(plan.remarks.empty()) << plan.remarks[0];
+  with_replicas(tiny_config(overrides), [](ReplicaTest& test) {
+    const auto& averaging = dynamic_cast<GradientAveraging&>(test.replica.synchronizer());
+    for (const auto& [step, compressed] : {std::pair(0, false), {1, true}}) {
+      test.steps(step, 1);
+      EXPECT_EQ(averaging.compressed_units() > 0, compressed) << step;
+    }
+  });
 }
 
 TEST(ExchangePlan, RemarksOnGossipThatSendsMoreThanDense) {

@@ -4,8 +4,9 @@
 #   queue.sh LIST [OVERRIDE...]
 #
 # LIST has one run a line, "NAME CONFIG OVERRIDE...", # for comments. A run's directory is runs/NAME; a run that stopped
-# goes on from its last checkpoint. Each finished run appends a row to docs/results.csv at once, and a name that has a row
-# is not run again. OVERRIDEs (data.path=DIR) go to every run. WISP names the program, build/release/wisp if unset.
+# goes on from its last checkpoint. Each finished run appends a row to docs/results.csv at once, the picture of the rows is
+# drawn anew (with python3), and a name that has a row is not run again. OVERRIDEs (data.path=DIR) go to every run. WISP names
+# the program, build/release/wisp if unset.
 # While a file runs/pause exists, no new run starts. Ctrl-C saves a checkpoint of the run first.
 set -eu
 
@@ -53,4 +54,7 @@ while read -r name config overrides; do
   row="$name,$config,$overrides,$seed,$(tr ',' ';' <"runs/$name/commit.txt")"
   for column in $columns; do row="$row,$(value "$column" "$summary")"; done
   echo "$row" >>"$table"
+  if command -v python3 >/dev/null; then
+    python3 scripts/draw_results.py || echo "queue: the picture of the rows is the old one" >&2
+  fi
 done <"$list"

@@ -122,20 +122,17 @@ void AdamW::step(const Context& context, double lr, int64_t number,
                  std::span<const UpdateRule> rules) {
   WISP_CHECK(number >= 1, "adamw: update number ", number, ", they count from 1");
   const std::span second_number(second_number_.data<int64_t>(), rules.size());
-  for (size_t id = 0; id < rules.size(); ++id) {
+  for (size_t id = 0; id < rules.size(); ++id)
     if (rules[id] == UpdateRule::gradient) second_number[id] = number;
-    WISP_CHECK(rules[id] != UpdateRule::momentum || second_number[id] > 0,
-               "adamw: ", parameters_.segments()[id].name,
-               " gets a momentum, but its second moment has had no update");
-  }
   for (const UpdateRange& range : update_ranges(parameters_, rules, second_number)) {
     if (range.rule == UpdateRule::update) {
       subtract_update(context, parameters_, range, lr);
       continue;
     }
     dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
-      update<decltype(zero)>(context, parameters_, options_, lr, number,
-                             second_number[static_cast<size_t>(range.first)], range);
+      const int64_t last = second_number[static_cast<size_t>(range.first)];
+      update<decltype(zero)>(context, parameters_, options_, lr, number, last > 0 ? last : number,
+                             range);
     });
   }
 }

@@ -24,7 +24,7 @@ class AdamW final : public Optimizer {
   AdamW(FlatParameters& parameters, AdamWOptions options);
 
   /// For each segment, by its rule, with gradient g, weight w, moments m and v, t = `number`, and s
-  /// the number of v's last update:
+  /// the number of v's last update, or t if it had none:
   ///   gradient: m = β1 m + (1 - β1) g; v = β2 v + (1 - β2) g²;
   ///             w = w - lr λ w - lr · m / (1 - β1ᵗ) / (√(v / (1 - β2ˢ)) + ε), s = t
   ///   momentum: the same w with m = g, v and s as they are. A v that froze in fewer than some
@@ -32,7 +32,7 @@ class AdamW final : public Optimizer {
   ///   update:   w -= lr · g
   /// Source: Loshchilov & Hutter 2019, algorithm 2 (here the learning rate scales the decay too, as
   /// in PyTorch's AdamW); momentum: Tang et al. 2021, "1-bit Adam", algorithm 1 (there without
-  /// corrections). Throws Error for a momentum before the first gradient.
+  /// corrections).
   void step(const Context& context, double lr, int64_t number,
             std::span<const UpdateRule> rules) override;
   std::vector<std::string> arenas() const override;

@@ -135,5 +135,18 @@ TEST(OneBitAdam, RefusesAPayloadOfAnotherSize) {
             "onebit_adam: the payload of rank 0 has 16 bytes, expected 17");
 }
 
+TEST(OneBitAdam, NamesASecondMomentThatIsFrozenTooEarly) {
+  const auto remark = [](int64_t freeze_step, double beta2) {
+    return make_method("onebit_adam", concat("compression.freeze_step = ", freeze_step),
+                       {.momentum = 0.9, .beta2 = beta2})
+        ->remark({});
+  };
+  EXPECT_EQ(remark(999, 0.999),
+            "compression.freeze_step = 999 freezes the second moment before it has seen 1 / (1 - "
+            "optimizer.beta2) = 1000 updates; a smaller beta2 remembers fewer");
+  EXPECT_EQ(remark(1000, 0.999), "");
+  EXPECT_EQ(remark(100, 0.99), "");
+}
+
 }  // namespace
 }  // namespace wisp

@@ -51,11 +51,11 @@ void GradientClip::clip(std::span<const int> segments, const Tensor& squares_are
   double total = 0.0;
   if (!options_.per_layer) {
     for (const Segment& segment : parameters_.segments()) {
-      if (finite(segment.id)) total += squares[segment.id];
+      if (std::isfinite(squares[segment.id])) total += squares[segment.id];
     }
   }
   for (const int id : segments) {
-    if (!finite(id)) continue;
+    if (!std::isfinite(squares[id])) continue;
     const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
     const double share = static_cast<double>(segment.numel) / static_cast<double>(elements_);
     const double factor = options_.per_layer

@@ -28,12 +28,12 @@ class GradientClip {
 
   /// Measures the segments; their norms are known after the stream was synchronised.
   void measure(std::span<const int> segments);
-  /// False if the segment holds a number that is not finite, or if its norm is above 2^96: sums
-  /// over workers and steps could leave f32.
+  /// False if the segment holds a number that is not finite, or if its norm is above 2^96: sums of
+  /// such gradients over workers and steps could leave f32.
   bool finite(int segment) const;
   /// Scales the segments by the rule: each by its own norm, or all by the norm of the whole
   /// gradient (which must have been measured); `squares`, if defined, is an arena of sums of
-  /// squared gradients that follows. Non-finite segments are left alone.
+  /// squared gradients that follows. Segments that hold a number that is not finite are left alone.
   void clip(std::span<const int> segments, const Tensor& squares = {});
   void clear(int segment);
   bool enabled() const { return options_.norm > 0.0; }

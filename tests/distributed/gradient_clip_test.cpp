@@ -137,13 +137,17 @@ TEST(GradientClip, CountsWhatSumsCouldNotHoldAsNotFinite) {
   TestContext test({.compute = DType::f32});
   Parameter a{"a", {1}, {}, true, {}}, b{"b", {1}, {}, true, {}};
   FlatParameters parameters(test.context, {&b, &a}, {});
-  parameters.grad().data<float>()[0] = 0x1p96f;
-  parameters.grad().data<float>()[parameters.segments()[1].offset] = 0x1.1p96f;
-  GradientClip clip(test.context, parameters, {}, 1);
+  float& first = parameters.grad().data<float>()[0];
+  float& second = parameters.grad().data<float>()[parameters.segments()[1].offset];
+  first = 0x1p96f;
+  second = 0x1.1p96f;
   const int all[] = {0, 1};
+  GradientClip clip(test.context, parameters, {.norm = 1.0}, 1);
   clip.measure(all);
   EXPECT_TRUE(clip.finite(0));
   EXPECT_FALSE(clip.finite(1));
+  clip.clip(all);  // of a mean, which may be larger than what it is made of
+  EXPECT_NEAR(first * first + second * second, 1.0f, 1e-6f);
 }
 
 TEST(GradientClip, LeavesASmallGradientAsItIs) {

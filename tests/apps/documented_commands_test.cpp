@@ -126,7 +126,7 @@ std::string cannot_run(const std::string& text) {
 std::string shortened(const std::string& text) {
   const auto has = [&](const char* words) { return text.find(words) != std::string::npos; };
   if (has("wisp train ") || has("wisp sweep ")) {
-    const char* less = "";
+    std::string less;
     if (has("synthetic_resnet50.toml")) {
       less = " train.batch=4 data.side=32 data.train_count=8 data.test_count=4";
     } else if (has("cifar10_resnet20.toml")) {
@@ -134,6 +134,7 @@ std::string shortened(const std::string& text) {
                                : " model.depth=8 data.name=synthetic data.train_count=160 "
                                  "data.test_count=32";
     }
+    if (has("data.validation=")) less += " data.validation=16";
     return text + less + " train.max_steps=2";
   }
   if (!has("wisp bench ")) return text;

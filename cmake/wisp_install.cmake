@@ -9,7 +9,7 @@ set(wisp_header_folders core layers models data compression distributed apps)
 install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp
   FILES_MATCHING PATTERN "*.h"
   PATTERN core/cpu EXCLUDE
-  PATTERN core/toml_node.h EXCLUDE
+  PATTERN core/io/toml_node.h EXCLUDE
   PATTERN apps/commands EXCLUDE
   PATTERN apps/configs EXCLUDE)
 # "core/tensor.h" becomes "wisp/core/tensor.h", so that a user's own folders of these names are never in the way.

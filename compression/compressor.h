@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
 #include "core/context.h"
+#include "core/io/config.h"
+#include "core/io/saved_state.h"
 #include "core/registry.h"
-#include "core/saved_state.h"
-#include "core/update_rule.h"
+#include "core/train/update_rule.h"
 
 namespace wisp {
 

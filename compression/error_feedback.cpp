@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "compression/slices.h"
-#include "core/norm.h"
 #include "core/parallel.h"
+#include "core/train/norm.h"
 
 namespace wisp {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compression/compressor.h"
-#include "core/glob.h"
+#include "core/io/glob.h"
 
 namespace wisp {
 namespace {

@@ -1,8 +1,8 @@
 // Keys that several methods have in common.
 #pragma once
 
-#include "core/config.h"
 #include "core/dtype.h"
+#include "core/io/config.h"
 
 namespace wisp {
 

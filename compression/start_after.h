@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/config.h"
+#include "core/io/config.h"
 
 namespace wisp {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/config.h"
 #include "core/dtype.h"
+#include "core/io/config.h"
 
 namespace wisp {
 

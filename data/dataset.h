@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/io/config.h"
 #include "core/registry.h"
 #include "core/tensor.h"
 

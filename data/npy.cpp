@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/output_file.h"
+#include "core/io/output_file.h"
 
 namespace wisp {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/norm.h"
+#include "core/train/norm.h"
 
 namespace wisp {
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "distributed/thread_communicator.h"
+#include "distributed/communicator/thread_communicator.h"
 #if WISP_MPI
-#include "distributed/mpi_communicator.h"
+#include "distributed/communicator/mpi_communicator.h"
 #endif
 
 namespace wisp {

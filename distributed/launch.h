@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
-#include "distributed/communicator.h"
-#include "distributed/link.h"
+#include "distributed/communicator/communicator.h"
+#include "distributed/communicator/link.h"
 
 namespace wisp {
 

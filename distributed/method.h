@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compression/compressor.h"
-#include "distributed/bucket.h"
+#include "distributed/exchange/bucket.h"
 
 namespace wisp {
 

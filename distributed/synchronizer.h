@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/saved_state.h"
-#include "core/update_rule.h"
+#include "core/io/saved_state.h"
+#include "core/train/update_rule.h"
 #include "distributed/accounting.h"
 #include "distributed/health.h"
 

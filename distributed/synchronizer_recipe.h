@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "compression/policy.h"
+#include "core/io/trace.h"
 #include "core/registry.h"
-#include "core/trace.h"
-#include "distributed/bucket.h"
+#include "distributed/exchange/bucket.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"
 #include "distributed/synchronizer.h"

@@ -2,8 +2,8 @@
 // and files.
 #include <cstdio>
 
-#include "apps/prepared.h"
-#include "apps/replica.h"
+#include "apps/setup/prepared.h"
+#include "apps/setup/replica.h"
 
 int main() {
   wisp::Prepared run(wisp::Config::load("train.toml", {}));

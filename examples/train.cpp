@@ -1,7 +1,7 @@
 // Training from a program of one's own.
 #include <cstdio>
 
-#include "apps/trainer.h"
+#include "apps/train/trainer.h"
 
 int main() {
   const wisp::Config config = wisp::Config::load("train.toml", {});

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/batch.h"
-#include "core/config.h"
+#include "core/io/config.h"
 #include "core/registry.h"
 #include "layers/module.h"
 

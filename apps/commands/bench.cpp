@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench_step.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
+#include "apps/lab/bench_step.h"
 #include "core/error.h"
-#include "distributed/codec_bench.h"
+#include "distributed/bench/codec_bench.h"
 
 namespace wisp {
 namespace {

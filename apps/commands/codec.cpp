@@ -4,9 +4,9 @@
 #include <limits>
 #include <memory>
 
-#include "apps/codec_lab.h"
 #include "apps/commands/commands.h"
-#include "core/toml_text.h"
+#include "apps/lab/codec_lab.h"
+#include "core/io/toml_text.h"
 
 namespace wisp {
 namespace {

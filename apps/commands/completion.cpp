@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "apps/commands/commands.h"
-#include "apps/config_reference.h"
+#include "apps/reference/config_reference.h"
 
 namespace wisp {
 namespace {

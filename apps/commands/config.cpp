@@ -4,8 +4,8 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
-#include "apps/config_reference.h"
-#include "apps/prepared.h"
+#include "apps/reference/config_reference.h"
+#include "apps/setup/prepared.h"
 
 namespace wisp {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/toml_text.h"
+#include "core/io/toml_text.h"
 #include "data/dataset.h"
 #include "distributed/launch.h"
 

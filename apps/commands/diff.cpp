@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/run_diff.h"
+#include "apps/report/run_diff.h"
 #include "core/error.h"
 
 namespace wisp {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/trainer.h"
+#include "apps/train/trainer.h"
 
 namespace wisp {
 namespace {

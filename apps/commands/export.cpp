@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/exchange.h"
+#include "apps/interchange/exchange.h"
 
 namespace wisp {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
-#include "apps/exchange.h"
+#include "apps/interchange/exchange.h"
 
 namespace wisp {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/method_list.h"
-#include "apps/method_matrix.h"
+#include "apps/reference/method_list.h"
+#include "apps/reference/method_matrix.h"
 
 namespace wisp {
 

@@ -4,8 +4,8 @@
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
-#include "apps/exchange_table.h"
-#include "apps/prepared.h"
+#include "apps/lab/exchange_table.h"
+#include "apps/setup/prepared.h"
 
 namespace wisp {
 namespace {

@@ -1,12 +1,12 @@
-#include "apps/report.h"
+#include "apps/report/report.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "apps/commands/commands.h"
-#include "apps/page/page.h"
-#include "core/output_file.h"
+#include "apps/report/page/page.h"
+#include "core/io/output_file.h"
 
 namespace wisp {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/sweep.h"
+#include "apps/sweep/sweep.h"
 
 #include <filesystem>
 #include <memory>

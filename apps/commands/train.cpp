@@ -4,7 +4,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/commands/stop_signals.h"
-#include "apps/trainer.h"
+#include "apps/train/trainer.h"
 
 namespace wisp {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "distributed/wire_header.h"
+#include "distributed/exchange/wire_header.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "apps/trainer.h"
-#include "distributed/wire_header.h"
+#include "apps/train/trainer.h"
+#include "distributed/exchange/wire_header.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_replica.h"

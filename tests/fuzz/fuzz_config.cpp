@@ -1,5 +1,5 @@
 // Configurations: the text of a file, and overrides, each behind a zero byte.
-#include "core/config.h"
+#include "core/io/config.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
 

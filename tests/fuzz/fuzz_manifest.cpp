@@ -1,7 +1,7 @@
 // The manifest of a checkpoint.
 #include <filesystem>
 
-#include "core/checkpoint_directory.h"
+#include "core/io/checkpoint_directory.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"

@@ -1,5 +1,5 @@
 // metrics.jsonl as a resumed run finds it.
-#include "core/metrics.h"
+#include "core/io/metrics.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,6 +1,6 @@
 // Safetensors files, Wisp's own and other programs'. The input is the file; or, behind a '{', only
 // the header's text, a zero byte, and the data.
-#include "core/checkpoint.h"
+#include "core/io/checkpoint.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
 

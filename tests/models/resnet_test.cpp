@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/channel_order.h"
-#include "core/checksum.h"
-#include "core/config.h"
+#include "core/io/checksum.h"
+#include "core/io/config.h"
 #include "core/op_log.h"
 #include "models/mlp.h"
 #include "tests/support/error_of.h"

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "distributed/communicator.h"
+#include "distributed/communicator/communicator.h"
 
 namespace wisp {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/communicator.h"
+#include "distributed/communicator/communicator.h"
 
 namespace wisp {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/checksum.h"
 #include "core/error.h"
+#include "core/io/checksum.h"
 
 namespace wisp {
 

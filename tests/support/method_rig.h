@@ -1,7 +1,7 @@
 // The rig that tests drive a method's workers with, on the reference backend.
 #pragma once
 
-#include "distributed/rehearsal.h"
+#include "distributed/bench/rehearsal.h"
 
 namespace wisp {
 

@@ -1,4 +1,4 @@
-// The fields of a protobuf message, for tests of what core/protobuf.h wrote.
+// The fields of a protobuf message, for tests of what core/io/protobuf.h wrote.
 #pragma once
 
 #include <cstring>

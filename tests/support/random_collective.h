@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "distributed/collective.h"
+#include "distributed/communicator/collective.h"
 
 namespace wisp {
 

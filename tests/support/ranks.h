@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "distributed/communicator/thread_communicator.h"
 #include "distributed/launch.h"
-#include "distributed/thread_communicator.h"
 
 namespace wisp {
 

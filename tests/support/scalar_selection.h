@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "compression/select.h"
+#include "compression/sparse/select.h"
 
 namespace wisp {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "distributed/gradient_averaging.h"
+#include "distributed/averaging/gradient_averaging.h"
 #include "distributed/launch.h"
 #include "tests/support/test_context.h"
 

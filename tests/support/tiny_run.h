@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/methods.h"
-#include "apps/prepared.h"
-#include "apps/replica.h"
-#include "apps/trainer.h"
+#include "apps/setup/methods.h"
+#include "apps/setup/prepared.h"
+#include "apps/setup/replica.h"
+#include "apps/train/trainer.h"
 #include "compression/compressor.h"
-#include "core/checkpoint_directory.h"
+#include "core/io/checkpoint_directory.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {

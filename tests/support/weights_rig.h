@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/io/config.h"
 #include "distributed/launch.h"
-#include "distributed/own_weights.h"
+#include "distributed/own_weights/own_weights.h"
 #include "tests/support/damaging_communicator.h"
 
 namespace wisp {

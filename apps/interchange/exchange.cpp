@@ -1,0 +1,49 @@
+#include "apps/interchange/exchange.h"
+
+#include <filesystem>
+
+#include "apps/interchange/onnx_export.h"
+#include "apps/run/checkpoints.h"
+#include "apps/setup/run_replicas.h"
+#include "apps/setup/weights.h"
+#include "core/io/output_file.h"
+
+namespace wisp {
+
+void import_run(Config config, const std::string& file, const std::string& out,
+                RunDirectory::Open open) {
+  const Prepared run(std::move(config));
+  RunDirectory directory(out, open);
+  const std::vector<std::string> other = check_weights(file, run);
+  WISP_CHECK(other.empty(), file, " has another number of classes than the model's ",
+             run.ends().classes, " (", other.front(),
+             "); to train from it all the same, give it as model.init");
+  directory.make();
+  directory.write_config(run.config());
+  run_replicas(run, [&](Replica& replica) {
+    replica.start_from(file, run.ends());
+    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});
+  });
+}
+
+void export_run(const std::string& run_path, const std::string& path,
+                std::span<const std::string> overrides, const std::string& checkpoint) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  WISP_CHECK(ending == ".safetensors" || ending == ".onnx", path,
+             ": expected a name that ends in .safetensors or .onnx");
+  const RunDirectory directory(run_path, RunDirectory::Open::resume);
+  const Prepared run(Config::load(directory.file("config.toml"), overrides));
+  run_replicas(run, [&](Replica& replica) {
+    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
+    replica.with_averages([&] {
+      if (replica.rank() != 0) return;
+      if (ending == ".onnx") {
+        write_file(path, onnx_model(replica, run.ends()));
+      } else {
+        write_weights(path, replica.model(), replica.parameters());
+      }
+    });
+  });
+}
+
+}  // namespace wisp

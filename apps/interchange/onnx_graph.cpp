@@ -1,0 +1,113 @@
+#include "apps/interchange/onnx_graph.h"
+
+#include "apps/version.h"
+#include "core/io/protobuf.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kIrVersion = 8;          // the one that came with opset 17's release
+constexpr int64_t kFloat = 1, kInt64 = 7;  // TensorProto.DataType
+
+ProtobufWriter attribute_message(const OnnxAttribute& attribute) {
+  constexpr int kName = 1, kF = 2, kI = 3, kInts = 8, kType = 20;
+  constexpr int64_t kTypeFloat = 1, kTypeInt = 2, kTypeInts = 7;
+  ProtobufWriter message;
+  message.bytes(kName, attribute.name);
+  if (const auto* number = std::get_if<float>(&attribute.value)) {
+    message.f32(kF, *number);
+    message.varint(kType, kTypeFloat);
+  } else if (const auto* integer = std::get_if<int64_t>(&attribute.value)) {
+    message.varint(kI, *integer);
+    message.varint(kType, kTypeInt);
+  } else {
+    for (const int64_t value : std::get<std::vector<int64_t>>(attribute.value))
+      message.varint(kInts, value);
+    message.varint(kType, kTypeInts);
+  }
+  return message;
+}
+
+ProtobufWriter node_message(const OnnxNode& node) {
+  constexpr int kInput = 1, kOutput = 2, kName = 3, kOpType = 4, kAttribute = 5;
+  ProtobufWriter message;
+  for (const std::string& input : node.inputs) message.bytes(kInput, input);
+  message.bytes(kOutput, node.output);
+  message.bytes(kName, node.output);
+  message.bytes(kOpType, node.type);
+  for (const OnnxAttribute& attribute : node.attributes)
+    message.message(kAttribute, attribute_message(attribute));
+  return message;
+}
+
+Tensor as_f32(const Tensor& tensor) {
+  if (tensor.dtype() == DType::f32) return tensor;
+  Tensor result(tensor.shape(), DType::f32);
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    result.data<float>()[i] = static_cast<float>(tensor.data<double>()[i]);
+  return result;
+}
+
+ProtobufWriter tensor_message(const std::string& name, const Tensor& tensor) {
+  constexpr int kDims = 1, kDataType = 2, kName = 8, kRawData = 9;
+  const bool integers = tensor.dtype() == DType::i64;
+  const Tensor data = integers ? tensor : as_f32(tensor);
+  ProtobufWriter message;
+  for (int i = 0; i < data.shape().rank(); ++i) message.varint(kDims, data.shape()[i]);
+  message.varint(kDataType, integers ? kInt64 : kFloat);
+  message.bytes(kName, name);
+  message.bytes(kRawData, {reinterpret_cast<const char*>(data.raw()),  // little-endian
+                           static_cast<size_t>(data.bytes())});
+  return message;
+}
+
+ProtobufWriter value_message(const OnnxValue& value) {
+  constexpr int kName = 1, kType = 2;
+  constexpr int kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1, kDimParam = 2;
+  ProtobufWriter batch, shape, tensor, type, message;
+  batch.bytes(kDimParam, "batch");
+  shape.message(kDim, batch);
+  for (const int64_t extent : value.extents) {
+    ProtobufWriter dim;
+    dim.varint(kDimValue, extent);
+    shape.message(kDim, dim);
+  }
+  tensor.varint(kElemType, kFloat);
+  tensor.message(kShape, shape);
+  type.message(kTensorType, tensor);
+  message.bytes(kName, value.name);
+  message.message(kType, type);
+  return message;
+}
+
+ProtobufWriter graph_message(const OnnxGraph& graph) {
+  constexpr int kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12;
+  ProtobufWriter message;
+  for (const OnnxNode& node : graph.nodes) message.message(kNode, node_message(node));
+  message.bytes(kName, graph.name);
+  for (const auto& [name, tensor] : graph.initializers)
+    message.message(kInitializer, tensor_message(name, tensor));
+  message.message(kInput, value_message(graph.input));
+  message.message(kOutput, value_message(graph.output));
+  return message;
+}
+
+}  // namespace
+
+std::string OnnxGraph::bytes() const {
+  constexpr int kIr = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpsetImport = 8;
+  constexpr int kOpsetDomain = 1, kOpsetVersion = 2;
+  ProtobufWriter opset, model;
+  opset.bytes(kOpsetDomain, "");
+  opset.varint(kOpsetVersion, kOpset);
+  model.varint(kIr, kIrVersion);
+  model.bytes(kProducer, "wisp");
+  model.bytes(kProducerVersion, program_version());
+  model.message(kGraph, graph_message(*this));
+  model.message(kOpsetImport, opset);
+  WISP_CHECK(model.text().size() < size_t{1} << 31, "an ONNX file of ", model.text().size(),
+             " bytes, the format ends at 2 GiB");
+  return model.text();
+}
+
+}  // namespace wisp

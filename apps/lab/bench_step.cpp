@@ -1,0 +1,109 @@
+#include "apps/lab/bench_step.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/setup/prepared.h"
+#include "apps/setup/replica.h"
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWarmUp = 3;
+
+double resident_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A copy that outlives the loader's buffers.
+Batch copy_of(const Batch& batch) {
+  Batch copy = batch;
+  const auto clone = [](Tensor& tensor) {
+    Tensor own(tensor.shape(), tensor.dtype());
+    std::copy_n(tensor.raw(), tensor.bytes(), own.raw());
+    tensor = own;
+  };
+  clone(copy.input);
+  clone(copy.labels);
+  clone(copy.samples);
+  return copy;
+}
+
+}  // namespace
+
+std::string StepTiming::json() const {
+  const auto rounded = [](double value, double unit) { return std::round(value / unit) * unit; };
+  const nlohmann::ordered_json row = {{"case", name},
+                                      {"impl", impl},
+                                      {"batch", batch},
+                                      {"rate", rounded(rate, 0.1)},
+                                      {"unit", "images/s"},
+                                      {"ms", rounded(ms, 0.01)},
+                                      {"peak_mb", std::round(peak_mb)},
+                                      {"loss0", loss0},
+                                      {"loss1", loss1}};
+  return row.dump();
+}
+
+StepTiming bench_step(Config config, const std::string& name, double seconds, int64_t least_steps) {
+  Prepared run(std::move(config));
+  run.load();
+  const TrainOptions& options = run.options();
+  const double base_mb = resident_mb();
+  MemoryPool pool;
+  StepTiming timing;
+  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    const Shared shared{options, run.config(), pool, run.ends()};
+    Replica replica(shared, worker);
+    Loader loader(run.train_set(), run.train_loader(worker.rank));
+    loader.start_epoch(0);
+    const Batch batch = copy_of(*loader.next());
+    const auto steps_per_epoch = static_cast<double>(loader.batches() / options.accumulate);
+    std::vector<double> times, losses;
+    double deadline = 0.0;
+    bool more = true;
+    for (int64_t step = 0; more; ++step) {
+      if (step == kWarmUp) deadline = now_us() + seconds * 1e6;
+      const double begin = now_us();
+      replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
+      if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
+      losses.push_back(replica.tally().mean_loss());
+      // rank 0's clock decides for all
+      double words[] = {worker.rank == 0 && step >= kWarmUp && now_us() > deadline &&
+                                static_cast<int64_t>(times.size()) >= least_steps
+                            ? 1.0
+                            : 0.0};
+      replica.sum_over_workers(words);
+      more = words[0] == 0.0;
+    }
+    if (worker.rank != world().rank) return;
+    const std::string threads = std::to_string(worker.threads) + "t";
+    timing.name = name;
+    timing.impl = "wisp " + replica.context().backend.name() + " " + options.precision + " " +
+                  options.device + " " + std::to_string(options.workers) + "x" + threads;
+    timing.batch = options.batch;
+    timing.ms = median(times);
+    timing.losses = losses;
+  });
+  timing.rate = static_cast<double>(options.batch) / (timing.ms * 1e-3);
+  timing.peak_mb = resident_mb() - base_mb;
+  timing.loss0 = timing.losses.front();
+  timing.loss1 = timing.losses.back();
+  return timing;
+}
+
+}  // namespace wisp

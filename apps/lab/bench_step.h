@@ -1,0 +1,30 @@
+// Times the trainer's own step on one batch in memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/io/config.h"
+
+namespace wisp {
+
+struct StepTiming {
+  std::string name;  // of the case
+  std::string impl;
+  int64_t batch = 0;
+  double rate = 0.0;                // images/s at the median step
+  double ms = 0.0;                  // median
+  double peak_mb = 0.0;             // growth of the process's resident memory
+  double loss0 = 0.0, loss1 = 0.0;  // of the first and the last step
+  std::vector<double> losses;
+
+  std::string json() const;  // one line
+};
+
+/// Repeats steps on the first batch of epoch 0 until `seconds` have passed, at least `least_steps`
+/// of them, after three to warm up. The losses are the mean over workers, warm-up included. `name`
+/// is what the row is called.
+StepTiming bench_step(Config config, const std::string& name, double seconds,
+                      int64_t least_steps = 5);
+
+}  // namespace wisp

@@ -1,0 +1,366 @@
+#include "apps/lab/codec_lab.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/lab/payload_tap.h"
+#include "apps/setup/exchange_plan.h"
+#include "apps/setup/methods.h"
+#include "apps/setup/train_options.h"
+#include "compression/policy.h"
+#include "core/backend.h"
+#include "core/error.h"
+#include "core/io/output_file.h"
+#include "data/npy.h"
+#include "distributed/launch.h"
+
+namespace wisp {
+namespace {
+
+/// What all workers share, before any of them starts.
+struct Setup {
+  const LabRequest& request;
+  Config config;
+  TrainOptions options;
+  Parameter layer;
+  int64_t steps = 0;
+  std::vector<std::string> remarks = {};
+
+  int workers() const { return static_cast<int>(request.inputs.size()); }
+  std::string file(const std::string& name) const { return request.out + "/" + name; }
+};
+
+Segment segment_of(const Parameter& layer) {
+  return {
+      .name = layer.name, .shape = layer.shape, .numel = layer.shape.numel(), .decay = layer.decay};
+}
+
+/// The method as a run chooses it for this layer.
+Methods choose(Config& config, const TrainOptions& options, const Parameter& layer) {
+  const Segment segment = segment_of(layer);
+  Methods chosen = choose_methods(config, options, {&segment, 1});
+  WISP_CHECK(!chosen.recipe, "wisp codec: ", chosen.names,
+             " exchanges weights, not gradients; choose a compression method or a code");
+  const std::vector<PolicyRule> rules = read_policy(config);
+  for (const PolicyRule& rule : rules)
+    WISP_CHECK(rule.kind == "*", rule.where, ": a rule for layers of kind \"", rule.kind,
+               "\", but recorded gradients do not say of what kind their layer is; give a name");
+  const std::vector<int> rule_of = choose_rules({&segment, 1}, rules, true);
+  for (const std::string& other_layers : remarks_on_idle_rules(rules, rule_of))
+    std::erase(chosen.remarks, other_layers);
+  if (rule_of.front() == kDenseRule && !chosen.methods.empty() &&
+      chosen.methods.front().compressor->traits().dense_1d)
+    chosen.remarks.push_back(
+        concat(layer.name, " stays dense, as in a run: its shape ", layer.shape,
+               " is a vector's. 'compression.policy=[{method=\"", chosen.methods.front().name,
+               "\"}]' compresses it all the same; --shape says what a flattened layer's shape is"));
+  return chosen;
+}
+
+Setup prepare(Config config, const LabRequest& request) {
+  WISP_CHECK(!world().processes(), "wisp codec: its workers are threads; start one process");
+  WISP_CHECK(!request.inputs.empty(), "wisp codec: no input, expected a file for each worker");
+  WISP_CHECK(!config.given("workers"), config.where("workers"),
+             ": workers has no place here: there is a worker for each input");
+  Setup setup{request, std::move(config), {}, {}, 0};
+  const NpyReader first(request.inputs.front());
+  for (const std::string& input : request.inputs) {
+    const NpyReader reader(input);
+    WISP_CHECK(reader.rows() == first.rows() && reader.row_shape() == first.row_shape(), input,
+               ": has ", reader.rows(), " rows of ", reader.row_shape(), ", but ", first.path(),
+               " has ", first.rows(), " of ", first.row_shape());
+  }
+  setup.steps = first.rows();
+  const Shape shape = request.shape.value_or(first.row_shape());
+  WISP_CHECK(shape.numel() == first.row_shape().numel(), "wisp codec: the layer's shape is ", shape,
+             ", but a row of ", first.path(), " has ", first.row_shape().numel(), " elements");
+  setup.layer.name =
+      request.layer.empty() ? std::filesystem::path(first.path()).stem().string() : request.layer;
+  setup.layer.shape = shape;
+  setup.layer.decay = shape.rank() > 1;
+
+  setup.config.set("workers", std::to_string(setup.workers()));
+  if (!setup.config.given("train.batch"))
+    setup.config.set("train.batch", std::to_string(setup.workers()));
+  setup.options = TrainOptions::bind(setup.config, World{});
+  const Methods methods = choose(setup.config, setup.options, setup.layer);
+  setup.config.finish();
+  const Segment segment = segment_of(setup.layer);
+  setup.remarks = plan_exchange(methods, setup.options, {&segment, 1}).remarks;
+  return setup;
+}
+
+double dot(const std::vector<float>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+double norm(const Tensor& tensor) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    const double value = tensor.data<float>()[i];
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+/// A worker's thread.
+class LabWorker {
+ public:
+  LabWorker(const Setup& setup, Worker& worker, MemoryPool& pool)
+      : setup_(setup),
+        worker_(worker),
+        input_(setup.request.inputs[static_cast<size_t>(worker.rank)]),
+        stream_(Stream::immediate()),
+        comm_stream_(Stream::immediate()),
+        backend_(make_reference_backend(pool, stream_.id())),
+        comm_backend_(make_reference_backend(pool, comm_stream_.id())),
+        compute_{stream_, *backend_, pool},
+        comm_{comm_stream_, *comm_backend_, pool},
+        layer_(setup.layer),
+        loss_(compute_.zeros({1}, DType::f32)),
+        trace_(worker.rank, {}) {
+    compute_.seed = comm_.seed = static_cast<uint64_t>(setup.options.seed);
+    compute_.rank = comm_.rank = worker.rank;
+    compute_.threads = worker.threads;
+    comm_.threads = setup.options.comm_threads;
+    parameters_.emplace(compute_, std::vector<Parameter*>{&layer_}, std::vector<Buffer*>{});
+    optimizer_ = make_optimizer(*parameters_, setup.options.optimizer);
+    Config config = setup.config;
+    Methods chosen = choose(config, setup.options, layer_);
+    for (Method& method : chosen.methods)
+      method.compressor =
+          std::make_unique<PayloadTap>(std::move(method.compressor), &last_, &payloads_);
+    const AveragingOptions averaging{.clip = setup.options.clip,
+                                     .overlap = false,
+                                     .guard = setup.options.guard,
+                                     .timeout_s = setup.options.timeout_s,
+                                     .ratio = chosen.ratio};
+    synchronizer_.emplace(worker.communicator, compute_, comm_, *parameters_,
+                          std::move(chosen.methods), std::move(chosen.method_of), averaging,
+                          trace_);
+  }
+
+  /// Leaves the result in result(). Collective.
+  void step(int64_t step) {
+    const TrainOptions& options = setup_.options;
+    const int64_t per_epoch = setup_.request.steps_per_epoch;
+    const double epoch =
+        per_epoch > 0 ? static_cast<double>(step) / static_cast<double>(per_epoch) : 0.0;
+    const double lr = options.optimizer.lr * options.schedule.at(epoch);
+    last_ = step + 1 == setup_.steps;
+    compute_.step = step;
+    synchronizer_->begin({step, epoch, lr});
+    synchronizer_->forward_done(loss_);
+    const Tensor gradient = this->gradient();
+    input_.read(step, gradient.data<float>());
+    for (int64_t i = 0; i < gradient.numel(); ++i)
+      gradient.data<float>()[i] /= static_cast<float>(setup_.workers());
+    parameters_->ready(0);
+    synchronizer_->before_update();
+    result_.assign(gradient.data<float>(), gradient.data<float>() + gradient.numel());
+    optimizer_->step(compute_, lr, synchronizer_->updates(), synchronizer_->rules());
+    synchronizer_->after_update();
+  }
+
+  const std::vector<float>& result() const { return result_; }
+  bool compressed() const { return synchronizer_->compressed_units() > 0; }
+  const StepCost& cost() const { return synchronizer_->cost(); }
+
+  /// `value` of each rank. Collective.
+  std::vector<double> by_rank(double value) {
+    std::vector<double> values(static_cast<size_t>(setup_.workers()));
+    values[static_cast<size_t>(worker_.rank)] = value;
+    const Bytes data{reinterpret_cast<std::byte*>(values.data()),
+                     static_cast<int64_t>(values.size() * sizeof(double))};
+    synchronizer_->between_steps([&] {
+      worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+    });
+    return values;
+  }
+
+  /// Norms of the states of the layer's elements, by name and rank. Collective.
+  std::vector<std::pair<std::string, std::vector<double>>> norms() {
+    std::vector<std::pair<std::string, std::vector<double>>> norms;
+    const std::string suffix = "/" + layer_.name;
+    for (const SavedState& state : synchronizer_->state()) {
+      if (!state.name.ends_with(suffix) || state.tensor.dtype() != DType::f32) continue;
+      norms.emplace_back(state.name.substr(0, state.name.size() - suffix.size()),
+                         by_rank(norm(state.tensor)));
+    }
+    return norms;
+  }
+
+  /// The files of this rank, after the last step.
+  void write() {
+    write_file(setup_.file(concat("payload_", worker_.rank, ".bin")), payloads_);
+    for (const SavedState& state : synchronizer_->state()) {
+      std::string name = state.name;
+      const std::string element = "/" + layer_.name, unit = "unit/" + layer_.name + "/";
+      if (name.ends_with(element)) {
+        name.resize(name.size() - element.size());
+      } else if (name.starts_with(unit)) {
+        name.erase(0, unit.size());
+      } else {
+        continue;  // counters of the run
+      }
+      const bool shared = state.sharing == Sharing::shared;
+      if (shared && worker_.rank > 0) continue;
+      write_npy(setup_.file(name + (shared ? "" : concat("_", worker_.rank)) + ".npy"),
+                state.tensor);
+    }
+  }
+
+ private:
+  Tensor gradient() const { return parameters_->grad().slice(0, layer_.shape); }
+
+  const Setup& setup_;
+  Worker& worker_;
+  NpyReader input_;
+  Stream stream_, comm_stream_;
+  std::unique_ptr<Backend> backend_, comm_backend_;
+  Context compute_, comm_;
+  Parameter layer_;
+  std::optional<FlatParameters> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Tensor loss_;
+  Trace trace_;
+  bool last_ = false;
+  std::string payloads_;  // of the last step
+  std::vector<float> result_;
+  std::optional<GradientAveraging> synchronizer_;  // last: its thread uses the rest
+};
+
+/// Compares results with the true mean, and writes what is not a rank's own. Rank 0's thread.
+class LabRecord {
+ public:
+  explicit LabRecord(const Setup& setup)
+      : setup_(setup), lines_(setup.file("steps.jsonl"), OutputFile::Mode::replace) {
+    std::filesystem::remove(setup.file("mean.npy"));
+    mean_.emplace(setup.file("mean.npy"), setup.layer.shape);
+    for (const std::string& input : setup.request.inputs) inputs_.emplace_back(input);
+    summary_.steps = setup.steps;
+    summary_.remarks = setup.remarks;
+    summary_.numel = setup.layer.shape.numel();
+  }
+
+  void add(int64_t step, LabWorker& worker, const std::vector<double>& encoded,
+           const std::vector<double>& sent, const std::vector<double>& nonfinite,
+           const std::vector<std::pair<std::string, std::vector<double>>>& norms) {
+    const std::vector<float>& result = worker.result();
+    const std::vector<double> truth = true_mean(step);
+    double truth_square = 0.0, result_square = 0.0, error_square = 0.0;
+    for (size_t i = 0; i < truth.size(); ++i) {
+      const double value = result[i];
+      truth_square += truth[i] * truth[i];
+      result_square += value * value;
+      error_square += (value - truth[i]) * (value - truth[i]);
+    }
+    const double error = std::sqrt(error_square / truth_square);
+    const double cosine = dot(result, truth) / std::sqrt(truth_square * result_square);
+    mean_->append(result.data());
+    nlohmann::ordered_json line = {{"step", step},
+                                   {"compressed", worker.compressed()},
+                                   {"bytes_raw", worker.cost().bytes_raw},
+                                   {"bytes_dense", worker.cost().bytes_dense},
+                                   {"bytes_encoded", bytes(encoded)},
+                                   {"bytes_sent", bytes(sent)},
+                                   {"relative_error", error},
+                                   {"cosine", cosine},
+                                   {"nonfinite", ranks_of(nonfinite)}};
+    line["norms"] = nlohmann::ordered_json::object();
+    for (const auto& [name, values] : norms) line["norms"][name] = values;
+    lines_.write(line.dump() + "\n");
+
+    const double each = 1.0 / static_cast<double>(setup_.steps * setup_.workers());
+    summary_.compressed += worker.compressed();
+    for (const double value : encoded) summary_.bytes_encoded += value * each;
+    for (const double value : sent) summary_.bytes_sent += value * each;
+    dense_ += static_cast<double>(worker.cost().bytes_dense) / static_cast<double>(setup_.steps);
+    summary_.nonfinite += !ranks_of(nonfinite).empty();
+    error_.add(error);
+    cosine_.add(cosine);
+  }
+
+  LabSummary summary() const {
+    LabSummary summary = summary_;
+    summary.reduction_sent = summary.bytes_sent > 0.0 ? dense_ / summary.bytes_sent : 1.0;
+    summary.relative_error = error_.mean();
+    summary.cosine = cosine_.mean();
+    summary.cosines = cosine_.count;
+    return summary;
+  }
+
+ private:
+  /// Of the steps in which a figure is defined.
+  struct Mean {
+    double sum = 0.0;
+    int64_t count = 0;
+    void add(double value) {
+      if (!std::isfinite(value)) return;
+      sum += value;
+      ++count;
+    }
+    double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+  };
+
+  static std::vector<int> ranks_of(const std::vector<double>& flags) {
+    std::vector<int> ranks;
+    for (size_t rank = 0; rank < flags.size(); ++rank)
+      if (flags[rank] > 0.0) ranks.push_back(static_cast<int>(rank));
+    return ranks;
+  }
+  std::vector<double> true_mean(int64_t step) {
+    const auto numel = static_cast<size_t>(setup_.layer.shape.numel());
+    std::vector<double> mean(numel);
+    row_.resize(numel);
+    for (NpyReader& input : inputs_) {
+      input.read(step, row_.data());
+      for (size_t i = 0; i < numel; ++i) mean[i] += static_cast<double>(row_[i]) / setup_.workers();
+    }
+    return mean;
+  }
+  static std::vector<int64_t> bytes(const std::vector<double>& values) {
+    return {values.begin(), values.end()};
+  }
+
+  const Setup& setup_;
+  OutputFile lines_;
+  std::optional<NpyWriter> mean_;
+  std::vector<NpyReader> inputs_;
+  std::vector<float> row_;
+  double dense_ = 0.0;
+  Mean error_, cosine_;
+  LabSummary summary_;
+};
+
+}  // namespace
+
+LabSummary run_lab(Config config, const LabRequest& request) {
+  const Setup setup = prepare(std::move(config), request);
+  std::filesystem::create_directories(request.out);
+  MemoryPool pool;
+  LabSummary summary;
+  const LaunchOptions launch{.threads = setup.options.threads,
+                             .timeout_s = setup.options.timeout_s};
+  run_workers(setup.workers(), launch, [&](Worker& worker) {
+    LabWorker lab(setup, worker, pool);
+    std::optional<LabRecord> record;
+    if (worker.rank == 0) record.emplace(setup);
+    for (int64_t step = 0; step < setup.steps; ++step) {
+      lab.step(step);
+      const auto encoded = lab.by_rank(static_cast<double>(lab.cost().bytes_encoded));
+      const auto sent = lab.by_rank(static_cast<double>(lab.cost().bytes_sent));
+      const auto nonfinite = lab.by_rank(static_cast<double>(lab.cost().nonfinite.size()));
+      const auto norms = lab.norms();
+      if (record) record->add(step, lab, encoded, sent, nonfinite, norms);
+    }
+    lab.write();
+    if (record) summary = record->summary();
+  });
+  return summary;
+}
+
+}  // namespace wisp

@@ -1,0 +1,144 @@
+#include "apps/reference/config_reference.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "apps/setup/methods.h"
+#include "apps/setup/train_options.h"
+#include "compression/policy.h"
+#include "core/train/freeze.h"
+#include "data/dataset.h"
+#include "models/model.h"
+
+namespace wisp {
+namespace {
+
+/// Sizes are named by their units.
+std::string unit_of(const std::string& key) {
+  const std::pair<const char*, const char*> units[] = {{"gbit_per_s", "Gbit/s"},
+                                                       {"_us", "µs"},
+                                                       {"_ms", "ms"},
+                                                       {"_s", "s"},
+                                                       {"_bytes", "bytes"},
+                                                       {"epochs", "epochs"},
+                                                       {"milestones", "epochs"},
+                                                       {"steps", "steps"},
+                                                       {"log_every", "steps"},
+                                                       {"eval_every", "epochs"},
+                                                       {".batch", "samples"},
+                                                       {".validation", "samples"},
+                                                       {"_count", "samples"}};
+  for (const auto& [suffix, unit] : units) {
+    if (key.ends_with(suffix)) return unit;
+  }
+  return "";
+}
+
+/// A cell may not hold the character that ends it.
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+    text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string table(const std::vector<ConfigKey>& keys) {
+  if (keys.empty()) return "No keys of its own.\n\n";
+  std::string text = "| key | type | default | unit | meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const ConfigKey& key : keys)
+    text += fmt::format("| `{}` | {} | `{}` | {} | {} |\n", key.name, key.type, cell(key.initial),
+                        unit_of(key.name), cell(key.meaning));
+  return text + "\n";
+}
+
+/// A component's own keys.
+struct Section {
+  std::string name;
+  std::string summary;
+  std::vector<ConfigKey> keys;
+};
+
+std::vector<ConfigKey> run_keys() {
+  Config config;
+  const TrainOptions options = TrainOptions::bind(config, World{});
+  freeze(config, {});
+  choose_methods(config, options, {});
+  std::vector<ConfigKey> keys = config.keys();
+  Config data;  // the choice of a data set also binds the default one's keys
+  make_data_source(data);
+  keys.push_back(data.keys().front());
+  return keys;
+}
+
+std::vector<ConfigKey> policy_keys() {
+  Config row;
+  PolicyRule::bind(row);
+  return row.keys();
+}
+
+/// The components of a registry; `bind` makes one of them.
+template <class Registry, class Bind>
+std::vector<Section> sections(const Bind& bind) {
+  std::vector<Section> all;
+  for (const auto& [name, entry] : Registry::instance().entries()) {
+    Config config;
+    bind(entry, config);
+    all.push_back({name, entry.summary, config.keys()});
+  }
+  return all;
+}
+
+std::vector<Section> models() {
+  return sections<ModelRegistry>([](const auto& entry, Config& config) {
+    entry.make(config, {.input = {32, 32, 3}, .classes = 10});
+  });
+}
+
+std::vector<Section> data_sets() {
+  return sections<DataRegistry>([](const auto& entry, Config& config) { entry.make(config); });
+}
+
+std::vector<Section> methods() {
+  std::vector<Section> all;
+  for (const std::string& name : method_names()) {
+    const BoundMethod method = bind_method(name);
+    all.push_back({name, method.summary, method.keys});
+  }
+  return all;
+}
+
+std::string chapter(const std::string& title, const std::vector<Section>& sections) {
+  std::string text = fmt::format("## {}\n\n", title);
+  for (const Section& section : sections)
+    text += fmt::format("### {}\n\n{}\n\n{}", section.name, section.summary, table(section.keys));
+  return text;
+}
+
+}  // namespace
+
+std::string config_reference() {
+  std::string text =
+      "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML; `extends = "
+      "\"base.toml\"` takes another file's keys first, and\n`key=value` on the command line comes "
+      "last. A key that nobody knows is an error.\n\n## Every run\n\n" +
+      table(run_keys()) + "Rows of `[[compression.policy]]`; the first that fits decides:\n\n" +
+      table(policy_keys()) + chapter("Models (`model.name`)", models()) +
+      chapter("Data sets (`data.name`)", data_sets()) +
+      chapter("Compression methods (`compression.method`)", methods());
+  text.pop_back();  // one line feed at the end
+  return text;
+}
+
+std::set<std::string> config_keys() {
+  std::set<std::string> names;
+  for (const ConfigKey& key : run_keys()) names.insert(key.name);
+  for (const auto& part : {models(), data_sets(), methods()}) {
+    for (const Section& section : part) {
+      for (const ConfigKey& key : section.keys) names.insert(key.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace wisp

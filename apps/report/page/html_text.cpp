@@ -1,0 +1,56 @@
+#include "apps/report/page/html_text.h"
+
+#include <cstddef>
+
+namespace wisp {
+namespace {
+
+/// Bytes of the UTF-8 character that begins at `at`; 0 if there is none.
+size_t character_bytes(std::string_view text, size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  size_t bytes = 0;
+  if (first < 0x80) bytes = 1;
+  if (first >= 0xc2 && first < 0xe0) bytes = 2;
+  if (first >= 0xe0 && first < 0xf0) bytes = 3;
+  if (first >= 0xf0 && first < 0xf5) bytes = 4;
+  if (at + bytes > text.size()) return 0;
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
+std::string escaped(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    default:
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? "?" : std::string(1, c);
+  }
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string html;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = character_bytes(text, at);
+    if (bytes > 1) {
+      html += text.substr(at, bytes);
+    } else {
+      html += bytes == 1 ? escaped(text[at]) : "?";
+    }
+    at += bytes == 0 ? 1 : bytes;
+  }
+  return html;
+}
+
+}  // namespace wisp

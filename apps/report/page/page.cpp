@@ -1,0 +1,329 @@
+#include "apps/report/page/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "apps/report/figure_text.h"
+#include "apps/report/page/html_text.h"
+#include "apps/report/page/lane_chart.h"
+#include "apps/report/page/line_chart.h"
+#include "apps/report/page/style.h"
+
+namespace wisp {
+namespace {
+
+using Runs = std::vector<RunRecord>;
+using Cells = std::vector<std::string>;  // HTML
+
+constexpr size_t kColours = 8;
+
+std::string run_cell(const Runs& runs, size_t index) {
+  return fmt::format(R"(<span class="run s{}"><span class="chip{}"></span>{}</span>)",
+                     index % kColours, index >= kColours ? " dashed" : "",
+                     html_text(runs[index].name));
+}
+
+std::string row(const Cells& cells, const char* tag = "td") {
+  std::string html = "<tr>";
+  for (const std::string& cell : cells) html += fmt::format("<{0}>{1}</{0}>", tag, cell);
+  return html + "</tr>\n";
+}
+
+std::string table(const std::string& rows) {
+  return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
+}
+
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.2f} %", 100.0 * share) : "-";
+}
+
+// ------------------------------------------------------------------------------------ figures
+
+std::string figures(const Runs& runs) {
+  const bool validates = any_validates(runs);
+  Cells head{"run",      "test accuracy", "steps",          "training time",
+             "images/s", "sent in all",   "less than dense"};
+  if (validates) head.insert(head.begin() + 2, "validation accuracy");
+  std::string rows = row(head, "th");
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const Metrics& metrics = runs[r].metrics;
+    const auto& summary = runs[r].summary;
+    const StepRow last = metrics.steps.empty() ? StepRow{} : metrics.steps.back();
+    const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
+    Cells cells{run_cell(runs, r),
+                summary ? percent(summary->test_accuracy) : "not finished",
+                fmt::format("{}", last.step),
+                seconds_text(last.seconds),
+                summary ? fmt::format("{:.0f}", summary->images_per_s) : "-",
+                bytes_text(sent),
+                summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
+    if (validates) {
+      const auto validation = summary ? summary->validation_accuracy : std::nullopt;
+      cells.insert(cells.begin() + 2, percent(validation.value_or(std::nan(""))));
+    }
+    rows += row(cells);
+  }
+  return table(rows);
+}
+
+// ------------------------------------------------------------------------------------- curves
+
+/// An x axis.
+struct Over {
+  const char* name;
+  const char* label;
+  bool log;
+  double (*of_step)(const StepRow&);
+  double (*of_epoch)(const EpochRow&);
+};
+
+constexpr Over kOvers[] = {
+    {"steps", "steps", false, [](const StepRow& r) { return static_cast<double>(r.step); },
+     [](const EpochRow& r) { return static_cast<double>(r.step); }},
+    {"seconds", "seconds of training", false, [](const StepRow& r) { return r.seconds; },
+     [](const EpochRow& r) { return r.seconds; }},
+    {"bytes", "bytes sent by a worker (logarithmic)", true,
+     [](const StepRow& r) { return r.bytes_sent_total; },
+     [](const EpochRow& r) { return r.bytes_sent_total; }}};
+
+template <class Row, class X, class Y>
+std::vector<Curve> curves_of(const Runs& runs, std::vector<Row> Metrics::*rows, const X& x,
+                             const Y& y) {
+  std::vector<Curve> curves;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    Curve curve{runs[r].name, static_cast<int>(r), {}};
+    for (const Row& row : runs[r].metrics.*rows) curve.points.emplace_back(x(row), y(row));
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+std::string charts_over(const Runs& runs, const Over& over) {
+  LineChart loss{"Training loss", over.label, "nats", over.log, false, {}};
+  loss.curves =
+      curves_of(runs, &Metrics::steps, over.of_step, [](const auto& r) { return r.loss; });
+  LineChart train{"Training accuracy", over.label, "% of the samples", over.log, false, {}};
+  train.curves = curves_of(runs, &Metrics::steps, over.of_step,
+                           [](const auto& r) { return 100.0 * r.accuracy; });
+  LineChart test{"Test accuracy", over.label, "% of the test set", over.log, true, {}};
+  test.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
+                          [](const auto& r) { return 100.0 * r.test_accuracy; });
+  LineChart validation{
+      "Validation accuracy", over.label, "% of the validation split", over.log, true, {}};
+  validation.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
+                                [](const auto& r) { return 100.0 * r.validation_accuracy; });
+  return fmt::format("<div class=\"over {}\">\n{}{}{}{}</div>\n", over.name, to_svg(loss),
+                     to_svg(test), any_validates(runs) ? to_svg(validation) : "", to_svg(train));
+}
+
+std::string curves(const Runs& runs) {
+  std::string html = "<h2>Curves</h2>\n<section class=\"curves\">\n<ul class=\"legend\">";
+  for (size_t r = 0; r < runs.size(); ++r) html += "<li>" + run_cell(runs, r) + "</li>";
+  html += "</ul>\n";
+  for (const Over& over : kOvers) {
+    html += fmt::format(
+        R"(<input type="radio" name="x" id="x-{0}"{1}><label for="x-{0}">over {0}</label>)",
+        over.name, &over == kOvers ? " checked" : "");
+  }
+  for (const Over& over : kOvers) html += charts_over(runs, over);
+  const bool thin = std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) {
+    return run.metrics.steps.size() > kMostPoints;
+  });
+  if (thin)
+    html += fmt::format(
+        "<p class=\"soft\">Of more than {0} rows a curve shows the lowest and the highest in each "
+        "of "
+        "{1} spans.</p>\n",
+        kMostPoints, kMostPoints / 2);
+  return html + "</section>\n";
+}
+
+// -------------------------------------------------------------------------------------- bytes
+
+std::string bytes(const Runs& runs) {
+  std::string html =
+      "<h2>Bytes</h2>\n<p class=\"soft\">Of each worker: the mean over workers and steps, and that "
+      "times the steps of the run. <b>Raw</b> are the gradients as they are, <b>encoded</b> what a "
+      "worker offers to the wire, <b>sent</b> and <b>received</b> what the collectives move, and "
+      "<b>dense</b> what an all-reduce of the raw gradients would send.</p>\n";
+  std::string rows = row(
+      {"run", "", "raw", "encoded", "sent", "received", "dense", "encoded / raw", "sent / dense"},
+      "th");
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const auto& s = runs[r].summary;
+    if (!s) continue;
+    const double dense = s->reduction_sent * s->bytes_sent;
+    const auto cells = [&](const std::string& name, const char* what, double times) {
+      Cells found{name, what};
+      for (const double part :
+           {s->bytes_raw, s->bytes_encoded, s->bytes_sent, s->bytes_received, dense})
+        found.push_back(bytes_text(part * times));
+      return found;
+    };
+    Cells step = cells(run_cell(runs, r), "a step", 1.0);
+    step.push_back(fmt::format("1 / {:.1f}", s->reduction_encoded));
+    step.push_back(fmt::format("1 / {:.1f}", s->reduction_sent));
+    Cells total = cells("", "in all", static_cast<double>(s->steps));
+    total.insert(total.end(), {"", ""});
+    rows += row(step) + row(total);
+  }
+  return html + table(rows);
+}
+
+// --------------------------------------------------------------------------------------- time
+
+using Parts = std::vector<std::pair<const char*, double>>;
+
+std::string bar(const Parts& parts, double longest) {
+  std::string svg = R"(<svg viewBox="0 0 1000 15" preserveAspectRatio="none">)";
+  double left = 0.0;
+  for (const auto& [name, ms] : parts) {
+    const double width = 1000.0 * ms / longest;
+    svg += fmt::format(
+        R"(<rect class="k-{0}" x="{1:.2f}" width="{2:.2f}" height="15"><title>{0}: {3:.2f} ms</title></rect>)",
+        name, left, width, ms);
+    left += width;
+  }
+  return svg + "</svg>";
+}
+
+double sum_of(const Parts& parts) {
+  double sum = 0.0;
+  for (const auto& [name, ms] : parts) sum += ms;
+  return sum;
+}
+
+std::string swatches(std::initializer_list<std::pair<const char*, const char*>> kinds) {
+  std::string html = "<ul class=\"legend\">";
+  for (const auto& [kind, meaning] : kinds)
+    html += fmt::format(R"(<li><span class="swatch k-{}"></span>{}</li>)", kind, meaning);
+  return html + "</ul>\n";
+}
+
+std::string step_times(const Runs& runs) {
+  std::string html =
+      "<h2>Time of a step</h2>\n<p class=\"soft\">Milliseconds, mean over workers and steps. The "
+      "compute thread's parts follow each other and are the step. The comm thread works beside it; "
+      "what of that compute does not hide is in the wait.</p>\n" +
+      swatches({{"loader", "loader"},
+                {"compute", "compute"},
+                {"wait", "wait for the exchange"},
+                {"encode", "encode"},
+                {"wire", "wire"},
+                {"decode", "decode"}}) +
+      "<div class=\"bars\">\n";
+  double longest = 1e-9;
+  for (const RunRecord& run : runs) {
+    if (!run.summary) continue;
+    const StepTimes& t = run.summary->times;
+    longest = std::max({longest, t.step_ms(), t.encode_ms + t.wire_ms + t.decode_ms});
+  }
+  std::string lines;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    if (!runs[r].summary) continue;
+    const StepTimes& t = runs[r].summary->times;
+    const Parts compute{{"loader", t.loader_ms}, {"compute", t.compute_ms}, {"wait", t.wait_ms}};
+    const Parts comm{{"encode", t.encode_ms}, {"wire", t.wire_ms}, {"decode", t.decode_ms}};
+    html += fmt::format(
+        "<div class=\"run\">{}</div><div class=\"soft first\">compute</div><div class=\"first\">{}"
+        "</div><div class=\"ms first\">{:.1f} ms</div><div class=\"soft\">comm</div><div>{}</div>"
+        "<div class=\"ms soft\">{:.1f} ms</div>\n",
+        run_cell(runs, r), bar(compute, longest), sum_of(compute), bar(comm, longest),
+        sum_of(comm));
+    lines += fmt::format("<tr><td>{}</td><td class=\"text\">{}</td></tr>\n", run_cell(runs, r),
+                         html_text(bottleneck_line(t)));
+  }
+  return html + "</div>\n<h3>What would help</h3>\n" + table(lines);
+}
+
+std::string lanes(const Runs& runs) {
+  std::string html;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const std::string chart = lane_chart(runs[r].spans);
+    if (!chart.empty()) html += "<h3>" + run_cell(runs, r) + "</h3>\n" + chart;
+  }
+  if (html.empty()) return "";
+  return "<h2>Time lanes</h2>\n<p class=\"soft\">Two of the steps in each run's trace.json, up to "
+         "eight workers. Each run has a scale of its own.</p>\n" +
+         swatches({{"forward", "forward"},
+                   {"backward", "backward"},
+                   {"update", "update"},
+                   {"wait", "wait"},
+                   {"loader", "loader"},
+                   {"encode", "encode"},
+                   {"wire", "wire"},
+                   {"decode", "decode"}}) +
+         html;
+}
+
+// ------------------------------------------------------------------------------ configurations
+
+std::string differences(const Runs& runs) {
+  if (runs.size() < 2) return "";
+  std::string html = "<h2>What differs</h2>\n";
+  const auto rows = config_differences(runs);
+  if (rows.empty()) return html + "<p>The configurations are equal.</p>\n";
+  Cells head{"key"};
+  for (size_t r = 0; r < runs.size(); ++r) head.push_back(run_cell(runs, r));
+  std::string text = row(head, "th");
+  for (const ConfigDifference& difference : rows) {
+    Cells cells{"<code>" + html_text(difference.key) + "</code>"};
+    for (const auto& value : difference.values)
+      cells.push_back(value ? "<code>" + html_text(*value) + "</code>"
+                            : "<span class=\"soft\">-</span>");
+    text += row(cells);
+  }
+  return html +
+         "<p class=\"soft\">Keys of the resolved configurations; all others are equal. A dash: "
+         "no key of that run.</p>\n" +
+         table(text);
+}
+
+/// As a word of a shell.
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_./+-=,:@%") == text.npos;
+  if (plain) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
+std::string provenance(const Runs& runs) {
+  std::string html =
+      "<h2>Make them again</h2>\n<p class=\"soft\">A run's directory holds its resolved "
+      "configuration; with it the same program, built alike, makes the same bits on a machine of "
+      "the "
+      "same type.</p>\n";
+  std::string rows = row({"run", "wisp", "last written"}, "th");
+  std::string commands;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    rows += row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].date)});
+    commands +=
+        html_text(fmt::format("wisp train {} --out {}\n", shell_word(runs[r].path + "/config.toml"),
+                              shell_word(runs[r].path + "-again")));
+  }
+  return html + table(rows) + "<pre class=\"line\">" + commands + "</pre>\n";
+}
+
+}  // namespace
+
+std::string report_page(const std::vector<RunRecord>& runs) {
+  const std::string title =
+      runs.size() == 1 ? html_text(runs[0].name) : fmt::format("{} runs", runs.size());
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<title>Wisp: {0}</title>\n<style>{1}</style>\n</head>\n<body>\n"
+             "<h1>{0}</h1>\n<p class=\"soft\">Training with Wisp, compared by accuracy, time and "
+             "bytes.</p>\n",
+             title, page_style()) +
+         figures(runs) + curves(runs) + bytes(runs) + step_times(runs) + lanes(runs) +
+         differences(runs) + provenance(runs) + "</body>\n</html>\n";
+}
+
+}  // namespace wisp

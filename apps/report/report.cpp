@@ -1,0 +1,90 @@
+#include "apps/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "apps/report/figure_text.h"
+
+namespace wisp {
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr size_t kColumns = 14;
+constexpr size_t kValidation = 2;  // the column that is left out where no run has such a split
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f} %", 100.0 * *share) : "-";
+}
+
+Row row_of(const RunRecord& run) {
+  if (!run.summary) {
+    Row row(kColumns, "-");
+    row.front() = run.name;
+    return row;
+  }
+  const Summary& s = *run.summary;
+  return {run.name,
+          percent(s.test_accuracy),
+          percent(s.validation_accuracy),
+          fmt::format("{:.0f}", s.images_per_s),
+          bytes_text(s.bytes_raw),
+          bytes_text(s.bytes_encoded),
+          bytes_text(s.bytes_sent),
+          bytes_text(s.bytes_received),
+          fmt::format("{:.1f}x", s.reduction_sent),
+          fmt::format("{:.1f}", s.times.compute_ms),
+          fmt::format("{:.1f}", s.times.encode_ms),
+          fmt::format("{:.1f}", s.times.wait_ms),
+          fmt::format("{:.1f}", s.times.wire_ms),
+          fmt::format("{:.1f}", s.times.decode_ms)};
+}
+
+}  // namespace
+
+std::string report_table(std::span<const RunRecord> runs) {
+  std::vector<Row> rows{{"", "test", "validation", "", "bytes of a step and worker", "", "", "", "",
+                         "milliseconds of a step", "", "", "", ""},
+                        {"run", "accuracy", "accuracy", "images/s", "raw", "encoded", "sent",
+                         "received", "reduction", "compute", "encode", "wait", "wire", "decode"}};
+  for (const RunRecord& run : runs) rows.push_back(row_of(run));
+  if (!any_validates(runs)) {
+    for (Row& row : rows) row.erase(row.begin() + kValidation);
+  }
+  std::vector<size_t> width(rows[1].size());
+  for (size_t r = 1; r < rows.size(); ++r) {
+    for (size_t c = 0; c < width.size(); ++c) width[c] = std::max(width[c], rows[r][c].size());
+  }
+  std::string table;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (size_t c = 0; c < width.size(); ++c) {
+      const std::string& cell = rows[r][c];
+      if (r == 0 && cell.size() > width[c]) {
+        line += "  " + cell;  // a heading over several columns: takes their room
+        size_t room = width[c];
+        while (room < cell.size()) room += 2 + width[++c];
+        line.append(room - cell.size(), ' ');
+      } else if (c == 0) {
+        line += fmt::format("{:<{}}", cell, width[c]);
+      } else {
+        line += fmt::format("  {:>{}}", cell, width[c]);
+      }
+    }
+    table += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (r == 1) table += std::string(line.size(), '-') + "\n";
+  }
+  table +=
+      "reduction: what dense would send / sent. wait: the compute thread stands still for the "
+      "exchange. wire: collectives "
+      "in flight.\n";
+  for (const RunRecord& run : runs) {
+    if (run.summary)
+      table += fmt::format("{:<{}}  {}\n", run.name, width[0], bottleneck_line(run.summary->times));
+  }
+  return table;
+}
+
+}  // namespace wisp

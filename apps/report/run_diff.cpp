@@ -1,0 +1,88 @@
+#include "apps/report/run_diff.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "apps/report/report.h"
+
+namespace wisp {
+namespace {
+
+struct Column {
+  const char* name;
+  double StepRow::*value;
+};
+
+constexpr Column kColumns[] = {{"loss", &StepRow::loss},
+                               {"accuracy", &StepRow::accuracy},
+                               {"bytes_encoded", &StepRow::bytes_encoded},
+                               {"bytes_sent", &StepRow::bytes_sent},
+                               {"bytes_received", &StepRow::bytes_received}};
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+std::optional<FirstDifference> difference(const StepRow& a, const StepRow& b) {
+  for (const Column& column : kColumns) {
+    const double of_a = a.*column.value, of_b = b.*column.value;
+    if (!same(of_a, of_b)) return FirstDifference{a.step, column.name, of_a, of_b};
+  }
+  return {};
+}
+
+int64_t last_step(const RunRecord& run) {
+  return run.metrics.steps.empty() ? 0 : run.metrics.steps.back().step;
+}
+
+std::string steps_text(const RunDiff& diff, const RunRecord& a, const RunRecord& b) {
+  std::string text;
+  if (diff.first) {
+    text = fmt::format("{} differs first at step {}: {} and {}\n", diff.first->what,
+                       diff.first->step, diff.first->a, diff.first->b);
+  } else if (diff.compared == 0) {
+    text = "no step was recorded by both\n";
+  } else {
+    text = fmt::format("losses, accuracies and bytes are equal in all {} steps recorded by both\n",
+                       diff.compared);
+  }
+  if (diff.last_a != diff.last_b)
+    text += fmt::format("{} goes on to step {}, {} to step {}\n", a.name, diff.last_a, b.name,
+                        diff.last_b);
+  return text;
+}
+
+}  // namespace
+
+RunDiff compare_runs(const RunRecord& a, const RunRecord& b) {
+  RunDiff diff;
+  diff.config = config_differences({a, b});
+  diff.version = a.version != b.version;
+  diff.last_a = last_step(a);
+  diff.last_b = last_step(b);
+  auto other = b.metrics.steps.begin();
+  for (const StepRow& row : a.metrics.steps) {
+    while (other != b.metrics.steps.end() && other->step < row.step) ++other;
+    if (other == b.metrics.steps.end()) break;
+    if (other->step != row.step) continue;
+    ++diff.compared;
+    diff.first = difference(row, *other);
+    if (diff.first) break;
+  }
+  return diff;
+}
+
+std::string diff_text(const RunRecord& a, const RunRecord& b) {
+  const RunDiff diff = compare_runs(a, b);
+  std::string text;
+  for (const ConfigDifference& row : diff.config) {
+    text += fmt::format("{}: {} and {}\n", row.key, row.values[0].value_or("-"),
+                        row.values[1].value_or("-"));
+  }
+  if (diff.config.empty()) text += "the configurations are equal\n";
+  if (diff.version) text += fmt::format("program: {} and {}\n", a.version, b.version);
+  text += steps_text(diff, a, b);
+  text += '\n';
+  return text + report_table(std::vector<RunRecord>{a, b});
+}
+
+}  // namespace wisp

@@ -1,0 +1,255 @@
+#include "apps/run/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "apps/run/resize.h"
+#include "core/error.h"
+#include "core/io/checkpoint.h"
+
+namespace wisp {
+namespace {
+
+constexpr const char* kHeldOut = "held_out";  // absent: none
+
+std::string rank_file(const std::string& directory, int rank) {
+  return directory + "/rank_" + std::to_string(rank) + ".safetensors";
+}
+
+std::string shared_file(const std::string& directory) { return directory + "/shared.safetensors"; }
+
+const std::string& fact(const CheckpointFacts& facts, const std::string& name) {
+  const auto found = facts.find(name);
+  WISP_CHECK(found != facts.end(), "the checkpoint's manifest does not say ", name);
+  return found->second;
+}
+
+template <class T>
+void read(const CheckpointFacts& facts, const std::string& name, T& value) {
+  const std::string& text = fact(facts, name);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  WISP_CHECK(error == std::errc() && end == text.data() + text.size(),
+             "the checkpoint's manifest says ", name, " = '", text, "', expected a number");
+}
+
+void write_state(const std::string& path, const std::vector<SavedState>& state, Sharing sharing) {
+  CheckpointWriter writer;
+  for (const SavedState& saved : state) {
+    if (saved.sharing == sharing) writer.add(saved.name, saved.tensor);
+  }
+  writer.write(path);
+}
+
+/// Throws Error unless the file holds just what this run has of that kind.
+void check_names(const std::string& path, const CheckpointReader& file,
+                 const std::vector<SavedState>& state, Sharing sharing) {
+  std::set<std::string> wanted;
+  for (const SavedState& saved : state) {
+    if (saved.sharing != sharing) continue;
+    WISP_CHECK(file.has(saved.name), path, ": has no tensor ", saved.name,
+               "; is it of another model, optimizer or train.freeze?");
+    wanted.insert(saved.name);
+  }
+  for (const std::string& name : file.names()) {
+    WISP_CHECK(
+        wanted.count(name) != 0, path, ": holds ", name,
+        ", which this run has no place for; is it of another model, optimizer or train.freeze?");
+  }
+}
+
+void load_shared(const std::string& directory, Replica& replica) {
+  const std::string path = shared_file(directory);
+  const CheckpointReader file(path);
+  const std::vector<SavedState> state = replica.state();
+  check_names(path, file, state, Sharing::shared);
+  for (const SavedState& saved : state) {
+    if (saved.sharing == Sharing::shared) file.read(saved.name, saved.tensor);
+  }
+}
+
+/// Loads what each rank had of its own, when the shared state is there.
+void load_own(const std::string& directory, Replica& replica, int saved_workers) {
+  const std::vector<SavedState> state = replica.state();
+  std::vector<std::unique_ptr<CheckpointReader>> files;
+  if (saved_workers == replica.workers()) {
+    files.push_back(std::make_unique<CheckpointReader>(rank_file(directory, replica.rank())));
+  } else {
+    for (int rank = 0; rank < saved_workers; ++rank)
+      files.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
+  }
+  check_names(rank_file(directory, 0), *files.front(), state, Sharing::per_rank);
+  for (const SavedState& saved : state) {
+    if (saved.sharing != Sharing::per_rank) continue;
+    if (saved_workers == replica.workers()) {
+      files.front()->read(saved.name, saved.tensor);
+    } else {
+      read_resized(saved, files, replica.rank(), replica.workers());
+    }
+  }
+}
+
+/// "residual, tally: summed and shared out; buffer: repeated".
+std::string describe_rules(const std::vector<SavedState>& state) {
+  std::map<OnResize, std::set<std::string>> kinds;
+  for (const SavedState& saved : state) {
+    if (saved.sharing == Sharing::per_rank)
+      kinds[saved.on_resize].insert(saved.name.substr(0, saved.name.find('/')));
+  }
+  const std::map<OnResize, const char*> words = {
+      {OnResize::redistribute_sum, "the sum over the workers is shared out"},
+      {OnResize::sum, "the sum over the workers"},
+      {OnResize::repeat, "taken from the worker of the same number, in turn"},
+      {OnResize::zero, "starts at zero"}};
+  std::string text;
+  for (const auto& [rule, names] : kinds)
+    text +=
+        fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(names, ", "), words.at(rule));
+  return text;
+}
+
+}  // namespace
+
+CheckpointFacts Position::facts() const {
+  CheckpointFacts facts;
+  const auto put = [&](const char* name, auto value) { facts[name] = fmt::format("{}", value); };
+  put("epoch", epoch);
+  put("in_epoch", in_epoch);
+  put("step", step);
+  put("skipped", skipped);
+  put("tally.loss", tally.loss);
+  put("tally.batches", tally.batches);
+  put("tally.correct", tally.correct);
+  put("tally.samples", tally.samples);
+  put("best_step", best_step);
+  put("best_accuracy", best_accuracy);
+  return facts;
+}
+
+Position Position::from(const CheckpointFacts& facts) {
+  Position position;
+  read(facts, "epoch", position.epoch);
+  read(facts, "in_epoch", position.in_epoch);
+  read(facts, "step", position.step);
+  read(facts, "skipped", position.skipped);
+  read(facts, "tally.loss", position.tally.loss);
+  read(facts, "tally.batches", position.tally.batches);
+  read(facts, "tally.correct", position.tally.correct);
+  read(facts, "tally.samples", position.tally.samples);
+  read(facts, "best_step", position.best_step);
+  read(facts, "best_accuracy", position.best_accuracy);
+  return position;
+}
+
+void Checkpoints::save(Replica& replica, const Position& position) const {
+  const std::string tmp = folder_ + "/saving.tmp";
+  const std::vector<SavedState> state = replica.state();
+  if (replica.rank() == 0) {
+    prepare_directory(tmp);
+    write_state(shared_file(tmp), state, Sharing::shared);
+  }
+  replica.barrier();
+  write_state(rank_file(tmp, replica.rank()), state, Sharing::per_rank);
+  replica.barrier();
+  if (replica.rank() == 0) {
+    CheckpointFacts facts = position.facts();
+    facts["workers"] = std::to_string(replica.workers());
+    facts["methods"] = replica.methods();
+    facts["layout"] = replica.layout();
+    facts["numerics"] = replica.numerics();
+    if (replica.held_out() > 0) facts[kHeldOut] = std::to_string(replica.held_out());
+    publish_directory(tmp, checkpoint_path(folder_, position.step), facts);
+    prune(position);
+  }
+  replica.barrier();
+}
+
+/// Removes what options_ do not keep.
+void Checkpoints::prune(const Position& position) const {
+  if (options_.keep == 0) return;
+  std::vector<int64_t> steps = checkpoint_steps(folder_);
+  for (size_t i = 0; i + static_cast<size_t>(options_.keep) < steps.size(); ++i) {
+    if (options_.best && steps[i] == position.best_step) continue;
+    remove_checkpoint(folder_, steps[i]);
+  }
+}
+
+/// The step of the checkpoint to load: one that is whole.
+int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& notices) const {
+  const std::vector<int64_t> steps = checkpoint_steps(folder_);
+  WISP_CHECK(!steps.empty(), folder_, ": there is no checkpoint");
+  if (which != "last" && which != "best") {
+    int64_t step = -1;
+    read({{"step", which}}, "step", step);
+    WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_,
+               ": there is no checkpoint of step ", step, "; there are ",
+               fmt::format("{}", fmt::join(steps, ", ")));
+    verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
+    return step;
+  }
+  std::string first_damage;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      const CheckpointFacts facts =
+          verify_checkpoint(find_checkpoint(checkpoint_path(folder_, *step)));
+      if (!first_damage.empty())
+        notices.push_back(first_damage + "; going on from step " + std::to_string(*step));
+      if (which == "last") return *step;
+      const int64_t best = Position::from(facts).best_step;
+      WISP_CHECK(best >= 0, folder_, ": nothing was evaluated, so no checkpoint is the best");
+      return choose(std::to_string(best), notices);
+    } catch (const Error& damage) {
+      if (first_damage.empty()) first_damage = damage.what();
+    }
+  }
+  throw Error(first_damage);
+}
+
+Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which) const {
+  Loaded loaded;
+  double chosen = 0.0;
+  if (replica.rank() == 0) chosen = static_cast<double>(choose(which, loaded.notices));
+  replica.sum_over_workers({&chosen, 1});  // the others add zero
+  const std::string directory =
+      find_checkpoint(checkpoint_path(folder_, static_cast<int64_t>(chosen)));
+  const CheckpointFacts facts = checkpoint_facts(directory);
+  loaded.position = Position::from(facts);
+
+  const std::string& methods = fact(facts, "methods");
+  WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
+             methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
+  int64_t held_out = 0;
+  if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
+  WISP_CHECK(held_out == replica.held_out(), directory, " is of a run that held out ", held_out,
+             " training samples, this run has data.validation = ", replica.held_out(),
+             "; with another choice samples that it was trained on would validate it");
+  int workers = 0;
+  read(facts, "workers", workers);
+  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",
+             "weights of ", workers, " workers, which compression.method ", replica.methods(),
+             " keeps apart; resume with workers=", workers,
+             ", or export their mean and give it to a new run as model.init");
+  WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
+             " holds state of another cut of the model or another graph; resume with the method "
+             "options, compression.bucket_bytes and compression.encode_bytes of the run");
+  load_shared(directory, replica);
+  load_own(directory, replica, workers);
+  if (replica.rank() == 0) {
+    if (workers != replica.workers())
+      loaded.notices.push_back(fmt::format("{} workers saved {}, {} go on: {}", workers, directory,
+                                           replica.workers(), describe_rules(replica.state())));
+    if (const std::string& numerics = fact(facts, "numerics"); numerics != replica.numerics())
+      loaded.notices.push_back(
+          fmt::format("{} was computed with {}, this run has {}: from here on "
+                      "its bits may differ from those of an undisturbed run",
+                      directory, numerics, replica.numerics()));
+  }
+  replica.barrier();
+  return loaded;
+}
+
+}  // namespace wisp

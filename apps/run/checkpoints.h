@@ -1,0 +1,56 @@
+// The checkpoints of a run: RUN/checkpoints/step_N with one file for what all ranks share and one
+// per rank. Which are kept, which is loaded, and what becomes of state when the number of workers
+// changes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/setup/replica.h"
+#include "core/io/checkpoint_directory.h"
+
+namespace wisp {
+
+/// Where a run stands.
+struct Position {
+  int64_t epoch = 0;     // completed
+  int64_t in_epoch = 0;  // steps done of the epoch under way; all of them: it is to be evaluated
+  int64_t step = 0;      // of the run
+  int64_t skipped = 0;
+  TallyValues tally;       // of the epoch under way, what metrics have told of it
+  int64_t best_step = -1;  // by the validation split, or the test set if there is none
+  double best_accuracy = 0.0;
+
+  CheckpointFacts facts() const;
+  /// Throws Error if one is missing.
+  static Position from(const CheckpointFacts& facts);
+};
+
+class Checkpoints {
+ public:
+  Checkpoints(std::string folder, const CheckpointOptions& options)
+      : folder_(std::move(folder)), options_(options) {}
+
+  /// Saves all ranks' state as one set, then removes those that are not to be kept. Collective: all
+  /// workers call it between steps.
+  void save(Replica& replica, const Position& position) const;
+
+  struct Loaded {
+    Position position;
+    std::vector<std::string> notices;  // rank 0's: what a person should know
+  };
+  /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
+  /// passed over, with a notice), "best" or a step. If another number of workers saved it, each
+  /// state's rule says what a rank gets. Collective. Throws Error if there is no whole checkpoint,
+  /// or for one of another model, method or data.validation.
+  Loaded load(Replica& replica, const std::string& which = "last") const;
+
+ private:
+  int64_t choose(const std::string& which, std::vector<std::string>& notices) const;
+  void prune(const Position& position) const;
+
+  std::string folder_;
+  CheckpointOptions options_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,228 @@
+#include "apps/run/reporter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "apps/run/run_record.h"
+#include "core/clock.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
+
+constexpr const char* kEvents = "events.tfevents.";
+
+double seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// "wire_ms" of a step row -> "ms/wire". TensorBoard makes a group of each first part.
+std::string tag_of(const std::string& type, const std::string& name) {
+  if (type == "epoch" || type == "health") return type + "/" + name;
+  if (name.ends_with("_ms")) return "ms/" + name.substr(0, name.size() - 3);
+  if (name.starts_with("bytes_")) return "bytes/" + name.substr(6);
+  return "train/" + name;
+}
+
+/// What dense would send / sent; 1 if nothing is sent.
+double reduction_of(const StepCost& cost) {
+  if (cost.bytes_sent == 0) return 1.0;
+  return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
+}
+
+/// NaN of a split that was not evaluated.
+double accuracy_of(const std::optional<TallyValues>& split) {
+  return split ? split->accuracy() : std::nan("");
+}
+
+std::vector<Scalar> scalars_of(const MetricRow& row) {
+  const std::string& type = std::get<std::string>(row.front().second);
+  std::vector<Scalar> scalars;
+  for (const auto& [name, value] : row) {
+    if (name == "step") continue;
+    if (const auto* number = std::get_if<double>(&value)) {
+      scalars.emplace_back(tag_of(type, name), *number);
+    } else if (const auto* count = std::get_if<int64_t>(&value)) {
+      scalars.emplace_back(tag_of(type, name), static_cast<double>(*count));
+    }
+  }
+  return scalars;
+}
+
+}  // namespace
+
+Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet)
+    : directory_(directory),
+      options_(options),
+      metrics_path_(directory.file("metrics.jsonl")),
+      terminal_(world().processes() ? Terminal{} : terminal_of(stdout)),
+      progress_(stdout, terminal_, options.log_every),
+      quiet_(quiet) {}
+
+void Reporter::open_metrics() {
+  metrics_.emplace(metrics_path_, OutputFile::Mode::replace);
+  open_events(0);
+}
+
+void Reporter::resume_metrics(
+    int64_t steps, const std::function<bool(const std::string& type, int64_t step)>& keep) {
+  keep_metrics(metrics_path_, keep);
+  metrics_.emplace(metrics_path_, OutputFile::Mode::append);  // an imported run has none yet
+  for (const StepRow& row : read_metrics(metrics_path_).steps) {
+    if (std::isfinite(row.seconds)) seconds_before_ = row.seconds;
+  }
+  open_events(steps);
+}
+
+/// A file for each time that the run was begun or resumed, named by the step it begins at, so that
+/// a name holds no time and the files' order is that of the steps.
+void Reporter::open_events(int64_t steps) {
+  const std::string name = fmt::format("{}{:010}", kEvents, steps);
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    const std::string other = entry.path().filename().string();
+    if (other.starts_with(kEvents) && other >= name) std::filesystem::remove(entry.path());
+  }
+  if (options_.tensorboard) events_.emplace(directory_.file(name), steps + 1, seconds_since_1970());
+}
+
+void Reporter::write(const MetricRow& row, int64_t step) {
+  metrics_->write(row);
+  if (events_) events_->scalars(step, seconds_since_1970(), scalars_of(row));
+}
+
+void Reporter::say(const std::string& text) {
+  if (!quiet_) progress_.say(text);
+}
+
+void Reporter::health(const Health& health, int64_t step) {
+  write({{"type", std::string("health")},
+         {"step", step},
+         {"residual", health.residual},
+         {"staleness", health.staleness},
+         {"cosine", health.cosine}},
+        step);
+  std::string text =
+      fmt::format("step {}: cosine {:.3f} of the decoded with the true mean", step, health.cosine);
+  if (!std::isnan(health.residual))
+    text += fmt::format(", {:.3g} times the gradient waits", health.residual);
+  if (!std::isnan(health.staleness))
+    text += fmt::format(", an element was sent {:.3g} steps ago", health.staleness);
+  say(text);
+}
+
+void Reporter::step(const StepLine& line) {
+  if (line.report.health) health(*line.report.health, line.total_step);
+  if (quiet_) return;
+  for (const std::string& name : line.report.cost.nonfinite) {
+    progress_.say(
+        fmt::format("step {}: the gradient of {} was not finite, or above 2^96, on this worker; it "
+                    "counted as zero",
+                    line.total_step, name));
+  }
+  since_line_ += line.report.cost;
+  const double now = now_us();
+  if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
+  drawn_us_ = now;
+  ProgressReport progress;
+  progress.epoch = line.epoch + 1;
+  progress.epochs = options_.epochs;
+  progress.step = line.step;
+  progress.steps = line.steps;
+  if (last_.batches > 0) {
+    progress.loss = last_.mean_loss();
+    progress.accuracy = last_.accuracy();
+  }
+  progress.rate = line.images_per_s;
+  if (since_line_.bytes_sent > 0) progress.reduction = reduction_of(since_line_);
+  int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
+  if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
+  progress.left_s = static_cast<double>(left * options_.batch) / line.images_per_s;
+  progress_.update(progress);
+  if (line.total_step % options_.log_every == 0) since_line_ = {};
+}
+
+void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
+  last_ = tally;
+  const StepCost& cost = line.report.cost;
+  write({{"type", std::string("step")},
+         {"step", line.total_step},
+         {"epoch", static_cast<double>(line.epoch) +
+                       static_cast<double>(line.step) / static_cast<double>(line.steps)},
+         {"lr", line.report.lr},
+         {"loss", tally.mean_loss()},
+         {"accuracy", tally.accuracy()},
+         {"images_per_s", line.images_per_s},
+         {"bytes_raw", cost.bytes_raw},
+         {"bytes_encoded", cost.bytes_encoded},
+         {"bytes_sent", cost.bytes_sent},
+         {"bytes_received", cost.bytes_received},
+         {"bytes_sent_total", line.spent.bytes_sent},
+         {"reduction_sent", reduction_of(cost)},
+         {"seconds", seconds_before_ + line.spent.seconds},
+         {"loader_ms", line.report.loader_ms},
+         {"compute_ms", line.report.compute_ms},
+         {"encode_ms", cost.encode_ms},
+         {"wait_ms", cost.wait_ms},
+         {"wire_ms", cost.wire_ms},
+         {"decode_ms", cost.decode_ms}},
+        line.total_step);
+}
+
+void Reporter::consensus(int64_t total_step, double distance) {
+  write(
+      {{"type", std::string("consensus")}, {"step", total_step}, {"consensus_distance", distance}},
+      total_step);
+}
+
+void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
+                     const Evaluated& evaluated, std::optional<double> distance,
+                     double images_per_s, const Spent& spent) {
+  const auto& [validation, test] = evaluated;
+  const bool validates = options_.validation > 0;
+  MetricRow row{{"type", std::string("epoch")},
+                {"epoch", epochs},
+                {"step", total_step},
+                {"train_loss", train.mean_loss()},
+                {"train_accuracy", train.accuracy()}};
+  if (validates) row.emplace_back("validation_accuracy", accuracy_of(validation));
+  if (!validates || test) row.emplace_back("test_accuracy", accuracy_of(test));
+  row.emplace_back("images_per_s", images_per_s);
+  row.emplace_back("bytes_sent_total", spent.bytes_sent);
+  row.emplace_back("seconds", seconds_before_ + spent.seconds);
+  if (distance) row.emplace_back("consensus_distance", *distance);
+  write(row, total_step);
+  if (quiet_) return;
+  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
+                                 train.mean_loss(), 100.0 * train.accuracy());
+  if (validation)
+    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * validation->accuracy());
+  if (test) text += fmt::format(", test accuracy {:.2f} %", 100.0 * test->accuracy());
+  if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
+  progress_.say(text);
+}
+
+void Reporter::finish(const Summary& summary) {
+  progress_.finish();
+  if (quiet_) return;
+  std::string text = fmt::format("test accuracy {:.2f} %", 100.0 * summary.test_accuracy);
+  if (summary.validation_accuracy)
+    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * *summary.validation_accuracy);
+  progress_.say(text +
+                fmt::format(", {:.0f} images/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
+                            "than dense",
+                            summary.images_per_s, summary.bytes_sent, summary.reduction_sent));
+  progress_.say(bottleneck_line(summary.times));
+}
+
+void Reporter::stopped(int64_t steps) {
+  progress_.finish();
+  say(fmt::format("stopped after step {}; its checkpoint is saved, go on with --resume", steps));
+}
+
+}  // namespace wisp

@@ -1,0 +1,89 @@
+// Tells what a run does while it runs: metrics.jsonl, the same for TensorBoard, and a progress bar
+// on a terminal or plain lines elsewhere. Rank 0's thread only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "apps/run/run_directory.h"
+#include "apps/run/summary.h"
+#include "apps/setup/replica.h"
+#include "core/io/event_file.h"
+#include "core/io/metrics.h"
+#include "core/io/progress.h"
+
+namespace wisp {
+
+/// What the run took so far, on rank 0.
+struct Spent {
+  double seconds = 0.0;    // of training in this process, without evaluation and checkpoints
+  int64_t bytes_sent = 0;  // since the run began
+};
+
+struct StepLine {
+  int64_t epoch = 0;       // from 0
+  int64_t step = 0;        // of the epoch, done
+  int64_t steps = 1;       // of the epoch
+  int64_t total_step = 0;  // of the run, done
+  const StepReport& report;
+  double images_per_s = 0.0;
+  Spent spent;
+};
+
+/// What an evaluation found of the splits that it looked at.
+struct Evaluated {
+  std::optional<TallyValues> validation, test;
+
+  /// By which checkpoints are compared and the rate falls: validation, if there is such a split.
+  const TallyValues& deciding() const { return validation ? *validation : *test; }
+};
+
+class Reporter {
+ public:
+  Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet);
+
+  /// Begins metrics.jsonl; in a run that is resumed after `steps`, when `keep` has chosen among its
+  /// rows.
+  void open_metrics();
+  void resume_metrics(int64_t steps,
+                      const std::function<bool(const std::string& type, int64_t step)>& keep);
+  /// Returns when all metrics so far are on the disk.
+  void sync() { metrics_->sync(); }
+  /// A line for a person, whatever is drawn.
+  void say(const std::string& text);
+  /// After every step; writes its health, if it was measured.
+  void step(const StepLine& line);
+  /// After a step whose metrics were gathered: `tally` since the last such step.
+  void metrics(const StepLine& line, const TallyValues& tally);
+  /// After a step at which it was measured how far the workers' weights are apart.
+  void consensus(int64_t total_step, double distance);
+  /// After `epochs` epochs, the last one perhaps cut short. `distance` is how far the workers'
+  /// weights are apart, if they differ.
+  void epoch(double epochs, int64_t total_step, const TallyValues& train,
+             const Evaluated& evaluated, std::optional<double> distance, double images_per_s,
+             const Spent& spent);
+  void finish(const Summary& summary);
+  /// The run was asked to stop after so many steps.
+  void stopped(int64_t steps);
+
+ private:
+  void open_events(int64_t steps);
+  void write(const MetricRow& row, int64_t step);
+  void health(const Health& health, int64_t step);
+
+  const RunDirectory& directory_;
+  const TrainOptions& options_;
+  const std::string metrics_path_;
+  std::optional<MetricsWriter> metrics_;
+  std::optional<EventFile> events_;
+  double seconds_before_ = 0.0;  // of training, in the processes that this one resumes
+  const Terminal terminal_;
+  ProgressLine progress_;
+  bool quiet_;
+  double drawn_us_ = 0.0;  // when the bar was drawn last
+  TallyValues last_;
+  StepCost since_line_;  // of the steps since the last multiple of log_every
+};
+
+}  // namespace wisp

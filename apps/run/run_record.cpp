@@ -1,0 +1,158 @@
+#include "apps/run/run_record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/io/config.h"
+
+namespace wisp {
+namespace {
+
+using nlohmann::json;
+
+double number(const json& row, const char* key) {
+  const auto found = row.find(key);
+  const bool there = found != row.end() && found->is_number();
+  return there ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+StepRow step_row(const json& row) {
+  return {row.at("step").get<int64_t>(),   number(row, "seconds"),
+          number(row, "bytes_sent_total"), number(row, "loss"),
+          number(row, "accuracy"),         number(row, "bytes_encoded"),
+          number(row, "bytes_sent"),       number(row, "bytes_received")};
+}
+
+EpochRow epoch_row(const json& row) {
+  return {row.at("step").get<int64_t>(),   number(row, "seconds"),
+          number(row, "bytes_sent_total"), number(row, "train_loss"),
+          number(row, "train_accuracy"),   number(row, "validation_accuracy"),
+          number(row, "test_accuracy")};
+}
+
+template <class Row>
+void put(std::vector<Row>& rows, const Row& row) {
+  while (!rows.empty() && rows.back().step >= row.step) rows.pop_back();
+  rows.push_back(row);
+}
+
+void put_line(Metrics& metrics, const std::string& line) {
+  const json row = json::parse(line);
+  const std::string type = row.at("type");
+  if (type == "step") put(metrics.steps, step_row(row));
+  if (type == "epoch") put(metrics.epochs, epoch_row(row));
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// "2026-01-31 12:00 UTC" of a file's last change; empty if there is none.
+std::string date_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return "";
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(status.st_mtime));
+}
+
+std::vector<TracedSpan> read_spans(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return {};
+  try {
+    const json events = json::parse(file).at("traceEvents");
+    std::map<std::pair<int, int>, std::string> lanes;
+    for (const json& event : events) {
+      if (event.at("name") == "thread_name")
+        lanes[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+    }
+    std::vector<TracedSpan> spans;
+    for (const json& event : events) {
+      if (event.at("ph") != "X") continue;
+      const double begin = event.at("ts");
+      const json& arguments = event.at("args");
+      const int process = event.at("pid");
+      spans.push_back({process - 1, lanes.at({process, event.at("tid")}), event.at("name"), begin,
+                       begin + event.at("dur").get<double>(), arguments.at("step"),
+                       arguments.value("bytes", int64_t{0})});
+    }
+    return spans;
+  } catch (const std::exception& error) {
+    throw Error(path + " is no trace: " + error.what());
+  }
+}
+
+}  // namespace
+
+Metrics read_metrics(const std::string& path) {
+  std::ifstream file(path);
+  WISP_CHECK(file, "cannot read ", path);
+  Metrics metrics;
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); ++number) {
+    if (file.eof()) break;  // no line end: cut off
+    try {
+      put_line(metrics, line);
+    } catch (const json::exception& error) {
+      throw Error(concat(path, ":", number, ": no row of metrics: ", error.what()));
+    }
+  }
+  return metrics;
+}
+
+RunRecord RunRecord::read(const std::string& path) {
+  const auto file = [&](const char* name) { return path + "/" + name; };
+  WISP_CHECK(std::filesystem::exists(file("config.toml")), path, " holds no run (no config.toml)");
+  RunRecord run;
+  run.path = path;
+  run.name = std::filesystem::weakly_canonical(path).filename().string();
+  run.version = first_line(file("commit.txt"));
+  run.date = date_of(file("metrics.jsonl"));
+  run.config = Config::load(file("config.toml"), {}).given_values();
+  run.metrics = read_metrics(file("metrics.jsonl"));
+  if (std::filesystem::exists(file("summary.json")))
+    run.summary = Summary::from_json(file("summary.json"));
+  run.spans = read_spans(file("trace.json"));
+  return run;
+}
+
+bool RunRecord::validates() const {
+  return std::any_of(config.begin(), config.end(), [](const auto& key) {
+    return key.first == "data.validation" && key.second != "0";
+  });
+}
+
+bool any_validates(std::span<const RunRecord> runs) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [](const RunRecord& run) { return run.validates(); });
+}
+
+std::vector<ConfigDifference> config_differences(const std::vector<RunRecord>& runs) {
+  std::vector<ConfigDifference> rows;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    for (const auto& [key, value] : runs[r].config) {
+      auto row = std::find_if(rows.begin(), rows.end(),
+                              [&, k = key](const ConfigDifference& d) { return d.key == k; });
+      if (row == rows.end())
+        row = rows.insert(row, {key, std::vector<std::optional<std::string>>(runs.size())});
+      row->values[r] = value;
+    }
+  }
+  std::erase_if(rows, [](const ConfigDifference& row) {
+    return std::all_of(row.values.begin(), row.values.end(),
+                       [&](const auto& value) { return value == row.values.front(); });
+  });
+  return rows;
+}
+
+}  // namespace wisp

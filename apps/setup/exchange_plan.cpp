@@ -1,0 +1,307 @@
+#include "apps/setup/exchange_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "distributed/gossip/told_unit.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kLate = int64_t{1} << 40;  // a step behind all warm-up of a method's own
+
+int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
+  int64_t bytes = 0;
+  for (const StateSpec& state : compressor.state(spec, workers))
+    bytes += (state.per_element ? spec.numel : state.shape.numel()) * size_of(state.dtype);
+  return bytes;
+}
+
+/// "a, b, c and 4 more"
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t kNamed = 3;
+  const size_t named = std::min(names.size(), kNamed);
+  const std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  return names.size() == named ? text : fmt::format("{} and {} more", text, names.size() - named);
+}
+
+class Planner {
+ public:
+  Planner(const Methods& methods, const TrainOptions& options, std::span<const Segment> segments)
+      : methods_(methods),
+        options_(options),
+        segments_(segments),
+        element_bytes_(size_of(wide_of(options.compute()))),
+        plan_(make_plan(segments, element_bytes_, methods.method_of, planned(methods.methods),
+                        options.buckets)) {
+    for (const Segment& segment : segments)
+      exchange_.layers.push_back({.name = segment.name,
+                                  .kind = segment.kind,
+                                  .shape = segment.shape,
+                                  .numel = segment.numel,
+                                  .exact = methods.recipe != nullptr,
+                                  .bytes_sent = plain(segment.numel),
+                                  .bytes_dense = dense(segment.numel)});
+    for (size_t bucket = 0; bucket < plan_.buckets.size(); ++bucket) {
+      for (const int id : plan_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
+    }
+    if (methods.recipe) describe_exchange(*methods.recipe);
+    exchange_.remarks = methods.remarks;
+  }
+
+  ExchangePlan run() {
+    for (size_t i = 0; i < methods_.phases.size(); ++i) add_phase(i);
+    for (const PlannedUnit& unit : plan_.units) {
+      exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
+    }
+    for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
+    const PhasePlan& last = exchange_.phases.back();
+    if (methods_.recipe && last.bytes_sent > last.bytes_dense)
+      exchange_.remarks.push_back(fmt::format(
+          "{} sends {:.0f} bytes a step and worker, more than a dense all-reduce of the "
+          "gradients, {:.0f}",
+          methods_.names, last.bytes_sent, last.bytes_dense));
+    return std::move(exchange_);
+  }
+
+ private:
+  const Compressor& compressor_of(const PlannedUnit& unit) const {
+    return *methods_.methods[static_cast<size_t>(unit.method)].compressor;
+  }
+  const std::string& name_of(int method) const {
+    return methods_.methods[static_cast<size_t>(method)].name;
+  }
+  LayerPlan& layer(int id) { return exchange_.layers[static_cast<size_t>(id)]; }
+  double dense(int64_t numel) const {
+    return bytes_on_wire(Collective::all_reduce, static_cast<double>(numel * element_bytes_),
+                         options_.workers);
+  }
+
+  /// What elements send that no method compresses.
+  double plain(int64_t numel) const {
+    if (!methods_.recipe) return dense(numel);
+    if (neighbours()) return neighbours()->degree * static_cast<double>(numel * element_bytes_);
+    return dense(numel) * methods_.recipe->arenas / static_cast<double>(methods_.recipe->period);
+  }
+  const Neighbourhood* neighbours() const {
+    const bool some = methods_.recipe && methods_.recipe->neighbourhood;
+    return some ? &*methods_.recipe->neighbourhood : nullptr;
+  }
+  const char* plain_word() const { return neighbours() ? "exact" : "dense"; }
+  double sent(const std::vector<Message>& messages) const {
+    return bytes_on_wire(messages, options_.workers) * (neighbours() ? neighbours()->degree : 1);
+  }
+  bool sends_too_much(const std::vector<Message>& messages, const UnitSpec& spec) const {
+    if (neighbours()) return sends_more_than_exact(messages.front(), spec);
+    return sends_more_than_dense(messages, spec.numel * element_bytes_, options_.workers);
+  }
+
+  /// What a unit sends that is not compressed.
+  double plain(const PlannedUnit& unit) const {
+    if (!neighbours()) return plain(unit.numel);
+    return sent({{.kind = Collective::neighbours, .bytes = unit.numel * element_bytes_}});
+  }
+
+  /// What a unit does in a step; a gossip's units are never dense, but may be exact.
+  UnitPath path_of(const PlannedUnit& unit, const StepInfo& info, bool engaged,
+                   std::vector<Message>& messages) const {
+    const Compressor& compressor = compressor_of(unit);
+    const int64_t raw = unit.numel * element_bytes_;
+    const UnitPath path = plan_unit(compressor, compressor.traits(), unit.spec(), raw, info,
+                                    engaged, options_.guard && !neighbours(), messages);
+    if (!neighbours()) return path;
+    if (methods_.ratio && info.ratio >= 1.0 && messages.front().bytes == raw)
+      return UnitPath::warm_up;
+    const bool refused = options_.guard && sends_too_much(messages, unit.spec());
+    return refused ? UnitPath::more_than_dense : UnitPath::compressed;
+  }
+
+  /// A unit's steps until its messages come again: bytes are their mean.
+  struct PeriodPlan {
+    UnitPath path = UnitPath::compressed;
+    double bytes = 0.0, bytes_compressed = 0.0;
+    bool sends_too_much = true;  // in all of them: what was compressed once, stays so
+  };
+  PeriodPlan plan_period(const PlannedUnit& unit, size_t phase,
+                         std::vector<Message>& messages) const {
+    PeriodPlan plan;
+    const int64_t period = compressor_of(unit).period();
+    bool engaged = false;
+    for (int64_t step = 0; step < period && !engaged; ++step)
+      engaged = path_of(unit, info_of(phase, step), false, messages) == UnitPath::compressed;
+    for (int64_t step = 0; step < period; ++step) {
+      plan.path = path_of(unit, info_of(phase, step), engaged, messages);
+      const double compressed = sent(messages) / static_cast<double>(period);
+      plan.bytes_compressed += compressed;
+      plan.bytes += plan.path == UnitPath::compressed ? compressed
+                                                      : plain(unit) / static_cast<double>(period);
+      plan.sends_too_much = plan.sends_too_much && sends_too_much(messages, unit.spec());
+    }
+    return plan;
+  }
+
+  void describe_exchange(const SynchronizerRecipe& recipe) {
+    exchange_.neighbourhood = recipe.neighbourhood;
+    exchange_.period = recipe.period;
+    for (LayerPlan& layer : exchange_.layers) {
+      layer.method = methods_.names;  // gossip has units, which say more
+      layer.bucket = 0;
+      layer.rounds = {neighbours() ? Collective::neighbours : Collective::all_reduce};
+    }
+  }
+
+  /// Of a step in the middle of a phase: its borders are not exact.
+  StepInfo info_of(size_t phase, int64_t step) const {
+    const bool last = phase + 1 == methods_.phases.size();
+    const double begin = methods_.phases[phase];
+    const double end = last ? begin + 1.0 : methods_.phases[phase + 1];
+    StepInfo info{.step = kLate + step,
+                  .applied = kLate + step,
+                  .epoch = 0.5 * (begin + end),
+                  .workers = options_.workers,
+                  .lr = options_.optimizer.lr,
+                  .last_lr = options_.optimizer.lr,
+                  .seed = static_cast<uint64_t>(options_.seed)};
+    if (methods_.ratio) info.ratio = methods_.ratio(info.epoch);
+    return info;
+  }
+
+  void add_phase(size_t index) {
+    PhasePlan phase{.epoch = methods_.phases[index],
+                    .ratio = info_of(index, 0).ratio,
+                    .units = static_cast<int>(plan_.units.size())};
+    for (const Segment& segment : segments_) {
+      phase.bytes_dense += dense(segment.numel);
+      phase.bytes_sent += plain(segment.numel);
+    }
+    const bool last = index + 1 == methods_.phases.size();
+    struct Refused {
+      double sent = 0.0, dense = 0.0;
+      std::vector<std::string> names;
+    };
+    std::map<int, Refused> refused;  // by method
+    std::vector<Message> messages;
+    for (size_t i = 0; i < plan_.units.size(); ++i) {
+      const PlannedUnit& unit = plan_.units[i];
+      const auto [path, bytes, alone, refused_always] = plan_period(unit, index, messages);
+      phase.warm_up += path == UnitPath::warm_up;
+      phase.more_than_dense += path == UnitPath::more_than_dense;
+      phase.bytes_sent += bytes - plain(unit.numel);
+      if (refused_always) {
+        Refused& of_method = refused[unit.method];
+        of_method.sent += alone;
+        of_method.dense += plain(unit);
+        for (const int id : unit.segments) of_method.names.push_back(layer(id).name);
+      }
+      if (!last) continue;
+      describe(static_cast<int>(i), path, messages);
+      method_bytes_[unit.method] += bytes;
+    }
+    for (const auto& [method, of_method] : refused) {
+      exchange_.remarks.push_back(fmt::format(
+          "{}, {}: {} would send {:.0f} bytes a step and worker, {} {:.0f}; {}: {}",
+          methods_.phases.size() == 1 ? "all epochs"
+          : last                      ? fmt::format("from epoch {:.4g} on", phase.epoch)
+                 : fmt::format("epochs {:.4g} to {:.4g}", phase.epoch, methods_.phases[index + 1]),
+          methods_.ratio ? fmt::format("ratio {:.4g}", phase.ratio)
+                         : fmt::format("{} workers", options_.workers),
+          name_of(method), of_method.sent, plain_word(), of_method.dense,
+          options_.guard ? fmt::format("these layers go {}", plain_word())
+                         : "compression.guard is off, these layers send it",
+          list_of(of_method.names)));
+    }
+    exchange_.phases.push_back(phase);
+  }
+
+  /// A unit's layers, in the last phase.
+  void describe(int index, UnitPath path, const std::vector<Message>& messages) {
+    const PlannedUnit& unit = plan_.units[static_cast<size_t>(index)];
+    const Compressor& compressor = compressor_of(unit);
+    const bool joined = unit.fields.size() != unit.segments.size();
+    std::vector<Message> alone;
+    for (size_t i = 0; i < unit.segments.size(); ++i) {
+      LayerPlan& layer = this->layer(unit.segments[i]);
+      layer.method = name_of(unit.method);
+      layer.path = path;
+      layer.unit = index;
+      layer.bucket = unit.bucket;
+      const UnitSpec spec = joined ? unit.spec() : UnitSpec{{&unit.fields[i], 1}, layer.numel};
+      const double share =
+          joined ? static_cast<double>(layer.numel) / static_cast<double>(unit.numel) : 1.0;
+      layer.state_bytes = static_cast<int64_t>(
+          share * static_cast<double>(state_bytes(compressor, spec, options_.workers)));
+      layer.exact = neighbours() && (path != UnitPath::compressed ||
+                                     messages.front().bytes == unit.numel * element_bytes_);
+      if (path != UnitPath::compressed) continue;
+      layer.bytes_sent = 0.0;
+      const int64_t period = compressor.period();
+      for (int64_t step = 0; step < period; ++step) {
+        plan_unit(compressor, compressor.traits(), spec, 0,
+                  info_of(methods_.phases.size() - 1, step), true, false, alone);
+        layer.bytes_sent += share * sent(alone) / static_cast<double>(period);
+      }
+      layer.rounds.clear();
+      for (const Message& message : messages) layer.rounds.push_back(message.kind);
+    }
+  }
+
+  /// A warm-up of the method's own is no phase of the plan.
+  void remark_on_late_start(int method) {
+    if (methods_.methods[static_cast<size_t>(method)].compressor->started(
+            {.workers = options_.workers}))
+      return;
+    double sent = 0.0;
+    for (const PlannedUnit& unit : plan_.units) {
+      if (unit.method == method) sent += dense(unit.numel);
+    }
+    exchange_.remarks.push_back(
+        fmt::format("{} starts after a dense warm-up of its own, in which its layers send {:.0f} "
+                    "bytes a step and worker; then {:.0f}",
+                    name_of(method), sent, method_bytes_[method]));
+  }
+
+  /// What a method's traits, and the method itself, have to say of its layers.
+  void remark_on_layers(int method) {
+    const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
+    const Traits traits = compressor.traits();
+    std::map<std::string, std::vector<std::string>> said;
+    for (const PlannedUnit& unit : plan_.units) {
+      if (unit.method != method) continue;
+      const std::string& first = layer(unit.segments.front()).name;
+      if (const std::string remark = compressor.remark(unit.spec()); !remark.empty())
+        said[remark].push_back(first);
+      for (const int id : unit.segments) {
+        if (layer(id).kind == "embedding" && !traits.represents_zero)
+          said
+              ["it keeps no zeros: rows of an embedding that no sample used would move in every "
+               "step; give it a rule of compression.policy"]
+                  .push_back(layer(id).name);
+      }
+    }
+    remark_on_late_start(method);
+    for (const auto& [remark, names] : said)
+      exchange_.remarks.push_back(
+          fmt::format("{}: {} ({})", name_of(method), remark, list_of(names)));
+  }
+
+  const Methods& methods_;
+  const TrainOptions& options_;
+  std::span<const Segment> segments_;
+  const int64_t element_bytes_;
+  const Plan plan_;
+  std::map<int, double> method_bytes_;  // in the last phase, of a step
+  ExchangePlan exchange_;
+};
+
+}  // namespace
+
+ExchangePlan plan_exchange(const Methods& methods, const TrainOptions& options,
+                           std::span<const Segment> segments) {
+  return Planner(methods, options, segments).run();
+}
+
+}  // namespace wisp

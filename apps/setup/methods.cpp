@@ -1,0 +1,325 @@
+#include "apps/setup/methods.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "compression/policy.h"
+#include "compression/ratio_schedule.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// "a, b"
+std::string list_of(std::span<const std::string> names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+CompressorSetup setup_of(const TrainOptions& options) {
+  const OptimizerOptions& o = options.optimizer;
+  CompressorSetup setup{options.workers, o.momentum(), !o.is_adamw() && o.sgd.nesterov,
+                        o.weight_decay()};
+  if (o.is_adamw()) setup.beta2 = o.adamw.beta2;
+  return setup;
+}
+
+const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
+  const auto& compressors = CompressorRegistry::instance();
+  if (compressors.entries().count(name)) return compressors.entries().at(name);
+  WISP_CHECK(SynchronizerRegistry::instance().entries().count(name) == 0,
+             config.where("compression.policy"), ": ", name,
+             " exchanges weights, of the whole run: it is no method of a rule of "
+             "compression.policy, but of compression.method");
+  throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
+                     name, "'; known: ", list_of(method_names())));
+}
+
+/// Null if gradient averaging is meant.
+std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::string& name,
+                                                const TrainOptions& options, Scope scope,
+                                                std::span<const PolicyRule> rules,
+                                                std::span<const Segment> segments) {
+  const auto& entries = SynchronizerRegistry::instance().entries();
+  if (entries.count(name) == 0) return nullptr;
+  WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
+             name, " works on f32 weights, not with train.precision = \"", options.precision, "\"");
+  SynchronizerSetup setup;
+  setup.workers = options.workers;
+  setup.segments = segments;
+  setup.rules = rules;
+  setup.scope = scope;
+  setup.codes = setup_of(options);
+  setup.buckets = options.buckets;
+  setup.guard = options.guard;
+  setup.optimizer_arenas = options.optimizer.is_adamw() ? 2 : 1;
+  setup.step = {options.clip, options.overlap, options.timeout_s};
+  return entries.at(name).make(config, setup);
+}
+
+std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& name,
+                                            const TrainOptions& options) {
+  return find_compressor(config, name).make(config, setup_of(options));
+}
+
+/// A rule's method: with its options, if it has any, over the run's keys, which are bound too.
+std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& rule,
+                                            const TrainOptions& options) {
+  std::unique_ptr<Compressor> plain = make_compressor(config, rule.method, options);
+  if (rule.options.given_values().empty()) return plain;
+  Config own = config.with("compression.", rule.options);
+  std::unique_ptr<Compressor> compressor = make_compressor(own, rule.method, options);
+  Config run_wide;
+  static_cast<void>(RatioSchedule(run_wide));
+  const auto has = [](const Config& keys, const std::string& name) {
+    return std::any_of(keys.keys().begin(), keys.keys().end(),
+                       [&](const ConfigKey& key) { return key.name == name; });
+  };
+  for (const auto& [option, value] : rule.options.given_values()) {
+    const std::string key = "compression." + option;
+    WISP_CHECK(!has(run_wide, key), rule.options.where(option), ": ", key,
+               " is of the whole run, not of a rule");
+    WISP_CHECK(has(own, key), rule.options.where(option), ": method ", rule.method,
+               " has no option '", option, "'; `wisp methods ", rule.method, "` lists them");
+  }
+  return compressor;
+}
+
+std::string text_of(const std::vector<Scope>& scopes) {
+  std::string text;
+  for (const Scope scope : scopes) {
+    const char* name = scope == Scope::layer    ? "layer"
+                       : scope == Scope::bucket ? "bucket"
+                                                : "model";
+    text += concat(text.empty() ? "" : " or ", name);
+  }
+  return text;
+}
+
+Scope bind_scope(Config& config) {
+  std::string scope = "layer";
+  config.bind("compression.scope", scope, "what a selection is taken over: layer, bucket or model");
+  WISP_CHECK(scope == "layer" || scope == "bucket" || scope == "model",
+             config.where("compression.scope"), ": unknown compression.scope '", scope,
+             "'; known: bucket, layer, model");
+  if (scope == "bucket") return Scope::bucket;
+  return scope == "model" ? Scope::model : Scope::layer;
+}
+
+/// `what` (momentum, weight_decay) is applied to a segment exactly once: by the method, which takes
+/// the optimizer's value, or by the optimizer, whose `key` holds it. `optimizer_applies`: it does,
+/// to what the method leaves.
+void check_home(const Config& config, const std::string& name, const std::string& what,
+                const std::string& key, Home home, bool optimizer_applies, double value) {
+  if (value == 0.0) return;
+  const std::string own = "compression." + what;
+  const std::string given = concat(key, " = ", value, " (", config.where(key), ")");
+  WISP_CHECK(!config.given(own), config.where(own), ": ", what, " has two homes, ", own, " and ",
+             given, "; ", name,
+             home == Home::compressor ? " applies the optimizer's by itself"
+                                      : " leaves it to the optimizer",
+             ": remove ", own);
+  WISP_CHECK(home != Home::compressor || !optimizer_applies, "method ", name, " applies ", what,
+             " by itself and the optimizer would apply ", given, " once more; set it to 0");
+  WISP_CHECK(home != Home::optimizer || optimizer_applies, "method ", name,
+             " leaves updates to which nobody would apply ", given, "; set it to 0");
+}
+
+void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
+           const TrainOptions& options) {
+  WISP_CHECK(std::count(traits.scopes.begin(), traits.scopes.end(), scope) > 0,
+             config.where("compression.scope"), ": method ", name,
+             " works with compression.scope = ", text_of(traits.scopes), " only");
+  WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
+             name, " works on f32 gradients, not with train.precision = \"", options.precision,
+             "\"");
+  WISP_CHECK(options.clip.norm == 0.0 || options.clip.where != ClipWhere::mean ||
+                 traits.clipping != Clipping::local_only,
+             config.where("clip.where"), ": clip.where is mean, but method ", name,
+             " keeps a residual or a momentum, which would not get back what is cut off, or leaves "
+             "no gradient; use clip.where = \"auto\" or \"local\"");
+  const OptimizerOptions& o = options.optimizer;
+  if (o.is_adamw()) {
+    WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",
+               name,
+               " leaves finished updates, which Adam could not divide by its second moment; "
+               "use optimizer.kind = \"sgd\" or another method");
+  } else {
+    WISP_CHECK(traits.result != UpdateRule::momentum, config.where("optimizer.kind"), ": method ",
+               name,
+               " leaves Adam's first moment, over a second one that stands still; use "
+               "optimizer.kind = \"adamw\"");
+    WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
+               config.where("optimizer.dampening"), ": method ", name,
+               " applies the momentum by itself and knows no dampening; set optimizer.dampening to "
+               "0, not ",
+               o.sgd.dampening);
+  }
+  check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
+             traits.momentum, traits.result == UpdateRule::gradient, o.momentum());
+  check_home(config, name, "weight_decay", "optimizer.weight_decay", traits.decay,
+             traits.result != UpdateRule::update, o.weight_decay());
+}
+
+void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
+  if (options.workers > 1 || chosen.names == "none") return;
+  chosen.remarks.push_back(concat("a single worker exchanges nothing: compression.method ",
+                                  chosen.names, " saves it no bytes",
+                                  chosen.recipe ? "" : ", and changes what it learns"));
+}
+
+/// Which gradient is clipped, and at what.
+void remark_on_clipping(const Config& config, const TrainOptions& options, Methods& chosen) {
+  const ClipOptions& clip = options.clip;
+  if (clip.norm == 0.0) return;
+  const bool own = chosen.recipe || clips_locally(clip, chosen.methods);
+  if (!own) {
+    chosen.remarks.push_back(
+        concat("clip.norm = ", clip.norm, " bounds the mean gradient",
+               config.given("clip.local_factor") ? "; clip.local_factor has no effect on it" : ""));
+    return;
+  }
+  const double summands = chosen.recipe ? 1.0 : options.workers;
+  const double factor = clip.local_factor > 0.0 ? clip.local_factor : std::sqrt(summands);
+  const bool waits = !chosen.recipe && options.overlap && !clip.per_layer;
+  chosen.remarks.push_back(
+      concat("each worker's own gradient is clipped, at ", factor * clip.norm, " (", factor,
+             " x clip.norm)",
+             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual",
+             waits ? "; with clip.scope = \"model\" nothing is encoded before backward has ended, "
+                     "\"layer\" overlaps"
+                   : ""));
+}
+
+}  // namespace
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries()) names.push_back(name);
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+BoundMethod bind_method(const std::string& name) {
+  Config config;
+  const auto& synchronizers = SynchronizerRegistry::instance().entries();
+  if (synchronizers.count(name)) {
+    const auto& entry = synchronizers.at(name);
+    entry.make(config, {});
+    return {entry.summary, config.keys()};
+  }
+  const auto& entry = find_compressor(config, name);
+  const std::unique_ptr<Compressor> compressor = entry.make(config, {});
+  if (compressor && compressor->traits().sparse) RatioSchedule schedule(config);
+  return {entry.summary, config.keys()};
+}
+
+bool is_method_key(const std::string& key) {
+  const std::vector<std::string> names = method_names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::vector<ConfigKey> keys = bind_method(name).keys;
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const ConfigKey& bound) { return bound.name == key; });
+  });
+}
+
+std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
+                                            const TrainOptions& options) {
+  if (recipe) return recipe->make(site);
+  AveragingOptions averaging;
+  averaging.buckets = options.buckets;
+  averaging.clip = options.clip;
+  averaging.overlap = options.overlap;
+  averaging.guard = options.guard;
+  averaging.timeout_s = options.timeout_s;
+  averaging.probe_every = options.probe_every;
+  averaging.ratio = ratio;
+  return std::make_unique<GradientAveraging>(site.communicator, site.compute, site.comm,
+                                             site.parameters, std::move(methods),
+                                             std::move(method_of), averaging, site.trace);
+}
+
+Methods choose_methods(Config& config, const TrainOptions& options,
+                       std::span<const Segment> segments) {
+  std::string method = "none";
+  config.bind("compression.method", method, "how gradients travel; `wisp methods` lists them");
+  const Scope scope = bind_scope(config);
+  const std::vector<PolicyRule> rules = read_policy(config);
+
+  Methods chosen;
+  chosen.recipe = make_recipe(config, method, options, scope, rules, segments);
+  if (chosen.recipe) {
+    chosen.names = method;
+    for (Method& told : chosen.recipe->told) {
+      if (told.name != "none") chosen.names += ", " + told.name;
+      told.name = told.name == "none" ? method : method + " " + told.name;
+    }
+    chosen.methods = std::move(chosen.recipe->told);
+    chosen.method_of = chosen.recipe->told_of;
+    chosen.ratio = chosen.recipe->ratio;
+    chosen.phases = chosen.recipe->phases;
+    chosen.remarks = chosen.recipe->notes;
+    WISP_CHECK(options.clip.where != ClipWhere::mean, config.where("clip.where"),
+               ": clip.where is mean, but with method ", method,
+               " no mean gradient exists: each worker clips its own");
+    remark_on_one_worker(options, chosen);
+    remark_on_clipping(config, options, chosen);
+    return chosen;
+  }
+  const auto add = [&](const std::string& name, std::unique_ptr<Compressor> compressor) {
+    if (!compressor) return kDense;
+    check(config, name, compressor->traits(), scope, options);
+    chosen.names += (chosen.names.empty() ? "" : ", ") + name;
+    chosen.methods.push_back({name, std::move(compressor), scope});
+    return static_cast<int>(chosen.methods.size()) - 1;
+  };
+  std::map<std::string, int> plain;  // methods without options of a rule's, made once
+  const auto add_plain = [&](const std::string& name) {
+    const auto found = plain.find(name);
+    if (found != plain.end()) return found->second;
+    return plain[name] = add(name, make_compressor(config, name, options));
+  };
+  const int own = add_plain(method);
+  std::vector<int> of_rule;
+  for (const PolicyRule& rule : rules) {
+    of_rule.push_back(rule.options.given_values().empty()
+                          ? add_plain(rule.method)
+                          : add(rule.method, make_compressor(config, rule, options)));
+  }
+  if (chosen.names.empty()) chosen.names = "none";
+  remark_on_one_worker(options, chosen);
+  const bool dense_1d =
+      own == kDense || chosen.methods[static_cast<size_t>(own)].compressor->traits().dense_1d;
+  const std::vector<int> rule_of = choose_rules(segments, rules, dense_1d);
+  for (const int rule : rule_of) {
+    const int fallback = rule == kNoRule ? own : kDense;
+    int found = rule >= 0 ? of_rule[static_cast<size_t>(rule)] : fallback;
+    const Segment& segment = segments[chosen.method_of.size()];
+    if (found != kDense) {
+      const std::string refusal =
+          chosen.methods[static_cast<size_t>(found)].compressor->refusal(field_of(segment));
+      if (!refusal.empty()) {
+        chosen.remarks.push_back(segment.name + " stays dense: " + refusal);
+        found = kDense;
+      }
+    }
+    chosen.method_of.push_back(found);
+  }
+  for (std::string& remark : remarks_on_idle_rules(rules, rule_of))
+    chosen.remarks.push_back(std::move(remark));
+  remark_on_clipping(config, options, chosen);
+  const bool sparse = std::any_of(chosen.methods.begin(), chosen.methods.end(),
+                                  [](const Method& m) { return m.compressor->traits().sparse; });
+  if (sparse) {
+    const RatioSchedule schedule(config);
+    chosen.ratio = [schedule](double epoch) { return schedule.at(epoch); };
+    chosen.phases = schedule.phases();
+  }
+  return chosen;
+}
+
+}  // namespace wisp

@@ -1,0 +1,338 @@
+#include "apps/setup/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <set>
+
+#include "apps/setup/methods.h"
+#include "apps/setup/weights.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/train/freeze.h"
+#include "core/train/norm.h"
+
+namespace wisp {
+namespace {
+
+std::unique_ptr<Backend> backend_for(const TrainOptions& options, MemoryPool& pool,
+                                     const Stream& stream) {
+  return options.backend == "reference" ? make_reference_backend(pool, stream.id())
+                                        : make_backend(pool, stream);
+}
+
+Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& pool,
+                    const Stream& stream, Backend& backend, int threads) {
+  Context context{stream, backend, pool};
+  context.compute = options.compute();
+  context.seed = static_cast<uint64_t>(options.seed);
+  context.rank = worker.rank;
+  context.threads = threads;
+  return context;
+}
+
+}  // namespace
+
+Replica::Replica(const Shared& shared, Worker& worker)
+    : options_(shared.options),
+      worker_(worker),
+      trace_(worker.rank, shared.options.trace),
+      compute_stream_(Stream::immediate()),
+      comm_stream_(Stream::immediate()),
+      compute_backend_(backend_for(shared.options, shared.pool, compute_stream_)),
+      comm_backend_(backend_for(shared.options, shared.pool, comm_stream_)),
+      compute_(context_for(shared.options, worker, shared.pool, compute_stream_, *compute_backend_,
+                           worker.threads)),
+      comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
+                        shared.options.comm_threads)),
+      plateau_(options_.schedule),
+      tally_(compute_),
+      evaluation_(compute_),
+      skipped_in_a_row_(compute_.zeros({1}, DType::i64)),
+      traffic_(compute_.zeros({6}, DType::i64)) {
+  Config config = shared.config;
+  model_ = make_model(options_.model, config, shared.ends);
+  const std::vector<Parameter*> declared = model_->parameters();
+  freeze(config, declared);
+  parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
+  optimizer_ = make_optimizer(*parameters_, options_.optimizer);
+  if (options_.ema.decay > 0.0) ema_.emplace(compute_, *parameters_, options_.ema);
+  for (const Buffer* buffer : parameters_->buffers()) {
+    saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
+  }
+  Methods chosen = choose_methods(config, options_, parameters_->segments());
+  methods_ = chosen.names;
+  synchronizer_ =
+      chosen.make({worker.communicator, compute_, comm_, *parameters_, trace_}, options_);
+}
+
+/// Gives the turn to another worker while this one waits.
+template <class Work>
+void Replica::without_turn(const Work& work) {
+  worker_.turns.release();
+  work();
+  worker_.turns.acquire();
+}
+
+StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
+  StepReport report;
+  report.lr = options_.optimizer.lr * options_.schedule.at(epoch) * plateau_.factor();
+  compute_.step = step;
+  save_buffers();
+  synchronizer_->begin({step, epoch, report.lr});
+  forward_backward(next, report);
+
+  without_turn([&] { report.outcome = synchronizer_->before_update(); });
+  report.compute_ms += synchronizer_->cost().clip_ms;
+  auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
+  if (report.outcome == Outcome::skipped) {
+    restore_buffers();
+    ++skipped_in_a_row;
+    WISP_CHECK(skipped_in_a_row < options_.nonfinite_max, "step ", step,
+               ": the loss was not finite in ", skipped_in_a_row,
+               " steps in a row; a smaller optimizer.lr or a clip.norm would help");
+  } else {
+    skipped_in_a_row = 0;
+    const double begin = now_us();
+    const int64_t number = synchronizer_->updates();
+    optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
+    const double updated = now_us();
+    trace_.span(Lane::compute, "update", begin, updated, step);
+    without_turn([&] { synchronizer_->after_update(); });
+    const double together = now_us();
+    if (ema_) ema_->update(compute_, number);
+    report.compute_ms += (updated - begin + now_us() - together) * 1e-3;
+  }
+  report.cost = synchronizer_->cost();
+  report.health = synchronizer_->health();
+  count(report.cost);
+  return report;
+}
+
+void Replica::count(const StepCost& cost) {
+  auto* sums = traffic_.data<int64_t>();
+  const int64_t step[] = {cost.bytes_raw,      cost.bytes_encoded, cost.bytes_sent,
+                          cost.bytes_received, cost.bytes_dense,   1};
+  for (size_t i = 0; i < std::size(step); ++i) sums[i] += step[i];
+}
+
+int64_t Replica::bytes_sent() { return traffic_.data<int64_t>()[2]; }
+
+RunTraffic Replica::traffic() {
+  const auto* sums = traffic_.data<int64_t>();
+  double words[6];
+  std::copy_n(sums, std::size(words), words);
+  sum_over_workers(words);
+  return {words[0], words[1], words[2], words[3], words[4], words[5]};
+}
+
+void Replica::forward_backward(const NextBatch& next, StepReport& report) {
+  const int64_t step = compute_.step;
+  tally_.begin_step();
+  for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
+    const double asked = now_us();
+    const Batch batch = next();
+    const double begin = now_us();
+    report.loader_ms += (begin - asked) * 1e-3;
+    trace_.span(Lane::wait, "loader", asked, begin, step);
+    compute_.samples = batch.samples;
+    const Step result = model_->forward(compute_, batch);
+    tally_.add(result.loss, result.logits, batch.labels);
+    const bool last = micro + 1 == options_.accumulate;
+    if (last) synchronizer_->forward_done(tally_.step_loss());
+    const double forward_end = now_us();
+    trace_.span(Lane::compute, "forward", begin, forward_end, step);
+    backward(result.loss,
+             {.seed = 1.0 / static_cast<double>(synchronizer_->summands() * options_.accumulate),
+              .accumulate = micro > 0,
+              .notify = last});
+    if (!last) synchronizer_->micro_batch_done();
+    const double end = now_us();
+    trace_.span(Lane::compute, "backward", forward_end, end, step);
+    report.compute_ms += (end - begin) * 1e-3;
+  }
+}
+
+void Replica::save_buffers() {
+  size_t i = 0;
+  for (const Buffer* buffer : parameters_->buffers()) {
+    std::memcpy(saved_buffers_[i].raw(), buffer->value.raw(),
+                static_cast<size_t>(buffer->value.bytes()));
+    ++i;
+  }
+}
+
+void Replica::restore_buffers() {
+  size_t i = 0;
+  for (const Buffer* buffer : parameters_->buffers()) {
+    std::memcpy(buffer->value.raw(), saved_buffers_[i].raw(),
+                static_cast<size_t>(buffer->value.bytes()));
+    ++i;
+  }
+}
+
+void Replica::sum_over_workers(std::span<double> values) {
+  const Bytes data{reinterpret_cast<std::byte*>(values.data()),
+                   static_cast<int64_t>(values.size_bytes())};
+  without_turn([&] {
+    synchronizer_->between_steps([&] {
+      worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+    });
+  });
+}
+
+std::vector<std::string> Replica::gather(const std::string& text) {
+  const auto workers = static_cast<size_t>(options_.workers);
+  const auto own = static_cast<size_t>(worker_.rank);
+  std::vector<double> sizes(workers);
+  sizes[own] = static_cast<double>(text.size());
+  sum_over_workers(sizes);
+  std::vector<std::string> texts(worker_.rank == 0 ? workers : 0);
+  std::vector<ConstBytes> out(workers);
+  out[0] = {reinterpret_cast<const std::byte*>(text.data()), static_cast<int64_t>(text.size())};
+  std::vector<Bytes> in(workers);
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    texts[rank].resize(static_cast<size_t>(sizes[rank]));
+    in[rank] = {reinterpret_cast<std::byte*>(texts[rank].data()),
+                static_cast<int64_t>(texts[rank].size())};
+  }
+  without_turn([&] {
+    synchronizer_->between_steps([&] { worker_.communicator.all_to_all(out, in)->wait(); });
+  });
+  return texts;
+}
+
+void Replica::barrier() {
+  without_turn(
+      [&] { synchronizer_->between_steps([&] { worker_.communicator.barrier()->wait(); }); });
+}
+
+TallyValues Replica::total(Tally& tally) {
+  const TallyValues values = tally.take();
+  double words[] = {values.loss, values.batches, values.correct, values.samples};
+  sum_over_workers(words);
+  return {words[0], words[1], words[2], words[3]};
+}
+
+void Replica::start_from(const std::string& file, const ModelSetup& setup) {
+  read_weights(file, *model_, *parameters_, setup);
+  if (ema_) ema_->restart();
+}
+
+void Replica::observe(const TallyValues& evaluation) {
+  const bool any = evaluation.batches > 0.0;  // of finite loss
+  plateau_.observe(any ? evaluation.mean_loss() : std::nan(""));
+}
+
+void Replica::with_averages(const std::function<void()>& work) {
+  if (ema_) ema_->exchange(compute_);
+  save_buffers();
+  share_buffers();
+  Tensor mean;  // of the weights, or of their averages over time
+  if (synchronizer_->replicas_differ()) without_turn([&] { mean = synchronizer_->consensus(); });
+  if (mean.defined()) swap_weights(mean);
+  work();
+  if (mean.defined()) swap_weights(mean);
+  restore_buffers();
+  if (ema_) ema_->exchange(compute_);
+}
+
+/// Running statistics become rank 0's; if they are of different weights, the mean over workers.
+void Replica::share_buffers() {
+  std::vector<Bytes> buffers;
+  for (const Buffer* buffer : parameters_->buffers())
+    buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
+  if (buffers.empty()) return;
+  const bool differ = synchronizer_->replicas_differ();
+  without_turn([&] {
+    synchronizer_->between_steps([&] {
+      if (differ) {
+        worker_.communicator.all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
+      } else {
+        worker_.communicator.broadcast(buffers, 0)->wait();
+      }
+    });
+  });
+  if (!differ) return;
+  for (const Buffer* buffer : parameters_->buffers())
+    scale(compute_.stream, buffer->value, 1.0 / workers());
+  compute_.stream.synchronize();
+}
+
+/// Exchanges the trained weights with `others`.
+void Replica::swap_weights(const Tensor& others) {
+  std::swap_ranges(others.raw(), others.raw() + others.bytes(), parameters_->weight().raw());
+}
+
+std::optional<double> Replica::consensus_distance() {
+  if (!synchronizer_->replicas_differ()) return std::nullopt;
+  double distance = 0.0;
+  without_turn([&] { distance = synchronizer_->consensus_distance(); });
+  return distance;
+}
+
+std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
+  double stopped = 0.0;
+  with_averages([&] { stopped = run_evaluation(loader, stop); });
+  const TallyValues values = total(evaluation_);
+  sum_over_workers({&stopped, 1});
+  if (stopped > 0.0) return std::nullopt;
+  return values;
+}
+
+/// Adds the samples of `loader` to the evaluation. Not 0 if it was stopped.
+double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
+  compute_.training = false;
+  compute_.recording = false;
+  loader.start_epoch(0);
+  double stopped = stop();
+  while (stopped == 0.0) {
+    const std::optional<Batch> batch = loader.next();
+    if (!batch) break;
+    compute_.samples = batch->samples;
+    const Step result = model_->forward(compute_, *batch);
+    evaluation_.add(result.loss, result.logits, batch->labels);
+    stopped = stop();
+  }
+  compute_.training = true;
+  compute_.recording = true;
+  return stopped;
+}
+
+std::vector<SavedState> Replica::state() {
+  std::vector<SavedState> saved = synchronizer_->state();
+  std::set<std::string> named;
+  for (const SavedState& state : saved) named.insert(state.name);
+  const Sharing sharing = synchronizer_->replicas_differ() ? Sharing::per_rank : Sharing::shared;
+  const auto add_arena = [&](const std::string& name, const Tensor& arena,
+                             std::span<const Segment> segments) {
+    for (const Segment& segment : segments) {
+      const std::string path = name + "/" + segment.name;
+      if (named.count(path) == 0)  // the synchronizer has its own rule for its part
+        saved.push_back({path, FlatParameters::view(arena, segment), sharing});
+    }
+  };
+  add_arena("weight", parameters_->weight(), parameters_->all_segments());
+  for (const std::string& arena : optimizer_->arenas())
+    add_arena(arena, parameters_->state(arena), parameters_->segments());
+  for (const SavedState& counter : optimizer_->counters()) saved.push_back(counter);
+  for (const Buffer* buffer : parameters_->buffers())
+    saved.push_back({"buffer/" + buffer->name, buffer->value});
+  if (ema_) {
+    for (const SavedState& average : ema_->state(sharing)) saved.push_back(average);
+  }
+  if (options_.schedule.kind == "plateau")
+    saved.push_back({"schedule", plateau_.state(), Sharing::shared});
+  for (const SavedState& state : tally_.state()) saved.push_back(state);
+  saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
+  saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
+  return saved;
+}
+
+std::string Replica::numerics() const {
+  return concat(compute_backend_->numerics(), ", ", compute_.threads, " threads, ", comm_.threads,
+                " comm threads");
+}
+
+}  // namespace wisp

@@ -1,0 +1,149 @@
+// One worker's copy of the model with all that trains it: contexts, arenas, optimizer,
+// synchronizer. The trainer, the benchmarks and the tests run their steps through it. Belongs to
+// its worker's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/setup/tally.h"
+#include "apps/setup/train_options.h"
+#include "core/backend.h"
+#include "core/train/plateau.h"
+#include "data/loader.h"
+#include "distributed/launch.h"
+#include "distributed/synchronizer.h"
+#include "models/model.h"
+
+namespace wisp {
+
+/// What all workers of a process share.
+struct Shared {
+  TrainOptions options;
+  Config config;  // bound options included; replicas copy it and bind model and method
+  MemoryPool& pool;
+  ModelSetup ends;
+};
+
+struct StepReport {
+  Outcome outcome = Outcome::applied;
+  double lr = 0.0;
+  double loader_ms = 0.0;   // stood still for the next batches
+  double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
+  StepCost cost;
+  std::optional<Health> health;  // if it was measured in this step
+};
+
+/// Bytes that workers had to exchange, and the steps they took, each worker's own.
+struct RunTraffic {
+  double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
+  double steps = 0.0;
+};
+
+class Replica {
+ public:
+  using NextBatch = std::function<Batch()>;
+
+  Replica(const Shared& shared, Worker& worker);
+
+  /// One training step at `epoch` (with fraction): forward and backward over the micro-batches that
+  /// `next` hands out, exchange, update. Throws Error after options.nonfinite_max skipped steps in
+  /// a row.
+  StepReport step(int64_t step, double epoch, const NextBatch& next);
+
+  /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
+  /// between steps.
+  TallyValues tally() { return total(tally_); }
+  /// The same over the samples of `loader`, in evaluation mode, with_averages(); nothing if `stop`
+  /// said so to some worker on the way. Collective.
+  std::optional<TallyValues> evaluate(
+      Loader& loader, const std::function<bool()>& stop = [] { return false; });
+  /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
+  /// same values.
+  void observe(const TallyValues& evaluation);
+  /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
+  void start_from(const std::string& file, const ModelSetup& setup);
+  /// Runs `work` with what is evaluated and exported in the place of weights and statistics: their
+  /// averages over time, if there are any; rank 0's statistics; if the workers' weights differ, the
+  /// mean over workers of both. Collective.
+  void with_averages(const std::function<void()>& work);
+  /// Of all steps of the run so far, over all workers. Collective.
+  RunTraffic traffic();
+  /// Sums of `values` over all workers, in place. Collective.
+  void sum_over_workers(std::span<double> values);
+  /// What this worker sent in all steps of the run.
+  int64_t bytes_sent();
+  /// What all workers say, by rank; on rank 0 alone, else empty. Collective.
+  std::vector<std::string> gather(const std::string& text);
+  /// Waits for all workers. Collective.
+  void barrier();
+
+  /// All that a checkpoint holds. A rule may depend on shared state: restore that first, then ask
+  /// again. Between steps.
+  std::vector<SavedState> state();
+  /// Names the cut of the model that the state depends on; empty if it depends on none.
+  std::string layout() const { return synchronizer_->layout(); }
+  /// What else the bits depend on: "onednn 2.6.3 isa 1007, 2 threads, 1 comm threads".
+  std::string numerics() const;
+
+  /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
+  const std::string& methods() const { return methods_; }
+  /// Training samples that are held out: the weights have not seen them.
+  int64_t held_out() const { return options_.validation; }
+  /// Whether every worker has weights of its own.
+  bool replicas_differ() const { return synchronizer_->replicas_differ(); }
+  /// How far the workers' weights are apart; nothing if they are the same. Collective.
+  std::optional<double> consensus_distance();
+  Model& model() { return *model_; }
+  const FlatParameters& parameters() const { return *parameters_; }
+  /// Shows each local gradient, over all workers, when it is complete and before it is exchanged.
+  void watch_gradients(std::function<void(const Segment&)> watch) {
+    parameters_->before_grad_ready(std::move(watch));
+  }
+  Synchronizer& synchronizer() { return *synchronizer_; }
+  Context& context() { return compute_; }
+  Trace& trace() { return trace_; }
+  int rank() const { return worker_.rank; }
+  int workers() const { return options_.workers; }
+
+ private:
+  void forward_backward(const NextBatch& next, StepReport& report);
+  void count(const StepCost& cost);
+  void share_buffers();
+  void swap_weights(const Tensor& others);
+  double run_evaluation(Loader& loader, const std::function<bool()>& stop);
+  void save_buffers();
+  void restore_buffers();
+  TallyValues total(Tally& tally);
+  template <class Work>
+  void without_turn(const Work& work);
+
+  const TrainOptions& options_;
+  Worker& worker_;
+  Trace trace_;
+  Stream compute_stream_;
+  Stream comm_stream_;
+  std::unique_ptr<Backend> compute_backend_;
+  std::unique_ptr<Backend> comm_backend_;
+  Context compute_;
+  Context comm_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<FlatParameters> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Ema> ema_;
+  Plateau plateau_;
+  Tally tally_;  // of training
+  Tally evaluation_;
+  std::vector<Tensor> saved_buffers_;
+  std::string methods_;
+  Tensor skipped_in_a_row_;                     // (1) i64
+  Tensor traffic_;                              // i64, the fields of RunTraffic: this worker's
+  std::unique_ptr<Synchronizer> synchronizer_;  // last: its thread uses the rest
+};
+
+}  // namespace wisp

@@ -1,0 +1,16 @@
+#include "apps/setup/run_replicas.h"
+
+namespace wisp {
+
+void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work) {
+  const TrainOptions& options = run.options();
+  MemoryPool pool;
+  const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    const Shared shared{options, run.config(), pool, run.ends()};
+    Replica replica(shared, worker);
+    work(replica);
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,234 @@
+#include "apps/setup/train_options.h"
+
+#include <algorithm>
+
+#include "core/backend.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// Throws unless `value` is at least `least`.
+template <class T>
+void at_least(const Config& config, const std::string& key, T value, T least) {
+  WISP_CHECK(value >= least, config.where(key), ": ", key, " is ", value, ", expected ", least,
+             " or more");
+}
+
+void one_of(const Config& config, const std::string& key, const std::string& value,
+            std::initializer_list<const char*> known) {
+  std::string names;
+  for (const char* name : known) {
+    if (value == name) return;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(concat(config.where(key), ": ", key, " is '", value, "', known: ", names));
+}
+
+/// Workers are threads of one process or processes, one each; what only threads can do is refused.
+void check_engine(const Config& config, const TrainOptions& o, const World& world) {
+  one_of(config, "distributed.engine", o.engine, {"auto", "threads", "mpi"});
+  if (!world.processes()) {
+    WISP_CHECK(o.engine != "mpi", config.where("distributed.engine"),
+               ": distributed.engine is mpi, but this process runs alone; start it with mpirun -n ",
+               std::max(2, o.workers), ", or let auto choose threads");
+    return;
+  }
+  const std::string started = concat("mpirun (or srun) started ", world.size, " processes");
+  WISP_CHECK(o.engine != "threads", config.where("distributed.engine"),
+             ": distributed.engine is threads, but ", started,
+             ", and each would train by itself; start one process, or let auto choose mpi");
+  WISP_CHECK(o.workers == world.size, config.where("workers"), ": workers is ", o.workers, ", but ",
+             started, ", and each is one worker; leave workers out, say workers=", world.size,
+             ", or start ", o.workers);
+  WISP_CHECK(!o.turns, config.where("turns"), ": turns are between threads, but ", started);
+  WISP_CHECK(o.link.gbit_per_s <= 0.0, config.where("link.gbit_per_s"),
+             ": the emulated link is between threads, but ", started, ", whose link is real");
+  WISP_CHECK(o.link.latency_us <= 0.0, config.where("link.latency_us"),
+             ": the emulated link is between threads, but ", started, ", whose link is real");
+}
+
+void bind_workers(Config& config, TrainOptions& o, const World& world) {
+  if (world.processes() && !config.given("workers"))
+    config.set("workers", std::to_string(world.size));
+  config.bind("workers", o.workers,
+              "data-parallel workers; as many as processes, where mpirun started several");
+  config.bind("distributed.engine", o.engine,
+              "what workers are: threads of one process, mpi: processes that mpirun started; auto: "
+              "mpi if it started several");
+  config.bind("threads", o.threads,
+              "OpenMP threads of each worker; 0: its share of the machine's cores");
+  config.bind("comm_threads", o.comm_threads, "OpenMP threads of each worker's comm thread");
+  config.bind("turns", o.turns,
+              "one worker computes at a time: one worker's activations in memory, no overlap; "
+              "threads only");
+  config.bind("device", o.device, "cpu");
+  config.bind("seed", o.seed, "key of all random numbers");
+  config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
+  config.bind("link.gbit_per_s", o.link.gbit_per_s,
+              "emulated link of each worker, each direction; 0: no limit; threads only");
+  config.bind("link.latency_us", o.link.latency_us,
+              "emulated latency of a message step, in microseconds; threads only");
+  at_least(config, "workers", o.workers, 1);
+  at_least(config, "threads", o.threads, 0);
+  at_least(config, "comm_threads", o.comm_threads, 1);
+  at_least(config, "timeout_s", o.timeout_s, 0.001);
+  at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
+  at_least(config, "link.latency_us", o.link.latency_us, 0.0);
+  one_of(config, "device", o.device, {"cpu"});
+  check_engine(config, o, world);
+}
+
+void bind_training(Config& config, TrainOptions& o) {
+  config.bind("train.batch", o.batch, "samples of a step over all workers and micro-batches");
+  config.bind("train.accumulate", o.accumulate, "micro-batches of a step on each worker");
+  config.bind("train.epochs", o.epochs, "passes over the training set");
+  config.bind("train.max_steps", o.max_steps, "ends the run after so many steps; 0: no limit");
+  config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
+  config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
+  config.bind("train.tensorboard", o.tensorboard,
+              "writes the metrics as TensorBoard event files, too");
+  config.bind("train.one_batch", o.one_batch, "trains on the first batch alone, again and again");
+  config.bind("train.precision", o.precision,
+              "of activations: f32; bf16, with all else in f32 (a CPU with AVX-512 BF16, or the "
+              "reference backend); f64 (reference backend, no compression)");
+  config.bind("train.backend", o.backend,
+              "auto: the fastest of this build; reference: plain loops");
+  config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
+  config.bind("train.distance_every", o.distance_every,
+              "steps between measurements of how far workers with weights of their own are apart "
+              "(gossip, local_sgd), each a dense exchange that is not counted; 0: once an epoch");
+  config.bind("data.threads", o.loader_threads,
+              "loader threads of each worker; 0: the worker loads by itself");
+  config.bind("data.augment", o.augment, "random crop of the image padded by 4, random flip");
+  config.bind(
+      "data.validation", o.validation,
+      "training samples that are held out; they decide the best checkpoint and the plateau, "
+      "and the test set is evaluated at the end alone; 0: none, the test set decides");
+  at_least<int64_t>(config, "train.batch", o.batch, 1);
+  at_least<int64_t>(config, "train.accumulate", o.accumulate, 1);
+  at_least<int64_t>(config, "train.epochs", o.epochs, 1);
+  at_least<int64_t>(config, "train.max_steps", o.max_steps, 0);
+  at_least<int64_t>(config, "train.eval_every", o.eval_every, 0);
+  at_least<int64_t>(config, "train.log_every", o.log_every, 1);
+  at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
+  at_least<int64_t>(config, "train.distance_every", o.distance_every, 0);
+  at_least(config, "data.threads", o.loader_threads, 0);
+  at_least<int64_t>(config, "data.validation", o.validation, 0);
+  WISP_CHECK(o.validation == 0 || o.validation >= o.workers, config.where("data.validation"),
+             ": data.validation is ", o.validation, ", expected 0, or a sample for each of ",
+             o.workers, " workers");
+  one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
+  one_of(config, "train.backend", o.backend, {"auto", "reference"});
+  const std::string missing = o.backend == "auto" ? missing_for(o.compute()) : "";
+  WISP_CHECK(missing.empty(), config.where("train.precision"), ": train.precision = \"",
+             o.precision, "\" needs ", missing,
+             "; train.precision = \"f32\" runs here, and so does ",
+             "train.backend = \"reference\", slowly");
+  WISP_CHECK(o.batch % (o.workers * o.accumulate) == 0, config.where("train.batch"),
+             ": train.batch is ", o.batch, ", which ", o.workers, " workers x ", o.accumulate,
+             " micro-batches cannot share equally");
+}
+
+void bind_optimizer(Config& config, TrainOptions& o) {
+  o.optimizer = OptimizerOptions::bind(config);
+  o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
+  o.ema = EmaOptions::bind(config);
+  config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
+  config.bind("clip.scope", o.clip_scope,
+              "model: the norm of all; layer: each tensor by its share, which overlaps");
+  config.bind(
+      "clip.where", o.clip_where,
+      "local: each worker's own gradient, before it is compressed; mean: that of all "
+      "workers; auto: mean if what is decoded is the mean but for rounding (none, fp16, bf16)");
+  config.bind("clip.local_factor", o.clip.local_factor,
+              "local: bound of a worker's own gradient, as a multiple of clip.norm; 0: "
+              "sqrt(workers), under which independent gradients have a mean of clip.norm");
+  WISP_CHECK(
+      o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
+      ": schedule.kind = \"plateau\" watches evaluations, expected a train.eval_every of 1 or "
+      "more");
+  at_least(config, "clip.norm", o.clip.norm, 0.0);
+  at_least(config, "clip.local_factor", o.clip.local_factor, 0.0);
+  one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});
+  one_of(config, "clip.where", o.clip_where, {"auto", "local", "mean"});
+  o.clip.per_layer = o.clip_scope == "layer";
+  if (o.clip_where != "auto")
+    o.clip.where = o.clip_where == "local" ? ClipWhere::local : ClipWhere::mean;
+}
+
+void bind_exchange(Config& config, TrainOptions& o) {
+  config.bind("compression.overlap", o.overlap, "encode and exchange while backward is running");
+  config.bind("compression.guard", o.guard, "a unit that would send more than dense goes dense");
+  config.bind("compression.probe_every", o.probe_every,
+              "steps from one measurement of residuals and of the decoded mean to the next, which "
+              "costs a dense all-reduce; 0: none");
+  config.bind(
+      "compression.bucket_bytes", o.buckets.bucket_bytes,
+      "raw gradient bytes of a bucket; 0: every tensor alone; -1: an eighth of the model within "
+      "[64 KiB, 25 MB]");
+  config.bind(
+      "compression.encode_bytes", o.buckets.encode_bytes,
+      "raw bytes up to which small tensors are encoded together; -1: half a bucket, at most 1 MiB");
+  config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
+  config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
+  at_least<int64_t>(config, "compression.probe_every", o.probe_every, 0);
+  at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, -1);
+  at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
+  at_least<int64_t>(config, "trace.first_step", o.trace.first_step, 0);
+  at_least<int64_t>(config, "trace.steps", o.trace.steps, 0);
+}
+
+void bind_checkpoint(Config& config, CheckpointOptions& o) {
+  config.bind("checkpoint.every_steps", o.every_steps,
+              "steps from one checkpoint to the next, beside those at the ends of epochs; 0: none");
+  config.bind("checkpoint.every_epochs", o.every_epochs,
+              "epochs from one checkpoint to the next; 0: none but the run's last");
+  config.bind("checkpoint.keep", o.keep, "newest checkpoints that stay; 0: all");
+  config.bind(
+      "checkpoint.best", o.best,
+      "save when an evaluation's accuracy is the best so far, and keep that checkpoint too");
+  at_least<int64_t>(config, "checkpoint.every_steps", o.every_steps, 0);
+  at_least<int64_t>(config, "checkpoint.every_epochs", o.every_epochs, 0);
+  at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);
+}
+
+void bind_record(Config& config, RecordOptions& o) {
+  config.bind(
+      "record.gradients.every", o.every,
+      "steps from one to the next whose local gradients are written as NumPy files; 0: none");
+  config.bind("record.gradients.layers", o.layers, "glob of the parameters whose gradients are");
+  config.bind("record.gradients.out", o.out,
+              "directory of rank_R/NAME.npy, a row for each such step; empty: gradients in the "
+              "run's");
+  at_least<int64_t>(config, "record.gradients.every", o.every, 0);
+}
+
+}  // namespace
+
+TrainOptions TrainOptions::bind(Config& config, const World& world) {
+  TrainOptions options;
+  options.trace = {20, 5};
+  bind_workers(config, options, world);
+  config.bind("model.name", options.model, "model: resnet_cifar, resnet or mlp");
+  config.bind("model.classes", options.classes,
+              "outputs of the model's last layer; 0: one for each class of the data set. More are "
+              "classes that do not occur");
+  at_least<int64_t>(config, "model.classes", options.classes, 0);
+  config.bind("model.init", options.init,
+              "safetensors file of the weights that a new run starts from; empty: drawn");
+  bind_training(config, options);
+  bind_optimizer(config, options);
+  bind_exchange(config, options);
+  bind_checkpoint(config, options.checkpoint);
+  bind_record(config, options.record);
+  if (options.turns) options.overlap = false;
+  return options;
+}
+
+DType TrainOptions::compute() const {
+  if (precision == "bf16") return DType::bf16;
+  return precision == "f64" ? DType::f64 : DType::f32;
+}
+
+}  // namespace wisp

@@ -1,0 +1,88 @@
+// What `wisp train` is told beside the options of model, data and method: plain values, bound from
+// a Config.
+#pragma once
+
+#include <string>
+
+#include "core/dtype.h"
+#include "core/io/config.h"
+#include "core/io/trace.h"
+#include "core/train/ema.h"
+#include "core/train/optimizer_options.h"
+#include "core/train/schedule.h"
+#include "distributed/communicator/link.h"
+#include "distributed/exchange/bucket.h"
+#include "distributed/gradient_clip.h"
+#include "distributed/launch.h"
+
+namespace wisp {
+
+struct CheckpointOptions {
+  int64_t every_steps = 0;   // beside those at the ends of epochs; 0: none
+  int64_t every_epochs = 1;  // 0: none but the last
+  int64_t keep = 2;          // newest; 0: all
+  bool best = true;          // keeps the one of the best accuracy in an evaluation
+};
+
+struct RecordOptions {
+  int64_t every = 0;         // steps; 0: nothing is recorded
+  std::string layers = "*";  // glob of parameters' names
+  std::string out;           // directory; empty: gradients in the run's
+};
+
+struct TrainOptions {
+  int workers = 1;  // as many as processes, if there are several
+  std::string engine = "auto";
+  int threads = 0;
+  int comm_threads = 1;
+  bool turns = false;
+  std::string device = "cpu";
+  int64_t seed = 1;
+  double timeout_s = 60.0;
+
+  int64_t batch = 128;
+  int64_t accumulate = 1;
+  int64_t epochs = 30;
+  int64_t max_steps = 0;
+  int64_t eval_every = 1;
+  int64_t log_every = 50;
+  bool tensorboard = true;
+  bool one_batch = false;
+  std::string precision = "f32";
+  std::string backend = "auto";
+  int loader_threads = 1;
+  bool augment = true;
+  int64_t validation = 0;  // training samples that are held out
+  int64_t nonfinite_max = 10;
+  int64_t distance_every = 0;
+
+  OptimizerOptions optimizer;
+  LrSchedule schedule;
+  EmaOptions ema;
+  ClipOptions clip;
+  std::string clip_scope = "model";
+  std::string clip_where = "auto";
+
+  std::string model = "resnet_cifar";
+  int64_t classes = 0;  // of the model's outputs; 0: the data set's
+  std::string init;
+  bool overlap = true;
+  bool guard = true;
+  int64_t probe_every = 0;
+  BucketOptions buckets;
+  LinkSpec link;
+  TraceOptions trace;
+  CheckpointOptions checkpoint;
+  RecordOptions record;
+
+  /// Binds all keys, for the processes of `world`. Throws Error with file:line for a value out of
+  /// range.
+  static TrainOptions bind(Config& config, const World& world);
+
+  /// Of activations; parameters and gradients are wide_of() it.
+  DType compute() const;
+  /// Samples of one worker's micro-batch.
+  int64_t micro_batch() const { return batch / (workers * accumulate); }
+};
+
+}  // namespace wisp

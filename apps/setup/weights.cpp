@@ -1,0 +1,163 @@
+#include "apps/setup/weights.h"
+
+#include <cstring>
+#include <map>
+#include <type_traits>
+
+#include "core/channel_order.h"
+#include "core/io/checkpoint.h"
+
+namespace wisp {
+namespace {
+
+constexpr const char* kRunningMean = "running_mean";
+constexpr const char* kBatchesTracked = "num_batches_tracked";
+constexpr size_t kListed = 12;  // names in an error of each kind
+
+/// One of the model's tensors; `value` is undefined where it has no memory.
+struct Wanted {
+  std::string name;
+  Shape shape;
+  Tensor value;
+};
+
+/// By exchange name.
+using WantedTensors = std::map<std::string, Wanted>;
+
+WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
+  WantedTensors wanted;
+  for (const Segment& segment : parameters.all_segments()) {
+    wanted[model.exchange_name(segment.name)] = {
+        segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)};
+  }
+  for (const Buffer* buffer : parameters.buffers())
+    wanted[model.exchange_name(buffer->name)] = {buffer->name, buffer->shape, buffer->value};
+  return wanted;
+}
+
+std::vector<int64_t> extents_in_file(const Shape& shape) {
+  const Shape first = channels_first(shape);
+  std::vector<int64_t> extents;
+  for (int i = 0; i < first.rank(); ++i) extents.push_back(first[i]);
+  return extents;
+}
+
+bool is_float(const SafetensorsEntry& entry) {
+  const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
+bool of_other_classes(std::vector<int64_t> given, const std::vector<int64_t>& wanted,
+                      const ModelSetup& setup) {
+  if (given.empty() || wanted.empty() || wanted[0] != setup.classes) return false;
+  given[0] = wanted[0];
+  return given == wanted;
+}
+
+std::string listed(const char* what, const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kListed); ++i) text += "\n  " + names[i];
+  if (names.size() > kListed) text += concat("\n  and ", names.size() - kListed, " more");
+  return names.empty() ? text : concat("\n", what, ":", text);
+}
+
+/// How the model's tensors meet the file's.
+struct Match {
+  std::vector<std::string> fitting;        // exchange names
+  std::vector<std::string> other_classes;  // the model's names
+};
+
+Match match(const CheckpointReader& file, const WantedTensors& wanted, const ModelSetup& setup) {
+  Match match;
+  std::vector<std::string> missing, unexpected, misfits;
+  for (const auto& [name, tensor] : wanted) {
+    if (!file.has(name)) {
+      missing.push_back(name);
+      continue;
+    }
+    const SafetensorsEntry& given = file.entry(name);
+    const std::vector<int64_t> extents = extents_in_file(tensor.shape);
+    if (is_float(given) && given.extents == extents) {
+      match.fitting.push_back(name);
+    } else if (is_float(given) && of_other_classes(given.extents, extents, setup)) {
+      match.other_classes.push_back(tensor.name);
+    } else {
+      misfits.push_back(
+          concat(name, " is ", given.str(), ", expected floats ", channels_first(tensor.shape)));
+    }
+  }
+  for (const std::string& name : file.names()) {
+    if (!wanted.count(name) && !name.ends_with(kBatchesTracked)) unexpected.push_back(name);
+  }
+  const std::string faults = listed("missing", missing) + listed("unexpected", unexpected) +
+                             listed("of another shape or type", misfits);
+  WISP_CHECK(faults.empty(), file.path(), " does not hold this model's weights", faults);
+  return match;
+}
+
+template <class From>
+void convert(const Tensor& from, const Tensor& to) {
+  using Wide = std::conditional_t<std::is_same_v<From, double>, double, float>;
+  dispatch_float(to.dtype(), "weights", [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < to.numel(); ++i)
+      to.data<T>()[i] = static_cast<T>(static_cast<Wide>(from.data<From>()[i]));
+  });
+}
+
+void convert_any(const Tensor& from, const Tensor& to) {
+  switch (from.dtype()) {
+    case DType::f16:
+      return convert<Half>(from, to);
+    case DType::bf16:
+      return convert<BFloat16>(from, to);
+    case DType::f64:
+      return convert<double>(from, to);
+    default:
+      return convert<float>(from, to);
+  }
+}
+
+}  // namespace
+
+void write_weights(const std::string& path, const Model& model, const FlatParameters& parameters) {
+  CheckpointWriter writer;
+  for (const auto& [name, tensor] : tensors_of(model, parameters)) {
+    writer.add(name, channels_first(tensor.value));
+    if (name.ends_with(kRunningMean)) {
+      writer.add(name.substr(0, name.size() - std::strlen(kRunningMean)) + kBatchesTracked,
+                 Tensor({}, DType::i64));
+    }
+  }
+  writer.metadata("format", "pt");  // what Python's loaders ask for
+  writer.write(path);
+}
+
+std::vector<std::string> check_weights(const std::string& path, const Prepared& run) {
+  Config config = run.config();
+  const std::unique_ptr<Model> model = make_model(run.options().model, config, run.ends());
+  WantedTensors wanted;
+  for (const Parameter* parameter : model->parameters())
+    wanted[model->exchange_name(parameter->name)] = {parameter->name, parameter->shape, {}};
+  for (const Buffer* buffer : model->buffers())
+    wanted[model->exchange_name(buffer->name)] = {buffer->name, buffer->shape, {}};
+  const CheckpointReader file(path, CheckpointReader::Checksums::optional);
+  return match(file, wanted, run.ends()).other_classes;
+}
+
+void read_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
+                  const ModelSetup& setup) {
+  const WantedTensors wanted = tensors_of(model, parameters);
+  const CheckpointReader file(path, CheckpointReader::Checksums::optional);
+  for (const std::string& name : match(file, wanted, setup).fitting) {
+    const Tensor& value = wanted.at(name).value;
+    const Tensor given(channels_first(value.shape()), *safetensors_dtype(file.entry(name).dtype));
+    file.read(name, given);
+    Tensor converted(given.shape(), value.dtype());
+    convert_any(given, converted);
+    converted = channels_last(converted);
+    std::memcpy(value.raw(), converted.raw(), static_cast<size_t>(value.bytes()));
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,93 @@
+#include "apps/sweep/children.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+void check(int failure, const std::string& what) {
+  WISP_CHECK(failure == 0, what, ": ", std::strerror(failure));
+}
+
+/// What a child begins with: nothing to read, output to a file, default signals, a group of its
+/// own.
+struct Beginning {
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+
+  Beginning(const std::string& log, const sigset_t& mask, const sigset_t& defaults) {
+    check(posix_spawn_file_actions_init(&files), "cannot start a process");
+    check(posix_spawnattr_init(&attributes), "cannot start a process");
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(),
+                                     O_WRONLY | O_CREAT | O_APPEND, 0644);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawnattr_setsigmask(&attributes, &mask);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  ~Beginning() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  Beginning(const Beginning&) = delete;
+  Beginning& operator=(const Beginning&) = delete;
+};
+
+}  // namespace
+
+Children::Children() {
+  signal(SIGCHLD, SIG_DFL);  // who ignores it, as a parent may have left it, is told of no end
+  sigemptyset(&watched_);
+  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&watched_, number);
+  check(pthread_sigmask(SIG_BLOCK, &watched_, &before_), "cannot block signals");
+}
+
+Children::~Children() {
+  for (const auto& [id, pid] : children_) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Children::start(size_t id, std::vector<std::string> command, const std::string& log) {
+  const Beginning beginning(log, before_, watched_);
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  pid_t pid = 0;
+  check(posix_spawn(&pid, command.front().c_str(), &beginning.files, &beginning.attributes,
+                    arguments.data(), environ),
+        "cannot start " + command.front() + " with its output to " + log);
+  children_.emplace_back(id, pid);
+}
+
+Children::Ended Children::wait() {
+  WISP_CHECK(!children_.empty(), "Children: nothing runs that could be waited for");
+  for (;;) {
+    for (auto child = children_.begin(); child != children_.end(); ++child) {
+      int status = 0;
+      if (waitpid(child->second, &status, WNOHANG) != child->second) continue;
+      const Ended ended{child->first,
+                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+      children_.erase(child);
+      return ended;
+    }
+    const int number = sigwaitinfo(&watched_, nullptr);
+    if (number != SIGINT && number != SIGTERM) continue;
+    signalled_ = number;
+    for (const auto& [id, pid] : children_) kill(pid, number);
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,154 @@
+#include "apps/sweep/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string csv_row(const Row& cells) {
+  std::string row;
+  for (const std::string& cell : cells) {
+    if (&cell != &cells.front()) row += ',';
+    const bool plain = cell.find_first_of(",\"\n") == cell.npos;
+    if (!plain) row += '"';
+    for (const char c : cell) {
+      if (c == '"') row += '"';
+      row += c;
+    }
+    if (!plain) row += '"';
+  }
+  row += '\n';
+  return row;
+}
+
+bool any_validates(std::span<const SweepResult> results) {
+  return std::any_of(results.begin(), results.end(), [](const SweepResult& result) {
+    return result.summary.validation_accuracy.has_value();
+  });
+}
+
+/// The names of a summary's numbers, that of validation only if some run has it.
+Row names_of(std::span<const SweepResult> results) {
+  Summary summary;
+  if (any_validates(results)) summary.validation_accuracy = 0.0;
+  Row names;
+  const auto object = nlohmann::ordered_json::parse(summary.json());
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_number()) names.push_back(key);
+  }
+  return names;
+}
+
+std::string mean_and_deviation(const std::vector<double>& values, int digits) {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  const double n = static_cast<double>(values.size());
+  const double mean = sum / n;
+  if (std::isnan(mean)) return "-";
+  std::string text = fmt::format("{:.{}f}", mean, digits);
+  if (values.size() < 2) return text;
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return text + fmt::format(" ± {:.{}f}", std::sqrt(squares / (n - 1.0)), digits);
+}
+
+struct Column {
+  const char* heading;
+  double (*value)(const Summary&);
+  int digits;
+};
+
+constexpr Column kColumns[] = {
+    {"test accuracy (%)", [](const Summary& s) { return 100.0 * s.test_accuracy; }, 2},
+    {"validation accuracy (%)",
+     [](const Summary& s) { return 100.0 * s.validation_accuracy.value_or(std::nan("")); }, 2},
+    {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0},
+    {"less than dense (x)", [](const Summary& s) { return s.reduction_sent; }, 1},
+    {"images/s", [](const Summary& s) { return s.images_per_s; }, 0},
+    {"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1}};
+
+constexpr int64_t kValidation = 1;  // the column that is left out where no run has such a split
+
+std::string markdown_row(const Row& cells) {
+  std::string row = "|";
+  for (const std::string& cell : cells) {
+    row += ' ';
+    for (const char c : cell) {
+      if (c == '|') row += '\\';
+      row += c;
+    }
+    row += " |";
+  }
+  row += '\n';
+  return row;
+}
+
+}  // namespace
+
+std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results) {
+  Row head{"run"};
+  for (const SweepAxis& axis : axes) head.push_back(axis.key);
+  head.push_back("version");
+  const Row names = names_of(results);
+  head.insert(head.end(), names.begin(), names.end());
+  std::string text = csv_row(head);
+  for (const SweepResult& result : results) {
+    Row row{result.run.name};
+    for (const auto& value : result.run.values) row.push_back(value.value_or(""));
+    row.push_back(result.version);
+    const auto numbers = nlohmann::json::parse(result.summary.json());
+    for (const std::string& name : names)
+      row.push_back(numbers.contains(name) ? numbers.at(name).dump() : "");
+    text += csv_row(row);
+  }
+  return text;
+}
+
+std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const SweepResult> results) {
+  std::vector<size_t> shown;
+  Row headings;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    if (axes[a].key == "seed" || axes[a].values.size() == 1) continue;
+    shown.push_back(a);
+    headings.push_back(axes[a].key);
+  }
+  headings.push_back("n");
+  std::vector<Column> columns(std::begin(kColumns), std::end(kColumns));
+  if (!any_validates(results)) columns.erase(columns.begin() + kValidation);
+  for (const Column& column : columns) headings.push_back(column.heading);
+
+  using Group = std::pair<Row, std::vector<const Summary*>>;
+  std::vector<Group> groups;  // in order of first appearance
+  for (const SweepResult& result : results) {
+    Row key;
+    for (const size_t a : shown) key.push_back(result.run.values[a].value_or("-"));
+    auto group = groups.begin();
+    while (group != groups.end() && group->first != key) ++group;
+    if (group == groups.end()) group = groups.insert(group, {key, {}});
+    group->second.push_back(&result.summary);
+  }
+
+  std::string text = markdown_row(headings);
+  text += markdown_row(Row(headings.size(), "---"));
+  for (const auto& [key, summaries] : groups) {
+    Row cells = key;
+    cells.push_back(std::to_string(summaries.size()));
+    for (const Column& column : columns) {
+      std::vector<double> values;
+      for (const Summary* summary : summaries) values.push_back(column.value(*summary));
+      cells.push_back(mean_and_deviation(values, column.digits));
+    }
+    text += markdown_row(cells);
+  }
+  return text;
+}
+
+}  // namespace wisp

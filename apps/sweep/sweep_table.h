@@ -1,0 +1,28 @@
+// What the runs of a sweep reached, as CSV and as Markdown.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/run/summary.h"
+#include "apps/sweep/sweep_grid.h"
+
+namespace wisp {
+
+struct SweepResult {
+  SweepRun run;
+  std::string version;  // of the program, with its commit
+  Summary summary;
+};
+
+/// A row per run: its name, the value of each axis (empty where it does not apply), version, and
+/// every number of the summary.
+std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
+
+/// A row per combination of the axes other than `seed`, which repeats a combination: mean ± sample
+/// standard deviation over its n runs; one run has no deviation. Axes of a single value have no
+/// column; "-" where an axis does not apply.
+std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
+
+}  // namespace wisp

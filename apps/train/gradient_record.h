@@ -1,0 +1,46 @@
+// Local gradients of a run as NumPy files, for `wisp codec`: PATH/rank_R/NAME.npy has the
+// parameter's gradient of rank R in a row for each recorded step, as it is before clipping and
+// compression; steps.npy beside it, the steps' numbers. A gradient is that of the rank's own mean
+// loss: N times its share of the mean over N workers. Belongs to its worker's thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/setup/replica.h"
+
+namespace wisp {
+
+class GradientRecord {
+ public:
+  /// Goes on at `step`: rows of later steps are removed. The replica outlives this object. Throws
+  /// Error if other parameters were recorded before.
+  GradientRecord(Replica& replica, const RecordOptions& options, const std::string& path,
+                 int64_t step);
+  ~GradientRecord() { replica_.watch_gradients({}); }
+  GradientRecord(const GradientRecord&) = delete;
+  GradientRecord& operator=(const GradientRecord&) = delete;
+
+  /// Before a step; its gradients are kept if it is to be recorded.
+  void begin(int64_t step);
+  /// After it: adds what was kept to the files. A step that was skipped is not recorded.
+  void write();
+
+ private:
+  struct Layer {
+    Shape shape;
+    std::string path;
+    std::vector<float> gradient;  // empty: not recorded
+  };
+
+  void keep(const Segment& segment);
+
+  Replica& replica_;
+  const int64_t every_;
+  std::string steps_path_;
+  std::vector<Layer> layers_;  // by segment
+  int64_t step_ = 0;
+  bool due_ = false;
+};
+
+}  // namespace wisp

@@ -1,0 +1,111 @@
+#include "apps/train/trainer.h"
+
+#include <filesystem>
+
+#include "apps/setup/run_replicas.h"
+#include "apps/setup/weights.h"
+#include "apps/train/predictions.h"
+#include "apps/train/training.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// Checks model.init before anything is written. Returns what to say of tensors it leaves as drawn.
+std::vector<std::string> check_init(const Prepared& run) {
+  std::vector<std::string> notices;
+  const std::string& file = run.options().init;
+  if (file.empty()) return notices;
+  for (const std::string& name : check_weights(file, run))
+    notices.push_back(name + " stays as drawn: " + file + " has another number of classes");
+  return notices;
+}
+
+/// Over all workers. Collective.
+Evaluation evaluate(Replica& replica, const Dataset& set, const Prepared& run) {
+  Loader loader(set, run.test_loader(replica.rank()));
+  const TallyValues values = *replica.evaluate(loader);
+  return {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+}
+
+}  // namespace
+
+std::optional<Summary> train(Config config, const TrainRequest& request) {
+  Prepared run(std::move(config));
+  const int first = world().rank;  // of this process's workers
+  RunDirectory directory(request.out, first == 0 ? request.open : RunDirectory::Open::follow);
+  run.load();
+  const TrainOptions& options = run.options();
+  const bool resume = request.open == RunDirectory::Open::resume;
+  std::optional<Reporter> reporter;
+  if (first == 0) {
+    const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
+    directory.make();
+    reporter.emplace(directory, options, request.quiet);
+    for (const std::string& notice : notices) reporter->say(notice);
+  }
+  if (reporter && !resume) {
+    directory.write_config(run.config());
+    reporter->open_metrics();
+  }
+
+  MemoryPool pool;
+  std::vector<std::string> traces;
+  std::optional<Summary> summary;
+  bool trained = true;
+  int64_t steps = 0;
+  const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
+  run_workers(options.workers, launch, [&](Worker& worker) {
+    Training training(run, pool, directory, worker, worker.rank == 0 ? &*reporter : nullptr,
+                      request.stop);
+    resume ? training.resume() : training.start();
+    if (resume && worker.rank == 0) directory.write_config(run.config());
+    const bool finished = training.run();
+    std::optional<Summary> own;
+    if (finished) own = training.summary();
+    std::vector<std::string> spans = training.gather_spans();
+    if (worker.rank != first) return;
+    summary = own;
+    trained = training.trained();
+    steps = training.step();
+    traces = std::move(spans);
+  });
+  if (!reporter) return summary;
+  if (!summary) {
+    reporter->stopped(steps);
+    return std::nullopt;
+  }
+  if (!trained && std::filesystem::exists(directory.file("summary.json"))) {
+    summary = Summary::from_json(directory.file("summary.json"));  // of the steps that were made
+    reporter->finish(*summary);
+    return summary;
+  }
+  if (options.trace.steps > 0)
+    write_trace(directory.file("trace.json"), traces, bottleneck_line(summary->times));
+  directory.write("summary.json", summary->json());
+  reporter->finish(*summary);
+  return summary;
+}
+
+RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
+                           const std::string& checkpoint, const std::string& predictions) {
+  const RunDirectory directory(run_path, RunDirectory::Open::resume);
+  Prepared run(Config::load(directory.file("config.toml"), overrides));
+  run.load();
+  RunEvaluation evaluation;
+  run_replicas(run, [&](Replica& replica) {
+    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
+    const Evaluation test = evaluate(replica, run.test_set(), run);
+    std::optional<Evaluation> validation;
+    if (run.validation_set()) validation = evaluate(replica, *run.validation_set(), run);
+    const bool first = replica.rank() == world().rank;  // of this process's workers
+    if (first) evaluation = {test, validation};
+    if (predictions.empty()) return;
+    replica.with_averages([&] {
+      if (first) write_predictions(predictions, run, replica);
+    });
+  });
+  return evaluation;
+}
+
+}  // namespace wisp

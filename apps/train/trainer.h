@@ -1,0 +1,45 @@
+// Training and evaluation of a configured model, by one process with any number of virtual workers,
+// or by processes with one each, which all make the same call.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "apps/run/run_directory.h"
+#include "apps/run/summary.h"
+#include "core/io/config.h"
+
+namespace wisp {
+
+struct TrainRequest {
+  std::string out;  // run directory
+  RunDirectory::Open open = RunDirectory::Open::create;
+  bool quiet = false;
+  std::function<bool()> stop = [] { return false; };  // asked before each step, by every worker
+};
+
+/// Trains as `config` says and leaves everything in the run directory; nothing is returned, and no
+/// summary left, if it was asked to stop before the end. Throws Error for a configuration that
+/// makes no sense, before anything runs, and with "rank R: …" for what fails on the way.
+std::optional<Summary> train(Config config, const TrainRequest& request);
+
+struct Evaluation {
+  double loss = 0.0;
+  double accuracy = 0.0;
+  int64_t samples = 0;
+};
+
+struct RunEvaluation {
+  Evaluation test;
+  std::optional<Evaluation> validation;  // if the run has such a split
+};
+
+/// Evaluates a checkpoint of a run: "last", "best", or that of a step. Writes predictions for the
+/// test set to a file, if one is named.
+RunEvaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
+                           const std::string& checkpoint = "last",
+                           const std::string& predictions = "");
+
+}  // namespace wisp

@@ -1,0 +1,252 @@
+#include "apps/train/training.h"
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace wisp {
+
+Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory,
+                   Worker& worker, Reporter* reporter, std::function<bool()> stop)
+    : options_(run.options()),
+      reporter_(reporter),
+      stop_(std::move(stop)),
+      checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
+      remarks_(run.exchange().remarks),
+      shared_{run.options(), run.config(), pool, run.ends()},
+      replica_(shared_, worker),
+      train_(run.train_set(), run.train_loader(worker.rank)),
+      test_(run.test_set(), run.test_loader(worker.rank)),
+      record_path_(run.options().record.out.empty() ? directory.file("gradients")
+                                                    : run.options().record.out),
+      steps_per_epoch_(train_.batches() / run.options().accumulate) {
+  if (run.validation_set())
+    validation_.emplace(*run.validation_set(), run.test_loader(worker.rank));
+}
+
+void Training::start() {
+  if (reporter_) {
+    for (const std::string& remark : remarks_) reporter_->say(remark);
+  }
+  if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
+  start_record();
+}
+
+void Training::resume() {
+  const Checkpoints::Loaded loaded = checkpoints_.load(replica_);
+  position_ = loaded.position;
+  WISP_CHECK(position_.in_epoch <= steps_per_epoch_, "the run stopped after ", position_.in_epoch,
+             " steps of an epoch, which now has ", steps_per_epoch_,
+             "; resume with the same train.batch and data");
+  start_record();
+  if (!reporter_) return;
+  for (const std::string& notice : loaded.notices) reporter_->say(notice);
+  reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
+    const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
+    return step < position_.step || (step == position_.step && !again);
+  });
+}
+
+void Training::start_record() {
+  if (options_.record.every > 0)
+    record_.emplace(replica_, options_.record, record_path_, position_.step);
+}
+
+bool Training::run() {
+  while (!done()) {
+    if (!(train_epoch() && finish_epoch())) {
+      save();
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Training::done() const {
+  return position_.epoch >= options_.epochs ||
+         (options_.max_steps > 0 && position_.step >= options_.max_steps && !epoch_trained());
+}
+
+double Training::epochs_done() const {
+  return static_cast<double>(position_.epoch) +
+         static_cast<double>(position_.in_epoch) / static_cast<double>(steps_per_epoch_);
+}
+
+Batch Training::next_batch() {
+  if (options_.one_batch && first_batch_) return *first_batch_;
+  std::optional<Batch> batch = train_.next();
+  WISP_CHECK(batch, "the loader ran out of batches in epoch ", position_.epoch);
+  if (options_.one_batch) first_batch_ = batch;
+  return *batch;
+}
+
+void Training::start_epoch() {
+  if (!options_.one_batch) {
+    train_.start_epoch(position_.epoch, position_.in_epoch * options_.accumulate);
+  } else if (!first_batch_) {
+    train_.start_epoch(0);
+  }
+}
+
+/// What is left of the epoch under way, or up to max_steps. False if some rank asked to stop first.
+bool Training::train_epoch() {
+  if (epoch_trained()) return true;
+  start_epoch();
+  const double begin = now_us();
+  const int64_t first = position_.step;
+  bool stop = false;
+  while (!stop && !epoch_trained() && !done()) {
+    if (stop_()) replica_.synchronizer().request_stop();
+    if (record_) record_->begin(position_.step);
+    const StepReport report =
+        replica_.step(position_.step, epochs_done(), [this] { return next_batch(); });
+    if (record_ && report.outcome != Outcome::skipped) record_->write();
+    stop = report.outcome == Outcome::stop;
+    position_.skipped += report.outcome == Outcome::skipped;
+    ++position_.step;
+    ++position_.in_epoch;
+    ++steps_here_;
+    evaluated_.reset();
+    add_times(report);
+    const StepLine line{position_.epoch,
+                        position_.in_epoch,
+                        steps_per_epoch_,
+                        position_.step,
+                        report,
+                        rate_since(begin, position_.step - first),
+                        spent(now_us() - begin)};
+    const bool ends = epoch_trained() || done();
+    if (ends || position_.step % options_.log_every == 0) {
+      const TallyValues tally = replica_.tally();
+      position_.tally += tally;
+      if (reporter_) reporter_->metrics(line, tally);
+    }
+    if (reporter_) reporter_->step(line);
+    if (options_.distance_every > 0 && position_.step % options_.distance_every == 0) {
+      const std::optional<double> distance = replica_.consensus_distance();
+      if (reporter_ && distance) reporter_->consensus(position_.step, *distance);
+    }
+    const int64_t every = options_.checkpoint.every_steps;
+    if (!stop && !ends && every > 0 && position_.step % every == 0) save();
+  }
+  train_us_ += now_us() - begin;
+  return !stop;
+}
+
+/// The validation split, if there is one, which leaves the test set to the end of the run. Nothing
+/// if `stop` said so to some rank.
+std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()>& stop) {
+  Evaluated found;
+  if (validation_) {
+    found.validation = replica_.evaluate(*validation_, stop);
+    if (!found.validation) return std::nullopt;
+  }
+  if (!validation_ || end) {
+    found.test = replica_.evaluate(test_, stop);
+    if (!found.test) return std::nullopt;
+  }
+  return found;
+}
+
+/// Evaluates, tells and saves what was trained. False if some rank asked to stop first.
+bool Training::finish_epoch() {
+  const bool whole = epoch_trained();
+  const double epochs = epochs_done();
+  const int64_t epoch = position_.epoch + whole;
+  const bool last = !whole || epoch >= options_.epochs ||
+                    (options_.max_steps > 0 && position_.step >= options_.max_steps);
+  const auto due = [](int64_t count, int64_t every) { return every > 0 && count % every == 0; };
+  bool best = false;
+  if (last || due(epoch, options_.eval_every)) {
+    evaluated_ = evaluate(last, stop_);
+    if (!evaluated_) return false;
+    const TallyValues& deciding = evaluated_->deciding();
+    if (whole && due(epoch, options_.eval_every)) replica_.observe(deciding);
+    best = position_.best_step < 0 || deciding.accuracy() > position_.best_accuracy;
+    if (best) {
+      position_.best_step = position_.step;
+      position_.best_accuracy = deciding.accuracy();
+    }
+  }
+  const std::optional<double> distance = replica_.consensus_distance();
+  if (reporter_)
+    reporter_->epoch(epochs, position_.step, position_.tally, evaluated_.value_or(Evaluated{}),
+                     distance, images_per_s(), spent());
+  if (whole) {
+    position_.epoch = epoch;
+    position_.in_epoch = 0;
+    position_.tally = {};
+  }
+  const CheckpointOptions& checkpoint = options_.checkpoint;
+  if (last || (best && checkpoint.best) || due(epoch, checkpoint.every_epochs) ||
+      due(position_.step, checkpoint.every_steps))
+    save();
+  return true;
+}
+
+void Training::save() {
+  if (reporter_) reporter_->sync();
+  checkpoints_.save(replica_, position_);
+}
+
+std::vector<std::string> Training::gather_spans() {
+  double origin[] = {replica_.rank() == 0 ? clock_origin_us() : 0.0};
+  replica_.sum_over_workers(origin);
+  return replica_.gather(replica_.trace().events(clock_origin_us() - origin[0]));
+}
+
+void Training::add_times(const StepReport& report) {
+  times_.loader_ms += report.loader_ms;
+  times_.compute_ms += report.compute_ms;
+  times_.encode_ms += report.cost.encode_ms;
+  times_.wait_ms += report.cost.wait_ms;
+  times_.wire_ms += report.cost.wire_ms;
+  times_.decode_ms += report.cost.decode_ms;
+}
+
+/// `epoch_us`: of the epoch under way.
+Spent Training::spent(double epoch_us) {
+  return {(train_us_ + epoch_us) * 1e-6, replica_.bytes_sent()};
+}
+
+double Training::rate_since(double begin_us, int64_t steps) const {
+  return static_cast<double>(steps * options_.batch) / ((now_us() - begin_us) * 1e-6);
+}
+
+double Training::images_per_s() const {
+  return train_us_ > 0 ? static_cast<double>(steps_here_ * options_.batch) / (train_us_ * 1e-6)
+                       : 0.0;
+}
+
+Summary Training::summary() {
+  if (!evaluated_) evaluated_ = evaluate(true, [] { return false; });
+  const RunTraffic traffic = replica_.traffic();
+  double times[] = {times_.loader_ms, times_.compute_ms, times_.encode_ms,
+                    times_.wait_ms,   times_.wire_ms,    times_.decode_ms};
+  replica_.sum_over_workers(times);
+  const double steps = std::max(1.0, traffic.steps);
+  const double steps_here =
+      std::max<double>(1.0, static_cast<double>(steps_here_ * options_.workers));
+  Summary summary;
+  summary.test_accuracy = evaluated_->test->accuracy();
+  if (validation_) summary.validation_accuracy = evaluated_->validation->accuracy();
+  summary.images_per_s = images_per_s();
+  summary.steps = position_.step;
+  summary.skipped = position_.skipped;
+  summary.bytes_raw = traffic.raw / steps;
+  summary.bytes_encoded = traffic.encoded / steps;
+  summary.bytes_sent = traffic.sent / steps;
+  summary.bytes_received = traffic.received / steps;
+  summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
+  summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
+  summary.times.loader_ms = times[0] / steps_here;
+  summary.times.compute_ms = times[1] / steps_here;
+  summary.times.encode_ms = times[2] / steps_here;
+  summary.times.wait_ms = times[3] / steps_here;
+  summary.times.wire_ms = times[4] / steps_here;
+  summary.times.decode_ms = times[5] / steps_here;
+  return summary;
+}
+
+}  // namespace wisp

@@ -1,0 +1,100 @@
+// Signs with the mean magnitude as their scale, per field of d elements, with sgn(0) = +1:
+//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e)
+// Wire: a scale (f32) for each field; then for each slice a bit per element, 1 for +.
+//   bytes = 4 fields + Σ over slices ceil(numel / 8)
+// Source: Karimireddy et al. 2019, algorithm 1 (here with the learning rate outside of e, unless
+// compression.residual = "update"); several workers: the mean of their D.
+#include "compression/error_feedback.h"
+#include "compression/field_reduce.h"
+#include "compression/quantize/sign_plane.h"
+#include "compression/slices.h"
+
+namespace wisp {
+namespace {
+
+struct MeanMagnitude {
+  const double* sum;
+  int64_t numel;
+  float* scale;
+  WISP_HD void operator()() const {
+    *scale = static_cast<float>(*sum / static_cast<double>(numel));
+  }
+};
+
+struct WriteSigns {
+  Source source;
+  int64_t offset;
+  const float* scale;
+  Plane<1> plane;
+  WISP_HD void operator()(int64_t group) const {
+    const float high = *scale;
+    group::by_kind(
+        source, [&](const Source& kind) { send_signs(kind, offset, plane, group, -high, high); });
+  }
+};
+
+class EfSign final : public Code {
+ public:
+  Traits traits() const override { return {.dense_1d = false, .represents_zero = false}; }
+
+  Message message(const UnitSpec& spec, const StepInfo&) const override {
+    return {.kind = Collective::all_gather, .bytes = bytes(spec)};
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
+    return 8 * (1 + reduce_field_partials(spec.fields));
+  }
+
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
+              const Outlet& outlet, std::byte* scratch) const override {
+    WISP_CHECK(outlet.capacity >= bytes(spec), "ef_signsgd: the unit needs ", bytes(spec),
+               " bytes, the outlet has ", outlet.capacity);
+    auto* scale = reinterpret_cast<float*>(outlet.data);
+    auto* sum = reinterpret_cast<double*>(scratch);
+    std::byte* bits = outlet.data + scales_bytes(spec);
+    for (const Field& field : spec.fields) {
+      reduce_field(
+          context.stream, field,
+          [&](int64_t offset) {
+            return MagnitudesOf{source, offset};
+          },
+          sum + 1, sum);
+      run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
+      each_slice(field, [&](const Slice& slice, int64_t) {
+        parallel_for(context.stream, Plane<1>::groups(slice.numel),
+                     WriteSigns{source, slice.offset, scale, {bits, slice.numel}}, group::kSize);
+        bits += Plane<1>::bytes(slice.numel);
+      });
+      ++scale;
+    }
+  }
+
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
+    WISP_CHECK(payload.bytes == bytes(spec), "ef_signsgd: the payload of rank ", payload.from,
+               " has ", payload.bytes, " bytes, expected ", bytes(spec));
+    const auto* scale = reinterpret_cast<const float*>(payload.data);
+    const std::byte* bits = payload.data + scales_bytes(spec);
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      read_signs(context.stream, bits, scale + f, weight, add, into.data<float>() + slice.offset,
+                 slice.numel);
+      bits += Plane<1>::bytes(slice.numel);
+    });
+  }
+
+ private:
+  static int64_t scales_bytes(const UnitSpec& spec) {
+    return 4 * static_cast<int64_t>(spec.fields.size());
+  }
+  static int64_t bytes(const UnitSpec& spec) { return scales_bytes(spec) + signs_bytes(spec); }
+};
+
+const CodeRegistration registration(
+    "ef_signsgd",
+    "signs scaled by the mean magnitude, with error feedback (Karimireddy et al. 2019)",
+    [](Config&, const CompressorSetup&) -> std::unique_ptr<Code> {
+      return std::make_unique<EfSign>();
+    },
+    Feedback::ef);
+
+}  // namespace
+}  // namespace wisp

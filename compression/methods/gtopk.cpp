@@ -1,0 +1,181 @@
+// gTop-k: the k largest of the sum, found in a tree. Per worker, with gradient g and residual e:
+//   a <- e + g;  L <- the k largest of |a|;  T <- a on L
+//   in log2(workers) rounds pairs meet: the receiver's T <- the k largest of |T + sender's T|
+//   rank 0's T is the result, G: the same pairs pass it down, the last ones first
+//   e <- a, but without a on those of L that are in G
+// Any number of workers: who has no partner in a round waits. Nobody sends more than log2(workers)
+// lists, as rank 0 does.
+// Source: Shi et al. 2019 (ICDCS); steps as in the authors' code. Ours: a coordinate can be
+// rejected in one branch of the tree and arrive through another; its owners count it as sent, so
+// the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
+// are 32-bit integers (theirs are floats, exact to 2^24).
+#include "compression/ratio_schedule.h"
+#include "compression/sparse/sparse_code.h"
+
+namespace wisp {
+namespace {
+
+/// The rounds up the tree; as many lead down.
+int tree_rounds(int workers) {
+  int rounds = 0;
+  for (int64_t reach = 1; reach < workers; reach *= 2) ++rounds;
+  return rounds;
+}
+
+/// Whom a rank sends to and receives from in a round; -1: nobody.
+struct Partners {
+  int to = -1, from = -1;
+  Partners(const StepInfo& info, int round) {
+    const int up = tree_rounds(info.workers);
+    if (up == 0) return;
+    const int64_t reach = int64_t{1} << (round < up ? round : 2 * up - 1 - round);
+    const int64_t other = info.rank + reach;
+    if (info.rank % (2 * reach) == reach) to = static_cast<int>(info.rank - reach);
+    if (info.rank % (2 * reach) == 0 && other < info.workers) from = static_cast<int>(other);
+    if (round >= up) std::swap(to, from);
+  }
+};
+
+constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
+
+Room room_of(const StepInfo& info) { return {info.ratio}; }
+Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copies = 2}; }
+
+/// The parts of a unit's scratch.
+class Lists {
+ public:
+  Lists(const Unit& unit, const StepInfo& info)
+      : memory_(unit.scratch),
+        fields_(static_cast<int64_t>(unit.spec.fields.size())),
+        one_(room_of(info).of(unit.spec)),
+        two_(pair_room(info).of(unit.spec)),
+        rounds_(tree_rounds(info.workers)),
+        reading_(kWire.scratch_bytes(unit.spec, room_of(info))) {}
+  static int64_t bytes(const UnitSpec& spec, const StepInfo& info, Selection::Kind kind) {
+    Unit unit;
+    unit.spec = spec;
+    const Lists lists(unit, info);
+    const Room one = room_of(info);
+    return lists.offset(2, 1 + lists.rounds_) +
+           std::max({select_list_bytes(spec, one, kind), split_list_bytes(spec, pair_room(info)),
+                     lists.reading_ + merge_lists_bytes(spec, one, one),
+                     lists.reading_ + split_list_bytes(spec, one)});
+  }
+
+  SparseList own() const { return {memory_, fields_, one_}; }      // L
+  SparseList merged() const { return {at(1, 0), fields_, one_}; }  // T, once others were added; G
+  SparseList sum() const { return {at(2, 0), fields_, two_}; }     // before the selection
+  SparseList rejected(int round) const { return {at(2, 1 + round), fields_, two_}; }
+  std::byte* work() const { return at(2, 1 + rounds_); }
+  std::byte* beside_reading() const { return work() + reading_; }
+
+  /// T in the beginning of a round.
+  SparseList current(const StepInfo& info, int round) const {
+    for (int r = 0; r < round; ++r)
+      if (Partners(info, r).from >= 0) return merged();
+    return own();
+  }
+
+ private:
+  int64_t offset(int ones, int twos) const {
+    return ones * SparseList::bytes(fields_, one_) + twos * SparseList::bytes(fields_, two_);
+  }
+  std::byte* at(int ones, int twos) const { return memory_ + offset(ones, twos); }
+
+  std::byte* memory_;
+  int64_t fields_, one_, two_;
+  int rounds_;
+  int64_t reading_;
+};
+
+class Gtopk final : public Compressor {
+ public:
+  explicit Gtopk(const Selection& selection) : selection_(selection) {}
+
+  Traits traits() const override { return {.sparse = true}; }
+  std::vector<StateSpec> state(const UnitSpec&, int) const override {
+    return {{.name = "residual"}};
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return Lists::bytes(spec, info, selection_.kind);
+  }
+  int rounds(const UnitSpec&, const StepInfo& info) const override {
+    return std::max(1, 2 * tree_rounds(info.workers));
+  }
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    const Partners partners(info, round);
+    return {.kind = Collective::pair,
+            .bytes = kWire.capacity(spec, room_of(info)),
+            .variable = true,
+            .to = partners.to,
+            .from = partners.from};
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    const Lists lists(unit, info);
+    const Room room = room_of(info);
+    if (round == 0) {
+      const auto source_of = [&](const Field&) { return Undecided(unit); };
+      select_list(context.stream, unit.spec, room, info, selection_, source_of, lists.own(),
+                  lists.work());
+      take_values(context.stream, unit.spec, room, WireFormat::f32, source_of, lists.own());
+    }
+    if (!outlets.empty()) {
+      kWire.pack(context.stream, unit.spec, room, lists.current(info, round), outlets[0],
+                 lists.work());
+    }
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const Stream& stream = context.stream;
+    const UnitSpec& spec = unit.spec;
+    const Lists lists(unit, info);
+    const Room room = room_of(info), pair = pair_room(info);
+    const int up = tree_rounds(info.workers);
+    if (!payloads.empty()) {
+      const SparseList received = kWire.unpack(stream, spec, room, payloads[0], lists.work());
+      if (round < up) {
+        const SparseList rejected = lists.rejected(round);
+        merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum(),
+                    pair, lists.beside_reading());
+        split_list(stream, spec, info, lists.sum(), pair, lists.merged(), room, &rejected,
+                   lists.work());
+      } else {
+        split_list(stream, spec, info, received, room, lists.merged(), room, nullptr,
+                   lists.beside_reading());  // all of it
+      }
+    }
+    if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists.current(info, 2 * up));
+  }
+
+ private:
+  /// The result, and what it means for the residual.
+  static void leave(const Stream& stream, const Unit& unit, const StepInfo& info,
+                    const SparseList& result) {
+    const UnitSpec& spec = unit.spec;
+    const Lists lists(unit, info);
+    const Room room = room_of(info);
+    clear_fields(stream, spec, unit.gradient);
+    add_list(stream, spec, room, result, 1.0f, unit.gradient.data<float>());
+    float* residual = unit.state->tensors[0].data<float>();
+    add_common(stream, spec, room, lists.own(), result, -1.0f, residual);
+    for (int round = 0; round < tree_rounds(info.workers); ++round) {
+      if (Partners(info, round).from >= 0)
+        add_common(stream, spec, pair_room(info), lists.rejected(round), result, 1.0f, residual);
+    }
+  }
+
+  Selection selection_;
+};
+
+const CompressorRegistration registration(
+    "gtopk", "the k largest of the sum, found in a tree of pairs (Shi et al. 2019)",
+    [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
+      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
+      return std::make_unique<Gtopk>(bind_selection(config));
+    });
+
+}  // namespace
+}  // namespace wisp

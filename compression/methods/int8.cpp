@@ -1,0 +1,41 @@
+// Integers of a scale: int8 sends levels -127 … 127, int4 -7 … 7 of max |x| of the field. With the
+// scale that all workers agreed on, sums of integers are integers of the same scale: the wire adds
+// them, and decodes once (the property that Jang et al. 2017, "Homomorphic parameter compression",
+// ask of a code; the paper has no method, wire and widths are ours). Random rounding is without
+// bias; to the nearest, the error is smaller and wants error feedback. How the integers travel is
+// in scaled_integers.h.
+#include "compression/error_feedback.h"
+#include "compression/quantize/scaled_integers.h"
+
+namespace wisp {
+namespace {
+
+std::unique_ptr<Code> make(ScaledIntegerOptions options, Config& config,
+                           const CompressorSetup& setup) {
+  options.bind_scaler(config, setup);
+  std::string rounding = "stochastic";
+  config.bind("compression.rounding", rounding,
+              "of integers: stochastic (no bias), or nearest (for compression.feedback = \"ef\")");
+  WISP_CHECK(rounding == "stochastic" || rounding == "nearest",
+             config.where("compression.rounding"), ": compression.rounding is '", rounding,
+             "', expected stochastic or nearest");
+  options.nearest = rounding == "nearest";
+  options.dense_1d = false;
+  return std::make_unique<ScaledIntegers>(std::move(options));
+}
+
+const CodeRegistration int8(
+    "int8", "8-bit integers of one scale, summed on the wire where that sends less",
+    [](Config& config, const CompressorSetup& setup) {
+      return make({.name = "int8", .levels = 127}, config, setup);
+    },
+    Feedback::none);
+const CodeRegistration int4(
+    "int4", "4-bit integers of one scale, summed on the wire where that sends less",
+    [](Config& config, const CompressorSetup& setup) {
+      return make({.name = "int4", .levels = 7}, config, setup);
+    },
+    Feedback::none);
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,164 @@
+// Natural compression: each number becomes one of the two powers of two beside it, at random, so
+// that its mean is right; its sign and exponent travel. Source: Horvath et al. 2019:
+// 2^e (1 + f), 0 <= f < 1, becomes 2^(e + 1) with probability f, else 2^e. The variance of that is
+// at most |x|² / 8. Adding a random 23-bit integer to the bits of the number carries into its
+// exponent with just that probability. Zero stays zero, and denormals become 0 or 2^-126; beyond
+// 2^127 numbers saturate.
+//   compression.bits = 9   a plane of 8-bit exponents, then a plane of signs
+//   compression.bits = 8   a byte: sign and an exponent of 7 bits, as GRACE has them (exponents 18
+//                          to 145 of a float), but for the least, which is a zero here: 2^-108 to
+//                          2^18, what is less becomes zero, what is more saturates
+#include "compression/error_feedback.h"
+#include "compression/quantize/group.h"
+#include "compression/quantize/rounding.h"
+#include "compression/slices.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kGroup = group::kSize;
+constexpr int kOffset = 18;  // exponent that the 7-bit one counts from
+
+/// Sign and exponent of a number, and how many of the exponents there are.
+template <int kBits>
+struct Exponents {
+  static constexpr uint32_t kLeast = kBits == 8 ? kOffset : 0;         // means zero
+  static constexpr uint32_t kMost = kBits == 8 ? kOffset + 127 : 254;  // 255 is infinity
+
+  static int64_t bytes(int64_t numel) {
+    return Plane<8>::bytes(numel) + (kBits == 8 ? 0 : Plane<1>::bytes(numel));
+  }
+  /// Rounds a finite number up if the 23 random bits say so.
+  WISP_HD static uint32_t exponent(float x, uint32_t random) {
+    uint32_t e = ((float_bits(x) & 0x7fffffffu) + (random >> 9)) >> 23;
+    e = e > kLeast ? e : kLeast;
+    return (e < kMost ? e : kMost) - kLeast;
+  }
+  WISP_HD static float value(uint32_t exponent, uint32_t sign) {
+    uint32_t e = exponent < kMost - kLeast ? exponent : kMost - kLeast;
+    e = e > 0 ? e + kLeast : 0;
+    return float_from_bits(sign << 31 | e << 23);
+  }
+};
+
+template <int kBits>
+struct EncodeNatural {
+  Source source;
+  Dither dither;
+  int64_t offset, position, numel;
+  std::byte* out;
+  WISP_HD void operator()(int64_t g) const {
+    const int64_t at = g * kGroup;
+    const int64_t size = group::size_at(at, numel);
+    float x[kGroup];
+    group::take(source, offset + at, size, x);
+    uint8_t exponent[kGroup], sign[kGroup];
+    for (int64_t j = 0; j < kGroup; ++j) {
+      exponent[j] =
+          static_cast<uint8_t>(Exponents<kBits>::exponent(x[j], dither.bits(position + at + j)));
+      sign[j] = static_cast<uint8_t>(float_bits(x[j]) >> 31);
+    }
+    if (source.kept) {
+      for (int64_t j = 0; j < size; ++j)
+        source.sent(offset + at + j, Exponents<kBits>::value(exponent[j], sign[j]));
+    }
+    if constexpr (kBits == 8) {
+      for (int64_t j = 0; j < kGroup; ++j)
+        exponent[j] = static_cast<uint8_t>(exponent[j] | sign[j] << 7);
+    } else {
+      Plane<1>{out + Plane<8>::bytes(numel), numel}.store(g, sign);
+    }
+    Plane<8>{out, numel}.store(g, exponent);
+  }
+};
+
+template <int kBits>
+struct DecodeNatural {
+  const std::byte* in;
+  int64_t numel;
+  float weight;
+  bool add;
+  float* into;
+  WISP_HD void operator()(int64_t g) const {
+    uint8_t exponent[kGroup], sign[kGroup];
+    Plane<8, const std::byte>{in, numel}.load(g, exponent);
+    if constexpr (kBits == 8) {
+      for (int64_t j = 0; j < kGroup; ++j) {
+        sign[j] = exponent[j] >> 7;
+        exponent[j] &= 0x7fu;
+      }
+    } else {
+      Plane<1, const std::byte>{in + Plane<8>::bytes(numel), numel}.load(g, sign);
+    }
+    float value[kGroup];
+    for (int64_t j = 0; j < kGroup; ++j) value[j] = Exponents<kBits>::value(exponent[j], sign[j]);
+    const int64_t at = g * kGroup;
+    group::give(value, group::size_at(at, numel), weight, add, into + at);
+  }
+};
+
+template <int kBits>
+class NaturalCode final : public Code {
+ public:
+  Traits traits() const override { return {.dense_1d = false}; }
+  std::optional<double> variance(const UnitSpec&) const override { return 0.125; }
+  Message message(const UnitSpec& spec, const StepInfo&) const override {
+    return {.kind = Collective::all_gather, .bytes = bytes(spec)};
+  }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
+              const Outlet& outlet, std::byte*) const override {
+    WISP_CHECK(outlet.capacity >= bytes(spec), "natural: the unit needs ", bytes(spec),
+               " bytes, the outlet has ", outlet.capacity);
+    std::byte* out = outlet.data;
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      parallel_for(context.stream, Plane<8>::groups(slice.numel),
+                   EncodeNatural<kBits>{source, dither_of(info, spec.fields[f]), slice.offset,
+                                        position, slice.numel, out},
+                   kGroup);
+      out += Exponents<kBits>::bytes(slice.numel);
+    });
+  }
+
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo&, Tensor into, std::byte*) const override {
+    WISP_CHECK(payload.bytes == bytes(spec), "natural: the payload of rank ", payload.from, " has ",
+               payload.bytes, " bytes, expected ", bytes(spec));
+    const std::byte* in = payload.data;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(
+          context.stream, Plane<8>::groups(slice.numel),
+          DecodeNatural<kBits>{in, slice.numel, weight, add, into.data<float>() + slice.offset},
+          kGroup);
+      in += Exponents<kBits>::bytes(slice.numel);
+    });
+  }
+
+ private:
+  static int64_t bytes(const UnitSpec& spec) {
+    int64_t bytes = 0;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      bytes += Exponents<kBits>::bytes(slice.numel);
+    });
+    return bytes;
+  }
+};
+
+const CodeRegistration registration(
+    "natural", "powers of two, rounded at random (Horvath et al. 2019)",
+    [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
+      int bits = 9;
+      config.bind("compression.bits", bits,
+                  "of a number: 9, sign and exponent; or 8, sign and the exponents of 2^-108 to "
+                  "2^18");
+      WISP_CHECK(bits == 8 || bits == 9, config.where("compression.bits"), ": compression.bits is ",
+                 bits, ", expected 8 or 9");
+      if (bits == 8) return std::make_unique<NaturalCode<8>>();
+      return std::make_unique<NaturalCode<9>>();
+    },
+    Feedback::none);
+
+}  // namespace
+}  // namespace wisp

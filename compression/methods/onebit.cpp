@@ -1,0 +1,240 @@
+// 1-bit SGD: a bit per element and two values per column of the gradient matrix. With a = e + g:
+//   bit = a >= 0;   r1 = mean of the column's a >= 0, r0 = mean of the others;   e <- a - r(bit)
+// Each worker owns some of a unit's columns: all send it their bits of those, it adds them up and
+// sends the sum to all in the same form, with a residual of its own, e':
+//   s = Σ over workers of r(bit);   e' + s is quantized like a;   all apply r(bit) of that
+// A column is what one output sees, a row of our (outputs, inputs) matrix; a vector is one column.
+// Wire, to owner and from owner: 8 bytes (r0, r1) and ceil(length / 8) bytes of bits per column.
+// Source: Seide et al. 2014, sections 3.1 and 3.2 (there AdaGrad acts on the sum before the second
+// quantization, and there is double buffering; here the optimizer acts after it).
+#include <algorithm>
+
+#include "compression/error_feedback.h"
+#include "compression/quantize/sign_plane.h"
+#include "compression/start_after.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+/// A field's columns and those of them that travel together.
+struct Columns {
+  int64_t offset;  // arena index of the first
+  int64_t count, length;
+
+  int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
+  WISP_HD int64_t begin(int64_t column) const { return offset + column * length; }
+  /// Of a column, behind the values of all.
+  template <class Byte>
+  WISP_HD Plane<1, Byte> plane(Byte* payload, int64_t column) const {
+    return {payload + 8 * count + column * Plane<1>::bytes(length), length};
+  }
+};
+
+/// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere; in
+/// double, as that of a column may pass all floats.
+struct Means {
+  static constexpr int64_t kLanes = 16;
+  double low[kLanes] = {}, high[kLanes] = {};
+  int32_t positive[kLanes] = {};
+
+  /// Adds value(0) … value(63), each to the lane of its rest.
+  template <class Value>
+  WISP_HD void add_group(const Value& value) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      add(lane, value(lane));
+      add(lane, value(lane + kLanes));
+      add(lane, value(lane + 2 * kLanes));
+      add(lane, value(lane + 3 * kLanes));
+    }
+  }
+  /// The same for x[0 … size), with zeros behind.
+  WISP_HD void add_last(int64_t size, const float* x) {
+    add_group([&](int64_t j) { return x[j]; });
+    positive[0] -= static_cast<int32_t>(group::kSize - size);
+  }
+  WISP_HD void add(int64_t lane, float value) {
+    // masks, as g++ makes branches of three conditions, and then vectorises nothing
+    const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
+    high[lane] += static_cast<double>(float_from_bits(float_bits(value) & up));
+    low[lane] += static_cast<double>(float_from_bits(float_bits(value) & ~up));
+    positive[lane] -= static_cast<int32_t>(up);
+  }
+  WISP_HD void finish(int64_t length, float* r) const {
+    double below = 0.0, above = 0.0;
+    int64_t count = 0;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      below += low[lane];
+      above += high[lane];
+      count += positive[lane];
+    }
+    r[0] = count < length ? static_cast<float>(below / static_cast<double>(length - count)) : 0.0f;
+    r[1] = count > 0 ? static_cast<float>(above / static_cast<double>(count)) : 0.0f;
+  }
+};
+
+struct EncodeColumn {
+  Source source;
+  Columns columns;
+  std::byte* out;  // (r0, r1) of all columns, then their bits
+  WISP_HD void operator()(int64_t column) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, column); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t column) const {
+    const int64_t begin = columns.begin(column);
+    Means means;
+    int64_t i = 0;
+    for (; i + group::kSize <= columns.length; i += group::kSize) {
+      group::prefetch(kind, begin + i);
+      means.add_group([&](int64_t j) { return kind.peek(begin + i + j); });
+    }
+    if (i < columns.length) {
+      float x[group::kSize];
+      group::peek(kind, begin + i, columns.length - i, x);
+      means.add_last(columns.length - i, x);
+    }
+    float r[2];
+    means.finish(columns.length, r);
+    auto* values = reinterpret_cast<float*>(out) + 2 * column;
+    values[0] = r[0];
+    values[1] = r[1];
+    const Plane<1> plane = columns.plane(out, column);
+    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
+      send_signs(kind, begin, plane, group, r[0], r[1]);
+  }
+};
+
+struct DecodeColumn {
+  const std::byte* in;
+  Columns columns;
+  bool add;
+  float* arena;
+  WISP_HD void operator()(int64_t column) const {
+    const auto* r = reinterpret_cast<const float*>(in) + 2 * column;
+    const ReadPlane plane = columns.plane(in, column);
+    for (int64_t group = 0; group < ReadPlane::groups(columns.length); ++group)
+      select_by_bits(plane, group, r[0], r[1], add, arena + columns.begin(column));
+  }
+};
+
+struct WriteUsed {
+  int64_t bytes;
+  int64_t* used;
+  WISP_HD void operator()() const { *used = bytes; }
+};
+
+class OneBit final : public Compressor {
+ public:
+  OneBit(Feedback feedback, int64_t start_after) : feedback_(feedback), start_after_(start_after) {}
+
+  Traits traits() const override {
+    return {.scopes = {Scope::layer},
+            .dense_1d = false,
+            .clipping = feedback_ == Feedback::ef ? Clipping::local_only : Clipping::better_local};
+  }
+  bool started(const StepInfo& info) const override { return info.applied >= start_after_; }
+  std::vector<StateSpec> state(const UnitSpec&, int) const override {
+    if (feedback_ == Feedback::none) return {};
+    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
+  }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
+  int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
+
+  /// To each owner its columns, and from it the same bytes to all.
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    int64_t most = 0;
+    for (int owner = 0; owner < info.workers; ++owner)
+      most = std::max(most, bytes_of(spec, info, owner));
+    return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
+            .bytes = most,
+            .variable = true};
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    Source source;
+    if (unit.finite || round == 1) {
+      source.gradient = unit.gradient.data<float>();
+      if (feedback_ == Feedback::ef)
+        source.kept = unit.state->tensors[static_cast<size_t>(round)].data<float>();
+    }
+    for (size_t i = 0; i < outlets.size(); ++i) {
+      const int owner = round == 0 ? static_cast<int>(i) : info.rank;
+      std::byte* out = outlets[i].data;
+      each_part(unit.spec, info, owner, [&](const Columns& columns) {
+        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
+                     columns.length);
+        clear_bytes(context.stream, out + columns.bytes(), out + padded(columns.bytes()));
+        out += padded(columns.bytes());
+      });
+      run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});
+    }
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    for (size_t i = 0; i < payloads.size(); ++i) {
+      const Payload& payload = payloads[i];
+      const int owner = round == 0 ? info.rank : payload.from;
+      const int64_t expected = bytes_of(unit.spec, info, owner);
+      WISP_CHECK(payload.bytes == expected, "onebit: the payload of rank ", payload.from, " has ",
+                 payload.bytes, " bytes, expected ", expected);
+      const std::byte* in = payload.data;
+      each_part(unit.spec, info, owner, [&](const Columns& columns) {
+        parallel_for(context.stream, columns.count,
+                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
+                     columns.length);
+        in += padded(columns.bytes());
+      });
+    }
+  }
+
+ private:
+  static int64_t padded(int64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+  /// visit(columns) for what `owner` owns of each field: a column belongs to the rank in whose
+  /// share of the unit's elements its first element lies.
+  template <class Visit>
+  static void each_part(const UnitSpec& spec, const StepInfo& info, int owner, const Visit& visit) {
+    int64_t before = 0;  // elements of earlier fields
+    for (const Field& field : spec.fields) {
+      const int64_t length = field.numel / field.rows;
+      const int64_t from = first_column(spec, info, owner, before, field.rows, length);
+      const int64_t to = first_column(spec, info, owner + 1, before, field.rows, length);
+      if (from < to) visit(Columns{field.slices.front().offset + from * length, to - from, length});
+      before += field.numel;
+    }
+  }
+
+  /// Of a field of `count` columns, the first whose first element is not before owner's share.
+  static int64_t first_column(const UnitSpec& spec, const StepInfo& info, int owner, int64_t before,
+                              int64_t count, int64_t length) {
+    const int64_t share = spec.numel * owner / info.workers - before;
+    return std::clamp<int64_t>((share + length - 1) / length, 0, count);
+  }
+
+  static int64_t bytes_of(const UnitSpec& spec, const StepInfo& info, int owner) {
+    int64_t bytes = 0;
+    each_part(spec, info, owner, [&](const Columns& columns) { bytes += padded(columns.bytes()); });
+    return bytes;
+  }
+
+  Feedback feedback_;
+  int64_t start_after_;
+};
+
+const CompressorRegistration registration(
+    "onebit", "a bit per element, two means per column, two residuals (Seide et al. 2014)",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
+      const FeedbackOptions options = bind_feedback(config, setup, Feedback::ef);
+      WISP_CHECK(
+          !options.update_units && (options.kind == Feedback::ef || options.kind == Feedback::none),
+          config.where("compression.feedback"),
+          ": onebit's two residuals are in units of "
+          "the gradient: compression.feedback is ef or none");
+      return std::make_unique<OneBit>(options.kind, bind_start_after(config));
+    });
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,219 @@
+// 1-bit Adam: after a warm-up of plain Adam the second moment stands still, and the first moment m
+// travels as signs. Per worker and field of d elements, with gradient g (over the workers N) and m
+// the same on all ranks:
+//   a = β1 m / N + (1 - β1) g + e;   send  D = (|a|_2 / sqrt(d)) sgn(a);   e <- a - D
+// Each worker owns a part of every field, adds up what it gets of it, s, and does the same to that
+// with an error e' of its own; what it sends back is m:
+//   m = (|s + e'|_2 / sqrt(d')) sgn(s + e');   e' <- s + e' - m
+//   w <- w - lr (m / (sqrt(v) + ε) + λ w)                           v with the optimizer's
+//   correction
+// A sign cannot say 0: elements whose m is 0 at the end of the warm-up never had a gradient (unused
+// rows of an embedding) and have no second moment to divide by; they stay out, for ever, and out of
+// d. Zero counts as + elsewhere. A worker whose gradient is not finite has a = β1 m / N, and keeps
+// its e. The optimizer's correction of m's bias goes on as in Adam, that of v stands still with v.
+// Wire, to owner and from owner: a scale (f32) per field, then ceil(numel / 8 N) bytes of each
+// field. Source: Tang et al. 2021, algorithm 1, and its authors' code (scales by the 2-norm, no
+// correction of the bias there, a mask given by the user).
+#include <algorithm>
+#include <cmath>
+
+#include "compression/compressor.h"
+#include "compression/quantize/live_signs.h"
+
+namespace wisp {
+namespace {
+
+struct ScaleOf {
+  const live::Norm* norm;
+  float* scale;
+  WISP_HD void operator()() const {
+    *scale = norm->count == 0
+                 ? 0.0f
+                 : static_cast<float>(sqrt(norm->squares / static_cast<double>(norm->count)));
+  }
+};
+
+struct CopyScale {
+  const float* from;
+  float* to;
+  WISP_HD void operator()() const { *to = *from; }
+};
+
+class OneBitAdam final : public Compressor {
+ public:
+  OneBitAdam(double beta1, double beta2, int64_t freeze_step)
+      : beta1_(beta1), beta2_(beta2), freeze_step_(freeze_step) {}
+
+  Traits traits() const override {
+    return {.momentum = Home::compressor,
+            .result = UpdateRule::momentum,
+            .scopes = {Scope::layer},
+            .dense_1d = false};
+  }
+  std::vector<StateSpec> state(const UnitSpec&, int) const override {
+    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
+  }
+  std::string remark(const UnitSpec&) const override {
+    const double memory = 1.0 / (1.0 - beta2_);  // updates
+    if (static_cast<double>(freeze_step_) >= memory) return {};
+    return concat("compression.freeze_step = ", freeze_step_,
+                  " freezes the second moment before it has seen 1 / (1 - optimizer.beta2) = ",
+                  std::round(memory), " updates; a smaller beta2 remembers fewer");
+  }
+  bool started(const StepInfo& info) const override { return info.applied >= freeze_step_; }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return norms_bytes(spec) + info.workers * (bytes_of(spec, info.workers) - scales_bytes(spec));
+  }
+  int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
+            .bytes = bytes_of(spec, info.workers)};
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    const Stream& stream = context.stream;
+    float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
+    const bool keeps = unit.finite || round == 1;
+    const float* numbers = keeps ? error : unit.momentum.data<float>();
+    auto* norms = reinterpret_cast<live::Norm*>(unit.scratch);
+    each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+      const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
+      auto* scale = reinterpret_cast<float*>(outlets[0].data) + f;
+      parallel_reduce(stream, runs, live::AddNorms{norms + 1}, norms);
+      run_once(stream, ScaleOf{norms, scale});
+      for (size_t i = 0; i < outlets.size(); ++i) {
+        const int owner = round == 0 ? static_cast<int>(i) : info.rank;
+        if (i > 0)
+          run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
+        const Slice part = parts.of(owner);
+        std::byte* signs = outlets[i].data + begin;
+        parallel_for(stream, Plane<1>::groups(part.numel),
+                     live::WriteSigns{numbers + part.offset,
+                                      keeps ? error + part.offset : nullptr,
+                                      scale,
+                                      parts.live_of(owner),
+                                      {signs, part.numel}},
+                     group::kSize);
+        clear_bytes(stream, signs + Plane<1>::bytes(part.numel), signs + parts.bytes);
+      }
+    });
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const int64_t bytes = bytes_of(unit.spec, info.workers);
+    for (size_t i = 0; i < payloads.size(); ++i) {
+      const Payload& payload = payloads[i];
+      WISP_CHECK(payload.bytes == bytes, "onebit_adam: the payload of rank ", payload.from, " has ",
+                 payload.bytes, " bytes, expected ", bytes);
+      const auto* scales = reinterpret_cast<const float*>(payload.data);
+      each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
+        const int owner = round == 0 ? info.rank : payload.from;
+        const Slice part = parts.of(owner);
+        float* into = unit.gradient.data<float>() + part.offset;
+        const std::byte* signs = payload.data + begin;
+        if (round == 0) {
+          read_signs(context.stream, signs, scales + f, 1.0f, i > 0, into, part.numel);
+        } else {
+          parallel_for(context.stream, Plane<1>::groups(part.numel),
+                       live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
+                       group::kSize);
+        }
+      });
+    }
+  }
+
+ private:
+  /// A field's parts, one for each owner, and which elements of them are live.
+  struct Parts {
+    Slice whole;
+    int64_t bytes;  // of a part's bits
+    std::byte* live;
+
+    Slice of(int owner) const {
+      const int64_t begin = std::min(whole.numel, owner * 8 * bytes);
+      return {whole.offset + begin, std::min(whole.numel, begin + 8 * bytes) - begin};
+    }
+    Plane<1> live_of(int owner) const { return {live + owner * bytes, of(owner).numel}; }
+  };
+
+  static int64_t scales_bytes(const UnitSpec& spec) {
+    return 4 * static_cast<int64_t>(spec.fields.size());
+  }
+  static int64_t bytes_of(const UnitSpec& spec, int workers) {
+    int64_t bytes = scales_bytes(spec);
+    for (const Field& field : spec.fields) bytes += part_bytes(field.numel, workers);
+    return bytes;
+  }
+  /// Of bits of a field that go to one owner.
+  static int64_t part_bytes(int64_t numel, int workers) {
+    return (numel + 8 * workers - 1) / (8 * workers);
+  }
+  static int64_t runs_of(int64_t numel) { return (numel + live::kRun - 1) / live::kRun; }
+  /// Of scratch, before what is live: the norm of a field, then those of its runs.
+  static int64_t norms_bytes(const UnitSpec& spec) {
+    int64_t most = 0;
+    for (const Field& field : spec.fields) most = std::max(most, field.numel);
+    return static_cast<int64_t>(sizeof(live::Norm)) * (1 + runs_of(most));
+  }
+
+  /// visit(number of the field, its parts, where a payload has the bits of one).
+  template <class Visit>
+  static void each_field(const Unit& unit, int workers, const Visit& visit) {
+    int64_t begin = scales_bytes(unit.spec);
+    std::byte* live = unit.scratch + norms_bytes(unit.spec);
+    for (size_t f = 0; f < unit.spec.fields.size(); ++f) {
+      const Field& field = unit.spec.fields[f];
+      const int64_t bytes = part_bytes(field.numel, workers);
+      visit(f, Parts{field.slices.front(), bytes, live}, begin);
+      begin += bytes;
+      live += bytes * workers;
+    }
+  }
+
+  /// Of the field, or the own part of it; returns how many norms it has.
+  int64_t compensate(const Stream& stream, const Unit& unit, const StepInfo& info, int round,
+                     const Parts& parts, float* error, live::Norm* norms) const {
+    const float* gradient = unit.gradient.data<float>();
+    if (round == 1) {
+      const Slice part = parts.of(info.rank);
+      const int64_t runs = runs_of(part.numel);
+      parallel_for(stream, runs,
+                   live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f,
+                                          error + part.offset, parts.live_of(info.rank), norms},
+                   live::kRun);
+      return runs;
+    }
+    const Slice& whole = parts.whole;
+    const int64_t runs = runs_of(whole.numel);
+    parallel_for(stream, runs,
+                 live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
+                                         unit.momentum.data<float>() + whole.offset,
+                                         static_cast<float>(beta1_ / info.workers),
+                                         static_cast<float>(1.0 - beta1_),
+                                         error + whole.offset,
+                                         {parts.live, whole.numel},
+                                         norms},
+                 live::kRun);
+    return runs;
+  }
+
+  double beta1_, beta2_;
+  int64_t freeze_step_;
+};
+
+const CompressorRegistration registration(
+    "onebit_adam", "Adam's first moment as signs after a warm-up (Tang et al. 2021); needs adamw",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
+      int64_t freeze_step = 100'000;
+      config.bind("compression.freeze_step", freeze_step,
+                  "onebit_adam: updates of dense Adam before its second moment is frozen, at least "
+                  "1; about 15 to 20 % of all");
+      WISP_CHECK(freeze_step >= 1, config.where("compression.freeze_step"),
+                 ": compression.freeze_step is ", freeze_step, ", expected 1 or more");
+      return std::make_unique<OneBitAdam>(setup.momentum, setup.beta2, freeze_step);
+    });
+
+}  // namespace
+}  // namespace wisp

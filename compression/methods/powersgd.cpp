@@ -1,0 +1,111 @@
+// PowerSGD: each gradient matrix travels as two thin factors, found by a step of subspace iteration
+// that begins where the last one ended. Per worker i of N, with gradient G_i and residual E_i:
+//   M_i <- G_i + E_i
+//   P_i <- M_i Q;      P <- orthonormal(sum of P_i)
+//   Q_i <- M_iᵀ P;     Q <- sum of Q_i
+//   Ĝ <- P Qᵀ, the result
+//   E_i <- M_i - Ĝ / N      residual_form = "aggregated", the paper's code
+//   E_i <- M_i - P Q_iᵀ     residual_form = "local"
+// The sums are means: gradients arrive divided by N. Both forms leave sum of E_i + Ĝ = sum of M_i;
+// so a worker whose gradient is not finite, which sends zeros and has M_i = E_i, takes its share of
+// Ĝ from E_i too, while the local form leaves it.
+// The aggregated one takes the rounding of the sum on a 16-bit wire into account; but differences
+// between workers, E_i - E_j, never leave it and grow like a random walk, while the local one sends
+// all that lies in the span of P. More power iterations repeat the two products in a step.
+// Source: Vogels et al. 2019, algorithms 1 and 2. Ours: Q is orthonormal too before each product,
+// as in PyTorch's hook (the same span of P, so the same Ĝ, and no squares of small gradients on the
+// wire); dependent columns are drawn anew, where the paper's code adds 1e-8 to norms and a layer
+// whose gradient was zero once stays silent for ever.
+#include "compression/low_rank/low_rank.h"
+
+namespace wisp {
+namespace {
+
+struct Options {
+  bool warm_start = true;
+  int64_t iterations = 1;
+  bool local = false;
+};
+
+class PowerSgd final : public Compressor {
+ public:
+  PowerSgd(LowRank matrices, Options options) : matrices_(std::move(matrices)), options_(options) {}
+
+  Traits traits() const override {
+    return {.scopes = {Scope::layer}, .clipping = matrices_.clipping()};
+  }
+  std::string refusal(const Field& field) const override {
+    return matrices_.refusal(field, static_cast<double>(options_.iterations));
+  }
+  std::string remark(const UnitSpec& spec) const override {
+    return matrices_.remark(spec, static_cast<double>(options_.iterations));
+  }
+  bool started(const StepInfo& info) const override { return matrices_.started(info); }
+  std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
+    return matrices_.state(spec);
+  }
+  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override {
+    return matrices_.scratch_bytes();
+  }
+  int rounds(const UnitSpec&, const StepInfo&) const override {
+    return 2 * static_cast<int>(options_.iterations);
+  }
+  Message message(const UnitSpec& spec, const StepInfo&, int round) const override {
+    return matrices_.message(spec, factor_of(round));
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    if (round == 0) {
+      matrices_.take(context, unit, info);
+      if (!options_.warm_start) matrices_.forget(context, unit, Factor::q);
+    }
+    const Factor factor = factor_of(round);
+    if (factor == Factor::p) matrices_.orthonormalise(context, unit, info, Factor::q);
+    matrices_.multiply(context, unit, factor);
+    matrices_.send(context, unit, info, factor, outlets[0]);
+    if (is_last(round) && options_.local) matrices_.keep_unsent(context, unit);
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const Factor factor = factor_of(round);
+    matrices_.receive(context, unit, factor, payloads[0]);
+    if (factor == Factor::p) matrices_.orthonormalise(context, unit, info, Factor::p);
+    if (!is_last(round)) return;
+    matrices_.approximate(context, unit);
+    if (!options_.local) matrices_.keep_difference(context, unit, info);
+  }
+
+ private:
+  static Factor factor_of(int round) { return round % 2 == 0 ? Factor::p : Factor::q; }
+  bool is_last(int round) const { return round + 1 == 2 * options_.iterations; }
+
+  LowRank matrices_;
+  Options options_;
+};
+
+const CompressorRegistration registration(
+    "powersgd", "low rank, two all-reduces, warm start, error feedback (Vogels et al. 2019)",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
+      LowRank matrices("powersgd", config, setup);
+      Options options;
+      config.bind("compression.warm_start", options.warm_start,
+                  "subspace iteration goes on from the last step's Q; false: from a drawn one");
+      config.bind("compression.power_iterations", options.iterations,
+                  "steps of subspace iteration, two all-reduces each");
+      WISP_CHECK(0 < options.iterations && options.iterations <= 100,
+                 config.where("compression.power_iterations"), ": compression.power_iterations is ",
+                 options.iterations, ", expected 1 to 100");
+      std::string form = "aggregated";
+      config.bind("compression.residual_form", form,
+                  "what the residual lacks: aggregated (its share of what all sent) or local (what "
+                  "this worker sent)");
+      WISP_CHECK(form == "aggregated" || form == "local", config.where("compression.residual_form"),
+                 ": compression.residual_form is '", form, "', expected aggregated or local");
+      options.local = form == "local";
+      return std::make_unique<PowerSgd>(std::move(matrices), options);
+    });
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,142 @@
+// QSGD: each number becomes one of s levels of its group's norm, at random, so that its mean is
+// right. Source: Alistarh et al. 2017; the numbers of equations are ours:
+//   (1) Q(v_i) = |v| sgn(v_i) xi_i
+//   (2) xi_i = l / s, or (l + 1) / s with probability |v_i| s / |v| - l, l = floor(|v_i| s / |v|)
+// with |v| the L2 norm, for which E|Q(v) - v|² <= min(n / s², sqrt(n) / s) |v|², or max |v_i|, as
+// in the paper's runs. sgn(0) = 1, and a group of zeros stays one. The paper's groups ("buckets")
+// have 64 or 128 elements for 2 bits, 512 for 4 and 8 bits, and tensors below 10 000 elements are
+// left alone: the policy's max_numel. Default: 4 bits (7 levels and a sign), groups of 512,
+// maximum: the setting of most of its table 1. (2) is levels::take, (1) what decoding does.
+//
+// A payload is f32 norm[groups], of all slices (without groups: norm[fields]), and then
+//   fixed    each slice's levels in planes of 1 + ceil(log2(s + 1)) bits (levels.h)
+//   elias    the levels that are not 0, in omega codes (elias_wire.h), of variable size
+#include "compression/error_feedback.h"
+#include "compression/quantize/elias_wire.h"
+#include "compression/slices.h"
+
+namespace wisp {
+namespace {
+
+class QsgdCode final : public Code {
+ public:
+  QsgdCode(const LevelWire& wire, bool elias) : wire_(wire), elias_(elias) {}
+
+  std::optional<double> variance(const UnitSpec& spec) const override {
+    double variance = 0.0;
+    for (const Field& field : spec.fields) {
+      const int64_t numel = wire_.group > 0 ? std::min(wire_.group, field.numel) : field.numel;
+      variance = std::max(variance, variance_of_levels(numel, wire_.levels, wire_.norm));
+    }
+    return variance;
+  }
+
+  Message message(const UnitSpec& spec, const StepInfo&) const override {
+    const int64_t levels = elias_ ? EliasWire{wire_}.capacity(spec) : fixed_bytes(spec);
+    return {.kind = Collective::all_gather, .bytes = 4 * norms(spec) + levels, .variable = elias_};
+  }
+
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
+    return scratch_of_fields(spec) + (elias_ ? EliasWire{wire_}.scratch_bytes(spec) : 0);
+  }
+
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
+              const Outlet& outlet, std::byte* scratch) const override {
+    WISP_CHECK(outlet.capacity >= message(spec, info).bytes, "qsgd: the unit needs ",
+               message(spec, info).bytes, " bytes, the outlet has ", outlet.capacity);
+    const Stream& stream = context.stream;
+    auto* norm = reinterpret_cast<float*>(outlet.data);
+    auto* grids = reinterpret_cast<Grid*>(scratch + scale_partials(spec.fields));
+    for (size_t f = 0; wire_.group == 0 && f < spec.fields.size(); ++f)
+      scale_of_field(stream, source, spec.fields[f], wire_.norm, wire_.levels, scratch, norm + f,
+                     grids + f);
+    std::byte* out = outlet.data + 4 * norms(spec);
+    if (elias_)
+      return EliasWire{wire_}.encode(stream, source, spec, info, grids, norm, out, 4 * norms(spec),
+                                     outlet.used, scratch + scratch_of_fields(spec));
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      wire_.encode(stream, source, slice, position, Rounding{dither_of(info, spec.fields[f])},
+                   wire_.group > 0 ? nullptr : grids + f, norm, out);
+      norm += wire_.groups(slice.numel);
+      out += wire_.bytes(slice.numel);
+    });
+  }
+
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo& info, Tensor into,
+              std::byte* scratch) const override {
+    const auto* norm = reinterpret_cast<const float*>(payload.data);
+    const std::byte* in = payload.data + 4 * norms(spec);
+    if (elias_) {
+      WISP_CHECK(payload.bytes >= 4 * norms(spec), "qsgd: the payload of rank ", payload.from,
+                 " has ", payload.bytes, " bytes, expected at least ", 4 * norms(spec));
+      return EliasWire{wire_}.decode(context.stream, spec, norm, in,
+                                     payload.bytes - 4 * norms(spec), payload.from, weight, add,
+                                     into.data<float>(), scratch + scratch_of_fields(spec));
+    }
+    WISP_CHECK(payload.bytes == message(spec, info).bytes, "qsgd: the payload of rank ",
+               payload.from, " has ", payload.bytes, " bytes, expected ",
+               message(spec, info).bytes);
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      wire_.decode(context.stream, wire_.group > 0 ? norm : norm + f, in, slice.numel, weight, add,
+                   into.data<float>() + slice.offset);
+      norm += wire_.groups(slice.numel);
+      in += wire_.bytes(slice.numel);
+    });
+  }
+
+ private:
+  int64_t norms(const UnitSpec& spec) const {
+    if (wire_.group == 0) return static_cast<int64_t>(spec.fields.size());
+    int64_t norms = 0;
+    each_slice(spec,
+               [&](size_t, const Slice& slice, int64_t) { norms += wire_.groups(slice.numel); });
+    return norms;
+  }
+  int64_t fixed_bytes(const UnitSpec& spec) const {
+    int64_t bytes = 0;
+    each_slice(spec,
+               [&](size_t, const Slice& slice, int64_t) { bytes += wire_.bytes(slice.numel); });
+    return bytes;
+  }
+  /// Partial norms, then a grid for each field; used if there are no groups.
+  int64_t scratch_of_fields(const UnitSpec& spec) const {
+    if (wire_.group > 0) return 0;
+    return scale_partials(spec.fields) + static_cast<int64_t>(sizeof(Grid) * spec.fields.size());
+  }
+
+  LevelWire wire_;
+  bool elias_;
+};
+
+std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
+  LevelWire wire{.levels = 7, .group = 512};
+  config.bind("compression.levels", wire.levels, "qsgd: levels beside 0, up to 127");
+  WISP_CHECK(1 <= wire.levels && wire.levels <= 127, config.where("compression.levels"),
+             ": compression.levels is ", wire.levels, ", expected 1 to 127");
+  config.bind("compression.group", wire.group,
+              "elements that share a norm, a multiple of 64; 0: the whole field");
+  WISP_CHECK(0 <= wire.group && wire.group <= 1 << 20 && wire.group % group::kSize == 0,
+             config.where("compression.group"), ": compression.group is ", wire.group,
+             ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
+  std::string norm = "max";
+  config.bind("compression.norm", norm, "of a group: max or l2");
+  WISP_CHECK(norm == "max" || norm == "l2", config.where("compression.norm"),
+             ": compression.norm is '", norm, "', expected max or l2");
+  wire.norm = norm == "max" ? Norm::largest : Norm::euclidean;
+  std::string form = "fixed";
+  config.bind("compression.wire", form,
+              "qsgd: fixed (all levels, in as many bits) or elias (those that are not 0, in "
+              "variable bits)");
+  WISP_CHECK(form == "fixed" || form == "elias", config.where("compression.wire"),
+             ": compression.wire is '", form, "', expected fixed or elias");
+  return std::make_unique<QsgdCode>(wire, form == "elias");
+}
+
+const CodeRegistration registration("qsgd",
+                                    "levels of a group's norm, rounded at random (Alistarh et al. "
+                                    "2017)",
+                                    make, Feedback::none);
+
+}  // namespace
+}  // namespace wisp

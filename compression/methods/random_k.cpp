@@ -1,0 +1,148 @@
+// Random-k: k drawn elements of each field travel, the rest stays in the residual:
+//   a <- e + g                        (error feedback; without it a = g, decoded times d / k)
+//   draw k of the d positions;  send a there;  e <- a without them
+//   every worker: g <- sum over workers of what was sent, 0 elsewhere
+// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values travel without
+// indices, and 1-D tensors compressed too: the code of Vogels et al. 2019 (PowerSGD's authors); the
+// scaling without feedback: GRACE's.
+// Ours is how the positions are drawn: the field, turned by a uniform o in [0, d), is cut into k
+// strata of floor(d / k) or one more elements, and each stratum gives one, uniformly:
+//   position_j = (begin_j + U_j + o) mod d,  U_j uniform in [0, length_j)
+// These are k distinct positions, ascending but for one wrap, in O(k) and in any order of j; a
+// random permutation in their place (keyed, cycle-walking) reads memory at random. Because of o,
+// every element is in a stratum of length l with probability (strata of length l) l / d and is then
+// drawn with 1 / l: it travels with probability k / d, exactly, but for the generators' bias, below
+// l / 2^32 of that. So mean and variance are those of k out of d without replacement; only the
+// joint distribution differs (never two of one stratum), which neither depends on.
+#include "compression/sparse/cyclic_run.h"
+#include "compression/sparse/drawn_code.h"
+#include "compression/sparse/select.h"
+#include "core/parallel.h"
+#include "core/train/norm.h"
+
+namespace wisp {
+namespace {
+
+/// The turned field's strata: the first `longer` have an element more than `length`.
+struct Strata {
+  Dither dither;
+  int64_t length, longer;
+
+  Strata(const Dither& drawing, int64_t numel, int64_t k)
+      : dither(drawing), length(numel / k), longer(numel % k) {}
+  int64_t stratum_of(int64_t x) const {
+    const int64_t border = longer * (length + 1);
+    return x < border ? x / (length + 1) : longer + (x - border) / length;
+  }
+  WISP_HD int64_t drawn(int64_t j) const {
+    const int64_t begin = j * length + (j < longer ? j : longer);
+    const auto here = static_cast<uint64_t>(length + (j < longer ? 1 : 0));
+    return begin + static_cast<int64_t>(dither.bits(j) * here >> 32);
+  }
+};
+
+/// What is drawn from a piece of the turned field, the arena's elements from `offset` on.
+struct Piece {
+  Strata strata;
+  int64_t first;  // stratum
+  int64_t begin, end, offset;
+
+  WISP_HD int64_t stratum(int64_t i) const { return first + i; }
+  /// Arena element of stratum first + i; -1 if it lies in another piece.
+  WISP_HD int64_t element(int64_t i) const {
+    const int64_t x = strata.drawn(first + i);
+    return begin <= x && x < end ? offset + (x - begin) : -1;
+  }
+};
+
+template <class Value>
+struct SendDrawn {
+  Piece piece;
+  Source source;
+  float most, scale;
+  Value* out;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t element = piece.element(i);
+    if (element < 0) return;
+    const Value value = to_wire<Value>(within(most, source.held(element)));
+    out[piece.stratum(i)] = value;
+    source.sent(element, scale * static_cast<float>(value));
+  }
+};
+
+template <class Value>
+struct AddDrawn {
+  Piece piece;
+  const Value* in;
+  float scale, weight;
+  float* into;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t element = piece.element(i);
+    if (element < 0) return;
+    into[element] += weight * (scale * static_cast<float>(in[piece.stratum(i)]));
+  }
+};
+
+class RandomK final : public DrawnCode {
+ public:
+  using DrawnCode::DrawnCode;
+
+ protected:
+  int64_t kept(const Field& field, double ratio) const override {
+    return kept_count(ratio, field.numel);
+  }
+  void encode_field(const Stream& stream, const Draw& draw, const Source& source,
+                    std::byte* values) const override {
+    if (source.accumulates()) {
+      for (const Slice& slice : draw.field.slices)
+        parallel_for(stream, slice.numel, TakeAll{source, slice.offset});
+    }
+    with_wire_type(draw.values, [&](auto type) {
+      using Value = decltype(type);
+      auto* out = reinterpret_cast<Value*>(values);
+      const float most = largest_summand<Value>(draw.summands);
+      each_drawn(draw, [&](const Piece& piece, int64_t strata) {
+        parallel_for(stream, strata, SendDrawn<Value>{piece, source, most, draw.scale, out});
+      });
+    });
+  }
+  void decode_field(const Stream& stream, const Draw& draw, const std::byte* values, float weight,
+                    bool add, const Tensor& into) const override {
+    if (!add) {
+      for (const Slice& slice : draw.field.slices)
+        fill_zero(stream, into.slice(slice.offset, {slice.numel}));
+    }
+    with_wire_type(draw.values, [&](auto type) {
+      using Value = decltype(type);
+      each_drawn(draw, [&](const Piece& piece, int64_t strata) {
+        parallel_for(stream, strata,
+                     AddDrawn<Value>{piece, reinterpret_cast<const Value*>(values), draw.scale,
+                                     weight, into.data<float>()});
+      });
+    });
+  }
+
+ private:
+  /// visit(piece, how many strata it touches). A stratum that lies in two pieces is visited by
+  /// both, its element by one.
+  template <class Visit>
+  static void each_drawn(const Draw& draw, const Visit& visit) {
+    const int64_t d = draw.field.numel;
+    const Strata strata(draw.dither, d, draw.kept);
+    each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t at, int64_t numel) {
+      const int64_t first = strata.stratum_of(at);
+      const int64_t last = strata.stratum_of(at + numel - 1);
+      visit(Piece{strata, first, at, at + numel, offset}, last - first + 1);
+    });
+  }
+};
+
+const CodeRegistration registration(
+    "random_k", "k elements drawn by a seed, with error feedback (Stich et al. 2018)",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
+      return std::make_unique<RandomK>(bind_drawn(config, setup));
+    },
+    Feedback::ef);
+
+}  // namespace
+}  // namespace wisp

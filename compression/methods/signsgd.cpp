@@ -1,0 +1,251 @@
+// Signs decided by a majority of the workers. Per worker, with gradient g:
+//   signsgd:   vote sgn(g)
+//   signum:    v <- β v + (1 - β) g;   vote sgn(v)                (β: the optimizer's momentum)
+//   everywhere: V = sgn(Σ over workers of votes);   w <- w - lr (V + decay w)
+// A bit per element: sgn(0) = +1. A tie (even N) is + where the element's number in its slice plus
+// the step is even, else -: one sign for all, of noise among four workers three votes in eight,
+// would let all weights drift. A worker whose gradient is not finite votes + and - in turn for
+// signsgd, by the v that it has for signum.
+// Wire: the unit's bits (a plane for each slice), cut in N shares of the same bytes; each goes to
+// its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
+// so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there
+// one server counts; owners of shares are ours).
+#include <bit>
+
+#include "compression/compressor.h"
+#include "compression/quantize/sign_plane.h"
+#include "compression/slices.h"
+#include "core/train/norm.h"
+
+namespace wisp {
+namespace {
+
+/// The votes of a slice.
+struct Vote {
+  const float* gradient;  // or null: it is not finite
+  float* average;         // v; null: signsgd
+  float beta;
+  int64_t offset;
+  Plane<1> plane;
+  WISP_HD float ballot(int64_t i) const {
+    if (!average) return gradient ? gradient[i] : static_cast<float>(i & 1) - 0.5f;
+    if (gradient) average[i] = beta * average[i] + (1.0f - beta) * gradient[i];
+    return average[i];
+  }
+  WISP_HD void operator()(int64_t group) const {
+    const int64_t at = group * group::kSize;
+    const int64_t size = group::size_at(at, plane.numel);
+    float x[group::kSize] = {};
+    if (gradient) group::prefetch(gradient + offset + at);
+    if (average) group::prefetch(average + offset + at);
+    if (size == group::kSize) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < group::kSize; ++j) x[j] = ballot(offset + at + j);
+    } else {
+      for (int64_t j = 0; j < size; ++j) x[j] = ballot(offset + at + j);
+    }
+    store_signs(plane, group, size, x);
+  }
+};
+
+struct CopyBytes {
+  const std::byte* from;
+  std::byte* to;
+  WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
+};
+
+/// Counts of votes as planes of their binary digits, 64 counts to a word. They begin at what makes
+/// the highest digit the majority: 2^(digits - 1) - ceil(N / 2), of N < 2^digits workers.
+struct Counts {
+  int digits;
+  uint32_t first;
+  int64_t bytes, words;  // of a plane
+  uint64_t* planes;
+
+  Counts(int workers, int64_t share, std::byte* memory)
+      : digits(std::bit_width(static_cast<uint32_t>(workers))),
+        first((1u << (digits - 1)) - static_cast<uint32_t>((workers + 1) / 2)),
+        bytes(share),
+        words((share + 7) / 8),
+        planes(reinterpret_cast<uint64_t*>(memory)) {}
+  int64_t memory() const { return 8 * words * digits; }
+  const std::byte* majority() const {
+    return reinterpret_cast<const std::byte*>(planes + (digits - 1) * words);
+  }
+};
+
+struct CountVotes {
+  const std::byte* votes;
+  bool begins;
+  uint64_t negative;  // where a tie is -: the count begins one lower
+  Counts counts;
+  WISP_HD void operator()(int64_t word) const {
+    const int64_t left = counts.bytes - 8 * word;
+    uint64_t carry = 0;
+    if (left >= 8) {
+      memcpy(&carry, votes + 8 * word, 8);
+    } else {
+      memcpy(&carry, votes + 8 * word, static_cast<size_t>(left));
+    }
+    for (int digit = 0; digit < counts.digits; ++digit) {
+      uint64_t& count = counts.planes[digit * counts.words + word];
+      const uint64_t first = 0 - static_cast<uint64_t>(counts.first >> digit & 1u);
+      const uint64_t lower = 0 - static_cast<uint64_t>((counts.first - 1) >> digit & 1u);
+      const uint64_t before = begins ? (first & ~negative) | (lower & negative) : count;
+      count = before ^ carry;
+      carry &= before;
+    }
+  }
+};
+
+struct AddDecay {
+  const float* weight;
+  float decay;
+  float* update;
+  WISP_HD void operator()(int64_t i) const { update[i] += decay * weight[i]; }
+};
+
+struct Unity {
+  float* value;
+  WISP_HD void operator()() const { *value = 1.0f; }
+};
+
+/// Up to the last decode: the counts of the own share; all bits, N shares of them.
+struct Scratch {
+  float* one;
+  Counts counts;
+  std::byte* bits;
+
+  Scratch(std::byte* memory, int64_t share, int workers)
+      : one(reinterpret_cast<float*>(memory)),
+        counts(workers, share, memory + 16),
+        bits(memory + 16 + counts.memory()) {}
+  static int64_t bytes(int64_t share, int workers) {
+    return 16 + Counts(workers, share, nullptr).memory() + share * workers;
+  }
+};
+
+class MajorityVote final : public Compressor {
+ public:
+  explicit MajorityVote(const CompressorSetup& setup, bool averages)
+      : averages_(averages), beta_(setup.momentum), decay_(averages ? setup.weight_decay : 0.0) {}
+
+  Traits traits() const override {
+    if (!averages_) return {.dense_1d = false, .represents_zero = false};
+    return {.momentum = Home::compressor,
+            .decay = Home::compressor,
+            .result = UpdateRule::update,
+            .dense_1d = false,
+            .represents_zero = false};
+  }
+  std::vector<StateSpec> state(const UnitSpec&, int workers) const override {
+    WISP_CHECK(workers < 32768, "majority vote: ", workers, " workers, expected less than 32768");
+    return {};
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return Scratch::bytes(share_bytes(spec, info), info.workers);
+  }
+  int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
+  Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
+    return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
+            .bytes = share_bytes(spec, info)};
+  }
+
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    const int64_t share = share_bytes(unit.spec, info);
+    const Scratch scratch(unit.scratch, share, info.workers);
+    if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
+    for (size_t i = 0; i < outlets.size(); ++i) {
+      const std::byte* from =
+          round == 0 ? scratch.bits + static_cast<int64_t>(i) * share : scratch.counts.majority();
+      parallel_for(context.stream, share, CopyBytes{from, outlets[i].data});
+    }
+  }
+
+  void decode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Payload> payloads) override {
+    const int64_t share = share_bytes(unit.spec, info);
+    const Scratch scratch(unit.scratch, share, info.workers);
+    for (size_t i = 0; i < payloads.size(); ++i) {
+      WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
+                 payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);
+      if (round == 0) {
+        parallel_for(context.stream, scratch.counts.words,
+                     CountVotes{payloads[i].data, i == 0, negative_ties(info), scratch.counts}, 64);
+      } else {
+        parallel_for(context.stream, share,
+                     CopyBytes{payloads[i].data, scratch.bits + payloads[i].from * share});
+      }
+    }
+    if (round == 1) apply(context, unit, scratch);
+  }
+
+  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
+  void engage(Context& context, Unit& unit, const StepInfo& info) override {
+    if (!averages_) return;
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}),
+            (1.0 - beta_) / info.workers);
+    });
+  }
+
+ private:
+  static uint64_t negative_ties(const StepInfo& info) {
+    if (info.workers % 2 > 0) return 0;
+    return info.step % 2 > 0 ? 0x5555555555555555u : 0xaaaaaaaaaaaaaaaau;
+  }
+  static int64_t share_bytes(const UnitSpec& spec, const StepInfo& info) {
+    return (signs_bytes(spec) + info.workers - 1) / info.workers;
+  }
+
+  void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
+    const std::byte* end = bits + bytes;
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      parallel_for(context.stream, Plane<1>::groups(slice.numel),
+                   Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
+                        averages_ ? unit.momentum.data<float>() : nullptr,
+                        static_cast<float>(beta_),
+                        slice.offset,
+                        {bits, slice.numel}},
+                   group::kSize);
+      bits += Plane<1>::bytes(slice.numel);
+    });
+    clear_bytes(context.stream, bits, end);
+  }
+
+  void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
+    run_once(context.stream, Unity{scratch.one});
+    const std::byte* bits = scratch.bits;
+    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
+      float* update = unit.gradient.data<float>() + slice.offset;
+      read_signs(context.stream, bits, scratch.one, 1.0f, false, update, slice.numel);
+      bits += Plane<1>::bytes(slice.numel);
+      if (decay_ > 0.0 && unit.spec.fields[f].decay) {
+        parallel_for(
+            context.stream, slice.numel,
+            AddDecay{unit.weight.data<float>() + slice.offset, static_cast<float>(decay_), update});
+      }
+    });
+  }
+
+  bool averages_;
+  double beta_, decay_;
+};
+
+template <bool kAverages>
+std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
+  WISP_CHECK(!kAverages || !setup.nesterov, config.where("optimizer.nesterov"),
+             ": signum votes by an average of gradients and knows no Nesterov step; set "
+             "optimizer.nesterov = false");
+  return std::make_unique<MajorityVote>(setup, kAverages);
+}
+
+const CompressorRegistration signsgd(
+    "signsgd", "signs by majority vote (Bernstein et al. 2019); lr about 1e-4", make<false>);
+const CompressorRegistration signum(
+    "signum", "signs of the momentum by majority vote (Bernstein et al. 2019); lr about 1e-4",
+    make<true>);
+
+}  // namespace
+}  // namespace wisp

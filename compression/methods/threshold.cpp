@@ -1,0 +1,26 @@
+// A fixed threshold: what of the residual and the gradient has a magnitude of tau or more travels,
+// the rest stays in the residual. At most the share that compression.ratio keeps: if more passes,
+// the largest of it, and what is left waits with the rest. So the payload varies, and its worst
+// case is top-k's. Source: Strom 2015 (who sends signs of tau, not the values); the limit is ours.
+#include <cmath>
+
+#include "compression/sparse/sparse_code.h"
+
+namespace wisp {
+namespace {
+
+const CodeRegistration registration(
+    "threshold", "values of at least a fixed magnitude, with error feedback (after Strom 2015)",
+    [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
+      double threshold = 1e-3;
+      config.bind("compression.threshold", threshold,
+                  "magnitude, of a gradient over workers, from which a value travels");
+      const auto tau = static_cast<float>(threshold);
+      WISP_CHECK(tau > 0.0f && std::isfinite(tau), config.where("compression.threshold"),
+                 ": compression.threshold is ", threshold, ", expected a positive 32-bit number");
+      return make_sparse_code(config, {.kind = Selection::Kind::threshold, .threshold = tau});
+    },
+    Feedback::ef);
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,17 @@
+// Top-k: the k largest values of each field travel with their positions, the rest stays in the
+// residual. Exactly k, or by a sampled threshold (select.h). Source: Aji & Heafield 2017 (gradient
+// dropping, by field); Stich et al. 2018; Lin et al. 2018, section 3.1 (sampled).
+#include "compression/sparse/sparse_code.h"
+
+namespace wisp {
+namespace {
+
+const CodeRegistration registration(
+    "topk", "top-k values and their positions, with error feedback (Stich et al. 2018)",
+    [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
+      return make_sparse_code(config, bind_selection(config));
+    },
+    Feedback::ef);
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,109 @@
+#include "compression/quantize/lanes.h"
+
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kWords = group::kSize;  // of a block
+
+struct EncodeLanes {
+  Source source;
+  Rounding rounding;
+  const Grid* grid;
+  int bits, each;
+  int64_t offset, position, numel;
+  uint32_t* words;
+  WISP_HD void operator()(int64_t block) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, block); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t block) const {
+    const int64_t begin = block * kWords * each;
+    const int64_t count =
+        numel - begin < kWords * each ? (numel - begin + each - 1) / each : kWords;
+    const Grid here = *grid;
+    uint32_t word[kWords] = {};
+    for (int lane = 0; lane < each; ++lane) {
+      const int64_t at = begin + lane * count;
+      const int64_t left = numel - at < count ? numel - at : count;
+      if (left <= 0) break;
+      levels::take(kind, offset + at, position + at, left, here, rounding,
+                   [&](int64_t j, int32_t level) {
+                     word[j] += static_cast<uint32_t>(level) << (lane * bits);
+                   });
+    }
+    uint32_t* out = words + block * kWords;
+    if (count == kWords) {
+      for (int64_t j = 0; j < kWords; ++j) out[j] = word[j];
+    } else {
+      for (int64_t j = 0; j < count; ++j) out[j] = word[j];
+    }
+  }
+};
+
+struct DecodeLanes {
+  const uint32_t* words;
+  const Grid* grid;
+  int32_t most;
+  int bits, each;
+  int64_t numel;
+  float weight;
+  bool add;
+  float* into;
+  WISP_HD void operator()(int64_t block) const {
+    const int64_t begin = block * kWords * each;
+    const int64_t count =
+        numel - begin < kWords * each ? (numel - begin + each - 1) / each : kWords;
+    const uint32_t* in = words + block * kWords;
+    uint32_t word[kWords];
+    if (count == kWords) {
+      for (int64_t j = 0; j < kWords; ++j) word[j] = in[j];
+    } else {
+      for (int64_t j = 0; j < kWords; ++j) word[j] = j < count ? in[j] : 0u;
+    }
+    const uint32_t mask = (uint32_t{1} << bits) - 1u;
+    uint32_t shift = 0;
+    for (int lane = 0; lane < each; ++lane) shift += static_cast<uint32_t>(most) << (lane * bits);
+    for (int64_t j = 0; j < kWords; ++j) word[j] += shift;
+    for (int lane = 0; lane < each; ++lane) {
+      const int64_t at = begin + lane * count;
+      const int64_t left = numel - at < count ? numel - at : count;
+      if (left <= 0) break;
+      float value[group::kSize];
+      for (int64_t j = 0; j < kWords; ++j) {
+        const auto sum = static_cast<int32_t>(word[j] >> (lane * bits) & mask) - most;
+        value[j] = static_cast<float>(sum) * grid->step;
+      }
+      group::give(value, left, weight, add, into + at);
+    }
+  }
+};
+
+}  // namespace
+
+Lanes::Lanes(int workers, int levels) : most(int64_t{workers} * levels), bits(1) {
+  WISP_CHECK(most <= 1 << 24, "lanes: the sum of ", workers, " workers' levels up to ", levels,
+             " is beyond 2^24; send them gathered (compression.scaler = \"own\")");
+  while (int64_t{1} << bits < 2 * most + 1) ++bits;
+  each = 32 / bits;
+}
+
+void Lanes::encode(const Stream& stream, const Source& source, const Slice& slice, int64_t position,
+                   const Rounding& rounding, const Grid* grid, uint32_t* words) const {
+  const int64_t block = kWords * each;
+  parallel_for(
+      stream, (slice.numel + block - 1) / block,
+      EncodeLanes{source, rounding, grid, bits, each, slice.offset, position, slice.numel, words},
+      block);
+}
+
+void Lanes::decode(const Stream& stream, const uint32_t* words, const Grid* grid, int64_t numel,
+                   float weight, bool add, float* into) const {
+  const int64_t block = kWords * each;
+  parallel_for(
+      stream, (numel + block - 1) / block,
+      DecodeLanes{words, grid, static_cast<int32_t>(most), bits, each, numel, weight, add, into},
+      block);
+}
+
+}  // namespace wisp

@@ -1,0 +1,182 @@
+#include "compression/quantize/levels.h"
+
+#include <algorithm>
+
+#include "compression/field_reduce.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kRun = 512;  // elements a call handles if they have no scale of their own
+
+/// A call encodes a group, with its scale, or a run of the field's.
+template <int kWidth>
+struct EncodeLevels {
+  Source source;
+  Rounding rounding;
+  const Grid* field;  // null: groups have scales of their own
+  int64_t run;        // elements a call handles: a group
+  Norm norm;
+  int levels;
+  int64_t offset, position;
+  float* scales;
+  Planes<kWidth> planes;
+  WISP_HD void operator()(int64_t g) const {
+    group::by_kind(source, [&](const Source& kind) { encode(kind, g); });
+  }
+  WISP_HD void encode(const Source& kind, int64_t g) const {
+    const int64_t begin = g * run;
+    const int64_t size = planes.numel - begin < run ? planes.numel - begin : run;
+    const Grid grid = field ? *field
+                            : levels::sent_grid(levels::scale_of(kind, offset + begin, size, norm),
+                                                levels, scales + g);
+    for (int64_t i = begin; i < begin + size; i += group::kSize) {
+      int32_t level[group::kSize];
+      levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid, rounding,
+                   [&](int64_t j, int32_t here) { level[j] = here; });
+      uint8_t code[group::kSize];
+      for (int64_t j = 0; j < group::kSize; ++j)
+        code[j] = static_cast<uint8_t>(level[j] & ((1 << kWidth) - 1));
+      planes.store(i / group::kSize, code);
+    }
+  }
+};
+
+template <int kWidth>
+struct DecodeLevels {
+  Planes<kWidth, const std::byte> planes;
+  const float* scales;
+  int64_t stride;  // from group to group, of scales
+  int64_t run;     // elements a call handles: a group
+  int levels;
+  float weight;
+  bool add;
+  float* into;
+  WISP_HD void operator()(int64_t g) const {
+    const int64_t begin = g * run;
+    const int64_t end = planes.numel - begin < run ? planes.numel : begin + run;
+    const float step = Grid::of(static_cast<double>(scales[g * stride]), levels).step;
+    for (int64_t i = begin; i < end; i += group::kSize) {
+      uint8_t code[group::kSize];
+      planes.load(i / group::kSize, code);
+      constexpr int kSign = 1 << (kWidth - 1);
+      float value[group::kSize];
+      for (int64_t j = 0; j < group::kSize; ++j)
+        value[j] = static_cast<float>((code[j] ^ kSign) - kSign) * step;
+      group::give(value, group::size_at(i, end), weight, add, into + i);
+    }
+  }
+};
+
+struct GridOfLargest {
+  const float* scale;
+  int levels;
+  Grid* grid;
+  WISP_HD void operator()() const { *grid = Grid::of(static_cast<double>(*scale), levels); }
+};
+
+struct GridOfSquares {
+  const double* squares;
+  int levels;
+  float* scale;
+  Grid* grid;
+  WISP_HD void operator()() const { *grid = levels::sent_grid(sqrt(*squares), levels, scale); }
+};
+
+/// Calls f(std::integral_constant<int, width>).
+template <class F>
+auto with_width(int width, const F& f) {
+  switch (width) {
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    case 4:
+      return f(std::integral_constant<int, 4>());
+    case 5:
+      return f(std::integral_constant<int, 5>());
+    case 6:
+      return f(std::integral_constant<int, 6>());
+    case 7:
+      return f(std::integral_constant<int, 7>());
+    default:
+      return f(std::integral_constant<int, 8>());
+  }
+}
+
+}  // namespace
+
+double variance_of_levels(int64_t numel, int levels, Norm norm) {
+  const auto n = static_cast<double>(numel);
+  const auto s = static_cast<double>(levels);
+  if (norm == Norm::euclidean) return std::min(n / (s * s), std::sqrt(n) / s);
+  return (std::sqrt(1.0 + (n - 1.0) / (s * s)) - 1.0) / 2.0;
+}
+
+int64_t scale_partials(std::span<const Field> fields) {
+  return static_cast<int64_t>(sizeof(double)) * (1 + reduce_field_partials(fields));
+}
+
+void scale_of_field(const Stream& stream, const Source& source, const Field& field, Norm norm,
+                    int levels, std::byte* partials, float* scale, Grid* grid) {
+  if (norm == Norm::largest) {
+    reduce_field(
+        stream, field,
+        [&](int64_t offset) {
+          return LargestOf{source, offset};
+        },
+        reinterpret_cast<float*>(partials), scale);
+    return run_once(stream, GridOfLargest{scale, levels, grid});
+  }
+  auto* squares = reinterpret_cast<double*>(partials);
+  reduce_field(
+      stream, field,
+      [&](int64_t offset) {
+        return SquaresOf{source, offset};
+      },
+      squares + 1, squares);
+  run_once(stream, GridOfSquares{squares, levels, scale, grid});
+}
+
+int LevelWire::width() const {
+  int width = 1;
+  while (1 << (width - 1) <= levels) ++width;
+  return width;
+}
+
+int64_t LevelWire::bytes(int64_t numel) const {
+  return with_width(width(), [&](auto width) { return Planes<width()>::bytes(numel); });
+}
+
+void LevelWire::encode(const Stream& stream, const Source& source, const Slice& slice,
+                       int64_t position, const Rounding& rounding, const Grid* grid, float* scales,
+                       std::byte* planes) const {
+  const int64_t run = group > 0 ? group : kRun;
+  with_width(width(), [&](auto width) {
+    parallel_for(stream, (slice.numel + run - 1) / run,
+                 EncodeLevels<width()>{source,
+                                       rounding,
+                                       grid,
+                                       run,
+                                       norm,
+                                       levels,
+                                       slice.offset,
+                                       position,
+                                       scales,
+                                       {planes, slice.numel}},
+                 run);
+  });
+}
+
+void LevelWire::decode(const Stream& stream, const float* scales, const std::byte* planes,
+                       int64_t numel, float weight, bool add, float* into) const {
+  const int64_t run = group > 0 ? group : kRun;
+  with_width(width(), [&](auto width) {
+    parallel_for(stream, (numel + run - 1) / run,
+                 DecodeLevels<width()>{
+                     {planes, numel}, scales, group > 0 ? 1 : 0, run, levels, weight, add, into},
+                 run);
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,54 @@
+// Random rounding of a field's elements: numbers of their own for each worker, so that the errors
+// of a mean over workers cancel, and for each position in the field, however it is cut.
+#pragma once
+
+#include "compression/compressor.h"
+#include "compression/quantize/group.h"
+#include "core/random.h"
+
+namespace wisp {
+
+inline Dither dither_of(const StepInfo& info, const Field& field) {
+  return {info.seed, static_cast<uint64_t>(info.step),
+          field.key + static_cast<uint64_t>(info.rank) * 0x9e3779b97f4a7c15u};
+}
+
+/// Rounding of fixed-point numbers, 2^23 to a whole one: up with the probability of the fraction,
+/// so that the mean is right; or to the nearest.
+struct Rounding {
+  Dither dither;
+  bool nearest = false;
+
+  /// floor(fixed / 2^23 + a uniform number of [0, 1)), which `random` gives. For |fixed| <= 127 ·
+  /// 2^23; a whole number stays what it is.
+  WISP_HD static int32_t round(int32_t fixed, uint32_t random) {
+    return (fixed + static_cast<int32_t>(random >> 9)) >> 23;
+  }
+
+  /// visit(j, random) for each 0 <= j < size <= 64, in any order; `position` is that of j = 0 in
+  /// the field.
+  template <class Visit>
+  WISP_HD void each(int64_t position, int64_t size, const Visit& visit) const {
+    constexpr int64_t kShare = group::kSize / 4;
+    static_assert(kShare == 16, "of what Dither::shared_bits shares");
+    if (nearest) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < size; ++j) visit(j, uint32_t{1} << 31);
+    } else if (size == group::kSize && position % group::kSize == 0) {
+      // the usual case, without a word drawn twice
+#pragma omp simd
+      for (int64_t j = 0; j < kShare; ++j) {
+        const uint32_t word = dither.bits(position + j);
+        visit(j, word);
+        visit(j + kShare, Dither::turned(word, 1));
+        visit(j + 2 * kShare, Dither::turned(word, 2));
+        visit(j + 3 * kShare, Dither::turned(word, 3));
+      }
+    } else {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < size; ++j) visit(j, dither.shared_bits(position + j));
+    }
+  }
+};
+
+}  // namespace wisp

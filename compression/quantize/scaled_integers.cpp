@@ -1,0 +1,196 @@
+#include "compression/quantize/scaled_integers.h"
+
+#include <algorithm>
+
+#include "compression/field_reduce.h"
+#include "compression/slices.h"
+
+namespace wisp {
+namespace {
+
+/// The parts of a unit's scratch.
+struct Scratch {
+  Grid* grid;  // of each field
+  float* own;  // scale of each field
+  std::byte* partials;
+
+  static int64_t before_partials(int64_t fields) {
+    return (fields * static_cast<int64_t>(sizeof(Grid) + sizeof(float)) + 7) / 8 * 8;
+  }
+  Scratch(std::byte* memory, size_t fields)
+      : grid(reinterpret_cast<Grid*>(memory)),
+        own(reinterpret_cast<float*>(grid + fields)),
+        partials(memory + before_partials(static_cast<int64_t>(fields))) {}
+};
+
+struct Propose {
+  const float* own;
+  float* scale;
+  WISP_HD void operator()(int64_t f) const { scale[f] = own[f]; }
+};
+
+/// A worker clips to its own scale and rounds to the levels of the agreed one.
+struct AgreeOn {
+  const float* scale;
+  const float* own;
+  int levels;
+  Grid* grid;
+  WISP_HD void operator()(int64_t f) const {
+    grid[f] = Grid::of(static_cast<double>(scale[f]), levels);
+    const float most = own[f] * grid[f].per_unit;
+    grid[f].most = most < grid[f].most ? most : grid[f].most;
+  }
+};
+
+int64_t fields_of(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
+
+}  // namespace
+
+void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& setup) {
+  std::string scaler = "auto";
+  config.bind("compression.scaler", scaler,
+              "the scale of integers: shared (agreed on; integers are summed on the wire), own "
+              "(gathered), or auto (what sends less for this number of workers)");
+  WISP_CHECK(scaler == "auto" || scaler == "shared" || scaler == "own",
+             config.where("compression.scaler"), ": compression.scaler is '", scaler,
+             "', expected auto, shared or own");
+  WISP_CHECK(scaler != "shared" || !setup.alone, config.where("compression.scaler"),
+             ": compression.scaler is 'shared', but neighbours agree on nothing; expected auto or "
+             "own");
+  shared = scaler == "shared";
+  own = scaler == "own" || setup.alone;
+  workers = setup.workers;
+}
+
+bool ScaledIntegers::shares(int workers) const {
+  if (options_.shared || options_.own) return options_.shared;
+  return workers * Lanes(workers, options_.levels).each * LevelWire{options_.levels}.width() > 64;
+}
+
+/// Of a shared scale, over all workers' numbers.
+std::optional<double> ScaledIntegers::variance(const UnitSpec& spec) const {
+  if (options_.nearest) return {};
+  double variance = 0.0;
+  for (const Field& field : spec.fields) {
+    const int64_t numel = field.numel * (shares(options_.workers) ? options_.workers : 1);
+    variance = std::max(variance, variance_of_levels(numel, options_.levels, Norm::largest));
+  }
+  return variance;
+}
+
+void ScaledIntegers::own_scale(const Stream& stream, const Source& source, const Field& field,
+                               std::byte* partials, float* scale) const {
+  reduce_field(
+      stream, field,
+      [&](int64_t offset) {
+        return LargestOf{source, offset};
+      },
+      reinterpret_cast<float*>(partials), scale);
+}
+
+int64_t ScaledIntegers::partial_bytes(std::span<const Field> fields) const {
+  return static_cast<int64_t>(sizeof(float)) * reduce_field_partials(fields);
+}
+
+int64_t ScaledIntegers::scratch_bytes(const UnitSpec& spec, const StepInfo&) const {
+  return Scratch::before_partials(fields_of(spec)) + partial_bytes(spec.fields);
+}
+
+Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) const {
+  if (!shares(info.workers)) return {};
+  return {.kind = Collective::all_reduce,
+          .dtype = DType::f32,
+          .op = ReduceOp::max,
+          .bytes = 4 * fields_of(spec)};
+}
+
+void ScaledIntegers::propose(Context& context, const Source& source, const UnitSpec& spec,
+                             const StepInfo&, const Outlet& outlet, std::byte* memory) const {
+  const Scratch scratch(memory, spec.fields.size());
+  for (size_t f = 0; f < spec.fields.size(); ++f)
+    own_scale(context.stream, source, spec.fields[f], scratch.partials, scratch.own + f);
+  parallel_for(context.stream, fields_of(spec),
+               Propose{scratch.own, reinterpret_cast<float*>(outlet.data)});
+}
+
+void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitSpec& spec,
+                           const StepInfo&, std::byte* memory) const {
+  WISP_CHECK(payload.bytes == 4 * fields_of(spec), options_.name, ": the agreed scales have ",
+             payload.bytes, " bytes, expected ", 4 * fields_of(spec));
+  const Scratch scratch(memory, spec.fields.size());
+  parallel_for(context.stream, fields_of(spec),
+               AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, options_.levels,
+                       scratch.grid});
+}
+
+int64_t ScaledIntegers::bytes(const UnitSpec& spec, int workers) const {
+  const bool lanes = shares(workers);
+  int64_t bytes = lanes ? 0 : 4 * fields_of(spec);
+  each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+    bytes += lanes ? 4 * Lanes(workers, options_.levels).words(slice.numel)
+                   : LevelWire{options_.levels}.bytes(slice.numel);
+  });
+  return bytes;
+}
+
+Message ScaledIntegers::message(const UnitSpec& spec, const StepInfo& info) const {
+  if (!shares(info.workers))
+    return {.kind = Collective::all_gather, .bytes = bytes(spec, info.workers)};
+  return {.kind = Collective::all_reduce, .dtype = DType::u32, .bytes = bytes(spec, info.workers)};
+}
+
+void ScaledIntegers::encode(Context& context, const Source& source, const UnitSpec& spec,
+                            const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
+  WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), options_.name, ": the unit needs ",
+             bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
+  const Scratch scratch(memory, spec.fields.size());
+  const auto rounding = [&](size_t f) {
+    return Rounding{dither_of(info, spec.fields[f]), options_.nearest};
+  };
+  if (shares(info.workers)) {
+    const Lanes lanes(info.workers, options_.levels);
+    auto* words = reinterpret_cast<uint32_t*>(outlet.data);
+    return each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      lanes.encode(context.stream, source, slice, position, rounding(f), scratch.grid + f, words);
+      words += lanes.words(slice.numel);
+    });
+  }
+  auto* scale = reinterpret_cast<float*>(outlet.data);
+  for (size_t f = 0; f < spec.fields.size(); ++f)
+    own_scale(context.stream, source, spec.fields[f], scratch.partials, scale + f);
+  parallel_for(context.stream, fields_of(spec),
+               AgreeOn{scale, scale, options_.levels, scratch.grid});
+  const LevelWire wire{options_.levels};
+  std::byte* planes = outlet.data + 4 * fields_of(spec);
+  each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+    wire.encode(context.stream, source, slice, position, rounding(f), scratch.grid + f, nullptr,
+                planes);
+    planes += wire.bytes(slice.numel);
+  });
+}
+
+void ScaledIntegers::decode(Context& context, const Payload& payload, float weight, bool add,
+                            const UnitSpec& spec, const StepInfo& info, Tensor into,
+                            std::byte* memory) const {
+  WISP_CHECK(payload.bytes == bytes(spec, info.workers), options_.name, ": the payload of rank ",
+             payload.from, " has ", payload.bytes, " bytes, expected ", bytes(spec, info.workers));
+  float* arena = into.data<float>();
+  if (shares(info.workers)) {
+    const Lanes lanes(info.workers, options_.levels);
+    const auto* words = reinterpret_cast<const uint32_t*>(payload.data);
+    return each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      lanes.decode(context.stream, words, Scratch(memory, spec.fields.size()).grid + f, slice.numel,
+                   weight, add, arena + slice.offset);
+      words += lanes.words(slice.numel);
+    });
+  }
+  const LevelWire wire{options_.levels};
+  const auto* scale = reinterpret_cast<const float*>(payload.data);
+  const std::byte* planes = payload.data + 4 * fields_of(spec);
+  each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+    wire.decode(context.stream, scale + f, planes, slice.numel, weight, add, arena + slice.offset);
+    planes += wire.bytes(slice.numel);
+  });
+}
+
+}  // namespace wisp

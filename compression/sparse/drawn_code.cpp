@@ -1,0 +1,91 @@
+#include "compression/sparse/drawn_code.h"
+
+#include <algorithm>
+
+#include "compression/ratio_schedule.h"
+#include "compression/sparse_options.h"
+
+namespace wisp {
+
+DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup) {
+  DrawnOptions options;
+  options.least_ratio = RatioSchedule(config).final_ratio();
+  options.values = bind_summed_values(config);
+  options.shared = bind_shared(config, true);
+  bool unbiased = true;
+  config.bind("compression.unbiased", unbiased,
+              "without error feedback: scale what is decoded by total / kept, so that its mean is "
+              "what was encoded");
+  options.unbiased = unbiased && !setup.feedback;
+  return options;
+}
+
+/// An element travels with probability p = kept / numel and is then 1 / p as large: the variance is
+/// (1 / p - 1) of its square, whatever the joint distribution.
+std::optional<double> DrawnCode::variance(const UnitSpec& spec) const {
+  if (!options_.unbiased) return {};
+  double most = 0.0;
+  for (const Field& field : spec.fields) most = std::max(most, 1.0 / *least_share(field) - 1.0);
+  return most;
+}
+
+std::optional<double> DrawnCode::least_share(const Field& field) const {
+  return static_cast<double>(kept(field, options_.least_ratio)) / static_cast<double>(field.numel);
+}
+
+Message DrawnCode::message(const UnitSpec& spec, const StepInfo& info) const {
+  const int64_t bytes = bytes_of(spec, info.ratio);
+  if (!options_.shared) return {.kind = Collective::all_gather, .bytes = bytes};
+  return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = bytes};
+}
+
+void DrawnCode::encode(Context& context, const Source& source, const UnitSpec& spec,
+                       const StepInfo& info, const Outlet& outlet, std::byte*) const {
+  const int64_t bytes = bytes_of(spec, info.ratio);
+  WISP_CHECK(outlet.capacity >= bytes, "drawn code: the unit needs ", bytes,
+             " bytes, the outlet has ", outlet.capacity);
+  std::byte* values = outlet.data;
+  for (const Field& field : spec.fields) {
+    const Draw draw = draw_of(field, info, info.rank);
+    encode_field(context.stream, draw, source, values);
+    values += draw.kept * size_of(options_.values);
+  }
+}
+
+void DrawnCode::decode(Context& context, const Payload& payload, float weight, bool add,
+                       const UnitSpec& spec, const StepInfo& info, Tensor into, std::byte*) const {
+  const int64_t bytes = bytes_of(spec, info.ratio);
+  WISP_CHECK(payload.bytes == bytes, "drawn code: the payload of rank ", payload.from, " has ",
+             payload.bytes, " bytes, expected ", bytes);
+  const std::byte* values = payload.data;
+  for (const Field& field : spec.fields) {
+    const Draw draw = draw_of(field, info, payload.from);
+    decode_field(context.stream, draw, values, weight, add, into);
+    values += draw.kept * size_of(options_.values);
+  }
+}
+
+int64_t DrawnCode::bytes_of(const UnitSpec& spec, double ratio) const {
+  int64_t values = 0;
+  for (const Field& field : spec.fields) values += kept(field, ratio);
+  return values * size_of(options_.values);
+}
+
+DrawnCode::Draw DrawnCode::draw_of(const Field& field, const StepInfo& info, int rank) const {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: ranks' ids lie far apart
+  const uint64_t id =
+      options_.shared ? field.key : field.key + kOdd * static_cast<uint64_t>(rank + 1);
+  const auto step = static_cast<uint64_t>(info.step);
+  const int64_t count = kept(field, info.ratio);
+  const double scale =
+      options_.unbiased ? static_cast<double>(field.numel) / static_cast<double>(count) : 1.0;
+  return {.field = field,
+          .kept = count,
+          .random = Philox(info.seed, step, id),
+          .dither = Dither(info.seed, step, id),
+          .scale = static_cast<float>(scale),
+          .values = options_.values,
+          .summands = options_.shared ? info.workers : 1};
+}
+
+}  // namespace wisp

@@ -1,0 +1,271 @@
+// Positions as Elias-gamma codes of the gaps between entries, each position minus the one before (a
+// field's first: plus 1). The code of g >= 1, with q = floor(log2 g), is q zero bits, a one, and
+// the q bits of g below its highest; bits fill 32-bit words from the lowest up. 256 entries of a
+// field are a chunk, which begins with a word, so that chunks are written and read side by side:
+//   u16 words[chunks]   of each chunk, fields one after the other; filled up to 4 bytes
+//   u32 code[...]
+// k gaps that add up to at most n need the most bits if they are powers of two as equal as can be:
+// with q = floor(log2(n / k)), k (2 q + 1) bits and 2 more for each of the floor((n - k 2^q) / 2^q)
+// that can be doubled; never more than k (2 log2(n / k) + 1). Source: Elias 1975; chunks are ours.
+#include "compression/sparse/sparse_index.h"
+
+namespace wisp {
+namespace {
+
+using sparse::chunks_of;
+using sparse::Span;
+
+WISP_HD inline int log2_of(uint32_t number) {
+  int log = 0;
+  for (int half = 16; half > 0; half /= 2) {
+    const bool more = number >> half != 0;
+    log += more ? half : 0;
+    number = more ? number >> half : number;
+  }
+  return log;
+}
+
+WISP_HD inline uint32_t gap_before(const Range& range, const uint32_t* position, int64_t e) {
+  return e > range.begin ? position[e] - position[e - 1] : position[e] + 1;
+}
+
+/// Device words: which chunks are a field's, and where each chunk's words begin.
+struct Chunks {
+  int64_t* first;  // [fields + 1]
+  int64_t* word;   // [chunks + 1]
+
+  Chunks(std::byte* scratch, const UnitSpec& spec)
+      : first(reinterpret_cast<int64_t*>(scratch)), word(first + spec.fields.size() + 1) {}
+  static int64_t most(const UnitSpec& spec, const Room& room) {
+    int64_t chunks = 0;
+    for (const Field& field : spec.fields) chunks += chunks_of(room.of(field));
+    return chunks;
+  }
+};
+
+struct NumberChunks {
+  const Range* range;
+  int64_t fields;
+  Chunks chunks;
+  WISP_HD void operator()() const {
+    chunks.first[0] = 0;
+    for (int64_t f = 0; f < fields; ++f)
+      chunks.first[f + 1] = chunks.first[f] + chunks_of(range[f].count);
+  }
+};
+
+WISP_HD inline int64_t table_bytes(int64_t chunks) { return (2 * chunks + 3) / 4 * 4; }
+
+struct CountWords {
+  const Range* range;
+  const uint32_t* position;
+  const int64_t* first;
+  Chunks chunks;
+  WISP_HD void operator()(int64_t c) const {
+    const Span span(*range, c);
+    if (span.from >= span.to) return;
+    int64_t bits = 0;
+    for (int64_t e = span.from; e < span.to; ++e)
+      bits += 2 * log2_of(gap_before(*range, position, e)) + 1;
+    chunks.word[*first + c] = (bits + 31) / 32;
+  }
+};
+
+/// The table, and where each chunk begins.
+struct WriteTable {
+  Chunks chunks;
+  int64_t fields;
+  IndexSpace part;
+  int64_t* used;
+  WISP_HD void operator()() const {
+    auto* table = reinterpret_cast<uint16_t*>(part.data + *part.offset);
+    const int64_t count = chunks.first[fields];
+    int64_t total = 0;
+    for (int64_t c = 0; c < count; ++c) {
+      const int64_t here = chunks.word[c];
+      table[c] = static_cast<uint16_t>(here);
+      chunks.word[c] = total;
+      total += here;
+    }
+    chunks.word[count] = total;
+    if (count % 2 == 1) table[count] = 0;
+    *used = *part.offset + table_bytes(count) + 4 * total;
+  }
+};
+
+struct WriteCodes {
+  const Range* range;
+  const uint32_t* position;
+  const int64_t* first;
+  const int64_t* chunks;  // their number
+  const int64_t* word;
+  IndexSpace part;
+  WISP_HD void operator()(int64_t c) const {
+    const Span span(*range, c);
+    if (span.from >= span.to) return;
+    auto* out = reinterpret_cast<uint32_t*>(part.data + *part.offset + table_bytes(*chunks)) +
+                word[*first + c];
+    uint64_t waiting = 0;  // bits, fewer than 32 between codes
+    int held = 0;
+    for (int64_t e = span.from; e < span.to; ++e) {
+      const uint32_t gap = gap_before(*range, position, e);
+      const int log = log2_of(gap);
+      const uint32_t rest = gap ^ 1u << log;
+      held += log;  // zeros
+      if (held >= 32) {
+        *out++ = static_cast<uint32_t>(waiting);
+        waiting >>= 32;
+        held -= 32;
+      }
+      waiting |= (uint64_t{rest} << 1 | 1u) << held;
+      held += log + 1;
+      if (held >= 32) {
+        *out++ = static_cast<uint32_t>(waiting);
+        waiting >>= 32;
+        held -= 32;
+      }
+    }
+    if (held > 0) *out = static_cast<uint32_t>(waiting);
+  }
+};
+
+/// Where each chunk begins, by the payload's table; a chunk that would lie beyond the payload is
+/// empty.
+struct ReadTable {
+  Chunks chunks;
+  int64_t fields;
+  IndexPart part;
+  int64_t bytes;
+  WISP_HD void operator()() const {
+    const auto* table = reinterpret_cast<const uint16_t*>(part.data + *part.offset);
+    const int64_t count = chunks.first[fields];
+    const int64_t words = (bytes - *part.offset - table_bytes(count)) / 4;
+    int64_t total = 0;
+    for (int64_t c = 0; c < count; ++c) {
+      chunks.word[c] = total;
+      const int64_t here = words > 0 ? table[c] : 0;
+      if (total + here <= words) total += here;
+    }
+    chunks.word[count] = total;
+  }
+};
+
+/// 64 bits from `bit` on; zeros behind the end.
+WISP_HD inline uint64_t window(const uint32_t* word, int64_t words, int64_t bit) {
+  const int64_t at = bit / 32;
+  const int shift = static_cast<int>(bit % 32);
+  const uint64_t low = at < words ? word[at] : 0u;
+  const uint64_t middle = at + 1 < words ? word[at + 1] : 0u;
+  const uint64_t high = at + 2 < words ? word[at + 2] : 0u;
+  const uint64_t bits = low | middle << 32;
+  return shift > 0 ? bits >> shift | high << (64 - shift) : bits;
+}
+
+struct ReadCodes {
+  const Range* range;
+  const int64_t* first;
+  const int64_t* chunks;
+  const int64_t* word;
+  IndexPart part;
+  uint32_t* gap;
+  WISP_HD void operator()(int64_t c) const {
+    const Span span(*range, c);
+    if (span.from >= span.to) return;
+    const auto* code =
+        reinterpret_cast<const uint32_t*>(part.data + *part.offset + table_bytes(*chunks)) +
+        word[*first + c];
+    const int64_t words = word[*first + c + 1] - word[*first + c];
+    int64_t bit = 0;
+    for (int64_t e = span.from; e < span.to; ++e) {
+      const uint64_t bits = window(code, words, bit);
+      const auto low = static_cast<uint32_t>(bits);
+      // the lowest one is where the zeros end
+      const int log = log2_of(low & (0u - low));
+      gap[e] = low == 0
+                   ? 0u
+                   : 1u << log | (static_cast<uint32_t>(bits >> (log + 1)) & ((1u << log) - 1));
+      bit += 2 * log + 1;
+    }
+  }
+};
+
+class Gamma final : public IndexFormat {
+ public:
+  const char* name() const override { return "gamma"; }
+  int64_t most_bytes(const UnitSpec& spec, const Room& room) const override {
+    int64_t words = 0;
+    for (const Field& field : spec.fields) {
+      const int64_t k = room.of(field);
+      words += (most_bits(field.numel, k) + 31 * chunks_of(k)) / 32;
+    }
+    return table_bytes(Chunks::most(spec, room)) + 4 * words;
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const override {
+    const auto fields = static_cast<int64_t>(spec.fields.size());
+    return 8 * (fields + 2 + Chunks::most(spec, room)) + gaps_scratch_bytes(spec, room);
+  }
+
+  void write(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+             const IndexSpace& part, int64_t* used, std::byte* scratch) const override {
+    const auto fields = static_cast<int64_t>(spec.fields.size());
+    const Chunks chunks(scratch, spec);
+    run_once(stream, NumberChunks{list.range, fields, chunks});
+    each_field(spec, room, [&](size_t f, int64_t most) {
+      parallel_for(stream, most,
+                   CountWords{list.range + f, list.position, chunks.first + f, chunks});
+    });
+    run_once(stream, WriteTable{chunks, fields, part, used});
+    each_field(spec, room, [&](size_t f, int64_t most) {
+      parallel_for(stream, most,
+                   WriteCodes{list.range + f, list.position, chunks.first + f,
+                              chunks.first + fields, chunks.word, part});
+    });
+  }
+  void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+            const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
+    const auto fields = static_cast<int64_t>(spec.fields.size());
+    const Chunks chunks(scratch, spec);
+    run_once(stream, NumberChunks{list.range, fields, chunks});
+    run_once(stream, ReadTable{chunks, fields, part, bytes});
+    each_field(spec, room, [&](size_t f, int64_t most) {
+      parallel_for(stream, most,
+                   ReadCodes{list.range + f, chunks.first + f, chunks.first + fields, chunks.word,
+                             part, list.position});
+    });
+    gaps_to_positions(stream, spec, room, list,
+                      scratch + 8 * (fields + 2 + Chunks::most(spec, room)));
+  }
+  int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
+                      int64_t bytes) const override {
+    int64_t chunks = 0;
+    for (size_t f = 0; f < spec.fields.size(); ++f) chunks += chunks_of(list.range[f].count);
+    int64_t end = *part.offset + table_bytes(chunks);
+    if (end > bytes) return end;
+    const auto* table = reinterpret_cast<const uint16_t*>(part.data + *part.offset);
+    for (int64_t c = 0; c < chunks; ++c) end += 4 * table[c];
+    return end;
+  }
+
+ private:
+  /// The most that the codes of up to k gaps take. Beyond n / 2 gaps, fewer and longer ones take
+  /// more.
+  static int64_t most_bits(int64_t numel, int64_t k) {
+    k = std::min(k, (numel + 1) / 2);
+    const int log = log2_of(static_cast<uint32_t>(numel / k));
+    const int64_t doubled = (numel - (k << log)) >> log;
+    return k * (2 * log + 1) + 2 * doubled;
+  }
+  template <class Visit>
+  static void each_field(const UnitSpec& spec, const Room& room, const Visit& visit) {
+    for (size_t f = 0; f < spec.fields.size(); ++f) visit(f, chunks_of(room.of(spec.fields[f])));
+  }
+};
+
+}  // namespace
+
+const IndexFormat& gamma_format() {
+  static const Gamma format;
+  return format;
+}
+
+}  // namespace wisp

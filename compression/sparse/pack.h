@@ -1,0 +1,66 @@
+// The sparse wire: lists of positions and values as bytes. A unit's payload is
+//   u32 entries[...]    of each field; with 16-bit runs of each but the last, which the payload's
+//                       size tells
+//   values              field after field, ascending positions: f32, f16 or bf16; or natural: a
+//                       byte of exponent each, then a bit of sign each, lowest bit first
+//   indices             as sparse_index.h says, aligned to its words; zeros between
+// all little-endian. Source: Lin et al. 2018, section 4 (f32 and 16-bit runs: 6 bytes an entry).
+#pragma once
+
+#include "compression/sparse/sparse_index.h"
+
+namespace wisp {
+
+/// Packs and reads lists. A value; any thread.
+class SparseWire {
+ public:
+  constexpr SparseWire(WireFormat values, Indices indices) : values_(values), indices_(indices) {}
+  /// Binds compression.values and compression.indices.
+  explicit SparseWire(Config& config)
+      : values_(bind_values(config)), indices_(bind_indices(config)) {}
+
+  /// The most bytes a payload can have.
+  int64_t capacity(const UnitSpec& spec, const Room& room) const;
+  /// Scratch of pack, and of unpack up to the last use of its list; 8-byte aligned.
+  int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const;
+  /// Scratch of encode.
+  int64_t encode_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) const;
+
+  /// Selects what of each field travels, at most room's share, and packs it. `source_of(field)`
+  /// gives the field's Source: take(i) is called once per element, sent(i, value) for what travels.
+  template <class SourceOf>
+  void encode(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+              const Selection& selection, const SourceOf& source_of, const Outlet& outlet,
+              std::byte* scratch) const {
+    const Room room{info.ratio};
+    const auto fields = static_cast<int64_t>(spec.fields.size());
+    const SparseList list(scratch, fields, room.of(spec));
+    scratch += SparseList::bytes(fields, room.of(spec));
+    select_list(stream, spec, room, info, selection, source_of, list, scratch);
+    take_values(stream, spec, room, values_, source_of, list);
+    pack(stream, spec, room, list, outlet, scratch);
+  }
+
+  /// Writes `list`, whose values the format can hold, and the bytes in use to outlet.used.
+  void pack(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+            const Outlet& outlet, std::byte* scratch) const;
+
+  /// The payload's list, in scratch; escapes of 16-bit runs are entries of value 0. A malformed
+  /// payload never reads or writes out of bounds: it throws Error on the CPU; on CUDA its positions
+  /// may lie beyond their field, and be in any order.
+  SparseList unpack(const Stream& stream, const UnitSpec& spec, const Room& room,
+                    const Payload& payload, std::byte* scratch) const;
+
+  /// Writes weight · payload into the unit's slices of the arena `into`, zeros elsewhere; or adds
+  /// it. Throws as unpack does.
+  void decode(const Stream& stream, const UnitSpec& spec, const Room& room, const Payload& payload,
+              float weight, bool add, const Tensor& into, std::byte* scratch) const;
+
+ private:
+  const IndexFormat& index(const UnitSpec& spec, const Room& room) const;
+
+  WireFormat values_;
+  Indices indices_;
+};
+
+}  // namespace wisp

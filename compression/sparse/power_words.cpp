@@ -1,0 +1,211 @@
+#include "compression/sparse/power_words.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+
+namespace wisp::power_words {
+namespace {
+
+int64_t largest_list(const UnitSpec& spec, double ratio) {
+  int64_t most = 0;
+  for (const Field& field : spec.fields) most = std::max(most, kept_count(ratio, field.numel));
+  return most;
+}
+
+/// Where the masks begin.
+int64_t lists_bytes(const UnitSpec& spec, double ratio) {
+  const auto fields = static_cast<int64_t>(spec.fields.size());
+  const int64_t bytes =
+      static_cast<int64_t>(sizeof(Progress)) + 16 * fields + 12 * largest_list(spec, ratio);
+  return (bytes + 7) / 8 * 8;
+}
+
+struct Begin {
+  Progress* state;
+  WISP_HD void operator()() const { *state = Progress{}; }
+};
+
+struct CapList {
+  Progress* state;
+  int64_t capacity;
+  WISP_HD void operator()() const {
+    if (state->listed > capacity) state->listed = capacity;
+  }
+};
+
+struct EndField {
+  Progress* state;
+  float* top;
+  uint32_t* count;  // null for the last field
+  WISP_HD void operator()() const {
+    const int64_t entries = state->entries - state->before;
+    *top = entries > 0 ? float_from_bits(state->top & kExponent) : 0.0f;
+    if (count) *count = static_cast<uint32_t>(entries);
+    *state = {state->entries, state->entries, 0, 0};
+  }
+};
+
+struct End {
+  const Progress* state;
+  int64_t front;
+  int64_t* used;
+  WISP_HD void operator()() const { *used = front + 4 * state->entries; }
+};
+
+/// Where each field's words begin; counts beyond the payload are cut.
+struct Split {
+  const uint32_t* stated;
+  int64_t fields, words;
+  int64_t* first;
+  int64_t* counts;
+  WISP_HD void operator()() const {
+    int64_t at = 0;
+    for (int64_t f = 0; f < fields; ++f) {
+      const int64_t left = words - at;
+      const int64_t here = f + 1 < fields && stated[f] < left ? stated[f] : left;
+      first[f] = at;
+      counts[f] = here;
+      at += here;
+    }
+  }
+};
+
+WISP_HD inline int64_t position_of(uint32_t word) { return word & (kMostElements - 1); }
+
+struct AddWords {
+  const uint32_t* words;
+  const int64_t* first;  // of the field
+  const float* top;
+  float weight;
+  int64_t begin, end;  // field positions of the slice
+  float* into;         // the slice
+  WISP_HD void operator()(int64_t j) const {
+    const uint32_t word = words[*first + j];
+    const int64_t position = position_of(word);
+    if (position < begin || end <= position) return;
+    const float value = *top / static_cast<float>(1u << (word >> kPositionBits & kMostBelow));
+    into[position - begin] += weight * (word >> 31 ? -value : value);
+  }
+};
+
+struct Parts {
+  const uint32_t* counts;
+  const float* tops;
+  const uint32_t* words;
+  int64_t entries;
+
+  Parts(const UnitSpec& spec, const Payload& payload)
+      : counts(reinterpret_cast<const uint32_t*>(payload.data)),
+        tops(reinterpret_cast<const float*>(counts + spec.fields.size() - 1)),
+        words(reinterpret_cast<const uint32_t*>(tops + spec.fields.size())),
+        entries((payload.bytes - front_bytes(spec)) / 4) {}
+};
+
+/// What is wrong with `count` words of a field; empty if nothing is.
+std::string complaint(const Field& field, float top, const uint32_t* words, int64_t count) {
+  const uint32_t bits = float_bits(top);
+  if ((bits & ~kExponent) != 0 || bits == kExponent || (bits == 0) != (count == 0))
+    return concat("has ", count, " words below ", top);
+  int64_t falls = 0, last = -1;
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t position = position_of(words[j]);
+    if (position >= field.numel)
+      return concat("has a word for position ", position, " of ", field.numel);
+    falls += position <= last;
+    last = position;
+  }
+  if (falls > 1 || (falls == 1 && last >= position_of(words[0])))
+    return "has positions out of cyclic order";
+  return {};
+}
+
+/// Throws, in stream order, for a payload that is not well-formed. CPU streams only.
+void check_on_host(const Stream& stream, const UnitSpec& spec, const Payload& payload) {
+  stream.submit([=] {
+    const Parts parts(spec, payload);
+    int64_t at = 0;
+    for (size_t f = 0; f < spec.fields.size(); ++f) {
+      const int64_t left = parts.entries - at;
+      const int64_t here = f + 1 < spec.fields.size() ? parts.counts[f] : left;
+      const std::string wrong =
+          here > left ? concat("states ", here, " words, ", left, " are left")
+                      : complaint(spec.fields[f], parts.tops[f], parts.words + at, here);
+      WISP_CHECK(wrong.empty(), "variance: field ", f, " of the payload of rank ", payload.from,
+                 " ", wrong);
+      at += here;
+    }
+  });
+}
+
+}  // namespace
+
+int64_t Scratch::bytes(const UnitSpec& spec, double ratio) {
+  int64_t longest = 0;
+  for (const Field& field : spec.fields) longest = std::max(longest, field.numel);
+  return lists_bytes(spec, ratio) + select_scratch_bytes(longest);
+}
+
+Scratch::Scratch(std::byte* memory, const UnitSpec& spec, double ratio)
+    : state(reinterpret_cast<Progress*>(memory)),
+      first(reinterpret_cast<int64_t*>(state + 1)),
+      counts(first + spec.fields.size()),
+      index(counts + spec.fields.size()),
+      position(reinterpret_cast<uint32_t*>(index + largest_list(spec, ratio))),
+      masks(memory + lists_bytes(spec, ratio)) {}
+
+int64_t capacity(const UnitSpec& spec, double ratio) {
+  int64_t words = 0;
+  for (const Field& field : spec.fields) {
+    WISP_CHECK(field.numel <= kMostElements, "variance: a field has ", field.numel,
+               " elements, its words hold positions below 2^28 = ", kMostElements,
+               "; use a smaller compression.scope");
+    words += kept_count(ratio, field.numel);
+  }
+  return front_bytes(spec) + 4 * words;
+}
+
+void begin(const Stream& stream, const Scratch& scratch) { run_once(stream, Begin{scratch.state}); }
+
+void cap_list(const Stream& stream, const Scratch& scratch, int64_t capacity) {
+  run_once(stream, CapList{scratch.state, capacity});
+}
+
+void end_field(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, size_t f,
+               std::byte* payload) {
+  auto* counts = reinterpret_cast<uint32_t*>(payload);
+  auto* tops = reinterpret_cast<float*>(counts + spec.fields.size() - 1);
+  run_once(stream,
+           EndField{scratch.state, tops + f, f + 1 < spec.fields.size() ? counts + f : nullptr});
+}
+
+void end(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, int64_t* used) {
+  run_once(stream, End{scratch.state, front_bytes(spec), used});
+}
+
+void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload& payload,
+         float weight, const Tensor& into, std::byte* memory) {
+  const int64_t least = front_bytes(spec);
+  WISP_CHECK(
+      least <= payload.bytes && payload.bytes <= capacity(spec, ratio) && payload.bytes % 4 == 0,
+      "variance: the payload of rank ", payload.from, " has ", payload.bytes, " bytes, expected ",
+      least, " and 4 per word, at most ", capacity(spec, ratio));
+  if (!stream.device().is_cuda()) check_on_host(stream, spec, payload);
+  const Parts parts(spec, payload);
+  const Scratch scratch(memory, spec, ratio);
+  run_once(stream, Split{parts.counts, static_cast<int64_t>(spec.fields.size()), parts.entries,
+                         scratch.first, scratch.counts});
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    int64_t begin = 0;
+    for (const Slice& slice : spec.fields[f].slices) {
+      const int64_t end = begin + slice.numel;
+      parallel_for_counted(stream, scratch.counts + f, parts.entries,
+                           AddWords{parts.words, scratch.first + f, parts.tops + f, weight, begin,
+                                    end, into.data<float>() + slice.offset});
+      begin = end;
+    }
+  }
+}
+
+}  // namespace wisp::power_words

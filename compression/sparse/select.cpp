@@ -1,0 +1,312 @@
+#include "compression/sparse/select.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace select {
+namespace {
+
+constexpr int64_t kMinCapacity = 4096;  // fields up to here are listed whole
+constexpr int64_t kMinSample = 256;
+
+struct Begin {
+  Progress* state;
+  WISP_HD void operator()() const { *state = Progress{}; }
+};
+
+struct WantFromSample {
+  Progress* state;
+  int64_t sample, rank;
+  WISP_HD void operator()() const {
+    state->wanted = rank;
+    state->count_list = sample;
+  }
+};
+
+struct SampleDigit {
+  const uint32_t* key;
+  const Progress* state;
+  int shift;
+  WISP_HD int operator()(int64_t i) const {
+    return digit_of(static_cast<uint64_t>(key[i]) << 32, state->bound, shift);
+  }
+};
+
+struct CandidateDigit {
+  const uint32_t* key;
+  const uint32_t* position;
+  const Progress* state;
+  Order order;
+  int shift;
+  WISP_HD int operator()(int64_t i) const {
+    return digit_of(order(key[i], position[i]), state->bound, shift);
+  }
+};
+
+struct AddBins {
+  const uint32_t* from;
+  uint32_t* into;
+  WISP_HD void operator()(int64_t i) const { into[i] += from[i]; }
+};
+
+constexpr int64_t kAll = 0x7fffffffffffffff;
+
+WISP_HD inline uint64_t bound_of(const Selection& selection) {
+  const float threshold = selection.on_device ? *selection.on_device : selection.threshold;
+  return static_cast<uint64_t>(magnitude_bits(threshold)) << 32;
+}
+
+/// To what is given, if the sample's is not higher.
+struct RaiseThreshold {
+  Progress* state;
+  Selection selection;
+  WISP_HD void operator()() const {
+    const uint64_t given = bound_of(selection);
+    if (state->bound < given) state->bound = given;
+  }
+};
+
+/// To what is given, if the sample's was higher and too high.
+struct LowerThreshold {
+  Progress* state;
+  Selection selection;
+  int64_t k;
+  WISP_HD void operator()() const {
+    const uint64_t given = bound_of(selection);
+    const bool again = state->candidates < k && state->bound > given;
+    state->count_field = again ? kAll : 0;
+    if (!again) return;
+    state->bound = given;
+    state->candidates = 0;
+  }
+};
+
+struct Clear {
+  uint32_t* bins;
+  WISP_HD void operator()(int64_t i) const { bins[i] = 0; }
+};
+
+/// A share of k below which the sample's threshold was too high.
+WISP_HD inline bool too_few(int64_t candidates, int64_t k) {
+  return static_cast<float>(candidates) < kAdaptation * static_cast<float>(k);
+}
+
+struct BeginAdaptation {
+  Progress* state;
+  int64_t k;
+  WISP_HD void operator()() const { state->count_field = too_few(state->candidates, k) ? kAll : 0; }
+};
+
+/// The threshold of the first step that lets enough pass, or of the last.
+struct EndAdaptation {
+  Progress* state;
+  const uint32_t* bins;
+  int64_t k;
+  WISP_HD void operator()() const {
+    if (state->count_field == 0) return;
+    float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
+    int64_t pass = state->candidates;
+    for (int step = 1; step <= kAdaptations && too_few(pass, k); ++step) {
+      threshold *= kAdaptation;
+      pass += bins[step];
+    }
+    state->bound = static_cast<uint64_t>(float_bits(threshold)) << 32;
+    state->candidates = 0;
+  }
+};
+
+/// The list is good if it lost none and, where k are asked for exactly, holds as many; else the
+/// whole field is looked at again.
+struct Judge {
+  Progress* state;
+  int64_t k, capacity;
+  bool exact;
+  WISP_HD void operator()() const {
+    const bool enough = !exact || k <= state->candidates;
+    const bool good = enough && state->candidates <= capacity;
+    state->bound = 0;
+    state->wanted = state->candidates < k && good ? state->candidates : k;
+    state->pick_list = good ? state->candidates : 0;
+    state->pick_field = good ? 0 : kAll;
+    state->count_list = state->candidates == state->wanted ? 0 : state->pick_list;
+    state->count_field = state->pick_field;
+  }
+};
+
+/// Decides the digit at `shift`; ends the selection if all elements with that digit are wanted.
+struct Narrow {
+  Progress* state;
+  const uint32_t* bins;
+  int shift;
+  WISP_HD void operator()() const {
+    if (state->count_list == 0 && state->count_field == 0) return;
+    int digit = kBins - 1;
+    int64_t wanted = state->wanted;
+    while (digit > 0 && bins[digit] < wanted) wanted -= bins[digit--];
+    state->bound |= static_cast<uint64_t>(digit) << shift;
+    state->wanted = wanted;
+    if (wanted == bins[digit]) state->count_list = state->count_field = 0;
+  }
+};
+
+struct PickCandidates {
+  const uint32_t* key;
+  const uint32_t* position;
+  const Progress* state;
+  Order order;
+  uint32_t* positions;
+  WISP_HD bool operator()(int64_t i) const { return order(key[i], position[i]) >= state->bound; }
+  WISP_HD void emit(int64_t at, int64_t i) const { positions[at] = position[i]; }
+};
+
+struct TellCount {
+  const Progress* state;
+  int64_t* count;
+  WISP_HD void operator()() const { *count = state->selected; }
+};
+
+}  // namespace
+
+Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
+    : numel(elements), k(kept), capacity(elements) {
+  WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
+             numel, " elements, expected 1 to 2^32 - 1");
+  WISP_CHECK(0 < k && k <= numel, "top-k: k is ", k, " of ", numel, " elements");
+  // The sample that costs least: its own size plus the candidates beyond k, which fall with its
+  // root. Among `size` draws, those above the true threshold are about r = size · k / numel with
+  // deviation sqrt(r); the rank taken lies 4 deviations above where k must be
+  // met, the capacity 8 more.
+  const auto n = static_cast<double>(numel);
+  const double wanted = 4.0 * std::cbrt(4.0 * n * static_cast<double>(k));
+  const auto size =
+      std::min(std::max(static_cast<int64_t>(wanted), kMinSample), numel / 8) / kCluster * kCluster;
+  if (size == 0) return;
+  const double hits = static_cast<double>(size) * static_cast<double>(k) / n;
+  const double safe =
+      kind == Selection::Kind::sampled ? std::ceil(hits) : hits + 4.0 * std::sqrt(hits) + 4.0;
+  const double most = safe + 8.0 * std::sqrt(safe) + 8.0;
+  const auto listed =
+      std::max(static_cast<int64_t>(std::ceil(n * most / static_cast<double>(size))), kMinCapacity);
+  if (listed >= numel) return;
+  capacity = listed;
+  sample = size;
+  rank = static_cast<int64_t>(std::ceil(safe));
+}
+
+Plan Plan::of_list(int64_t numel, int64_t k) {
+  Plan plan(numel, k);
+  plan.capacity = numel;
+  plan.sample = plan.rank = 0;
+  return plan;
+}
+
+int64_t numel_of(Slices slices) {
+  int64_t numel = 0;
+  for (const Slice& slice : slices) numel += slice.numel;
+  return numel;
+}
+
+int64_t Scratch::bytes(const Plan& plan, Slices slices) {
+  int64_t longest = plan.capacity;
+  for (const Slice& slice : slices) longest = std::max(longest, slice.numel);
+  return padded(sizeof(Progress)) + 2 * kBins * 4 +
+         padded(std::max(plan.capacity, plan.sample) * 4) + padded(plan.capacity * 4) +
+         wisp::select_scratch_bytes(longest);
+}
+
+Scratch::Scratch(std::byte* memory, const Plan& plan) {
+  const auto part = [&](int64_t bytes) {
+    std::byte* here = memory;
+    memory += padded(bytes);
+    return here;
+  };
+  state = reinterpret_cast<Progress*>(part(sizeof(Progress)));
+  bins = reinterpret_cast<uint32_t*>(part(kBins * 4));
+  slice_bins = reinterpret_cast<uint32_t*>(part(kBins * 4));
+  key = reinterpret_cast<uint32_t*>(part(std::max(plan.capacity, plan.sample) * 4));
+  position = reinterpret_cast<uint32_t*>(part(plan.capacity * 4));
+  masks = memory;
+}
+
+void begin(const Stream& stream, const Scratch& scratch) { run_once(stream, Begin{scratch.state}); }
+
+void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+  run_once(stream, WantFromSample{scratch.state, plan.sample, plan.rank});
+  for (int shift = 64 - kDigitBits; shift >= 32; shift -= kDigitBits) {
+    parallel_histogram_counted(stream, &scratch.state->count_list, plan.sample,
+                               SampleDigit{scratch.key, scratch.state, shift}, scratch.bins, kBins);
+    narrow(stream, scratch, shift);
+  }
+}
+
+void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection) {
+  run_once(stream, RaiseThreshold{scratch.state, selection});
+}
+
+void lower_threshold(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                     const Selection& selection) {
+  run_once(stream, LowerThreshold{scratch.state, selection, plan.k});
+}
+
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+  parallel_for(stream, kBins, Clear{scratch.bins});
+  run_once(stream, BeginAdaptation{scratch.state, plan.k});
+}
+
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+  run_once(stream, EndAdaptation{scratch.state, scratch.bins, plan.k});
+}
+
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
+                      Selection::Kind kind) {
+  run_once(stream, Judge{scratch.state, plan.k, plan.capacity, kind == Selection::Kind::exact});
+}
+
+void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
+                      int shift) {
+  parallel_histogram_counted(
+      stream, &scratch.state->count_list, plan.capacity,
+      CandidateDigit{scratch.key, scratch.position, scratch.state, order, shift}, scratch.bins,
+      kBins);
+}
+
+void add_slice_bins(const Stream& stream, const Scratch& scratch) {
+  parallel_for(stream, kBins, AddBins{scratch.slice_bins, scratch.bins});
+}
+
+void narrow(const Stream& stream, const Scratch& scratch, int shift) {
+  run_once(stream, Narrow{scratch.state, scratch.bins, shift});
+}
+
+void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
+                     uint32_t* positions) {
+  parallel_select_counted(
+      stream, &scratch.state->pick_list, plan.capacity,
+      PickCandidates{scratch.key, scratch.position, scratch.state, order, positions},
+      &scratch.state->selected, scratch.masks);
+}
+
+void tell_count(const Stream& stream, const Scratch& scratch, int64_t* count) {
+  run_once(stream, TellCount{scratch.state, count});
+}
+
+}  // namespace select
+
+int64_t kept_count(double ratio, int64_t numel) {
+  const double product = ratio * static_cast<double>(numel);
+  const auto k = static_cast<int64_t>(std::ceil(product * (1.0 - 1e-12)));
+  return std::min(std::max(k, int64_t{1}), numel);
+}
+
+int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind) {
+  const int64_t end = slices.back().offset + slices.back().numel;
+  WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
+             " of the arena, expected at most 2^32 - 1");
+  return select::Scratch::bytes(select::Plan(select::numel_of(slices), k, kind), slices);
+}
+
+}  // namespace wisp

@@ -1,0 +1,61 @@
+#include "compression/sparse/sparse_code.h"
+
+#include "compression/ratio_schedule.h"
+
+namespace wisp {
+namespace {
+
+class SparseCode final : public Code {
+ public:
+  SparseCode(SparseWire wire, const Selection& selection, double least_ratio)
+      : wire_(wire), selection_(selection), least_ratio_(least_ratio) {}
+
+  Traits traits() const override { return {.sparse = true}; }
+  std::optional<double> least_share(const Field& field) const override {
+    if (selection_.kind != Selection::Kind::exact) return {};  // may be less, or nothing
+    return static_cast<double>(kept_count(least_ratio_, field.numel)) /
+           static_cast<double>(field.numel);
+  }
+  Message message(const UnitSpec& spec, const StepInfo& info) const override {
+    return {.kind = Collective::all_gather,
+            .bytes = wire_.capacity(spec, {info.ratio}),
+            .variable = true};
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return wire_.encode_bytes(spec, {info.ratio}, selection_.kind);
+  }
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
+              const Outlet& outlet, std::byte* scratch) const override {
+    wire_.encode(
+        context.stream, spec, info, selection_, [&](const Field&) { return source; }, outlet,
+        scratch);
+  }
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo& info, Tensor into,
+              std::byte* scratch) const override {
+    wire_.decode(context.stream, spec, {info.ratio}, payload, weight, add, into, scratch);
+  }
+
+ private:
+  SparseWire wire_;
+  Selection selection_;
+  double least_ratio_;
+};
+
+}  // namespace
+
+Selection bind_selection(Config& config) {
+  std::string selection = "exact";
+  config.bind("compression.selection", selection,
+              "how the k largest are found: exact, or sampled (0.8 k to k by a sampled threshold)");
+  WISP_CHECK(selection == "exact" || selection == "sampled", config.where("compression.selection"),
+             ": compression.selection is '", selection, "', expected exact or sampled");
+  return {.kind = selection == "exact" ? Selection::Kind::exact : Selection::Kind::sampled};
+}
+
+std::unique_ptr<Code> make_sparse_code(Config& config, const Selection& selection) {
+  const double least_ratio = RatioSchedule(config).final_ratio();
+  return std::make_unique<SparseCode>(SparseWire(config), selection, least_ratio);
+}
+
+}  // namespace wisp

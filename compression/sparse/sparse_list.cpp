@@ -1,0 +1,345 @@
+#include "compression/sparse/sparse_list.h"
+
+#include <algorithm>
+
+#include "core/train/norm.h"
+
+namespace wisp {
+namespace sparse {
+namespace {
+
+struct AddEntries {
+  SparseList list;
+  const Range* range;
+  float weight;
+  int64_t begin, end;  // field positions of the slice
+  float* into;         // the slice
+  WISP_HD void operator()(int64_t c) const {
+    const Span span(*range, c);
+    if (span.from >= span.to || list.position[span.to - 1] < begin ||
+        end <= list.position[span.from])
+      return;
+    for (int64_t j = span.from; j < span.to; ++j) {
+      const int64_t position = list.position[j];
+      if (begin <= position && position < end) into[position - begin] += weight * list.value[j];
+    }
+  }
+};
+
+struct AddCommon {
+  SparseList list, among;
+  const Range *range, *among_range;
+  float weight;
+  int64_t begin, end;  // field positions of the slice
+  float* into;         // the slice
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t at = range->begin + i;
+    const int64_t position = list.position[at];
+    if (position < begin || end <= position) return;
+    const uint32_t* first = among.position + among_range->begin;
+    const int64_t below = count_below(first, among_range->count, position);
+    if (below < among_range->count && first[below] == position)
+      into[position - begin] += weight * list.value[at];
+  }
+};
+
+/// An entry's place in the merged order of two lists; at equal positions a's comes first.
+struct Interleave {
+  SparseList from, other;
+  const Range *range, *other_range;
+  bool first;  // `from` is a
+  uint32_t* position;
+  float* value;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t at = range->begin + i;
+    const uint32_t here = from.position[at];
+    const int64_t bound = first ? int64_t{here} : int64_t{here} + 1;
+    const int64_t before =
+        count_below(other.position + other_range->begin, other_range->count, bound);
+    position[i + before] = here;
+    value[i + before] = from.value[at];
+  }
+};
+
+struct Total {
+  const Range *a, *b;
+  int64_t* count;
+  WISP_HD void operator()() const { *count = a->count + b->count; }
+};
+
+/// Equal neighbours become one.
+struct Fold {
+  const uint32_t* position;
+  const float* value;
+  const int64_t* count;
+  SparseList into;
+  int64_t begin, capacity;
+  WISP_HD bool operator()(int64_t i) const { return i == 0 || position[i] != position[i - 1]; }
+  WISP_HD void emit(int64_t at, int64_t i) const {
+    const bool twice = i + 1 < *count && position[i + 1] == position[i];
+    into.position[begin + at] = position[i];
+    into.value[begin + at] = twice ? value[i] + value[i + 1] : value[i];
+  }
+};
+
+/// A list never holds more than it has room for, whatever the bytes it was read from.
+struct Limit {
+  Range* range;
+  int64_t room;
+  WISP_HD void operator()() const {
+    if (range->count > room) range->count = room;
+  }
+};
+
+struct FillKeys {
+  SparseList list;
+  const Range* range;
+  uint32_t *key, *position;
+  WISP_HD void operator()(int64_t i) const {
+    key[i] = magnitude_bits(list.value[range->begin + i]);
+    position[i] = list.position[range->begin + i];
+  }
+};
+
+struct BeginSplit {
+  const Range* from;
+  select::Progress* state;
+  Range *kept, *rest;
+  int64_t kept_begin, rest_begin;
+  WISP_HD void operator()() const {
+    state->candidates = from->count;
+    *kept = {kept_begin, 0};
+    if (rest) *rest = {rest_begin, 0};
+  }
+};
+
+/// The entries above the bound of a selection, or those below.
+struct Part {
+  SparseList from;
+  const Range* range;
+  const select::Progress* state;
+  const uint32_t *key, *position;
+  select::Order order;
+  bool above;
+  SparseList into;
+  int64_t begin, capacity;
+  WISP_HD bool operator()(int64_t i) const {
+    return (order(key[i], position[i]) >= state->bound) == above;
+  }
+  WISP_HD void emit(int64_t at, int64_t i) const {
+    into.position[begin + at] = position[i];
+    into.value[begin + at] = from.value[range->begin + i];
+  }
+};
+
+struct Pass {
+  SparseList from;
+  const Range* range;
+  const float* threshold;
+  SparseList into;
+  int64_t begin;
+  WISP_HD bool operator()(int64_t i) const {
+    return magnitude_bits(from.value[range->begin + i]) >= magnitude_bits(*threshold);
+  }
+  WISP_HD void emit(int64_t at, int64_t i) const {
+    into.position[begin + at] = from.position[range->begin + i];
+    into.value[begin + at] = from.value[range->begin + i];
+  }
+};
+
+struct CountEntries {
+  const Range* range;
+  bool add;
+  int64_t* count;
+  WISP_HD void operator()() const { *count = range->count + (add ? *count : 0); }
+};
+
+}  // namespace
+}  // namespace sparse
+
+using namespace sparse;
+
+int64_t Room::of(const Field& field) const {
+  const int64_t kept = kept_count(ratio, field.numel) * times / over;
+  const int64_t entries = std::min(copies * std::max(kept, int64_t{1}), field.numel);
+  return escape > 0 ? entries + (field.numel - entries) / escape : entries;
+}
+
+int64_t Room::of(const UnitSpec& spec) const {
+  int64_t entries = 0;
+  for (const Field& field : spec.fields) entries += of(field);
+  return entries;
+}
+
+int64_t SparseList::bytes(int64_t fields, int64_t entries) {
+  return fields * static_cast<int64_t>(sizeof(Range)) + 2 * padded(4 * entries);
+}
+
+SparseList::SparseList(std::byte* memory, int64_t fields, int64_t entries)
+    : range(reinterpret_cast<Range*>(memory)),
+      position(reinterpret_cast<uint32_t*>(range + fields)),
+      value(
+          reinterpret_cast<float*>(reinterpret_cast<std::byte*>(position) + padded(4 * entries))) {}
+
+int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) {
+  int64_t bytes = 0;
+  for (const Field& field : spec.fields)
+    bytes = std::max(bytes, select_entries_bytes(field.slices, room.of(field), kind));
+  return bytes;
+}
+
+void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+              float weight, float* arena) {
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    int64_t begin = 0;
+    for (const Slice& slice : field.slices) {
+      const int64_t end = begin + slice.numel;
+      parallel_for(stream, chunks_of(room.of(field)),
+                   AddEntries{list, list.range + f, weight, begin, end, arena + slice.offset});
+      begin = end;
+    }
+  }
+}
+
+void add_common(const Stream& stream, const UnitSpec& spec, const Room& room,
+                const SparseList& list, const SparseList& among, float weight, float* arena) {
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    const Range* range = list.range + f;
+    int64_t begin = 0;
+    for (const Slice& slice : field.slices) {
+      const int64_t end = begin + slice.numel;
+      parallel_for_counted(
+          stream, &range->count, room.of(field),
+          AddCommon{list, among, range, among.range + f, weight, begin, end, arena + slice.offset});
+      begin = end;
+    }
+  }
+}
+
+void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& arena) {
+  for (const Field& field : spec.fields)
+    for (const Slice& slice : field.slices)
+      fill_zero(stream, arena.slice(slice.offset, {slice.numel}));
+}
+
+void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a,
+                 const Room& a_room, const SparseList& b, const Room& b_room,
+                 const SparseList& into, const Room& room, std::byte* scratch) {
+  int64_t begin = 0;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    const int64_t both = a_room.of(field) + b_room.of(field);
+    auto* count = reinterpret_cast<int64_t*>(scratch);
+    auto* position = reinterpret_cast<uint32_t*>(count + 1);
+    auto* value = reinterpret_cast<float*>(scratch + 8 + padded(4 * both));
+    std::byte* masks = scratch + 8 + 2 * padded(4 * both);
+    const Range *of_a = a.range + f, *of_b = b.range + f;
+    Range* sum = into.range + f;
+    run_once(stream, Total{of_a, of_b, count});
+    parallel_for_counted(stream, &of_a->count, a_room.of(field),
+                         Interleave{a, b, of_a, of_b, true, position, value});
+    parallel_for_counted(stream, &of_b->count, b_room.of(field),
+                         Interleave{b, a, of_b, of_a, false, position, value});
+    run_once(stream, SetRange{sum, {begin, 0}});
+    parallel_select_counted(stream, count, both,
+                            Fold{position, value, count, into, begin, room.of(field)}, &sum->count,
+                            masks);
+    run_once(stream, Limit{sum, room.of(field)});
+    begin += room.of(field);
+  }
+}
+
+int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
+  int64_t bytes = 0;
+  for (const Field& field : spec.fields) {
+    const int64_t both = a.of(field) + b.of(field);
+    bytes = std::max(bytes, 8 + 2 * padded(4 * both) + select_scratch_bytes(both));
+  }
+  return bytes;
+}
+
+void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+                const SparseList& from, const Room& from_room, const SparseList& kept,
+                const Room& room, const SparseList* rest, std::byte* memory) {
+  int64_t begin = 0, rest_begin = 0;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    const int64_t most = from_room.of(field), k = std::min(room.of(field), most);
+    const select::Plan plan = select::Plan::of_list(most, k);
+    const select::Scratch scratch(memory, plan);
+    const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+    const select::Order order{random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
+    const Range* range = from.range + f;
+    select::begin(stream, scratch);
+    run_once(stream, BeginSplit{range, scratch.state, kept.range + f,
+                                rest ? rest->range + f : nullptr, begin, rest_begin});
+    parallel_for_counted(stream, &range->count, most,
+                         FillKeys{from, range, scratch.key, scratch.position});
+    select::judge_candidates(stream, scratch, plan, Selection::Kind::threshold);
+    for (int shift = 64 - select::kDigitBits; shift >= 0; shift -= select::kDigitBits) {
+      select::count_candidates(stream, scratch, plan, order, shift);
+      select::narrow(stream, scratch, shift);
+    }
+    const auto part = [&](bool above, const SparseList& into, int64_t at, int64_t limit) {
+      parallel_select_counted(stream, &range->count, most,
+                              Part{from, range, scratch.state, scratch.key, scratch.position, order,
+                                   above, into, at, limit},
+                              &into.range[f].count, scratch.masks);
+    };
+    part(true, kept, begin, k);
+    if (rest) part(false, *rest, rest_begin, most);
+    run_once(stream, Limit{kept.range + f, k});
+    begin += room.of(field);
+    rest_begin += most;
+  }
+}
+
+int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
+  int64_t bytes = 0;
+  for (const Field& field : spec.fields) {
+    const int64_t most = from.of(field);
+    const select::Plan plan = select::Plan::of_list(most, most);
+    bytes = std::max(bytes, select::Scratch::bytes(plan, {}));
+  }
+  return bytes;
+}
+
+void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& from,
+               const float* thresholds, const SparseList& into, std::byte* scratch) {
+  clear_list(stream, spec, room, into);
+  int64_t begin = 0;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const int64_t most = room.of(spec.fields[f]);
+    const Range* range = from.range + f;
+    parallel_select_counted(stream, &range->count, most,
+                            Pass{from, range, thresholds + f, into, begin}, &into.range[f].count,
+                            scratch);
+    begin += most;
+  }
+}
+
+int64_t pass_list_bytes(const UnitSpec& spec, const Room& room) {
+  int64_t bytes = 0;
+  for (const Field& field : spec.fields)
+    bytes = std::max(bytes, select_scratch_bytes(room.of(field)));
+  return bytes;
+}
+
+void clear_list(const Stream& stream, const UnitSpec& spec, const Room& room,
+                const SparseList& list) {
+  int64_t begin = 0;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    run_once(stream, SetRange{list.range + f, {begin, 0}});
+    begin += room.of(spec.fields[f]);
+  }
+}
+
+void count_list(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool add,
+                int64_t* count) {
+  for (size_t f = 0; f < spec.fields.size(); ++f)
+    run_once(stream, CountEntries{list.range + f, add, count + f});
+}
+
+}  // namespace wisp

@@ -1,0 +1,171 @@
+// Sparse vectors in device memory: for each field of a unit, the positions and values of some of
+// its elements. Sparse methods select into a list, pack it (pack.h), read the lists of others and
+// add them up. Every operation is work on a stream; no count is read back.
+#pragma once
+
+#include "compression/sparse/select.h"
+#include "compression/wire_value.h"
+
+namespace wisp {
+
+/// How many entries of a field a list has room for: `copies` times (times / over of what
+/// `ratio` keeps, at least 1), at most all elements; and one for each `escape` of the others.
+struct Room {
+  double ratio = 1.0;
+  int64_t times = 1, over = 1;
+  int64_t copies = 1;
+  int64_t escape = 0;  // none
+
+  int64_t of(const Field& field) const;
+  int64_t of(const UnitSpec& spec) const;
+};
+
+/// Which entries are a field's; device words.
+struct Range {
+  int64_t begin, count;
+};
+
+struct SparseList {
+  Range* range;        // by field
+  uint32_t* position;  // in the field, ascending
+  float* value;
+
+  static int64_t bytes(int64_t fields, int64_t entries);
+  SparseList(std::byte* memory, int64_t fields, int64_t entries);
+};
+
+namespace sparse {
+
+constexpr int64_t kChunk = 256;  // entries a kernel call walks in order
+
+WISP_HD inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
+
+/// The entries of chunk `c` of a range.
+struct Span {
+  int64_t from, to;
+  WISP_HD Span(const Range& range, int64_t c) : from(range.begin + c * kChunk), to(from + kChunk) {
+    const int64_t end = range.begin + range.count;
+    if (to > end) to = end;
+  }
+};
+
+/// How many of `count` ascending positions are below `bound`.
+WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int64_t bound) {
+  int64_t low = 0;
+  while (count > 0) {
+    const int64_t half = count / 2;
+    const bool below = position[low + half] < bound;
+    low += below ? half + 1 : 0;
+    count = below ? count - half - 1 : half;
+  }
+  return low;
+}
+
+struct SetRange {
+  Range* range;
+  Range to;
+  WISP_HD void operator()() const { *range = to; }
+};
+
+/// Reads the values of a chunk's entries that lie in one slice, as they will travel.
+template <class Source, class Value>
+struct TakeValues {
+  Source source;
+  SparseList list;
+  const Range* range;
+  int64_t begin, end, shift;  // field positions of the slice; arena index - field position
+  WISP_HD void operator()(int64_t c) const {
+    const Span span(*range, c);
+    if (span.from >= span.to || list.position[span.to - 1] < begin ||
+        end <= list.position[span.from])
+      return;
+    for (int64_t j = span.from; j < span.to; ++j) {
+      const int64_t position = list.position[j];
+      if (position < begin || end <= position) continue;
+      const auto value = static_cast<float>(to_wire<Value>(source.held(position + shift)));
+      list.value[j] = value;
+      source.sent(position + shift, value);
+    }
+  }
+};
+
+}  // namespace sparse
+
+/// Fills `list`, which has that room, with what is selected of each field: its positions.
+/// `source_of(field)` gives the field's Source, of which take(i) is called once per element.
+template <class SourceOf>
+void select_list(const Stream& stream, const UnitSpec& spec, const Room& room, const StepInfo& info,
+                 const Selection& selection, const SourceOf& source_of, const SparseList& list,
+                 std::byte* scratch) {
+  int64_t begin = 0;
+  Selection of_field = selection;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    const int64_t k = room.of(field);
+    if (selection.on_device) of_field.on_device = selection.on_device + f;
+    run_once(stream, sparse::SetRange{list.range + f, {begin, k}});
+    select_entries(stream, field.slices, source_of(field), k, of_field,
+                   Philox(info.seed, static_cast<uint64_t>(info.step), field.key),
+                   list.position + begin, &list.range[f].count, scratch);
+    begin += k;
+  }
+}
+/// Bytes of scratch for that.
+int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind);
+
+/// Reads the list's values from the sources, rounded to `format`, and tells sent() of each.
+template <class SourceOf>
+void take_values(const Stream& stream, const UnitSpec& spec, const Room& room, WireFormat format,
+                 const SourceOf& source_of, const SparseList& list) {
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& field = spec.fields[f];
+    const int64_t chunks = sparse::chunks_of(room.of(field));
+    int64_t begin = 0;
+    for (const Slice& slice : field.slices) {
+      const int64_t end = begin + slice.numel;
+      dispatch_wire(format, [&]<class Value>(Value) {
+        parallel_for(stream, chunks,
+                     sparse::TakeValues<decltype(source_of(field)), Value>{
+                         source_of(field), list, list.range + f, begin, end, slice.offset - begin});
+      });
+      begin = end;
+    }
+  }
+}
+
+/// arena += weight · list, in the unit's slices. Positions beyond a field are passed over.
+void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+              float weight, float* arena);
+/// The same for those entries alone that `among` has too, exactly weight · value each.
+void add_common(const Stream& stream, const UnitSpec& spec, const Room& room,
+                const SparseList& list, const SparseList& among, float weight, float* arena);
+/// Zeros in the unit's slices.
+void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& arena);
+
+/// into = a + b, which may be a itself. `room` and those of a and b are the lists' own; no more is
+/// kept than fits.
+void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a,
+                 const Room& a_room, const SparseList& b, const Room& b_room,
+                 const SparseList& into, const Room& room, std::byte* scratch);
+int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b);
+
+/// The room-many largest entries of each field, equal ones in drawn cyclic order as in select.h, go
+/// to `kept`; with `rest`, of from's room, the others go there.
+void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+                const SparseList& from, const Room& from_room, const SparseList& kept,
+                const Room& room, const SparseList* rest, std::byte* scratch);
+int64_t split_list_bytes(const UnitSpec& spec, const Room& from);
+
+/// Copies the entries of at least thresholds[f] (device words) to `into`, of the same room.
+void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& from,
+               const float* thresholds, const SparseList& into, std::byte* scratch);
+int64_t pass_list_bytes(const UnitSpec& spec, const Room& room);
+
+/// Makes the list empty.
+void clear_list(const Stream& stream, const UnitSpec& spec, const Room& room,
+                const SparseList& list);
+/// count[f] = how many entries field f has, or adds them.
+void count_list(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool add,
+                int64_t* count);
+
+}  // namespace wisp

@@ -1,0 +1,210 @@
+#include "compression/sparse/spectrum_wire.h"
+
+#include <algorithm>
+
+#include "compression/code.h"
+#include "compression/field_reduce.h"
+#include "compression/quantize/range_float.h"
+#include "compression/sparse/select.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kChunk = 8;   // bitmap words that a kernel call walks
+constexpr int64_t kGroup = 32;  // codes that fill whole words, whatever their width
+constexpr float kLargest = 3.402823466e38f;
+
+int64_t chunks_of(int64_t words) { return (words + kChunk - 1) / kChunk; }
+
+WISP_HD inline int count_bits(uint32_t word) {
+  word -= word >> 1 & 0x55555555u;
+  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
+  return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
+}
+
+/// |X_k|², in units of the power of two at the largest part: no square overflows.
+struct Energy {
+  const float* spectrum;
+  const float* max;
+  float* energy;
+  WISP_HD void operator()(int64_t k) const {
+    const uint32_t exponent = float_bits(*max) >> 23;
+    const float unit = float_from_bits((254 - (exponent < 253 ? exponent : 253)) << 23);
+    const float re = unit * spectrum[2 * k];
+    const float im = unit * spectrum[2 * k + 1];
+    energy[k] = re * re + im * im;
+  }
+};
+
+struct WriteBitmap {
+  const uint32_t* positions;
+  int64_t kept, words;
+  uint32_t* bitmap;
+  WISP_HD void operator()(int64_t chunk) const {
+    const int64_t end = chunk * kChunk + kChunk < words ? chunk * kChunk + kChunk : words;
+    int64_t low = 0, high = kept;  // the first position of this chunk
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (positions[middle] < static_cast<uint64_t>(chunk * kChunk * 32)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    for (int64_t w = chunk * kChunk; w < end; ++w) {
+      uint32_t word = 0;
+      for (; low < kept && positions[low] / 32 == w; ++low) word |= 1u << (positions[low] % 32);
+      bitmap[w] = word;
+    }
+  }
+};
+
+/// 32 codes fill as many words as a code has bits.
+struct WriteCodes {
+  const float* spectrum;
+  const uint32_t* positions;
+  int64_t kept, words;
+  int bits, mantissa;
+  const float* max;
+  uint32_t* codes;
+  WISP_HD void operator()(int64_t group) const {
+    const RangeFloat format(bits, mantissa, *max);
+    uint64_t open = 0;
+    int filled = 0;
+    int64_t word = group * bits;
+    for (int64_t i = group * kGroup; i < (group + 1) * kGroup; ++i) {
+      const uint64_t code =
+          i < 2 * kept ? format.encode(spectrum[2 * int64_t{positions[i / 2]} + i % 2]) : 0;
+      open |= code << filled;
+      for (filled += bits; filled >= 32; filled -= 32, open >>= 32, ++word) {
+        if (word < words) codes[word] = static_cast<uint32_t>(open);
+      }
+    }
+  }
+};
+
+struct CountBits {
+  const uint32_t* bitmap;
+  int64_t words;
+  int64_t* first;
+  WISP_HD void operator()(int64_t chunk) const {
+    const int64_t end = chunk * kChunk + kChunk < words ? chunk * kChunk + kChunk : words;
+    int64_t count = 0;
+    for (int64_t w = chunk * kChunk; w < end; ++w) count += count_bits(bitmap[w]);
+    first[chunk] = count;
+  }
+};
+
+/// Device words of a payload under way.
+struct Found {
+  int64_t bits;     // set in the bitmap
+  int64_t outside;  // of them behind the last coefficient
+  int64_t chunks;   // to visit: none of a payload that is not well-formed
+};
+
+WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
+
+struct Judge {
+  const float* max;
+  const uint32_t* bitmap;
+  int64_t coefficients, kept, words, chunks;
+  int64_t* first;
+  Found* found;
+  WISP_HD void operator()() const {
+    int64_t total = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const int64_t here = first[chunk];
+      first[chunk] = total;
+      total += here;
+    }
+    const uint32_t rest = static_cast<uint32_t>(coefficients % 32);
+    found->bits = total;
+    found->outside = rest > 0 ? count_bits(bitmap[words - 1] >> rest) : 0;
+    found->chunks = total == kept && found->outside == 0 && in_range(*max) ? chunks : 0;
+  }
+};
+
+struct AddCoefficients {
+  const float* max;
+  const uint32_t* bitmap;
+  const uint32_t* codes;
+  int64_t bitmap_words, code_words;
+  int bits, mantissa;
+  const int64_t* first;
+  float* spectrum;
+
+  WISP_HD uint32_t code(int64_t i) const {
+    const int64_t word = i * bits / 32;
+    const uint64_t low = codes[word];
+    const uint64_t high = word + 1 < code_words ? codes[word + 1] : 0;
+    const uint64_t mask = (uint64_t{1} << bits) - 1;
+    return static_cast<uint32_t>((high << 32 | low) >> (i * bits % 32) & mask);
+  }
+  WISP_HD void operator()(int64_t chunk) const {
+    const RangeFloat format(bits, mantissa, *max);
+    const int64_t end =
+        chunk * kChunk + kChunk < bitmap_words ? chunk * kChunk + kChunk : bitmap_words;
+    int64_t j = first[chunk];
+    for (int64_t w = chunk * kChunk; w < end; ++w) {
+      for (uint32_t left = bitmap[w]; left != 0; left &= left - 1, ++j) {
+        float* pair = spectrum + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
+        pair[0] += format.decode(code(2 * j));
+        pair[1] += format.decode(code(2 * j + 1));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+int64_t SpectrumWire::scratch_bytes() const {
+  const Slice all = this->all();
+  const int64_t pack =
+      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes({&all, 1}, kept_);
+  const int64_t add = static_cast<int64_t>(sizeof(Found)) + 8 * chunks_of(bitmap_words());
+  return std::max(pack, add);
+}
+
+void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philox& random,
+                        std::byte* payload, std::byte* scratch) const {
+  auto* max = reinterpret_cast<float*>(payload);
+  auto* bitmap = reinterpret_cast<uint32_t*>(payload) + 1;
+  auto* energy = reinterpret_cast<float*>(scratch);
+  auto* positions = reinterpret_cast<uint32_t*>(scratch + padded(4 * coefficients_));
+  std::byte* select = scratch + padded(4 * coefficients_) + padded(4 * kept_);
+  parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
+  parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
+  const Slice all = this->all();
+  select_topk(stream, {&all, 1}, Source{.gradient = energy}, kept_, random, positions, select);
+  parallel_for(stream, chunks_of(bitmap_words()),
+               WriteBitmap{positions, kept_, bitmap_words(), bitmap});
+  parallel_for(stream, (2 * kept_ + kGroup - 1) / kGroup,
+               WriteCodes{spectrum, positions, kept_, code_words(), bits_, mantissa_, max,
+                          bitmap + bitmap_words()});
+}
+
+void SpectrumWire::add(const Stream& stream, const std::byte* payload, int from, size_t field,
+                       float* spectrum, std::byte* scratch) const {
+  const auto* max = reinterpret_cast<const float*>(payload);
+  const auto* bitmap = reinterpret_cast<const uint32_t*>(payload) + 1;
+  auto* found = reinterpret_cast<Found*>(scratch);
+  auto* first = reinterpret_cast<int64_t*>(found + 1);
+  const int64_t chunks = chunks_of(bitmap_words());
+  parallel_for(stream, chunks, CountBits{bitmap, bitmap_words(), first});
+  run_once(stream, Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, first, found});
+  if (!stream.device().is_cuda()) {
+    stream.submit([=, kept = kept_, coefficients = coefficients_] {
+      WISP_CHECK(in_range(*max), "spectrum of rank ", from, ": field ", field,
+                 " states a largest magnitude of ", *max, ", expected a finite one");
+      WISP_CHECK(found->bits == kept && found->outside == 0, "spectrum of rank ", from, ": field ",
+                 field, "'s bitmap has ", found->bits - found->outside, " of ", coefficients,
+                 " bits set and ", found->outside, " behind them, expected ", kept, " and 0");
+    });
+  }
+  parallel_for_counted(stream, &found->chunks, chunks,
+                       AddCoefficients{max, bitmap, bitmap + bitmap_words(), bitmap_words(),
+                                       code_words(), bits_, mantissa_, first, spectrum});
+}
+
+}  // namespace wisp

@@ -1,0 +1,184 @@
+#include "core/io/checkpoint.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/io/checksum.h"
+#include "core/io/output_file.h"
+
+namespace wisp {
+namespace {
+
+constexpr const char* kHeaderChecksum = "crc32c";
+constexpr const char* kTensorChecksum = "crc32c.";  // and the tensor's name
+
+std::vector<int64_t> extents_of(const Shape& shape) {
+  std::vector<int64_t> extents;
+  for (int i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
+  return extents;
+}
+
+std::string checksum_of(const std::byte* data, int64_t bytes) {
+  return checksum_text(crc32c(data, static_cast<size_t>(bytes)));
+}
+
+/// The checksum of the header with zeros in the place of its own.
+std::string seal_of(SafetensorsHeader header) {
+  header.metadata[kHeaderChecksum] = checksum_text(0);
+  const std::string text = header.text();
+  return checksum_text(crc32c(text.data(), text.size()));
+}
+
+/// Largest elements first, so that each tensor is aligned; then by name.
+std::vector<const std::pair<const std::string, Tensor>*> file_order(
+    const std::map<std::string, Tensor>& tensors) {
+  std::vector<const std::pair<const std::string, Tensor>*> order;
+  for (const auto& entry : tensors) order.push_back(&entry);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype()) > size_of(b->second.dtype());
+  });
+  return order;
+}
+
+}  // namespace
+
+void CheckpointWriter::add(const std::string& name, const Tensor& tensor) {
+  WISP_CHECK(name != "__metadata__", "checkpoint: a tensor cannot be named ", name);
+  WISP_CHECK(tensor.defined(), "checkpoint: ", name, " is undefined");
+  WISP_CHECK(!tensor.device().is_cuda(), "checkpoint: ", name, " is not on the host");
+  WISP_CHECK(tensors_.emplace(name, tensor).second, "checkpoint: two tensors are named ", name);
+}
+
+void CheckpointWriter::metadata(const std::string& key, const std::string& value) {
+  const bool ours = key.rfind(kHeaderChecksum, 0) == 0;
+  WISP_CHECK(!ours, "checkpoint: metadata ", key, ": names that start with ", kHeaderChecksum,
+             " are for checksums");
+  metadata_[key] = value;
+}
+
+void CheckpointWriter::write(const std::string& path) const {
+  const auto order = file_order(tensors_);
+  SafetensorsHeader header;
+  header.metadata = metadata_;
+  int64_t offset = 0;
+  for (const auto* entry : order) {
+    const auto& [name, tensor] = *entry;
+    header.tensors[name] = {safetensors_name(tensor.dtype()), extents_of(tensor.shape()), offset,
+                            offset + tensor.bytes()};
+    header.metadata[kTensorChecksum + name] = checksum_of(tensor.raw(), tensor.bytes());
+    offset += tensor.bytes();
+  }
+  header.metadata[kHeaderChecksum] = seal_of(header);
+  std::string text = header.text();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = text.size();  // little-endian, as the machines we run on
+
+  const std::string temporary = path + ".tmp";
+  try {
+    OutputFile file(temporary, OutputFile::Mode::replace);
+    file.write(reinterpret_cast<const std::byte*>(&length), sizeof length);
+    file.write(text);
+    for (const auto* entry : order)
+      file.write(entry->second.raw(), static_cast<size_t>(entry->second.bytes()));
+    file.sync();
+    rename_path(temporary, path);
+  } catch (const Error&) {
+    unlink(temporary.c_str());
+    throw;
+  }
+  sync_directory(parent_directory(path));
+}
+
+CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : path_(std::move(path)) {
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened: ", std::strerror(errno));
+  try {
+    struct stat status {};
+    WISP_CHECK(fstat(descriptor_, &status) == 0, path_, ": cannot be read: ", std::strerror(errno));
+    read_header(status.st_size, checksums);
+  } catch (const Error&) {
+    close(descriptor_);
+    throw;
+  }
+}
+
+CheckpointReader::~CheckpointReader() { close(descriptor_); }
+
+void CheckpointReader::read_bytes(void* into, int64_t bytes, int64_t offset) const {
+  auto* next = static_cast<std::byte*>(into);
+  while (bytes > 0) {
+    const ssize_t got = pread(descriptor_, next, static_cast<size_t>(bytes), offset);
+    if (got < 0 && errno == EINTR) continue;
+    WISP_CHECK(got >= 0, path_, ": cannot be read: ", std::strerror(errno));
+    WISP_CHECK(got > 0, path_, ": ends at byte ", offset, ", ", bytes, " bytes early");
+    next += got;
+    bytes -= got;
+    offset += got;
+  }
+}
+
+void CheckpointReader::read_header(int64_t file_bytes, Checksums checksums) {
+  uint64_t length = 0;
+  read_bytes(&length, sizeof length, 0);
+  const int64_t room = std::clamp<int64_t>(file_bytes - 8, 0, kMaxSafetensorsHeader);
+  WISP_CHECK(length <= static_cast<uint64_t>(room), path_, ": the header has ", length,
+             " bytes, there is room for ", room, "; is it a safetensors file?");
+  std::string text(length, '\0');
+  read_bytes(text.data(), static_cast<int64_t>(length), 8);
+  data_ = 8 + static_cast<int64_t>(length);
+  try {
+    header_ = SafetensorsHeader::parse(text, file_bytes - data_);
+    check_seal(checksums);
+  } catch (const Error& error) {
+    throw Error(path_ + ": " + error.what());
+  }
+}
+
+void CheckpointReader::check_seal(Checksums checksums) const {
+  if (checksums == Checksums::optional && !has_metadata(kHeaderChecksum)) return;
+  WISP_CHECK(has_metadata(kHeaderChecksum), "there is no checksum in the header");
+  const std::string& said = header_.metadata.at(kHeaderChecksum);
+  const std::string found = seal_of(header_);
+  WISP_CHECK(said == found, "the header is damaged: its checksum is ", found, ", it says ", said);
+  for (const auto& [name, entry] : header_.tensors)
+    WISP_CHECK(has_metadata(kTensorChecksum + name), "there is no checksum of ", name);
+}
+
+std::vector<std::string> CheckpointReader::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : header_.tensors) names.push_back(name);
+  return names;
+}
+
+const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {
+  const auto found = header_.tensors.find(name);
+  WISP_CHECK(found != header_.tensors.end(), path_, ": has no tensor ", name);
+  return found->second;
+}
+
+void CheckpointReader::read(const std::string& name, const Tensor& into) const {
+  const SafetensorsEntry& given = entry(name);
+  const SafetensorsEntry wanted{safetensors_name(into.dtype()), extents_of(into.shape())};
+  WISP_CHECK(given.str() == wanted.str(), path_, ": ", name, " is ", given.str(), ", expected ",
+             wanted.str());
+  WISP_CHECK(!into.device().is_cuda(), path_, ": ", name, " cannot be read to a device");
+  read_bytes(into.raw(), into.bytes(), data_ + given.begin);
+  const auto said = header_.metadata.find(kTensorChecksum + name);
+  if (said == header_.metadata.end()) return;  // refused in the constructor if it is required
+  const std::string checksum = checksum_of(into.raw(), into.bytes());
+  WISP_CHECK(checksum == said->second, path_, ": ", name, " is damaged: its checksum is ", checksum,
+             ", expected ", said->second);
+}
+
+const std::string& CheckpointReader::metadata(const std::string& key) const {
+  const auto found = header_.metadata.find(key);
+  WISP_CHECK(found != header_.metadata.end(), path_, ": has no metadata ", key);
+  return found->second;
+}
+
+}  // namespace wisp

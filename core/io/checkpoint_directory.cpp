@@ -1,0 +1,203 @@
+#include "core/io/checkpoint_directory.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/io/checksum.h"
+#include "core/io/output_file.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;  // keys sorted: bytes depend on content alone
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kStepPrefix = "step_";
+constexpr const char* kOldSuffix = ".old";
+constexpr uintmax_t kFormat = 1;  // of the manifest and of the names in the files
+
+void remove_tree(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  WISP_CHECK(!error, path, ": cannot be removed: ", error.message());
+}
+
+std::string file_checksum(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  WISP_CHECK(file, path, ": cannot be opened: ", std::strerror(errno));
+  std::vector<char> block(1 << 20);
+  uint32_t checksum = 0;
+  while (file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    checksum = crc32c(block.data(), static_cast<size_t>(file.gcount()), checksum);
+  }
+  WISP_CHECK(!file.bad(), path, ": cannot be read");
+  return checksum_text(checksum);
+}
+
+/// Sets the manifest's own checksum, taken with zeros in its place, and returns the text.
+std::string sealed(Json& manifest) {
+  manifest["crc32c"] = checksum_text(0);
+  const std::string text = manifest.dump();
+  manifest["crc32c"] = checksum_text(crc32c(text.data(), text.size()));
+  return manifest.dump(1) + "\n";
+}
+
+void write_manifest(const std::string& directory, const CheckpointFacts& facts) {
+  Json files = Json::object();
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name == kManifest) continue;  // of a publication that failed
+    WISP_CHECK(entry.is_regular_file(), entry.path().string(), ": is not a file");
+    files[name] = {{"bytes", entry.file_size()}, {"crc32c", file_checksum(entry.path().string())}};
+  }
+  Json content = {{"format", kFormat}, {"facts", facts}, {"files", files}};
+  OutputFile manifest(directory + "/" + kManifest, OutputFile::Mode::replace);
+  manifest.write(sealed(content));
+  manifest.sync();
+}
+
+struct ManifestEntry {
+  std::string path;
+  uintmax_t bytes = 0;
+  std::string checksum;
+};
+
+struct Manifest {
+  CheckpointFacts facts;
+  std::vector<ManifestEntry> files;
+};
+
+/// Stops the parser at a depth that no manifest has: who walks a deep tree would use up the stack.
+bool shallow(int depth, Json::parse_event_t event, Json&) {
+  const bool opens =
+      event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+  WISP_CHECK(!opens || depth <= 2, "is damaged: it is nested too deeply");
+  return true;
+}
+
+uintmax_t whole_number(const Json& value) {
+  WISP_CHECK(value.is_number_unsigned(), "is damaged: ", value.dump(), " is no whole number");
+  return value;
+}
+
+Manifest parse_manifest(std::istream& file, const std::string& directory) {
+  Json content = Json::parse(file, shallow);
+  const uintmax_t format = whole_number(content.at("format"));
+  WISP_CHECK(format == kFormat, "is of format ", format, ", this program reads ", kFormat);
+  const std::string said = content.at("crc32c");
+  sealed(content);
+  const std::string found = content["crc32c"];
+  WISP_CHECK(said == found, "is damaged: its checksum is ", found, ", it says ", said);
+  Manifest manifest{content.at("facts").get<CheckpointFacts>(), {}};
+  for (const auto& [name, entry] : content.at("files").items()) {
+    manifest.files.push_back(
+        {directory + "/" + name, whole_number(entry.at("bytes")), entry.at("crc32c")});
+  }
+  return manifest;
+}
+
+Manifest read_manifest(const std::string& directory) {
+  const std::string path = directory + "/" + kManifest;
+  std::ifstream file(path);
+  WISP_CHECK(file, path, ": cannot be opened: ", std::strerror(errno));
+  try {
+    return parse_manifest(file, directory);
+  } catch (const Json::exception& error) {
+    throw Error(concat(path, ": is damaged: ", error.what()));
+  } catch (const Error& error) {
+    throw Error(concat(path, ": ", error.what()));
+  }
+}
+
+/// N of "step_N" or "step_N.old", -1 for other names.
+int64_t step_of(std::string_view name) {
+  if (name.ends_with(kOldSuffix)) name.remove_suffix(std::strlen(kOldSuffix));
+  if (!name.starts_with(kStepPrefix)) return -1;
+  name.remove_prefix(std::strlen(kStepPrefix));
+  int64_t step = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  return error == std::errc() && end == name.data() + name.size() ? step : -1;
+}
+
+}  // namespace
+
+void prepare_directory(const std::string& tmp) {
+  remove_tree(tmp);
+  std::error_code error;
+  fs::create_directories(tmp, error);
+  WISP_CHECK(!error, tmp, ": cannot be made: ", error.message());
+}
+
+void publish_directory(const std::string& tmp, const std::string& target,
+                       const CheckpointFacts& facts) {
+  write_manifest(tmp, facts);
+  sync_directory(tmp);
+  const std::string old = target + kOldSuffix;
+  if (fs::exists(target)) {
+    remove_tree(old);
+    rename_path(target, old);
+  }
+  rename_path(tmp, target);
+  sync_directory(parent_directory(target));
+  remove_tree(old);
+}
+
+std::string find_checkpoint(const std::string& target) {
+  if (fs::exists(target)) return target;
+  WISP_CHECK(fs::exists(target + kOldSuffix), target, ": there is no checkpoint");
+  return target + kOldSuffix;
+}
+
+CheckpointFacts verify_checkpoint(const std::string& directory) {
+  const Manifest manifest = read_manifest(directory);
+  for (const ManifestEntry& entry : manifest.files) {
+    std::error_code error;
+    const uintmax_t bytes = fs::file_size(entry.path, error);
+    WISP_CHECK(!error, entry.path, ": cannot be read: ", error.message());
+    WISP_CHECK(bytes == entry.bytes, entry.path, ": has ", bytes, " bytes, the manifest says ",
+               entry.bytes);
+    const std::string found = file_checksum(entry.path);
+    WISP_CHECK(found == entry.checksum, entry.path, ": is damaged: its checksum is ", found,
+               ", the manifest says ", entry.checksum);
+  }
+  return manifest.facts;
+}
+
+CheckpointFacts checkpoint_facts(const std::string& directory) {
+  return read_manifest(directory).facts;
+}
+
+std::string checkpoint_path(const std::string& folder, int64_t step) {
+  return folder + "/" + kStepPrefix + std::to_string(step);
+}
+
+std::vector<int64_t> checkpoint_steps(const std::string& folder) {
+  std::set<int64_t> steps;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
+    const int64_t step = step_of(entry.path().filename().string());
+    if (step >= 0) steps.insert(step);
+  }
+  return {steps.begin(), steps.end()};
+}
+
+void remove_checkpoint(const std::string& folder, int64_t step) {
+  const std::string path = checkpoint_path(folder, step);
+  const std::string doomed = folder + "/removing.tmp";  // a name that no reader looks for
+  for (const std::string& name : {path, path + kOldSuffix}) {
+    if (!fs::exists(name)) continue;
+    remove_tree(doomed);
+    rename_path(name, doomed);
+    remove_tree(doomed);
+  }
+}
+
+}  // namespace wisp

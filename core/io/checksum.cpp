@@ -1,0 +1,50 @@
+#include "core/io/checksum.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+namespace wisp {
+namespace {
+
+using Table = std::array<std::array<uint32_t, 256>, 8>;
+
+/// table[k][b]: the checksum of byte b followed by k zero bytes.
+constexpr Table make_table() {
+  Table table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1u ? 0x82f63b78u : 0u);
+    table[0][byte] = crc;
+  }
+  for (size_t k = 1; k < 8; ++k) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t crc = table[k - 1][byte];
+      table[k][byte] = (crc >> 8) ^ table[0][crc & 0xffu];
+    }
+  }
+  return table;
+}
+
+constexpr Table kTable = make_table();
+
+}  // namespace
+
+uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
+  const auto* next = static_cast<const unsigned char*>(data);
+  uint32_t crc = ~before;
+  for (; bytes >= 8; bytes -= 8, next += 8) {  // eight bytes per step, little-endian
+    uint32_t word[2];
+    std::memcpy(word, next, 8);
+    word[0] ^= crc;
+    crc = 0;
+    for (size_t i = 0; i < 8; ++i) crc ^= kTable[7 - i][(word[i / 4] >> (8 * (i % 4))) & 0xffu];
+  }
+  for (; bytes > 0; --bytes, ++next) crc = (crc >> 8) ^ kTable[0][(crc ^ *next) & 0xffu];
+  return ~crc;
+}
+
+std::string checksum_text(uint32_t checksum) { return fmt::format("{:08x}", checksum); }
+
+}  // namespace wisp

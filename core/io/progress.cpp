@@ -1,0 +1,107 @@
+#include "core/io/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kLeastBar = 10, kMostBar = 40;
+constexpr const char* kEraseLine = "\r\x1b[K";
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(std::min(std::max(seconds, 0.0), 1e9) + 0.5);
+  const int64_t hours = whole / 3600, minutes = whole / 60 % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  return fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::string epoch_text(const ProgressReport& p) {
+  return fmt::format("epoch {}/{}", p.epoch, p.epochs);
+}
+
+std::string numbers_text(const ProgressReport& p) {
+  std::string text = fmt::format("{}/{}", p.step, p.steps);
+  if (!std::isnan(p.loss)) text += fmt::format("  loss {:.4f}", p.loss);
+  if (!std::isnan(p.accuracy)) text += fmt::format("  {:.2f} %", 100.0 * p.accuracy);
+  if (p.rate > 0.0) text += fmt::format("  {:.0f} {}/s", p.rate, p.unit);
+  if (p.reduction > 0.0) text += fmt::format("  {:.1f}x", p.reduction);
+  if (!std::isnan(p.left_s)) text += fmt::format("  {} left", duration_text(p.left_s));
+  return text;
+}
+
+std::string bar(double done, int width) {
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * width);
+  std::string text(static_cast<size_t>(filled), '=');
+  if (filled < width) text += '>';
+  text.resize(static_cast<size_t>(width), ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string progress_text(const ProgressReport& progress) {
+  return epoch_text(progress) + "  " + numbers_text(progress);
+}
+
+std::string progress_bar(const ProgressReport& progress, int width) {
+  const std::string epoch = epoch_text(progress), numbers = numbers_text(progress);
+  const int room = width - static_cast<int>(epoch.size() + numbers.size() + 4);  // " [" and "] "
+  std::string text = progress_text(progress);
+  if (room >= kLeastBar) {
+    const double done = static_cast<double>(progress.step) /
+                        static_cast<double>(std::max<int64_t>(1, progress.steps));
+    text = fmt::format("{} [{}] {}", epoch, bar(done, std::min(room, kMostBar)), numbers);
+  }
+  return text.substr(0, static_cast<size_t>(std::max(width, 0)));
+}
+
+Terminal terminal_of(std::FILE* out) {
+  Terminal terminal;
+  terminal.interactive = isatty(fileno(out)) == 1;
+  winsize size{};
+  if (terminal.interactive && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    terminal.width = size.ws_col;
+  return terminal;
+}
+
+ProgressLine::ProgressLine(std::FILE* out, Terminal terminal, int64_t interval)
+    : out_(out), terminal_(terminal), interval_(interval) {
+  WISP_CHECK(interval >= 1, "progress: a line every ", interval, " steps, expected 1 or more");
+}
+
+void ProgressLine::put(const std::string& text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), out_) == text.size() && std::fflush(out_) == 0;
+  WISP_CHECK(written, "progress: cannot be written: ", std::strerror(errno));
+}
+
+void ProgressLine::update(const ProgressReport& progress) {
+  if (terminal_.interactive) {
+    // One column stays free: a full line would wrap.
+    put(kEraseLine + progress_bar(progress, terminal_.width - 1));
+    drawn_ = true;
+  } else if (progress.step % interval_ == 0 || progress.step == progress.steps) {
+    put(progress_text(progress) + "\n");
+  }
+}
+
+void ProgressLine::say(const std::string& text) {
+  put((drawn_ ? kEraseLine : "") + text + "\n");
+  drawn_ = false;
+}
+
+void ProgressLine::finish() {
+  if (drawn_) put("\n");
+  drawn_ = false;
+}
+
+}  // namespace wisp

@@ -1,0 +1,49 @@
+#include "core/io/protobuf.h"
+
+#include <bit>
+#include <cassert>
+
+namespace wisp {
+namespace {
+
+constexpr unsigned kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
+
+}  // namespace
+
+void ProtobufWriter::varint(int field, int64_t value) {
+  tag(field, kVarint);
+  append_varint(static_cast<uint64_t>(value));
+}
+
+void ProtobufWriter::f32(int field, float value) {
+  tag(field, kFixed32);
+  append_fixed(std::bit_cast<uint32_t>(value), 4);
+}
+
+void ProtobufWriter::f64(int field, double value) {
+  tag(field, kFixed64);
+  append_fixed(std::bit_cast<uint64_t>(value), 8);
+}
+
+void ProtobufWriter::bytes(int field, std::string_view value) {
+  tag(field, kLength);
+  append_varint(value.size());
+  text_ += value;
+}
+
+void ProtobufWriter::tag(int field, unsigned wire_type) {
+  assert(field > 0);
+  append_varint(static_cast<uint64_t>(field) << 3 | wire_type);
+}
+
+/// Seven bits a byte, the lowest first; the top bit says that more follow.
+void ProtobufWriter::append_varint(uint64_t value) {
+  for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+  text_ += static_cast<char>(value);
+}
+
+void ProtobufWriter::append_fixed(uint64_t bits, int bytes) {
+  for (int i = 0; i < bytes; ++i) text_ += static_cast<char>(bits >> 8 * i);
+}
+
+}  // namespace wisp

@@ -1,0 +1,155 @@
+#include "core/io/safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+using Json = nlohmann::json;  // keys sorted
+
+constexpr const char* kMetadata = "__metadata__";
+constexpr int kMaxExtents = 64;  // more than any tensor has; ends an endless list early
+
+constexpr std::pair<DType, const char*> kNames[] = {
+    {DType::f32, "F32"}, {DType::f64, "F64"}, {DType::f16, "F16"}, {DType::bf16, "BF16"},
+    {DType::i32, "I32"}, {DType::i64, "I64"}, {DType::u8, "U8"},   {DType::u32, "U32"}};
+
+/// Watches the parser: stops it at what no header has, before that takes memory or stack.
+class Watch {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        WISP_CHECK(depth <= 1, "the header is nested too deeply");
+        if (depth == 1) fields_.clear();
+        break;
+      case Json::parse_event_t::array_start:
+        WISP_CHECK(depth == 2, "the header has a list where none belongs");
+        extents_ = 0;
+        break;
+      case Json::parse_event_t::key: {
+        const auto& key = parsed.get_ref<const std::string&>();
+        std::set<std::string>& seen = depth == 1 ? names_ : fields_;
+        WISP_CHECK(seen.insert(key).second, "the header names ", key, " twice");
+        break;
+      }
+      case Json::parse_event_t::value:
+        WISP_CHECK(depth < 3 || ++extents_ <= kMaxExtents, "the header has a list of more than ",
+                   kMaxExtents, " numbers");
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+ private:
+  std::set<std::string> names_, fields_;
+  int extents_ = 0;
+};
+
+int64_t whole_number(const Json& value, const std::string& name, const char* what) {
+  WISP_CHECK(value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX, name, ": ", what,
+             " is ", value.dump(), ", expected a whole number");
+  return value.get<int64_t>();
+}
+
+SafetensorsEntry entry_of(const std::string& name, const Json& json, int64_t data_bytes) {
+  SafetensorsEntry entry;
+  json.at("dtype").get_to(entry.dtype);
+  const Json& shape = json.at("shape");
+  WISP_CHECK(shape.is_array(), name, ": shape is ", shape.dump(), ", expected a list");
+  for (const Json& extent : shape) entry.extents.push_back(whole_number(extent, name, "an extent"));
+  const Json& offsets = json.at("data_offsets");
+  WISP_CHECK(offsets.is_array() && offsets.size() == 2, name, ": data_offsets is ", offsets.dump(),
+             ", expected two numbers");
+  entry.begin = whole_number(offsets[0], name, "an offset");
+  entry.end = whole_number(offsets[1], name, "an offset");
+  WISP_CHECK(entry.begin <= entry.end && entry.end <= data_bytes, name, ": lies at bytes ",
+             entry.begin, " to ", entry.end, " of ", data_bytes);
+  return entry;
+}
+
+/// Throws unless the entry has the bytes of its shape.
+void check_size(const std::string& name, const SafetensorsEntry& entry) {
+  const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
+  if (!dtype) return;
+  int64_t bytes = size_of(*dtype);
+  bool fits = true;
+  for (const int64_t extent : entry.extents) fits &= !__builtin_mul_overflow(bytes, extent, &bytes);
+  // an extent of 0 after an overflow: no tensor that anyone has
+  WISP_CHECK(fits && bytes == entry.end - entry.begin, name, " has ", entry.end - entry.begin,
+             " bytes, ", entry.str(), " needs ", fits ? std::to_string(bytes) : "too many");
+}
+
+void check_no_gap(const std::map<std::string, SafetensorsEntry>& tensors, int64_t data_bytes) {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const auto& [name, entry] : tensors) ranges.emplace_back(entry.begin, entry.end);
+  std::sort(ranges.begin(), ranges.end());
+  int64_t end = 0;
+  for (const auto& [begin, next] : ranges) {
+    WISP_CHECK(begin == end, "the tensors ", begin < end ? "overlap" : "leave a gap", " at byte ",
+               begin, " of the data");
+    end = next;
+  }
+  WISP_CHECK(end == data_bytes, "the file has ", data_bytes, " bytes of data, expected ", end);
+}
+
+SafetensorsHeader read(const Json& json, int64_t data_bytes) {
+  SafetensorsHeader header;
+  for (const auto& [name, value] : json.items()) {
+    if (name == kMetadata) {
+      value.get_to(header.metadata);
+      continue;
+    }
+    const SafetensorsEntry entry = entry_of(name, value, data_bytes);
+    check_size(name, entry);
+    header.tensors.emplace(name, entry);
+  }
+  check_no_gap(header.tensors, data_bytes);
+  return header;
+}
+
+}  // namespace
+
+std::string SafetensorsEntry::str() const { return dtype + " " + Json(extents).dump(); }
+
+std::string SafetensorsHeader::text() const {
+  Json json;
+  json[kMetadata] = metadata;
+  for (const auto& [name, entry] : tensors) {
+    json[name] = {{"dtype", entry.dtype},
+                  {"shape", entry.extents},
+                  {"data_offsets", {entry.begin, entry.end}}};
+  }
+  return json.dump();
+}
+
+SafetensorsHeader SafetensorsHeader::parse(std::string_view text, int64_t data_bytes) {
+  try {
+    const Json json = Json::parse(text, Watch());
+    WISP_CHECK(json.is_object(), "the header is no JSON object");
+    return read(json, data_bytes);
+  } catch (const Json::exception& error) {
+    throw Error(concat("the header is damaged: ", error.what()));
+  }
+}
+
+const char* safetensors_name(DType dtype) {
+  for (const auto& [own, name] : kNames) {
+    if (own == dtype) return name;
+  }
+  throw Error(concat("no safetensors name for dtype ", name_of(dtype)));
+}
+
+std::optional<DType> safetensors_dtype(std::string_view name) {
+  for (const auto& [dtype, known] : kNames) {
+    if (known == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wisp

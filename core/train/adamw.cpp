@@ -1,0 +1,140 @@
+#include "core/train/adamw.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/train/update_range.h"
+
+namespace wisp {
+namespace {
+
+constexpr const char* kFirst = "momentum";
+constexpr const char* kSecond = "second_moment";
+
+/// What one update makes of a weight and its moments.
+template <class T>
+struct Rule {
+  T keep;                // 1 - lr · decay
+  T rate;                // lr / (1 - beta1^t)
+  T root_of_correction;  // sqrt(1 - beta2^s), s the number of the second moment's last update
+  T eps;
+  WISP_HD T weight(T w, T first, T second) const {
+    return w * keep - rate * first / (std::sqrt(second) / root_of_correction + eps);
+  }
+};
+
+template <class T>
+struct GradientRule {
+  T* weight;
+  const T* gradient;
+  T* first;
+  T* second;
+  T beta1, beta2, share1, share2;  // share: 1 - beta
+  Rule<T> rule;
+  WISP_HD void operator()(int64_t i) const {
+    const T g = gradient[i];
+    first[i] = beta1 * first[i] + share1 * g;
+    second[i] = beta2 * second[i] + share2 * g * g;
+    weight[i] = rule.weight(weight[i], first[i], second[i]);
+  }
+};
+
+template <class T>
+struct MomentumRule {
+  T* weight;
+  const T* gradient;
+  T* first;
+  const T* second;
+  Rule<T> rule;
+  WISP_HD void operator()(int64_t i) const {
+    first[i] = gradient[i];
+    weight[i] = rule.weight(weight[i], first[i], second[i]);
+  }
+};
+
+template <class T>
+void update(const Context& context, FlatParameters& parameters, const AdamWOptions& o, double lr,
+            int64_t number, int64_t second_number, const UpdateRange& range) {
+  T* weight = parameters.weight().data<T>() + range.begin;
+  const T* gradient = parameters.grad().data<T>() + range.begin;
+  T* first = parameters.state(kFirst).template data<T>() + range.begin;
+  T* second = parameters.state(kSecond).template data<T>() + range.begin;
+  const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));
+  const double correction2 = 1.0 - std::pow(o.beta2, static_cast<double>(second_number));
+  const Rule<T> rule{static_cast<T>(range.decay ? 1.0 - lr * o.weight_decay : 1.0),
+                     static_cast<T>(lr / correction1), static_cast<T>(std::sqrt(correction2)),
+                     static_cast<T>(o.eps)};
+  const int64_t count = range.end - range.begin;
+  if (range.rule == UpdateRule::gradient) {
+    parallel_for(context.stream, count,
+                 GradientRule<T>{weight, gradient, first, second, static_cast<T>(o.beta1),
+                                 static_cast<T>(o.beta2), static_cast<T>(1.0 - o.beta1),
+                                 static_cast<T>(1.0 - o.beta2), rule});
+  } else {
+    parallel_for(context.stream, count, MomentumRule<T>{weight, gradient, first, second, rule});
+  }
+}
+
+/// `name(option)`: what a message calls it.
+template <class Name>
+void check(const AdamWOptions& o, const Name& name) {
+  WISP_CHECK(o.beta1 >= 0.0 && o.beta1 < 1.0, name("beta1"), " is ", o.beta1,
+             ", expected 0 <= beta1 < 1");
+  WISP_CHECK(o.beta2 >= 0.0 && o.beta2 < 1.0, name("beta2"), " is ", o.beta2,
+             ", expected 0 <= beta2 < 1");
+  WISP_CHECK(o.eps > 0.0, name("eps"), " is ", o.eps, ", expected more than 0");
+  WISP_CHECK(o.weight_decay >= 0.0, name("weight_decay"), " is ", o.weight_decay,
+             ", expected 0 or more");
+}
+
+}  // namespace
+
+AdamWOptions AdamWOptions::bind(Config& config) {
+  AdamWOptions options;
+  config.bind("optimizer.beta1", options.beta1, "adamw: memory of the first moment, in [0, 1)");
+  config.bind("optimizer.beta2", options.beta2, "adamw: memory of the second moment, in [0, 1)");
+  config.bind("optimizer.eps", options.eps,
+              "adamw: added to the root of the second moment, above 0");
+  check(options, [&](const std::string& name) {
+    return concat(config.where("optimizer." + name), ": optimizer.", name);
+  });
+  return options;
+}
+
+AdamW::AdamW(FlatParameters& parameters, AdamWOptions options)
+    : parameters_(parameters),
+      options_(options),
+      second_number_({static_cast<int64_t>(parameters.segments().size())}, DType::i64) {
+  second_number_.clear();
+  check(options, [](const std::string& name) { return "adamw: " + name; });
+  parameters.state(kFirst);
+  parameters.state(kSecond);
+}
+
+std::vector<std::string> AdamW::arenas() const { return {kFirst, kSecond}; }
+
+std::vector<SavedState> AdamW::counters() const {
+  return {{"second_moment_number", second_number_, Sharing::shared}};
+}
+
+void AdamW::step(const Context& context, double lr, int64_t number,
+                 std::span<const UpdateRule> rules) {
+  WISP_CHECK(number >= 1, "adamw: update number ", number, ", they count from 1");
+  const std::span second_number(second_number_.data<int64_t>(), rules.size());
+  for (size_t id = 0; id < rules.size(); ++id)
+    if (rules[id] == UpdateRule::gradient) second_number[id] = number;
+  for (const UpdateRange& range : update_ranges(parameters_, rules, second_number)) {
+    if (range.rule == UpdateRule::update) {
+      subtract_update(context, parameters_, range, lr);
+      continue;
+    }
+    dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
+      const int64_t last = second_number[static_cast<size_t>(range.first)];
+      update<decltype(zero)>(context, parameters_, options_, lr, number, last > 0 ? last : number,
+                             range);
+    });
+  }
+}
+
+}  // namespace wisp

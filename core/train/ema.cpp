@@ -1,0 +1,100 @@
+#include "core/train/ema.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct Move {
+  T* average;
+  const T* value;
+  T share;  // of the value
+  WISP_HD void operator()(int64_t i) const { average[i] += share * (value[i] - average[i]); }
+};
+
+template <class T>
+struct Swap {
+  T* a;
+  T* b;
+  WISP_HD void operator()(int64_t i) const {
+    const T kept = a[i];
+    a[i] = b[i];
+    b[i] = kept;
+  }
+};
+
+Tensor copy_of(const Context& context, const Tensor& tensor) {
+  Tensor copy = context.empty(tensor.shape(), tensor.dtype());
+  std::memcpy(copy.raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
+  return copy;
+}
+
+}  // namespace
+
+EmaOptions EmaOptions::bind(Config& config) {
+  EmaOptions options;
+  config.bind("ema.decay", options.decay,
+              "memory of a moving average of the weights, which is evaluated instead of them, in "
+              "[0, 1); 0: none");
+  WISP_CHECK(options.decay >= 0.0 && options.decay < 1.0, config.where("ema.decay"),
+             ": ema.decay is ", options.decay, ", expected 0 <= decay < 1");
+  return options;
+}
+
+Ema::Ema(const Context& context, FlatParameters& parameters, EmaOptions options)
+    : parameters_(parameters),
+      options_(options),
+      weights_(copy_of(context, parameters.trained_weight())) {
+  for (const Buffer* buffer : parameters.buffers())
+    buffers_.push_back(copy_of(context, buffer->value));
+}
+
+/// visit(average, value) for the weights and each buffer.
+template <class Visit>
+void Ema::each(const Visit& visit) const {
+  visit(weights_, parameters_.trained_weight());
+  for (size_t i = 0; i < buffers_.size(); ++i) visit(buffers_[i], parameters_.buffers()[i]->value);
+}
+
+void Ema::restart() {
+  each([](const Tensor& average, const Tensor& value) {
+    std::memcpy(average.raw(), value.raw(), static_cast<size_t>(value.bytes()));
+  });
+}
+
+void Ema::update(const Context& context, int64_t number) {
+  const auto n = static_cast<double>(number);
+  const double share = 1.0 - std::min(options_.decay, (1.0 + n) / (10.0 + n));
+  each([&](const Tensor& average, const Tensor& value) {
+    dispatch_float(value.dtype(), "ema", [&](auto zero) {
+      using T = decltype(zero);
+      parallel_for(context.stream, value.numel(),
+                   Move<T>{average.data<T>(), value.data<T>(), static_cast<T>(share)});
+    });
+  });
+}
+
+void Ema::exchange(const Context& context) {
+  each([&](const Tensor& average, const Tensor& value) {
+    dispatch_float(value.dtype(), "ema", [&](auto zero) {
+      using T = decltype(zero);
+      parallel_for(context.stream, value.numel(), Swap<T>{average.data<T>(), value.data<T>()});
+    });
+  });
+}
+
+std::vector<SavedState> Ema::state(Sharing of_weights) const {
+  std::vector<SavedState> saved;
+  for (const Segment& segment : parameters_.segments())
+    saved.push_back({"ema/" + segment.name, FlatParameters::view(weights_, segment), of_weights});
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    saved.push_back({"ema_buffer/" + parameters_.buffers()[i]->name, buffers_[i]});
+  return saved;
+}
+
+}  // namespace wisp

@@ -1,0 +1,47 @@
+#include "core/train/freeze.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/io/edit_distance.h"
+#include "core/io/glob.h"
+
+namespace wisp {
+namespace {
+
+/// Up to three names, nearest first.
+std::string nearest_names(std::span<Parameter* const> parameters, const std::string& pattern) {
+  std::vector<std::pair<size_t, std::string>> names;
+  for (const Parameter* parameter : parameters)
+    names.emplace_back(edit_distance(pattern, parameter->name), parameter->name);
+  std::sort(names.begin(), names.end());
+  if (names.size() > 3) names.resize(3);
+  std::string list;
+  for (const auto& [distance, name] : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+}  // namespace
+
+void freeze(Config& config, std::span<Parameter* const> parameters) {
+  std::vector<std::string> patterns;
+  config.bind("train.freeze", patterns,
+              "globs of parameter names (* any characters, ? one) that keep their initial values: "
+              "no gradient, no bytes");
+  for (const std::string& pattern : patterns) {
+    bool fits = false;
+    for (Parameter* parameter : parameters) {
+      if (!glob(pattern, parameter->name)) continue;
+      parameter->frozen = true;
+      fits = true;
+    }
+    WISP_CHECK(fits, config.where("train.freeze"), ": train.freeze: no parameter's name fits '",
+               pattern, "'; nearest: ", nearest_names(parameters, pattern));
+  }
+  const bool all = std::all_of(parameters.begin(), parameters.end(),
+                               [](const Parameter* parameter) { return parameter->frozen; });
+  WISP_CHECK(parameters.empty() || !all, config.where("train.freeze"),
+             ": train.freeze leaves nothing to train");
+}
+
+}  // namespace wisp

@@ -1,0 +1,50 @@
+#include "core/train/update_range.h"
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct Subtract {
+  T* weight;
+  const T* gradient;
+  T lr;
+  WISP_HD void operator()(int64_t i) const { weight[i] -= lr * gradient[i]; }
+};
+
+}  // namespace
+
+std::vector<UpdateRange> update_ranges(const FlatParameters& parameters,
+                                       std::span<const UpdateRule> rules,
+                                       std::span<const int64_t> number) {
+  const std::span<const Segment> segments = parameters.segments();
+  WISP_CHECK(rules.size() == segments.size(), "optimizer: ", rules.size(), " rules for ",
+             segments.size(), " segments");
+  std::vector<UpdateRange> ranges;
+  const auto joins = [&](const UpdateRange& range, const Segment& segment) {
+    const auto id = static_cast<size_t>(segment.id), first = static_cast<size_t>(range.first);
+    return rules[id] == range.rule && segment.decay == range.decay &&
+           (number.empty() || number[id] == number[first]);
+  };
+  for (const Segment& segment : segments) {
+    const UpdateRule rule = rules[static_cast<size_t>(segment.id)];
+    if (ranges.empty() || !joins(ranges.back(), segment))
+      ranges.push_back({segment.offset, segment.offset, segment.id, rule, segment.decay});
+    ranges.back().end = segment.offset + segment.numel;
+  }
+  return ranges;
+}
+
+void subtract_update(const Context& context, const FlatParameters& parameters,
+                     const UpdateRange& range, double lr) {
+  dispatch_float(parameters.dtype(), "optimizer", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, range.end - range.begin,
+                 Subtract<T>{parameters.weight().data<T>() + range.begin,
+                             parameters.grad().data<T>() + range.begin, static_cast<T>(lr)});
+  });
+}
+
+}  // namespace wisp

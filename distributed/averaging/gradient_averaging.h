@@ -1,0 +1,142 @@
+// The synchronizer of data-parallel SGD: every step, each worker's gradients become their mean over
+// all workers, unit by unit and bucket by bucket on a comm thread while backward is still running.
+// The compute thread makes the calls; the object owns the comm thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/trace.h"
+#include "core/parameter.h"
+#include "core/work_queue.h"
+#include "distributed/accounting.h"
+#include "distributed/averaging/gradient_squares.h"
+#include "distributed/averaging/probe.h"
+#include "distributed/communicator/communicator.h"
+#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/courier.h"
+#include "distributed/exchange/inbox.h"
+#include "distributed/exchange/readiness.h"
+#include "distributed/exchange/slot_wire.h"
+#include "distributed/exchange/status_slot.h"
+#include "distributed/exchange/step_plan.h"
+#include "distributed/exchange/unit_memory.h"
+#include "distributed/gradient_clip.h"
+#include "distributed/method.h"
+#include "distributed/synchronizer.h"
+
+namespace wisp {
+
+struct AveragingOptions {
+  BucketOptions buckets;
+  ClipOptions clip;
+  bool overlap = true;      // false: nothing is encoded before backward has ended
+  bool guard = true;        // a unit stays dense as long as it would send more than dense
+  double timeout_s = 60.0;  // a peer that is later than this has failed
+  int64_t probe_every = 0;  // steps from one Health to the next; 0: never
+  std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
+};
+
+/// Whether each worker's own gradient is clipped, before it is encoded, or their mean. Throws Error
+/// for ClipWhere::mean if a method is Clipping::local_only.
+bool clips_locally(const ClipOptions& clip, std::span<const Method> methods);
+
+class GradientAveraging final : public Synchronizer {
+ public:
+  /// `compute` is the context whose gradients `parameters` hold; `comm` is the comm thread's own.
+  /// `method_of[id]` is each segment's index into `methods`, or kDense. All references outlive this
+  /// object.
+  GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
+                    FlatParameters& parameters, std::vector<Method> methods,
+                    std::vector<int> method_of, AveragingOptions options, Trace& trace);
+  ~GradientAveraging() override;
+
+  void begin(const StepBegin& info) override;
+  void micro_batch_done() override { squares_.add_micro_batch(); }
+  void forward_done(const Tensor& loss) override;
+  Outcome before_update() override;
+  void after_update() override;
+  std::span<const UpdateRule> rules() const override { return step_plan_.rules(); }
+  int summands() const override { return communicator_.size(); }
+  int64_t updates() const override { return *counters_.data<int64_t>(); }
+  const StepCost& cost() const override { return courier_.cost; }
+  std::optional<Health> health() const override { return health_; }
+  bool replicas_differ() const override { return false; }
+  Tensor consensus() override { return parameters_.weight(); }
+  double consensus_distance() override { return 0.0; }
+  std::vector<SavedState> state() override;
+  /// The plan's hash if compressors keep state of whole units.
+  std::string layout() const override;
+  void request_stop() override { stop_requested_ = true; }
+  void between_steps(const std::function<void()>& task) override;
+
+  const Plan& plan() const { return plan_; }
+  /// Units compressed in the last step, of all units.
+  int compressed_units() const { return step_plan_.compressed_units(); }
+
+ private:
+  // compute thread
+  void gradient_ready(const Segment& segment);
+
+  // comm thread
+  void exchange();
+  bool agree_on_status();
+  void plan_step();
+  void pump();
+  void take(int item);
+  void prepare(int item);
+  void encode(int unit, int round);
+  bool can_start(const Slot& slot) const;
+  void finish(const Slot& slot);
+  void decode(const Slot& slot);
+  Compressor& compressor_of(const PlannedUnit& unit) const {
+    return *compressors_[static_cast<size_t>(unit.method)];
+  }
+
+  Communicator& communicator_;
+  Context& compute_;
+  Context& comm_;
+  FlatParameters& parameters_;
+  std::vector<Method> methods_;
+  std::vector<Compressor*> compressors_;
+  const AveragingOptions options_;
+  Trace& trace_;
+  Plan plan_;
+  UnitMemory memory_;
+  SlotWire wire_;
+  GradientClip local_;  // of this worker's gradient, on the comm thread
+  GradientClip mean_;   // of the mean over all workers, on the compute thread
+
+  GradientSquares squares_;
+  Readiness readiness_;
+
+  // compute thread
+  StepBegin begin_;
+  Tensor loss_;
+  Event loss_event_;
+  bool posted_ = false;
+  std::vector<int> all_segments_;
+
+  // comm thread: the step under way
+  StepPlan step_plan_;
+  StepInfo info_;
+  int64_t bytes_raw_ = 0;
+  Probe probe_;
+  std::optional<Health> health_;
+  std::vector<char> prepared_;  // by item
+  std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
+  int arrived_ = 0;
+  Tensor counters_;  // (1) i64: updates applied
+  Tensor last_lr_;   // (1) f64: of the last of them
+  StatusSlot status_;
+  Outcome outcome_ = Outcome::applied;
+
+  std::atomic<bool> stop_requested_{false};
+  Inbox inbox_;
+  Courier courier_{inbox_, trace_, options_.timeout_s};
+  WorkQueue queue_;  // last: its thread uses everything above
+};
+
+}  // namespace wisp

@@ -1,0 +1,186 @@
+#include "distributed/averaging/probe.h"
+
+#include <cmath>
+
+#include "core/train/norm.h"
+#include "distributed/loops.h"
+
+namespace wisp {
+namespace {
+
+struct CountAges {
+  const float* result;
+  int32_t* age;
+  WISP_HD void operator()(int64_t i) const { age[i] = result[i] != 0.0f ? 0 : age[i] + 1; }
+};
+
+/// Sums of squares of what waits and of the gradient.
+struct WaitingSums {
+  double waiting, gradient;
+};
+
+struct Waiting {
+  using Value = WaitingSums;
+  const float* residual;  // or null
+  const float* tracked;   // or null
+  const float* target;
+  const float* gradient;
+  WISP_HD Value identity() const { return {0.0, 0.0}; }
+  WISP_HD Value map(int64_t i) const {
+    const float waits = residual ? residual[i] : target[i] - tracked[i];
+    const auto e = static_cast<double>(waits);
+    const auto g = static_cast<double>(gradient[i]);
+    return {e * e, g * g};
+  }
+  WISP_HD Value combine(Value a, Value b) const {
+    return {a.waiting + b.waiting, a.gradient + b.gradient};
+  }
+};
+
+struct ComparedSums {
+  double decoded, mean, product, age;
+};
+
+struct Compare {
+  using Value = ComparedSums;
+  const float* decoded;
+  const float* mean;
+  const int32_t* age;
+  WISP_HD Value identity() const { return {0.0, 0.0, 0.0, 0.0}; }
+  WISP_HD Value map(int64_t i) const {
+    const auto d = static_cast<double>(decoded[i]);
+    const auto m = static_cast<double>(mean[i]);
+    return {d * d, m * m, d * m, static_cast<double>(age[i])};
+  }
+  WISP_HD Value combine(Value a, Value b) const {
+    return {a.decoded + b.decoded, a.mean + b.mean, a.product + b.product, a.age + b.age};
+  }
+};
+
+}  // namespace
+
+Probe::Probe(Context& context, FlatParameters& parameters, const Plan& plan,
+             std::span<Compressor* const> compressors, UnitMemory& memory, int workers,
+             int64_t every)
+    : context_(context),
+      parameters_(parameters),
+      plan_(plan),
+      memory_(memory),
+      every_(plan.units.empty() ? 0 : every) {
+  if (!enabled()) return;
+  gradient_ = context.zeros(parameters.grad().shape(), DType::f32);
+  age_ = context.zeros(parameters.grad().shape(), DType::i32);
+  sums_ = context.zeros({4}, DType::f64);
+  for (size_t i = 0; i < plan.units.size(); ++i) {
+    const Compressor& compressor = *compressors[static_cast<size_t>(plan.units[i].method)];
+    const Unit& unit = memory.unit(static_cast<int>(i));
+    const std::vector<StateSpec> specs = compressor.state(unit.spec, workers);
+    Kept kept;
+    for (size_t s = 0; s < specs.size(); ++s) {
+      if (specs[s].name == "residual") kept.residual = unit.state->tensors[s];
+      if (specs[s].name == "tracked") kept.tracked = unit.state->tensors[s];
+    }
+    if (kept.tracked.defined() && unit.momentum.defined()) kept.target = unit.momentum;
+    kept_.push_back(kept);
+  }
+}
+
+/// visit(unit, slice) for all that was compressed.
+template <class Visit>
+void Probe::each_slice(std::span<const UnitRounds> rounds, const Visit& visit) const {
+  for (size_t i = 0; i < plan_.units.size(); ++i) {
+    if (!rounds[i].compressed) continue;
+    for (const Field& field : plan_.units[i].fields)
+      for (const Slice& slice : field.slices) visit(i, slice);
+  }
+}
+
+void Probe::keep(int index) {
+  const Unit& unit = memory_.unit(index);
+  for (const Field& field : unit.spec.fields) {
+    for (const Slice& slice : field.slices) {
+      if (unit.finite) {
+        parallel_for(context_.stream, slice.numel,
+                     CopyInto{unit.gradient.data<float>() + slice.offset,
+                              gradient_.data<float>() + slice.offset});
+      } else {
+        fill_zero(context_.stream, gradient_.slice(slice.offset, {slice.numel}));
+      }
+    }
+  }
+}
+
+void Probe::count_ages(std::span<const UnitRounds> rounds) {
+  if (!enabled()) return;
+  each_slice(rounds, [&](size_t, const Slice& slice) {
+    parallel_for(context_.stream, slice.numel,
+                 CountAges{parameters_.grad().data<float>() + slice.offset,
+                           age_.data<int32_t>() + slice.offset});
+  });
+  context_.stream.synchronize();
+}
+
+void Probe::add_waiting(std::span<const UnitRounds> rounds, std::span<double> squares) const {
+  each_slice(rounds, [&](size_t unit, const Slice& slice) {
+    const Kept& kept = kept_[unit];
+    if (!kept.residual.defined() && !kept.tracked.defined()) return;
+    const auto at = [&](const Tensor& arena) {
+      return arena.defined() ? arena.data<float>() + slice.offset : nullptr;
+    };
+    const float* gradient = at(gradient_);
+    const float* target = kept.target.defined() ? at(kept.target) : gradient;
+    auto* sums = reinterpret_cast<WaitingSums*>(sums_.raw());
+    parallel_reduce(context_.stream, slice.numel,
+                    Waiting{at(kept.residual), at(kept.tracked), target, gradient}, sums);
+    context_.stream.synchronize();
+    squares[0] += sums->waiting;
+    squares[1] += sums->gradient;
+  });
+}
+
+Health Probe::compare(std::span<const UnitRounds> rounds) const {
+  ComparedSums total{};
+  double aged = 0.0, ages = 0.0;
+  each_slice(rounds, [&](size_t unit, const Slice& slice) {
+    auto* sums = reinterpret_cast<ComparedSums*>(sums_.raw());
+    parallel_reduce(
+        context_.stream, slice.numel,
+        Compare{parameters_.grad().data<float>() + slice.offset,
+                gradient_.data<float>() + slice.offset, age_.data<int32_t>() + slice.offset},
+        sums);
+    context_.stream.synchronize();
+    total.decoded += sums->decoded;
+    total.mean += sums->mean;
+    total.product += sums->product;
+    if (kept_[unit].tracked.defined()) return;
+    ages += sums->age;
+    aged += static_cast<double>(slice.numel);
+  });
+  return {.staleness = ages / aged,
+          .cosine = total.product / std::sqrt(total.decoded * total.mean)};
+}
+
+std::optional<Health> Probe::measure(Communicator& communicator, std::span<const UnitRounds> rounds,
+                                     const std::function<void(Pending&)>& await) {
+  std::vector<Bytes> slices;
+  each_slice(rounds, [&](size_t, const Slice& slice) {
+    const Tensor part = gradient_.slice(slice.offset, {slice.numel});
+    slices.push_back({part.raw(), part.bytes()});
+  });
+  if (slices.empty()) return {};
+  const auto sum = [&](std::span<const Bytes> data, DType dtype) {
+    const PendingPtr pending = communicator.all_reduce(data, dtype, ReduceOp::sum);
+    await(*pending);
+    pending->wait();
+  };
+  double squares[2] = {0.0, 0.0};
+  add_waiting(rounds, squares);
+  const Bytes words{reinterpret_cast<std::byte*>(squares), sizeof squares};
+  sum({&words, 1}, DType::f64);
+  sum(slices, DType::f32);
+  Health health = compare(rounds);
+  health.residual = std::sqrt(squares[0] / squares[1]);
+  return health;
+}
+
+}  // namespace wisp

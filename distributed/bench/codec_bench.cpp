@@ -1,0 +1,202 @@
+#include "distributed/bench/codec_bench.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/random.h"
+#include "distributed/bench/codec_limits.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWorkers = 4;
+constexpr int kBiasDraws = 16;
+constexpr int64_t kBiasNumel = 1'000'000;
+
+struct Draw {
+  Philox philox;
+  float* values;
+  WISP_HD void operator()(int64_t i) const {
+    values[i] = philox.nearly_normal(static_cast<uint64_t>(i));
+  }
+};
+
+struct AddTo {
+  const float* from;
+  float* into;
+  WISP_HD void operator()(int64_t i) const { into[i] += from[i]; }
+};
+
+/// What a result has to do with what it should be.
+struct Likeness {
+  struct Value {
+    double difference, wanted, got, product;
+  };
+  const float* result;
+  const float* sum;
+  WISP_HD Value identity() const { return {0.0, 0.0, 0.0, 0.0}; }
+  WISP_HD Value map(int64_t i) const {
+    const double got = result[i], wanted = sum[i];
+    return {(got - wanted) * (got - wanted), wanted * wanted, got * got, got * wanted};
+  }
+  WISP_HD Value combine(Value a, Value b) const {
+    return {a.difference + b.difference, a.wanted + b.wanted, a.got + b.got, a.product + b.product};
+  }
+};
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+Field field_of(int64_t numel) {
+  auto rows = static_cast<int64_t>(std::sqrt(static_cast<double>(numel)));
+  while (numel % rows != 0) --rows;
+  return {.slices = {{0, numel}}, .numel = numel, .key = 1, .rows = rows};
+}
+
+/// Workers with drawn gradients.
+class Bench {
+ public:
+  using Make = std::function<std::unique_ptr<Compressor>(int)>;
+
+  Bench(const Make& make, int workers, int64_t numel, double ratio)
+      : rehearsal_(
+            workers, {field_of(numel)}, [&] { return make(workers); }, true),
+        numel_(numel) {
+    info_.ratio = ratio;
+    info_.applied = int64_t{1} << 40;  // behind any warm-up
+    info_.lr = info_.last_lr = 0.1;
+    if (rehearsal_.compressor(0).traits().result != UpdateRule::momentum) return;
+    for (int rank = 0; rank < workers; ++rank)  // what it leaves is what it starts from
+      draw(Draw{Philox(3, 0, 0), rehearsal_.momentum(rank)});
+  }
+
+  /// Gradients of `step`, then the method's step with the random numbers of `seed`.
+  void step(int64_t step, uint64_t seed = 1) {
+    info_.step = step;
+    info_.seed = seed;
+    for (int rank = 0; rank < rehearsal_.workers(); ++rank)
+      draw(Draw{Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(rank)),
+                rehearsal_.gradient(rank)});
+    rehearsal_.step(info_);
+  }
+
+  /// The sum of the workers' gradients of `step`.
+  Tensor sum(int64_t step) {
+    const Tensor sum({numel_}, DType::f32), one({numel_}, DType::f32);
+    for (int rank = 0; rank < rehearsal_.workers(); ++rank) {
+      draw(Draw{Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(rank)),
+                one.data<float>()});
+      parallel_for(stream(), numel_, AddTo{one.data<float>(), sum.data<float>()});
+    }
+    return sum;
+  }
+
+  Likeness::Value likeness(const float* result, const Tensor& sum) {
+    Likeness::Value value{};
+    parallel_reduce(stream(), numel_, Likeness{result, sum.data<float>()}, &value);
+    return value;
+  }
+
+  Rehearsal& rehearsal() { return rehearsal_; }
+  const Stream& stream() { return rehearsal_.context(0).stream; }
+
+ private:
+  void draw(const Draw& values) { parallel_for(stream(), numel_, values); }
+
+  Rehearsal rehearsal_;
+  int64_t numel_;
+  StepInfo info_;
+};
+
+void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
+                  CodecResult& result) {
+  const int64_t numel = std::min(result.options.numel, kBiasNumel);
+  const Tensor mean({numel}, DType::f32);
+  Tensor sum;
+  for (int draw = 0; draw < kBiasDraws; ++draw) {
+    Bench bench(make, kWorkers, numel, result.options.ratio);
+    bench.step(0, static_cast<uint64_t>(draw));
+    parallel_for(bench.stream(), numel, AddTo{bench.rehearsal().gradient(0), mean.data<float>()});
+    if (draw + 1 < kBiasDraws) continue;
+    sum = bench.sum(0);
+    for (int64_t i = 0; i < numel; ++i) mean.data<float>()[i] /= kBiasDraws;
+    const Likeness::Value value = bench.likeness(mean.data<float>(), sum);
+    result.bias = std::sqrt(value.difference / value.wanted);
+  }
+}
+
+void check(const CodecBenchOptions& options) {
+  WISP_CHECK(options.numel > 0, "bench codec: numel is ", options.numel, ", expected more than 0");
+  WISP_CHECK(0.0 < options.ratio && options.ratio <= 1.0, "bench codec: ratio is ", options.ratio,
+             ", expected 0 < ratio <= 1");
+  WISP_CHECK(options.threads > 0, "bench codec: threads is ", options.threads,
+             ", expected more than 0");
+}
+
+void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecResult& result) {
+  const CodecBenchOptions& options = result.options;
+  std::vector<double> encode, decode, decode4;
+  {
+    Bench four(make, kWorkers, options.numel, options.ratio);
+    four.step(0);
+    Rehearsal& rehearsal = four.rehearsal();
+    result.rounds = rehearsal.rounds();
+    for (int round = 0; round < result.rounds; ++round)
+      result.payload_bytes += rehearsal.sent_bytes(0, round);
+    for (const Tensor& tensor : rehearsal.unit(0).state->tensors)
+      result.state_bytes += tensor.bytes();
+    result.scratch_bytes = rehearsal.scratch_bytes(0);
+    const Likeness::Value value = four.likeness(rehearsal.gradient(0), four.sum(0));
+    result.rel_error = std::sqrt(value.difference / value.wanted);
+    if (value.got > 0.0) result.cosine = value.product / std::sqrt(value.wanted * value.got);
+    const double end = now_us() + options.seconds * 0.6e6;
+    for (int64_t step = 1; decode4.size() < 3 || now_us() < end; ++step) {
+      four.step(step);
+      decode4.push_back(rehearsal.decode_ms(0));
+    }
+  }
+  Bench one(make, 1, options.numel, options.ratio);
+  one.step(0);
+  const double end = now_us() + options.seconds * 0.4e6;
+  for (int64_t step = 1; encode.size() < 3 || now_us() < end; ++step) {
+    one.step(step);
+    encode.push_back(one.rehearsal().encode_ms(0));
+    decode.push_back(one.rehearsal().decode_ms(0));
+  }
+  const CodecLimits limits =
+      measure_codec_limits(result.method, one.rehearsal(), result.payload_bytes);
+  result.encode_limit_ms = limits.encode;
+  result.decode_limit_ms = limits.decode;
+  result.decode4_limit_ms = limits.decode4;
+  result.encode_ms = median(std::move(encode));
+  result.decode_ms = median(std::move(decode));
+  result.decode4_ms = median(std::move(decode4));
+}
+
+}  // namespace
+
+CodecResult bench_codec(const std::string& method,
+                        const std::function<std::unique_ptr<Compressor>(int)>& make,
+                        const CodecBenchOptions& options) {
+  check(options);
+  WISP_CHECK(make(1), "bench codec: method ", method, " encodes nothing");
+  CodecResult result;
+  result.method = method;
+  result.options = options;
+  const int threads_before = omp_get_max_threads();
+  omp_set_num_threads(options.threads);
+  measure_bias(make, result);
+  measure(make, result);
+  omp_set_num_threads(threads_before);
+  return result;
+}
+
+}  // namespace wisp

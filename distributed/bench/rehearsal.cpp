@@ -1,0 +1,172 @@
+#include "distributed/bench/rehearsal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "distributed/communicator/reduction.h"
+#include "distributed/exchange/schedule.h"
+
+namespace wisp {
+namespace {
+
+/// Memory that is kept from step to step as long as it is large enough.
+void fit(Tensor& memory, int64_t bytes) {
+  if (!memory.defined() || memory.bytes() < bytes) memory = Tensor({bytes}, DType::u8);
+}
+
+}  // namespace
+
+Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest)
+    : stream_(Stream::immediate()),
+      backend_(fastest ? make_backend(pool_, stream_)
+                       : make_reference_backend(pool_, stream_.id())),
+      context_{.stream = stream_, .backend = *backend_, .pool = pool_},
+      fields_(std::move(fields)) {
+  context_.compute = DType::f32;
+  int64_t arena = 0, numel = 0;
+  for (const Field& field : fields_) {
+    numel += field.numel;
+    arena = std::max(arena, field.slices.back().offset + field.slices.back().numel);
+  }
+  for (int rank = 0; rank < workers; ++rank) {
+    Worker& worker = workers_.emplace_back();
+    worker.compressor = make();
+    worker.unit.spec = {fields_, numel};
+    for (Tensor* tensor :
+         {&worker.unit.gradient, &worker.unit.weight, &worker.unit.momentum, &worker.unit.square})
+      *tensor = Tensor({arena}, DType::f32);
+    for (const StateSpec& spec : worker.compressor->state(worker.unit.spec, workers)) {
+      worker.names.push_back(spec.name);
+      worker.state.tensors.push_back(
+          Tensor(spec.per_element ? Shape{arena} : spec.shape, spec.dtype));
+    }
+    worker.unit.state = &worker.state;
+  }
+}
+
+Tensor& Rehearsal::state(int rank, const std::string& name) {
+  Worker& worker = at(rank);
+  const auto found = std::find(worker.names.begin(), worker.names.end(), name);
+  WISP_CHECK(found != worker.names.end(), "the method has no state ", name);
+  return worker.state.tensors[static_cast<size_t>(found - worker.names.begin())];
+}
+
+int64_t Rehearsal::sent_bytes(int rank, int round) const {
+  const Worker& worker = workers_[static_cast<size_t>(rank)];
+  int64_t bytes = 0;
+  for (const int64_t used : worker.rounds.at(static_cast<size_t>(round)).used) bytes += used;
+  return bytes;
+}
+
+std::vector<std::byte> Rehearsal::sent(int rank, int round) const {
+  const Round& sent = workers_[static_cast<size_t>(rank)].rounds.at(static_cast<size_t>(round));
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < sent.used.size(); ++i)
+    bytes.insert(bytes.end(), sent.out[i].raw(), sent.out[i].raw() + sent.used[i]);
+  return bytes;
+}
+
+void Rehearsal::step(StepInfo info) {
+  info.workers = workers();
+  std::vector<StepInfo> infos(workers_.size(), info);
+  for (int rank = 0; rank < workers(); ++rank) {
+    infos[static_cast<size_t>(rank)].rank = rank;
+    begin(rank, infos[static_cast<size_t>(rank)]);
+  }
+  for (int round = 0; round < rounds_; ++round) {
+    std::vector<Message> messages;
+    for (int rank = 0; rank < workers(); ++rank) {
+      const StepInfo& own = infos[static_cast<size_t>(rank)];
+      messages.push_back(at(rank).compressor->message(at(rank).unit.spec, own, round));
+      encode(rank, own, round, messages.back());
+    }
+    if (messages.front().kind == Collective::all_reduce) reduce(round, messages.front());
+    for (int rank = 0; rank < workers(); ++rank)
+      decode(rank, infos[static_cast<size_t>(rank)], round, messages);
+  }
+}
+
+void Rehearsal::begin(int rank, const StepInfo& info) {
+  Worker& worker = at(rank);
+  worker.encode_ms = worker.decode_ms = 0.0;
+  fit(worker.scratch, worker.compressor->scratch_bytes(worker.unit.spec, info));
+  worker.unit.scratch = worker.scratch.raw();
+  rounds_ = worker.compressor->rounds(worker.unit.spec, info);
+  worker.rounds.resize(static_cast<size_t>(rounds_));
+}
+
+void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message& message) {
+  Worker& worker = at(rank);
+  Round& memory = at(rank, round);
+  const auto outlets = static_cast<size_t>(outlet_count(message, rank, workers()));
+  memory.out.resize(outlets);
+  memory.used.assign(outlets, message.bytes);
+  memory.outlets.clear();
+  for (size_t i = 0; i < outlets; ++i) {
+    fit(memory.out[i], message.bytes);
+    std::fill_n(memory.out[i].raw(), message.bytes, stain_);
+    memory.outlets.push_back(
+        {memory.out[i].raw(), message.bytes, message.variable ? &memory.used[i] : nullptr});
+  }
+  const double begin = now_us();
+  worker.compressor->encode(context_, worker.unit, info, round, memory.outlets);
+  stream_.synchronize();
+  worker.encode_ms += (now_us() - begin) * 1e-3;
+  for (const int64_t used : memory.used) {
+    WISP_CHECK(0 <= used && used <= message.bytes, "rank ", rank, " encoded ", used, " bytes into ",
+               message.bytes);
+  }
+}
+
+void Rehearsal::reduce(int round, const Message& message) {
+  std::vector<const std::byte*> sources;
+  for (int rank = 0; rank < workers(); ++rank) sources.push_back(at(rank, round).out.front().raw());
+  Tensor& sum = at(0, round).sum;
+  fit(sum, message.bytes);
+  reduce_elements(sources, sum.raw(), message.bytes / size_of(message.dtype), message.dtype,
+                  message.op);
+}
+
+void Rehearsal::decode(int rank, const StepInfo& info, int round,
+                       const std::vector<Message>& messages) {
+  std::vector<Payload> payloads;
+  const auto take = [&](int from, size_t outlet) {
+    const Round& sent = at(from, round);
+    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet]});
+  };
+  const Message& own = messages[static_cast<size_t>(rank)];
+  switch (own.kind) {
+    case Collective::none:
+      break;
+    case Collective::all_reduce:
+      payloads.push_back({-1, at(0, round).sum.raw(), own.bytes});
+      break;
+    case Collective::all_gather:
+      for (int from = 0; from < workers(); ++from) take(from, 0);
+      break;
+    case Collective::all_to_all:
+      for (int from = 0; from < workers(); ++from) take(from, static_cast<size_t>(rank));
+      break;
+    case Collective::broadcast:
+      take(own.root, 0);
+      break;
+    case Collective::pair:
+      if (own.from < 0) break;
+      WISP_CHECK(messages[static_cast<size_t>(own.from)].to == rank, "rank ", rank,
+                 " waits for rank ", own.from, ", which sends to ",
+                 messages[static_cast<size_t>(own.from)].to);
+      take(own.from, 0);
+      break;
+    case Collective::neighbours:
+      throw Error("a compressor has no neighbours");
+  }
+  Worker& worker = at(rank);
+  const double begin = now_us();
+  worker.compressor->decode(context_, worker.unit, info, round, payloads);
+  stream_.synchronize();
+  worker.decode_ms += (now_us() - begin) * 1e-3;
+}
+
+}  // namespace wisp

@@ -1,0 +1,169 @@
+#include "distributed/communicator/mail.h"
+
+#include <cstring>
+#include <utility>
+
+#include "distributed/communicator/reduction.h"
+
+namespace wisp {
+namespace {
+
+struct Head {
+  CallLabel label;
+  int64_t slices = 0;  // sizes that follow, a word each; the data comes behind them
+};
+constexpr int64_t kHeadBytes = sizeof(Head);
+static_assert(kHeadBytes % 8 == 0, "the data behind it is read as elements of up to 8 bytes");
+
+Head head_of(ConstBytes message) {
+  Head head;
+  std::memcpy(&head, message.data, sizeof(Head));
+  return head;
+}
+
+std::vector<int64_t> sizes_in(ConstBytes message) {
+  std::vector<int64_t> sizes(static_cast<size_t>(head_of(message).slices));
+  if (!sizes.empty())
+    std::memcpy(sizes.data(), message.data + kHeadBytes, sizes.size() * sizeof(int64_t));
+  return sizes;
+}
+
+const std::byte* data_in(ConstBytes message) {
+  return message.data + kHeadBytes + head_of(message).slices * int64_t{sizeof(int64_t)};
+}
+
+template <class AnyBytes>
+int64_t total(std::span<const AnyBytes> slices) {
+  int64_t bytes = 0;
+  for (const AnyBytes& slice : slices) bytes += slice.bytes;
+  return bytes;
+}
+
+std::vector<ConstBytes> readable(const std::vector<Bytes>& slices) {
+  std::vector<ConstBytes> same;
+  for (const Bytes& slice : slices) same.push_back({slice.data, slice.bytes});
+  return same;
+}
+
+void unpack(const std::byte* data, std::span<const Bytes> slices) {
+  for (const Bytes& slice : slices) {
+    if (slice.bytes > 0) std::memcpy(slice.data, data, static_cast<size_t>(slice.bytes));
+    data += slice.bytes;
+  }
+}
+
+}  // namespace
+
+Mail::Mail(Call call, int rank, int workers)
+    : call_(std::move(call)), rank_(rank), workers_(workers) {}
+
+int Mail::rounds() const { return call_.label.kind == Call::Kind::all_reduce ? 2 : 1; }
+
+bool Mail::same_for_all(int round) const {
+  switch (call_.label.kind) {
+    case Call::Kind::all_reduce:
+      return round == 1;
+    case Call::Kind::all_gather:
+    case Call::Kind::broadcast:
+    case Call::Kind::barrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+ConstBytes Mail::write(int round, int peer, std::vector<std::byte>& memory) const {
+  std::vector<ConstBytes> slices;
+  Head head{call_.label};
+  if (call_.label.reduces()) {
+    slices = readable(call_.share(round == 0 ? peer : rank_, workers_));
+  } else {
+    const std::span<const ConstBytes> mail = call_.to(peer);
+    slices.assign(mail.begin(), mail.end());
+    head.slices = static_cast<int64_t>(slices.size());
+  }
+  const int64_t bytes = kHeadBytes + head.slices * int64_t{sizeof(int64_t)} +
+                        total(std::span<const ConstBytes>(slices));
+  if (memory.size() < static_cast<size_t>(bytes)) memory.resize(static_cast<size_t>(bytes));
+  std::byte* at = memory.data();
+  const auto put = [&at](const void* data, int64_t size) {
+    if (size > 0) std::memcpy(at, data, static_cast<size_t>(size));
+    at += size;
+  };
+  put(&head, kHeadBytes);
+  for (int64_t s = 0; s < head.slices; ++s)
+    put(&slices[static_cast<size_t>(s)].bytes, sizeof(int64_t));
+  for (const ConstBytes& slice : slices) put(slice.data, slice.bytes);
+  return {memory.data(), bytes};
+}
+
+std::optional<Mismatch> Mail::check_own() const {
+  if (call_.label.reduces()) return {};
+  std::vector<int64_t> sizes;
+  for (const ConstBytes& slice : call_.to(rank_)) sizes.push_back(slice.bytes);
+  std::string why = mail_mismatch(call_, rank_, sizes);
+  if (why.empty()) return {};
+  return Mismatch{rank_, std::move(why)};
+}
+
+std::optional<Mismatch> Mail::check(int round, int peer, ConstBytes message) const {
+  if (message.bytes < kHeadBytes)
+    return Mismatch{peer, "sent what no collective sends; do all ranks run the same program?"};
+  const Head head = head_of(message);
+  if (!head.label.fits(call_.label)) {
+    if (peer == 0) return Mismatch{rank_, label_mismatch(call_.label, head.label)};
+    if (rank_ == 0) return Mismatch{peer, label_mismatch(head.label, call_.label)};
+    return Mismatch{-1, {}};
+  }
+  int64_t expected = kHeadBytes;
+  if (call_.label.reduces()) {
+    expected += total(std::span<const Bytes>(call_.share(round == 0 ? rank_ : peer, workers_)));
+  } else {
+    expected += head.slices * int64_t{sizeof(int64_t)};
+    if (message.bytes >= expected) {
+      if (std::string why = mail_mismatch(call_, peer, sizes_in(message)); !why.empty())
+        return Mismatch{rank_, std::move(why)};
+      expected += total(call_.from(peer));
+    }
+  }
+  if (message.bytes == expected) return {};
+  return Mismatch{peer, concat("sent ", message.bytes, " bytes in its ", call_.label.str(),
+                               ", expected ", expected)};
+}
+
+void Mail::read(int round, std::span<const ConstBytes> messages) {
+  if (call_.label.reduces() && round == 0) return reduce(messages);
+  for (int peer = 0; peer < workers_; ++peer) {
+    if (peer == rank_) continue;
+    const std::byte* data = data_in(messages[static_cast<size_t>(peer)]);
+    if (call_.label.reduces()) {
+      unpack(data, call_.share(peer, workers_));
+    } else {
+      unpack(data, call_.from(peer));
+    }
+  }
+  if (call_.label.reduces()) return;
+  const std::span<const ConstBytes> own = call_.to(rank_);
+  for (size_t s = 0; s < own.size(); ++s) {
+    const Bytes& into = call_.from(rank_)[s];
+    if (into.bytes > 0 && into.data != own[s].data)
+      std::memcpy(into.data, own[s].data, static_cast<size_t>(into.bytes));
+  }
+}
+
+/// This rank's share becomes op over all ranks, in rank order.
+void Mail::reduce(std::span<const ConstBytes> messages) {
+  std::vector<const std::byte*> sources(static_cast<size_t>(workers_));
+  int64_t done = 0;
+  for (const Bytes& slice : call_.share(rank_, workers_)) {
+    for (int rank = 0; rank < workers_; ++rank) {
+      const auto index = static_cast<size_t>(rank);
+      sources[index] = rank == rank_ ? slice.data : data_in(messages[index]) + done;
+    }
+    reduce_elements(sources, slice.data, slice.bytes / size_of(call_.label.dtype),
+                    call_.label.dtype, call_.label.op);
+    done += slice.bytes;
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,326 @@
+#include "distributed/communicator/thread_communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "distributed/communicator/host_communicator.h"
+
+namespace wisp {
+namespace {
+
+/// Where the ranks meet for one collective. Whoever waits moves the shares that nobody has taken
+/// yet, so nobody waits for a rank that has come and went on computing.
+struct Meeting {
+  explicit Meeting(size_t workers)
+      : calls(workers), came(workers), taken(workers), traffic(workers), ready_at_us(workers) {}
+
+  std::vector<Call> calls;  // by rank, as everything here; complete when all have come
+  std::vector<char> came, taken;
+  std::vector<Traffic> traffic;
+  std::vector<double> ready_at_us;  // when the link has carried the rank's bytes
+  size_t arrived = 0;
+  size_t moving = 0, moved = 0;           // shares
+  int deserter = -1;                      // a rank that gave up: its memory may be gone
+  double begin_us = 0.0, moved_us = 0.0;  // all had come; all data was there
+
+  bool complete() const { return arrived == calls.size(); }
+  bool done() const { return moved == calls.size(); }
+  /// A share to move, the rank's own first; -1 if none is left.
+  int take_share(int rank) {
+    if (deserter >= 0) return -1;
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const size_t share = (static_cast<size_t>(rank) + i) % taken.size();
+      if (!std::exchange(taken[share], 1)) return static_cast<int>(share);
+    }
+    return -1;
+  }
+};
+
+}  // namespace
+
+class ThreadGroup::State {
+ public:
+  State(int workers, LinkSpec link, double timeout_s)
+      : workers_(workers),
+        link_(link),
+        timeout_s_(timeout_s),
+        under_way_(static_cast<size_t>(workers)),
+        listeners_(static_cast<size_t>(workers)) {}
+
+  int workers() const { return workers_; }
+  std::string failure() const;
+  void abort(int rank, const std::string& cause);
+  void listen(int rank, std::function<void()> notify);
+
+  /// Hands in a rank's side of its next collective; null if the group has failed.
+  std::shared_ptr<Meeting> join(int rank, Call call);
+  double ready_at_us(const Meeting* meeting, int rank) const;
+  Transfer finish(Meeting* meeting, int rank);
+  /// The rank will not finish: nobody touches its memory any more once this returned.
+  void desert(Meeting& meeting, int rank) noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Listener {
+    std::mutex mutex;
+    std::function<void()> notify;
+  };
+
+  void fail(int rank, const std::string& cause);
+  void open(Meeting& meeting);
+  bool carry_out(Lock& lock, Meeting& meeting, int rank);
+  void move_shares(Lock& lock, Meeting& meeting, int rank);
+  void leave(Lock& lock, Meeting& meeting, int rank);
+  void notify_listeners(int but);
+  std::string missing(const Meeting& meeting) const;
+  template <class Condition>
+  bool wait_until(Lock& lock, double until_us, const Condition& condition);
+
+  const int workers_;
+  const LinkSpec link_;
+  const double timeout_s_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string failure_;
+  std::shared_ptr<Meeting> gathering_;  // the meeting that some ranks have not joined yet
+  std::vector<char> under_way_;         // by rank: it has a collective to finish
+  std::vector<Listener> listeners_;
+};
+
+std::string ThreadGroup::State::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void ThreadGroup::State::fail(int rank, const std::string& cause) {
+  const std::string said = cause.empty() ? "no cause given" : cause;
+  if (failure_.empty()) failure_ = workers_ > 1 ? concat("rank ", rank, ": ", said) : said;
+  changed_.notify_all();
+}
+
+void ThreadGroup::State::abort(int rank, const std::string& cause) {
+  {
+    std::lock_guard lock(mutex_);
+    fail(rank, cause);
+  }
+  notify_listeners(-1);
+}
+
+void ThreadGroup::State::listen(int rank, std::function<void()> notify) {
+  Listener& listener = listeners_[static_cast<size_t>(rank)];
+  std::lock_guard lock(listener.mutex);
+  listener.notify = std::move(notify);
+}
+
+void ThreadGroup::State::notify_listeners(int but) {
+  for (int rank = 0; rank < workers_; ++rank) {
+    if (rank == but) continue;
+    Listener& listener = listeners_[static_cast<size_t>(rank)];
+    std::lock_guard lock(listener.mutex);
+    if (listener.notify) listener.notify();
+  }
+}
+
+std::shared_ptr<Meeting> ThreadGroup::State::join(int rank, Call call) {
+  const auto index = static_cast<size_t>(rank);
+  std::shared_ptr<Meeting> meeting;
+  {
+    std::lock_guard lock(mutex_);
+    if (!failure_.empty()) return nullptr;
+    WISP_CHECK(!under_way_[index], call.label.str(),
+               ": the collective before it is still under way, wait() for it first");
+    if (!gathering_) gathering_ = std::make_shared<Meeting>(static_cast<size_t>(workers_));
+    meeting = gathering_;
+    meeting->calls[index] = std::move(call);
+    meeting->came[index] = 1;
+    under_way_[index] = 1;
+    if (++meeting->arrived < meeting->calls.size()) return meeting;
+    gathering_ = nullptr;
+    open(*meeting);
+  }
+  notify_listeners(rank);
+  return meeting;
+}
+
+/// All ranks have come: the bytes start to travel.
+void ThreadGroup::State::open(Meeting& meeting) {
+  if (const Mismatch mismatch = find_mismatch(meeting.calls); !mismatch.why.empty())
+    return fail(mismatch.rank, mismatch.why);
+  meeting.begin_us = now_us();
+  double slowest = 0.0;
+  for (int rank = 0; rank < workers_; ++rank) {
+    const auto index = static_cast<size_t>(rank);
+    const Traffic traffic = traffic_of(meeting.calls[index], rank, workers_);
+    meeting.traffic[index] = traffic;
+    meeting.ready_at_us[index] =
+        meeting.begin_us + duration_us(link_, traffic.sent, traffic.received, traffic.steps);
+    slowest = std::max(slowest, meeting.ready_at_us[index]);
+  }
+  // Everybody hears from the slowest; only in an exchange is each rank done with its own messages.
+  if (meeting.calls[0].label.kind != Call::Kind::exchange)
+    meeting.ready_at_us.assign(meeting.ready_at_us.size(), slowest);
+  changed_.notify_all();
+}
+
+double ThreadGroup::State::ready_at_us(const Meeting* meeting, int rank) const {
+  std::lock_guard lock(mutex_);
+  if (!failure_.empty()) return 0.0;
+  if (!meeting->complete()) return std::numeric_limits<double>::infinity();
+  return meeting->ready_at_us[static_cast<size_t>(rank)];
+}
+
+/// False if `until_us` passed first.
+template <class Condition>
+bool ThreadGroup::State::wait_until(Lock& lock, double until_us, const Condition& condition) {
+  while (!condition()) {
+    const double left_us = until_us - now_us();
+    if (left_us <= 0.0) return false;
+    changed_.wait_for(lock, std::chrono::duration<double, std::micro>(left_us));
+  }
+  return true;
+}
+
+Transfer ThreadGroup::State::finish(Meeting* meeting, int rank) {
+  const auto index = static_cast<size_t>(rank);
+  Lock lock(mutex_);
+  if (failure_.empty() && !carry_out(lock, *meeting, rank))
+    fail(rank, concat(meeting->calls[index].label.str(), ": waited ", timeout_s_, " s for ",
+                      missing(*meeting)));
+  if (meeting) leave(lock, *meeting, rank);
+  if (!failure_.empty()) {
+    const std::string failure = failure_;
+    lock.unlock();
+    notify_listeners(rank);
+    throw Error(failure);
+  }
+  under_way_[index] = 0;
+  const Traffic& traffic = meeting->traffic[index];
+  const double end_us = std::max(meeting->moved_us, meeting->ready_at_us[index]);
+  return {traffic.sent, traffic.received, meeting->begin_us, end_us};
+}
+
+/// False if another rank did not come, or did not finish, in time.
+bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank) {
+  const auto failed = [&] { return !failure_.empty(); };
+  const auto limit_us = [&] { return now_us() + timeout_s_ * 1e6; };
+  if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.complete(); })) return false;
+  move_shares(lock, meeting, rank);
+  if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.done(); })) return false;
+  wait_until(lock, meeting.ready_at_us[static_cast<size_t>(rank)], failed);
+  return true;
+}
+
+void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank) {
+  while (failure_.empty()) {
+    const int share = meeting.take_share(rank);
+    if (share < 0) return;
+    ++meeting.moving;
+    lock.unlock();
+    move_share(meeting.calls, share);
+    lock.lock();
+    --meeting.moving;
+    ++meeting.moved;
+    if (meeting.done()) meeting.moved_us = now_us();
+    if (meeting.moving == 0) changed_.notify_all();
+  }
+}
+
+/// Ends a rank's part. A share of an unfinished meeting may still be on the move in its memory.
+void ThreadGroup::State::leave(Lock& lock, Meeting& meeting, int rank) {
+  if (!meeting.done()) {
+    meeting.deserter = rank;
+    changed_.wait(lock, [&] { return meeting.moving == 0; });
+  }
+}
+
+void ThreadGroup::State::desert(Meeting& meeting, int rank) noexcept {
+  Lock lock(mutex_);
+  leave(lock, meeting, rank);
+}
+
+/// The ranks for which a meeting waits.
+std::string ThreadGroup::State::missing(const Meeting& meeting) const {
+  if (meeting.complete() && meeting.deserter < 0) return "data that another rank moves";
+  if (meeting.complete()) return concat("rank ", meeting.deserter, ", which gave up");
+  std::string ranks;
+  for (int rank = 0; rank < workers_; ++rank) {
+    if (!meeting.came[static_cast<size_t>(rank)])
+      ranks += concat(ranks.empty() ? "rank " : ", rank ", rank);
+  }
+  return ranks +
+         (workers_ - static_cast<int>(meeting.arrived) > 1 ? ", which have" : ", which has") +
+         " not come";
+}
+
+class ThreadGroup::Member final : public HostCommunicator {
+ public:
+  Member(State& state, int rank) : state_(state), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return state_.workers(); }
+  std::string name() const override { return "threads"; }
+
+  void abort(const std::string& cause) override { state_.abort(rank_, cause); }
+  void on_progress(std::function<void()> notify) override {
+    state_.listen(rank_, std::move(notify));
+  }
+
+ private:
+  class UnderWay final : public Pending {
+   public:
+    UnderWay(State& state, std::shared_ptr<Meeting> meeting, int rank)
+        : state_(state), meeting_(std::move(meeting)), rank_(rank) {}
+    ~UnderWay() override {
+      if (meeting_ && !finished_) state_.desert(*meeting_, rank_);
+    }
+    bool ready() override { return ready_at_us() <= now_us(); }
+    double ready_at_us() override { return state_.ready_at_us(meeting_.get(), rank_); }
+    Transfer wait() override {
+      WISP_CHECK(!finished_, "wait: this collective has been waited for already");
+      finished_ = true;
+      return state_.finish(meeting_.get(), rank_);
+    }
+
+   private:
+    State& state_;
+    std::shared_ptr<Meeting> meeting_;
+    int rank_;
+    bool finished_ = false;
+  };
+
+  PendingPtr begin(Call call) override {
+    return std::make_unique<UnderWay>(state_, state_.join(rank_, std::move(call)), rank_);
+  }
+
+  State& state_;
+  int rank_;
+};
+
+ThreadGroup::ThreadGroup(int workers, LinkSpec link, double timeout_s) {
+  WISP_CHECK(workers > 0, "ThreadGroup: ", workers, " workers, expected at least 1");
+  WISP_CHECK(link.gbit_per_s >= 0.0 && link.latency_us >= 0.0, "link: ", link.gbit_per_s,
+             " Gbit/s and ", link.latency_us, " us, expected neither below 0");
+  state_ = std::make_unique<State>(workers, link, timeout_s);
+  for (int rank = 0; rank < workers; ++rank)
+    members_.push_back(std::make_unique<Member>(*state_, rank));
+}
+
+ThreadGroup::~ThreadGroup() = default;
+
+int ThreadGroup::size() const { return state_->workers(); }
+
+Communicator& ThreadGroup::communicator(int rank) {
+  WISP_CHECK(rank >= 0 && rank < size(), "communicator: rank is ", rank, ", expected below ",
+             size());
+  return *members_[static_cast<size_t>(rank)];
+}
+
+void ThreadGroup::abort(int rank, const std::string& cause) { state_->abort(rank, cause); }
+
+std::string ThreadGroup::failure() const { return state_->failure(); }
+
+}  // namespace wisp

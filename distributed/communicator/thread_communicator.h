@@ -1,0 +1,34 @@
+// The communicator of workers that are threads of one process. A ThreadGroup may be used from any
+// thread; each of its communicators from one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "distributed/communicator/group.h"
+#include "distributed/communicator/link.h"
+
+namespace wisp {
+
+class ThreadGroup final : public Group {
+ public:
+  /// A wait of more than `timeout_s` seconds for another rank ends the group. With a link, every
+  /// collective takes at least as long as its bytes would on it.
+  explicit ThreadGroup(int workers, LinkSpec link = {}, double timeout_s = 60.0);
+  ~ThreadGroup() override;
+  ThreadGroup(const ThreadGroup&) = delete;
+  ThreadGroup& operator=(const ThreadGroup&) = delete;
+
+  int size() const override;
+  Communicator& communicator(int rank) override;
+  void abort(int rank, const std::string& cause) override;
+  std::string failure() const override;
+
+ private:
+  class State;
+  class Member;
+  std::unique_ptr<State> state_;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,157 @@
+#include "distributed/exchange/schedule.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "distributed/exchange/wire_header.h"
+
+namespace wisp {
+namespace {
+
+bool travel_together(const Message& a, const Message& b) {
+  return a.kind == b.kind && a.kind != Collective::pair && a.dtype == b.dtype && a.op == b.op &&
+         a.root == b.root && a.variable == b.variable;
+}
+
+Slot dense_slot(int bucket, DType arena) {
+  Slot slot;
+  slot.bucket = bucket;
+  slot.message.kind = Collective::all_reduce;
+  slot.message.dtype = arena;
+  return slot;
+}
+
+/// The dense segments of a bucket in a step: those without a method, and those of units that go
+/// dense.
+std::vector<int> dense_segments(const Plan& plan, const Bucket& bucket,
+                                std::span<const UnitRounds> units) {
+  std::vector<int> dense = bucket.dense;
+  for (const int unit : bucket.units) {
+    if (units[static_cast<size_t>(unit)].compressed) continue;
+    const std::vector<int>& segments = plan.units[static_cast<size_t>(unit)].segments;
+    dense.insert(dense.end(), segments.begin(), segments.end());
+  }
+  std::sort(dense.begin(), dense.end());
+  return dense;
+}
+
+void add_bucket(const Plan& plan, int index, std::span<const UnitRounds> units, DType arena,
+                std::vector<Slot>& slots) {
+  const Bucket& bucket = plan.buckets[static_cast<size_t>(index)];
+  size_t rounds = 1;
+  for (const int unit : bucket.units)
+    rounds = std::max(rounds, units[static_cast<size_t>(unit)].messages.size());
+  for (size_t round = 0; round < rounds; ++round) {
+    const size_t first = slots.size();
+    if (round == 0) {
+      Slot slot = dense_slot(index, arena);
+      slot.dense = dense_segments(plan, bucket, units);
+      if (!slot.dense.empty()) slots.push_back(std::move(slot));
+    }
+    for (const int unit : bucket.units) {
+      const UnitRounds& rounds_of = units[static_cast<size_t>(unit)];
+      if (!rounds_of.compressed || round >= rounds_of.messages.size()) continue;
+      const Message& message = rounds_of.messages[round];
+      const auto same =
+          std::find_if(slots.begin() + static_cast<std::ptrdiff_t>(first), slots.end(),
+                       [&](const Slot& slot) { return travel_together(slot.message, message); });
+      if (same != slots.end()) {
+        same->units.push_back(unit);
+      } else {
+        Slot slot;
+        slot.bucket = index;
+        slot.round = static_cast<int>(round);
+        slot.message = message;
+        slot.message.bytes = 0;
+        slot.units = {unit};
+        slots.push_back(std::move(slot));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> units, DType arena) {
+  WISP_CHECK(units.size() == plan.units.size(), "make_schedule: ", units.size(),
+             " message lists for ", plan.units.size(), " units");
+  std::vector<Slot> slots;
+  for (size_t bucket = 0; bucket < plan.buckets.size(); ++bucket) {
+    add_bucket(plan, static_cast<int>(bucket), units, arena, slots);
+  }
+  return slots;
+}
+
+int outlet_count(const Message& message, int rank, int workers) {
+  switch (message.kind) {
+    case Collective::none:
+      return 0;
+    case Collective::all_to_all:
+      return workers;
+    case Collective::broadcast:
+      return message.root == rank ? 1 : 0;
+    case Collective::pair:
+      return message.to >= 0 ? 1 : 0;
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::neighbours:
+      return 1;
+  }
+  throw Error("outlet_count: not a collective");
+}
+
+bool has_header(Collective kind) {
+  return kind != Collective::none && kind != Collective::all_reduce;
+}
+
+double bytes_on_wire(Collective kind, double bytes, int workers) {
+  const double n = workers;
+  switch (kind) {
+    case Collective::all_reduce:
+      return 2.0 * (n - 1.0) / n * bytes;
+    case Collective::all_gather:
+    case Collective::all_to_all:
+    case Collective::broadcast:
+      return (n - 1.0) * bytes;
+    case Collective::pair:
+    case Collective::neighbours:
+      return bytes;
+    case Collective::none:
+      return 0.0;
+  }
+  throw Error("bytes_on_wire: not a collective");
+}
+
+double bytes_on_wire(std::span<const Message> messages, int workers) {
+  double sent = 0.0;
+  for (const Message& message : messages) {
+    if (message.kind == Collective::pair && message.to < 0) continue;
+    const int64_t extra =
+        (has_header(message.kind) ? kHeaderBytes : 0) + (message.variable ? 4 : 0);
+    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + extra), workers);
+  }
+  return sent;
+}
+
+bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
+  return workers > 1 &&
+         bytes_on_wire(messages, workers) >
+             bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
+}
+
+uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed) {
+  for (const Slot& slot : slots) {
+    seed = hash_number(static_cast<uint64_t>(slot.bucket), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.round), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.kind), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.dtype), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.op), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.root), seed);
+    seed = hash_number(static_cast<uint64_t>(slot.message.variable), seed);
+    for (const int unit : slot.units) seed = hash_number(static_cast<uint64_t>(unit), seed);
+    for (const int segment : slot.dense) seed = hash_number(static_cast<uint64_t>(segment), seed);
+  }
+  return seed;
+}
+
+}  // namespace wisp

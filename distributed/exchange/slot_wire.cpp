@@ -1,0 +1,314 @@
+#include "distributed/exchange/slot_wire.h"
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "distributed/exchange/wire_header.h"
+
+namespace wisp {
+namespace {
+
+Bytes as_bytes(uint32_t* words, size_t count) {
+  return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
+}
+
+/// How many other ranks' messages arrive at once, at most.
+int most_inlets(Collective kind, int workers, int neighbours) {
+  if (kind == Collective::all_gather || kind == Collective::all_to_all) return workers - 1;
+  if (kind == Collective::neighbours) return neighbours;
+  return kind == Collective::broadcast || kind == Collective::pair ? 1 : 0;
+}
+
+}  // namespace
+
+SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
+                   const FlatParameters& parameters, std::vector<int> neighbours)
+    : communicator_(communicator),
+      context_(context),
+      memory_(memory),
+      parameters_(parameters),
+      workers_(communicator.size()),
+      neighbours_(std::move(neighbours)),
+      checksums_(context.zeros({communicator.size() + 1}, DType::u32)) {}
+
+void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
+  int64_t most = 0;
+  for (const Slot& slot : slots) {
+    int64_t bytes = kFront;
+    for (const int unit : slot.units) {
+      const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
+      bytes += whole_fronts(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
+    }
+    most = std::max(most, bytes * most_inlets(slot.message.kind, workers_,
+                                              static_cast<int>(neighbours_.size())));
+  }
+  if (inlets_.defined() && inlets_.bytes() >= most) return;
+  inlets_ = {};  // first give back, then take
+  inlets_ = context_.empty({most}, DType::u8);
+}
+
+void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step) {
+  slot_ = &slot;
+  step_ = step;
+  transfer_ = {};
+  wire_us_ = seal_us_ = check_us_ = 0.0;
+  encoded_bytes_ = 0;
+  messages_.clear();
+  for (const int unit : slot.units) {
+    messages_.push_back(
+        rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
+  }
+  list_sources(slot.message);
+  if (has_header(slot.message.kind)) seal();
+  sizes_phase_ = slot.message.variable;
+  pending_ = sizes_phase_ ? start_sizes() : start_data();
+}
+
+/// The ranks whose message arrives here; a reduced message comes from nobody.
+void SlotWire::list_sources(const Message& message) {
+  const int rank = communicator_.rank();
+  sources_.clear();
+  switch (message.kind) {
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      for (int from = 0; from < workers_; ++from) sources_.push_back(from);
+      break;
+    case Collective::broadcast:
+      sources_.push_back(message.root);
+      break;
+    case Collective::pair:
+      WISP_CHECK(message.to != rank && message.from != rank, "a pair message joins rank ", rank,
+                 " with itself");
+      if (message.from >= 0) sources_.push_back(message.from);
+      break;
+    case Collective::neighbours:
+      sources_ = neighbours_;
+      sources_.insert(std::lower_bound(sources_.begin(), sources_.end(), rank), rank);
+      break;
+    case Collective::none:
+    case Collective::all_reduce:
+      break;
+  }
+}
+
+bool SlotWire::advance() {
+  const Transfer phase = pending_->wait();
+  pending_.reset();
+  transfer_.sent += phase.sent;
+  transfer_.received += phase.received;
+  if (transfer_.end_us == 0.0) transfer_.begin_us = phase.begin_us;
+  transfer_.end_us = phase.end_us;
+  wire_us_ += phase.end_us - phase.begin_us;
+  if (!sizes_phase_) {
+    check();
+    return true;
+  }
+  sizes_phase_ = false;
+  pending_ = start_data();
+  return false;
+}
+
+int SlotWire::outlets_per_unit() const {
+  return outlet_count(slot_->message, communicator_.rank(), workers_);
+}
+
+/// The outlet whose bytes this rank sends to itself: they stay where they are.
+size_t SlotWire::own_outlet() const {
+  return slot_->message.kind == Collective::all_to_all ? static_cast<size_t>(communicator_.rank())
+                                                       : 0;
+}
+
+/// What the header says of the slot, so that a message for another is found out.
+uint32_t SlotWire::slot_word(int from) const {
+  uint64_t hash = hash_number(static_cast<uint64_t>(slot_->bucket), hash_text("slot"));
+  hash = hash_number(static_cast<uint64_t>(slot_->round), hash);
+  for (const int unit : slot_->units) hash = hash_number(static_cast<uint64_t>(unit), hash);
+  hash = hash_number(static_cast<uint64_t>(from), hash);
+  return static_cast<uint32_t>(hash ^ hash >> 32);
+}
+
+/// Writes the header of each destination in front of its first payload.
+void SlotWire::seal() {
+  const double begin = now_us();
+  const WireHeader header{.step = static_cast<uint32_t>(step_),
+                          .slot = slot_word(communicator_.rank())};
+  uint32_t* scratch = checksums_.data<uint32_t>() + workers_;
+  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
+    covered_.clear();
+    for (size_t i = 0; i < slot_->units.size(); ++i) {
+      covered_.push_back({memory_.outlets(slot_->units[i], messages_[i])[outlet].data,
+                          memory_.used(slot_->units[i], messages_[i], outlet)});
+    }
+    std::byte* front = memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes;
+    wisp::seal(context_.stream, header, covered_, front, scratch);
+  }
+  context_.stream.synchronize();
+  seal_us_ = now_us() - begin;
+}
+
+/// Checks what came from other ranks against its headers.
+void SlotWire::check() {
+  const double begin = now_us();
+  const size_t units = slot_->units.size();
+  auto* sums = checksums_.data<uint32_t>();
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    if (sources_[source] == communicator_.rank()) continue;
+    covered_.clear();
+    for (size_t i = 0; i < units; ++i) {
+      const Payload payload = arrived(source, i);
+      covered_.push_back({payload.data, payload.bytes});
+    }
+    checksum(context_.stream, covered_, sums + sources_[source], sums + workers_);
+  }
+  context_.stream.synchronize();
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    const int from = sources_[source];
+    if (from == communicator_.rank()) continue;
+    const WireHeader expected{
+        .step = static_cast<uint32_t>(step_), .slot = slot_word(from), .checksum = sums[from]};
+    const std::string wrong =
+        complaint(*reinterpret_cast<const WireHeader*>(in_[source * units].data), expected);
+    WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
+               from, " ", wrong);
+  }
+  check_us_ = now_us() - begin;
+}
+
+PendingPtr SlotWire::start_sizes() {
+  const size_t units = slot_->units.size();
+  const auto outlets = static_cast<size_t>(outlets_per_unit());
+  sizes_out_.resize(outlets * units);
+  sizes_in_.assign(static_cast<size_t>(workers_) * units, 0);
+  out_.clear();
+  in_.clear();
+  for (size_t outlet = 0; outlet < outlets; ++outlet) {
+    for (size_t i = 0; i < units; ++i) {
+      sizes_out_[outlet * units + i] =
+          static_cast<uint32_t>(memory_.used(slot_->units[i], messages_[i], outlet));
+    }
+    const Bytes words = as_bytes(&sizes_out_[outlet * units], units);
+    out_.push_back({words.data, words.bytes});
+    encoded_bytes_ += words.bytes;
+  }
+  for (const int from : sources_) {
+    const bool own = from == communicator_.rank();
+    in_.push_back(as_bytes(
+        own ? &sizes_out_[own_outlet() * units] : &sizes_in_[static_cast<size_t>(from) * units],
+        units));
+  }
+  return carry();
+}
+
+PendingPtr SlotWire::start_data() {
+  if (slot_->message.kind == Collective::all_reduce) return reduce();
+  const size_t units = slot_->units.size();
+  out_.clear();
+  in_.clear();
+  for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
+    for (size_t i = 0; i < units; ++i) {
+      const int unit = slot_->units[i];
+      const int64_t header = i == 0 ? kHeaderBytes : 0;
+      out_.push_back({memory_.outlets(unit, messages_[i])[outlet].data - header,
+                      header + memory_.used(unit, messages_[i], outlet)});
+      encoded_bytes_ += out_.back().bytes;
+    }
+  }
+  std::byte* inlet = inlets_.raw();
+  for (const int from : sources_) {
+    if (from != communicator_.rank()) inlet += kFront;
+    for (size_t i = 0; i < units; ++i) {
+      const int64_t header = i == 0 ? kHeaderBytes : 0;
+      if (from == communicator_.rank()) {
+        in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[own_outlet()].data - header,
+                       out_[own_outlet() * units + i].bytes});
+      } else {
+        const int64_t bytes = arrived_bytes(i, from);
+        in_.push_back({inlet - header, header + bytes});
+        inlet += whole_fronts(bytes);
+      }
+    }
+  }
+  return carry();
+}
+
+/// Starts the collective that moves out_ to in_.
+PendingPtr SlotWire::carry() {
+  const Message& message = messages_.front();
+  switch (message.kind) {
+    case Collective::all_gather:
+      return communicator_.all_gather(out_, in_);
+    case Collective::all_to_all:
+      return communicator_.all_to_all(out_, in_);
+    case Collective::broadcast:
+      return communicator_.broadcast(in_, message.root);
+    case Collective::pair: {
+      std::vector<Exchange> peers;
+      if (message.to >= 0) peers.push_back({message.to, out_.front(), {}});
+      if (message.from >= 0 && message.from == message.to) {
+        peers.front().in = in_.front();
+      } else if (message.from >= 0) {
+        peers.push_back({message.from, {}, in_.front()});
+      }
+      return communicator_.exchange(peers);
+    }
+    case Collective::neighbours:
+      return communicator_.exchange(with_neighbours());
+    default:
+      throw Error("a variable message cannot be reduced");
+  }
+}
+
+/// Every neighbour gets all of out_, and sends what its part of in_ takes.
+std::vector<Exchange> SlotWire::with_neighbours() const {
+  std::vector<Exchange> messages;
+  for (size_t source = 0; source < sources_.size(); ++source) {
+    if (sources_[source] == communicator_.rank()) continue;
+    for (size_t i = 0; i < out_.size(); ++i)
+      messages.push_back({sources_[source], out_[i], in_[source * out_.size() + i]});
+  }
+  return messages;
+}
+
+PendingPtr SlotWire::reduce() {
+  in_.clear();
+  for (const int id : slot_->dense) {
+    const Tensor segment =
+        FlatParameters::view(parameters_.grad(), parameters_.segments()[static_cast<size_t>(id)]);
+    in_.push_back({segment.raw(), segment.bytes()});
+  }
+  for (size_t i = 0; i < slot_->units.size(); ++i) {
+    in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[0].data, messages_[i].bytes});
+  }
+  for (const Bytes& bytes : in_) encoded_bytes_ += bytes.bytes;
+  return communicator_.all_reduce(in_, slot_->message.dtype, slot_->message.op);
+}
+
+int64_t SlotWire::arrived_bytes(size_t i, int from) const {
+  if (!slot_->message.variable) return messages_[i].bytes;
+  const int64_t bytes = sizes_in_[static_cast<size_t>(from) * slot_->units.size() + i];
+  WISP_CHECK(bytes <= messages_[i].bytes, "step ", step_, ", bucket ", slot_->bucket, ": rank ",
+             from, " announced ", bytes, " bytes for unit ", slot_->units[i], ", at most ",
+             messages_[i].bytes, " fit");
+  return bytes;
+}
+
+std::span<const Payload> SlotWire::payloads(size_t i) {
+  payloads_.clear();
+  if (slot_->message.kind == Collective::all_reduce) {
+    const int64_t bytes = messages_[i].bytes;
+    payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes});
+  }
+  for (size_t source = 0; source < sources_.size(); ++source)
+    payloads_.push_back(arrived(source, i));
+  return payloads_;
+}
+
+/// The i-th unit's payload from a source, without the header.
+Payload SlotWire::arrived(size_t source, size_t i) const {
+  const Bytes& bytes = in_[source * slot_->units.size() + i];
+  const int64_t header = i == 0 ? kHeaderBytes : 0;
+  return {sources_[source], bytes.data + header, bytes.bytes - header};
+}
+
+}  // namespace wisp

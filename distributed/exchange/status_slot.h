@@ -1,0 +1,29 @@
+// What the ranks tell each other of a step before anything else of it counts: a loss that is not
+// finite, a wish to stop, and the hash of what they are about to exchange. Belongs to the comm
+// thread.
+#pragma once
+
+#include "core/context.h"
+#include "distributed/communicator/communicator.h"
+#include "distributed/synchronizer.h"
+
+namespace wisp {
+
+class StatusSlot {
+ public:
+  /// The arguments outlive this object.
+  StatusSlot(Communicator& communicator, Context& context);
+
+  /// `loss` is a device scalar that has been computed.
+  PendingPtr start(const Tensor& loss, bool stop, uint64_t hash);
+  /// What all ranks do with the step, when the collective has been waited for. Throws Error if
+  /// their hashes differ.
+  Outcome outcome(int64_t step) const;
+
+ private:
+  Communicator& communicator_;
+  uint32_t hash_ = 0;
+  Tensor words_;  // u32; the maximum over ranks
+};
+
+}  // namespace wisp

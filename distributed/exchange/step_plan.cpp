@@ -1,0 +1,112 @@
+#include "distributed/exchange/step_plan.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// Reduced messages carry no header: ranks that disagree about their sizes find out here.
+uint64_t hash_sizes(std::span<const UnitRounds> units, uint64_t seed) {
+  for (const UnitRounds& unit : units) {
+    for (const Message& message : unit.messages)
+      seed = hash_number(static_cast<uint64_t>(message.bytes), seed);
+  }
+  return seed;
+}
+
+std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& spec,
+                                 const StepInfo& info) {
+  std::vector<Message> messages;
+  for (int round = 0; round < compressor.rounds(spec, info); ++round)
+    messages.push_back(compressor.message(spec, info, round));
+  return messages;
+}
+
+/// All ranks must decide alike: by the messages of rank 0, which sends most.
+bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, int64_t raw_bytes,
+                           StepInfo info, std::span<const Message> own) {
+  const bool pairs = std::any_of(own.begin(), own.end(), [](const Message& message) {
+    return message.kind == Collective::pair;
+  });
+  if (!pairs) return sends_more_than_dense(own, raw_bytes, info.workers);
+  info.rank = 0;
+  return sends_more_than_dense(messages_of(compressor, spec, info), raw_bytes, info.workers);
+}
+
+}  // namespace
+
+UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
+                   int64_t raw_bytes, const StepInfo& info, bool engaged, bool guard,
+                   std::vector<Message>& messages) {
+  messages.clear();
+  const bool warm = compressor.started(info) && (!traits.sparse || info.ratio < 1.0);
+  if (!engaged && !warm) return UnitPath::warm_up;
+  messages = messages_of(compressor, spec, info);
+  const bool dense =
+      !engaged && guard && sends_more_than_dense(compressor, spec, raw_bytes, info, messages);
+  return dense ? UnitPath::more_than_dense : UnitPath::compressed;
+}
+
+StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Plan& plan,
+                   std::span<Compressor* const> compressors, bool guard)
+    : parameters_(parameters),
+      plan_(plan),
+      compressors_(compressors),
+      guard_(guard),
+      rounds_(plan.units.size()),
+      next_rounds_(plan.units.size()),
+      rules_(parameters.segments().size(), UpdateRule::gradient),
+      engaged_(context.zeros({static_cast<int64_t>(parameters.segments().size())}, DType::i64)) {
+  for (const PlannedUnit& unit : plan.units)
+    traits_.push_back(compressors[static_cast<size_t>(unit.method)]->traits());
+}
+
+bool StepPlan::make(const StepInfo& info) {
+  for (size_t i = 0; i < next_rounds_.size(); ++i) {
+    const PlannedUnit& unit = plan_.units[i];
+    UnitRounds& rounds = next_rounds_[i];
+    const UnitPath path = plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i],
+                                    unit.spec(), unit.numel * size_of(parameters_.dtype()), info,
+                                    engaged(unit), guard_, rounds.messages);
+    rounds.compressed = path == UnitPath::compressed;
+    if (!rounds.compressed) rounds.messages.clear();
+  }
+  if (!slots_.empty() && next_rounds_ == rounds_) return false;
+  std::swap(rounds_, next_rounds_);
+  slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
+  hash_ = hash_schedule(slots_, hash_sizes(rounds_, plan_.hash));
+  for (size_t i = 0; i < rounds_.size(); ++i) {
+    for (const int id : plan_.units[i].segments) {
+      rules_[static_cast<size_t>(id)] =
+          rounds_[i].compressed ? traits_[i].result : UpdateRule::gradient;
+    }
+  }
+  return true;
+}
+
+int StepPlan::compressed_units() const {
+  return static_cast<int>(std::count_if(
+      rounds_.begin(), rounds_.end(), [](const UnitRounds& rounds) { return rounds.compressed; }));
+}
+
+/// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
+bool StepPlan::engaged(const PlannedUnit& unit) const {
+  const int64_t* engaged = engaged_.data<int64_t>();
+  const int first = unit.segments.front();
+  for (const int id : unit.segments) {
+    WISP_CHECK(
+        engaged[id] == engaged[first], "the checkpoint has compressed ",
+        parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
+        parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
+        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run");
+  }
+  return engaged[first];
+}
+
+void StepPlan::engage(const PlannedUnit& unit) {
+  for (const int id : unit.segments) engaged_.data<int64_t>()[id] = 1;
+}
+
+}  // namespace wisp

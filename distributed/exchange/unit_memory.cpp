@@ -1,0 +1,105 @@
+#include "distributed/exchange/unit_memory.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "distributed/exchange/wire_header.h"
+
+namespace wisp {
+UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
+                       std::span<Compressor* const> compressors, int rank, int workers)
+    : context_(context),
+      plan_(plan),
+      rank_(rank),
+      workers_(workers),
+      states_(plan.units.size()),
+      wires_(plan.units.size()) {
+  WISP_CHECK(plan.units.empty() || parameters.dtype() == DType::f32, "compression works on f32 ",
+             "parameters, these are ", name_of(parameters.dtype()));
+  for (size_t i = 0; i < plan.units.size(); ++i) {
+    const PlannedUnit& planned = plan.units[i];
+    Compressor& compressor = *compressors[static_cast<size_t>(planned.method)];
+    const auto segment_name = [&](size_t segment) {
+      return parameters.segments()[static_cast<size_t>(planned.segments[segment])].name;
+    };
+    for (const StateSpec& spec : compressor.state(planned.spec(), workers)) {
+      if (spec.per_element) {
+        WISP_CHECK(spec.dtype == parameters.dtype(), "state ", spec.name, " is ",
+                   name_of(spec.dtype), ", per-element state has the parameters' dtype, ",
+                   name_of(parameters.dtype()));
+        const Tensor& arena = parameters.state(spec.name);
+        states_[i].tensors.push_back(arena);
+        for (const int id : planned.segments) {
+          const Segment& segment = parameters.segments()[static_cast<size_t>(id)];
+          saved_.push_back({spec.name + "/" + segment.name, FlatParameters::view(arena, segment),
+                            spec.sharing, spec.on_resize});
+        }
+      } else {
+        const Tensor tensor = context.zeros(spec.shape, spec.dtype);
+        states_[i].tensors.push_back(tensor);
+        const auto field = static_cast<size_t>(std::max(spec.field, 0));
+        const bool by_segment = spec.field >= 0 && planned.fields[field].slices.size() == 1;
+        const std::string name = by_segment ? spec.name + "/" + segment_name(field)
+                                            : "unit/" + segment_name(0) + "/" + spec.name;
+        saved_.push_back({name, tensor, spec.sharing, spec.on_resize});
+        has_unit_state_ = has_unit_state_ || !by_segment;
+      }
+    }
+    Unit unit;
+    unit.spec = planned.spec();
+    unit.gradient = parameters.grad();
+    unit.weight = parameters.weight();
+    if (compressor.traits().momentum == Home::compressor)
+      unit.momentum = parameters.state("momentum");
+    if (compressor.traits().squares) unit.square = parameters.state("square");
+    units_.push_back(unit);
+  }
+  for (size_t i = 0; i < units_.size(); ++i) units_[i].state = &states_[i];
+}
+
+void UnitMemory::grow(Tensor& tensor, int64_t bytes) {
+  if (tensor.defined() && tensor.bytes() >= bytes) return;
+  tensor = {};  // first give back, then take
+  tensor = context_.empty({bytes}, DType::u8);
+}
+
+void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
+                     const StepInfo& info) {
+  for (size_t i = 0; i < units_.size(); ++i) {
+    if (!rounds[i].compressed) continue;
+    Wire& wire = wires_[i];
+    int outlets = 0;
+    for (const Message& message : rounds[i].messages) {
+      wire.stride = std::max(wire.stride, kFront + whole_fronts(message.bytes));
+      outlets = std::max(outlets, outlet_count(message, rank_, workers_));
+    }
+    grow(wire.out, wire.stride * outlets);
+    grow(wire.used, size_of(DType::i64) * outlets);
+    wire.outlets.reserve(static_cast<size_t>(outlets));
+    Compressor& compressor = *compressors[static_cast<size_t>(plan_.units[i].method)];
+    grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
+    units_[i].scratch = wire.scratch.raw();
+  }
+}
+
+std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
+  Wire& wire = wires_[static_cast<size_t>(index)];
+  auto* used = reinterpret_cast<int64_t*>(wire.used.raw());
+  wire.outlets.clear();
+  for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
+    wire.outlets.push_back({wire.out.raw() + i * wire.stride + kFront, message.bytes,
+                            message.variable ? used + i : nullptr});
+  }
+  return wire.outlets;
+}
+
+int64_t UnitMemory::used(int index, const Message& message, size_t outlet) const {
+  if (!message.variable) return message.bytes;
+  const Wire& wire = wires_[static_cast<size_t>(index)];
+  const int64_t used = reinterpret_cast<const int64_t*>(wire.used.raw())[outlet];
+  WISP_CHECK(0 <= used && used <= message.bytes, "unit ", index, " encoded ", used,
+             " bytes into a message of at most ", message.bytes);
+  return used;
+}
+
+}  // namespace wisp

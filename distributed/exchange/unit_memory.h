@@ -1,0 +1,57 @@
+// What a plan's units own: the buffers they encode into, scratch and state. Belongs to the comm
+// thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/parameter.h"
+#include "distributed/communicator/communicator.h"
+#include "distributed/exchange/schedule.h"
+
+namespace wisp {
+
+class UnitMemory {
+ public:
+  /// Makes the state that `compressors` (by method) declare for the units of `plan`: per-element
+  /// state as arenas of `parameters`, the rest per unit, zeroed. The arguments outlive this object.
+  UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
+             std::span<Compressor* const> compressors, int rank, int workers);
+
+  /// Grows outlets and scratch to what the units need in this step.
+  void fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
+           const StepInfo& info);
+
+  Unit& unit(int index) { return units_[static_cast<size_t>(index)]; }
+  /// Where a unit encodes to: as many as outlet_count() says. The kHeaderBytes before each are free
+  /// for a header.
+  std::span<const Outlet> outlets(int index, const Message& message);
+  /// Bytes in use of an outlet after encode. Throws Error if they are more than it holds.
+  int64_t used(int index, const Message& message, size_t outlet) const;
+
+  /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
+  /// or a field's that is one segment; "unit/SEGMENT/STATE" with the unit's first segment if it is
+  /// the unit's.
+  std::span<const SavedState> state() const { return saved_; }
+  /// Whether some state belongs to whole units: it has no meaning in another cut of the model.
+  bool has_unit_state() const { return has_unit_state_; }
+
+ private:
+  struct Wire {
+    Tensor out, used, scratch;
+    int64_t stride = 0;  // bytes from one outlet to the next
+    std::vector<Outlet> outlets;
+  };
+  void grow(Tensor& tensor, int64_t bytes);
+
+  Context& context_;
+  const Plan& plan_;
+  int rank_, workers_;
+  std::vector<Unit> units_;
+  std::vector<State> states_;
+  std::vector<Wire> wires_;
+  std::vector<SavedState> saved_;
+  bool has_unit_state_ = false;
+};
+
+}  // namespace wisp

@@ -1,0 +1,56 @@
+// DCD-PSGD: differences travel. Every worker knows its neighbours' weights exactly, because they
+// move by what they tell.
+//   x_i½ = sum_j W_ij x_j - eta g_i(x_i)          mix
+//   q_i  = Q(x_i½ - x_i)                          told
+//   x_i <- x_i + q_i,  d_i <- d_i + sum_j W_ij (q_j - q_i)
+// `known` is x_i, and d_i = sum_j W_ij (x_j - x_i) stands for the neighbours' replicas. Between
+// steps the weights are x½: Q is applied when the next step begins, and forward reads x.
+// Source: Tang et al. 2018, algorithm 1.
+#include "distributed/gossip/gossip_method.h"
+#include "distributed/loops.h"
+
+namespace wisp {
+namespace {
+
+enum Arena { kPull, kKnown };
+
+class Dcd final : public GossipMethod {
+ public:
+  std::vector<std::string> arenas() const override { return {"pull", "known"}; }
+  void start(const GossipArenas& a) override {
+    parallel_for(a.stream, a.numel, CopyInto{a.x, a.own[kKnown]});
+  }
+  Source told(const float* x, const std::vector<float*>& own, float) const override {
+    return {.gradient = x, .kept = own[kKnown], .tracks = true};
+  }
+  bool steps_by_what_it_tells() const override { return true; }
+  void after_telling(const GossipArenas& a) override {
+    parallel_for(a.stream, a.numel, CopyInto{a.own[kKnown], a.x});
+  }
+  Intake intake(int64_t) const override { return {}; }
+  void mix(const GossipArenas& a, int64_t) override {
+    parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], 1.0f});
+  }
+  /// Of a mode of W with eigenvalue l, what is left after a step is (l² + omega (1 - l)²) times its
+  /// square, in the mean; a drawn selection that is scaled by 1 / share has omega = 1 / share - 1.
+  std::string refusal(const Mixing& mixing, const Code& code, double share) const override {
+    const double least = 0.5 * mixing.distance_from_identity();
+    if (!code.traits().sparse || !code.variance({}) || share > least) return {};
+    return concat("dcd diverges with it: numbers scaled by up to ", static_cast<float>(1.0 / share),
+                  " part the workers more than this graph brings them together; expected more than "
+                  "a share of ",
+                  static_cast<float>(least),
+                  " of each field to travel, compression.unbiased = false, which sends numbers as "
+                  "they are, or choco");
+  }
+  std::string asks(const Mixing&, std::optional<double>) const override {
+    return "dcd's theory asks for an unbiased code whose relative error is small against the "
+           "spectral gap; with a stronger one it diverges, and choco may not";
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<GossipMethod> make_dcd() { return std::make_unique<Dcd>(); }
+
+}  // namespace wisp

@@ -1,0 +1,65 @@
+// Gossip: every worker tells its neighbours in a graph, and no one else, what a GossipMethod says,
+// compressed by codes, unit by unit and bucket by bucket. Belongs to the comm thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/exchange/slot_wire.h"
+#include "distributed/exchange/step_plan.h"
+#include "distributed/exchange/unit_memory.h"
+#include "distributed/gossip/told_unit.h"
+#include "distributed/own_weights/weight_exchange.h"
+#include "distributed/synchronizer_recipe.h"
+
+namespace wisp {
+
+struct GossipOptions {
+  BucketOptions buckets;
+  Scope scope = Scope::layer;
+  bool guard = true;
+  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty: 1
+};
+
+class Gossip final : public WeightExchange {
+ public:
+  /// `code_of[id]` is each segment's index into `codes`. The references in `site` outlive this
+  /// object.
+  Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> method,
+         std::shared_ptr<const Mixing> mixing, std::span<const std::shared_ptr<const Code>> codes,
+         const std::vector<int>& code_of, const GossipOptions& options);
+
+  void begin(const StepInfo& info, Courier& courier) override;
+  void travel(const StepInfo& info, Courier& courier) override;
+  void after_update(const StepInfo& info, Courier& courier) override;
+  uint64_t hash() const override { return step_plan_.hash() ^ mixing_->hash(); }
+  std::vector<SavedState> state() override;
+  /// The graph: what is known of the neighbours is of these.
+  std::string layout() const override { return std::to_string(mixing_->hash()); }
+
+ private:
+  bool has_news(const StepInfo& info) const { return info.applied != *told_.data<int64_t>(); }
+  void plan_step(const StepInfo& info);
+  void encode(const Slot& slot, Courier& courier);
+  void finish(const Slot& slot, Courier& courier);
+  GossipArenas arenas() const;
+
+  Context& comm_;
+  FlatParameters& parameters_;
+  const int rank_;
+  const std::shared_ptr<const Mixing> mixing_;
+  const std::shared_ptr<GossipMethod> method_;
+  const GossipOptions options_;
+  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code
+  const std::vector<Compressor*> compressors_;
+  const Plan plan_;
+  UnitMemory memory_;
+  SlotWire wire_;
+  StepPlan step_plan_;
+  StepInfo info_;  // of the step under way, with its ratio
+  Tensor told_;    // (1) i64: the update that the neighbours were told of last
+};
+
+}  // namespace wisp

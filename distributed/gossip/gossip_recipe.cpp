@@ -1,0 +1,200 @@
+// The gossip methods by name: binds their keys, makes the graph and the codes, and says what a
+// person should know of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compression/ratio_schedule.h"
+#include "distributed/gossip/gossip.h"
+#include "distributed/own_weights/own_weights.h"
+
+namespace wisp {
+namespace {
+
+/// The codes of a run and the segments they take.
+struct Codes {
+  std::vector<std::string> names, places;  // a place names its code: "FILE:LINE: gossip.code"
+  std::vector<std::shared_ptr<const Code>> codes;
+  std::vector<std::optional<double>> shares;  // the least that a code keeps of one of its fields
+  std::vector<int> code_of;                   // by segment
+  std::vector<std::string> remarks;
+
+  bool exact() const { return names == std::vector<std::string>{"none"}; }
+  bool any(bool Traits::*trait) const {
+    return std::any_of(codes.begin(), codes.end(),
+                       [trait](const auto& code) { return code->traits().*trait; });
+  }
+  /// Of the codes that leave elements out; empty, which is less than any, if one does not know.
+  std::optional<double> least_share() const {
+    std::optional<double> least = 1.0;
+    for (size_t i = 0; i < codes.size(); ++i)
+      if (codes[i]->traits().sparse) least = std::min(least, shares[i]);
+    return least;
+  }
+};
+
+/// `who` names it, for messages.
+std::unique_ptr<Code> make_code(Config& config, const std::string& who, const std::string& name,
+                                const SynchronizerSetup& setup) {
+  const auto& entries = CodeRegistry::instance().entries();
+  if (entries.count(name) == 0) {
+    std::string known;
+    for (const auto& [other, entry] : entries) known += (known.empty() ? "" : ", ") + other;
+    throw Error(concat(who, " names '", name,
+                       "', which is no code: neighbours could not decode its messages one by one; "
+                       "codes: ",
+                       known));
+  }
+  std::unique_ptr<Code> code = entries.at(name).make(config, setup.codes);
+  const std::vector<Scope>& scopes = code->traits().scopes;
+  WISP_CHECK(std::count(scopes.begin(), scopes.end(), setup.scope) > 0,
+             config.where("compression.scope"), ": code ", name,
+             " does not work at this compression.scope");
+  return code;
+}
+
+std::vector<std::optional<double>> shares_of(const Codes& codes, const SynchronizerSetup& setup) {
+  std::vector<std::optional<double>> shares(codes.codes.size(), 1.0);
+  if (setup.segments.empty()) return shares;
+  const std::vector<PlannedMethod> planned(shares.size(), {.scope = setup.scope});
+  const Plan plan =
+      make_plan(setup.segments, size_of(DType::f32), codes.code_of, planned, setup.buckets);
+  for (const PlannedUnit& unit : plan.units) {
+    const auto code = static_cast<size_t>(unit.method);
+    for (const Field& field : unit.fields)
+      shares[code] = std::min(shares[code], codes.codes[code]->least_share(field));
+  }
+  return shares;
+}
+
+Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
+  std::string name = "none";
+  config.bind("gossip.code", name,
+              "what compresses the messages: a method that is a code; none: exact 32-bit numbers");
+  for (const PolicyRule& rule : setup.rules) {
+    WISP_CHECK(rule.options.given_values().empty(), rule.where,
+               ": in gossip a rule names a code; its options are those of the run");
+  }
+  Codes chosen;
+  std::map<std::string, int> index;
+  const auto add = [&](const std::string& where, const std::string& code) {
+    const auto [found, added] = index.try_emplace(code, static_cast<int>(chosen.codes.size()));
+    if (!added) return found->second;
+    chosen.codes.push_back(make_code(config, where, code, setup));
+    chosen.names.push_back(code);
+    chosen.places.push_back(where);
+    return found->second;
+  };
+  const std::vector<int> rule_of = choose_rules(setup.segments, setup.rules, false);
+  if (rule_of.empty() || std::count(rule_of.begin(), rule_of.end(), kNoRule) > 0)
+    add(config.where("gossip.code") + ": gossip.code", name);
+  for (const int of_segment : rule_of) {
+    if (of_segment == kNoRule) {
+      chosen.code_of.push_back(index.at(name));
+      continue;
+    }
+    const PolicyRule& rule = setup.rules[static_cast<size_t>(of_segment)];
+    chosen.code_of.push_back(add(rule.where + ": a rule of compression.policy", rule.method));
+  }
+  chosen.remarks = remarks_on_idle_rules(setup.rules, rule_of);
+  chosen.shares = shares_of(chosen, setup);
+  return chosen;
+}
+
+/// What a method asks of a code that can choose: that its mean be right, or its error small.
+enum class Wants { mean, contraction };
+
+/// For codes of which the strongest keeps this share, if that is known; `drawn`: of drawn elements.
+using MakeMethod =
+    std::function<std::unique_ptr<GossipMethod>(std::optional<double> share, bool drawn)>;
+
+std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::string& name,
+                                                SynchronizerSetup setup, Wants wants,
+                                                const MakeMethod& make_method) {
+  const std::string idle = set_keys(config, {"compression.probe_every"});
+  WISP_CHECK(idle.empty(), idle, " means nothing to ", name,
+             ", which averages no gradients; "
+             "train.distance_every measures how far the workers are apart");
+  std::string graph = "ring";
+  config.bind("gossip.graph", graph,
+              "who talks to whom: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
+              "file of them");
+  const auto mixing = std::make_shared<const Mixing>(graph, setup.workers);
+  setup.codes.alone = true;
+  setup.codes.feedback = wants == Wants::contraction;
+  Codes codes = choose_codes(config, setup);
+
+  auto recipe = std::make_unique<SynchronizerRecipe>();
+  recipe->notes.push_back("gossip on a " + mixing->describe());
+  std::move(codes.remarks.begin(), codes.remarks.end(), std::back_inserter(recipe->notes));
+  std::optional<double> delta, share;
+  if (codes.exact()) delta = share = 1.0;
+  if (codes.any(&Traits::sparse)) {
+    const RatioSchedule schedule(config);
+    delta = codes.least_share();
+    share = delta.value_or(schedule.final_ratio());  // what it keeps at most
+    recipe->ratio = [schedule](double epoch) { return schedule.at(epoch); };
+    recipe->phases = schedule.phases();
+  }
+  const std::shared_ptr<GossipMethod> method = make_method(share, codes.any(&Traits::drawn));
+  for (size_t i = 0; i < codes.codes.size(); ++i) {
+    const std::string refusal =
+        method->refusal(*mixing, *codes.codes[i], codes.shares[i].value_or(1.0));
+    WISP_CHECK(refusal.empty(), codes.places[i], " is ", codes.names[i], ": ", refusal);
+    recipe->told.push_back({codes.names[i],
+                            std::make_unique<ToldUnit>(method, mixing, codes.codes[i], false),
+                            setup.scope});
+  }
+  recipe->told_of = codes.code_of;
+  recipe->neighbourhood = {mixing->degree(), mixing->spectral_gap()};
+  if (!codes.exact()) recipe->notes.push_back(method->asks(*mixing, delta));
+  const GossipOptions options{setup.buckets, setup.scope, setup.guard, recipe->ratio};
+  recipe->make = [codes = std::move(codes), mixing, options, method,
+                  step = setup.step](const SynchronizerSite& site) {
+    return std::make_unique<OwnWeights>(
+        site, step,
+        std::make_unique<Gossip>(site, method, mixing, codes.codes, codes.code_of, options));
+  };
+  return recipe;
+}
+
+std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
+                                                      const SynchronizerSetup& setup) {
+  double step = 0.0;
+  config.bind(
+      "gossip.consensus_step", step,
+      "gamma of choco, up to 1: how far a step goes towards the neighbours; 0: 1 if the "
+      "code is exact, 3 times the share that a selection of the largest keeps up to 0.5, half of "
+      "that of a drawn one, else 0.5");
+  WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
+             ": gossip.consensus_step is ", step, ", expected 0 to 1");
+  return make_recipe(config, "choco", setup, Wants::contraction,
+                     [step](std::optional<double> share, bool drawn) {
+                       return make_choco(step > 0.0 ? step : choco_usual_step(share, drawn));
+                     });
+}
+
+SynchronizerRegistry::Factory recipe_of(const std::string& name, Wants wants,
+                                        std::unique_ptr<GossipMethod> (*make)()) {
+  return [=](Config& config, const SynchronizerSetup& setup) {
+    return make_recipe(config, name, setup, wants,
+                       [make](std::optional<double>, bool) { return make(); });
+  };
+}
+
+const SynchronizerRegistration dpsgd(
+    "dpsgd", "gossip: weights travel to the neighbours in a graph (Lian et al. 2017)",
+    recipe_of("dpsgd", Wants::contraction, make_dpsgd));
+const SynchronizerRegistration dcd(
+    "dcd", "gossip: compressed differences, replicas of the neighbours (Tang et al. 2018)",
+    recipe_of("dcd", Wants::mean, make_dcd));
+const SynchronizerRegistration ecd(
+    "ecd", "gossip: compressed extrapolations of the weights (Tang et al. 2018)",
+    recipe_of("ecd", Wants::mean, make_ecd));
+const SynchronizerRegistration choco(
+    "choco", "gossip: differences to what the neighbours know, any code (Koloskova et al. 2020)",
+    make_choco_recipe);
+
+}  // namespace
+}  // namespace wisp

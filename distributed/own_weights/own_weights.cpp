@@ -1,0 +1,199 @@
+#include "distributed/own_weights/own_weights.h"
+
+#include <omp.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/train/norm.h"
+#include "distributed/exchange/schedule.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct SquaredDistance {
+  using Value = double;
+  const T* x;
+  const T* y;
+  WISP_HD double identity() const { return 0.0; }
+  WISP_HD double map(int64_t i) const {
+    const double d = static_cast<double>(x[i]) - static_cast<double>(y[i]);
+    return d * d;
+  }
+  WISP_HD double combine(double a, double b) const { return a + b; }
+};
+
+Plan plan_of(const FlatParameters& parameters) {
+  const std::vector<int> dense(parameters.segments().size(), kDense);
+  return make_plan(parameters.segments(), size_of(parameters.dtype()), dense, {}, {});
+}
+
+}  // namespace
+
+OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& options,
+                       std::unique_ptr<WeightExchange> exchange)
+    : communicator_(site.communicator),
+      compute_(site.compute),
+      comm_(site.comm),
+      parameters_(site.parameters),
+      trace_(site.trace),
+      options_(options),
+      plan_(plan_of(site.parameters)),
+      readiness_(site.parameters, plan_),
+      clip_(site.compute, site.parameters, options.clip, 1),
+      status_(site.communicator, site.comm),
+      rules_(site.parameters.segments().size(), UpdateRule::gradient),
+      applied_(site.comm.zeros({1}, DType::i64)),
+      courier_(inbox_, site.trace, options.timeout_s),
+      exchange_(std::move(exchange)),
+      queue_([threads = site.comm.threads] { omp_set_num_threads(threads); }) {
+  for (const Segment& segment : parameters_.segments()) {
+    all_segments_.push_back(segment.id);
+    bytes_raw_ += segment.numel * size_of(parameters_.dtype());
+  }
+  parameters_.on_grad_ready([this](const Segment& segment) { gradient_ready(segment); });
+  communicator_.on_progress([this] { inbox_.ring(); });
+}
+
+OwnWeights::~OwnWeights() {
+  inbox_.close();
+  parameters_.on_grad_ready({});
+  communicator_.on_progress({});
+}
+
+/// Runs `task` on the comm thread; if it fails, all ranks hear of it.
+void OwnWeights::post(std::function<void()> task) {
+  queue_.post([this, task = std::move(task)] {
+    try {
+      task();
+    } catch (const Inbox::Closed&) {
+      throw;  // the compute thread knows the cause, and tells the others
+    } catch (const std::exception& failure) {
+      communicator_.abort(failure.what());
+      throw;
+    }
+  });
+}
+
+/// Stands still until the comm thread has done all that was posted.
+void OwnWeights::wait(const char* what) {
+  const double begin = now_us();
+  queue_.drain();
+  const double end = now_us();
+  courier_.cost.wait_ms += (end - begin) * 1e-3;
+  trace_.span(Lane::wait, what, begin, end, info_.step);
+}
+
+void OwnWeights::begin(const StepBegin& begin) {
+  readiness_.begin();
+  info_.step = begin.step;
+  info_.applied = updates();
+  info_.epoch = begin.epoch;
+  info_.rank = communicator_.rank();
+  info_.workers = communicator_.size();
+  info_.lr = begin.lr;
+  info_.seed = comm_.seed;
+  courier_.cost = {};
+  courier_.cost.bytes_raw = bytes_raw_;
+  courier_.cost.bytes_dense = std::llround(
+      bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), info_.workers));
+  post([this] { exchange_->begin(info_, courier_); });
+  wait("begin");
+  if (options_.overlap) post([this] { exchange_->travel(info_, courier_); });
+}
+
+void OwnWeights::forward_done(const Tensor& loss) {
+  loss_ = loss;
+  loss_event_.record(compute_.stream);
+  if (options_.overlap) post([this] { agree_on_status(); });
+}
+
+Outcome OwnWeights::before_update() {
+  readiness_.check_complete();
+  if (!options_.overlap) {
+    post([this] { exchange_->travel(info_, courier_); });
+    post([this] { agree_on_status(); });
+  }
+  wait("wait");
+  const double begin = now_us();
+  if (outcome_ != Outcome::skipped) check_gradient();
+  courier_.cost.clip_ms = (now_us() - begin) * 1e-3;
+  return outcome_;
+}
+
+void OwnWeights::after_update() {
+  updated_.record(compute_.stream);
+  post([this] {
+    updated_.wait(comm_.stream);
+    exchange_->after_update(info_, courier_);
+    comm_.stream.synchronize();
+  });
+  wait("mix");
+}
+
+void OwnWeights::agree_on_status() {
+  loss_event_.synchronize();
+  const PendingPtr status = status_.start(loss_, stop_requested_, exchange_->hash());
+  courier_.finish(*status, "status", info_.step);
+  outcome_ = status_.outcome(info_.step);
+  if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
+}
+
+/// The worker's own gradient, complete: what is not finite counts as zero, the rest is clipped.
+void OwnWeights::check_gradient() {
+  clip_.measure(all_segments_);
+  compute_.stream.synchronize();
+  for (const int id : all_segments_) {
+    if (clip_.finite(id)) continue;
+    courier_.cost.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
+    clip_.clear(id);
+  }
+  clip_.clip(all_segments_);
+}
+
+void OwnWeights::between_steps(const std::function<void()>& task) {
+  queue_.post(task);
+  queue_.drain();
+}
+
+Tensor OwnWeights::consensus() {
+  const Tensor weights = parameters_.trained_weight();
+  if (!mean_.defined()) mean_ = comm_.empty(weights.shape(), weights.dtype());
+  compute_.stream.synchronize();
+  between_steps([&] {
+    std::memcpy(mean_.raw(), weights.raw(), static_cast<size_t>(mean_.bytes()));
+    const Bytes data{mean_.raw(), mean_.bytes()};
+    communicator_.all_reduce({&data, 1}, mean_.dtype(), ReduceOp::sum)->wait();
+    scale(comm_.stream, mean_, 1.0 / communicator_.size());
+    comm_.stream.synchronize();
+  });
+  return mean_;
+}
+
+double OwnWeights::consensus_distance() {
+  const Tensor mean = consensus();
+  double sum = 0.0;
+  between_steps([&] {
+    dispatch_float(mean.dtype(), "consensus_distance", [&](auto zero) {
+      using T = decltype(zero);
+      parallel_reduce(comm_.stream, mean.numel(),
+                      SquaredDistance<T>{parameters_.weight().data<T>(), mean.data<T>()}, &sum);
+    });
+    comm_.stream.synchronize();
+    const Bytes data{reinterpret_cast<std::byte*>(&sum), sizeof sum};
+    communicator_.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+  });
+  return std::sqrt(sum / communicator_.size());
+}
+
+std::vector<SavedState> OwnWeights::state() {
+  std::vector<SavedState> saved = exchange_->state();
+  saved.push_back({"applied", applied_, Sharing::shared});
+  return saved;
+}
+
+}  // namespace wisp

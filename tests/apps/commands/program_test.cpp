@@ -1,0 +1,257 @@
+// The program as a user starts it: exit statuses and signals.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "core/io/checkpoint_directory.h"
+#include "data/npy.h"
+#include "tests/support/command.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+constexpr const char* kConfig = R"(
+threads = 1
+workers = 2
+model.name = "mlp"
+data = { name = "synthetic", train_count = 128, test_count = 40 }
+train = { batch = 32, epochs = 1000000, log_every = 1 }
+optimizer.lr = 1e-4
+)";
+
+class Program : public testing::Test {
+ protected:
+  /// Starts `wisp ARGUMENTS…`; its output goes to a file of the test's.
+  void start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), WISP_PROGRAM);
+    start_command(std::move(arguments));
+  }
+  void start_command(std::vector<std::string> command) {
+    std::vector<char*> words;
+    for (std::string& word : command) words.push_back(word.data());
+    words.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output().c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    ASSERT_EQ(posix_spawn(&child_, words[0], &actions, nullptr, words.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  /// The exit status as a shell has it.
+  int wait() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  int run(std::vector<std::string> arguments) {
+    start(std::move(arguments));
+    return wait();
+  }
+  void signal(int number) const { kill(child_, number); }
+  /// Runs a command that finds the test's directory on a file system that is mounted read-only.
+  int run_read_only(const std::vector<std::string>& command) {
+    std::vector<std::string> words = {
+        "/usr/bin/unshare",
+        "--mount",
+        "sh",
+        "-c",
+        "mount --bind $0 $0 && mount -o remount,ro,bind $0 && exec \"$@\"",
+        dir_ / ""};
+    words.insert(words.end(), command.begin(), command.end());
+    start_command(words);
+    return wait();
+  }
+  std::string output() const { return dir_ / "output.txt"; }
+  std::string said() const { return read_text(output()); }
+  std::string config() const { return dir_.write("endless.toml", kConfig); }
+  /// Waits for the child to have made steps.
+  void await_steps() const {
+    while (read_text(dir_ / "run/metrics.jsonl").empty()) usleep(1000);
+  }
+
+  TempDir dir_;
+  pid_t child_ = -1;
+};
+
+std::map<std::string, std::string> files_below(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files[entry.path().string()] = read_text(entry.path().string());
+  }
+  return files;
+}
+
+TEST_F(Program, ExitStatusesTellWhatHappened) {
+  EXPECT_EQ(run({"--help"}), 0);
+  EXPECT_EQ(run({"train"}), 2) << "no config";
+  EXPECT_EQ(run({"train", dir_ / "absent.toml"}), 2);
+  EXPECT_EQ(run({"train", config(), "optimizer.rate=1", "--out", dir_ / "run"}), 1);
+  EXPECT_NE(said().find("wisp: "), std::string::npos) << said();
+  EXPECT_EQ(run({"train", config(), "train.epochs=1", "--out", dir_ / "run"}), 0);
+}
+
+TEST_F(Program, ItsCompletionKnowsCommandsOptionsAndKeys) {
+  ASSERT_EQ(run({"completion", "bash"}), 0);
+  const std::string script = dir_.write("wisp.bash", said());
+  const auto complete = [&](const std::string& typed) {
+    start_command({"/bin/bash", "-c",
+                   "source " + script + "; COMP_WORDS=(" + typed +
+                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wisp; echo ${COMPREPLY[*]}"});
+    EXPECT_EQ(wait(), 0) << said();
+    return said();
+  };
+  EXPECT_EQ(complete("wisp tr"), "train\n");
+  EXPECT_EQ(complete("wisp bench co"), "codec\n");
+  EXPECT_EQ(complete("wisp train x.toml --over"), "--overwrite\n");
+  EXPECT_EQ(complete("wisp train x.toml optimizer.mom"), "optimizer.momentum=\n");
+}
+
+TEST_F(Program, ItsReferenceIsTheOneInTheDocs) {
+  ASSERT_EQ(run({"config", "--reference"}), 0);
+  EXPECT_EQ(said(), read_text(WISP_SOURCE "/docs/config.md"))
+      << "after a change of keys: wisp config --reference > docs/config.md";
+}
+
+TEST_F(Program, RemarksOnCompressionThatCannotMatter) {
+  const std::string remark = "a single worker exchanges nothing: compression.method dgc";
+  for (const int workers : {1, 2}) {
+    ASSERT_EQ(run({"train", config(), concat("workers=", workers), "compression.method=dgc",
+                   "train.max_steps=1", "--out", dir_ / "run", "--overwrite"}),
+              0)
+        << said();
+    EXPECT_EQ(said().find(remark) != std::string::npos, workers == 1) << said();
+  }
+}
+
+TEST_F(Program, NamesWhatAMethodLeavesDense) {
+  ASSERT_EQ(run({"train", config(), "workers=2", "model.hidden=[24]", "compression.method=powersgd",
+                 "train.max_steps=1", "--out", dir_ / "run"}),
+            0)
+      << said();
+  EXPECT_NE(said().find("layer1.weight stays dense: powersgd would send 136 numbers a step"),
+            std::string::npos)
+      << said();
+  EXPECT_EQ(said().find("layer0.weight stays dense"), std::string::npos) << said();
+}
+
+TEST_F(Program, PlansWithoutTheDataSet) {
+  const std::string cifar = dir_.write("cifar.toml", R"(
+workers = 4
+data = { name = "cifar10", path = "nowhere" }
+compression.method = "dgc"
+)");
+  EXPECT_EQ(run({"plan", cifar}), 2) << "without --dry there is nothing to do yet";
+  ASSERT_EQ(run({"plan", cifar, "--dry"}), 0) << said();
+  EXPECT_NE(said().find("classifier.weight"), std::string::npos) << said();
+  ASSERT_EQ(run({"plan", cifar, "--dry", "--json"}), 0) << said();
+  EXPECT_EQ(said().front(), '{');
+}
+
+TEST_F(Program, FeedsRecordedGradientsToAMethod) {
+  ASSERT_EQ(
+      run({"train", config(), "train.epochs=1", "record.gradients.every=1", "--out", dir_ / "run"}),
+      0)
+      << said();
+  const std::string rank = dir_ / "run/gradients/rank_";
+  ASSERT_EQ(
+      run({"codec", "--method", "topk", "compression.ratio=0.01", "--in",
+           rank + "0/layer0.weight.npy", rank + "1/layer0.weight.npy", "--out", dir_ / "lab"}),
+      0)
+      << said();
+  EXPECT_NE(said().find("topk: 4 steps of 2 workers"), std::string::npos) << said();
+  for (const char* file : {"mean.npy", "residual_1.npy", "payload_0.bin", "steps.jsonl"})
+    EXPECT_TRUE(std::filesystem::exists(dir_ / (std::string("lab/") + file))) << file;
+}
+
+TEST_F(Program, TakesTheShapeOfALayerAsItIsDocumented) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=1", "record.gradients.every=1", "--out",
+                 dir_ / "run"}),
+            0)
+      << said();
+  const std::string file = dir_ / "run/gradients/rank_0/layer0.weight.npy";  // 128 x 3072
+  const auto shaped = [&](const std::string& shape) {
+    return run(
+        {"codec", "--method", "topk", "--shape", shape, "--in", file, "--out", dir_ / "lab"});
+  };
+  ASSERT_EQ(shaped("64x6144"), 0) << said();
+  EXPECT_EQ(NpyReader(dir_ / "lab/mean.npy").row_shape(), Shape({64, 6144}));
+  ASSERT_EQ(shaped("393216"), 0) << said();
+  EXPECT_EQ(NpyReader(dir_ / "lab/mean.npy").row_shape(), Shape({393216}));
+  EXPECT_EQ(shaped("64x576"), 1);
+  EXPECT_NE(said().find("the layer's shape is (64, 576)"), std::string::npos) << said();
+  for (const std::string bad :
+       {"64x", "x", "x64", "", "0x3", "-1x3", "64xabc", "64x1.5", "64 x 6144",
+        "4294967296x4294967296", "9223372036854775808", "1x1x1x1x1x1x1"}) {
+    EXPECT_EQ(shaped(bad), 2) << bad;
+    EXPECT_NE(said().find("--shape: '" + bad + "' is no shape; expected 1 to 6 extents"),
+              std::string::npos)
+        << said();
+  }
+}
+
+TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    std::filesystem::remove_all(dir_ / "run");
+    start({"train", config(), "--out", dir_ / "run"});
+    await_steps();
+    signal(number);
+    EXPECT_EQ(wait(), 128 + number) << said();
+    EXPECT_NE(said().find("its checkpoint is saved, go on with --resume"), std::string::npos)
+        << said();
+    const int64_t step = checkpoint_steps(dir_ / "run/checkpoints").back();
+    EXPECT_GT(step, 0);
+    EXPECT_EQ(run({"train", config(), concat("train.max_steps=", step + 1), "--out", dir_ / "run",
+                   "--resume"}),
+              0)
+        << said();
+    EXPECT_EQ(checkpoint_steps(dir_ / "run/checkpoints").back(), step + 1);
+  }
+}
+
+TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=6", "--out", dir_ / "run"}), 0) << said();
+  if (run_read_only({"true"}) != 0) GTEST_SKIP() << "needs to mount: " << said();
+  const auto before = files_below(dir_ / "run");
+  const auto expect_refused = [&](const std::vector<std::string>& words, const char* why) {
+    std::vector<std::string> command = {WISP_PROGRAM};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_EQ(run_read_only(command), 1) << words[0];
+    EXPECT_NE(said().find(why), std::string::npos) << said();
+    EXPECT_NE(said().find("Read-only file system"), std::string::npos) << said();
+  };
+  expect_refused({"train", config(), "--out", dir_ / "new"}, "cannot make the run directory");
+  expect_refused({"train", config(), "--out", dir_ / "run", "--resume"}, "run/lock");
+  expect_refused({"train", config(), "--out", dir_ / "run", "--overwrite"}, "run/lock");
+  expect_refused({"sweep", config(), "seed=1,2", "--out", dir_ / "sweep"},
+                 "cannot make the sweep's directory");
+  expect_refused({"export", dir_ / "run", "--to", dir_ / "weights.safetensors"},
+                 "weights.safetensors");
+  EXPECT_EQ(files_below(dir_ / "run"), before);
+  EXPECT_EQ(run_read_only({WISP_PROGRAM, "eval", dir_ / "run"}), 0) << said();
+  EXPECT_EQ(run({"train", config(), "train.max_steps=8", "--out", dir_ / "run", "--resume"}), 0)
+      << said();
+}
+
+TEST_F(Program, ASecondSignalEndsItAtOnce) {
+  // the first has to wait for a step, which takes minutes here
+  start({"train", config(), "link.latency_us=60e6", "timeout_s=300", "--out", dir_ / "run"});
+  while (!catches(child_, SIGINT)) usleep(1000);
+  signal(SIGINT);
+  while (catches(child_, SIGINT)) usleep(1000);  // or the two would be one
+  signal(SIGINT);
+  int status = 0;
+  waitpid(child_, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << said();
+}
+
+}  // namespace
+}  // namespace wisp

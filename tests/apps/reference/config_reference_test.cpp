@@ -1,0 +1,29 @@
+#include "apps/reference/config_reference.h"
+
+#include <gtest/gtest.h>
+
+#include "apps/setup/prepared.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+TEST(ConfigReference, HasEveryKeyOfARun) {
+  const std::set<std::string> known = config_keys();
+  for (const char* method : {"none", "fp16", "topk", "dgc", "choco", "local_sgd"}) {
+    const Prepared run(tiny_config({concat("compression.method=", method)}));
+    for (const ConfigKey& key : run.config().keys())
+      EXPECT_TRUE(known.count(key.name)) << key.name << " of " << method;
+  }
+}
+
+TEST(ConfigReference, TellsUnitsAndKeepsTablesWhole) {
+  const std::string text = config_reference();
+  for (const char* row :
+       {"| `timeout_s` | number | `60.0` | s |", "| `link.gbit_per_s` | number | `0.0` | Gbit/s |",
+        "| `train.batch` | integer | `128` | samples |"})
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,130 @@
+#include "apps/report/page/page.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/report/page/html_text.h"
+#include "apps/report/page/lane_chart.h"
+
+namespace wisp {
+namespace {
+
+RunRecord run_of(const std::string& name, int64_t rows) {
+  RunRecord run;
+  run.path = "runs/" + name;
+  run.name = name;
+  run.version = "0.1.0 (abc)";
+  run.config = {{"seed", "1"}, {"compression.method", '"' + name + '"'}};
+  for (int64_t step = 1; step <= rows; ++step) {
+    StepRow row;
+    row.step = step;
+    row.seconds = 0.1 * static_cast<double>(step);
+    row.bytes_sent_total = 1234.0 * static_cast<double>(step);
+    row.loss = 2.0 + std::sin(static_cast<double>(step));
+    row.accuracy = 0.5;
+    run.metrics.steps.push_back(row);
+  }
+  run.summary = Summary{};
+  run.summary->times = {.loader_ms = 1.0, .compute_ms = 20.0, .wait_ms = 30.0, .wire_ms = 40.0};
+  for (int worker = 0; worker < 4; ++worker) {
+    for (int span = 0; span < 100; ++span) {
+      const double begin = 100.0 * span;
+      run.spans.push_back({worker, "wire", "bucket 1", begin, begin + 90.0, 20 + span / 20, 999});
+    }
+  }
+  return run;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(HtmlText, EscapesMarkupAndWhatIsNotUtf8) {
+  EXPECT_EQ(html_text("<a href='x'>&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;");
+  EXPECT_EQ(html_text("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
+  EXPECT_EQ(html_text("a\xff\xc3"), "a??");
+  EXPECT_EQ(html_text(std::string("a\0b\n", 4)), "a?b?");
+}
+
+TEST(ReportPage, ShowsEveryRunInEverySection) {
+  const std::string page = report_page({run_of("dense", 3), run_of("dgc", 3)});
+  for (const char* part :
+       {"Curves", "Bytes", "Time of a step", "Time lanes", "What differs", "Make them again",
+        "bottleneck: wire", "0.1.0 (abc)", "wisp train runs/dgc/config.toml --out runs/dgc-again"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(count(page, "<svg class=\"lanes\""), 2u);
+  EXPECT_EQ(page.find("<code>seed</code>"), std::string::npos) << "does not differ";
+  EXPECT_NE(page.find("<code>compression.method</code>"), std::string::npos);
+  EXPECT_EQ(count(page, "<figure"), 9u) << "three charts over three axes";
+}
+
+TEST(ReportPage, ShowsValidationIfSomeRunHasIt) {
+  RunRecord run = run_of("held", 3);
+  run.config.emplace_back("data.validation", "32");
+  run.metrics.epochs = {{.step = 3, .validation_accuracy = 0.5, .test_accuracy = 0.25}};
+  run.summary->validation_accuracy = 0.1234;
+  const std::string page = report_page({run_of("dense", 3), run});
+  EXPECT_NE(page.find("<th>test accuracy</th><th>validation accuracy</th>"), std::string::npos);
+  EXPECT_NE(page.find("<td>12.34 %</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0.00 %</td><td>-</td>"), std::string::npos) << "the run without";
+  EXPECT_EQ(count(page, "% of the validation split"), 3u);
+  EXPECT_EQ(count(page, "<figure"), 12u) << "four charts over three axes";
+  EXPECT_EQ(report_page({run_of("dense", 3)}).find("alidation"), std::string::npos);
+}
+
+TEST(ReportPage, NeedsNothingFromElsewhere) {
+  const std::string page = report_page({run_of("dense", 3)});
+  for (const char* part : {"<script", "<link", "http:", "https:", "url(", "@import", "src="})
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+}
+
+TEST(ReportPage, TakesNoTextOfARunForMarkup) {
+  const std::string evil = "<script>alert(1)</script>'\"";
+  RunRecord run = run_of(evil, 3);
+  run.version = run.date = evil;
+  run.config[0].second = evil;
+  for (TracedSpan& span : run.spans) span.name = span.lane = evil;
+  const std::string page = report_page({run, run_of("other", 3)});
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("alert(1)</"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
+}
+
+TEST(ReportPage, OfManyLongRunsStaysSmall) {
+  std::vector<RunRecord> runs;
+  for (int r = 0; r < 8; ++r) runs.push_back(run_of("run " + std::to_string(r), 5000));
+  const std::string page = report_page(runs);
+  EXPECT_LT(page.size(), 2'000'000u);
+  EXPECT_NE(page.find("a curve shows the lowest and the highest in each of 250 spans"),
+            std::string::npos);
+}
+
+TEST(ReportPage, ShowsARunThatHasNotEnded) {
+  RunRecord run = run_of("young", 0);
+  run.summary.reset();
+  run.spans.clear();
+  const std::string page = report_page({run});
+  EXPECT_NE(page.find("not finished"), std::string::npos);
+  EXPECT_NE(page.find("nothing recorded"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(LaneChart, ShowsTheMiddleStepsAndEightWorkers) {
+  std::vector<TracedSpan> spans;
+  for (int worker = 0; worker < 10; ++worker) {
+    for (int64_t step = 10; step < 15; ++step) {
+      const double begin = static_cast<double>(step) * 1000.0;
+      spans.push_back({worker, "compute", "forward", begin, begin + 500.0, step, 0});
+    }
+  }
+  const std::string svg = lane_chart(spans);
+  EXPECT_EQ(count(svg, "class=\"k-forward\""), 16u);
+  EXPECT_NE(svg.find("steps 12 and 13"), std::string::npos);
+  EXPECT_EQ(lane_chart({}), "");
+}
+
+}  // namespace
+}  // namespace wisp

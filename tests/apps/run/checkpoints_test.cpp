@@ -1,0 +1,322 @@
+#include "apps/run/checkpoints.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/io/checkpoint.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+using Open = RunDirectory::Open;
+
+struct ResumeCase {
+  const char* name;
+  Overrides overrides;
+};
+
+class Resume : public testing::TestWithParam<ResumeCase> {};
+
+/// metrics.jsonl but for what depends on the clock.
+std::vector<nlohmann::json> metrics_of(const std::string& run) {
+  std::vector<nlohmann::json> rows;
+  std::ifstream file(run + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    rows.push_back(nlohmann::json::parse(line, nullptr, false));
+    if (rows.back().is_discarded()) {  // a line that rank 0 is writing
+      rows.pop_back();
+      break;
+    }
+    for (const char* name : {"images_per_s", "seconds", "loader_ms", "compute_ms", "encode_ms",
+                             "wait_ms", "wire_ms", "decode_ms"})
+      rows.back().erase(name);
+  }
+  return rows;
+}
+
+/// Trains, and asks it to stop when the metrics tell of all steps before `last_step`.
+void train_until(const std::string& run, const Overrides& overrides, int64_t last_step) {
+  const auto stop = [&] {
+    const auto rows = metrics_of(run);
+    return std::count_if(rows.begin(), rows.end(),
+                         [](const auto& row) { return row.at("type") == "step"; }) >= last_step - 1;
+  };
+  EXPECT_FALSE(train(tiny_config(overrides), {run, Open::overwrite, true, stop}));
+}
+
+TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
+  for (const char* workers : {"workers=1", "workers=3"}) {
+    const Overrides run = Overrides{workers, "train.batch=24"} + GetParam().overrides;
+    const TempDir dir;
+    tiny_train(dir / "whole", run);    // 4 epochs of 5 steps
+    for (const int stop : {10, 13}) {  // at the end of an epoch, and in the middle of one
+      SCOPED_TRACE(concat(workers, ", stopped after step ", stop));
+      train_until(dir / "cut", run, stop);
+      EXPECT_EQ(checkpoint_steps(dir / "cut/checkpoints").back(), stop);
+      EXPECT_FALSE(std::filesystem::exists(dir / "cut/summary.json"));
+      EXPECT_EQ(tiny_train(dir / "cut", run, Open::resume).steps, 20);
+      // all weights, momenta, residuals, counters and facts
+      EXPECT_TRUE(checkpoint_content(dir / "cut", 20) == checkpoint_content(dir / "whole", 20));
+      EXPECT_EQ(metrics_of(dir / "cut"), metrics_of(dir / "whole"));
+      const Summary cut = Summary::from_json(dir / "cut/summary.json");
+      const Summary whole = Summary::from_json(dir / "whole/summary.json");
+      EXPECT_EQ(cut.bytes_sent, whole.bytes_sent);
+      EXPECT_EQ(cut.test_accuracy, whole.test_accuracy);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Checkpoint, Resume,
+    testing::Values(
+        ResumeCase{"dense", {}},
+        ResumeCase{"frozen", {"train.freeze=[\"layer0.*\"]", "train.accumulate=2"}},
+        ResumeCase{"dampened", {"optimizer.dampening=0.5"}},
+        ResumeCase{
+            "adamw_average_plateau",
+            {"optimizer.kind=adamw", "optimizer.lr=0.01", "ema.decay=0.9", "schedule.kind=plateau",
+             "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
+        ResumeCase{"validation_plateau",
+                   {"data.train_count=168", "data.validation=40", "schedule.kind=plateau",
+                    "schedule.patience=0", "schedule.threshold=0.5", "schedule.factor=0.5"}},
+        ResumeCase{"topk", {"compression.method=topk", "compression.ratio=0.02"}},
+        ResumeCase{"gtopk", {"compression.method=gtopk", "compression.ratio=0.05"}},
+        ResumeCase{
+            "oktopk",
+            {"compression.method=oktopk", "compression.ratio=0.05", "compression.start_after=3"}},
+        ResumeCase{"dgc",
+                   {"compression.method=dgc", "compression.ratio=0.01", "compression.warmup=list",
+                    "compression.warmup_epochs=2.0", "compression.warmup_list=[1.0, 0.25, 0.05]"}},
+        ResumeCase{"variance",
+                   {"compression.method=variance", "compression.ratio=0.1", "train.accumulate=2"}},
+        ResumeCase{"dpsgd", {"compression.method=dpsgd", "gossip.code=fp16"}},
+        ResumeCase{"dcd", {"compression.method=dcd", "gossip.code=ef_signsgd"}},
+        ResumeCase{"ecd", {"compression.method=ecd", "gossip.code=fp16", "train.distance_every=3"}},
+        ResumeCase{"choco",
+                   {"compression.method=choco", "gossip.code=topk", "compression.ratio=0.05",
+                    "ema.decay=0.9"}},
+        ResumeCase{"local_sgd", {"compression.method=local_sgd", "local_sgd.period=3"}},
+        ResumeCase{"bf16",
+                   {"train.precision=bf16", "train.backend=reference", "compression.method=dgc",
+                    "compression.ratio=0.01"}}),
+    [](const auto& parameter) { return std::string(parameter.param.name); });
+
+TEST(Checkpoint, ResumedFinishedRunKeepsItsSummary) {
+  const TempDir dir;
+  tiny_train(dir / "run");
+  const std::string summary = read_text(dir / "run/summary.json");
+  const auto files = checkpoint_content(dir / "run", 16);
+  EXPECT_EQ(tiny_train(dir / "run", {}, Open::resume).steps, 16);
+  EXPECT_EQ(read_text(dir / "run/summary.json"), summary);
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == files);
+}
+
+TEST(Checkpoint, RunKilledBeforeItsSummaryGetsOne) {
+  const TempDir dir;
+  const double accuracy = tiny_train(dir / "run").test_accuracy;
+  std::filesystem::remove(dir / "run/summary.json");
+  EXPECT_EQ(tiny_train(dir / "run", {}, Open::resume).test_accuracy, accuracy);
+  EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 16);
+}
+
+/// The tensors of a checkpoint whose names begin so, of all ranks, as bytes.
+std::map<std::string, std::string> tensors_of(const std::string& run, int64_t step,
+                                              const std::string& beginning) {
+  std::map<std::string, std::string> tensors;
+  const std::string folder = checkpoint_path(run + "/checkpoints", step);
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".safetensors") continue;
+    const CheckpointReader reader(file.path().string());
+    const std::string text = read_text(file.path().string());
+    uint64_t header = 0;
+    std::memcpy(&header, text.data(), sizeof header);
+    for (const std::string& name : reader.names()) {
+      if (name.rfind(beginning, 0) != 0) continue;
+      const SafetensorsEntry& entry = reader.entry(name);
+      tensors[file.path().filename().string() + ": " + name] =
+          text.substr(sizeof header + header + static_cast<size_t>(entry.begin),
+                      static_cast<size_t>(entry.end - entry.begin));
+    }
+  }
+  return tensors;
+}
+
+// Residuals belong to parameters, not to buckets: who resumes with others loses nothing.
+TEST(Checkpoint, IsResumedInOtherBucketsInTheSameBits) {
+  for (const char* method : {"none", "topk", "dgc", "powersgd", "acpsgd"}) {
+    SCOPED_TRACE(method);
+    const TempDir dir;
+    const Overrides run = Overrides{"workers=3", "train.batch=24"} + method_overrides(method);
+    tiny_train(dir / "whole", run);
+    tiny_train(dir / "cut", run + Overrides{"train.max_steps=13"});
+    tiny_train(dir / "cut",
+               run + Overrides{"compression.bucket_bytes=1000", "compression.encode_bytes=0"},
+               Open::resume);
+    std::vector<std::string> states = {"weight/", "momentum/"};
+    if (std::string(method) != "none") states.push_back("residual/");
+    if (std::string(method) == "powersgd" || std::string(method) == "acpsgd")
+      states.insert(states.end(), {"p/", "q/"});
+    for (const std::string& state : states) {
+      const auto expected = tensors_of(dir / "whole", 20, state);
+      EXPECT_EQ(tensors_of(dir / "cut", 20, state), expected) << state;
+      EXPECT_FALSE(expected.empty()) << state;
+    }
+  }
+}
+
+TEST(Checkpoint, NamesTheMethodItBelongsTo) {
+  const TempDir dir;
+  // a momentum of DGC's is each rank's own: an optimizer that took it would part the replicas
+  tiny_train(dir / "run", Overrides{"workers=2", "train.max_steps=4"} + method_overrides("dgc"));
+  for (const char* other : {"none", "topk"}) {
+    const std::string error = error_of([&] {
+      tiny_train(dir / "run", Overrides{"workers=2"} + method_overrides(other), Open::resume);
+    });
+    EXPECT_NE(error.find(std::string("compression.method dgc, this run has ") + other),
+              std::string::npos)
+        << error;
+  }
+}
+
+TEST(Checkpoint, NamesTheTensorOfAnotherModel) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1"});
+  const std::string error =
+      error_of([&] { tiny_train(dir / "run", {"model.hidden=[25]"}, Open::resume); });
+  EXPECT_NE(error.find("weight/layer"), std::string::npos) << error;
+}
+
+TEST(Checkpoint, NamesWhatTheModelHasNoPlaceFor) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1", "model.hidden=[24, 24]"});
+  const std::string error =
+      error_of([&] { tiny_train(dir / "run", {"model.hidden=[24]"}, Open::resume); });
+  EXPECT_NE(error.find("which this run has no place for; is it of another model"),
+            std::string::npos)
+      << error;
+}
+
+TEST(Checkpoint, ADamagedOneIsPassedOver) {
+  const TempDir dir;
+  const Overrides two = {"workers=2", "checkpoint.every_steps=3"};
+  tiny_train(dir / "whole", two);
+  for (const char* name : {"shared.safetensors", "rank_1.safetensors", "manifest.json"}) {
+    for (const bool cut : {false, true}) {
+      SCOPED_TRACE(concat(name, cut ? ", cut" : ", a bit flipped"));
+      tiny_train(dir / "run", two + Overrides{"train.max_steps=10"}, Open::overwrite);
+      const std::string path = dir / concat("run/checkpoints/step_10/", name);
+      std::string bad = read_text(path);
+      bad[bad.size() - 100] = static_cast<char>(bad[bad.size() - 100] ^ 1);
+      if (cut) bad.resize(bad.size() / 2);
+      std::ofstream(path, std::ios::binary) << bad;
+      testing::internal::CaptureStdout();
+      train(tiny_config(two), {dir / "run", Open::resume});
+      const std::string said = testing::internal::GetCapturedStdout();
+      EXPECT_NE(said.find(path), std::string::npos) << said;
+      EXPECT_NE(said.find("; going on from step 9"), std::string::npos) << said;
+      EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
+    }
+  }
+}
+
+TEST(Checkpoint, WithoutAWholeOneTheNewestOnesDamageIsNamed) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=6"});
+  for (const char* step : {"step_4", "step_6"})
+    std::filesystem::resize_file(dir / concat("run/checkpoints/", step, "/rank_0.safetensors"), 9);
+  const std::string error = error_of([&] { tiny_train(dir / "run", {}, Open::resume); });
+  EXPECT_EQ(error.find(dir / "run/checkpoints/step_6/rank_0.safetensors: has 9 bytes"), 0u)
+      << error;
+}
+
+TEST(Checkpoint, KeepsTheNewestAndTheBest) {
+  const TempDir dir;
+  const std::string folder = dir / "run/checkpoints";
+  tiny_train(dir / "run", {"checkpoint.keep=0", "checkpoint.every_steps=3"});
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{3, 4, 6, 8, 9, 12, 15, 16}));
+  tiny_train(dir / "run",
+             {"checkpoint.keep=0", "checkpoint.every_epochs=3", "checkpoint.best=false"},
+             Open::overwrite);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{12, 16}));
+  // a rate that soon spoils what was learned: the first epoch stays the best
+  tiny_train(dir / "run",
+             {"checkpoint.keep=1", "schedule.kind=multi_step", "schedule.milestones=[1]",
+              "schedule.factor=1e3"},
+             Open::overwrite);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{4, 16}));
+  const double best = evaluate_run(dir / "run", {}, "best").test.accuracy;
+  EXPECT_EQ(best, evaluate_run(dir / "run", {}, "4").test.accuracy);
+  EXPECT_GT(best, evaluate_run(dir / "run", {}).test.accuracy);
+  EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "8"); }),
+            folder + ": there is no checkpoint of step 8; there are 4, 16");
+}
+
+TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {
+  const TempDir dir;
+  tiny_train(dir / "whole");
+  int64_t polls = 0;
+  // asked once before each of the 4 steps, then in the evaluation after them
+  EXPECT_FALSE(
+      train(tiny_config(), {dir / "run", Open::create, true, [&] { return ++polls > 5; }}));
+  EXPECT_EQ(checkpoint_steps(dir / "run/checkpoints"), std::vector<int64_t>{4});
+  EXPECT_EQ(metrics_of(dir / "run").back().at("type"), "step") << "the epoch is not told yet";
+  tiny_train(dir / "run", {}, Open::resume);
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
+  EXPECT_EQ(metrics_of(dir / "run"), metrics_of(dir / "whole"));
+}
+
+TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=4"});
+  testing::internal::CaptureStdout();
+  train(tiny_config({"train.backend=reference"}), {dir / "run", Open::resume});
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("this run has reference, 1 threads"), std::string::npos) << said;
+}
+
+/// Files of this process may not grow beyond `bytes`: to a writer, like a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(Checkpoint, WithoutRoomTheOldOneStays) {
+  const TempDir dir;
+  tiny_train(dir / "whole", {"workers=2"});
+  tiny_train(dir / "run", {"workers=2", "train.max_steps=4"});
+  {
+    const FileSizeLimit limit(100'000);  // the weights alone have 300,000 bytes
+    const std::string error =
+        error_of([&] { tiny_train(dir / "run", {"workers=2"}, Open::resume); });
+    EXPECT_NE(error.find(dir / "run/checkpoints/saving.tmp/shared.safetensors"), std::string::npos)
+        << error;
+    EXPECT_NE(error.find("rank 0"), std::string::npos) << error;
+  }
+  tiny_train(dir / "run", {"workers=2"}, Open::resume);
+  EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,81 @@
+#include "apps/run/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("metrics.jsonl",
+                R"({"type":"step","step":1,"loss":3.0,"seconds":0.5,"bytes_sent_total":10}
+{"type":"step","step":2,"loss":2.5,"seconds":1.0,"bytes_sent_total":20}
+{"type":"step","step":2,"loss":2.25,"seconds":1.5,"bytes_sent_total":30}
+{"type":"epoch","step":2,"test_accuracy":null,"train_loss":2.6}
+{"type":"step","step":3,"lo)");
+  const Metrics metrics = read_metrics(path);
+  ASSERT_EQ(metrics.steps.size(), 2u) << "the line that was cut off is none";
+  EXPECT_EQ(metrics.steps[0].loss, 3.0);
+  EXPECT_EQ(metrics.steps[1].loss, 2.25);
+  EXPECT_EQ(metrics.steps[1].bytes_sent_total, 30.0);
+  EXPECT_TRUE(std::isnan(metrics.steps[1].accuracy)) << "not there";
+  ASSERT_EQ(metrics.epochs.size(), 1u);
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].test_accuracy));
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].validation_accuracy));
+}
+
+TEST(Metrics, NamesTheLineThatIsNoRow) {
+  const TempDir dir;
+  const std::string path = dir.write("metrics.jsonl", "{\"type\":\"step\",\"step\":1}\noops\n");
+  EXPECT_EQ(error_of([&] { read_metrics(path); }).find(path + ":2: no row of metrics"), 0u);
+}
+
+TEST(RunRecord, HoldsWhatTheRunLeft) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"workers=2", "train.epochs=1", "trace.first_step=1", "trace.steps=1"});
+  const RunRecord run = RunRecord::read(dir / "run");
+  EXPECT_EQ(run.name, "run");
+  EXPECT_EQ(RunRecord::read(dir / "run/").name, "run");
+  EXPECT_EQ(run.version + "\n", read_text(dir / "run/commit.txt"));
+  EXPECT_EQ(run.metrics.steps.size(), 4u);
+  EXPECT_EQ(run.metrics.epochs.size(), 1u);
+  ASSERT_TRUE(run.summary);
+  EXPECT_EQ(run.summary->steps, 4);
+  ASSERT_FALSE(run.spans.empty());
+  for (const TracedSpan& span : run.spans) {
+    EXPECT_EQ(span.step, 1);
+    EXPECT_TRUE(span.worker == 0 || span.worker == 1);
+    EXPECT_LE(span.begin_us, span.end_us);
+  }
+}
+
+TEST(RunRecord, OfARunThatIsNotOverHasNoSummary) {
+  const TempDir dir;
+  dir.write("run/config.toml", "seed = 1\n");
+  dir.write("run/metrics.jsonl", "");
+  EXPECT_FALSE(RunRecord::read(dir / "run").summary);
+  EXPECT_EQ(error_of([&] { RunRecord::read(dir / "none"); }),
+            dir / "none" + " holds no run (no config.toml)");
+}
+
+TEST(RunRecord, FindsTheKeysThatDiffer) {
+  RunRecord a, b;
+  a.config = {{"seed", "1"}, {"workers", "4"}, {"compression.ratio", "0.01"}};
+  b.config = {{"seed", "2"}, {"workers", "4"}};
+  const auto rows = config_differences({a, b});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].key, "seed");
+  EXPECT_EQ(rows[0].values, (std::vector<std::optional<std::string>>{"1", "2"}));
+  EXPECT_EQ(rows[1].key, "compression.ratio");
+  EXPECT_EQ(rows[1].values, (std::vector<std::optional<std::string>>{"0.01", std::nullopt}));
+}
+
+}  // namespace
+}  // namespace wisp

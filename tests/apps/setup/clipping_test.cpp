@@ -1,0 +1,71 @@
+// Which gradient a run clips, and what it says of that.
+#include <gtest/gtest.h>
+
+#include "apps/setup/prepared.h"
+#include "core/error.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+/// The remark on clipping of a run of four workers; empty if there is none.
+std::string clipping(const Overrides& overrides) {
+  const Prepared run(tiny_config(Overrides{"workers=4", "clip.norm=0.5"} + overrides));
+  for (const std::string& remark : run.exchange().remarks)
+    if (remark.find("clip") != std::string::npos) return remark;
+  return "";
+}
+
+std::string refusal(const Overrides& overrides) {
+  return error_of([&] { clipping(overrides); });
+}
+
+TEST(Clipping, IsOfTheMeanIfThatIsWhatIsDecoded) {
+  for (const char* method : {"none", "fp16", "bf16"}) {
+    EXPECT_EQ(clipping({concat("compression.method=", method)}),
+              "clip.norm = 0.5 bounds the mean gradient");
+  }
+  EXPECT_EQ(clipping({"clip.local_factor=1"}),
+            "clip.norm = 0.5 bounds the mean gradient; clip.local_factor has no effect on it");
+  EXPECT_EQ(clipping({"compression.method=qsgd", "clip.where=mean"}),
+            "clip.norm = 0.5 bounds the mean gradient");
+  EXPECT_EQ(clipping({"clip.norm=0"}), "");
+}
+
+TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
+  const std::string own =
+      "each worker's own gradient is clipped, at 1 (2 x clip.norm), before it is compressed: what "
+      "is cut off is in no residual";
+  const std::string waits =
+      "; with clip.scope = \"model\" nothing is encoded before backward has ended, \"layer\" "
+      "overlaps";
+  for (const char* method : {"topk", "qsgd", "powersgd"})
+    EXPECT_EQ(clipping({concat("compression.method=", method)}), own + waits);
+  EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer"}), own);
+  EXPECT_EQ(clipping({"compression.method=none", "clip.where=local", "clip.scope=layer"}), own);
+  EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer", "clip.local_factor=1"}),
+            "each worker's own gradient is clipped, at 0.5 (1 x clip.norm), before it is "
+            "compressed: what is cut off is in no residual");
+  EXPECT_EQ(clipping({"compression.method=local_sgd"}),
+            "each worker's own gradient is clipped, at 0.5 (1 x clip.norm)");
+}
+
+TEST(Clipping, OfAMeanIsRefusedWhereMassWouldBeLost) {
+  for (const char* method : {"topk", "dgc", "powersgd", "signsgd"}) {
+    EXPECT_EQ(refusal({concat("compression.method=", method), "clip.where=mean"}),
+              concat("command line: clip.where is mean, but method ", method,
+                     " keeps a residual or a momentum, which would not get back what is cut off, "
+                     "or leaves no gradient; use clip.where = \"auto\" or \"local\""));
+  }
+  EXPECT_EQ(refusal({"compression.method=choco", "clip.where=mean"}),
+            "command line: clip.where is mean, but with method choco no mean gradient exists: each "
+            "worker clips its own");
+  EXPECT_EQ(refusal({"clip.where=sideways"}),
+            "command line: clip.where is 'sideways', known: auto, local, mean");
+  EXPECT_EQ(refusal({"clip.local_factor=-1"}),
+            "command line: clip.local_factor is -1, expected 0 or more");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,62 @@
+// Whether workers are threads or processes, and who is told that it cannot be.
+#include "apps/setup/train_options.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+constexpr World kAlone, kFour{.rank = 1, .size = 4};
+
+TrainOptions options_in(const World& world, const Overrides& overrides) {
+  Config config = tiny_config(overrides);
+  return TrainOptions::bind(config, world);
+}
+
+std::string refusal(const World& world, const Overrides& overrides) {
+  return error_of([&] { options_in(world, overrides); });
+}
+
+TEST(Engine, WorkersAreTheProcessesUnlessGiven) {
+  EXPECT_EQ(options_in(kFour, {}).workers, 4);
+  EXPECT_EQ(options_in(kFour, {"workers=4", "distributed.engine=mpi"}).workers, 4);
+  EXPECT_EQ(options_in(kAlone, {}).workers, 1);
+  EXPECT_EQ(options_in(kAlone, {"workers=2", "distributed.engine=threads"}).workers, 2);
+}
+
+TEST(Engine, AnotherNumberOfWorkersIsExplained) {
+  EXPECT_EQ(refusal(kFour, {"workers=2"}),
+            "command line: workers is 2, but mpirun (or srun) started 4 processes, and each is one "
+            "worker; leave workers out, say workers=4, or start 2");
+  Config config = Config::from_text("train.batch = 8\nworkers = 8\n", "my.toml");
+  EXPECT_EQ(error_of([&] { TrainOptions::bind(config, kFour); }),
+            "my.toml:2: workers is 8, but mpirun (or srun) started 4 processes, and each is one "
+            "worker; leave workers out, say workers=4, or start 8");
+}
+
+TEST(Engine, AnotherEngineIsExplained) {
+  EXPECT_EQ(refusal(kFour, {"distributed.engine=threads"}),
+            "command line: distributed.engine is threads, but mpirun (or srun) started 4 "
+            "processes, and each would train by itself; start one process, or let auto choose mpi");
+  EXPECT_EQ(refusal(kAlone, {"distributed.engine=mpi", "workers=4"}),
+            "command line: distributed.engine is mpi, but this process runs alone; start it with "
+            "mpirun -n 4, or let auto choose threads");
+  EXPECT_EQ(refusal(kAlone, {"distributed.engine=gloo"}),
+            "command line: distributed.engine is 'gloo', known: auto, threads, mpi");
+}
+
+TEST(Engine, WhatOnlyThreadsCanDoIsRefused) {
+  for (const char* key : {"turns=true", "link.gbit_per_s=1", "link.latency_us=5"}) {
+    const std::string error = refusal(kFour, {key});
+    EXPECT_NE(error.find("between threads, but mpirun (or srun) started 4 processes"),
+              std::string::npos)
+        << key << ": " << error;
+    EXPECT_EQ(refusal(kAlone, {key}), "no error");
+  }
+}
+
+}  // namespace
+}  // namespace wisp

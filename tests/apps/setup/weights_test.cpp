@@ -1,0 +1,162 @@
+#include "apps/setup/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/channel_order.h"
+#include "core/io/checkpoint.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+const Overrides kOther = {"seed=2"};  // other weights
+
+Config resnet(const Overrides& overrides = {}) {
+  return tiny_config_of("model.name = \"resnet_cifar\"\nmodel.depth = 8",
+                        Overrides{"data.train_count=32", "data.side=8"} + overrides);
+}
+
+/// Every parameter and buffer of a replica, by name.
+std::map<std::string, std::vector<double>> content(Replica& replica) {
+  std::map<std::string, std::vector<double>> all;
+  for (const Segment& segment : replica.parameters().segments())
+    all[segment.name] = values(FlatParameters::view(replica.parameters().weight(), segment));
+  for (const Buffer* buffer : replica.parameters().buffers())
+    all[buffer->name] = values(buffer->value);
+  return all;
+}
+
+void write(const std::string& path, const Config& config) {
+  with_replicas(config, [&](ReplicaTest& test) {
+    test.steps(0, 1);  // so that running statistics move
+    write_weights(path, test.replica.model(), test.replica.parameters());
+  });
+}
+
+/// What a fresh replica holds after it has read the file.
+std::map<std::string, std::vector<double>> read(const std::string& path, const Config& config) {
+  std::map<std::string, std::vector<double>> found;
+  const ModelSetup ends = Prepared(config).ends();
+  with_replicas(config, [&](ReplicaTest& test) {
+    read_weights(path, test.replica.model(), test.replica.parameters(), ends);
+    found = content(test.replica);
+  });
+  return found;
+}
+
+TEST(Weights, ComeBackBitForBit) {
+  const TempDir dir;
+  std::map<std::string, std::vector<double>> before;
+  with_replicas(resnet(), [&](ReplicaTest& test) {
+    test.steps(0, 1);
+    before = content(test.replica);
+    write_weights(dir / "a", test.replica.model(), test.replica.parameters());
+  });
+  EXPECT_EQ(read(dir / "a", resnet(kOther)), before);
+}
+
+TEST(Weights, FileHasPyTorchsNamesAndLayouts) {
+  const TempDir dir;
+  Tensor conv;
+  with_replicas(resnet(), [&](ReplicaTest& test) {
+    write_weights(dir / "a", test.replica.model(), test.replica.parameters());
+    const FlatParameters& parameters = test.replica.parameters();
+    conv = channels_first(FlatParameters::view(parameters.weight(), parameters.segments().back()));
+  });
+  const CheckpointReader file(dir / "a");
+  EXPECT_EQ(file.entry("conv1.weight").str(), "F32 [16,3,3,3]");
+  EXPECT_EQ(file.entry("layer2.0.conv1.weight").str(), "F32 [32,16,3,3]");
+  EXPECT_EQ(file.entry("layer2.0.bn1.running_var").str(), "F32 [32]");
+  EXPECT_EQ(file.entry("fc.weight").str(), "F32 [10,64]");
+  EXPECT_EQ(file.metadata("format"), "pt");
+  const Tensor found(conv.shape(), DType::f32), tracked({}, DType::i64);
+  file.read("conv1.weight", found);
+  EXPECT_EQ(values(found), values(conv));
+  file.read("layer2.0.bn1.num_batches_tracked", tracked);
+  EXPECT_EQ(tracked.data<int64_t>()[0], 0);
+}
+
+/// Copies a file of weights with some tensors changed; an undefined one is left out.
+void copy_with(const std::string& from, const std::string& to,
+               const std::map<std::string, Tensor>& changes) {
+  const CheckpointReader file(from);
+  CheckpointWriter writer;
+  for (const auto& [name, tensor] : changes) {
+    if (tensor.defined()) writer.add(name, tensor);
+  }
+  for (const std::string& name : file.names()) {
+    if (changes.count(name)) continue;
+    const std::vector<int64_t>& e = file.entry(name).extents;
+    const Tensor tensor(e.size() == 2 ? Shape{e[0], e[1]} : Shape{e[0]}, DType::f32);
+    file.read(name, tensor);
+    writer.add(name, tensor);
+  }
+  writer.write(to);
+}
+
+TEST(Weights, OtherFloatsAreConverted) {
+  const TempDir dir;
+  write(dir / "a", tiny_config());
+  const Tensor half({24}, DType::f16), brain({10}, DType::bf16);
+  for (int i = 0; i < 24; ++i) half.data<Half>()[i] = Half(0.25f * static_cast<float>(i - 12));
+  for (int i = 0; i < 10; ++i) brain.data<BFloat16>()[i] = BFloat16(static_cast<float>(i) + 0.5f);
+  const Tensor wide = random_tensor({10, 24}, 1, DType::f64);
+  copy_with(dir / "a", dir / "b",
+            {{"layer0.bias", half}, {"layer1.bias", brain}, {"layer1.weight", wide}});
+  auto found = read(dir / "b", tiny_config());
+  EXPECT_EQ(found["layer0.bias"][0], -3.0);
+  EXPECT_EQ(found["layer0.bias"][23], 2.75);
+  EXPECT_EQ(found["layer1.bias"][9], 9.5);
+  EXPECT_EQ(found["layer1.weight"][7], static_cast<double>(static_cast<float>(values(wide)[7])));
+  EXPECT_EQ(read(dir / "b", tiny_config({"train.precision=f64"}))["layer1.weight"], values(wide));
+}
+
+std::string refusal(const std::string& path, const Config& config = tiny_config()) {
+  return error_of([&] { check_weights(path, Prepared(config)); });
+}
+
+TEST(Weights, WhatDoesNotFitIsListed) {
+  const TempDir dir;
+  write(dir / "a", tiny_config());
+  EXPECT_EQ(refusal(dir / "a"), "no error");
+  copy_with(dir / "a", dir / "b",
+            {{"layer0.bias", {}},
+             {"layer0.weight", Tensor({23, 3072}, DType::f32)},
+             {"layer1.bias", Tensor({10}, DType::i32)},
+             {"layer7.bias", Tensor({10}, DType::f32)},
+             {"bn.num_batches_tracked", Tensor({}, DType::i64)}});  // no one misses these
+  EXPECT_EQ(refusal(dir / "b"), dir /
+                                    "b does not hold this model's weights\n"
+                                    "missing:\n  layer0.bias\n"
+                                    "unexpected:\n  layer7.bias\n"
+                                    "of another shape or type:\n"
+                                    "  layer0.weight is F32 [23,3072], expected floats (24, 3072)\n"
+                                    "  layer1.bias is I32 [10], expected floats (10)");
+  const std::string other = refusal(dir / "a", resnet());
+  EXPECT_NE(other.find("layer1.0.bn1.bias"), std::string::npos) << other;
+  EXPECT_NE(other.find("and 25 more"), std::string::npos) << other;
+}
+
+TEST(Weights, ALastLayerForOtherClassesStaysAsDrawn) {
+  const TempDir dir;
+  write(dir / "a", tiny_config(kOther));
+  copy_with(
+      dir / "a", dir / "b",
+      {{"layer1.weight", Tensor({7, 24}, DType::f32)}, {"layer1.bias", Tensor({7}, DType::f32)}});
+  EXPECT_EQ(check_weights(dir / "b", Prepared(tiny_config())),
+            (std::vector<std::string>{"layer1.bias", "layer1.weight"}));
+  std::map<std::string, std::vector<double>> drawn;
+  with_replicas(tiny_config(), [&](ReplicaTest& test) { drawn = content(test.replica); });
+  auto found = read(dir / "b", tiny_config());
+  EXPECT_EQ(found["layer1.weight"], drawn["layer1.weight"]);
+  EXPECT_EQ(found["layer0.weight"], read(dir / "a", tiny_config())["layer0.weight"]);
+  EXPECT_NE(found["layer0.weight"], drawn["layer0.weight"]);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,61 @@
+#include "apps/sweep/children.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
+
+TEST(Children, TellHowEachEnded) {
+  const TempDir dir;
+  Children children;
+  children.start(4, shell("echo out; echo err >&2; exit 3"), dir / "log");
+  const Children::Ended ended = children.wait();
+  EXPECT_EQ(ended.id, 4u);
+  EXPECT_EQ(ended.status, 3);
+  EXPECT_EQ(read_text(dir / "log"), "out\nerr\n");
+  EXPECT_EQ(children.running(), 0u);
+  EXPECT_EQ(children.signalled(), 0);
+}
+
+TEST(Children, OneThatCrashesEndsNoOther) {
+  const TempDir dir;
+  Children children;
+  children.start(0, shell("kill -SEGV $$"), dir / "a");
+  children.start(1, shell("exit 0"), dir / "b");
+  std::set<std::pair<size_t, int>> ends;
+  while (children.running() > 0) {
+    const Children::Ended ended = children.wait();
+    ends.insert({ended.id, ended.status});
+  }
+  EXPECT_EQ(ends, (std::set<std::pair<size_t, int>>{{0, 128 + SIGSEGV}, {1, 0}}));
+}
+
+TEST(Children, GetTheSignalsOfThisProcess) {
+  const TempDir dir;
+  for (const int number : {SIGINT, SIGTERM}) {
+    Children children;
+    children.start(0, shell("exec sleep 100"), dir / "log");
+    raise(number);
+    EXPECT_EQ(children.wait().status, 128 + number);
+    EXPECT_EQ(children.signalled(), number);
+  }
+}
+
+TEST(Children, AProgramThatIsNotThereIsAnError) {
+  const TempDir dir;
+  Children children;
+  EXPECT_NE(error_of([&] {
+              children.start(0, {dir / "none"}, dir / "log");
+            }).find("No such file or directory"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace wisp

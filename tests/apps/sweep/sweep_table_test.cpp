@@ -1,0 +1,64 @@
+#include "apps/sweep/sweep_table.h"
+
+#include <gtest/gtest.h>
+
+namespace wisp {
+namespace {
+
+SweepResult result_of(const std::vector<std::optional<std::string>>& values, double accuracy) {
+  SweepResult result;
+  result.run.name = "run";
+  result.run.values = values;
+  result.version = "0.1.0 (abc)";
+  result.summary.test_accuracy = accuracy;
+  result.summary.bytes_sent = 100.0;
+  return result;
+}
+
+const std::vector<SweepAxis> kAxes = {{"compression.method", {"none", "topk"}},
+                                      {"compression.ratio", {"0.1"}},
+                                      {"optimizer.lr", {"0.1", "0.2"}},
+                                      {"seed", {"1", "2"}}};
+
+TEST(SweepTable, MarkdownHasMeanAndDeviationOverSeeds) {
+  const std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
+                                            result_of({"none", {}, {}, "2"}, 0.92),
+                                            result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
+  const std::string text = sweep_markdown(kAxes, results);
+  EXPECT_EQ(text.find("| compression.method | optimizer.lr | n | test accuracy (%) |"), 0u);
+  EXPECT_NE(text.find("| none | - | 2 | 91.00 ± 1.41 | 100 ± 0 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| topk | 0.2 | 1 | 50.00 | 100 |"), std::string::npos) << text;
+}
+
+TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
+  SweepResult odd = result_of({"a,\"b\"", {}, "0.1", "1"}, 0.5);
+  odd.summary.steps = 7;
+  const std::string text = sweep_csv(kAxes, std::vector<SweepResult>{odd});
+  EXPECT_EQ(text.find("run,compression.method,compression.ratio,optimizer.lr,seed,version,"
+                      "test_accuracy,images_per_s,steps,"),
+            0u);
+  EXPECT_NE(text.find("\nrun,\"a,\"\"b\"\"\",,0.1,1,0.1.0 (abc),0.5,0.0,7,"), std::string::npos)
+      << text;
+}
+
+TEST(SweepTable, ShowsValidationIfSomeRunHasIt) {
+  std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
+                                      result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
+  for (const std::string& text : {sweep_csv(kAxes, results), sweep_markdown(kAxes, results)})
+    EXPECT_EQ(text.find("validation"), std::string::npos) << text;
+  results[1].summary.validation_accuracy = 0.75;
+  const std::string csv = sweep_csv(kAxes, results);
+  EXPECT_NE(csv.find(",version,test_accuracy,validation_accuracy,images_per_s,"),
+            std::string::npos);
+  EXPECT_NE(csv.find(",0.1.0 (abc),0.9,,0.0,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",0.1.0 (abc),0.5,0.75,0.0,"), std::string::npos) << csv;
+  const std::string markdown = sweep_markdown(kAxes, results);
+  EXPECT_NE(markdown.find("| n | test accuracy (%) | validation accuracy (%) | sent"),
+            std::string::npos);
+  EXPECT_NE(markdown.find("| none | - | 1 | 90.00 | - | 100 |"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("| topk | 0.2 | 1 | 50.00 | 75.00 | 100 |"), std::string::npos)
+      << markdown;
+}
+
+}  // namespace
+}  // namespace wisp

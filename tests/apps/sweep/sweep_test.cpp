@@ -1,0 +1,94 @@
+#include "apps/sweep/sweep.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A sweep of the program itself over runs of two steps.
+struct TestSweep {
+  TempDir dir;
+  std::string config = dir.write("tiny.toml", R"(
+threads = 1
+timeout_s = 30.0
+model = { name = "mlp", hidden = [8] }
+data = { name = "synthetic", train_count = 64, test_count = 32 }
+train = { batch = 32, epochs = 1, log_every = 1 }
+)");
+  std::string out = dir / "sweep";
+
+  int run(const std::vector<std::string>& overrides) const {
+    return run_sweep({WISP_PROGRAM, config, out, overrides, 2},
+                     [&](std::vector<std::string> o) { return Config::load(config, o); });
+  }
+  std::string text(const std::string& name) const { return read_text(out + "/" + name); }
+  int64_t lines(const std::string& name) const {
+    const std::string content = text(name);
+    return std::count(content.begin(), content.end(), '\n');
+  }
+};
+
+TEST(RunSweep, MakesEveryRunOnce) {
+  const TestSweep sweep;
+  EXPECT_EQ(sweep.run({"seed=1,2"}), 0);
+  EXPECT_EQ(sweep.lines("sweep.csv"), 3);
+  EXPECT_EQ(sweep.lines("sweep.md"), 3);
+  const std::string log = sweep.text("seed-1.log");
+  EXPECT_EQ(sweep.run({"seed=1,2,3"}), 0);
+  EXPECT_EQ(sweep.text("seed-1.log"), log) << "was run again";
+  EXPECT_EQ(sweep.lines("sweep.csv"), 4);
+}
+
+TEST(RunSweep, GoesOnWithARunThatWasCutShort) {
+  const TestSweep sweep;
+  ASSERT_EQ(sweep.run({"seed=1,2"}), 0);
+  fs::remove(sweep.out + "/seed-1/summary.json");
+  fs::remove(sweep.out + "/seed-2/summary.json");
+  fs::remove_all(sweep.out + "/seed-2/checkpoints");
+  EXPECT_EQ(sweep.run({"seed=1,2"}), 0);
+  EXPECT_TRUE(fs::exists(sweep.out + "/seed-1/summary.json"));
+  EXPECT_EQ(sweep.lines("seed-1/metrics.jsonl"), 3) << "resumed: nothing was left to do";
+  EXPECT_EQ(sweep.lines("seed-2/metrics.jsonl"), 3) << "made anew: nothing had been saved";
+}
+
+TEST(RunSweep, ARunThatFailsEndsNoOther) {
+  const TestSweep sweep;
+  EXPECT_EQ(sweep.run({"optimizer.lr=1e30,0.1", "train.nonfinite_max=1"}), 1);
+  EXPECT_TRUE(fs::exists(sweep.out + "/lr-0.1/summary.json"));
+  EXPECT_EQ(sweep.lines("sweep.csv"), 2);
+  EXPECT_NE(sweep.text("lr-1e30.log").find("the loss was not finite"), std::string::npos);
+}
+
+TEST(RunSweep, RefusesARunOfAnotherConfiguration) {
+  const TestSweep sweep;
+  ASSERT_EQ(sweep.run({"seed=1,2", "optimizer.lr=0.1"}), 0);
+  const std::string error = error_of([&] { sweep.run({"seed=1,2", "optimizer.lr=0.2"}); });
+  EXPECT_NE(error.find("seed-1 holds a run with another configuration (optimizer.lr is 0.1 there, "
+                       "0.2 in this sweep)"),
+            std::string::npos)
+      << error;
+}
+
+TEST(RunSweep, RefusesADirectoryThatAnotherOneWorksIn) {
+  const TestSweep sweep;
+  const std::string path = sweep.dir.write("sweep/sweep.lock", "");
+  const int lock = open(path.c_str(), O_RDWR);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  EXPECT_NE(error_of([&] { sweep.run({"seed=1"}); }).find("held by another process"),
+            std::string::npos);
+  close(lock);
+}
+
+}  // namespace
+}  // namespace wisp

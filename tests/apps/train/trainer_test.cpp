@@ -1,0 +1,211 @@
+#include "apps/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+using Open = RunDirectory::Open;
+using nlohmann::json;
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+std::vector<json> rows_of(const std::string& path) {
+  std::vector<json> rows;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
+  return rows;
+}
+
+const Overrides kDgc = {"workers=3", "train.batch=24", "compression.method=dgc",
+                        "compression.ratio=0.01", "train.epochs=2"};
+
+TEST(Train, LeavesAWholeRunDirectory) {
+  const TempDir dir;
+  const Summary summary =
+      tiny_train(dir / "run", kDgc + Overrides{"trace.first_step=1", "trace.steps=2"});
+  for (const char* name : {"config.toml", "commit.txt", "metrics.jsonl", "trace.json",
+                           "summary.json", "checkpoints/step_10/manifest.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(dir / "run/" + name)) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir / "run/summary.json.tmp"));
+  EXPECT_EQ(read_text(dir / "run/commit.txt").substr(0, 2), "0.");
+  EXPECT_EQ(summary.steps, 10);
+}
+
+TEST(Train, APlateauOfTheTestLossLowersTheRate) {
+  const TempDir dir;
+  // no evaluation after the first can be better than a hundredth of the best
+  tiny_train(dir / "run", {"schedule.kind=plateau", "schedule.threshold=0.99",
+                           "schedule.patience=1", "schedule.factor=0.5", "optimizer.lr=0.08"});
+  std::vector<double> rates;
+  for (const json& row : rows_of(dir / "run/metrics.jsonl")) {
+    if (row.contains("lr") && row["step"].get<int64_t>() % 4 == 0) rates.push_back(row["lr"]);
+  }
+  // the second and third evaluation are no better; the fourth epoch runs at half the rate
+  EXPECT_EQ(rates, (std::vector<double>{0.08, 0.08, 0.08, 0.04}));
+}
+
+TEST(Train, WritesAConfigThatReadsBackEqual) {
+  const TempDir dir;
+  tiny_train(dir / "run", kDgc + Overrides{"train.max_steps=1"});
+  const std::string saved = read_text(dir / "run/config.toml");
+  const Prepared again(Config::load(dir / "run/config.toml", {}));
+  EXPECT_EQ(again.config().resolved(), saved);
+  EXPECT_EQ(again.options().workers, 3);
+}
+
+TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
+  const TempDir dir;
+  tiny_train(dir / "run", kDgc);
+  const auto row = nlohmann::ordered_json::parse(read_text(dir / "run/summary.json"));
+  EXPECT_EQ(keys_of(row),
+            (std::vector<std::string>{
+                "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw", "bytes_encoded",
+                "bytes_sent", "bytes_received", "reduction_encoded", "reduction_sent", "loader_ms",
+                "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms", "bottleneck"}));
+  const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
+  EXPECT_EQ(row.at("steps"), 10);
+  EXPECT_EQ(row.at("skipped"), 0);
+  EXPECT_EQ(row.at("bytes_raw"), 4 * parameters);
+  EXPECT_GE(row.at("test_accuracy"), 0.0);
+  EXPECT_LE(row.at("test_accuracy"), 1.0);
+  EXPECT_GT(row.at("bytes_encoded"), 5 * 0.01 * parameters);  // 4 bytes a value, and its place
+  EXPECT_LT(row.at("bytes_encoded"), 7 * 0.01 * parameters);
+  EXPECT_DOUBLE_EQ(row.at("reduction_encoded"),
+                   row.at("bytes_raw").get<double>() / row.at("bytes_encoded").get<double>());
+  // An all-reduce among three sends 2 * 2 / 3 of the bytes, a gather two copies of the payload;
+  // bytes are rounded to whole ones.
+  EXPECT_NEAR(row.at("reduction_sent").get<double>(),
+              4.0 / 3.0 * 4 * parameters / row.at("bytes_sent").get<double>(), 0.01);
+  EXPECT_GT(row.at("bytes_sent"), 2 * 5 * 0.01 * parameters);
+  for (const char* key : {"images_per_s", "compute_ms", "encode_ms", "wire_ms", "decode_ms"})
+    EXPECT_GT(row.at(key), 0.0) << key;
+}
+
+TEST(Train, MetricsHaveALineForEachStepAndEpoch) {
+  const TempDir dir;
+  tiny_train(dir / "run", kDgc + Overrides{"train.eval_every=2"});
+  const std::vector<json> rows = rows_of(dir / "run/metrics.jsonl");
+  ASSERT_EQ(rows.size(), 12u);
+  for (const char* key :
+       {"step", "epoch", "lr", "loss", "accuracy", "images_per_s", "bytes_raw", "bytes_encoded",
+        "bytes_sent", "bytes_received", "bytes_sent_total", "reduction_sent", "seconds",
+        "loader_ms", "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms"})
+    EXPECT_TRUE(rows[0].contains(key)) << key;
+  EXPECT_EQ(rows[0].at("lr"), 0.1);
+  EXPECT_EQ(rows[4].at("step"), 5);
+  EXPECT_EQ(rows[5].at("type"), "epoch");
+  EXPECT_EQ(rows[5].at("epoch"), 1.0);
+  EXPECT_TRUE(rows[5].at("test_accuracy").is_null()) << "not evaluated in this epoch";
+  EXPECT_TRUE(rows[11].at("test_accuracy").is_number());
+}
+
+TEST(Train, TraceHasTheFiveLanesOfEachWorker) {
+  const TempDir dir;
+  tiny_train(dir / "run", kDgc + Overrides{"trace.first_step=1", "trace.steps=2"});
+  const json trace = json::parse(read_text(dir / "run/trace.json"));
+  std::map<std::pair<int, int>, std::string> lanes;
+  std::map<int, std::set<std::string>> used;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M" && event.at("name") == "thread_name")
+      lanes[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+  }
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X")
+      used[event.at("pid")].insert(lanes.at({event.at("pid"), event.at("tid")}));
+  }
+  const std::set<std::string> all = {"compute", "decode", "encode", "wait", "wire"};
+  ASSERT_EQ(used.size(), 3u);
+  for (const auto& [worker, names] : used) EXPECT_EQ(names, all) << "worker " << worker;
+}
+
+TEST(Train, RefusesADirectoryThatHoldsARun) {
+  const TempDir dir;
+  const Overrides one = {"train.max_steps=1"};
+  tiny_train(dir / "run", one);
+  const std::string error = error_of([&] { tiny_train(dir / "run", one); });
+  EXPECT_NE(error.find("holds a run already"), std::string::npos) << error;
+  EXPECT_NE(error.find("--resume"), std::string::npos) << error;
+  dir.write("run/notes.txt", "somebody's");
+  dir.write("run/checkpoints/step_900/manifest.json", "of the run before");
+  EXPECT_EQ(tiny_train(dir / "run", one, Open::overwrite).steps, 1);
+  EXPECT_FALSE(std::filesystem::exists(dir / "run/checkpoints/step_900"));
+  EXPECT_EQ(read_text(dir / "run/notes.txt"), "somebody's");
+  EXPECT_EQ(error_of([&] { tiny_train(dir / "nothing", one, Open::resume); }),
+            dir / "nothing holds no run (no config.toml)");
+}
+
+TEST(Train, RefusesADirectoryInWhichAnotherProcessTrains) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1"});
+  const FileLock other(dir / "run/lock");
+  for (const Open how : {Open::resume, Open::overwrite}) {
+    EXPECT_EQ(error_of([&] { tiny_train(dir / "run", {}, how); }),
+              dir / "run/lock: is held by another process");
+  }
+  EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 1);
+}
+
+TEST(Train, ARunThatCannotStartLeavesTheOldOneAlone) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=1"});
+  const std::string config = read_text(dir / "run/config.toml");
+  const std::string error = error_of([&] {
+    tiny_train(dir / "run", {"workers=200", "train.batch=200"}, Open::overwrite);
+  });
+  EXPECT_NE(error.find("200 workers for 128 samples"), std::string::npos) << error;
+  EXPECT_EQ(read_text(dir / "run/config.toml"), config);
+}
+
+TEST(Evaluate, FindsTheAccuracyThatTheRunReported) {
+  const TempDir dir;
+  const Summary summary = tiny_train(dir / "run", kDgc);
+  const RunEvaluation evaluation = evaluate_run(dir / "run", {});
+  EXPECT_EQ(evaluation.test.accuracy, summary.test_accuracy);
+  EXPECT_EQ(evaluation.test.samples, 40);
+  EXPECT_FALSE(evaluation.validation);
+  const std::string none = error_of([&] { evaluate_run(dir / "none", {}); });
+  EXPECT_NE(none.find("none holds no run"), std::string::npos) << none;
+}
+
+TEST(Configs, EveryShippedOneTrains) {
+  const std::filesystem::path folder = WISP_CONFIGS;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    SCOPED_TRACE(entry.path().string());
+    const Overrides small = {"data.name=synthetic", "data.train_count=64", "data.test_count=8",
+                             "train.batch=8",       "train.max_steps=2",   "threads=1"};
+    const TempDir dir;
+    EXPECT_EQ(
+        train(Config::load(entry.path().string(), small), {dir / "run", Open::create, true})->steps,
+        2);
+    ++count;
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST(Configs, ResNet50HasTheSizeThatItHasOnImageNet) {
+  const Prepared run(Config::load(WISP_CONFIGS "/synthetic_resnet50.toml", {}));
+  int64_t numel = 0;
+  for (const LayerPlan& layer : run.exchange().layers) numel += layer.numel;
+  EXPECT_EQ(numel, 25'557'032);  // torchvision's; the paper gives no count
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,108 @@
+#include "compression/sparse/pack.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/support/error_of.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+StepInfo info_of(double ratio) {
+  StepInfo info;
+  info.ratio = ratio;
+  return info;
+}
+
+/// Top-k with these formats: a list of any positions is what the gradient has there.
+UnitRig wire_rig(std::vector<Field> fields, const std::string& values = "f32",
+                 const std::string& indices = "runs16") {
+  const std::string toml =
+      concat("[compression]\nvalues = '", values, "'\nindices = '", indices, "'");
+  return UnitRig(std::move(fields), make_method("topk", toml));
+}
+
+template <class T>
+T at(const PayloadBytes& payload, size_t byte) {
+  T value;
+  std::memcpy(&value, payload.data() + byte, sizeof value);
+  return value;
+}
+
+template <class T>
+void put(PayloadBytes& payload, size_t byte, T value) {
+  std::memcpy(payload.data() + byte, &value, sizeof value);
+}
+
+// Indices 3, 4, 100, 70000, 200000: runs 3, 0, 95, (65535, pad), 4363, (65535, pad), 64463.
+TEST(SparseWire, CutsRunsAsInTheExample) {
+  UnitRig rig = wire_rig(layer_fields({250'000}));
+  const std::vector<int64_t> indices = {3, 4, 100, 70'000, 200'000};
+  for (const int64_t index : indices) rig.gradient()[index] = static_cast<float>(index);
+  const StepInfo info = info_of(5.0 / 250'000);
+  const PayloadBytes payload = rig.encode(info);
+  const std::vector<float> values = {3, 4, 100, 0, 70'000, 0, 200'000};
+  const std::vector<uint16_t> runs = {3, 0, 95, 65535, 4363, 65535, 64463};
+  ASSERT_EQ(payload.size(), 7u * 6u);
+  for (size_t entry = 0; entry < 7; ++entry) {
+    EXPECT_EQ(at<float>(payload, 4 * entry), values[entry]) << entry;
+    EXPECT_EQ(at<uint16_t>(payload, 28 + 2 * entry), runs[entry]) << entry;
+  }
+  rig.decode(info, {payload});
+  for (const int64_t index : indices) EXPECT_EQ(rig.gradient()[index], static_cast<float>(index));
+}
+
+TEST(SparseWire, StatesEntriesOfAllFieldsButTheLast) {
+  UnitRig rig = wire_rig(layer_fields({10, 20, 5}), "f16");
+  for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
+  const PayloadBytes payload = rig.encode(info_of(0.2));  // 2, 4 and 1 values
+  ASSERT_EQ(payload.size(), 2u * 4u + 7u * 4u);
+  EXPECT_EQ(at<uint32_t>(payload, 0), 2u);
+  EXPECT_EQ(at<uint32_t>(payload, 4), 4u);
+  EXPECT_EQ(static_cast<float>(at<Half>(payload, 8)), 8.0f);
+  EXPECT_EQ(at<uint16_t>(payload, 8 + 14), 8u) << "runs follow all values";
+}
+
+TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
+  UnitRig rig = wire_rig(layer_fields({100, 50}));
+  const StepInfo info = info_of(0.1);
+  for (int64_t i = 0; i < rig.unit.gradient.numel(); ++i) rig.gradient()[i] = static_cast<float>(i);
+  const PayloadBytes good = rig.encode(info);  // 10 and 5 values
+  const auto complaint = [&](PayloadBytes payload) {
+    return error_of([&] { rig.decode(info, {good, std::move(payload)}); });
+  };
+  PayloadBytes bad = good;
+  put<uint32_t>(bad, 0, 16);
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 0 states 16 entries, expected at most 10");
+  bad = good;
+  put<uint32_t>(bad, 0, 9);
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 1 states 6 entries, expected at most 5");
+  bad = good;
+  put<uint16_t>(bad, 4 + 15 * 4, 91);
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1: field 0's entry 9 is at position 100, it has 100 elements");
+  bad = good;
+  bad.pop_back();
+  EXPECT_EQ(complaint(bad),
+            "sparse payload of rank 1 has 93 bytes, expected 88 or at most 94 (f32, runs16)");
+  bad = good;
+  bad.resize(good.size() + 6);
+  EXPECT_NE(complaint(bad), "no error");
+  EXPECT_NE(complaint({}), "no error");
+  EXPECT_EQ(complaint(good), "no error");
+}
+
+TEST(SparseWire, DecodesFieldsWithoutEntries) {
+  UnitRig rig = wire_rig(layer_fields({100, 50}));
+  const PayloadBytes nothing(4, std::byte{0});
+  rig.gradient()[3] = 5.0f;
+  rig.decode(info_of(0.1), {nothing});
+  EXPECT_EQ(rig.gradient()[3], 0.0f);
+}
+
+}  // namespace
+}  // namespace wisp

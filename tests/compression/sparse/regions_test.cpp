@@ -1,0 +1,62 @@
+#include "compression/sparse/regions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/random.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+/// Regions of one field, by rank, of a list that has all positions.
+std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t>& cuts) {
+  const std::vector<Field> fields = layer_fields({numel});
+  const UnitSpec spec{fields, numel};
+  const auto bytes = static_cast<size_t>(SparseList::bytes(1, numel));
+  std::vector<std::byte> from(bytes), into(bytes),
+      scratch(static_cast<size_t>(pass_list_bytes(spec, {})));
+  const SparseList all(from.data(), 1, numel), taken(into.data(), 1, numel);
+  all.range[0] = {0, numel};
+  std::iota(all.position, all.position + numel, 0u);
+  std::fill_n(all.value, numel, 1.0f);
+  std::vector<Range> part(static_cast<size_t>(workers));
+  StepInfo info;
+  info.workers = workers;
+  take_parts(Stream::immediate(), spec, info, all, {}, {}, cuts.data(), taken, part.data(),
+             scratch.data());
+  return part;
+}
+
+/// Every position has one owner, whatever the cuts: even ones, means of what workers selected, or
+/// what a broken message makes of them; with more than 16 workers a sixteenth has several borders.
+TEST(Regions, PartitionAFieldForAnyNumberOfWorkers) {
+  for (const int64_t numel : {1, 7, 16, 100, 1000}) {
+    for (int workers = 1; workers <= 40; ++workers) {
+      const std::vector<Field> fields = layer_fields({numel});
+      for (uint64_t draw = 0; draw < 6; ++draw) {
+        std::vector<int64_t> cuts(kCutWords, 0);
+        const Philox random(7, draw, static_cast<uint64_t>(workers));
+        std::vector<int64_t> sum(kCutWords);
+        for (size_t c = 0; c < sum.size(); ++c) {
+          const int64_t anything = random.below(c, static_cast<uint32_t>(4 * numel)) - numel;
+          sum[c] = workers * (draw == 1 ? numel : draw == 2 ? numel / 2 : anything);
+        }
+        if (draw > 0)
+          adopt_cuts(Stream::immediate(), {fields, numel}, sum.data(), workers, cuts.data());
+        int64_t next = 0;
+        for (const Range& range : regions(numel, workers, cuts)) {
+          ASSERT_EQ(range.begin, next) << numel << ", " << workers << ", " << draw;
+          ASSERT_GE(range.count, 0);
+          next += range.count;
+        }
+        ASSERT_EQ(next, numel) << workers << ", " << draw;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp

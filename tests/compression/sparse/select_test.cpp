@@ -1,0 +1,299 @@
+#include "compression/sparse/select.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "compression/code.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+/// Positions that select_topk picks of `values`, spread over slices of these sizes.
+std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_t step = 0,
+                             std::vector<int64_t> slices = {}) {
+  if (slices.empty()) slices = {static_cast<int64_t>(values.size())};
+  const Field field = joined_field(slices);
+  std::vector<float> arena(
+      static_cast<size_t>(field.slices.back().offset + field.slices.back().numel),
+      std::numeric_limits<float>::infinity());  // padding must not be seen
+  size_t position = 0;
+  for (const Slice& slice : field.slices) {
+    for (int64_t i = 0; i < slice.numel; ++i)
+      arena[static_cast<size_t>(slice.offset + i)] = values[position++];
+  }
+  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, k) / 8 + 1), -1);
+  select_topk(Stream::immediate(), field.slices, Source{arena.data(), nullptr}, k,
+              Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
+              reinterpret_cast<std::byte*>(scratch.data()));
+  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
+  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
+  positions.pop_back();
+  return positions;
+}
+
+/// k ascending positions whose magnitudes are the k largest; ties may be any.
+void expect_topk(const std::vector<float>& values, const std::vector<uint32_t>& positions,
+                 const std::string& what) {
+  std::vector<float> sorted, picked;
+  for (const float value : values) sorted.push_back(std::fabs(value));
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  sorted.resize(positions.size());
+  for (size_t j = 0; j < positions.size(); ++j) {
+    ASSERT_LT(positions[j], values.size()) << what;
+    if (j > 0) {
+      ASSERT_LT(positions[j - 1], positions[j]) << what;
+    }
+    picked.push_back(std::fabs(values[positions[j]]));
+  }
+  std::sort(picked.begin(), picked.end(), std::greater<>());
+  ASSERT_EQ(picked, sorted) << what;
+}
+
+using Draw = float (*)(const Philox&, uint64_t);
+
+struct Distribution {
+  const char* name;
+  Draw draw;
+};
+
+const std::vector<Distribution> kDistributions = {
+    {"normal", [](const Philox& p, uint64_t i) { return static_cast<float>(normal(p, i)); }},
+    {"heavy tail",
+     [](const Philox& p, uint64_t i) { return std::pow(p.uniform(i) + 1e-7f, -3.0f) - 1.0f; }},
+    {"zeros", [](const Philox&, uint64_t) { return 0.0f; }},
+    {"all equal", [](const Philox&, uint64_t) { return -2.5f; }},
+    {"two values", [](const Philox& p, uint64_t i) { return p.uniform(i) < 0.5f ? 1.0f : -2.0f; }},
+    {"mostly zero", [](const Philox& p,
+                       uint64_t i) { return p.uniform(i) < 0.0002f ? 1.0f + p.uniform(i) : 0.0f; }},
+    {"denormal",
+     [](const Philox& p, uint64_t i) { return float_from_bits(p.bits(i) & 0x807fffffu); }},
+    {"huge", [](const Philox& p, uint64_t i) { return (2.0f * p.uniform(i) - 1.0f) * 3e38f; }},
+    {"rows",  // neighbours alike: what a sample of clusters likes least
+     [](const Philox& p, uint64_t i) { return p.uniform(i / 97) * (1.0f + 1e-4f * p.uniform(i)); }},
+};
+
+TEST(Select, PicksWhatASortPicks) {
+  for (const Distribution& distribution : kDistributions) {
+    for (const int64_t n : {1, 2, 63, 64, 65, 1000, 4096, 4097, 20'000, 40'001}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      const Philox philox(3, static_cast<uint64_t>(n), 0);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+      for (const int64_t k : std::set<int64_t>{1, (n + 999) / 1000, (n + 3) / 4, n}) {
+        expect_topk(values, select(values, k), concat(distribution.name, ", top ", k, " of ", n));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Select, TakesSlicesAsOneField) {
+  std::vector<float> values(50'000);
+  const Philox philox(4, 0, 0);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = philox.uniform(i) - 0.5f;
+  for (const int64_t k : {50, 3000, 50'000})
+    EXPECT_EQ(select(values, k), select(values, k, 0, {1, 9, 20'000, 3, 29'987})) << k;
+  std::fill(values.begin(), values.end(), 1.0f);  // the road where the list overflows
+  EXPECT_EQ(select(values, 50), select(values, 50, 0, {1, 9, 20'000, 3, 29'987}));
+}
+
+TEST(Select, DoesNotDependOnThreads) {
+  std::vector<float> values(200'000);
+  const Philox philox(5, 0, 0);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(normal(philox, i));
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const auto one = select(values, 200);
+  for (const int threads : {2, 3, 4}) {
+    omp_set_num_threads(threads);
+    EXPECT_EQ(select(values, 200), one) << threads;
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(Select, TakesTiesFromAllOverTheField) {
+  constexpr int64_t kNumel = 10'000, kPicked = 10, kSteps = 500;
+  const std::vector<float> values(kNumel, 1.0f);
+  int64_t quarter[4] = {};
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (const uint32_t position : select(values, kPicked, step)) ++quarter[position * 4 / kNumel];
+  }
+  // Each step's picks are neighbours, so 500 draws of probability 1/4: mean 125 runs,
+  // deviation 9.7; five deviations.
+  for (const int64_t picks : quarter)
+    EXPECT_NEAR(static_cast<double>(picks) / kPicked, 125.0, 49.0);
+}
+
+struct CountingSource {
+  std::vector<int>* taken;
+  void prefetch(int64_t) const {}
+  float peek(int64_t) const { return 1.0f; }
+  float take(int64_t i) const {
+    ++(*taken)[static_cast<size_t>(i)];
+    return 1.0f;
+  }
+  float held(int64_t) const { return 1.0f; }
+};
+
+TEST(Select, TakesEachElementOnce) {
+  const Field field = joined_field({30'000, 1, 7000});
+  std::vector<int> taken(40'000, 0);
+  std::vector<uint32_t> positions(37);
+  std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, 37) / 8));
+  select_topk(Stream::immediate(), field.slices, CountingSource{&taken}, 37, Philox(1, 1, 1),
+              positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
+  std::vector<int> expected(40'000, 0);
+  for (const Slice& slice : field.slices)
+    std::fill_n(expected.begin() + slice.offset, slice.numel, 1);
+  EXPECT_EQ(taken, expected);
+}
+
+/// What is selected of `values`; positions ascending.
+std::vector<uint32_t> selected(const std::vector<float>& values, const Selection& selection,
+                               int64_t k, int64_t step) {
+  const Field field = joined_field({static_cast<int64_t>(values.size())});
+  std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
+  std::vector<int64_t> scratch(
+      static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1), -1);
+  int64_t count = -1;
+  select_entries(Stream::immediate(), field.slices, Source{values.data(), nullptr}, k, selection,
+                 Philox(1, static_cast<uint64_t>(step), field.key), positions.data(), &count,
+                 reinterpret_cast<std::byte*>(scratch.data()));
+  EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
+  EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
+  positions.resize(static_cast<size_t>(count));
+  return positions;
+}
+std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
+  return selected(values, {.kind = Selection::Kind::sampled}, k, step);
+}
+
+/// All that passes the threshold, or the k largest of it.
+void expect_passed(const std::vector<float>& values, float threshold, int64_t k, int64_t step,
+                   const std::string& what) {
+  std::vector<uint32_t> passing;
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (std::fabs(values[i]) >= threshold) passing.push_back(i);
+  const auto picked =
+      selected(values, {.kind = Selection::Kind::threshold, .threshold = threshold}, k, step);
+  if (static_cast<int64_t>(passing.size()) <= k) {
+    ASSERT_EQ(picked, passing) << what;
+  } else {
+    ASSERT_EQ(static_cast<int64_t>(picked.size()), k) << what;
+    expect_topk(values, picked, what);
+  }
+}
+
+TEST(Select, TakesWhatPassesAThresholdOrTheLargestOfIt) {
+  for (const Distribution& distribution : kDistributions) {
+    for (const int64_t n : {1000, 20'000, 200'000}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      const Philox philox(3, static_cast<uint64_t>(n), 0);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+      for (const float threshold : {1e-30f, 0.1f, 2.0f, 100.0f})
+        expect_passed(values, threshold, kept_count(0.005, n), 0,
+                      concat(distribution.name, ", ", n, ", ", threshold));
+    }
+  }
+}
+
+/// Where the clusters of the sample begin that selected() draws.
+std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind kind,
+                                      int64_t step) {
+  const int64_t clusters = select::Plan(numel, k, kind).sample / select::kCluster;
+  const int64_t stride = numel / clusters;
+  const Philox random(1, static_cast<uint64_t>(step), joined_field({numel}).key);
+  const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
+  std::vector<size_t> positions;
+  for (int64_t c = 0; c < clusters; ++c)
+    positions.push_back(static_cast<size_t>(first + c * stride));
+  return positions;
+}
+
+/// The sample sees the few large numbers more often than they are, and errs high.
+TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
+  constexpr int64_t kNumel = 200'000, kPicked = 1000;
+  for (int64_t step = 0; step < 3; ++step) {
+    std::vector<float> values(kNumel);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0f / static_cast<float>(i + 1);
+    for (const size_t i : sampled_positions(kNumel, kPicked, Selection::Kind::threshold, step))
+      values[i] = 2.0f;
+    expect_passed(values, 0.5e-3f, kPicked, step, "more than k");
+    expect_passed(values, 0.05f, kPicked, step, "fewer than k");
+  }
+}
+
+/// Lin et al.'s bounds, and that what is selected is the largest of all.
+TEST(Select, SamplesAThresholdThatKeepsToTheBounds) {
+  for (const Distribution& distribution : kDistributions) {
+    const std::string name = distribution.name;
+    if (name == "mostly zero" || name == "denormal" || name == "heavy tail") continue;
+    for (const int64_t n : {1000, 20'000, 200'000}) {
+      std::vector<float> values(static_cast<size_t>(n));
+      for (int64_t step = 0; step < (n < 100'000 ? 10 : 2); ++step) {
+        const Philox philox(3, static_cast<uint64_t>(n), static_cast<uint64_t>(step));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = distribution.draw(philox, i);
+        const int64_t k = kept_count(0.005, n);
+        const std::vector<uint32_t> picked = sampled(values, k, step);
+        ASSERT_LE(static_cast<int64_t>(picked.size()), k) << name;
+        ASSERT_GE(5 * static_cast<int64_t>(picked.size()), 4 * k) << name << ", " << n;
+        expect_topk(values, picked, name);
+      }
+    }
+  }
+}
+
+/// 30 large numbers, which the sample sees, among tiny ones, where 100 are asked for: ten
+/// adaptations do not find more.
+TEST(Select, SampledSelectsLessWhereThereIsLess) {
+  constexpr int64_t kNumel = 100'000, kPicked = 100;
+  for (int64_t step = 0; step < 20; ++step) {
+    std::vector<size_t> large = sampled_positions(kNumel, kPicked, Selection::Kind::sampled, step);
+    large.resize(30);
+    std::vector<float> values(kNumel, 1e-6f);
+    for (const size_t i : large) values[i] = 1.0f;
+    EXPECT_EQ(sampled(values, kPicked, step), std::vector<uint32_t>(large.begin(), large.end()));
+  }
+}
+
+/// Most of what is asked for is within the bounds, whether or not the sample sees it.
+TEST(Select, SampledKeepsToTheBoundsWhereNineTenthsAreLarge) {
+  std::vector<float> values(100'000, 1e-6f);
+  for (size_t i = 0; i < 90; ++i) values[i * 1100] = 1.0f;
+  for (int64_t step = 0; step < 20; ++step) {
+    const auto picked = sampled(values, 100, step);
+    EXPECT_GE(picked.size(), 80u);
+    EXPECT_LE(picked.size(), 100u);
+  }
+}
+
+TEST(Select, KeepsTheCeilingButNotARoundingError) {
+  EXPECT_EQ(kept_count(0.001, 1000), 1);
+  EXPECT_EQ(kept_count(0.001, 3000), 3);
+  EXPECT_EQ(kept_count(0.001, 1001), 2);
+  EXPECT_EQ(kept_count(0.001, 1), 1);
+  EXPECT_EQ(kept_count(1.0, 7), 7);
+  EXPECT_EQ(kept_count(0.25, 10), 3);
+  EXPECT_EQ(kept_count(0.001, 25'000'000), 25'000);
+  for (int64_t n = 1; n <= 100'000; n += 7) {
+    EXPECT_EQ(kept_count(0.001, n), (n + 999) / 1000);
+    EXPECT_EQ(kept_count(0.01, n), (n + 99) / 100);
+    EXPECT_EQ(kept_count(0.1, n), (n + 9) / 10);
+  }
+}
+
+TEST(Select, ListsLittleMoreThanK) {
+  // Memory and time rest on this: the list is a few k for small ratios, all for large ones.
+  EXPECT_LT(select::Plan(25'000'000, 25'000).capacity, 4 * 25'000);
+  EXPECT_LT(select::Plan(25'000'000, 6'250'000).capacity, 7'000'000);
+  EXPECT_EQ(select::Plan(4000, 4).capacity, 4000);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,117 @@
+#include "compression/sparse/spectrum_wire.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "compression/quantize/range_float.h"
+#include "core/tensor.h"
+#include "tests/support/error_of.h"
+
+namespace wisp {
+namespace {
+
+std::vector<uint32_t> packed(const SpectrumWire& wire, const std::vector<float>& spectrum) {
+  const Tensor scratch({wire.scratch_bytes()}, DType::u8);
+  const Tensor payload({wire.bytes()}, DType::u8);
+  std::memset(payload.raw(), 0xa5, static_cast<size_t>(wire.bytes()));
+  wire.pack(Stream::immediate(), spectrum.data(), Philox(1, 2, 3), payload.raw(), scratch.raw());
+  const auto* words = reinterpret_cast<const uint32_t*>(payload.raw());
+  return {words, words + wire.bytes() / 4};
+}
+
+std::vector<float> added(const SpectrumWire& wire, const std::vector<uint32_t>& payload,
+                         std::vector<float> spectrum) {
+  const Tensor scratch({wire.scratch_bytes()}, DType::u8);
+  wire.add(Stream::immediate(), reinterpret_cast<const std::byte*>(payload.data()), 2, 4,
+           spectrum.data(), scratch.raw());
+  return spectrum;
+}
+
+std::vector<float> noise(int64_t coefficients) {
+  std::vector<float> spectrum;
+  const Philox philox(5, 0, 0);
+  for (uint64_t i = 0; i < static_cast<uint64_t>(2 * coefficients); ++i)
+    spectrum.push_back(philox.uniform(i) - 0.5f);
+  return spectrum;
+}
+
+TEST(SpectrumWire, LaysOutWhatItSays) {
+  const SpectrumWire wire(5, 2, 10, 3);
+  EXPECT_EQ(wire.bytes(), 4 * (1 + 1 + 2));  // 40 bits of codes
+  const std::vector<float> spectrum = {0.1f, 0, 1.0f, -0.5f, 0, 0.1f, 0.25f, 0, 0.01f, -0.2f};
+  // coefficients 1 and 3; 1.0, -0.5, 0.25 and 0 have the codes 511, -503, 495 and 0
+  EXPECT_EQ(packed(wire, spectrum),
+            (std::vector<uint32_t>{0x3f800000, 0b01010, 511 | (512 + 503) << 10 | 495u << 20, 0}));
+  EXPECT_EQ(added(wire, packed(wire, spectrum), std::vector<float>(10, 1.0f)),
+            (std::vector<float>{1, 1, 2.0f, 0.5f, 1, 1, 1.25f, 1, 1, 1}));
+}
+
+TEST(SpectrumWire, KeepsTheLargest) {
+  for (const int64_t coefficients : {1, 2, 31, 32, 33, 257, 5000, 40'000}) {
+    for (const int bits : {2, 7, 10, 16, 31, 32}) {
+      SCOPED_TRACE(testing::Message() << coefficients << " coefficients, " << bits << " bits");
+      const int64_t kept = (coefficients + 4) / 5;
+      const int mantissa = bits < 8 ? 0 : std::min(bits - 7, 23);
+      const SpectrumWire wire(coefficients, kept, bits, mantissa);
+      const std::vector<float> spectrum = noise(coefficients);
+      const std::vector<float> decoded = added(
+          wire, packed(wire, spectrum), std::vector<float>(static_cast<size_t>(2 * coefficients)));
+
+      float max = 0.0f;
+      std::vector<std::pair<float, size_t>> order;
+      for (size_t k = 0; k < spectrum.size() / 2; ++k) {
+        max = std::max({max, std::fabs(spectrum[2 * k]), std::fabs(spectrum[2 * k + 1])});
+        order.emplace_back(-std::hypot(spectrum[2 * k], spectrum[2 * k + 1]), k);
+      }
+      std::sort(order.begin(), order.end());
+      const RangeFloat format(bits, mantissa, max);
+      std::vector<float> expected(spectrum.size(), 0.0f);
+      for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
+        for (size_t i = 2 * order[j].second; i < 2 * order[j].second + 2; ++i)
+          expected[i] = format.decode(format.encode(spectrum[i]));
+      }
+      EXPECT_EQ(decoded, expected);
+    }
+  }
+}
+
+TEST(SpectrumWire, ComparesMagnitudesOfAnySize) {
+  for (const float scale : {1e-44f, 1e-30f, 1.0f, 1e30f, 3e38f}) {
+    const SpectrumWire wire(4, 1, 32, 23);
+    const std::vector<uint32_t> payload =
+        packed(wire, {0.4f * scale, 0, 0, 0, 0.7f * scale, 0.7f * scale, 0.9f * scale, 0});
+    EXPECT_EQ(payload[1], 0b0100u) << scale;
+  }
+  EXPECT_EQ(std::popcount(packed(SpectrumWire(4, 2, 10, 3), std::vector<float>(8, 0.0f))[1]), 2);
+}
+
+TEST(SpectrumWire, RefusesWhatIsNoSpectrum) {
+  const SpectrumWire wire(40, 8, 10, 3);
+  const std::vector<uint32_t> good = packed(wire, noise(40));
+  const auto error = [&](const std::function<void(std::vector<uint32_t>&)>& damage) {
+    std::vector<uint32_t> bad = good;
+    damage(bad);
+    return error_of([&] { added(wire, bad, std::vector<float>(80)); });
+  };
+  EXPECT_EQ(error([](auto& bad) { bad[1] = bad[2] = 0; }),
+            "spectrum of rank 2: field 4's bitmap has 0 of 40 bits set and 0 behind them, expected "
+            "8 and 0");
+  EXPECT_EQ(error([](auto& bad) { bad[1] = 0x7f, bad[2] = 0x100; }),
+            "spectrum of rank 2: field 4's bitmap has 7 of 40 bits set and 1 behind them, expected "
+            "8 and 0");
+  for (const float max : {-1.0f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(error([&](auto& bad) { bad[0] = float_bits(max); }),
+              concat("spectrum of rank 2: field 4 states a largest magnitude of ", max,
+                     ", expected a finite one"));
+  }
+  EXPECT_EQ(error([](auto& bad) { bad[3] = ~0u; }), "no error");  // any code is a number
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,165 @@
+#include "core/io/checkpoint_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+const CheckpointFacts kFacts = {{"step", "120"}};
+
+/// What N workers do, here with one file each.
+void save(const TempDir& dir, const std::string& content) {
+  prepare_directory(dir / "c.tmp");
+  dir.write("c.tmp/rank0", content);
+  dir.write("c.tmp/rank1", content + content);
+  publish_directory(dir / "c.tmp", dir / "c", kFacts);
+}
+
+std::string found(const TempDir& dir) {
+  const std::string path = find_checkpoint(dir / "c");
+  verify_checkpoint(path);
+  return read_text(path + "/rank0");
+}
+
+TEST(CheckpointDirectory, IsPublishedAndReplaced) {
+  const TempDir dir;
+  save(dir, "one");
+  EXPECT_EQ(found(dir), "one");
+  save(dir, "two");
+  EXPECT_EQ(found(dir), "two");
+  EXPECT_FALSE(fs::exists(dir / "c.old"));
+  EXPECT_FALSE(fs::exists(dir / "c.tmp"));
+}
+
+TEST(CheckpointDirectory, ManifestDependsOnContentAlone) {
+  const TempDir here, there;
+  save(here, "x");
+  save(there, "x");
+  EXPECT_EQ(read_text(here / "c/manifest.json"), read_text(there / "c/manifest.json"));
+  save(there, "y");
+  EXPECT_NE(read_text(here / "c/manifest.json"), read_text(there / "c/manifest.json"));
+}
+
+TEST(CheckpointDirectory, LeftoversOfAnInterruptedSaveGo) {
+  const TempDir dir;
+  dir.write("c.tmp/rank7", "stale");
+  save(dir, "one");
+  EXPECT_FALSE(fs::exists(dir / "c/rank7"));
+}
+
+TEST(CheckpointDirectory, EachMomentOfAPublicationHasAWholeCheckpoint) {
+  const TempDir dir;
+  save(dir, "one");
+  prepare_directory(dir / "c.tmp");
+  dir.write("c.tmp/rank0", "two");
+  EXPECT_EQ(found(dir), "one");
+  fs::rename(dir / "c", dir / "c.old");  // killed between the two renames
+  EXPECT_EQ(found(dir), "one");
+  save(dir, "three");  // and the next run saves again
+  EXPECT_EQ(found(dir), "three");
+  EXPECT_FALSE(fs::exists(dir / "c.old"));
+  fs::copy(dir / "c", dir / "c.old");  // killed before the old one was removed
+  EXPECT_EQ(found(dir), "three");
+  save(dir, "four");
+  EXPECT_EQ(found(dir), "four");
+  EXPECT_FALSE(fs::exists(dir / "c.old"));
+}
+
+TEST(CheckpointDirectory, KeepsItsFacts) {
+  const TempDir dir;
+  save(dir, "one");
+  EXPECT_EQ(checkpoint_facts(dir / "c"), kFacts);
+  EXPECT_EQ(verify_checkpoint(dir / "c"), kFacts);
+}
+
+TEST(CheckpointDirectory, DamageIsNamed) {
+  const TempDir dir;
+  save(dir, "one");
+  const auto damage = [&] { return error_of([&] { verify_checkpoint(dir / "c"); }); };
+  dir.write("c/rank1", "onetwo");
+  EXPECT_EQ(damage(), (dir / "c/rank1") +
+                          ": is damaged: its checksum is ab34a020, the manifest says d378a16a");
+  dir.write("c/rank1", "one");
+  EXPECT_EQ(damage(), (dir / "c/rank1") + ": has 3 bytes, the manifest says 6");
+  fs::remove(dir / "c/rank1");
+  EXPECT_EQ(damage(), (dir / "c/rank1") + ": cannot be read: No such file or directory");
+  fs::remove_all(dir / "c");
+  EXPECT_EQ(error_of([&] { find_checkpoint(dir / "c"); }),
+            (dir / "c") + ": there is no checkpoint");
+}
+
+TEST(CheckpointDirectory, ADamagedManifestIsNamed) {
+  const TempDir dir;
+  save(dir, "one");
+  const std::string manifest = dir / "c/manifest.json";
+  const std::string good = read_text(manifest);
+  const auto damage = [&](const std::string& content) {
+    dir.write("c/manifest.json", content);
+    return error_of([&] { verify_checkpoint(dir / "c"); });
+  };
+  EXPECT_EQ(damage("{").find(manifest + ": is damaged: "), 0u);
+  EXPECT_EQ(damage("[]").find(manifest + ": is damaged: "), 0u);
+  std::string other = good;
+  other.replace(other.find("120"), 3, "121");  // still JSON
+  EXPECT_EQ(damage(other).find(manifest + ": is damaged: its checksum is "), 0u);
+  other = good;
+  other.replace(other.find("\"format\": 1"), 11, "\"format\": 9");
+  EXPECT_EQ(damage(other), manifest + ": is of format 9, this program reads 1");
+  other.replace(other.find("\"format\": 9"), 11, "\"format\": 1e99");
+  EXPECT_EQ(damage(other), manifest + ": is damaged: 1e+99 is no whole number");
+  other = good;
+  other.insert(other.rfind('}'), ",\"x\":" + std::string(300'000, '[') + std::string(300'000, ']'));
+  EXPECT_EQ(damage(other), manifest + ": is damaged: it is nested too deeply");
+  fs::remove(manifest);
+  EXPECT_EQ(error_of([&] { verify_checkpoint(dir / "c"); }),
+            manifest + ": cannot be opened: No such file or directory");
+}
+
+TEST(CheckpointDirectory, StepsAreFoundAndRemoved) {
+  const TempDir dir;
+  EXPECT_TRUE(checkpoint_steps(dir / "absent").empty());
+  for (const int64_t step : {9, 10, 100}) {
+    prepare_directory(dir / "saving.tmp");
+    publish_directory(dir / "saving.tmp", checkpoint_path(dir.path(), step), kFacts);
+  }
+  fs::rename(dir / "step_10", dir / "step_10.old");  // killed between the two renames
+  for (const char* other : {"step_", "step_7x", "step_-3", "step_8.tmp", "saving.tmp"})
+    fs::create_directory(dir / other);
+  EXPECT_EQ(checkpoint_steps(dir.path()), (std::vector<int64_t>{9, 10, 100}));
+  remove_checkpoint(dir.path(), 10);
+  remove_checkpoint(dir.path(), 100);
+  EXPECT_EQ(checkpoint_steps(dir.path()), (std::vector<int64_t>{9}));
+  EXPECT_FALSE(fs::exists(dir / "removing.tmp"));
+}
+
+TEST(CheckpointDirectory, AFailedPublicationLeavesTheOldOneAndMayBeRepeated) {
+  const TempDir dir;
+  save(dir, "one");
+  prepare_directory(dir / "c.tmp");
+  dir.write("c.tmp/rank0", "two");
+  fs::create_symlink("/dev/full", dir / "c.tmp/manifest.json");
+  EXPECT_EQ(error_of([&] { publish_directory(dir / "c.tmp", dir / "c", kFacts); }),
+            (dir / "c.tmp/manifest.json") + ": cannot be written: No space left on device");
+  EXPECT_EQ(found(dir), "one");
+  fs::remove(dir / "c.tmp/manifest.json");
+  dir.write("c.tmp/manifest.json", "half");
+  publish_directory(dir / "c.tmp", dir / "c", kFacts);
+  EXPECT_EQ(found(dir), "two");
+}
+
+TEST(CheckpointDirectory, APlaceThatCannotBeWrittenIsNamed) {
+  const TempDir dir;
+  const std::string file = dir.write("file", "");
+  EXPECT_EQ(error_of([&] { prepare_directory(file + "/c.tmp"); }).find(file + "/c.tmp: cannot be "),
+            0u);
+}
+
+}  // namespace
+}  // namespace wisp

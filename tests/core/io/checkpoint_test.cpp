@@ -1,0 +1,293 @@
+#include "core/io/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+Tensor counted(Shape shape, DType dtype, int first) {
+  Tensor tensor(shape, dtype);
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    tensor.data<T>()[i] = static_cast<T>(first + static_cast<int>(i));
+  return tensor;
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  return std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+struct Sample {
+  Tensor weight = counted<float>({2, 3}, DType::f32, 1);
+  Tensor step = counted<int64_t>({}, DType::i64, 7);
+  Tensor mask = counted<uint8_t>({3}, DType::u8, 0);
+
+  void write(const std::string& path) const {
+    CheckpointWriter writer;
+    writer.add("mask", mask);
+    writer.add("weight", weight);
+    writer.add("step", step);
+    writer.metadata("seed", "1");
+    writer.write(path);
+  }
+};
+
+/// Everything in the file as text, or the error.
+std::string content(const std::string& path) {
+  std::string text;
+  const auto read = [&](const CheckpointReader& reader, const std::string& name,
+                        const Tensor& like) {
+    const Tensor into(like.shape(), like.dtype());
+    reader.read(name, into);
+    text.append(reinterpret_cast<const char*>(into.raw()), static_cast<size_t>(into.bytes()));
+  };
+  const std::string error = error_of([&] {
+    const CheckpointReader reader(path);
+    const Sample like;
+    read(reader, "weight", like.weight);
+    read(reader, "step", like.step);
+    read(reader, "mask", like.mask);
+    text += reader.metadata("seed");
+  });
+  return error == "no error" ? text : "error";
+}
+
+TEST(Checkpoint, ReadsBackWhatWasWritten) {
+  const TempDir dir;
+  const Sample sample;
+  sample.write(dir / "a");
+  const CheckpointReader reader(dir / "a");
+  EXPECT_EQ(reader.names(), (std::vector<std::string>{"mask", "step", "weight"}));
+  EXPECT_TRUE(reader.has("mask"));
+  EXPECT_FALSE(reader.has("seed"));
+  EXPECT_TRUE(reader.has_metadata("seed"));
+  EXPECT_EQ(reader.metadata("seed"), "1");
+  Tensor weight({2, 3}, DType::f32), step({}, DType::i64), mask({3}, DType::u8);
+  reader.read("weight", weight);
+  reader.read("step", step);
+  reader.read("mask", mask);
+  EXPECT_TRUE(same(weight, sample.weight));
+  EXPECT_TRUE(same(step, sample.step));
+  EXPECT_TRUE(same(mask, sample.mask));
+}
+
+TEST(Checkpoint, EveryDtypeSurvives) {
+  const TempDir dir;
+  CheckpointWriter writer;
+  const DType all[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
+                       DType::i32, DType::i64, DType::u8,  DType::u32};
+  for (const DType dtype : all) {
+    const Tensor tensor({5}, dtype);
+    std::memset(tensor.raw(), 0x31 + static_cast<int>(dtype), static_cast<size_t>(tensor.bytes()));
+    writer.add(name_of(dtype), tensor);
+  }
+  writer.write(dir / "a");
+  const CheckpointReader reader(dir / "a");
+  for (const DType dtype : all) {
+    const Tensor tensor({5}, dtype);
+    reader.read(name_of(dtype), tensor);
+    EXPECT_EQ(static_cast<int>(tensor.raw()[tensor.bytes() - 1]), 0x31 + static_cast<int>(dtype));
+  }
+}
+
+TEST(Checkpoint, FileIsSafetensors) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  const std::string bytes = read_text(dir / "a");
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  EXPECT_EQ(length % 8, 0u);
+  const std::string header = bytes.substr(8, length);
+  EXPECT_EQ(header[0], '{');
+  // Widest first, so that all are aligned.
+  EXPECT_NE(header.find(R"("step":{"data_offsets":[0,8],"dtype":"I64","shape":[]})"),
+            std::string::npos);
+  EXPECT_NE(header.find(R"("weight":{"data_offsets":[8,32],"dtype":"F32","shape":[2,3]})"),
+            std::string::npos);
+  EXPECT_NE(header.find(R"("mask":{"data_offsets":[32,35],"dtype":"U8","shape":[3]})"),
+            std::string::npos);
+  EXPECT_EQ(bytes.size(), 8 + length + 35);
+}
+
+TEST(Checkpoint, BytesDependOnContentAlone) {
+  const TempDir dir;
+  const Sample sample;
+  sample.write(dir / "a");
+  CheckpointWriter other_order;
+  other_order.metadata("seed", "1");
+  other_order.add("step", sample.step);
+  other_order.add("weight", sample.weight);
+  other_order.add("mask", sample.mask);
+  std::filesystem::create_directory(dir / "b");
+  other_order.write(dir / "b/elsewhere");
+  EXPECT_EQ(read_text(dir / "a"), read_text(dir / "b/elsewhere"));
+}
+
+/// A file of safetensors with this header and data.
+std::string file_of(const std::string& header, const std::string& data) {
+  const uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+}
+
+TEST(Checkpoint, ReadsAnotherProgramsFileWhereChecksumsAreOptional) {
+  const TempDir dir;
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string path = dir.write("a", file_of(header, std::string("\0\0\x80?\0\0\0@", 8)));
+  const CheckpointReader reader(path, CheckpointReader::Checksums::optional);
+  EXPECT_EQ(reader.entry("a").str(), "F32 [2]");
+  const Tensor into({2}, DType::f32);
+  reader.read("a", into);
+  EXPECT_EQ(into.data<float>()[0], 1.0f);
+  EXPECT_EQ(into.data<float>()[1], 2.0f);
+  EXPECT_EQ(error_of([&] { CheckpointReader required(path); }),
+            path + ": there is no checksum in the header");
+  EXPECT_EQ(error_of([&] { reader.read("a", Tensor({2}, DType::i32)); }),
+            path + ": a is F32 [2], expected I32 [2]");
+}
+
+TEST(Checkpoint, ChecksChecksumsThatAreThereThoughOptional) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  std::string bytes = read_text(dir / "a");
+  const std::string good = bytes;
+  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data: step
+  const CheckpointReader reader(dir.write("b", bytes), CheckpointReader::Checksums::optional);
+  EXPECT_NE(error_of([&] { reader.read("step", Tensor({}, DType::i64)); }).find("is damaged"),
+            std::string::npos);
+  bytes = good;
+  bytes[bytes.find("[2,3]") + 1] = '3';
+  bytes[bytes.find("[3,3]") + 3] = '2';
+  EXPECT_NE(error_of([&] {
+              CheckpointReader sealed(dir.write("c", bytes), CheckpointReader::Checksums::optional);
+            }).find("the header is damaged: its checksum is"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, ShortFilesAndLongHeadersAreNamed) {
+  const TempDir dir;
+  const auto error = [&](const std::string& bytes) {
+    return error_of([&] {
+      CheckpointReader reader(dir.write("a", bytes), CheckpointReader::Checksums::optional);
+    });
+  };
+  for (size_t bytes = 0; bytes < 8; ++bytes)
+    EXPECT_NE(error(std::string(bytes, '\0')).find("ends at byte"), std::string::npos) << bytes;
+  EXPECT_EQ(
+      error(std::string(8, '\xff')),
+      dir /
+          "a: the header has 18446744073709551615 bytes, there is room for 0; is it a safetensors "
+          "file?");
+  EXPECT_NE(error(std::string(8, '\0')).find("the header is damaged"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              CheckpointReader reader(dir.path(), CheckpointReader::Checksums::optional);
+            }).find("cannot be read"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, EachTruncationIsFound) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  const std::string bytes = read_text(dir / "a");
+  ASSERT_NE(content(dir / "a"), "error");
+  for (size_t length = bytes.size(); length-- > 0;) {
+    std::filesystem::resize_file(dir / "a", length);
+    ASSERT_EQ(content(dir / "a"), "error") << length;
+  }
+  dir.write("long", bytes + '\0');
+  EXPECT_EQ(content(dir / "long"), "error");
+}
+
+TEST(Checkpoint, AFlippedBitIsFoundOrHarmless) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  const std::string bytes = read_text(dir / "a");
+  const std::string whole = content(dir / "a");
+  size_t found = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {  // one bit of each byte
+    std::string flipped = bytes;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
+    const std::string read = content(dir.write(std::to_string(i), flipped));
+    if (read == "error") {
+      ++found;
+    } else {
+      ASSERT_EQ(read, whole) << "byte " << i;
+    }
+  }
+  EXPECT_GE(found, bytes.size() - 7);  // a padding blank may become another white space
+}
+
+TEST(Checkpoint, ErrorsNameFileTensorAndBothValues) {
+  const TempDir dir;
+  const std::string path = dir / "a";
+  Sample().write(path);
+  const CheckpointReader reader(path);
+  EXPECT_EQ(error_of([&] { reader.read("bias", Tensor({1}, DType::f32)); }),
+            path + ": has no tensor bias");
+  EXPECT_EQ(error_of([&] {
+              reader.read("weight", Tensor({3, 2}, DType::f32));
+            }),
+            path + ": weight is F32 [2,3], expected F32 [3,2]");
+  EXPECT_EQ(error_of([&] {
+              reader.read("weight", Tensor({2, 3}, DType::f64));
+            }),
+            path + ": weight is F32 [2,3], expected F64 [2,3]");
+  EXPECT_EQ(error_of([&] { reader.metadata("sead"); }), path + ": has no metadata sead");
+  EXPECT_EQ(error_of([&] { CheckpointReader(dir / "none"); }),
+            (dir / "none") + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(error_of([&] {
+              CheckpointReader reader_of_text(dir.write("t", "not a checkpoint"));
+            }).substr(0, (dir / "t").size() + 16),
+            (dir / "t") + ": the header has");
+}
+
+TEST(Checkpoint, DamagedValuesAreNamed) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  std::string bytes = read_text(dir / "a");
+  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data: step
+  const CheckpointReader reader(dir.write("b", bytes));
+  EXPECT_EQ(error_of([&] {
+              reader.read("step", Tensor({}, DType::i64));
+            }).find((dir / "b") + ": step is damaged: its checksum is "),
+            0u);
+  EXPECT_NO_THROW(reader.read("mask", Tensor({3}, DType::u8)));
+}
+
+TEST(Checkpoint, NamesAreUniqueAndTensorsAreThere) {
+  CheckpointWriter writer;
+  writer.add("a", Tensor({1}, DType::f32));
+  EXPECT_EQ(error_of([&] { writer.add("a", Tensor({1}, DType::f32)); }),
+            "checkpoint: two tensors are named a");
+  EXPECT_EQ(error_of([&] { writer.add("b", Tensor()); }), "checkpoint: b is undefined");
+  EXPECT_EQ(error_of([&] { writer.add("__metadata__", Tensor({1}, DType::f32)); }),
+            "checkpoint: a tensor cannot be named __metadata__");
+  EXPECT_EQ(error_of([&] { writer.metadata("crc32c.a", ""); }),
+            "checkpoint: metadata crc32c.a: names that start with crc32c are for checksums");
+}
+
+TEST(Checkpoint, AFullDiskLeavesTheOldFile) {
+  const TempDir dir;
+  Sample().write(dir / "a");
+  const std::string before = read_text(dir / "a");
+  std::filesystem::create_symlink("/dev/full", dir / "a.tmp");
+  EXPECT_EQ(error_of([&] { Sample().write(dir / "a"); }),
+            (dir / "a.tmp") + ": cannot be written: No space left on device");
+  EXPECT_EQ(read_text(dir / "a"), before);
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(dir / "a.tmp")));
+}
+
+TEST(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {
+  const TempDir dir;
+  const std::string file = dir.write("file", "");
+  EXPECT_EQ(error_of([&] { Sample().write(file + "/a"); }),
+            file + "/a.tmp: cannot be opened for writing: Not a directory");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,29 @@
+#include "core/io/file_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(FileLock, IsHeldByOne) {
+  const TempDir dir;
+  std::optional<FileLock> first(std::in_place, dir / "lock");
+  const auto take = [&] { const FileLock second(dir / "lock"); };
+  EXPECT_EQ(error_of(take), dir / "lock: is held by another process");
+  first.reset();
+  EXPECT_EQ(error_of(take), "no error");
+}
+
+TEST(FileLock, NamesAPlaceThatDoesNotExist) {
+  const TempDir dir;
+  EXPECT_EQ(error_of([&] { const FileLock lock(dir / "absent/lock"); }),
+            dir / "absent/lock: cannot be opened: No such file or directory");
+}
+
+}  // namespace
+}  // namespace wisp

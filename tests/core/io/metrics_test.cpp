@@ -1,0 +1,75 @@
+#include "core/io/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(Metrics, RowsKeepTheirOrderAndNumbersAreExact) {
+  EXPECT_EQ(to_json({{"step", 3}, {"loss", 0.1}, {"name", "a\"b"}, {"done", true}}),
+            R"({"step":3,"loss":0.1,"name":"a\"b","done":true})");
+  EXPECT_EQ(to_json({{"big", int64_t{1} << 60}, {"third", 1.0 / 3.0}}),
+            R"({"big":1152921504606846976,"third":0.3333333333333333})");
+  EXPECT_EQ(to_json({}), "{}");
+}
+
+TEST(Metrics, WhatIsNotFiniteIsNull) {
+  EXPECT_EQ(to_json({{"loss", std::numeric_limits<double>::quiet_NaN()},
+                     {"norm", std::numeric_limits<double>::infinity()}}),
+            R"({"loss":null,"norm":null})");
+}
+
+TEST(Metrics, ANameIsGivenOnce) {
+  EXPECT_EQ(error_of([] { to_json({{"a", 1}, {"a", 2}}); }), "metrics: a is given twice in a row");
+}
+
+TEST(Metrics, LinesAreThereAtOnceAndAppended) {
+  const TempDir dir;
+  const std::string path = dir / "metrics.jsonl";
+  MetricsWriter first(path, OutputFile::Mode::replace);
+  first.write({{"step", 1}});
+  EXPECT_EQ(read_text(path), "{\"step\":1}\n");
+  MetricsWriter(path, OutputFile::Mode::append).write({{"step", 2}});
+  EXPECT_EQ(read_text(path), "{\"step\":1}\n{\"step\":2}\n");
+}
+
+TEST(Metrics, AFullDiskIsAnError) {
+  MetricsWriter file("/dev/full", OutputFile::Mode::append);
+  EXPECT_EQ(error_of([&] {
+              file.write({{"step", 1}});
+            }),
+            "/dev/full: cannot be written: No space left on device");
+}
+
+TEST(Metrics, RowsAreKeptByTypeAndStep) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("metrics.jsonl",
+                "{\"type\":\"step\",\"step\":1}\n{\"type\":\"step\",\"step\":2}\n"
+                "{\"type\":\"epoch\",\"step\":2}\n{\"type\":\"step\",\"step\":3}\n");
+  keep_metrics(path, [](const std::string& type, int64_t step) {
+    return step < 2 || (step == 2 && type != "epoch");
+  });
+  const std::string kept = "{\"type\":\"step\",\"step\":1}\n{\"type\":\"step\",\"step\":2}\n";
+  EXPECT_EQ(read_text(path), kept);
+  const auto all = [](const std::string&, int64_t) { return true; };
+  dir.write("metrics.jsonl", kept + "{\"type\":\"st");  // a process was killed here
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
+  dir.write("metrics.jsonl", kept + "{\"type\":7,\"step\":\"x\"}\n");
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
+  dir.write("metrics.jsonl", kept + "{\"type\":\"step\",\"step\":1e99}\n");
+  keep_metrics(path, all);
+  EXPECT_EQ(read_text(path), kept);
+  keep_metrics(dir / "absent", all);
+  EXPECT_FALSE(std::filesystem::exists(dir / "absent"));
+}
+
+}  // namespace
+}  // namespace wisp

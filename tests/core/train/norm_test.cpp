@@ -1,0 +1,60 @@
+#include "core/train/norm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+double squares_of(const Tensor& x) {
+  TestContext test;
+  double result = -1.0;
+  sum_of_squares(test.stream, x, &result);
+  return result;
+}
+
+TEST(Norm, SumsSquaresInDouble) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const int64_t n : {1, 15, 17, 5000, 100'003}) {
+      const Tensor x = random_tensor({n}, 3, dtype);
+      double expected = 0.0;
+      for (const double value : values(x)) expected += value * value;
+      // two orders of n additions of positive numbers in double
+      EXPECT_NEAR(squares_of(x), expected, expected * 1e-15 * static_cast<double>(n));
+    }
+  }
+  EXPECT_EQ(squares_of(Tensor({0}, DType::f32)), 0.0);
+}
+
+TEST(Norm, IsFiniteIfAndOnlyIfEveryElementIs) {
+  const Tensor huge = full({1000}, std::numeric_limits<float>::max(), DType::f32);
+  EXPECT_TRUE(std::isfinite(squares_of(huge)));
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    for (const int64_t at : {0, 500, 999}) {
+      const Tensor x = full({1000}, 1.0, DType::f32);
+      x.data<float>()[at] = bad;
+      EXPECT_FALSE(std::isfinite(squares_of(x)));
+    }
+  }
+}
+
+TEST(Norm, ScalesAndClearsInPlace) {
+  TestContext test;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor x = tensor({3}, {1.0, -2.0, 4.0}, dtype);
+    scale(test.stream, x, 0.5);
+    EXPECT_EQ(values(x), (std::vector<double>{0.5, -1.0, 2.0}));
+    fill_zero(test.stream, x);
+    EXPECT_EQ(values(x), (std::vector<double>(3, 0.0)));
+  }
+}
+
+}  // namespace
+}  // namespace wisp

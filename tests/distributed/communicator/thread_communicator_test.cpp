@@ -1,0 +1,194 @@
+// What every collective has in common: progress, refusals, failures, emulated links.
+#include "distributed/communicator/thread_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+
+#include "tests/support/ranks.h"
+
+namespace wisp {
+namespace {
+
+TEST(ThreadCommunicator, IsReadyOnceAllHaveComeAndSaysSo) {
+  ThreadGroup group(2);
+  Communicator& first = group.communicator(0);
+  int notified = 0;
+  first.on_progress([&] { ++notified; });
+  PendingPtr pending = first.barrier();
+  EXPECT_FALSE(pending->ready());
+  EXPECT_EQ(pending->ready_at_us(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(notified, 0);
+  PendingPtr other = group.communicator(1).barrier();
+  EXPECT_EQ(notified, 1);
+  EXPECT_TRUE(pending->ready());
+  EXPECT_TRUE(other->ready());
+  pending->wait();
+  other->wait();
+}
+
+TEST(ThreadCommunicator, ARankFinishesWhileTheOthersCompute) {
+  ThreadGroup group(2);
+  std::vector<float> data = {1.0f, 2.0f};
+  std::vector<PendingPtr> pending;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    const Bytes slice{reinterpret_cast<std::byte*>(&data[rank]), 4};
+    pending.push_back(group.communicator(static_cast<int>(rank))
+                          .all_reduce({&slice, 1}, DType::f32, ReduceOp::sum));
+  }
+  pending[0]->wait();  // rank 1 has come, but does not wait
+  EXPECT_EQ(data[0], 3.0f);
+  pending[1]->wait();
+  EXPECT_EQ(data[1], 3.0f);
+}
+
+TEST(ThreadCommunicator, RefusesASecondCollectiveBeforeTheFirstIsOver) {
+  ThreadGroup group(2);
+  const PendingPtr pending = group.communicator(0).barrier();
+  EXPECT_THROW(group.communicator(0).barrier(), Error);
+}
+
+TEST(ThreadCommunicator, RefusesArgumentsThatCannotBeRight) {
+  ThreadGroup group(3);
+  Communicator& comm = group.communicator(0);
+  Memory memory(16);
+  const Bytes odd{memory.data(), 6}, shifted{memory.data() + 1, 8};
+  const Exchange self{0, {}, {}}, twice[] = {{1, {}, {}}, {2, {}, {}}, {1, {}, {}}};
+  const ConstBytes out{memory.data(), 4};
+  EXPECT_THROW(comm.all_reduce({&odd, 1}, DType::f32, ReduceOp::sum), Error);
+  EXPECT_THROW(comm.all_reduce({&shifted, 1}, DType::f32, ReduceOp::sum), Error);
+  EXPECT_THROW(comm.all_gather({&out, 1}, {&odd, 1}), Error);
+  EXPECT_THROW(comm.all_to_all({&out, 1}, {&odd, 1}), Error);
+  EXPECT_THROW(comm.broadcast({&odd, 1}, 3), Error);
+  EXPECT_THROW(comm.exchange({&self, 1}), Error);
+  EXPECT_THROW(comm.exchange(twice), Error);
+  EXPECT_THROW(ThreadGroup(0), Error);
+  EXPECT_THROW(group.communicator(3), Error);
+}
+
+TEST(ThreadCommunicator, SaysWhoCalledWhatIfRanksDisagree) {
+  ThreadGroup group(3);
+  const auto errors = run_ranks(group, [](Communicator& comm) {
+    Memory memory(64);
+    const Bytes slice = bytes_of(memory);
+    if (comm.rank() == 2)
+      comm.broadcast({&slice, 1}, 1)->wait();
+    else
+      comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
+  });
+  EXPECT_EQ(errors, of_all(3,
+                           "rank 2: calls broadcast of 64 bytes from rank 1 where rank 0 calls "
+                           "all_reduce of 64 bytes (f32, sum)"));
+}
+
+TEST(ThreadCommunicator, SaysWhichSizesDoNotFit) {
+  ThreadGroup reductions(2), gathers(2);
+  auto errors = run_ranks(reductions, [](Communicator& comm) {
+    Memory memory(comm.rank() == 0 ? 8 : 16);
+    const Bytes slice = bytes_of(memory);
+    comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::max)->wait();
+  });
+  EXPECT_EQ(errors, of_all(2,
+                           "rank 1: calls all_reduce of 16 bytes (f32, max) where rank 0 calls "
+                           "all_reduce of 8 bytes (f32, max)"));
+  errors = run_ranks(gathers, [](Communicator& comm) {
+    Memory memory(64);
+    const ConstBytes out{memory.data(), comm.rank() == 0 ? 12 : 8};
+    const Bytes in[] = {{memory.data() + 16, 12}, {memory.data() + 32, comm.rank() == 0 ? 9 : 8}};
+    comm.all_gather({&out, 1}, in)->wait();
+  });
+  EXPECT_EQ(errors, of_all(2,
+                           "rank 0: all_gather of 12 bytes expects 9 bytes in slice 0 from rank 1, "
+                           "which sends 8"));
+}
+
+TEST(ThreadCommunicator, AbortEndsEveryWaitWithTheFirstCause) {
+  ThreadGroup group(4);
+  std::atomic<int> notified{0};
+  const auto errors = run_ranks(group, [&](Communicator& comm) {
+    if (comm.rank() != 3) {
+      comm.on_progress([&] { ++notified; });
+      comm.barrier()->wait();
+    } else {
+      comm.abort("out of ideas");
+      comm.abort("second thoughts");
+      comm.barrier()->wait();
+    }
+  });
+  EXPECT_EQ(errors, of_all(4, "rank 3: out of ideas"));
+  EXPECT_EQ(group.failure(), "rank 3: out of ideas");
+  PendingPtr later = group.communicator(1).barrier();
+  EXPECT_TRUE(later->ready());
+  EXPECT_THROW(later->wait(), Error);
+}
+
+TEST(ThreadCommunicator, NamesTheRanksThatDoNotCome) {
+  ThreadGroup group(4, {}, 0.02);
+  const auto errors = run_ranks(group, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier()->wait();
+  });
+  EXPECT_EQ(errors[0],
+            "rank 0: barrier: waited 0.02 s for rank 1, rank 2, rank 3, which have not come");
+}
+
+TEST(ThreadCommunicator, ACollectiveGivenUpIsFinishedByNobody) {
+  ThreadGroup group(2, {}, 0.02);
+  Memory memory(8);
+  {
+    Memory gone(8);
+    const Bytes slice = bytes_of(gone);
+    group.communicator(1).all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+  }
+  const Bytes slice = bytes_of(memory);
+  PendingPtr pending = group.communicator(0).all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+  try {
+    pending->wait();
+    FAIL() << "expected an Error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "rank 0: all_reduce of 8 bytes (f32, sum): waited 0.02 s for rank 1, which gave up");
+  }
+}
+
+TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
+  constexpr double kClock = 1e-3;  // differences of two times, doubles, round
+  const LinkSpec link{.gbit_per_s = 0.1, .latency_us = 100.0};
+  ThreadGroup group(4, link);
+  const auto errors = run_ranks(group, [&](Communicator& comm) {
+    Memory memory(40'000);
+    const Bytes slice = bytes_of(memory);
+    Transfer transfer = comm.all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
+    EXPECT_GE(transfer.end_us - transfer.begin_us, 600.0 + 60'000 * 8 / 100.0 - kClock);
+    PendingPtr pending = comm.broadcast({&slice, 1}, 2);
+    const double least = 300.0 + 120'000 * 8 / 100.0 - kClock;  // the root sends three copies
+    transfer = pending->wait();
+    EXPECT_GE(transfer.end_us - transfer.begin_us, least);
+    const Bytes in[] = {{memory.data(), 10'000},
+                        {memory.data() + 10'000, 10'000},
+                        {memory.data() + 20'000, 10'000},
+                        {memory.data() + 30'000, 10'000}};
+    const Memory copy(memory.begin(), memory.begin() + 10'000);
+    transfer = comm.all_to_all(std::vector<ConstBytes>(4, bytes_of(copy)), in)->wait();
+    EXPECT_GE(transfer.end_us - transfer.begin_us, 300.0 + 30'000 * 8 / 100.0 - kClock);
+    transfer = comm.exchange({})->wait();
+    EXPECT_EQ(transfer.sent, 0);
+  });
+  EXPECT_EQ(errors, of_all(4, ""));
+}
+
+TEST(ThreadCommunicator, KnowsWhenTheLinkWillBeDone) {
+  ThreadGroup group(2, {.latency_us = 3e9});
+  const PendingPtr first = group.communicator(0).barrier();
+  const PendingPtr second = group.communicator(1).barrier();
+  EXPECT_FALSE(first->ready());
+  EXPECT_GT(first->ready_at_us(), 2e9);
+  EXPECT_EQ(first->ready_at_us(), second->ready_at_us());
+  group.abort(1, "stop");
+  EXPECT_TRUE(first->ready());
+  EXPECT_THROW(first->wait(), Error);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,128 @@
+#include "distributed/exchange/schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace wisp {
+namespace {
+
+Message message(Collective kind, int64_t bytes, DType dtype = DType::u8) {
+  return {.kind = kind, .dtype = dtype, .bytes = bytes};
+}
+
+/// Buckets of so many units, one segment each, then one dense segment.
+Plan plan_with(const std::vector<int>& units_of_bucket) {
+  Plan plan;
+  int segment = 0;
+  for (const int units : units_of_bucket) {
+    Bucket bucket;
+    for (int i = 0; i < units; ++i) {
+      bucket.units.push_back(static_cast<int>(plan.units.size()));
+      plan.units.push_back(
+          {.segments = {segment++}, .bucket = static_cast<int>(plan.buckets.size())});
+    }
+    bucket.dense.push_back(segment++);
+    plan.buckets.push_back(bucket);
+  }
+  return plan;
+}
+
+UnitRounds compressed(std::vector<Message> messages) { return {true, std::move(messages)}; }
+
+TEST(Schedule, DoesAllRoundsOfABucketBeforeTheNext) {
+  const Plan plan = plan_with({1, 1});
+  const UnitRounds two =
+      compressed({message(Collective::all_to_all, 8), message(Collective::all_gather, 8)});
+  const auto slots = make_schedule(plan, std::vector<UnitRounds>{two, two}, DType::f32);
+  ASSERT_EQ(slots.size(), 6u);  // each bucket: dense, round 0, round 1
+  for (size_t b = 0; b < 2; ++b) {
+    for (size_t s = 0; s < 3; ++s) EXPECT_EQ(slots[3 * b + s].bucket, static_cast<int>(b));
+    EXPECT_EQ(slots[3 * b].dense.size(), 1u);
+    EXPECT_EQ(slots[3 * b + 1].message.kind, Collective::all_to_all);
+    EXPECT_EQ(slots[3 * b + 2].message.kind, Collective::all_gather);
+    EXPECT_EQ(slots[3 * b + 2].round, 1);
+  }
+}
+
+TEST(Schedule, GroupsWhatCanTravelTogether) {
+  const Plan plan = plan_with({4});
+  const auto gather = compressed({message(Collective::all_gather, 8)});
+  const auto reduce = compressed({message(Collective::all_reduce, 8, DType::u32)});
+  const auto slots =
+      make_schedule(plan, std::vector<UnitRounds>{gather, reduce, gather, reduce}, DType::f32);
+  ASSERT_EQ(slots.size(), 3u);
+  EXPECT_EQ(slots[1].units, (std::vector<int>{0, 2}));
+  EXPECT_EQ(slots[2].units, (std::vector<int>{1, 3}));
+}
+
+TEST(Schedule, PutsEqualReductionsIntoTheDenseSlot) {
+  const Plan plan = plan_with({1});
+  const auto sum = compressed({message(Collective::all_reduce, 8, DType::f32)});
+  const auto slots = make_schedule(plan, std::vector<UnitRounds>{sum}, DType::f32);
+  ASSERT_EQ(slots.size(), 1u);
+  EXPECT_EQ(slots[0].units, (std::vector<int>{0}));
+  EXPECT_EQ(slots[0].dense, (std::vector<int>{1}));
+}
+
+TEST(Schedule, SendsUnitsThatGoDenseWithTheDenseSegments) {
+  const Plan plan = plan_with({2});
+  const auto gather = compressed({message(Collective::all_gather, 8)});
+  const auto slots = make_schedule(plan, std::vector<UnitRounds>{{}, gather}, DType::f32);
+  ASSERT_EQ(slots.size(), 2u);
+  EXPECT_EQ(slots[0].dense, (std::vector<int>{0, 2}));
+  EXPECT_EQ(slots[1].units, (std::vector<int>{1}));
+}
+
+TEST(Schedule, IsTheSameOnRanksWithOtherPairs) {
+  const Plan plan = plan_with({2});
+  Message a = message(Collective::pair, 8), b = a;
+  a.to = 1;
+  const auto busy =
+      make_schedule(plan, std::vector<UnitRounds>{compressed({a}), compressed({b})}, DType::f32);
+  const auto idle =
+      make_schedule(plan, std::vector<UnitRounds>{compressed({b}), compressed({b})}, DType::f32);
+  EXPECT_EQ(busy.size(), 3u);
+  EXPECT_EQ(hash_schedule(busy, 1), hash_schedule(idle, 1));
+}
+
+TEST(Schedule, HashTellsOrderAndKindsApart) {
+  const Plan plan = plan_with({1});
+  const auto hash_of = [&](Message m) {
+    return hash_schedule(make_schedule(plan, std::vector<UnitRounds>{compressed({m})}, DType::f32),
+                         1);
+  };
+  const Message gather = message(Collective::all_gather, 8);
+  Message variable = gather, maximum = message(Collective::all_reduce, 8, DType::u32);
+  variable.variable = true;
+  Message sum = maximum;
+  maximum.op = ReduceOp::max;
+  EXPECT_EQ(hash_of(gather), hash_of(gather));
+  EXPECT_NE(hash_of(gather), hash_of(variable));
+  EXPECT_NE(hash_of(sum), hash_of(maximum));
+}
+
+TEST(Schedule, CountsOutletsByMessageAndRank) {
+  EXPECT_EQ(outlet_count(message(Collective::all_gather, 8), 1, 4), 1);
+  EXPECT_EQ(outlet_count(message(Collective::all_to_all, 8), 1, 4), 4);
+  EXPECT_EQ(outlet_count(message(Collective::broadcast, 8), 0, 4), 1);
+  EXPECT_EQ(outlet_count(message(Collective::broadcast, 8), 1, 4), 0);
+  EXPECT_EQ(outlet_count(message(Collective::pair, 8), 1, 4), 0);
+  EXPECT_EQ(outlet_count(Message{}, 1, 4), 0);
+}
+
+TEST(Guard, ComparesWithADenseAllReduce) {
+  const Message gather = message(Collective::all_gather, 100);
+  const Message reduce = message(Collective::all_reduce, 400);
+  EXPECT_FALSE(sends_more_than_dense({&reduce, 1}, 400, 4));
+  // 4 workers, 400 raw bytes: dense sends 600, a gather of b bytes and a header 3 (b + 16)
+  EXPECT_FALSE(sends_more_than_dense({&gather, 1}, 400, 4));
+  Message larger = message(Collective::all_gather, 185);
+  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
+  larger.bytes = 184;
+  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 400, 4));
+  larger.variable = true;  // and its size
+  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
+  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 4, 1));  // a world of one sends nothing
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,153 @@
+// What happens to messages that arrive otherwise than they were sent. That good ones arrive is
+// tested with gradient averaging.
+#include "distributed/exchange/slot_wire.h"
+
+#include <gtest/gtest.h>
+
+#include "distributed/communicator/thread_communicator.h"
+#include "distributed/exchange/wire_header.h"
+#include "tests/support/damaging_communicator.h"
+#include "tests/support/ranks.h"
+#include "tests/support/test_replica.h"
+#include "tests/support/toy_compressors.h"
+
+namespace wisp {
+namespace {
+
+/// Two units of one segment, each in a bucket of its own.
+ReplicaOptions two_buckets(const MakeToy& make) {
+  ReplicaOptions options = all_by(make);
+  options.shapes = {{64, 8}, {64, 8}};
+  options.averaging.buckets.bucket_bytes = 0;
+  return options;
+}
+
+std::unique_ptr<Compressor> gather() { return toy_guarded(100, nullptr); }
+
+/// Steps of `workers`, of which one finds what it receives damaged; what each rank says in the end.
+std::vector<std::string> steps(int workers, const MakeToy& make, const Damage& damage,
+                               int damaged = 1) {
+  ThreadGroup group(workers, {});
+  return run_ranks(group, [&](Communicator& communicator) {
+    DamagingCommunicator damaging(communicator, [&](int call, std::span<const Bytes> in) {
+      if (communicator.rank() == damaged) damage(call, in);
+    });
+    TestReplica replica(damaging, two_buckets(make));
+    // who got all of the first step learns of it in the second
+    for (int64_t step = 0; step < 2; ++step) replica.step(step, small_integers);
+  });
+}
+
+/// Every rank names rank 1, which found it, step, bucket, sender and cause.
+void expect_found(const std::vector<std::string>& errors, const std::string& message,
+                  const std::string& cause) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    const std::string text = (rank == 1 ? "" : "rank 1: ") + message;
+    EXPECT_EQ(errors[rank].substr(0, text.size()), text) << "rank " << rank;
+    EXPECT_NE(errors[rank].find(cause), std::string::npos) << errors[rank];
+  }
+}
+
+Damage flip(int of_call, int64_t byte, int bit = 0) {
+  return [=](int call, std::span<const Bytes> in) {
+    if (call == of_call) in[0].data[byte] ^= std::byte{1} << bit;
+  };
+}
+
+TEST(SlotWire, EveryByteOfAHeaderCounts) {
+  const std::vector<std::string> causes = {"does not begin with a header",
+                                           "does not begin with a header",
+                                           "does not begin with a header",
+                                           "has version 0 of the wire format, this program reads 1",
+                                           "is of step 1 ",
+                                           "is of step 256 ",
+                                           "is of step 65536 ",
+                                           "is of step 16777216 ",
+                                           "is for slot ",
+                                           "is for slot ",
+                                           "is for slot ",
+                                           "is for slot ",
+                                           "is damaged",
+                                           "is damaged",
+                                           "is damaged",
+                                           "is damaged"};
+  ASSERT_EQ(causes.size(), static_cast<size_t>(kHeaderBytes));
+  for (int byte = 0; byte < kHeaderBytes; ++byte) {
+    expect_found(steps(3, gather, flip(0, byte)), "step 0, bucket 0: the message of rank 0 ",
+                 causes[static_cast<size_t>(byte)]);
+  }
+}
+
+TEST(SlotWire, EveryBitOfAPayloadCounts) {
+  for (const int64_t byte : {0, 1, 2, 3, 4, 1001, 2044, 2047}) {
+    for (const int bit : {0, 3, 7}) {
+      expect_found(steps(2, gather, flip(1, kHeaderBytes + byte, bit)),
+                   "step 0, bucket 1: the message of rank 0 ", "is damaged");
+    }
+  }
+}
+
+TEST(SlotWire, AMessageForAnotherSlotIsFound) {
+  std::vector<std::byte> first;
+  const Damage repeat = [&](int call, std::span<const Bytes> in) {
+    if (call == 0) first.assign(in[0].data, in[0].data + in[0].bytes);
+    if (call == 1) std::copy(first.begin(), first.end(), in[0].data);
+  };
+  expect_found(steps(2, gather, repeat), "step 0, bucket 1: the message of rank 0 ", "is for slot");
+}
+
+TEST(SlotWire, AMessageOfAnotherSenderIsFound) {
+  const Damage swap = [&](int call, std::span<const Bytes> in) {
+    if (call == 0) std::swap_ranges(in[0].data, in[0].data + in[0].bytes, in[2].data);
+  };
+  expect_found(steps(3, gather, swap), "step 0, bucket 0: the message of rank 0 ", "is for slot");
+}
+
+TEST(SlotWire, AMessageWithoutItsEndIsFound) {
+  const Damage cut = [&](int call, std::span<const Bytes> in) {
+    if (call == 0) std::fill_n(in[0].data + in[0].bytes - 5, 5, std::byte{0xff});
+  };
+  expect_found(steps(2, gather, cut), "step 0, bucket 0: the message of rank 0 ", "is damaged");
+}
+
+TEST(SlotWire, EveryKindOfMessageIsChecked) {
+  struct Kind {
+    const char* name;
+    MakeToy make;
+    int call;
+    int64_t bucket;
+  };
+  // calls count sizes; rank 1 of a tree sends to rank 0, then the broadcast comes
+  for (const Kind& kind :
+       {Kind{"all_to_all", toy_owners, 1, 0}, Kind{"all_gather after it", toy_owners, 3, 0},
+        Kind{"variable", toy_nonzeros, 1, 0}, Kind{"variable, next bucket", toy_nonzeros, 3, 1},
+        Kind{"broadcast", [] { return toy_tree(); }, 1, 0},
+        Kind{"variable broadcast", [] { return toy_tree(true); }, 3, 0}}) {
+    const auto errors = steps(2, kind.make, flip(kind.call, kHeaderBytes + 3));
+    SCOPED_TRACE(kind.name);
+    expect_found(errors, concat("step 0, bucket ", kind.bucket, ": the message of rank 0 "),
+                 "is damaged");
+  }
+  // the pair's message
+  const auto errors = steps(
+      2, [] { return toy_tree(); }, flip(0, kHeaderBytes), 0);
+  EXPECT_EQ(errors[0].substr(0, 40), "step 0, bucket 0: the message of rank 1 ") << errors[0];
+  EXPECT_EQ(errors[1], "rank 0: " + errors[0]);
+}
+
+TEST(SlotWire, SizesThatAreNotTheSendersAreFound) {
+  const auto size_is = [](uint32_t size) {
+    return [size](int call, std::span<const Bytes> in) {
+      if (call == 0) std::memcpy(in[0].data, &size, sizeof size);
+    };
+  };
+  for (const uint32_t size : {0u, 8u, 1u << 20, 0xffffffffu}) {
+    const auto errors = steps(2, toy_nonzeros, size_is(size));
+    for (const std::string& error : errors) EXPECT_NE(error, "") << size;
+  }
+  expect_found(steps(2, toy_nonzeros, size_is(1u << 20)),
+               "step 0, bucket 0: rank 0 announced 1048576 bytes", "at most");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,102 @@
+#include "distributed/exchange/wire_header.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cstring>
+#include <set>
+
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+/// The checksum of payloads with these bytes.
+uint32_t checksum_of(const std::vector<std::vector<uint8_t>>& payloads, bool late = false) {
+  TestContext test({.late = late});
+  std::vector<Tensor> memory;
+  std::vector<ConstBytes> list;
+  for (const std::vector<uint8_t>& payload : payloads) {
+    memory.push_back(Tensor({static_cast<int64_t>(payload.size())}, DType::u8));
+    if (!payload.empty()) std::memcpy(memory.back().raw(), payload.data(), payload.size());
+    list.push_back({memory.back().raw(), static_cast<int64_t>(payload.size())});
+  }
+  uint32_t sum = 0, scratch = 0;
+  checksum(test.stream, list, &sum, &scratch);
+  test.stream.synchronize();
+  return sum;
+}
+
+// By an independent program.
+TEST(WireHeader, ChecksumIsTheDocumentedOne) {
+  EXPECT_EQ(checksum_of({{1, 2, 3, 4, 5, 6}}), 0x89335508u);
+  EXPECT_EQ(checksum_of({{}, {0, 1, 2, 3, 4, 5, 6, 7}}), 0xc4af7558u);
+  EXPECT_EQ(checksum_of({{1, 2, 3, 4, 5, 6}}, true), 0x89335508u);
+}
+
+TEST(WireHeader, ChecksumSeesEveryBit) {
+  const std::vector<uint8_t> payload(75, 0x5a);
+  std::set<uint32_t> sums = {checksum_of({payload})};
+  for (size_t byte = 0; byte < payload.size(); ++byte) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::vector<uint8_t> flipped = payload;
+      flipped[byte] = static_cast<uint8_t>(flipped[byte] ^ 1 << bit);
+      EXPECT_TRUE(sums.insert(checksum_of({flipped})).second) << byte << " " << bit;
+    }
+  }
+}
+
+TEST(WireHeader, ChecksumSeesOrderAndSizes) {
+  const std::vector<uint8_t> a = {1, 0, 0, 0}, b = {2, 0, 0, 0};
+  const auto joined = [](std::vector<uint8_t> x, const std::vector<uint8_t>& y) {
+    x.insert(x.end(), y.begin(), y.end());
+    return x;
+  };
+  std::set<uint32_t> sums;
+  for (const auto& payloads : std::vector<std::vector<std::vector<uint8_t>>>{{a, b},
+                                                                             {b, a},
+                                                                             {joined(a, b)},
+                                                                             {joined(b, a)},
+                                                                             {joined(a, b), {}},
+                                                                             {{}, joined(a, b)},
+                                                                             {a},
+                                                                             {a, {}},
+                                                                             {{1}},
+                                                                             {{1, 0}},
+                                                                             {{1, 0, 0}},
+                                                                             {{}},
+                                                                             {{0}},
+                                                                             {}}) {
+    EXPECT_TRUE(sums.insert(checksum_of(payloads)).second) << payloads.size();
+  }
+}
+
+TEST(WireHeader, ChecksumDoesNotDependOnThreads) {
+  std::vector<uint8_t> large(1'000'003);
+  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<uint8_t>(i * 7919 >> 3);
+  uint32_t expected = 0;
+  for (const int threads : {1, 2}) {
+    omp_set_num_threads(threads);
+    const uint32_t sum = checksum_of({large});
+    if (threads == 1) expected = sum;
+    EXPECT_EQ(sum, expected);
+  }
+}
+
+TEST(WireHeader, IsWrittenLittleEndian) {
+  TestContext test;
+  Tensor memory({32}, DType::u8);
+  const std::byte payload[8] = {std::byte{1}, std::byte{2}, std::byte{3},
+                                std::byte{4}, std::byte{5}, std::byte{6}};
+  const ConstBytes list{payload, 6};
+  uint32_t scratch = 0;
+  seal(test.stream, {.step = 0x01020304, .slot = 0xa0b0c0d0}, {&list, 1}, memory.raw(), &scratch);
+  test.stream.synchronize();
+  const std::vector<int> expected = {'W',  'S',  'P',  1,    0x04, 0x03, 0x02, 0x01,
+                                     0xd0, 0xc0, 0xb0, 0xa0, 0x08, 0x55, 0x33, 0x89};
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(std::to_integer<int>(memory.raw()[i]), expected[i]) << i;
+}
+
+}  // namespace
+}  // namespace wisp

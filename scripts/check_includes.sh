@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks who includes what: the folders' direction, and where headers of other libraries may appear.
+# Checks who includes what: the direction of folders and of the rooms in them, and where headers of other libraries may
+# appear.
 #
 #   check_includes.sh [ROOT]
 #
@@ -36,6 +37,39 @@ BEGIN {
   allowed["compression"] = "core compression"
   allowed["distributed"] = "core compression distributed"
   allowed["apps"] = "core layers models data compression distributed apps"
+
+  # The rooms of a folder: what each may include of that folder, beside itself. A folder of one room is not listed.
+  rooms["core"] = "core/cpu core/cuda"
+  rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/io"] = "core"
+  rooms["core/train"] = "core core/io"
+
+  rooms["compression"] = ""
+  rooms["compression/quantize"] = rooms["compression/low_rank"] = "compression"
+  rooms["compression/sparse"] = "compression compression/quantize"
+  rooms["compression/methods"] = "compression compression/quantize compression/sparse compression/low_rank"
+
+  rooms["distributed"] = "distributed/communicator distributed/exchange"
+  rooms["distributed/communicator"] = ""
+  rooms["distributed/exchange"] = "distributed distributed/communicator"
+  rooms["distributed/averaging"] = rooms["distributed/own_weights"] = rooms["distributed/bench"] = \
+    "distributed distributed/communicator distributed/exchange"
+  rooms["distributed/gossip"] = rooms["distributed/averaging"] " distributed/own_weights"
+
+  rooms["apps"] = "apps/commands"
+  rooms["apps/setup"] = "apps"
+  rooms["apps/run"] = rooms["apps/lab"] = rooms["apps/reference"] = "apps apps/setup"
+  rooms["apps/train"] = rooms["apps/interchange"] = rooms["apps/sweep"] = "apps apps/setup apps/run"
+  rooms["apps/report"] = "apps apps/run"
+  rooms["apps/report/page"] = "apps/run apps/report"
+  rooms["apps/commands"] = "apps apps/setup apps/run apps/train apps/interchange apps/lab apps/reference apps/report " \
+    "apps/report/page apps/sweep"
+}
+function room_of(path) {
+  sub(/\/[^\/]*$/, "", path)
+  return path
+}
+FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
+  fail(room_of(FILENAME) " is no room that scripts/check_includes.sh knows")
 }
 /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
   header_path = $0
@@ -47,6 +81,11 @@ BEGIN {
   if (target[1] == "tests" ||
       (target[1] in allowed && index(" " allowed[place[1]] " ", " " target[1] " ") == 0))
     fail(place[1] " does not include " target[1])
+  room = room_of(FILENAME)
+  other = room_of(header_path)
+  if (target[1] == place[1] && other != room && other in rooms &&
+      index(" " rooms[room] " ", " " other " ") == 0)
+    fail(room " does not include " other)
 
   only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|parallel_cuda[.]h$)",
           "CUDA headers belong in core/cuda/ and core/parallel_cuda.h")

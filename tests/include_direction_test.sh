@@ -39,19 +39,36 @@ refuses core/ops/add.cpp '#include "data/loader.h"'
 refuses layers/linear.h '#include "models/model.h"'
 refuses models/mlp.cpp '#include "distributed/synchronizer.h"'
 refuses data/loader.cpp '#include "layers/module.h"'
-refuses compression/topk.cpp '#  include "distributed/communicator.h"'
-refuses distributed/bucket.cpp '#include "models/model.h"'
+refuses compression/methods/topk.cpp '#  include "distributed/communicator/communicator.h"'
+refuses distributed/exchange/bucket.cpp '#include "models/model.h"'
 refuses apps/wisp.cpp '#include "tests/support/tensors.h"'
-refuses compression/topk.cpp '#include <cuda_runtime.h>'
+refuses compression/methods/topk.cpp '#include <cuda_runtime.h>'
 refuses core/parallel.h '#include <cub/cub.cuh>'
 refuses core/backend.h '#include <oneapi/dnnl/dnnl.hpp>'
-refuses compression/fft.cpp '#include <kiss_fftr.h>'
+refuses compression/methods/fft.cpp '#include <kiss_fftr.h>'
 refuses data/augment.cpp '#include <opencv2/core.hpp>'
 refuses data/loader.cpp '#include <sndfile.h>'
-refuses core/config.cpp 'const char* home = std::getenv("HOME");'
+refuses core/io/config.cpp 'const char* home = std::getenv("HOME");'
 
-accepts apps/trainer.cpp '#include "distributed/synchronizer.h"'
-accepts distributed/bucket.cpp '#include "compression/compressor.h"'
+# Rooms of one folder.
+refuses core/tensor.h '#include "core/io/config.h"'
+refuses core/io/metrics.cpp '#include "core/train/sgd.h"'
+refuses compression/policy.cpp '#include "compression/sparse/select.h"'
+refuses compression/sparse/pack.cpp '#include "compression/low_rank/low_rank.h"'
+refuses distributed/averaging/probe.h '#include "distributed/gossip/gossip.h"'
+refuses apps/train/training.cpp '#include "apps/commands/commands.h"'
+accepts core/train/sgd.h '#include "core/io/config.h"'
+accepts compression/methods/topk.cpp '#include "compression/sparse/sparse_code.h"'
+accepts distributed/gossip/gossip.h '#include "distributed/exchange/step_plan.h"'
+mkdir -p "$fixture/core/cellar"
+echo '// clean' >"$fixture/core/cellar/wine.cpp"
+if sh "$checker" "$fixture" >/dev/null; then
+  echo "include_direction_test: a room without a rule must be refused" >&2
+  failed=1
+fi
+
+accepts apps/train/trainer.cpp '#include "distributed/synchronizer.h"'
+accepts distributed/exchange/bucket.cpp '#include "compression/compressor.h"'
 accepts core/cuda/check.h '#include <cuda_runtime.h>'
 accepts core/parallel_cuda.h '#include <cuda_runtime.h>'
 accepts core/cpu/onednn_conv.h '#include <oneapi/dnnl/dnnl.hpp>'
@@ -61,7 +78,7 @@ accepts data/audio.cpp '#include <sndfile.h>'
 accepts distributed/launch.cpp 'const char* rank = std::getenv("RANK");'
 
 # One file may hold mpi.h, a second one may not.
-accepts distributed/mpi_communicator.cpp '#include <mpi.h>'
+accepts distributed/communicator/mpi_communicator.cpp '#include <mpi.h>'
 echo '#include <mpi.h>' >"$fixture/distributed/launch.cpp"
 if sh "$checker" "$fixture" >/dev/null; then
   echo "include_direction_test: a second file with mpi.h must be refused" >&2

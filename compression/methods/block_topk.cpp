@@ -13,6 +13,7 @@
 // block size, L2 and the local variant are ours. The score of a short last block is a sum, too.
 // Shared scores cost 4 / S bytes an element, ids 1 / S of f32 values: S = 256 keeps the first at
 // 1/256 of dense and still gives the layers of a small network some blocks to choose from.
+#include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/blocks.h"
@@ -98,15 +99,16 @@ class BlockTopk final : public Code {
     }
   }
   void agree(Context& context, const Payload& payload, const UnitSpec& spec, const StepInfo& info,
-             std::byte* scratch) const override {
+             std::byte* memory) const override {
     const Bytes bytes = bytes_of(spec, info);
     WISP_CHECK(payload.bytes == bytes.scores, "block-top-k: ", payload.bytes,
                " bytes of scores, expected ", bytes.scores);
     const auto* score = reinterpret_cast<const float*>(payload.data);
-    auto* ids = reinterpret_cast<uint32_t*>(scratch + bytes.select);
+    const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
+    uint32_t* ids = scratch.ids;
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
-      select_blocks(context.stream, field, blocks, score, info, ids, scratch);
+      select_blocks(context.stream, field, blocks, score, info, ids, scratch.select);
       score += blocks.count;
       ids += blocks.kept;
     }
@@ -118,27 +120,24 @@ class BlockTopk final : public Code {
       return {.kind = Collective::all_gather, .bytes = bytes.ids + bytes.values};
     return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = bytes.values};
   }
-  /// A selection's, and behind it: shared: the unit's ids; own: a field's scores.
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    const Bytes bytes = bytes_of(spec, info);
-    return bytes.select + (options_.shared ? bytes.ids : bytes.longest);
+    return layout_bytes<Scratch>(bytes_of(spec, info), options_.shared);
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
-              const Outlet& outlet, std::byte* scratch) const override {
+              const Outlet& outlet, std::byte* memory) const override {
     const Message sent = message(spec, info);
     WISP_CHECK(outlet.capacity >= sent.bytes, "block-top-k: the unit needs ", sent.bytes,
                " bytes, the outlet has ", outlet.capacity);
     const Bytes bytes = bytes_of(spec, info);
-    std::byte* behind = scratch + bytes.select;
-    auto* ids = reinterpret_cast<uint32_t*>(options_.shared ? behind : outlet.data);
+    const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
+    auto* ids = options_.shared ? scratch.ids : reinterpret_cast<uint32_t*>(outlet.data);
     std::byte* values = outlet.data + (options_.shared ? 0 : bytes.ids);
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
       if (!options_.shared) {
-        auto* score = reinterpret_cast<float*>(behind);
-        score_blocks<true>(context.stream, field, blocks, source, options_.squares, score);
-        select_blocks(context.stream, field, blocks, score, info, ids, scratch);
+        score_blocks<true>(context.stream, field, blocks, source, options_.squares, scratch.scores);
+        select_blocks(context.stream, field, blocks, scratch.scores, info, ids, scratch.select);
       } else if (source.accumulates()) {
         for (const Slice& slice : field.slices)
           parallel_for(context.stream, slice.numel, TakeAll{source, slice.offset});
@@ -159,13 +158,13 @@ class BlockTopk final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo& info, Tensor into,
-              std::byte* scratch) const override {
+              std::byte* memory) const override {
     const Message sent = message(spec, info);
     WISP_CHECK(payload.bytes == sent.bytes, "block-top-k: the payload of rank ", payload.from,
                " has ", payload.bytes, " bytes, expected ", sent.bytes);
     const Bytes bytes = bytes_of(spec, info);
-    const auto* ids =
-        reinterpret_cast<const uint32_t*>(options_.shared ? scratch + bytes.select : payload.data);
+    const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, bytes, true).ids
+                                          : reinterpret_cast<const uint32_t*>(payload.data);
     const std::byte* values = payload.data + (options_.shared ? 0 : bytes.ids);
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
@@ -191,6 +190,18 @@ class BlockTopk final : public Code {
   /// scratch.
   struct Bytes {
     int64_t scores = 0, longest = 0, ids = 0, values = 0, select = 0;
+  };
+
+  /// The parts of a unit's scratch.
+  struct Scratch {
+    std::byte* select;
+    uint32_t* ids;  // of the unit, if they are shared
+    float* scores;  // of a field, if they are not
+
+    Scratch(Cursor& cursor, const Bytes& bytes, bool shared)
+        : select(cursor.take<std::byte>(bytes.select)),
+          ids(cursor.take<uint32_t>(shared ? bytes.ids / 4 : 0)),
+          scores(cursor.take<float>(shared ? 0 : bytes.longest / 4)) {}
   };
 
   Bytes bytes_of(const UnitSpec& spec, const StepInfo& info) const {

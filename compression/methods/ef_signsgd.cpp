@@ -4,6 +4,7 @@
 //   bytes = 4 fields + Σ over slices ceil(numel / 8)
 // Source: Karimireddy et al. 2019, algorithm 1 (here with the learning rate outside of e, unless
 // compression.residual = "update"); several workers: the mean of their D.
+#include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/sign_plane.h"
@@ -33,6 +34,16 @@ struct WriteSigns {
   }
 };
 
+/// The parts of scratch.
+struct Scratch {
+  double* sum;  // of a field
+  double* partials;
+
+  Scratch(Cursor& cursor, const UnitSpec& spec)
+      : sum(cursor.take<double>(1)),
+        partials(cursor.take<double>(reduce_field_partials(spec.fields))) {}
+};
+
 class EfSign final : public Code {
  public:
   Traits traits() const override { return {.dense_1d = false, .represents_zero = false}; }
@@ -41,15 +52,15 @@ class EfSign final : public Code {
     return {.kind = Collective::all_gather, .bytes = bytes(spec)};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return 8 * (1 + reduce_field_partials(spec.fields));
+    return layout_bytes<Scratch>(spec);
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
-              const Outlet& outlet, std::byte* scratch) const override {
+              const Outlet& outlet, std::byte* memory) const override {
     WISP_CHECK(outlet.capacity >= bytes(spec), "ef_signsgd: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     auto* scale = reinterpret_cast<float*>(outlet.data);
-    auto* sum = reinterpret_cast<double*>(scratch);
+    const auto [sum, partials] = lay_out<Scratch>(memory, spec);
     std::byte* bits = outlet.data + scales_bytes(spec);
     for (const Field& field : spec.fields) {
       reduce_field(
@@ -57,7 +68,7 @@ class EfSign final : public Code {
           [&](int64_t offset) {
             return MagnitudesOf{source, offset};
           },
-          sum + 1, sum);
+          partials, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
       each_slice(field, [&](const Slice& slice, int64_t) {
         parallel_for(context.stream, Plane<1>::groups(slice.numel),

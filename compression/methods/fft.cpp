@@ -14,6 +14,7 @@
 #include <bit>
 #include <cmath>
 
+#include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/sparse/select.h"
@@ -52,23 +53,30 @@ struct Leave {
   WISP_HD void operator()(int64_t i) const { into[i] = (add ? into[i] : 0.0f) + scale * x[i]; }
 };
 
-/// A field's transform, and what of it travels. In scratch lies the spectrum, then the numbers, or
-/// what the wire needs while there are none.
+/// A field's transform, and what of it travels.
 struct Transform {
   int64_t size;  // n
   SpectrumWire wire;
 
   Transform(int64_t n, double theta, int bits, int mantissa)
       : size(n), wire(n / 2 + 1, kept_count(1.0 - theta, n / 2 + 1), bits, mantissa) {}
-  int64_t spectrum_bytes() const { return 8 * wire.coefficients(); }
-  int64_t scratch_bytes() const {
-    return spectrum_bytes() + std::max(4 * size, wire.scratch_bytes());
-  }
   float forward_scale() const { return static_cast<float>(1.0 / unit()); }
   float inverse_scale() const { return static_cast<float>(unit() / static_cast<double>(size)); }
 
  private:
   double unit() const { return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(size))); }
+};
+
+/// The parts of scratch while a field is transformed.
+struct Scratch {
+  float* spectrum;
+  std::byte* wire;  // its scratch while there are no numbers
+  float* x;         // the numbers, in its place
+
+  Scratch(Cursor& cursor, const Transform& t)
+      : spectrum(cursor.take<float>(2 * t.wire.coefficients())),
+        wire(cursor.take<std::byte>(std::max(4 * t.size, t.wire.scratch_bytes()))),
+        x(reinterpret_cast<float*>(wire)) {}
 };
 
 struct Options {
@@ -89,36 +97,34 @@ class FftCode final : public Code {
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     int64_t most = 0;
     for (const Field& field : spec.fields)
-      most = std::max(most, transform_of(field, info).scratch_bytes());
+      most = std::max(most, layout_bytes<Scratch>(transform_of(field, info)));
     return most;
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
-              const Outlet& outlet, std::byte* scratch) const override {
+              const Outlet& outlet, std::byte* memory) const override {
     WISP_CHECK(outlet.capacity >= bytes(spec, info), "fft: the unit needs ", bytes(spec, info),
                " bytes, the outlet has ", outlet.capacity);
     const Stream& stream = context.stream;
     const Payload payload{info.rank, outlet.data, bytes(spec, info)};
-    auto* spectrum = reinterpret_cast<float*>(scratch);
     int64_t at = 0;
     for (size_t f = 0; f < spec.fields.size(); ++f) {
       const Field& field = spec.fields[f];
       const Transform t = transform_of(field, info);
-      std::byte* rest = scratch + t.spectrum_bytes();
-      auto* x = reinterpret_cast<float*>(rest);
+      const auto scratch = lay_out<Scratch>(memory, t);
       each_slice(field, [&](const Slice& slice, int64_t position) {
         parallel_for(stream, slice.numel,
-                     Gather{source, slice.offset, t.forward_scale(), x + position});
+                     Gather{source, slice.offset, t.forward_scale(), scratch.x + position});
       });
-      parallel_for(stream, t.size - field.numel, Clear{x + field.numel});
-      context.backend.fft().forward(stream, t.size, x, spectrum);  // (1)
+      parallel_for(stream, t.size - field.numel, Clear{scratch.x + field.numel});
+      context.backend.fft().forward(stream, t.size, scratch.x, scratch.spectrum);  // (1)
       const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-      t.wire.pack(stream, spectrum, random, outlet.data + at, rest);  // (2), (3)
+      t.wire.pack(stream, scratch.spectrum, random, outlet.data + at, scratch.wire);  // (2), (3)
       if (source.kept) {
-        const float* sent = add_and_invert(context, {&payload, 1}, at, f, t, scratch);
+        add_and_invert(context, {&payload, 1}, at, f, t, scratch);
         each_slice(field, [&](const Slice& slice, int64_t position) {
           parallel_for(stream, slice.numel,
-                       Sent{source, slice.offset, t.inverse_scale(), sent + position});
+                       Sent{source, slice.offset, t.inverse_scale(), scratch.x + position});
         });
       }
       at += t.wire.bytes();
@@ -147,24 +153,19 @@ class FftCode final : public Code {
     return sum;
   }
 
-  /// (4), (5): the sum of a field's spectra, `at` bytes into each payload, and its numbers. Returns
-  /// where in scratch these are.
-  static const float* add_and_invert(Context& context, std::span<const Payload> payloads,
-                                     int64_t at, size_t field, const Transform& t,
-                                     std::byte* scratch) {
-    auto* spectrum = reinterpret_cast<float*>(scratch);
-    std::byte* rest = scratch + t.spectrum_bytes();
-    parallel_for(context.stream, 2 * t.wire.coefficients(), Clear{spectrum});
+  /// (4), (5): the sum of a field's spectra, `at` bytes into each payload, and its numbers.
+  static void add_and_invert(Context& context, std::span<const Payload> payloads, int64_t at,
+                             size_t field, const Transform& t, const Scratch& scratch) {
+    parallel_for(context.stream, 2 * t.wire.coefficients(), Clear{scratch.spectrum});
     for (const Payload& payload : payloads)
-      t.wire.add(context.stream, payload.data + at, payload.from, field, spectrum, rest);
-    auto* x = reinterpret_cast<float*>(rest);
-    context.backend.fft().inverse(context.stream, t.size, spectrum, x);
-    return x;
+      t.wire.add(context.stream, payload.data + at, payload.from, field, scratch.spectrum,
+                 scratch.wire);
+    context.backend.fft().inverse(context.stream, t.size, scratch.spectrum, scratch.x);
   }
 
   void decode_weighted(Context& context, std::span<const Payload> payloads, float weight, bool add,
                        const UnitSpec& spec, const StepInfo& info, const Tensor& into,
-                       std::byte* scratch) const {
+                       std::byte* memory) const {
     for (const Payload& payload : payloads) {
       WISP_CHECK(payload.bytes == bytes(spec, info), "fft: the payload of rank ", payload.from,
                  " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
@@ -172,10 +173,11 @@ class FftCode final : public Code {
     int64_t at = 0;
     for (size_t f = 0; f < spec.fields.size(); ++f) {
       const Transform t = transform_of(spec.fields[f], info);
-      const float* x = add_and_invert(context, payloads, at, f, t, scratch);
+      const auto scratch = lay_out<Scratch>(memory, t);
+      add_and_invert(context, payloads, at, f, t, scratch);
       each_slice(spec.fields[f], [&](const Slice& slice, int64_t position) {
         parallel_for(context.stream, slice.numel,
-                     Leave{x + position, weight * t.inverse_scale(), add,
+                     Leave{scratch.x + position, weight * t.inverse_scale(), add,
                            into.data<float>() + slice.offset});
       });
       at += t.wire.bytes();

@@ -41,51 +41,52 @@ constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
 Room room_of(const StepInfo& info) { return {info.ratio}; }
 Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copies = 2}; }
 
+/// The parts of scratch while another rank's list is joined to the own one.
+struct Joining {
+  std::byte* reading;
+  std::byte* beside;
+
+  Joining(Cursor& cursor, const UnitSpec& spec, const Room& room)
+      : reading(cursor.take<std::byte>(kWire.scratch_bytes(spec, room))),
+        beside(cursor.take<std::byte>(
+            std::max(merge_lists_bytes(spec, room, room), split_list_bytes(spec, room)))) {}
+};
+
 /// The parts of a unit's scratch.
 class Lists {
  public:
-  Lists(const Unit& unit, const StepInfo& info)
-      : memory_(unit.scratch),
-        fields_(static_cast<int64_t>(unit.spec.fields.size())),
-        one_(room_of(info).of(unit.spec)),
-        two_(pair_room(info).of(unit.spec)),
-        rounds_(tree_rounds(info.workers)),
-        reading_(kWire.scratch_bytes(unit.spec, room_of(info))) {}
-  static int64_t bytes(const UnitSpec& spec, const StepInfo& info, Selection::Kind kind) {
-    Unit unit;
-    unit.spec = spec;
-    const Lists lists(unit, info);
-    const Room one = room_of(info);
-    return lists.offset(2, 1 + lists.rounds_) +
-           std::max({select_list_bytes(spec, one, kind), split_list_bytes(spec, pair_room(info)),
-                     lists.reading_ + merge_lists_bytes(spec, one, one),
-                     lists.reading_ + split_list_bytes(spec, one)});
+  SparseList own;     // L
+  SparseList merged;  // T, once others were added; G
+  SparseList sum;     // before the selection
+  std::byte* work;    // of a selection, of pack, or while a list is joined
+
+  Lists(Cursor& cursor, const UnitSpec& spec, const StepInfo& info, Selection::Kind kind)
+      : own(cursor, fields(spec), room_of(info).of(spec)),
+        merged(cursor, fields(spec), room_of(info).of(spec)),
+        sum(cursor, fields(spec), pair_room(info).of(spec)),
+        work(cursor.take<std::byte>(std::max({select_list_bytes(spec, room_of(info), kind),
+                                              split_list_bytes(spec, pair_room(info)),
+                                              layout_bytes<Joining>(spec, room_of(info))}))),
+        fields_(fields(spec)),
+        pair_(pair_room(info).of(spec)),
+        rejected_(cursor.take<std::byte>(tree_rounds(info.workers) * rejected_bytes())) {}
+
+  SparseList rejected(int round) const {
+    return lay_out<SparseList>(rejected_ + round * rejected_bytes(), fields_, pair_);
   }
-
-  SparseList own() const { return {memory_, fields_, one_}; }      // L
-  SparseList merged() const { return {at(1, 0), fields_, one_}; }  // T, once others were added; G
-  SparseList sum() const { return {at(2, 0), fields_, two_}; }     // before the selection
-  SparseList rejected(int round) const { return {at(2, 1 + round), fields_, two_}; }
-  std::byte* work() const { return at(2, 1 + rounds_); }
-  std::byte* beside_reading() const { return work() + reading_; }
-
   /// T in the beginning of a round.
   SparseList current(const StepInfo& info, int round) const {
     for (int r = 0; r < round; ++r)
-      if (Partners(info, r).from >= 0) return merged();
-    return own();
+      if (Partners(info, r).from >= 0) return merged;
+    return own;
   }
 
  private:
-  int64_t offset(int ones, int twos) const {
-    return ones * SparseList::bytes(fields_, one_) + twos * SparseList::bytes(fields_, two_);
-  }
-  std::byte* at(int ones, int twos) const { return memory_ + offset(ones, twos); }
+  static int64_t fields(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
+  int64_t rejected_bytes() const { return layout_bytes<SparseList>(fields_, pair_); }
 
-  std::byte* memory_;
-  int64_t fields_, one_, two_;
-  int rounds_;
-  int64_t reading_;
+  int64_t fields_, pair_;
+  std::byte* rejected_;  // a list for each round up the tree
 };
 
 class Gtopk final : public Compressor {
@@ -97,7 +98,7 @@ class Gtopk final : public Compressor {
     return {{.name = "residual"}};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return Lists::bytes(spec, info, selection_.kind);
+    return layout_bytes<Lists>(spec, info, selection_.kind);
   }
   int rounds(const UnitSpec&, const StepInfo& info) const override {
     return std::max(1, 2 * tree_rounds(info.workers));
@@ -113,17 +114,17 @@ class Gtopk final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    const Lists lists(unit, info);
+    const auto lists = lay_out<Lists>(unit.scratch, unit.spec, info, selection_.kind);
     const Room room = room_of(info);
     if (round == 0) {
       const auto source_of = [&](const Field&) { return Undecided(unit); };
-      select_list(context.stream, unit.spec, room, info, selection_, source_of, lists.own(),
-                  lists.work());
-      take_values(context.stream, unit.spec, room, WireFormat::f32, source_of, lists.own());
+      select_list(context.stream, unit.spec, room, info, selection_, source_of, lists.own,
+                  lists.work);
+      take_values(context.stream, unit.spec, room, WireFormat::f32, source_of, lists.own);
     }
     if (!outlets.empty()) {
       kWire.pack(context.stream, unit.spec, room, lists.current(info, round), outlets[0],
-                 lists.work());
+                 lists.work);
     }
   }
 
@@ -131,37 +132,37 @@ class Gtopk final : public Compressor {
               std::span<const Payload> payloads) override {
     const Stream& stream = context.stream;
     const UnitSpec& spec = unit.spec;
-    const Lists lists(unit, info);
+    const auto lists = lay_out<Lists>(unit.scratch, spec, info, selection_.kind);
     const Room room = room_of(info), pair = pair_room(info);
-    const int up = tree_rounds(info.workers);
     if (!payloads.empty()) {
-      const SparseList received = kWire.unpack(stream, spec, room, payloads[0], lists.work());
-      if (round < up) {
+      const auto joining = lay_out<Joining>(lists.work, spec, room);
+      const SparseList received = kWire.unpack(stream, spec, room, payloads[0], joining.reading);
+      if (round < tree_rounds(info.workers)) {
         const SparseList rejected = lists.rejected(round);
-        merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum(),
-                    pair, lists.beside_reading());
-        split_list(stream, spec, info, lists.sum(), pair, lists.merged(), room, &rejected,
-                   lists.work());
+        merge_lists(stream, spec, lists.current(info, round), room, received, room, lists.sum, pair,
+                    joining.beside);
+        split_list(stream, spec, info, lists.sum, pair, lists.merged, room, &rejected, lists.work);
       } else {
-        split_list(stream, spec, info, received, room, lists.merged(), room, nullptr,
-                   lists.beside_reading());  // all of it
+        split_list(stream, spec, info, received, room, lists.merged, room, nullptr,
+                   joining.beside);  // all of it
       }
     }
-    if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists.current(info, 2 * up));
+    if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists);
   }
 
  private:
   /// The result, and what it means for the residual.
   static void leave(const Stream& stream, const Unit& unit, const StepInfo& info,
-                    const SparseList& result) {
+                    const Lists& lists) {
     const UnitSpec& spec = unit.spec;
-    const Lists lists(unit, info);
     const Room room = room_of(info);
+    const int up = tree_rounds(info.workers);
+    const SparseList result = lists.current(info, 2 * up);
     clear_fields(stream, spec, unit.gradient);
     add_list(stream, spec, room, result, 1.0f, unit.gradient.data<float>());
     float* residual = unit.state->tensors[0].data<float>();
-    add_common(stream, spec, room, lists.own(), result, -1.0f, residual);
-    for (int round = 0; round < tree_rounds(info.workers); ++round) {
+    add_common(stream, spec, room, lists.own, result, -1.0f, residual);
+    for (int round = 0; round < up; ++round) {
       if (Partners(info, round).from >= 0)
         add_common(stream, spec, pair_room(info), lists.rejected(round), result, 1.0f, residual);
     }

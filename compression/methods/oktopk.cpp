@@ -61,7 +61,7 @@ class Oktopk final : public Compressor {
             of_unit("cuts", DType::i64, fields(spec) * kCutWords, Sharing::shared)};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return Lists::bytes(spec, info);
+    return layout_bytes<Lists>(spec, info);
   }
   int rounds(const UnitSpec&, const StepInfo& info) const override {
     return balances(info) ? 3 : 2;
@@ -80,12 +80,13 @@ class Oktopk final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
-    const Step step{context.stream, unit, unit.spec, info, Lists(unit.spec, info, unit.scratch)};
+    const Step step{context.stream, unit, unit.spec, info,
+                    lay_out<Lists>(unit.scratch, unit.spec, info)};
     const Lists& lists = step.lists;
     if (round == 0) select(step);
     switch (phase_of(info, round)) {
       case Phase::balance:
-        return propose_cuts(step.stream, step.spec, lists.own(), unit.finite, step.cuts(),
+        return propose_cuts(step.stream, step.spec, lists.own, unit.finite, step.cuts(),
                             reinterpret_cast<int64_t*>(outlets[0].data));
       case Phase::reduce:
         return send_parts(step, outlets);
@@ -96,7 +97,8 @@ class Oktopk final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
-    const Step step{context.stream, unit, unit.spec, info, Lists(unit.spec, info, unit.scratch)};
+    const Step step{context.stream, unit, unit.spec, info,
+                    lay_out<Lists>(unit.scratch, unit.spec, info)};
     const Message message = this->message(unit.spec, info, round);
     WISP_CHECK(message.kind != Collective::all_reduce || payloads[0].bytes == message.bytes,
                "oktopk: ", payloads[0].bytes, " bytes of borders, expected ", message.bytes);
@@ -143,22 +145,21 @@ class Oktopk final : public Compressor {
   /// L, and t for the next step.
   void select(const Step& step) const {
     const StepInfo& info = step.info;
-    const SparseList own = step.lists.own(), passing = step.lists.passing();
+    const SparseList own = step.lists.own, passing = step.lists.passing;
     const bool due = estimates(info);
     const Room room = due ? whole_room(info) : own_room(info);
     Selection selection;
     if (!due) selection = {.kind = Selection::Kind::threshold, .on_device = step.local()};
     const auto source_of = [&](const Field&) { return Undecided(step.unit); };
-    select_list(step.stream, step.spec, room, info, selection, source_of, passing,
-                step.lists.work());
+    select_list(step.stream, step.spec, room, info, selection, source_of, passing, step.lists.work);
     take_values(step.stream, step.spec, room, WireFormat::f32, source_of, passing);
     if (step.unit.finite) {
-      float* smallest = step.lists.measured();
+      float* smallest = step.lists.measured;
       measure_list(step.stream, step.spec, room, passing, smallest, smallest + fields(step.spec));
       raise_thresholds(step.stream, step.spec, room, passing, smallest, due, options_.step_factor,
                        step.local());
     }
-    pass_list(step.stream, step.spec, room, passing, step.local(), own, step.lists.work());
+    pass_list(step.stream, step.spec, room, passing, step.local(), own, step.lists.work);
     if (!step.unit.finite) return;
     follow_thresholds(step.stream, step.spec, most_local(info), &own.range->count,
                       sizeof(Range) / sizeof(int64_t), options_.local_factor, step.local());
@@ -166,26 +167,26 @@ class Oktopk final : public Compressor {
 
   static void send_parts(const Step& step, std::span<const Outlet> outlets) {
     const Lists& lists = step.lists;
-    SparseList part = lists.sent();
-    take_parts(step.stream, step.spec, step.info, lists.own(), own_room(step.info),
-               part_room(step.info), step.cuts(), part, lists.parts(), lists.work());
-    part.range = lists.parts();
+    SparseList part = lists.sent;
+    take_parts(step.stream, step.spec, step.info, lists.own, own_room(step.info),
+               part_room(step.info), step.cuts(), part, lists.parts, lists.work);
+    part.range = lists.parts;
     for (const Outlet& outlet : outlets) {
-      kWire.pack(step.stream, step.spec, part_room(step.info), part, outlet, lists.work());
+      kWire.pack(step.stream, step.spec, part_room(step.info), part, outlet, lists.work);
       part.range += fields(step.spec);
     }
   }
 
   /// The own region's sums, in rank order.
   static void add_parts(const Step& step, std::span<const Payload> payloads) {
-    const SparseList sum = step.lists.sum();
+    const SparseList sum = step.lists.sum;
     const Room part = part_room(step.info), room = sum_room(step.info);
-    std::byte* beside = step.lists.work() + kWire.scratch_bytes(step.spec, part);
+    const auto adding = lay_out<Adding>(step.lists.work, step.spec, room, part);
     clear_list(step.stream, step.spec, room, sum);
     for (const Payload& payload : payloads) {
       const SparseList received =
-          kWire.unpack(step.stream, step.spec, part, payload, step.lists.work());
-      merge_lists(step.stream, step.spec, sum, room, received, part, sum, room, beside);
+          kWire.unpack(step.stream, step.spec, part, payload, adding.reading);
+      merge_lists(step.stream, step.spec, sum, room, received, part, sum, room, adding.beside);
     }
   }
 
@@ -193,32 +194,34 @@ class Oktopk final : public Compressor {
   void send_results(const Step& step, const Outlet& outlet) const {
     const Lists& lists = step.lists;
     const Room room = result_room(step.info), of_sum = sum_room(step.info);
-    SparseList from = lists.sum(), into = lists.passing();
+    SparseList from = lists.sum, into = lists.passing;
     if (!estimates(step.info)) {
-      pass_list(step.stream, step.spec, of_sum, from, step.global(), into, lists.work());
+      pass_list(step.stream, step.spec, of_sum, from, step.global(), into, lists.work);
       std::swap(from, into);
     }
-    split_list(step.stream, step.spec, step.info, from, of_sum, into, room, nullptr, lists.work());
-    kWire.pack(step.stream, step.spec, room, into, outlet, lists.work());
+    split_list(step.stream, step.spec, step.info, from, of_sum, into, room, nullptr, lists.work);
+    kWire.pack(step.stream, step.spec, room, into, outlet, lists.work);
   }
 
   /// The k largest of all, and T.
   static void take_largest(const Step& step, std::span<const Payload> payloads) {
     const Lists& lists = step.lists;
-    const SparseList largest = lists.sum(), merged = lists.passing();
+    const SparseList largest = lists.sum, merged = lists.passing;
     const Room room = whole_room(step.info), pair = pair_room(step.info);
-    std::byte* beside = lists.work() + kWire.scratch_bytes(step.spec, room);
+    const auto adding = lay_out<Adding>(lists.work, step.spec, room, room);
     clear_list(step.stream, step.spec, room, largest);
     for (const Payload& payload : payloads) {
-      const SparseList received = kWire.unpack(step.stream, step.spec, room, payload, lists.work());
-      merge_lists(step.stream, step.spec, largest, room, received, room, merged, pair, beside);
+      const SparseList received =
+          kWire.unpack(step.stream, step.spec, room, payload, adding.reading);
+      merge_lists(step.stream, step.spec, largest, room, received, room, merged, pair,
+                  adding.beside);
       split_list(step.stream, step.spec, step.info, merged, pair, largest, room, nullptr,
-                 lists.work());
+                 lists.work);
     }
-    measure_list(step.stream, step.spec, room, largest, step.global(), lists.measured());
+    measure_list(step.stream, step.spec, room, largest, step.global(), lists.measured);
     clear_fields(step.stream, step.spec, step.unit.gradient);
     add_list(step.stream, step.spec, room, largest, 1.0f, step.unit.gradient.data<float>());
-    add_common(step.stream, step.spec, own_room(step.info), lists.sent(), largest, -1.0f,
+    add_common(step.stream, step.spec, own_room(step.info), lists.sent, largest, -1.0f,
                step.residual());
   }
 
@@ -227,13 +230,13 @@ class Oktopk final : public Compressor {
     clear_fields(step.stream, step.spec, step.unit.gradient);
     for (size_t i = 0; i < payloads.size(); ++i) {
       const SparseList received =
-          kWire.unpack(step.stream, step.spec, part, payloads[i], step.lists.work());
+          kWire.unpack(step.stream, step.spec, part, payloads[i], step.lists.work);
       add_list(step.stream, step.spec, part, received, 1.0f, step.unit.gradient.data<float>());
-      add_common(step.stream, step.spec, own_room(step.info), step.lists.sent(), received, -1.0f,
+      add_common(step.stream, step.spec, own_room(step.info), step.lists.sent, received, -1.0f,
                  step.residual());
-      count_list(step.stream, step.spec, received, i > 0, step.lists.count());
+      count_list(step.stream, step.spec, received, i > 0, step.lists.count);
     }
-    follow_thresholds(step.stream, step.spec, most_global(step.info), step.lists.count(), 1,
+    follow_thresholds(step.stream, step.spec, most_global(step.info), step.lists.count, 1,
                       options_.global_factor, step.global());
   }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 
 #include "compression/sparse/pack.h"
 #include "compression/sparse/regions.h"
@@ -25,49 +24,52 @@ inline Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copi
 
 inline int64_t fields(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
 
-/// The parts of a unit's scratch, in its order.
-class Lists {
- public:
-  Lists(const UnitSpec& spec, const StepInfo& info, std::byte* memory)
-      : memory_(memory),
-        fields_(fields(spec)),
-        own_(own_room(info).of(spec)),
-        sum_(std::max(sum_room(info).of(spec), whole_room(info).of(spec))),
-        passing_(std::max({sum_, own_, pair_room(info).of(spec)})),
-        workers_(info.workers) {}
-  static int64_t bytes(const UnitSpec& spec, const StepInfo& info) {
-    const Room whole = whole_room(info), own = own_room(info), sum = sum_room(info),
-               part = part_room(info), pair = pair_room(info);
-    return Lists(spec, info, nullptr).before(7) +
-           std::max({select_list_bytes(spec, whole, Selection::Kind::exact),
-                     select_list_bytes(spec, own, Selection::Kind::threshold),
-                     split_list_bytes(spec, sum), split_list_bytes(spec, pair),
-                     pass_list_bytes(spec, own), pass_list_bytes(spec, sum),
-                     kWire.scratch_bytes(spec, part) + merge_lists_bytes(spec, sum, part),
-                     kWire.scratch_bytes(spec, whole) + merge_lists_bytes(spec, whole, whole)});
-  }
+/// The parts of scratch while payloads, of room `each`, are added to a list of room `sum`.
+struct Adding {
+  std::byte* reading;
+  std::byte* beside;
 
-  SparseList own() const { return {at(0), fields_, own_}; }   // L
-  SparseList sent() const { return {at(1), fields_, own_}; }  // what of it travels
-  SparseList sum() const { return {at(2), fields_, sum_}; }   // of the own region; in the end S
-  SparseList passing() const { return {at(3), fields_, passing_}; }
-  Range* parts() const { return reinterpret_cast<Range*>(at(4)); }  // of sent: by rank, by field
-  int64_t* count() const { return reinterpret_cast<int64_t*>(at(5)); }
-  float* measured() const { return reinterpret_cast<float*>(at(6)); }  // 2 a field
-  std::byte* work() const { return at(7); }
+  Adding(Cursor& cursor, const UnitSpec& spec, const Room& sum, const Room& each)
+      : reading(cursor.take<std::byte>(kWire.scratch_bytes(spec, each))),
+        beside(cursor.take<std::byte>(merge_lists_bytes(spec, sum, each))) {}
+};
+
+/// The parts of a unit's scratch.
+struct Lists {
+  SparseList own;   // L
+  SparseList sent;  // what of it travels
+  SparseList sum;   // of the own region; in the end S
+  SparseList passing;
+  Range* parts;  // of sent: by rank, by field
+  int64_t* count;
+  float* measured;  // 2 a field
+  std::byte* work;  // of a selection, of pack, or while payloads are added or read
+
+  Lists(Cursor& cursor, const UnitSpec& spec, const StepInfo& info)
+      : own(cursor, fields(spec), own_room(info).of(spec)),
+        sent(cursor, fields(spec), own_room(info).of(spec)),
+        sum(cursor, fields(spec), sum_entries(spec, info)),
+        passing(
+            cursor, fields(spec),
+            std::max({sum_entries(spec, info), own_room(info).of(spec), pair_room(info).of(spec)})),
+        parts(cursor.take<Range>(fields(spec) * info.workers)),
+        count(cursor.take<int64_t>(fields(spec))),
+        measured(cursor.take<float>(2 * fields(spec))),
+        work(cursor.take<std::byte>(work_bytes(spec, info))) {}
 
  private:
-  int64_t before(int part) const {
-    const int64_t own = SparseList::bytes(fields_, own_), sum = SparseList::bytes(fields_, sum_),
-                  passing = SparseList::bytes(fields_, passing_);
-    const int64_t parts = fields_ * workers_ * static_cast<int64_t>(sizeof(Range));
-    const int64_t bytes[] = {own, own, sum, passing, parts, 8 * fields_, 8 * fields_};
-    return std::accumulate(bytes, bytes + part, int64_t{0});
+  static int64_t sum_entries(const UnitSpec& spec, const StepInfo& info) {
+    return std::max(sum_room(info).of(spec), whole_room(info).of(spec));
   }
-  std::byte* at(int part) const { return memory_ + before(part); }
-
-  std::byte* memory_;
-  int64_t fields_, own_, sum_, passing_, workers_;
+  static int64_t work_bytes(const UnitSpec& spec, const StepInfo& info) {
+    const Room whole = whole_room(info), own = own_room(info), sum = sum_room(info),
+               part = part_room(info), pair = pair_room(info);
+    return std::max(
+        {select_list_bytes(spec, whole, Selection::Kind::exact),
+         select_list_bytes(spec, own, Selection::Kind::threshold), split_list_bytes(spec, sum),
+         split_list_bytes(spec, pair), pass_list_bytes(spec, own), pass_list_bytes(spec, sum),
+         layout_bytes<Adding>(spec, sum, part), layout_bytes<Adding>(spec, whole, whole)});
+  }
 };
 
 }  // namespace wisp::oktopk

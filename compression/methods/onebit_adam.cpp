@@ -18,6 +18,7 @@
 #include <cmath>
 
 #include "compression/compressor.h"
+#include "compression/cursor.h"
 #include "compression/quantize/live_signs.h"
 
 namespace wisp {
@@ -62,7 +63,7 @@ class OneBitAdam final : public Compressor {
   }
   bool started(const StepInfo& info) const override { return info.applied >= freeze_step_; }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return norms_bytes(spec) + info.workers * (bytes_of(spec, info.workers) - scales_bytes(spec));
+    return layout_bytes<Scratch>(spec, info.workers);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
@@ -76,7 +77,7 @@ class OneBitAdam final : public Compressor {
     float* error = unit.state->tensors[static_cast<size_t>(round)].data<float>();
     const bool keeps = unit.finite || round == 1;
     const float* numbers = keeps ? error : unit.momentum.data<float>();
-    auto* norms = reinterpret_cast<live::Norm*>(unit.scratch);
+    live::Norm* norms = lay_out<Scratch>(unit.scratch, unit.spec, info.workers).norms;
     each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
       const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
       auto* scale = reinterpret_cast<float*>(outlets[0].data) + f;
@@ -151,18 +152,27 @@ class OneBitAdam final : public Compressor {
     return (numel + 8 * workers - 1) / (8 * workers);
   }
   static int64_t runs_of(int64_t numel) { return (numel + live::kRun - 1) / live::kRun; }
-  /// Of scratch, before what is live: the norm of a field, then those of its runs.
-  static int64_t norms_bytes(const UnitSpec& spec) {
+  static int64_t longest(const UnitSpec& spec) {
     int64_t most = 0;
     for (const Field& field : spec.fields) most = std::max(most, field.numel);
-    return static_cast<int64_t>(sizeof(live::Norm)) * (1 + runs_of(most));
+    return most;
   }
+
+  /// The parts of a unit's scratch.
+  struct Scratch {
+    live::Norm* norms;  // of a field, then of its runs
+    std::byte* live;    // field after field, all owners' parts of it
+
+    Scratch(Cursor& cursor, const UnitSpec& spec, int workers)
+        : norms(cursor.take<live::Norm>(1 + runs_of(longest(spec)))),
+          live(cursor.take<std::byte>(workers * (bytes_of(spec, workers) - scales_bytes(spec)))) {}
+  };
 
   /// visit(number of the field, its parts, where a payload has the bits of one).
   template <class Visit>
   static void each_field(const Unit& unit, int workers, const Visit& visit) {
     int64_t begin = scales_bytes(unit.spec);
-    std::byte* live = unit.scratch + norms_bytes(unit.spec);
+    std::byte* live = lay_out<Scratch>(unit.scratch, unit.spec, workers).live;
     for (size_t f = 0; f < unit.spec.fields.size(); ++f) {
       const Field& field = unit.spec.fields[f];
       const int64_t bytes = part_bytes(field.numel, workers);

@@ -11,12 +11,25 @@
 // A payload is f32 norm[groups], of all slices (without groups: norm[fields]), and then
 //   fixed    each slice's levels in planes of 1 + ceil(log2(s + 1)) bits (levels.h)
 //   elias    the levels that are not 0, in omega codes (elias_wire.h), of variable size
+#include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/quantize/elias_wire.h"
 #include "compression/slices.h"
 
 namespace wisp {
 namespace {
+
+/// The parts of a unit's scratch: if there are no groups, of norms; then what the wire needs.
+struct Scratch {
+  std::byte* partials;
+  Grid* grids;  // of each field
+  std::byte* elias;
+
+  Scratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)
+      : partials(cursor.take<std::byte>(grouped ? 0 : scale_partials(spec.fields))),
+        grids(cursor.take<Grid>(grouped ? 0 : static_cast<int64_t>(spec.fields.size()))),
+        elias(cursor.take<std::byte>(elias_bytes)) {}
+};
 
 class QsgdCode final : public Code {
  public:
@@ -37,26 +50,26 @@ class QsgdCode final : public Code {
   }
 
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return scratch_of_fields(spec) + (elias_ ? EliasWire{wire_}.scratch_bytes(spec) : 0);
+    return layout_bytes<Scratch>(spec, wire_.group > 0, elias_bytes(spec));
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
-              const Outlet& outlet, std::byte* scratch) const override {
+              const Outlet& outlet, std::byte* memory) const override {
     WISP_CHECK(outlet.capacity >= message(spec, info).bytes, "qsgd: the unit needs ",
                message(spec, info).bytes, " bytes, the outlet has ", outlet.capacity);
     const Stream& stream = context.stream;
     auto* norm = reinterpret_cast<float*>(outlet.data);
-    auto* grids = reinterpret_cast<Grid*>(scratch + scale_partials(spec.fields));
+    const auto scratch = lay_out<Scratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
     for (size_t f = 0; wire_.group == 0 && f < spec.fields.size(); ++f)
-      scale_of_field(stream, source, spec.fields[f], wire_.norm, wire_.levels, scratch, norm + f,
-                     grids + f);
+      scale_of_field(stream, source, spec.fields[f], wire_.norm, wire_.levels, scratch.partials,
+                     norm + f, scratch.grids + f);
     std::byte* out = outlet.data + 4 * norms(spec);
     if (elias_)
-      return EliasWire{wire_}.encode(stream, source, spec, info, grids, norm, out, 4 * norms(spec),
-                                     outlet.used, scratch + scratch_of_fields(spec));
+      return EliasWire{wire_}.encode(stream, source, spec, info, scratch.grids, norm, out,
+                                     4 * norms(spec), outlet.used, scratch.elias);
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
       wire_.encode(stream, source, slice, position, Rounding{dither_of(info, spec.fields[f])},
-                   wire_.group > 0 ? nullptr : grids + f, norm, out);
+                   wire_.group > 0 ? nullptr : scratch.grids + f, norm, out);
       norm += wire_.groups(slice.numel);
       out += wire_.bytes(slice.numel);
     });
@@ -64,15 +77,16 @@ class QsgdCode final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo& info, Tensor into,
-              std::byte* scratch) const override {
+              std::byte* memory) const override {
     const auto* norm = reinterpret_cast<const float*>(payload.data);
     const std::byte* in = payload.data + 4 * norms(spec);
     if (elias_) {
       WISP_CHECK(payload.bytes >= 4 * norms(spec), "qsgd: the payload of rank ", payload.from,
                  " has ", payload.bytes, " bytes, expected at least ", 4 * norms(spec));
+      const auto scratch = lay_out<Scratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
       return EliasWire{wire_}.decode(context.stream, spec, norm, in,
                                      payload.bytes - 4 * norms(spec), payload.from, weight, add,
-                                     into.data<float>(), scratch + scratch_of_fields(spec));
+                                     into.data<float>(), scratch.elias);
     }
     WISP_CHECK(payload.bytes == message(spec, info).bytes, "qsgd: the payload of rank ",
                payload.from, " has ", payload.bytes, " bytes, expected ",
@@ -99,10 +113,8 @@ class QsgdCode final : public Code {
                [&](size_t, const Slice& slice, int64_t) { bytes += wire_.bytes(slice.numel); });
     return bytes;
   }
-  /// Partial norms, then a grid for each field; used if there are no groups.
-  int64_t scratch_of_fields(const UnitSpec& spec) const {
-    if (wire_.group > 0) return 0;
-    return scale_partials(spec.fields) + static_cast<int64_t>(sizeof(Grid) * spec.fields.size());
+  int64_t elias_bytes(const UnitSpec& spec) const {
+    return elias_ ? EliasWire{wire_}.scratch_bytes(spec) : 0;
   }
 
   LevelWire wire_;

@@ -13,6 +13,7 @@
 #include <bit>
 
 #include "compression/compressor.h"
+#include "compression/cursor.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/slices.h"
 #include "core/train/norm.h"
@@ -62,13 +63,12 @@ struct Counts {
   int64_t bytes, words;  // of a plane
   uint64_t* planes;
 
-  Counts(int workers, int64_t share, std::byte* memory)
+  Counts(Cursor& cursor, int64_t share, int workers)
       : digits(std::bit_width(static_cast<uint32_t>(workers))),
         first((1u << (digits - 1)) - static_cast<uint32_t>((workers + 1) / 2)),
         bytes(share),
         words((share + 7) / 8),
-        planes(reinterpret_cast<uint64_t*>(memory)) {}
-  int64_t memory() const { return 8 * words * digits; }
+        planes(cursor.take<uint64_t>(words * digits)) {}
   const std::byte* majority() const {
     return reinterpret_cast<const std::byte*>(planes + (digits - 1) * words);
   }
@@ -116,13 +116,10 @@ struct Scratch {
   Counts counts;
   std::byte* bits;
 
-  Scratch(std::byte* memory, int64_t share, int workers)
-      : one(reinterpret_cast<float*>(memory)),
-        counts(workers, share, memory + 16),
-        bits(memory + 16 + counts.memory()) {}
-  static int64_t bytes(int64_t share, int workers) {
-    return 16 + Counts(workers, share, nullptr).memory() + share * workers;
-  }
+  Scratch(Cursor& cursor, int64_t share, int workers)
+      : one(cursor.take<float>(1)),
+        counts(cursor, share, workers),
+        bits(cursor.take<std::byte>(share * workers)) {}
 };
 
 class MajorityVote final : public Compressor {
@@ -143,7 +140,7 @@ class MajorityVote final : public Compressor {
     return {};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return Scratch::bytes(share_bytes(spec, info), info.workers);
+    return layout_bytes<Scratch>(share_bytes(spec, info), info.workers);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
@@ -154,7 +151,7 @@ class MajorityVote final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Outlet> outlets) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const Scratch scratch(unit.scratch, share, info.workers);
+    const auto scratch = lay_out<Scratch>(unit.scratch, share, info.workers);
     if (round == 0) write_votes(context, unit, scratch.bits, share * info.workers);
     for (size_t i = 0; i < outlets.size(); ++i) {
       const std::byte* from =
@@ -166,7 +163,7 @@ class MajorityVote final : public Compressor {
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
               std::span<const Payload> payloads) override {
     const int64_t share = share_bytes(unit.spec, info);
-    const Scratch scratch(unit.scratch, share, info.workers);
+    const auto scratch = lay_out<Scratch>(unit.scratch, share, info.workers);
     for (size_t i = 0; i < payloads.size(); ++i) {
       WISP_CHECK(payloads[i].bytes == share, "majority vote: the payload of rank ",
                  payloads[i].from, " has ", payloads[i].bytes, " bytes, expected ", share);

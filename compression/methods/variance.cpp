@@ -84,7 +84,7 @@ class Variance final : public Compressor {
     return {{.name = "residual"}, {.name = "variance"}};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return power_words::Scratch::bytes(spec, info.ratio);
+    return layout_bytes<power_words::Scratch>(spec, info.ratio);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
@@ -96,7 +96,7 @@ class Variance final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Outlet> outlets) override {
     const Stream& stream = context.stream;
-    const power_words::Scratch scratch(unit.scratch, unit.spec, info.ratio);
+    const auto scratch = lay_out<power_words::Scratch>(unit.scratch, unit.spec, info.ratio);
     const Waiting waiting{unit.state->tensors[0].data<float>(),
                           unit.state->tensors[1].data<float>(), options_.keep_rounding};
     power_words::begin(stream, scratch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compression/cursor.h"
 #include "compression/field_reduce.h"
 #include "compression/slices.h"
 
@@ -14,13 +15,10 @@ struct Scratch {
   float* own;  // scale of each field
   std::byte* partials;
 
-  static int64_t before_partials(int64_t fields) {
-    return (fields * static_cast<int64_t>(sizeof(Grid) + sizeof(float)) + 7) / 8 * 8;
-  }
-  Scratch(std::byte* memory, size_t fields)
-      : grid(reinterpret_cast<Grid*>(memory)),
-        own(reinterpret_cast<float*>(grid + fields)),
-        partials(memory + before_partials(static_cast<int64_t>(fields))) {}
+  Scratch(Cursor& cursor, int64_t fields, int64_t partial_bytes)
+      : grid(cursor.take<Grid>(fields)),
+        own(cursor.take<float>(fields)),
+        partials(cursor.take<std::byte>(partial_bytes)) {}
 };
 
 struct Propose {
@@ -93,7 +91,7 @@ int64_t ScaledIntegers::partial_bytes(std::span<const Field> fields) const {
 }
 
 int64_t ScaledIntegers::scratch_bytes(const UnitSpec& spec, const StepInfo&) const {
-  return Scratch::before_partials(fields_of(spec)) + partial_bytes(spec.fields);
+  return layout_bytes<Scratch>(fields_of(spec), partial_bytes(spec.fields));
 }
 
 Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) const {
@@ -106,7 +104,7 @@ Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) co
 
 void ScaledIntegers::propose(Context& context, const Source& source, const UnitSpec& spec,
                              const StepInfo&, const Outlet& outlet, std::byte* memory) const {
-  const Scratch scratch(memory, spec.fields.size());
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
   for (size_t f = 0; f < spec.fields.size(); ++f)
     own_scale(context.stream, source, spec.fields[f], scratch.partials, scratch.own + f);
   parallel_for(context.stream, fields_of(spec),
@@ -117,7 +115,7 @@ void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitS
                            const StepInfo&, std::byte* memory) const {
   WISP_CHECK(payload.bytes == 4 * fields_of(spec), options_.name, ": the agreed scales have ",
              payload.bytes, " bytes, expected ", 4 * fields_of(spec));
-  const Scratch scratch(memory, spec.fields.size());
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
   parallel_for(context.stream, fields_of(spec),
                AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, options_.levels,
                        scratch.grid});
@@ -143,7 +141,7 @@ void ScaledIntegers::encode(Context& context, const Source& source, const UnitSp
                             const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
   WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), options_.name, ": the unit needs ",
              bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
-  const Scratch scratch(memory, spec.fields.size());
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
   const auto rounding = [&](size_t f) {
     return Rounding{dither_of(info, spec.fields[f]), options_.nearest};
   };
@@ -176,11 +174,12 @@ void ScaledIntegers::decode(Context& context, const Payload& payload, float weig
              payload.from, " has ", payload.bytes, " bytes, expected ", bytes(spec, info.workers));
   float* arena = into.data<float>();
   if (shares(info.workers)) {
+    const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
     const Lanes lanes(info.workers, options_.levels);
     const auto* words = reinterpret_cast<const uint32_t*>(payload.data);
     return each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-      lanes.decode(context.stream, words, Scratch(memory, spec.fields.size()).grid + f, slice.numel,
-                   weight, add, arena + slice.offset);
+      lanes.decode(context.stream, words, scratch.grid + f, slice.numel, weight, add,
+                   arena + slice.offset);
       words += lanes.words(slice.numel);
     });
   }

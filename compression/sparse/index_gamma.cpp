@@ -31,11 +31,14 @@ WISP_HD inline uint32_t gap_before(const Range& range, const uint32_t* position,
 
 /// Device words: which chunks are a field's, and where each chunk's words begin.
 struct Chunks {
-  int64_t* first;  // [fields + 1]
-  int64_t* word;   // [chunks + 1]
+  int64_t* first;   // [fields + 1]
+  int64_t* word;    // [chunks + 1]
+  std::byte* gaps;  // of gaps_to_positions
 
-  Chunks(std::byte* scratch, const UnitSpec& spec)
-      : first(reinterpret_cast<int64_t*>(scratch)), word(first + spec.fields.size() + 1) {}
+  Chunks(Cursor& cursor, const UnitSpec& spec, const Room& room)
+      : first(cursor.take<int64_t>(static_cast<int64_t>(spec.fields.size()) + 1)),
+        word(cursor.take<int64_t>(most(spec, room) + 1)),
+        gaps(cursor.take<std::byte>(gaps_scratch_bytes(spec, room))) {}
   static int64_t most(const UnitSpec& spec, const Room& room) {
     int64_t chunks = 0;
     for (const Field& field : spec.fields) chunks += chunks_of(room.of(field));
@@ -201,14 +204,13 @@ class Gamma final : public IndexFormat {
     return table_bytes(Chunks::most(spec, room)) + 4 * words;
   }
   int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const override {
-    const auto fields = static_cast<int64_t>(spec.fields.size());
-    return 8 * (fields + 2 + Chunks::most(spec, room)) + gaps_scratch_bytes(spec, room);
+    return layout_bytes<Chunks>(spec, room);
   }
 
   void write(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
              const IndexSpace& part, int64_t* used, std::byte* scratch) const override {
     const auto fields = static_cast<int64_t>(spec.fields.size());
-    const Chunks chunks(scratch, spec);
+    const auto chunks = lay_out<Chunks>(scratch, spec, room);
     run_once(stream, NumberChunks{list.range, fields, chunks});
     each_field(spec, room, [&](size_t f, int64_t most) {
       parallel_for(stream, most,
@@ -224,7 +226,7 @@ class Gamma final : public IndexFormat {
   void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
             const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
     const auto fields = static_cast<int64_t>(spec.fields.size());
-    const Chunks chunks(scratch, spec);
+    const auto chunks = lay_out<Chunks>(scratch, spec, room);
     run_once(stream, NumberChunks{list.range, fields, chunks});
     run_once(stream, ReadTable{chunks, fields, part, bytes});
     each_field(spec, room, [&](size_t f, int64_t most) {
@@ -232,8 +234,7 @@ class Gamma final : public IndexFormat {
                    ReadCodes{list.range + f, chunks.first + f, chunks.first + fields, chunks.word,
                              part, list.position});
     });
-    gaps_to_positions(stream, spec, room, list,
-                      scratch + 8 * (fields + 2 + Chunks::most(spec, room)));
+    gaps_to_positions(stream, spec, room, list, chunks.gaps);
   }
   int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
                       int64_t bytes) const override {

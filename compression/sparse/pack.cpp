@@ -4,6 +4,7 @@ namespace wisp {
 namespace {
 
 using sparse::chunks_of;
+using sparse::most_chunks;
 using sparse::Span;
 
 /// Sizes of the part that holds values.
@@ -41,22 +42,12 @@ struct Scratch {
   SparseList list;
   std::byte* format;
 
-  static int64_t chunks(const UnitSpec& spec, const Room& room) {
-    int64_t most = 0;
-    for (const Field& field : spec.fields) most = std::max(most, chunks_of(room.of(field)));
-    return most;
-  }
-  static int64_t bytes(const UnitSpec& spec, const Room& room) {
-    const auto fields = static_cast<int64_t>(spec.fields.size());
-    return 8 * (2 + chunks(spec, room)) + SparseList::bytes(fields, room.of(spec));
-  }
-  Scratch(std::byte* memory, const UnitSpec& spec, const Room& room)
-      : entries(reinterpret_cast<int64_t*>(memory)),
-        offset(entries + 1),
-        chunk(entries + 2),
-        list(memory + 8 * (2 + chunks(spec, room)), static_cast<int64_t>(spec.fields.size()),
-             room.of(spec)),
-        format(memory + bytes(spec, room)) {}
+  Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
+      : entries(cursor.take<int64_t>(1)),
+        offset(cursor.take<int64_t>(1)),
+        chunk(cursor.take<int64_t>(most_chunks(spec, room))),
+        list(cursor, static_cast<int64_t>(spec.fields.size()), room.of(spec)),
+        format(cursor.take<std::byte>(index.scratch_bytes(spec, room))) {}
 };
 
 // ---------------------------------------------------------------- pack
@@ -257,14 +248,18 @@ int64_t SparseWire::capacity(const UnitSpec& spec, const Room& room) const {
 int64_t SparseWire::scratch_bytes(const UnitSpec& spec, const Room& room) const {
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
-  return Scratch::bytes(spec, entries) + padded(format.scratch_bytes(spec, entries));
+  return layout_bytes<Scratch>(format, spec, entries);
 }
+
+SparseWire::Encoding::Encoding(Cursor& cursor, const SparseWire& wire, const UnitSpec& spec,
+                               const Room& room, Selection::Kind kind)
+    : list(cursor, static_cast<int64_t>(spec.fields.size()), room.of(spec)),
+      work(cursor.take<std::byte>(
+          std::max(select_list_bytes(spec, room, kind), wire.scratch_bytes(spec, room)))) {}
 
 int64_t SparseWire::encode_bytes(const UnitSpec& spec, const Room& room,
                                  Selection::Kind kind) const {
-  const auto fields = static_cast<int64_t>(spec.fields.size());
-  return SparseList::bytes(fields, room.of(spec)) +
-         std::max(select_list_bytes(spec, room, kind), scratch_bytes(spec, room));
+  return layout_bytes<Encoding>(*this, spec, room, kind);
 }
 
 void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& room,
@@ -274,7 +269,7 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
   const ValueLayout layout = layout_of(values_, format, spec);
-  const Scratch scratch(memory, spec, entries);
+  const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   auto* counts = reinterpret_cast<uint32_t*>(outlet.data);
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const int64_t chunks = chunks_of(room.of(spec.fields[f]));
@@ -317,7 +312,7 @@ SparseList SparseWire::unpack(const Stream& stream, const UnitSpec& spec, const 
              payload.from, " has ", payload.bytes, " bytes, expected ", size(limit), " or at most ",
              capacity(spec, room), " (", name_of(values_), ", ", format.name(), ")");
 
-  const Scratch scratch(memory, spec, entries);
+  const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const SparseList list = scratch.list;
   const Stated stated{reinterpret_cast<const uint32_t*>(payload.data), stated_counts(format, spec),
                       limit};

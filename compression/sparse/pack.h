@@ -33,12 +33,10 @@ class SparseWire {
               const Selection& selection, const SourceOf& source_of, const Outlet& outlet,
               std::byte* scratch) const {
     const Room room{info.ratio};
-    const auto fields = static_cast<int64_t>(spec.fields.size());
-    const SparseList list(scratch, fields, room.of(spec));
-    scratch += SparseList::bytes(fields, room.of(spec));
-    select_list(stream, spec, room, info, selection, source_of, list, scratch);
-    take_values(stream, spec, room, values_, source_of, list);
-    pack(stream, spec, room, list, outlet, scratch);
+    const auto parts = lay_out<Encoding>(scratch, *this, spec, room, selection.kind);
+    select_list(stream, spec, room, info, selection, source_of, parts.list, parts.work);
+    take_values(stream, spec, room, values_, source_of, parts.list);
+    pack(stream, spec, room, parts.list, outlet, parts.work);
   }
 
   /// Writes `list`, whose values the format can hold, and the bytes in use to outlet.used.
@@ -57,6 +55,15 @@ class SparseWire {
               float weight, bool add, const Tensor& into, std::byte* scratch) const;
 
  private:
+  /// The parts of encode's scratch.
+  struct Encoding {
+    SparseList list;
+    std::byte* work;  // of the selection, then of pack
+
+    Encoding(Cursor& cursor, const SparseWire& wire, const UnitSpec& spec, const Room& room,
+             Selection::Kind kind);
+  };
+
   const IndexFormat& index(const UnitSpec& spec, const Room& room) const;
 
   WireFormat values_;

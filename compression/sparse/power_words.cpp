@@ -8,20 +8,6 @@
 namespace wisp::power_words {
 namespace {
 
-int64_t largest_list(const UnitSpec& spec, double ratio) {
-  int64_t most = 0;
-  for (const Field& field : spec.fields) most = std::max(most, kept_count(ratio, field.numel));
-  return most;
-}
-
-/// Where the masks begin.
-int64_t lists_bytes(const UnitSpec& spec, double ratio) {
-  const auto fields = static_cast<int64_t>(spec.fields.size());
-  const int64_t bytes =
-      static_cast<int64_t>(sizeof(Progress)) + 16 * fields + 12 * largest_list(spec, ratio);
-  return (bytes + 7) / 8 * 8;
-}
-
 struct Begin {
   Progress* state;
   WISP_HD void operator()() const { *state = Progress{}; }
@@ -141,19 +127,18 @@ void check_on_host(const Stream& stream, const UnitSpec& spec, const Payload& pa
 
 }  // namespace
 
-int64_t Scratch::bytes(const UnitSpec& spec, double ratio) {
+Scratch::Scratch(Cursor& cursor, const UnitSpec& spec, double ratio) {
+  const auto fields = static_cast<int64_t>(spec.fields.size());
   int64_t longest = 0;
   for (const Field& field : spec.fields) longest = std::max(longest, field.numel);
-  return lists_bytes(spec, ratio) + select_scratch_bytes(longest);
+  const int64_t most = kept_count(ratio, longest);
+  state = cursor.take<Progress>(1);
+  first = cursor.take<int64_t>(fields);
+  counts = cursor.take<int64_t>(fields);
+  index = cursor.take<int64_t>(most);
+  position = cursor.take<uint32_t>(most);
+  masks = cursor.take<std::byte>(select_scratch_bytes(longest));
 }
-
-Scratch::Scratch(std::byte* memory, const UnitSpec& spec, double ratio)
-    : state(reinterpret_cast<Progress*>(memory)),
-      first(reinterpret_cast<int64_t*>(state + 1)),
-      counts(first + spec.fields.size()),
-      index(counts + spec.fields.size()),
-      position(reinterpret_cast<uint32_t*>(index + largest_list(spec, ratio))),
-      masks(memory + lists_bytes(spec, ratio)) {}
 
 int64_t capacity(const UnitSpec& spec, double ratio) {
   int64_t words = 0;
@@ -193,7 +178,7 @@ void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload
       least, " and 4 per word, at most ", capacity(spec, ratio));
   if (!stream.device().is_cuda()) check_on_host(stream, spec, payload);
   const Parts parts(spec, payload);
-  const Scratch scratch(memory, spec, ratio);
+  const auto scratch = lay_out<Scratch>(memory, spec, ratio);
   run_once(stream, Split{parts.counts, static_cast<int64_t>(spec.fields.size()), parts.entries,
                          scratch.first, scratch.counts});
   for (size_t f = 0; f < spec.fields.size(); ++f) {

@@ -36,8 +36,7 @@ struct Scratch {
   uint32_t* position;
   std::byte* masks;
 
-  static int64_t bytes(const UnitSpec& spec, double ratio);
-  Scratch(std::byte* memory, const UnitSpec& spec, double ratio);
+  Scratch(Cursor& cursor, const UnitSpec& spec, double ratio);
 };
 
 /// Bytes of counts and tops.

@@ -210,26 +210,15 @@ int64_t numel_of(Slices slices) {
   return numel;
 }
 
-int64_t Scratch::bytes(const Plan& plan, Slices slices) {
+Scratch::Scratch(Cursor& cursor, const Plan& plan, Slices slices)
+    : state(cursor.take<Progress>(1)),
+      bins(cursor.take<uint32_t>(kBins)),
+      slice_bins(cursor.take<uint32_t>(kBins)),
+      key(cursor.take<uint32_t>(std::max(plan.capacity, plan.sample))),
+      position(cursor.take<uint32_t>(plan.capacity)) {
   int64_t longest = plan.capacity;
   for (const Slice& slice : slices) longest = std::max(longest, slice.numel);
-  return padded(sizeof(Progress)) + 2 * kBins * 4 +
-         padded(std::max(plan.capacity, plan.sample) * 4) + padded(plan.capacity * 4) +
-         wisp::select_scratch_bytes(longest);
-}
-
-Scratch::Scratch(std::byte* memory, const Plan& plan) {
-  const auto part = [&](int64_t bytes) {
-    std::byte* here = memory;
-    memory += padded(bytes);
-    return here;
-  };
-  state = reinterpret_cast<Progress*>(part(sizeof(Progress)));
-  bins = reinterpret_cast<uint32_t*>(part(kBins * 4));
-  slice_bins = reinterpret_cast<uint32_t*>(part(kBins * 4));
-  key = reinterpret_cast<uint32_t*>(part(std::max(plan.capacity, plan.sample) * 4));
-  position = reinterpret_cast<uint32_t*>(part(plan.capacity * 4));
-  masks = memory;
+  masks = cursor.take<std::byte>(select_scratch_bytes(longest));
 }
 
 void begin(const Stream& stream, const Scratch& scratch) { run_once(stream, Begin{scratch.state}); }
@@ -306,7 +295,7 @@ int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind) {
   const int64_t end = slices.back().offset + slices.back().numel;
   WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
              " of the arena, expected at most 2^32 - 1");
-  return select::Scratch::bytes(select::Plan(select::numel_of(slices), k, kind), slices);
+  return layout_bytes<select::Scratch>(select::Plan(select::numel_of(slices), k, kind), slices);
 }
 
 }  // namespace wisp

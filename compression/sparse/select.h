@@ -16,6 +16,7 @@
 #include <span>
 
 #include "compression/compressor.h"
+#include "compression/cursor.h"
 #include "core/parallel.h"
 #include "core/random.h"
 
@@ -102,10 +103,9 @@ struct Scratch {
   uint32_t* slice_bins;
   uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
   uint32_t* position;  // of candidates
-  void* masks;
+  std::byte* masks;    // of a compaction of the list or of a slice
 
-  static int64_t bytes(const Plan& plan, Slices slices);
-  Scratch(std::byte* memory, const Plan& plan);
+  Scratch(Cursor& cursor, const Plan& plan, Slices slices);
 };
 
 // The steps that do not look at the field itself.
@@ -242,9 +242,6 @@ void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan
 
 }  // namespace select
 
-/// Parts of scratch begin at multiples of 8 bytes.
-inline int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
-
 /// Bytes of scratch that select_entries needs; 8-byte aligned.
 int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind);
 inline int64_t select_topk_bytes(Slices slices, int64_t k) {
@@ -261,7 +258,7 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
                     int64_t* count, std::byte* memory) {
   using namespace select;
   const Plan plan(select::numel_of(slices), k, selection.kind);
-  const Scratch scratch(memory, plan);
+  const auto scratch = lay_out<Scratch>(memory, plan, slices);
   Progress* state = scratch.state;
   const Order order{random.below(0, static_cast<uint32_t>(plan.numel)), plan.numel};
   const auto each_slice = [&](const auto& visit) {

@@ -118,10 +118,7 @@ void gaps_to_positions(const Stream& stream, const UnitSpec& spec, const Room& r
 }
 
 int64_t gaps_scratch_bytes(const UnitSpec& spec, const Room& room) {
-  int64_t chunks = 0;
-  for (const Field& field : spec.fields)
-    chunks = std::max(chunks, sparse::chunks_of(room.of(field)));
-  return 8 * chunks;
+  return 8 * sparse::most_chunks(spec, room);
 }
 
 const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Room& room,

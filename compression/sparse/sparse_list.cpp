@@ -67,6 +67,20 @@ struct Total {
   WISP_HD void operator()() const { *count = a->count + b->count; }
 };
 
+/// The parts of scratch while two fields of `both` entries together are merged.
+struct Merging {
+  int64_t* count;
+  uint32_t* position;
+  float* value;
+  std::byte* masks;
+
+  Merging(Cursor& cursor, int64_t both)
+      : count(cursor.take<int64_t>(1)),
+        position(cursor.take<uint32_t>(both)),
+        value(cursor.take<float>(both)),
+        masks(cursor.take<std::byte>(select_scratch_bytes(both))) {}
+};
+
 /// Equal neighbours become one.
 struct Fold {
   const uint32_t* position;
@@ -155,6 +169,13 @@ struct CountEntries {
 };
 
 }  // namespace
+
+int64_t most_chunks(const UnitSpec& spec, const Room& room) {
+  int64_t most = 0;
+  for (const Field& field : spec.fields) most = std::max(most, chunks_of(room.of(field)));
+  return most;
+}
+
 }  // namespace sparse
 
 using namespace sparse;
@@ -171,15 +192,10 @@ int64_t Room::of(const UnitSpec& spec) const {
   return entries;
 }
 
-int64_t SparseList::bytes(int64_t fields, int64_t entries) {
-  return fields * static_cast<int64_t>(sizeof(Range)) + 2 * padded(4 * entries);
-}
-
-SparseList::SparseList(std::byte* memory, int64_t fields, int64_t entries)
-    : range(reinterpret_cast<Range*>(memory)),
-      position(reinterpret_cast<uint32_t*>(range + fields)),
-      value(
-          reinterpret_cast<float*>(reinterpret_cast<std::byte*>(position) + padded(4 * entries))) {}
+SparseList::SparseList(Cursor& cursor, int64_t fields, int64_t entries)
+    : range(cursor.take<Range>(fields)),
+      position(cursor.take<uint32_t>(entries)),
+      value(cursor.take<float>(entries)) {}
 
 int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) {
   int64_t bytes = 0;
@@ -226,15 +242,12 @@ void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& aren
 
 void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a,
                  const Room& a_room, const SparseList& b, const Room& b_room,
-                 const SparseList& into, const Room& room, std::byte* scratch) {
+                 const SparseList& into, const Room& room, std::byte* memory) {
   int64_t begin = 0;
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const Field& field = spec.fields[f];
     const int64_t both = a_room.of(field) + b_room.of(field);
-    auto* count = reinterpret_cast<int64_t*>(scratch);
-    auto* position = reinterpret_cast<uint32_t*>(count + 1);
-    auto* value = reinterpret_cast<float*>(scratch + 8 + padded(4 * both));
-    std::byte* masks = scratch + 8 + 2 * padded(4 * both);
+    const auto [count, position, value, masks] = lay_out<Merging>(memory, both);
     const Range *of_a = a.range + f, *of_b = b.range + f;
     Range* sum = into.range + f;
     run_once(stream, Total{of_a, of_b, count});
@@ -253,10 +266,8 @@ void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a
 
 int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
   int64_t bytes = 0;
-  for (const Field& field : spec.fields) {
-    const int64_t both = a.of(field) + b.of(field);
-    bytes = std::max(bytes, 8 + 2 * padded(4 * both) + select_scratch_bytes(both));
-  }
+  for (const Field& field : spec.fields)
+    bytes = std::max(bytes, layout_bytes<Merging>(a.of(field) + b.of(field)));
   return bytes;
 }
 
@@ -268,7 +279,7 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
     const Field& field = spec.fields[f];
     const int64_t most = from_room.of(field), k = std::min(room.of(field), most);
     const select::Plan plan = select::Plan::of_list(most, k);
-    const select::Scratch scratch(memory, plan);
+    const auto scratch = lay_out<select::Scratch>(memory, plan, Slices{});
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
     const select::Order order{random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
     const Range* range = from.range + f;
@@ -301,7 +312,7 @@ int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
   for (const Field& field : spec.fields) {
     const int64_t most = from.of(field);
     const select::Plan plan = select::Plan::of_list(most, most);
-    bytes = std::max(bytes, select::Scratch::bytes(plan, {}));
+    bytes = std::max(bytes, layout_bytes<select::Scratch>(plan, Slices{}));
   }
   return bytes;
 }

@@ -30,8 +30,7 @@ struct SparseList {
   uint32_t* position;  // in the field, ascending
   float* value;
 
-  static int64_t bytes(int64_t fields, int64_t entries);
-  SparseList(std::byte* memory, int64_t fields, int64_t entries);
+  SparseList(Cursor& cursor, int64_t fields, int64_t entries);
 };
 
 namespace sparse {
@@ -39,6 +38,9 @@ namespace sparse {
 constexpr int64_t kChunk = 256;  // entries a kernel call walks in order
 
 WISP_HD inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
+
+/// Of a unit's longest list.
+int64_t most_chunks(const UnitSpec& spec, const Room& room);
 
 /// The entries of chunk `c` of a range.
 struct Span {

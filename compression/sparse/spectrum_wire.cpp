@@ -103,6 +103,27 @@ struct Found {
   int64_t chunks;   // to visit: none of a payload that is not well-formed
 };
 
+/// The parts of pack's scratch.
+struct Packing {
+  float* energy;
+  uint32_t* positions;
+  std::byte* select;
+
+  Packing(Cursor& cursor, const Slice& all, int64_t kept)
+      : energy(cursor.take<float>(all.numel)),
+        positions(cursor.take<uint32_t>(kept)),
+        select(cursor.take<std::byte>(select_topk_bytes({&all, 1}, kept))) {}
+};
+
+/// The parts of add's.
+struct Adding {
+  Found* found;
+  int64_t* first;  // coefficient of each chunk
+
+  Adding(Cursor& cursor, int64_t chunks)
+      : found(cursor.take<Found>(1)), first(cursor.take<int64_t>(chunks)) {}
+};
+
 WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
 
 struct Judge {
@@ -159,23 +180,18 @@ struct AddCoefficients {
 }  // namespace
 
 int64_t SpectrumWire::scratch_bytes() const {
-  const Slice all = this->all();
-  const int64_t pack =
-      padded(4 * coefficients_) + padded(4 * kept_) + select_topk_bytes({&all, 1}, kept_);
-  const int64_t add = static_cast<int64_t>(sizeof(Found)) + 8 * chunks_of(bitmap_words());
-  return std::max(pack, add);
+  return std::max(layout_bytes<Packing>(all(), kept_),
+                  layout_bytes<Adding>(chunks_of(bitmap_words())));
 }
 
 void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philox& random,
                         std::byte* payload, std::byte* scratch) const {
   auto* max = reinterpret_cast<float*>(payload);
   auto* bitmap = reinterpret_cast<uint32_t*>(payload) + 1;
-  auto* energy = reinterpret_cast<float*>(scratch);
-  auto* positions = reinterpret_cast<uint32_t*>(scratch + padded(4 * coefficients_));
-  std::byte* select = scratch + padded(4 * coefficients_) + padded(4 * kept_);
+  const Slice all = this->all();
+  const auto [energy, positions, select] = lay_out<Packing>(scratch, all, kept_);
   parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
-  const Slice all = this->all();
   select_topk(stream, {&all, 1}, Source{.gradient = energy}, kept_, random, positions, select);
   parallel_for(stream, chunks_of(bitmap_words()),
                WriteBitmap{positions, kept_, bitmap_words(), bitmap});
@@ -188,11 +204,12 @@ void SpectrumWire::add(const Stream& stream, const std::byte* payload, int from,
                        float* spectrum, std::byte* scratch) const {
   const auto* max = reinterpret_cast<const float*>(payload);
   const auto* bitmap = reinterpret_cast<const uint32_t*>(payload) + 1;
-  auto* found = reinterpret_cast<Found*>(scratch);
-  auto* first = reinterpret_cast<int64_t*>(found + 1);
   const int64_t chunks = chunks_of(bitmap_words());
-  parallel_for(stream, chunks, CountBits{bitmap, bitmap_words(), first});
-  run_once(stream, Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, first, found});
+  const auto parts = lay_out<Adding>(scratch, chunks);
+  Found* found = parts.found;
+  parallel_for(stream, chunks, CountBits{bitmap, bitmap_words(), parts.first});
+  run_once(stream,
+           Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, parts.first, found});
   if (!stream.device().is_cuda()) {
     stream.submit([=, kept = kept_, coefficients = coefficients_] {
       WISP_CHECK(in_range(*max), "spectrum of rank ", from, ": field ", field,
@@ -204,7 +221,7 @@ void SpectrumWire::add(const Stream& stream, const std::byte* payload, int from,
   }
   parallel_for_counted(stream, &found->chunks, chunks,
                        AddCoefficients{max, bitmap, bitmap + bitmap_words(), bitmap_words(),
-                                       code_words(), bits_, mantissa_, first, spectrum});
+                                       code_words(), bits_, mantissa_, parts.first, spectrum});
 }
 
 }  // namespace wisp

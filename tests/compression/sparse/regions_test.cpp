@@ -15,10 +15,11 @@ namespace {
 std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t>& cuts) {
   const std::vector<Field> fields = layer_fields({numel});
   const UnitSpec spec{fields, numel};
-  const auto bytes = static_cast<size_t>(SparseList::bytes(1, numel));
+  const auto bytes = static_cast<size_t>(layout_bytes<SparseList>(1, numel));
   std::vector<std::byte> from(bytes), into(bytes),
       scratch(static_cast<size_t>(pass_list_bytes(spec, {})));
-  const SparseList all(from.data(), 1, numel), taken(into.data(), 1, numel);
+  const auto all = lay_out<SparseList>(from.data(), 1, numel);
+  const auto taken = lay_out<SparseList>(into.data(), 1, numel);
   all.range[0] = {0, numel};
   std::iota(all.position, all.position + numel, 0u);
   std::fill_n(all.value, numel, 1.0f);

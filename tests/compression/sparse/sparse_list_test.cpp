@@ -20,8 +20,8 @@ struct OwnedList {
   std::vector<int64_t> memory;
   SparseList list;
   OwnedList(int64_t fields, int64_t entries)
-      : memory(static_cast<size_t>(SparseList::bytes(fields, entries) / 8)),
-        list(reinterpret_cast<std::byte*>(memory.data()), fields, entries) {}
+      : memory(static_cast<size_t>(layout_bytes<SparseList>(fields, entries) / 8)),
+        list(lay_out<SparseList>(reinterpret_cast<std::byte*>(memory.data()), fields, entries)) {}
   OwnedList(const UnitSpec& spec, const Room& room)
       : OwnedList(static_cast<int64_t>(spec.fields.size()), room.of(spec)) {}
 

@@ -1,0 +1,37 @@
+#include "compression/cursor.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace wisp {
+namespace {
+
+struct Parts {
+  float* values;
+  std::byte* work;
+  int64_t* count;
+
+  Parts(Cursor& cursor, int64_t numel)
+      : values(cursor.take<float>(numel)),
+        work(cursor.take<std::byte>(9)),
+        count(cursor.take<int64_t>(1)) {}
+};
+
+TEST(Cursor, TakesPartsOneBehindTheOther) {
+  std::array<int64_t, 5> memory{};
+  auto* begin = reinterpret_cast<std::byte*>(memory.data());
+  const auto parts = lay_out<Parts>(begin, 3);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(parts.values), begin);
+  EXPECT_EQ(parts.work, begin + 16);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(parts.count), begin + 32);
+}
+
+TEST(Cursor, MeasuresALayoutWithoutMemory) {
+  EXPECT_EQ(layout_bytes<Parts>(3), 40);
+  EXPECT_EQ(layout_bytes<Parts>(0), 24);
+  EXPECT_EQ(lay_out<Parts>(nullptr, 3).count, nullptr);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compression/momentum_correction.h"
 #include "compression/slices.h"
 #include "core/parallel.h"
 #include "core/train/norm.h"
@@ -9,33 +10,25 @@
 namespace wisp {
 namespace {
 
-/// v <- m v + (1 - m) (g + decay w)
+/// v <- m v + (1 - m) g; v is in u's place.
 struct Average {
-  const float* gradient;
-  const float* weight;
-  float decay;  // over workers
-  float momentum;
-  float* average;
+  MomentumCorrection local;
+  int64_t offset;  // of the slice
   WISP_HD void operator()(int64_t i) const {
-    const float g = gradient[i] + decay * weight[i];
-    average[i] = momentum * average[i] + (1.0f - momentum) * g;
+    float* v = local.u + offset;
+    v[i] = local.momentum * v[i] + (1.0f - local.momentum) * local.g(offset + i);
   }
 };
 
-/// Momentum correction: u <- m u + g, in g's place; Nesterov: u <- m (u + g), with u + g there.
+/// What is compressed takes the gradient's place.
 struct Correct {
-  const float* weight;
-  float decay;  // over workers
-  float momentum;
-  bool nesterov;
-  float* u;
+  MomentumCorrection local;
+  int64_t offset;  // of the slice
   float* gradient;
   WISP_HD void operator()(int64_t i) const {
-    const float g = gradient[i] + decay * weight[i];
-    const float plain = momentum * u[i] + g;
-    const float ahead = momentum * (u[i] + g);
-    u[i] = nesterov ? ahead : plain;
-    gradient[i] = nesterov ? ahead + g : plain;
+    const MomentumCorrection::Next next = local.next(offset + i);
+    local.u[offset + i] = next.u;
+    gradient[offset + i] = next.gradient;
   }
 };
 
@@ -119,11 +112,9 @@ class ErrorFeedback final : public Compressor {
   /// average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum != Home::compressor) return;
-    const double average = options_.kind == Feedback::ef21_sgdm ? 1.0 - options_.momentum : 1.0;
-    const double share = (options_.nesterov ? options_.momentum : average) / info.workers;
-    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), share);
-    });
+    const double average = (1.0 - options_.local.momentum) / info.workers;
+    scale_momentum(context, unit,
+                   options_.correction ? options_.local.share(info.workers) : average);
   }
 
  private:
@@ -167,25 +158,20 @@ class ErrorFeedback final : public Compressor {
   }
 
   void apply_momentum(Context& context, const Unit& unit, const StepInfo& info) const {
-    const auto momentum = static_cast<float>(options_.momentum);
     each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
-      const double share = options_.weight_decay / info.workers;
-      const auto decay = static_cast<float>(unit.spec.fields[f].decay ? share : 0.0);
-      float* gradient = unit.gradient.data<float>() + slice.offset;
-      const float* weight = unit.weight.data<float>() + slice.offset;
-      float* u = unit.momentum.data<float>() + slice.offset;
+      const MomentumCorrection local = options_.local.correct(unit, unit.spec.fields[f], info);
       if (options_.correction) {
         parallel_for(context.stream, slice.numel,
-                     Correct{weight, decay, momentum, options_.nesterov, u, gradient});
+                     Correct{local, slice.offset, unit.gradient.data<float>()});
       } else {
-        parallel_for(context.stream, slice.numel, Average{gradient, weight, decay, momentum, u});
+        parallel_for(context.stream, slice.numel, Average{local, slice.offset});
       }
     });
   }
 
   void leave_tracked(Context& context, const Unit& unit) const {
     const double factor =
-        options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.momentum) : 1.0;
+        options_.kind == Feedback::ef21_sgdm ? 1.0 / (1.0 - options_.local.momentum) : 1.0;
     each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
       parallel_for(
           context.stream, slice.numel,

@@ -6,7 +6,7 @@
 // The residual is in units of the gradient: an old one is applied at the new learning rate. With
 // compression.residual = "update" it keeps the learning rate it came with.
 // With none and ef, compression.momentum_correction applies the optimizer's momentum on each worker
-// before compression, u <- m u + g, and u takes the place of g.
+// before compression, u <- m u + g, and u takes the place of g (momentum_correction.h).
 #pragma once
 
 #include <memory>

@@ -41,9 +41,7 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
              config.where("compression.feedback"),
              ": ef21_sgdm averages gradients and knows no Nesterov step; set optimizer.nesterov = "
              "false");
-  options.nesterov = setup.nesterov;
-  options.momentum = setup.momentum;
-  options.weight_decay = setup.weight_decay;
+  options.local = {setup.momentum, setup.weight_decay, setup.nesterov};
   return options;
 }
 

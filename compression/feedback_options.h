@@ -1,7 +1,7 @@
 // The keys of error feedback (error_feedback.h), as values.
 #pragma once
 
-#include "compression/compressor.h"
+#include "compression/momentum_correction.h"
 
 namespace wisp {
 
@@ -12,9 +12,7 @@ struct FeedbackOptions {
   bool update_units = false;  // the residual is scaled by the last learning rate over this one
   bool correction = false;    // none, ef: momentum correction
   bool masking = true;        // with correction: u <- 0 where something was sent
-  bool nesterov = false;      // with correction: u <- m (u + g), and u + g takes the place of g
-  double momentum = 0.0;      // with ef21_sgdm or correction
-  double weight_decay = 0.0;  // the same: local, before the momentum
+  LocalMomentum local;        // with ef21_sgdm or correction
 
   /// What ef's residual is scaled by in a step, whether or not a gradient joins it.
   float gain(const StepInfo& info) const;

@@ -1,66 +1,48 @@
 // Deep Gradient Compression: momentum and residual accumulate on each worker, and only the largest
 // accumulated values travel. Per worker, with gradient g (of the mean loss, over workers, clipped
 // by the synchronizer), momentum u and residual v:
-//   plain:    u <- m u + g;     v <- v + u
+//   plain:    u <- m u + g;     v <- v + u           (momentum_correction.h)
 //   Nesterov: u <- m (u + g);   v <- v + (u + g)
 //   send the top k of |v|;  v <- v without what was sent;  u <- 0 where sent (masking)
 //   every worker: w <- w - lr * (sum over workers of what was sent)
-// The sum needs no division: g is scaled by 1 / workers. Weight decay is local, before the
-// momentum, g + decay w / workers: decaying after the exchange loses accuracy.
-// Source: Lin et al. 2018, algorithm 4 and section 3; Nesterov, decay: the authors' code, Paddle's.
+// The sum needs no division: g is scaled by 1 / workers. Source: Lin et al. 2018, algorithm 4 and
+// section 3.
+#include "compression/momentum_correction.h"
 #include "compression/ratio_schedule.h"
-#include "compression/slices.h"
 #include "compression/sparse/sparse_code.h"
 #include "core/prefetch.h"
-#include "core/train/norm.h"
 
 namespace wisp {
 namespace {
 
 /// Momentum correction, as the source of the selection's one pass.
 struct Accumulate {
-  const float* gradient;
-  const float* weight;  // or gradient itself where nothing decays, to spare a read
-  float decay;          // over workers
-  float momentum;
-  bool nesterov;
+  MomentumCorrection local;
   bool masking;
-  float* u;
   float* v;
 
-  struct Next {
-    float u, v;
-  };
-  WISP_HD Next next(int64_t i) const {
-    const float g = gradient[i] + decay * weight[i];
-    const float plain = momentum * u[i] + g;
-    const float ahead = momentum * (u[i] + g);
-    return nesterov ? Next{ahead, v[i] + (ahead + g)} : Next{plain, v[i] + plain};
-  }
   WISP_HD void prefetch(int64_t i) const {
-    prefetch_ahead(gradient + i);
-    if (weight != gradient) prefetch_ahead(weight + i);
-    prefetch_ahead(u + i);
+    prefetch_ahead(local.gradient + i);
+    if (local.weight != local.gradient) prefetch_ahead(local.weight + i);
+    prefetch_ahead(local.u + i);
     prefetch_ahead(v + i);
   }
-  WISP_HD float peek(int64_t i) const { return next(i).v; }
+  WISP_HD float peek(int64_t i) const { return v[i] + local.next(i).gradient; }
   WISP_HD float take(int64_t i) const {
-    const Next now = next(i);
-    u[i] = now.u;
-    v[i] = now.v;
-    return now.v;
+    const MomentumCorrection::Next now = local.next(i);
+    local.u[i] = now.u;
+    v[i] += now.gradient;
+    return v[i];
   }
   WISP_HD float held(int64_t i) const { return v[i]; }
   WISP_HD void sent(int64_t i, float part) const {
     v[i] = v[i] == part ? 0.0f : v[i] - part;
-    if (masking) u[i] = 0.0f;
+    if (masking) local.u[i] = 0.0f;
   }
 };
 
 struct Options {
-  double momentum = 0.0;
-  double weight_decay = 0.0;
-  bool nesterov = false;
+  LocalMomentum local;
   bool masking = true;
 };
 
@@ -97,16 +79,9 @@ class Dgc final : public Compressor {
       return;
     }
     const auto accumulate = [&](const Field& field) {
-      const float* gradient = unit.gradient.data<float>();
-      const bool decays = field.decay && options_.weight_decay > 0.0;
-      return Accumulate{gradient,
-                        decays ? unit.weight.data<float>() : gradient,
-                        static_cast<float>(decays ? options_.weight_decay / info.workers : 0.0),
-                        static_cast<float>(options_.momentum),
-                        options_.nesterov,
-                        options_.masking,
-                        unit.momentum.data<float>(),
-                        unit.state->tensors[0].data<float>()};
+      MomentumCorrection local = options_.local.correct(unit, field, info);
+      if (local.decay == 0.0f) local.weight = local.gradient;  // spares a read
+      return Accumulate{local, options_.masking, unit.state->tensors[0].data<float>()};
     };
     wire_.encode(context.stream, unit.spec, info, selection_, accumulate, outlets[0], unit.scratch);
   }
@@ -119,13 +94,8 @@ class Dgc final : public Compressor {
     }
   }
 
-  /// The optimizer's momentum, of the mean gradient and applied after the decay, becomes one
-  /// worker's share of it.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    const double share = (options_.nesterov ? options_.momentum : 1.0) / info.workers;
-    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), share);
-    });
+    scale_momentum(context, unit, options_.local.share(info.workers));
   }
 
  private:
@@ -138,7 +108,7 @@ const CompressorRegistration registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks its keys
-      Options options{setup.momentum, setup.weight_decay, setup.nesterov};
+      Options options{{setup.momentum, setup.weight_decay, setup.nesterov}};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");
       const Selection selection = bind_selection(config);

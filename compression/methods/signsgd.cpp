@@ -12,11 +12,10 @@
 // one server counts; owners of shares are ours).
 #include <bit>
 
-#include "compression/compressor.h"
 #include "compression/cursor.h"
+#include "compression/momentum_correction.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/slices.h"
-#include "core/train/norm.h"
 
 namespace wisp {
 namespace {
@@ -180,11 +179,7 @@ class MajorityVote final : public Compressor {
 
   /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    if (!averages_) return;
-    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}),
-            (1.0 - beta_) / info.workers);
-    });
+    if (averages_) scale_momentum(context, unit, (1.0 - beta_) / info.workers);
   }
 
  private:

@@ -1,0 +1,24 @@
+#include "compression/momentum_correction.h"
+
+#include "compression/slices.h"
+#include "core/train/norm.h"
+
+namespace wisp {
+
+MomentumCorrection LocalMomentum::correct(const Unit& unit, const Field& field,
+                                          const StepInfo& info) const {
+  return {unit.gradient.data<float>(),
+          unit.weight.data<float>(),
+          static_cast<float>(field.decay ? weight_decay / info.workers : 0.0),
+          static_cast<float>(momentum),
+          nesterov,
+          unit.momentum.data<float>()};
+}
+
+void scale_momentum(Context& context, const Unit& unit, double factor) {
+  each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+    scale(context.stream, unit.momentum.slice(slice.offset, {slice.numel}), factor);
+  });
+}
+
+}  // namespace wisp

@@ -2,7 +2,6 @@
 // into a Compressor; gossip uses codes directly.
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "compression/compressor.h"

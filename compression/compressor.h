@@ -37,9 +37,6 @@ struct Field {
                       // others flattened; 1 for a vector and for several segments
 };
 
-/// Device words that kernels of a captured step may read instead of arguments.
-struct StepWords;
-
 struct StepInfo {
   int64_t step = 0;     // batches seen
   int64_t applied = 0;  // updates made: parity, warm-up and re-estimation run on it
@@ -48,7 +45,6 @@ struct StepInfo {
   double lr = 0.0, ratio = 1.0;
   double last_lr = 0.0;  // of the update before; 0 if there was none
   uint64_t seed = 0;
-  const StepWords* device = nullptr;
 };
 
 /// What a round puts on the wire for one unit. Equal on all ranks, but for to / from.

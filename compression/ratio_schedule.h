@@ -2,7 +2,6 @@
 // A value; any thread.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "core/io/config.h"

@@ -1,5 +1,7 @@
 #include "compression/wire_value.h"
 
+#include <string>
+
 namespace wisp {
 
 namespace {

@@ -2,8 +2,6 @@
 // two, gathered.
 #pragma once
 
-#include <string>
-
 #include "core/dtype.h"
 #include "core/io/config.h"
 

@@ -9,6 +9,7 @@
 // section 3.
 #include "compression/momentum_correction.h"
 #include "compression/ratio_schedule.h"
+#include "compression/sparse/pack.h"
 #include "compression/sparse/sparse_code.h"
 #include "core/prefetch.h"
 

@@ -9,7 +9,9 @@
 // rejected in one branch of the tree and arrive through another; its owners count it as sent, so
 // the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
 // are 32-bit integers (theirs are floats, exact to 2^24).
+#include "compression/error_feedback.h"
 #include "compression/ratio_schedule.h"
+#include "compression/sparse/pack.h"
 #include "compression/sparse/sparse_code.h"
 
 namespace wisp {

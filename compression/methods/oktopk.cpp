@@ -21,6 +21,7 @@
 #include "compression/methods/oktopk_lists.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/follow_threshold.h"
+#include "compression/sparse/regions.h"
 #include "compression/start_after.h"
 
 namespace wisp::oktopk {

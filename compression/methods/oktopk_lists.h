@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "compression/sparse/pack.h"
-#include "compression/sparse/regions.h"
 
 namespace wisp::oktopk {
 

@@ -9,7 +9,7 @@
 // quantization, and there is double buffering; here the optimizer acts after it).
 #include <algorithm>
 
-#include "compression/error_feedback.h"
+#include "compression/feedback_options.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/start_after.h"
 #include "core/parallel.h"

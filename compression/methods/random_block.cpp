@@ -13,6 +13,7 @@
 // feedback, the place of momentum and the scope are options, as which of them are the paper's three
 // parameters is not known; ceil in the place of floor in B; starts drawn by field and step, not by
 // one generator.
+#include "compression/error_feedback.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/select.h"

@@ -14,6 +14,7 @@
 // drawn with 1 / l: it travels with probability k / d, exactly, but for the generators' bias, below
 // l / 2^32 of that. So mean and variance are those of k out of d without replacement; only the
 // joint distribution differs (never two of one stratum), which neither depends on.
+#include "compression/error_feedback.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/select.h"

@@ -4,6 +4,7 @@
 // case is top-k's. Source: Strom 2015 (who sends signs of tau, not the values); the limit is ours.
 #include <cmath>
 
+#include "compression/error_feedback.h"
 #include "compression/sparse/sparse_code.h"
 
 namespace wisp {

@@ -4,7 +4,7 @@
 // "own" each draws its own, the values are gathered, and the receiver draws the sender's again.
 #pragma once
 
-#include "compression/error_feedback.h"
+#include "compression/code.h"
 #include "compression/wire_value.h"
 #include "core/random.h"
 

@@ -1,7 +1,6 @@
 #include "compression/sparse/select.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "core/error.h"

@@ -1,6 +1,7 @@
 #include "compression/sparse/sparse_code.h"
 
 #include "compression/ratio_schedule.h"
+#include "compression/sparse/pack.h"
 
 namespace wisp {
 namespace {

@@ -1,8 +1,8 @@
 // Codes that send some values of each field and their positions; they differ by the selection.
 #pragma once
 
-#include "compression/error_feedback.h"
-#include "compression/sparse/pack.h"
+#include "compression/code.h"
+#include "compression/sparse/select.h"
 
 namespace wisp {
 

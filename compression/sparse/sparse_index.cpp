@@ -1,6 +1,7 @@
 #include "compression/sparse/sparse_index.h"
 
 #include <array>
+#include <string>
 
 namespace wisp {
 namespace {

@@ -10,8 +10,6 @@
 // Sources: Lin et al. 2018, section 4 (16-bit run lengths; the escape is ours); Elias 1975 (gamma).
 #pragma once
 
-#include <string>
-
 #include "compression/sparse/sparse_list.h"
 
 namespace wisp {

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "compression/code.h"
 #include "core/random.h"

@@ -170,7 +170,7 @@ struct TellCount {
 
 }  // namespace
 
-Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
+Extent::Extent(int64_t elements, int64_t kept, Selection::Kind kind)
     : numel(elements), k(kept), capacity(elements) {
   WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
              numel, " elements, expected 1 to 2^32 - 1");
@@ -196,11 +196,11 @@ Plan::Plan(int64_t elements, int64_t kept, Selection::Kind kind)
   rank = static_cast<int64_t>(std::ceil(safe));
 }
 
-Plan Plan::of_list(int64_t numel, int64_t k) {
-  Plan plan(numel, k);
-  plan.capacity = numel;
-  plan.sample = plan.rank = 0;
-  return plan;
+Extent Extent::of_list(int64_t numel, int64_t k) {
+  Extent extent(numel, k);
+  extent.capacity = numel;
+  extent.sample = extent.rank = 0;
+  return extent;
 }
 
 int64_t numel_of(Slices slices) {
@@ -209,23 +209,23 @@ int64_t numel_of(Slices slices) {
   return numel;
 }
 
-Scratch::Scratch(Cursor& cursor, const Plan& plan, Slices slices)
+Scratch::Scratch(Cursor& cursor, const Extent& extent, Slices slices)
     : state(cursor.take<Progress>(1)),
       bins(cursor.take<uint32_t>(kBins)),
       slice_bins(cursor.take<uint32_t>(kBins)),
-      key(cursor.take<uint32_t>(std::max(plan.capacity, plan.sample))),
-      position(cursor.take<uint32_t>(plan.capacity)) {
-  int64_t longest = plan.capacity;
+      key(cursor.take<uint32_t>(std::max(extent.capacity, extent.sample))),
+      position(cursor.take<uint32_t>(extent.capacity)) {
+  int64_t longest = extent.capacity;
   for (const Slice& slice : slices) longest = std::max(longest, slice.numel);
   masks = cursor.take<std::byte>(select_scratch_bytes(longest));
 }
 
 void begin(const Stream& stream, const Scratch& scratch) { run_once(stream, Begin{scratch.state}); }
 
-void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan) {
-  run_once(stream, WantFromSample{scratch.state, plan.sample, plan.rank});
+void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Extent& extent) {
+  run_once(stream, WantFromSample{scratch.state, extent.sample, extent.rank});
   for (int shift = 64 - kDigitBits; shift >= 32; shift -= kDigitBits) {
-    parallel_histogram_counted(stream, &scratch.state->count_list, plan.sample,
+    parallel_histogram_counted(stream, &scratch.state->count_list, extent.sample,
                                SampleDigit{scratch.key, scratch.state, shift}, scratch.bins, kBins);
     narrow(stream, scratch, shift);
   }
@@ -235,29 +235,29 @@ void raise_threshold(const Stream& stream, const Scratch& scratch, const Selecti
   run_once(stream, RaiseThreshold{scratch.state, selection});
 }
 
-void lower_threshold(const Stream& stream, const Scratch& scratch, const Plan& plan,
+void lower_threshold(const Stream& stream, const Scratch& scratch, const Extent& extent,
                      const Selection& selection) {
-  run_once(stream, LowerThreshold{scratch.state, selection, plan.k});
+  run_once(stream, LowerThreshold{scratch.state, selection, extent.k});
 }
 
-void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent) {
   parallel_for(stream, kBins, Clear{scratch.bins});
-  run_once(stream, BeginAdaptation{scratch.state, plan.k});
+  run_once(stream, BeginAdaptation{scratch.state, extent.k});
 }
 
-void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan) {
-  run_once(stream, EndAdaptation{scratch.state, scratch.bins, plan.k});
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent) {
+  run_once(stream, EndAdaptation{scratch.state, scratch.bins, extent.k});
 }
 
-void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
                       Selection::Kind kind) {
-  run_once(stream, Judge{scratch.state, plan.k, plan.capacity, kind == Selection::Kind::exact});
+  run_once(stream, Judge{scratch.state, extent.k, extent.capacity, kind == Selection::Kind::exact});
 }
 
-void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
-                      int shift) {
+void count_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                      Order order, int shift) {
   parallel_histogram_counted(
-      stream, &scratch.state->count_list, plan.capacity,
+      stream, &scratch.state->count_list, extent.capacity,
       CandidateDigit{scratch.key, scratch.position, scratch.state, order, shift}, scratch.bins,
       kBins);
 }
@@ -270,10 +270,10 @@ void narrow(const Stream& stream, const Scratch& scratch, int shift) {
   run_once(stream, Narrow{scratch.state, scratch.bins, shift});
 }
 
-void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
-                     uint32_t* positions) {
+void pick_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                     Order order, uint32_t* positions) {
   parallel_select_counted(
-      stream, &scratch.state->pick_list, plan.capacity,
+      stream, &scratch.state->pick_list, extent.capacity,
       PickCandidates{scratch.key, scratch.position, scratch.state, order, positions},
       &scratch.state->selected, scratch.masks);
 }
@@ -294,7 +294,7 @@ int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind) {
   const int64_t end = slices.back().offset + slices.back().numel;
   WISP_CHECK(end <= std::numeric_limits<uint32_t>::max(), "top-k: a field ends at element ", end,
              " of the arena, expected at most 2^32 - 1");
-  return layout_bytes<select::Scratch>(select::Plan(select::numel_of(slices), k, kind), slices);
+  return layout_bytes<select::Scratch>(select::Extent(select::numel_of(slices), k, kind), slices);
 }
 
 }  // namespace wisp

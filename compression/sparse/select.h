@@ -51,17 +51,17 @@ constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled
 
 int64_t numel_of(Slices slices);
 
-/// How a field of this size is selected from. Host arithmetic.
-struct Plan {
+/// How much of a field is sampled, listed and selected. Host arithmetic.
+struct Extent {
   int64_t numel = 0;
   int64_t k = 0;
   int64_t capacity = 0;  // of the list of candidates
   int64_t sample = 0;    // elements; 0: no threshold, all are candidates
   int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
 
-  Plan(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
+  Extent(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
   /// Of a list of at most `numel` entries, each a candidate.
-  static Plan of_list(int64_t numel, int64_t k);
+  static Extent of_list(int64_t numel, int64_t k);
   /// All elements fit into the list.
   bool whole() const { return capacity == numel; }
 };
@@ -105,25 +105,25 @@ struct Scratch {
   uint32_t* position;  // of candidates
   std::byte* masks;    // of a compaction of the list or of a slice
 
-  Scratch(Cursor& cursor, const Plan& plan, Slices slices);
+  Scratch(Cursor& cursor, const Extent& extent, Slices slices);
 };
 
 // The steps that do not look at the field itself.
 void begin(const Stream& stream, const Scratch& scratch);
-void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Plan& plan);
+void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Extent& extent);
 void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
-void lower_threshold(const Stream& stream, const Scratch& scratch, const Plan& plan,
+void lower_threshold(const Stream& stream, const Scratch& scratch, const Extent& extent,
                      const Selection& selection);
-void begin_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
-void end_adaptation(const Stream& stream, const Scratch& scratch, const Plan& plan);
-void judge_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan,
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent);
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent);
+void judge_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
                       Selection::Kind kind);
-void count_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
-                      int shift);
+void count_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                      Order order, int shift);
 void add_slice_bins(const Stream& stream, const Scratch& scratch);
 void narrow(const Stream& stream, const Scratch& scratch, int shift);
-void pick_candidates(const Stream& stream, const Scratch& scratch, const Plan& plan, Order order,
-                     uint32_t* positions);
+void pick_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                     Order order, uint32_t* positions);
 void tell_count(const Stream& stream, const Scratch& scratch, int64_t* count);
 
 template <class Source>
@@ -226,10 +226,10 @@ struct PickFromField {
 /// The part of the sample that lies in this slice; the first cluster begins at field position
 /// `first`.
 template <class Source>
-void sample_slice(const Stream& stream, const Scratch& scratch, const Plan& plan,
+void sample_slice(const Stream& stream, const Scratch& scratch, const Extent& extent,
                   const Source& source, const Slice& slice, int64_t position, int64_t first) {
-  const int64_t clusters = plan.sample / kCluster;
-  const int64_t stride = plan.numel / clusters;
+  const int64_t clusters = extent.sample / kCluster;
+  const int64_t stride = extent.numel / clusters;
   const int64_t end = position + slice.numel;
   const int64_t from = position <= first ? 0 : (position - first) / stride;
   const int64_t to = end <= first ? 0 : std::min(clusters, (end - first - 1) / stride + 1);
@@ -257,10 +257,10 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
                     const Selection& selection, const Philox& random, uint32_t* positions,
                     int64_t* count, std::byte* memory) {
   using namespace select;
-  const Plan plan(select::numel_of(slices), k, selection.kind);
-  const auto scratch = lay_out<Scratch>(memory, plan, slices);
+  const Extent extent(select::numel_of(slices), k, selection.kind);
+  const auto scratch = lay_out<Scratch>(memory, extent, slices);
   Progress* state = scratch.state;
-  const Order order{random.below(0, static_cast<uint32_t>(plan.numel)), plan.numel};
+  const Order order{random.below(0, static_cast<uint32_t>(extent.numel)), extent.numel};
   const auto each_slice = [&](const auto& visit) {
     int64_t position = 0;
     for (const Slice& slice : slices) {
@@ -269,49 +269,49 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
     }
   };
   const auto list_of = [&](const Slice& slice, int64_t position) {
-    return TakeAndList<Source>{source,        state,       slice.offset,    position,
-                               plan.capacity, scratch.key, scratch.position};
+    return TakeAndList<Source>{source,          state,       slice.offset,    position,
+                               extent.capacity, scratch.key, scratch.position};
   };
 
   begin(stream, scratch);
-  if (plan.sample > 0) {
-    const int64_t stride = plan.numel / (plan.sample / kCluster);
+  if (extent.sample > 0) {
+    const int64_t stride = extent.numel / (extent.sample / kCluster);
     const int64_t first = random.below(1, static_cast<uint32_t>(stride - kCluster + 1));
     each_slice([&](const Slice& slice, int64_t position) {
-      sample_slice(stream, scratch, plan, source, slice, position, first);
+      sample_slice(stream, scratch, extent, source, slice, position, first);
     });
-    threshold_from_sample(stream, scratch, plan);
+    threshold_from_sample(stream, scratch, extent);
   }
   if (selection.kind == Selection::Kind::threshold) raise_threshold(stream, scratch, selection);
   each_slice([&](const Slice& slice, int64_t position) {
     parallel_select(stream, slice.numel, list_of(slice, position), &state->candidates,
                     scratch.masks);
   });
-  if (plan.sample > 0 && selection.kind == Selection::Kind::sampled) {
-    begin_adaptation(stream, scratch, plan);
+  if (extent.sample > 0 && selection.kind == Selection::Kind::sampled) {
+    begin_adaptation(stream, scratch, extent);
     each_slice([&](const Slice& slice, int64_t) {
       parallel_histogram_counted(stream, &state->count_field, slice.numel,
                                  AdaptationsNeeded<Source>{source, state, slice.offset},
                                  scratch.slice_bins, kBins);
       add_slice_bins(stream, scratch);
     });
-    end_adaptation(stream, scratch, plan);
+    end_adaptation(stream, scratch, extent);
   }
-  if (plan.sample > 0 && selection.kind == Selection::Kind::threshold)
-    lower_threshold(stream, scratch, plan, selection);
-  if (plan.sample > 0 && selection.kind != Selection::Kind::exact) {
+  if (extent.sample > 0 && selection.kind == Selection::Kind::threshold)
+    lower_threshold(stream, scratch, extent, selection);
+  if (extent.sample > 0 && selection.kind != Selection::Kind::exact) {
     each_slice([&](const Slice& slice, int64_t position) {
       parallel_select_counted(stream, &state->count_field, slice.numel,
                               ListAgain<Source>{list_of(slice, position)}, &state->candidates,
                               scratch.masks);
     });
   }
-  judge_candidates(stream, scratch, plan, selection.kind);
-  parallel_for_counted(stream, &state->pick_list, plan.capacity,
+  judge_candidates(stream, scratch, extent, selection.kind);
+  parallel_for_counted(stream, &state->pick_list, extent.capacity,
                        ReadKeys<Source>{source, scratch.key});
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    count_candidates(stream, scratch, plan, order, shift);
-    if (!plan.whole()) {
+    count_candidates(stream, scratch, extent, order, shift);
+    if (!extent.whole()) {
       each_slice([&](const Slice& slice, int64_t position) {
         parallel_histogram_counted(
             stream, &state->count_field, slice.numel,
@@ -322,8 +322,8 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
     }
     narrow(stream, scratch, shift);
   }
-  pick_candidates(stream, scratch, plan, order, positions);
-  if (!plan.whole()) {
+  pick_candidates(stream, scratch, extent, order, positions);
+  if (!extent.whole()) {
     each_slice([&](const Slice& slice, int64_t position) {
       parallel_select_counted(
           stream, &state->pick_field, slice.numel,

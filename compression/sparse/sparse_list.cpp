@@ -278,8 +278,8 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
   for (size_t f = 0; f < spec.fields.size(); ++f) {
     const Field& field = spec.fields[f];
     const int64_t most = from_room.of(field), k = std::min(room.of(field), most);
-    const select::Plan plan = select::Plan::of_list(most, k);
-    const auto scratch = lay_out<select::Scratch>(memory, plan, Slices{});
+    const select::Extent extent = select::Extent::of_list(most, k);
+    const auto scratch = lay_out<select::Scratch>(memory, extent, Slices{});
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
     const select::Order order{random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
     const Range* range = from.range + f;
@@ -288,9 +288,9 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
                                 rest ? rest->range + f : nullptr, begin, rest_begin});
     parallel_for_counted(stream, &range->count, most,
                          FillKeys{from, range, scratch.key, scratch.position});
-    select::judge_candidates(stream, scratch, plan, Selection::Kind::threshold);
+    select::judge_candidates(stream, scratch, extent, Selection::Kind::threshold);
     for (int shift = 64 - select::kDigitBits; shift >= 0; shift -= select::kDigitBits) {
-      select::count_candidates(stream, scratch, plan, order, shift);
+      select::count_candidates(stream, scratch, extent, order, shift);
       select::narrow(stream, scratch, shift);
     }
     const auto part = [&](bool above, const SparseList& into, int64_t at, int64_t limit) {
@@ -311,8 +311,8 @@ int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
   int64_t bytes = 0;
   for (const Field& field : spec.fields) {
     const int64_t most = from.of(field);
-    const select::Plan plan = select::Plan::of_list(most, most);
-    bytes = std::max(bytes, layout_bytes<select::Scratch>(plan, Slices{}));
+    const select::Extent extent = select::Extent::of_list(most, most);
+    bytes = std::max(bytes, layout_bytes<select::Scratch>(extent, Slices{}));
   }
   return bytes;
 }

@@ -34,22 +34,22 @@ inline std::vector<size_t> select_largest(const std::vector<float>& v, size_t k)
 /// of the sample, has as many zero bytes at its end as that allows.
 inline std::vector<size_t> select_sampled(const std::vector<float>& v, size_t k,
                                           const Philox& random) {
-  const select::Plan plan(static_cast<int64_t>(v.size()), static_cast<int64_t>(k),
-                          Selection::Kind::sampled);
-  if (plan.sample == 0) return select_largest(v, k);  // small: all is the sample
-  const int64_t clusters = plan.sample / select::kCluster;
-  const int64_t stride = plan.numel / clusters;
+  const select::Extent extent(static_cast<int64_t>(v.size()), static_cast<int64_t>(k),
+                              Selection::Kind::sampled);
+  if (extent.sample == 0) return select_largest(v, k);  // small: all is the sample
+  const int64_t clusters = extent.sample / select::kCluster;
+  const int64_t stride = extent.numel / clusters;
   const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
   std::vector<float> sample;
   for (int64_t cluster = 0; cluster < clusters; ++cluster)
     for (int64_t i = 0; i < select::kCluster; ++i)
       sample.push_back(std::fabs(v[static_cast<size_t>(first + cluster * stride + i)]));
   std::sort(sample.rbegin(), sample.rend());
-  float threshold = sample[static_cast<size_t>(plan.rank) - 1];
+  float threshold = sample[static_cast<size_t>(extent.rank) - 1];
   for (int bits = 24; bits > 0; bits -= 8) {
     const float shorter = float_from_bits(float_bits(threshold) >> bits << bits);
     if (std::count_if(sample.begin(), sample.end(), [&](float x) { return x >= shorter; }) ==
-        plan.rank) {
+        extent.rank) {
       threshold = shorter;
       break;
     }

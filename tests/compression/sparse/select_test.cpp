@@ -205,7 +205,7 @@ TEST(Select, TakesWhatPassesAThresholdOrTheLargestOfIt) {
 /// Where the clusters of the sample begin that selected() draws.
 std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind kind,
                                       int64_t step) {
-  const int64_t clusters = select::Plan(numel, k, kind).sample / select::kCluster;
+  const int64_t clusters = select::Extent(numel, k, kind).sample / select::kCluster;
   const int64_t stride = numel / clusters;
   const Philox random(1, static_cast<uint64_t>(step), joined_field({numel}).key);
   const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
@@ -289,9 +289,9 @@ TEST(Select, KeepsTheCeilingButNotARoundingError) {
 
 TEST(Select, ListsLittleMoreThanK) {
   // Memory and time rest on this: the list is a few k for small ratios, all for large ones.
-  EXPECT_LT(select::Plan(25'000'000, 25'000).capacity, 4 * 25'000);
-  EXPECT_LT(select::Plan(25'000'000, 6'250'000).capacity, 7'000'000);
-  EXPECT_EQ(select::Plan(4000, 4).capacity, 4000);
+  EXPECT_LT(select::Extent(25'000'000, 25'000).capacity, 4 * 25'000);
+  EXPECT_LT(select::Extent(25'000'000, 6'250'000).capacity, 7'000'000);
+  EXPECT_EQ(select::Extent(4000, 4).capacity, 4000);
 }
 
 }  // namespace

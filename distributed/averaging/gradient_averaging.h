@@ -19,10 +19,8 @@
 #include "distributed/exchange/courier.h"
 #include "distributed/exchange/inbox.h"
 #include "distributed/exchange/readiness.h"
-#include "distributed/exchange/slot_wire.h"
 #include "distributed/exchange/status_slot.h"
-#include "distributed/exchange/step_plan.h"
-#include "distributed/exchange/unit_memory.h"
+#include "distributed/exchange/unit_exchange.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"
 #include "distributed/synchronizer.h"
@@ -58,7 +56,7 @@ class GradientAveraging final : public Synchronizer {
   void forward_done(const Tensor& loss) override;
   Outcome before_update() override;
   void after_update() override;
-  std::span<const UpdateRule> rules() const override { return step_plan_.rules(); }
+  std::span<const UpdateRule> rules() const override { return units_.step_plan().rules(); }
   int summands() const override { return communicator_.size(); }
   int64_t updates() const override { return *counters_.data<int64_t>(); }
   const StepCost& cost() const override { return courier_.cost; }
@@ -72,9 +70,9 @@ class GradientAveraging final : public Synchronizer {
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return units_.plan(); }
   /// Units compressed in the last step, of all units.
-  int compressed_units() const { return step_plan_.compressed_units(); }
+  int compressed_units() const { return units_.step_plan().compressed_units(); }
 
  private:
   // compute thread
@@ -87,25 +85,16 @@ class GradientAveraging final : public Synchronizer {
   void pump();
   void take(int item);
   void prepare(int item);
-  void encode(int unit, int round);
   bool can_start(const Slot& slot) const;
-  void finish(const Slot& slot);
-  void decode(const Slot& slot);
-  Compressor& compressor_of(const PlannedUnit& unit) const {
-    return *compressors_[static_cast<size_t>(unit.method)];
-  }
 
   Communicator& communicator_;
   Context& compute_;
   Context& comm_;
   FlatParameters& parameters_;
   std::vector<Method> methods_;
-  std::vector<Compressor*> compressors_;
   const AveragingOptions options_;
   Trace& trace_;
-  Plan plan_;
-  UnitMemory memory_;
-  SlotWire wire_;
+  UnitExchange units_;
   GradientClip local_;  // of this worker's gradient, on the comm thread
   GradientClip mean_;   // of the mean over all workers, on the compute thread
 
@@ -120,8 +109,6 @@ class GradientAveraging final : public Synchronizer {
   std::vector<int> all_segments_;
 
   // comm thread: the step under way
-  StepPlan step_plan_;
-  StepInfo info_;
   int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;

@@ -59,22 +59,21 @@ struct Compare {
 
 }  // namespace
 
-Probe::Probe(Context& context, FlatParameters& parameters, const Plan& plan,
-             std::span<Compressor* const> compressors, UnitMemory& memory, int workers,
-             int64_t every)
-    : context_(context),
+Probe::Probe(Communicator& communicator, Context& context, FlatParameters& parameters,
+             UnitExchange& units, int64_t every)
+    : communicator_(communicator),
+      context_(context),
       parameters_(parameters),
-      plan_(plan),
-      memory_(memory),
-      every_(plan.units.empty() ? 0 : every) {
+      units_(units),
+      every_(units.plan().units.empty() ? 0 : every) {
   if (!enabled()) return;
   gradient_ = context.zeros(parameters.grad().shape(), DType::f32);
   age_ = context.zeros(parameters.grad().shape(), DType::i32);
   sums_ = context.zeros({4}, DType::f64);
-  for (size_t i = 0; i < plan.units.size(); ++i) {
-    const Compressor& compressor = *compressors[static_cast<size_t>(plan.units[i].method)];
-    const Unit& unit = memory.unit(static_cast<int>(i));
-    const std::vector<StateSpec> specs = compressor.state(unit.spec, workers);
+  for (size_t i = 0; i < units.plan().units.size(); ++i) {
+    const Unit& unit = units.memory().unit(static_cast<int>(i));
+    const std::vector<StateSpec> specs =
+        units.compressor_of(units.plan().units[i]).state(unit.spec, communicator.size());
     Kept kept;
     for (size_t s = 0; s < specs.size(); ++s) {
       if (specs[s].name == "residual") kept.residual = unit.state->tensors[s];
@@ -87,16 +86,17 @@ Probe::Probe(Context& context, FlatParameters& parameters, const Plan& plan,
 
 /// visit(unit, slice) for all that was compressed.
 template <class Visit>
-void Probe::each_slice(std::span<const UnitRounds> rounds, const Visit& visit) const {
-  for (size_t i = 0; i < plan_.units.size(); ++i) {
-    if (!rounds[i].compressed) continue;
-    for (const Field& field : plan_.units[i].fields)
+void Probe::each_slice(const Visit& visit) const {
+  const std::vector<PlannedUnit>& units = units_.plan().units;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (!units_.step_plan().rounds()[i].compressed) continue;
+    for (const Field& field : units[i].fields)
       for (const Slice& slice : field.slices) visit(i, slice);
   }
 }
 
 void Probe::keep(int index) {
-  const Unit& unit = memory_.unit(index);
+  const Unit& unit = units_.memory().unit(index);
   for (const Field& field : unit.spec.fields) {
     for (const Slice& slice : field.slices) {
       if (unit.finite) {
@@ -110,9 +110,9 @@ void Probe::keep(int index) {
   }
 }
 
-void Probe::count_ages(std::span<const UnitRounds> rounds) {
+void Probe::count_ages() {
   if (!enabled()) return;
-  each_slice(rounds, [&](size_t, const Slice& slice) {
+  each_slice([&](size_t, const Slice& slice) {
     parallel_for(context_.stream, slice.numel,
                  CountAges{parameters_.grad().data<float>() + slice.offset,
                            age_.data<int32_t>() + slice.offset});
@@ -120,8 +120,8 @@ void Probe::count_ages(std::span<const UnitRounds> rounds) {
   context_.stream.synchronize();
 }
 
-void Probe::add_waiting(std::span<const UnitRounds> rounds, std::span<double> squares) const {
-  each_slice(rounds, [&](size_t unit, const Slice& slice) {
+void Probe::add_waiting(std::span<double> squares) const {
+  each_slice([&](size_t unit, const Slice& slice) {
     const Kept& kept = kept_[unit];
     if (!kept.residual.defined() && !kept.tracked.defined()) return;
     const auto at = [&](const Tensor& arena) {
@@ -138,10 +138,10 @@ void Probe::add_waiting(std::span<const UnitRounds> rounds, std::span<double> sq
   });
 }
 
-Health Probe::compare(std::span<const UnitRounds> rounds) const {
+Health Probe::compare() const {
   ComparedSums total{};
   double aged = 0.0, ages = 0.0;
-  each_slice(rounds, [&](size_t unit, const Slice& slice) {
+  each_slice([&](size_t unit, const Slice& slice) {
     auto* sums = reinterpret_cast<ComparedSums*>(sums_.raw());
     parallel_reduce(
         context_.stream, slice.numel,
@@ -160,25 +160,24 @@ Health Probe::compare(std::span<const UnitRounds> rounds) const {
           .cosine = total.product / std::sqrt(total.decoded * total.mean)};
 }
 
-std::optional<Health> Probe::measure(Communicator& communicator, std::span<const UnitRounds> rounds,
-                                     const std::function<void(Pending&)>& await) {
+std::optional<Health> Probe::measure(Courier& courier) {
   std::vector<Bytes> slices;
-  each_slice(rounds, [&](size_t, const Slice& slice) {
+  each_slice([&](size_t, const Slice& slice) {
     const Tensor part = gradient_.slice(slice.offset, {slice.numel});
     slices.push_back({part.raw(), part.bytes()});
   });
   if (slices.empty()) return {};
   const auto sum = [&](std::span<const Bytes> data, DType dtype) {
-    const PendingPtr pending = communicator.all_reduce(data, dtype, ReduceOp::sum);
-    await(*pending);
+    const PendingPtr pending = communicator_.all_reduce(data, dtype, ReduceOp::sum);
+    courier.await(*pending);
     pending->wait();
   };
   double squares[2] = {0.0, 0.0};
-  add_waiting(rounds, squares);
+  add_waiting(squares);
   const Bytes words{reinterpret_cast<std::byte*>(squares), sizeof squares};
   sum({&words, 1}, DType::f64);
   sum(slices, DType::f32);
-  Health health = compare(rounds);
+  Health health = compare();
   health.residual = std::sqrt(squares[0] / squares[1]);
   return health;
 }

@@ -3,7 +3,6 @@
 // bits are those without it. Belongs to the comm thread.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "core/context.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
-#include "distributed/exchange/unit_memory.h"
+#include "distributed/exchange/unit_exchange.h"
 #include "distributed/health.h"
 
 namespace wisp {
@@ -19,8 +18,8 @@ namespace wisp {
 class Probe {
  public:
   /// `every` = 0: no memory, and nothing happens. The arguments outlive this object.
-  Probe(Context& context, FlatParameters& parameters, const Plan& plan,
-        std::span<Compressor* const> compressors, UnitMemory& memory, int workers, int64_t every);
+  Probe(Communicator& communicator, Context& context, FlatParameters& parameters,
+        UnitExchange& units, int64_t every);
 
   bool enabled() const { return every_ > 0; }
   /// Whether step `step`, the first being 0, is one of the measured ones.
@@ -28,11 +27,10 @@ class Probe {
   /// Before a unit is encoded in a measured step: keeps its gradient, zeros if it is not finite.
   void keep(int unit);
   /// After every step's last decode.
-  void count_ages(std::span<const UnitRounds> rounds);
-  /// After count_ages(), in a measured step. Sums what was kept over the workers (each collective
-  /// is handed to `await` before it is finished); nothing if no unit was compressed.
-  std::optional<Health> measure(Communicator& communicator, std::span<const UnitRounds> rounds,
-                                const std::function<void(Pending&)>& await);
+  void count_ages();
+  /// After count_ages(), in a measured step. Sums what was kept over the workers, which is not
+  /// counted; nothing if no unit was compressed.
+  std::optional<Health> measure(Courier& courier);
 
  private:
   /// Where a unit keeps what it has not sent.
@@ -42,15 +40,15 @@ class Probe {
     Tensor target;    // undefined: of the gradient
   };
   template <class Visit>
-  void each_slice(std::span<const UnitRounds> rounds, const Visit& visit) const;
+  void each_slice(const Visit& visit) const;
   /// What waits, and the gradients beside it, squared and summed over this worker's units.
-  void add_waiting(std::span<const UnitRounds> rounds, std::span<double> squares) const;
-  Health compare(std::span<const UnitRounds> rounds) const;
+  void add_waiting(std::span<double> squares) const;
+  Health compare() const;
 
+  Communicator& communicator_;
   Context& context_;
   FlatParameters& parameters_;
-  const Plan& plan_;
-  UnitMemory& memory_;
+  UnitExchange& units_;
   const int64_t every_;
   std::vector<Kept> kept_;  // by unit
   Tensor gradient_;         // arena: a worker's own, then the sum

@@ -60,6 +60,7 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
   list_sources(slot.message);
+  if (slot.message.kind == Collective::none) return;
   if (has_header(slot.message.kind)) seal();
   sizes_phase_ = slot.message.variable;
   pending_ = sizes_phase_ ? start_sizes() : start_data();

@@ -5,22 +5,11 @@
 
 #include <vector>
 
-#include "core/error.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/unit_memory.h"
 
 namespace wisp {
-
-/// Runs `decode` of the slot's payloads; an Error of it names step and bucket.
-template <class Decode>
-void decode_slot(const Slot& slot, int64_t step, const Decode& decode) {
-  try {
-    decode();
-  } catch (const Error& failure) {
-    throw Error(concat("step ", step, ", bucket ", slot.bucket, ": ", failure.what()));
-  }
-}
 
 class SlotWire {
  public:
@@ -32,7 +21,8 @@ class SlotWire {
   /// Grows the memory to receive into to what the largest of these slots can bring.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
 
-  /// `slot` stays as it is until it is complete and decoded.
+  /// `slot` stays as it is until it is complete and decoded. One of Collective::none is complete at
+  /// once.
   void start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
   bool active() const { return pending_ != nullptr; }
   /// The phase under way.
@@ -42,7 +32,9 @@ class SlotWire {
   /// sender, if what came is not what was sent.
   bool advance();
 
-  /// Of the slot that completed last: its phases' bytes added up, from the begin of the first to
+  /// The slot that was started last.
+  const Slot& slot() const { return *slot_; }
+  /// Of it, once it is complete: its phases' bytes added up, from the begin of the first to
   /// the end of the last.
   const Transfer& transfer() const { return transfer_; }
   /// Time that its phases were on the wire.

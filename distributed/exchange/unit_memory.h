@@ -32,7 +32,7 @@ class UnitMemory {
   /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
   /// or a field's that is one segment; "unit/SEGMENT/STATE" with the unit's first segment if it is
   /// the unit's.
-  std::span<const SavedState> state() const { return saved_; }
+  const std::vector<SavedState>& state() const { return saved_; }
   /// Whether some state belongs to whole units: it has no meaning in another cut of the model.
   bool has_unit_state() const { return has_unit_state_; }
 

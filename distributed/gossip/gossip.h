@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "distributed/exchange/slot_wire.h"
-#include "distributed/exchange/step_plan.h"
-#include "distributed/exchange/unit_memory.h"
+#include "distributed/exchange/unit_exchange.h"
 #include "distributed/gossip/told_unit.h"
 #include "distributed/own_weights/weight_exchange.h"
 #include "distributed/synchronizer_recipe.h"
@@ -34,32 +32,25 @@ class Gossip final : public WeightExchange {
   void begin(const StepInfo& info, Courier& courier) override;
   void travel(const StepInfo& info, Courier& courier) override;
   void after_update(const StepInfo& info, Courier& courier) override;
-  uint64_t hash() const override { return step_plan_.hash() ^ mixing_->hash(); }
+  uint64_t hash() const override { return units_.step_plan().hash() ^ mixing_->hash(); }
   std::vector<SavedState> state() override;
   /// The graph: what is known of the neighbours is of these.
   std::string layout() const override { return std::to_string(mixing_->hash()); }
 
  private:
   bool has_news(const StepInfo& info) const { return info.applied != *told_.data<int64_t>(); }
-  void plan_step(const StepInfo& info);
   void encode(const Slot& slot, Courier& courier);
-  void finish(const Slot& slot, Courier& courier);
+  void finish(Courier& courier);
   GossipArenas arenas() const;
 
   Context& comm_;
   FlatParameters& parameters_;
-  const int rank_;
   const std::shared_ptr<const Mixing> mixing_;
   const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
   std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code
-  const std::vector<Compressor*> compressors_;
-  const Plan plan_;
-  UnitMemory memory_;
-  SlotWire wire_;
-  StepPlan step_plan_;
-  StepInfo info_;  // of the step under way, with its ratio
-  Tensor told_;    // (1) i64: the update that the neighbours were told of last
+  UnitExchange units_;
+  Tensor told_;  // (1) i64: the update that the neighbours were told of last
 };
 
 }  // namespace wisp

@@ -1,0 +1,60 @@
+// The units of a plan on their way through a step: encoded, put on the wire slot by slot, decoded.
+// Gradient averaging and gossip say when; what happens to a unit is here. Belongs to the comm
+// thread.
+#pragma once
+
+#include <vector>
+
+#include "distributed/exchange/courier.h"
+#include "distributed/exchange/slot_wire.h"
+#include "distributed/exchange/step_plan.h"
+#include "distributed/exchange/unit_memory.h"
+
+namespace wisp {
+
+class UnitExchange {
+ public:
+  /// `compressors` are by method; with `guard`, a unit stays dense as long as it would send more
+  /// than dense; `neighbours`, ascending, are the ranks that messages of that kind go to and come
+  /// from. References and compressors outlive this object.
+  UnitExchange(Communicator& communicator, Context& context, FlatParameters& parameters,
+               std::vector<Compressor*> compressors, Plan plan, bool guard,
+               std::vector<int> neighbours = {});
+
+  const Plan& plan() const { return plan_; }
+  Compressor& compressor_of(const PlannedUnit& unit) const {
+    return *compressors_[static_cast<size_t>(unit.method)];
+  }
+  UnitMemory& memory() { return memory_; }
+  const UnitMemory& memory() const { return memory_; }
+  const StepPlan& step_plan() const { return step_plan_; }
+
+  /// A step begins: plans it, and fits the memory to it.
+  void begin(const StepInfo& info);
+
+  /// Encodes a unit's round into its outlets. Before its first, its compressor takes over the
+  /// momentum of updates that were made without it.
+  void encode(int unit, int round, Courier& courier);
+  /// Starts a slot whose units are encoded. True if it is complete, for it has nothing to say.
+  bool start(const Slot& slot, Courier& courier);
+  /// Whether a slot is on the wire.
+  bool active() const { return wire_.active(); }
+  Pending& pending() { return wire_.pending(); }
+  /// SlotWire::advance(). A slot that is complete has been counted, its units are decoded and their
+  /// next rounds encoded.
+  bool advance(Courier& courier);
+
+ private:
+  void decode(const Slot& slot, Courier& courier);
+
+  Context& context_;
+  const FlatParameters& parameters_;
+  const std::vector<Compressor*> compressors_;
+  const Plan plan_;
+  UnitMemory memory_;
+  SlotWire wire_;
+  StepPlan step_plan_;
+  StepInfo info_;  // of the step under way
+};
+
+}  // namespace wisp

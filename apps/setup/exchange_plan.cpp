@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "distributed/exchange/message.h"
 #include "distributed/gossip/told_unit.h"
 
 namespace wisp {

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {

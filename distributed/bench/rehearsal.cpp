@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "distributed/communicator/reduction.h"
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {
@@ -131,36 +131,19 @@ void Rehearsal::reduce(int round, const Message& message) {
 
 void Rehearsal::decode(int rank, const StepInfo& info, int round,
                        const std::vector<Message>& messages) {
-  std::vector<Payload> payloads;
-  const auto take = [&](int from, size_t outlet) {
-    const Round& sent = at(from, round);
-    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet]});
-  };
   const Message& own = messages[static_cast<size_t>(rank)];
-  switch (own.kind) {
-    case Collective::none:
-      break;
-    case Collective::all_reduce:
-      payloads.push_back({-1, at(0, round).sum.raw(), own.bytes});
-      break;
-    case Collective::all_gather:
-      for (int from = 0; from < workers(); ++from) take(from, 0);
-      break;
-    case Collective::all_to_all:
-      for (int from = 0; from < workers(); ++from) take(from, static_cast<size_t>(rank));
-      break;
-    case Collective::broadcast:
-      take(own.root, 0);
-      break;
-    case Collective::pair:
-      if (own.from < 0) break;
-      WISP_CHECK(messages[static_cast<size_t>(own.from)].to == rank, "rank ", rank,
-                 " waits for rank ", own.from, ", which sends to ",
-                 messages[static_cast<size_t>(own.from)].to);
-      take(own.from, 0);
-      break;
-    case Collective::neighbours:
-      throw Error("a compressor has no neighbours");
+  WISP_CHECK(own.kind != Collective::neighbours, "a compressor has no neighbours");
+  std::vector<Payload> payloads;
+  if (own.kind == Collective::all_reduce)
+    payloads.push_back({-1, at(0, round).sum.raw(), own.bytes});
+  for (int from = 0; from < workers(); ++from) {
+    if (!hears(own, rank, from)) continue;
+    const int to = messages[static_cast<size_t>(from)].to;
+    WISP_CHECK(own.kind != Collective::pair || to == rank, "rank ", rank, " waits for rank ", from,
+               ", which sends to ", to);
+    const Round& sent = at(from, round);
+    const size_t outlet = outlet_for(own, rank);
+    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet]});
   }
   Worker& worker = at(rank);
   const double begin = now_us();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "distributed/exchange/wire_header.h"
 
 namespace wisp {
 namespace {
@@ -80,63 +79,6 @@ std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> un
     add_bucket(plan, static_cast<int>(bucket), units, arena, slots);
   }
   return slots;
-}
-
-int outlet_count(const Message& message, int rank, int workers) {
-  switch (message.kind) {
-    case Collective::none:
-      return 0;
-    case Collective::all_to_all:
-      return workers;
-    case Collective::broadcast:
-      return message.root == rank ? 1 : 0;
-    case Collective::pair:
-      return message.to >= 0 ? 1 : 0;
-    case Collective::all_reduce:
-    case Collective::all_gather:
-    case Collective::neighbours:
-      return 1;
-  }
-  throw Error("outlet_count: not a collective");
-}
-
-bool has_header(Collective kind) {
-  return kind != Collective::none && kind != Collective::all_reduce;
-}
-
-double bytes_on_wire(Collective kind, double bytes, int workers) {
-  const double n = workers;
-  switch (kind) {
-    case Collective::all_reduce:
-      return 2.0 * (n - 1.0) / n * bytes;
-    case Collective::all_gather:
-    case Collective::all_to_all:
-    case Collective::broadcast:
-      return (n - 1.0) * bytes;
-    case Collective::pair:
-    case Collective::neighbours:
-      return bytes;
-    case Collective::none:
-      return 0.0;
-  }
-  throw Error("bytes_on_wire: not a collective");
-}
-
-double bytes_on_wire(std::span<const Message> messages, int workers) {
-  double sent = 0.0;
-  for (const Message& message : messages) {
-    if (message.kind == Collective::pair && message.to < 0) continue;
-    const int64_t extra =
-        (has_header(message.kind) ? kHeaderBytes : 0) + (message.variable ? 4 : 0);
-    sent += bytes_on_wire(message.kind, static_cast<double>(message.bytes + extra), workers);
-  }
-  return sent;
-}
-
-bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers) {
-  return workers > 1 &&
-         bytes_on_wire(messages, workers) >
-             bytes_on_wire(Collective::all_reduce, static_cast<double>(raw_bytes), workers);
 }
 
 uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed) {

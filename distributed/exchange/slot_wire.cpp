@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "distributed/exchange/message.h"
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {
@@ -11,13 +12,6 @@ namespace {
 
 Bytes as_bytes(uint32_t* words, size_t count) {
   return {reinterpret_cast<std::byte*>(words), static_cast<int64_t>(count * sizeof(uint32_t))};
-}
-
-/// How many other ranks' messages arrive at once, at most.
-int most_inlets(Collective kind, int workers, int neighbours) {
-  if (kind == Collective::all_gather || kind == Collective::all_to_all) return workers - 1;
-  if (kind == Collective::neighbours) return neighbours;
-  return kind == Collective::broadcast || kind == Collective::pair ? 1 : 0;
 }
 
 }  // namespace
@@ -40,8 +34,10 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
       const UnitRounds& of_unit = rounds[static_cast<size_t>(unit)];
       bytes += whole_fronts(of_unit.messages[static_cast<size_t>(slot.round)].bytes);
     }
-    most = std::max(most, bytes * most_inlets(slot.message.kind, workers_,
-                                              static_cast<int>(neighbours_.size())));
+    list_sources(slot.message);
+    const auto others = std::count_if(sources_.begin(), sources_.end(),
+                                      [&](int from) { return from != communicator_.rank(); });
+    most = std::max(most, bytes * others);
   }
   if (inlets_.defined() && inlets_.bytes() >= most) return;
   inlets_ = {};  // first give back, then take
@@ -66,30 +62,14 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64
   pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
 
-/// The ranks whose message arrives here; a reduced message comes from nobody.
+/// The ranks whose message arrives here.
 void SlotWire::list_sources(const Message& message) {
   const int rank = communicator_.rank();
+  WISP_CHECK(message.kind != Collective::pair || (message.to != rank && message.from != rank),
+             "a pair message joins rank ", rank, " with itself");
   sources_.clear();
-  switch (message.kind) {
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      for (int from = 0; from < workers_; ++from) sources_.push_back(from);
-      break;
-    case Collective::broadcast:
-      sources_.push_back(message.root);
-      break;
-    case Collective::pair:
-      WISP_CHECK(message.to != rank && message.from != rank, "a pair message joins rank ", rank,
-                 " with itself");
-      if (message.from >= 0) sources_.push_back(message.from);
-      break;
-    case Collective::neighbours:
-      sources_ = neighbours_;
-      sources_.insert(std::lower_bound(sources_.begin(), sources_.end(), rank), rank);
-      break;
-    case Collective::none:
-    case Collective::all_reduce:
-      break;
+  for (int from = 0; from < workers_; ++from) {
+    if (hears(message, rank, from, neighbours_)) sources_.push_back(from);
   }
 }
 
@@ -115,10 +95,7 @@ int SlotWire::outlets_per_unit() const {
 }
 
 /// The outlet whose bytes this rank sends to itself: they stay where they are.
-size_t SlotWire::own_outlet() const {
-  return slot_->message.kind == Collective::all_to_all ? static_cast<size_t>(communicator_.rank())
-                                                       : 0;
-}
+size_t SlotWire::own_outlet() const { return outlet_for(slot_->message, communicator_.rank()); }
 
 /// What the header says of the slot, so that a message for another is found out.
 uint32_t SlotWire::slot_word(int from) const {

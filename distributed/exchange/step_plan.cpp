@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/train/norm.h"
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {

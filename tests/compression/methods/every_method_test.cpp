@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "compression/forwarding_compressor.h"
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/message.h"
 #include "tests/support/allocation_count.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/unit_rig.h"

@@ -100,29 +100,5 @@ TEST(Schedule, HashTellsOrderAndKindsApart) {
   EXPECT_NE(hash_of(sum), hash_of(maximum));
 }
 
-TEST(Schedule, CountsOutletsByMessageAndRank) {
-  EXPECT_EQ(outlet_count(message(Collective::all_gather, 8), 1, 4), 1);
-  EXPECT_EQ(outlet_count(message(Collective::all_to_all, 8), 1, 4), 4);
-  EXPECT_EQ(outlet_count(message(Collective::broadcast, 8), 0, 4), 1);
-  EXPECT_EQ(outlet_count(message(Collective::broadcast, 8), 1, 4), 0);
-  EXPECT_EQ(outlet_count(message(Collective::pair, 8), 1, 4), 0);
-  EXPECT_EQ(outlet_count(Message{}, 1, 4), 0);
-}
-
-TEST(Guard, ComparesWithADenseAllReduce) {
-  const Message gather = message(Collective::all_gather, 100);
-  const Message reduce = message(Collective::all_reduce, 400);
-  EXPECT_FALSE(sends_more_than_dense({&reduce, 1}, 400, 4));
-  // 4 workers, 400 raw bytes: dense sends 600, a gather of b bytes and a header 3 (b + 16)
-  EXPECT_FALSE(sends_more_than_dense({&gather, 1}, 400, 4));
-  Message larger = message(Collective::all_gather, 185);
-  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
-  larger.bytes = 184;
-  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 400, 4));
-  larger.variable = true;  // and its size
-  EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
-  EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 4, 1));  // a world of one sends nothing
-}
-
 }  // namespace
 }  // namespace wisp

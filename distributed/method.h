@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compression/compressor.h"
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 
 namespace wisp {
 
@@ -18,8 +18,8 @@ struct Method {
   Scope scope = Scope::layer;
 };
 
-inline std::vector<PlannedMethod> planned(std::span<const Method> methods) {
-  std::vector<PlannedMethod> all;
+inline std::vector<CutMethod> cut_methods(std::span<const Method> methods) {
+  std::vector<CutMethod> all;
   for (const Method& method : methods)
     all.push_back({method.scope, method.compressor->traits().decay == Home::compressor});
   return all;

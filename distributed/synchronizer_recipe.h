@@ -13,7 +13,7 @@
 #include "compression/policy.h"
 #include "core/io/trace.h"
 #include "core/registry.h"
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"
 #include "distributed/synchronizer.h"
@@ -59,7 +59,7 @@ struct Neighbourhood {
 struct SynchronizerRecipe {
   std::vector<std::string> notes;  // what a person should know, a line each
 
-  // What a plan of the exchange is made from.
+  // What a forecast of the exchange is made from.
   std::vector<Method> told;                   // to each neighbour, by code
   std::vector<int> told_of;                   // by segment: index into `told`, or kDense
   std::function<double(double epoch)> ratio;  // of sparse codes; empty if there is none

@@ -40,7 +40,7 @@ refuses layers/linear.h '#include "models/model.h"'
 refuses models/mlp.cpp '#include "distributed/synchronizer.h"'
 refuses data/loader.cpp '#include "layers/module.h"'
 refuses compression/methods/topk.cpp '#  include "distributed/communicator/communicator.h"'
-refuses distributed/exchange/bucket.cpp '#include "models/model.h"'
+refuses distributed/exchange/cut.cpp '#include "models/model.h"'
 refuses apps/wisp.cpp '#include "tests/support/tensors.h"'
 refuses compression/methods/topk.cpp '#include <cuda_runtime.h>'
 refuses core/parallel.h '#include <cub/cub.cuh>'
@@ -68,7 +68,7 @@ if sh "$checker" "$fixture" >/dev/null; then
 fi
 
 accepts apps/train/trainer.cpp '#include "distributed/synchronizer.h"'
-accepts distributed/exchange/bucket.cpp '#include "compression/compressor.h"'
+accepts distributed/exchange/cut.cpp '#include "compression/compressor.h"'
 accepts core/cuda/check.h '#include <cuda_runtime.h>'
 accepts core/parallel_cuda.h '#include <cuda_runtime.h>'
 accepts core/cpu/onednn_conv.h '#include <oneapi/dnnl/dnnl.hpp>'

@@ -37,8 +37,8 @@ class Planner {
         options_(options),
         segments_(segments),
         element_bytes_(size_of(wide_of(options.compute()))),
-        plan_(make_plan(segments, element_bytes_, methods.method_of, planned(methods.methods),
-                        options.buckets)) {
+        cut_(make_cut(segments, element_bytes_, methods.method_of, cut_methods(methods.methods),
+                      options.buckets)) {
     for (const Segment& segment : segments)
       exchange_.layers.push_back({.name = segment.name,
                                   .kind = segment.kind,
@@ -47,8 +47,8 @@ class Planner {
                                   .exact = methods.recipe != nullptr,
                                   .bytes_sent = plain(segment.numel),
                                   .bytes_dense = dense(segment.numel)});
-    for (size_t bucket = 0; bucket < plan_.buckets.size(); ++bucket) {
-      for (const int id : plan_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
+    for (size_t bucket = 0; bucket < cut_.buckets.size(); ++bucket) {
+      for (const int id : cut_.buckets[bucket].dense) layer(id).bucket = static_cast<int>(bucket);
     }
     if (methods.recipe) describe_exchange(*methods.recipe);
     exchange_.remarks = methods.remarks;
@@ -56,7 +56,7 @@ class Planner {
 
   ExchangePlan run() {
     for (size_t i = 0; i < methods_.phases.size(); ++i) add_phase(i);
-    for (const PlannedUnit& unit : plan_.units) {
+    for (const CutUnit& unit : cut_.units) {
       exchange_.state_bytes += state_bytes(compressor_of(unit), unit.spec(), options_.workers);
     }
     for (size_t m = 0; m < methods_.methods.size(); ++m) remark_on_layers(static_cast<int>(m));
@@ -70,7 +70,7 @@ class Planner {
   }
 
  private:
-  const Compressor& compressor_of(const PlannedUnit& unit) const {
+  const Compressor& compressor_of(const CutUnit& unit) const {
     return *methods_.methods[static_cast<size_t>(unit.method)].compressor;
   }
   const std::string& name_of(int method) const {
@@ -102,13 +102,13 @@ class Planner {
   }
 
   /// What a unit sends that is not compressed.
-  double plain(const PlannedUnit& unit) const {
+  double plain(const CutUnit& unit) const {
     if (!neighbours()) return plain(unit.numel);
     return sent({{.kind = Collective::neighbours, .bytes = unit.numel * element_bytes_}});
   }
 
   /// What a unit does in a step; a gossip's units are never dense, but may be exact.
-  UnitPath path_of(const PlannedUnit& unit, const StepInfo& info, bool engaged,
+  UnitPath path_of(const CutUnit& unit, const StepInfo& info, bool engaged,
                    std::vector<Message>& messages) const {
     const Compressor& compressor = compressor_of(unit);
     const int64_t raw = unit.numel * element_bytes_;
@@ -127,8 +127,7 @@ class Planner {
     double bytes = 0.0, bytes_compressed = 0.0;
     bool sends_too_much = true;  // in all of them: what was compressed once, stays so
   };
-  PeriodPlan plan_period(const PlannedUnit& unit, size_t phase,
-                         std::vector<Message>& messages) const {
+  PeriodPlan plan_period(const CutUnit& unit, size_t phase, std::vector<Message>& messages) const {
     PeriodPlan plan;
     const int64_t period = compressor_of(unit).period();
     bool engaged = false;
@@ -174,7 +173,7 @@ class Planner {
   void add_phase(size_t index) {
     PhasePlan phase{.epoch = methods_.phases[index],
                     .ratio = info_of(index, 0).ratio,
-                    .units = static_cast<int>(plan_.units.size())};
+                    .units = static_cast<int>(cut_.units.size())};
     for (const Segment& segment : segments_) {
       phase.bytes_dense += dense(segment.numel);
       phase.bytes_sent += plain(segment.numel);
@@ -186,8 +185,8 @@ class Planner {
     };
     std::map<int, Refused> refused;  // by method
     std::vector<Message> messages;
-    for (size_t i = 0; i < plan_.units.size(); ++i) {
-      const PlannedUnit& unit = plan_.units[i];
+    for (size_t i = 0; i < cut_.units.size(); ++i) {
+      const CutUnit& unit = cut_.units[i];
       const auto [path, bytes, alone, refused_always] = plan_period(unit, index, messages);
       phase.warm_up += path == UnitPath::warm_up;
       phase.more_than_dense += path == UnitPath::more_than_dense;
@@ -220,7 +219,7 @@ class Planner {
 
   /// A unit's layers, in the last phase.
   void describe(int index, UnitPath path, const std::vector<Message>& messages) {
-    const PlannedUnit& unit = plan_.units[static_cast<size_t>(index)];
+    const CutUnit& unit = cut_.units[static_cast<size_t>(index)];
     const Compressor& compressor = compressor_of(unit);
     const bool joined = unit.fields.size() != unit.segments.size();
     std::vector<Message> alone;
@@ -256,7 +255,7 @@ class Planner {
             {.workers = options_.workers}))
       return;
     double sent = 0.0;
-    for (const PlannedUnit& unit : plan_.units) {
+    for (const CutUnit& unit : cut_.units) {
       if (unit.method == method) sent += dense(unit.numel);
     }
     exchange_.remarks.push_back(
@@ -270,7 +269,7 @@ class Planner {
     const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
     const Traits traits = compressor.traits();
     std::map<std::string, std::vector<std::string>> said;
-    for (const PlannedUnit& unit : plan_.units) {
+    for (const CutUnit& unit : cut_.units) {
       if (unit.method != method) continue;
       const std::string& first = layer(unit.segments.front()).name;
       if (const std::string remark = compressor.remark(unit.spec()); !remark.empty())
@@ -293,7 +292,7 @@ class Planner {
   const TrainOptions& options_;
   std::span<const Segment> segments_;
   const int64_t element_bytes_;
-  const Plan plan_;
+  const Cut cut_;
   std::map<int, double> method_bytes_;  // in the last phase, of a step
   ExchangePlan exchange_;
 };

@@ -11,7 +11,7 @@
 #include "core/train/optimizer_options.h"
 #include "core/train/schedule.h"
 #include "distributed/communicator/link.h"
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/launch.h"
 

@@ -4,7 +4,7 @@
 // products with so few columns are up to five times faster. A message is the P or the Q of all
 // matrices of a unit, one after the other, in f32, f16 or bf16. While the other factor is fixed it
 // is linear in M: what is all-reduced is the message of the sum, and no larger for more workers.
-// Buckets close at raw bytes (distributed/exchange/bucket.h), so there are as many of them as in a
+// Buckets close at raw bytes (distributed/exchange/cut.h), so there are as many of them as in a
 // dense run, which is ACP-SGD's rule for its fusion buffers.
 #pragma once
 

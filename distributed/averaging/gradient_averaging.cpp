@@ -67,13 +67,13 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       options_(std::move(options)),
       trace_(trace),
       units_(communicator, comm, parameters, pointers(methods_),
-             make_plan(parameters.segments(), size_of(parameters.dtype()), method_of,
-                       planned(methods_), options_.buckets),
+             make_cut(parameters.segments(), size_of(parameters.dtype()), method_of,
+                      cut_methods(methods_), options_.buckets),
              options_.guard),
       local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
       mean_(compute, parameters, mean_clip(options_.clip, methods_), 1),
       squares_(compute, parameters, any(methods_, &Traits::squares)),
-      readiness_(parameters, units_.plan()),
+      readiness_(parameters, units_.cut()),
       probe_(communicator, comm, parameters, units_, options_.probe_every),
       counters_(comm.zeros({1}, DType::i64)),
       last_lr_(comm.zeros({1}, DType::f64)),
@@ -144,8 +144,8 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
 std::vector<SavedState> GradientAveraging::state() {
   const StepPlan& step_plan = units_.step_plan();
   std::vector<SavedState> saved = units_.memory().state();
-  for (size_t i = 0; i < plan().units.size(); ++i) {
-    const PlannedUnit& unit = plan().units[i];
+  for (size_t i = 0; i < cut().units.size(); ++i) {
+    const CutUnit& unit = cut().units[i];
     const Traits& traits = step_plan.traits(i);
     if (traits.momentum != Home::compressor || traits.result == UpdateRule::momentum) continue;
     const bool engaged = step_plan.engaged(unit);
@@ -156,7 +156,7 @@ std::vector<SavedState> GradientAveraging::state() {
                        Sharing::per_rank, engaged ? OnResize::redistribute_sum : OnResize::repeat});
     }
   }
-  if (!plan().units.empty())
+  if (!cut().units.empty())
     saved.push_back({"engaged", step_plan.engaged_segments(), Sharing::shared});
   saved.push_back({"applied", counters_, Sharing::shared});
   saved.push_back({"last_lr", last_lr_, Sharing::shared});
@@ -164,7 +164,7 @@ std::vector<SavedState> GradientAveraging::state() {
 }
 
 std::string GradientAveraging::layout() const {
-  return units_.memory().has_unit_state() ? std::to_string(plan().hash) : "";
+  return units_.memory().has_unit_state() ? std::to_string(cut().hash) : "";
 }
 
 // ---------------------------------------------------------------- comm thread
@@ -210,7 +210,7 @@ bool GradientAveraging::agree_on_status() {
   return outcome_ != Outcome::skipped;
 }
 
-/// Runs the schedule: one collective in flight, and while it is, whatever became ready is encoded.
+/// Walks the slots: one collective in flight, and while it is, whatever became ready is encoded.
 void GradientAveraging::pump() {
   const std::span<const Slot> slots = units_.step_plan().slots();
   prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
@@ -271,7 +271,7 @@ void GradientAveraging::take(int item) {
 void GradientAveraging::prepare(int item) {
   const auto index = static_cast<size_t>(item);
   const StepPlan& step_plan = units_.step_plan();
-  const bool unit = index < plan().units.size();
+  const bool unit = index < cut().units.size();
   const bool compressed = unit && step_plan.rounds()[index].compressed;
   const double begin = now_us();
   bool finite = true;
@@ -282,7 +282,7 @@ void GradientAveraging::prepare(int item) {
     if (!compressed) local_.clear(id);
   }
   if (compressed && step_plan.traits(index).squares)
-    squares_.finish(comm_.stream, plan().units[index].segments);
+    squares_.finish(comm_.stream, cut().units[index].segments);
   local_.clip(readiness_.segments_of(item), squares_.arena());
   if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
   courier_.cost.encode_ms += (now_us() - begin) * 1e-3;

@@ -15,8 +15,8 @@
 #include "distributed/averaging/gradient_squares.h"
 #include "distributed/averaging/probe.h"
 #include "distributed/communicator/communicator.h"
-#include "distributed/exchange/bucket.h"
 #include "distributed/exchange/courier.h"
+#include "distributed/exchange/cut.h"
 #include "distributed/exchange/inbox.h"
 #include "distributed/exchange/readiness.h"
 #include "distributed/exchange/status_slot.h"
@@ -65,12 +65,12 @@ class GradientAveraging final : public Synchronizer {
   Tensor consensus() override { return parameters_.weight(); }
   double consensus_distance() override { return 0.0; }
   std::vector<SavedState> state() override;
-  /// The plan's hash if compressors keep state of whole units.
+  /// The cut's hash if compressors keep state of whole units.
   std::string layout() const override;
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
-  const Plan& plan() const { return units_.plan(); }
+  const Cut& cut() const { return units_.cut(); }
   /// Units compressed in the last step, of all units.
   int compressed_units() const { return units_.step_plan().compressed_units(); }
 

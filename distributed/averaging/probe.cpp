@@ -65,15 +65,15 @@ Probe::Probe(Communicator& communicator, Context& context, FlatParameters& param
       context_(context),
       parameters_(parameters),
       units_(units),
-      every_(units.plan().units.empty() ? 0 : every) {
+      every_(units.cut().units.empty() ? 0 : every) {
   if (!enabled()) return;
   gradient_ = context.zeros(parameters.grad().shape(), DType::f32);
   age_ = context.zeros(parameters.grad().shape(), DType::i32);
   sums_ = context.zeros({4}, DType::f64);
-  for (size_t i = 0; i < units.plan().units.size(); ++i) {
+  for (size_t i = 0; i < units.cut().units.size(); ++i) {
     const Unit& unit = units.memory().unit(static_cast<int>(i));
     const std::vector<StateSpec> specs =
-        units.compressor_of(units.plan().units[i]).state(unit.spec, communicator.size());
+        units.compressor_of(units.cut().units[i]).state(unit.spec, communicator.size());
     Kept kept;
     for (size_t s = 0; s < specs.size(); ++s) {
       if (specs[s].name == "residual") kept.residual = unit.state->tensors[s];
@@ -87,7 +87,7 @@ Probe::Probe(Communicator& communicator, Context& context, FlatParameters& param
 /// visit(unit, slice) for all that was compressed.
 template <class Visit>
 void Probe::each_slice(const Visit& visit) const {
-  const std::vector<PlannedUnit>& units = units_.plan().units;
+  const std::vector<CutUnit>& units = units_.cut().units;
   for (size_t i = 0; i < units.size(); ++i) {
     if (!units_.step_plan().rounds()[i].compressed) continue;
     for (const Field& field : units[i].fields)

@@ -21,7 +21,7 @@ bool hears(const Message& message, int rank, int from, std::span<const int> neig
 size_t outlet_for(const Message& message, int rank);
 
 /// Whether a header travels in front of a slot's payloads, once per destination. Sums have none: a
-/// header cannot be added, and ranks compare the schedule's hash instead.
+/// header cannot be added, and ranks compare the slots' hash instead.
 bool has_header(Collective kind);
 
 /// The bytes a rank sends for `bytes` of message among `workers`, by the communicator's algorithms:

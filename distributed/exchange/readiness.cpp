@@ -6,12 +6,12 @@
 
 namespace wisp {
 
-Readiness::Readiness(const FlatParameters& parameters, const Plan& plan)
+Readiness::Readiness(const FlatParameters& parameters, const Cut& cut)
     : parameters_(parameters),
-      plan_(plan),
+      cut_(cut),
       item_of_(parameters.segments().size(), -1),
       awaited_(parameters.segments().size(), 0),
-      expected_(plan.units.size() + plan.buckets.size()),
+      expected_(cut.units.size() + cut.buckets.size()),
       events_(expected_.size()) {
   for (int item = 0; item < items(); ++item) {
     const std::vector<int>& segments = segments_of(item);
@@ -23,8 +23,8 @@ Readiness::Readiness(const FlatParameters& parameters, const Plan& plan)
 
 const std::vector<int>& Readiness::segments_of(int item) const {
   const auto index = static_cast<size_t>(item);
-  const size_t units = plan_.units.size();
-  return index < units ? plan_.units[index].segments : plan_.buckets[index - units].dense;
+  const size_t units = cut_.units.size();
+  return index < units ? cut_.units[index].segments : cut_.buckets[index - units].dense;
 }
 
 void Readiness::begin() {

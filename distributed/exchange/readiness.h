@@ -8,15 +8,15 @@
 
 #include "core/parameter.h"
 #include "core/stream.h"
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 
 namespace wisp {
 
 class Readiness {
  public:
-  /// Items are the units of `plan`, then its buckets' dense segments. Until begin() no gradient is
+  /// Items are the units of `cut`, then its buckets' dense segments. Until begin() no gradient is
   /// awaited. The arguments outlive this object.
-  Readiness(const FlatParameters& parameters, const Plan& plan);
+  Readiness(const FlatParameters& parameters, const Cut& cut);
 
   int items() const { return static_cast<int>(expected_.size()); }
   /// Items that have segments at all.
@@ -38,7 +38,7 @@ class Readiness {
 
  private:
   const FlatParameters& parameters_;
-  const Plan& plan_;
+  const Cut& cut_;
   std::vector<int> item_of_;   // by segment
   std::vector<char> awaited_;  // by segment
   std::vector<int> expected_;  // by item: its segments

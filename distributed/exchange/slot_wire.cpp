@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "distributed/exchange/hash.h"
 #include "distributed/exchange/message.h"
 #include "distributed/exchange/wire_header.h"
 

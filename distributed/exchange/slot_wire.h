@@ -1,4 +1,4 @@
-// One slot of a schedule on its way: seals its payloads with a header, starts its collective, in
+// One slot on its way: seals its payloads with a header, starts its collective, in
 // two phases if sizes must travel first, checks and hands out what arrived. Belongs to the comm
 // thread; one slot at a time, so all slots receive into the same memory.
 #pragma once

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/exchange/hash.h"
 #include "distributed/exchange/message.h"
 
 namespace wisp {
@@ -50,23 +51,23 @@ UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const Uni
   return dense ? UnitPath::more_than_dense : UnitPath::compressed;
 }
 
-StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Plan& plan,
+StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Cut& cut,
                    std::span<Compressor* const> compressors, bool guard)
     : parameters_(parameters),
-      plan_(plan),
+      cut_(cut),
       compressors_(compressors),
       guard_(guard),
-      rounds_(plan.units.size()),
-      next_rounds_(plan.units.size()),
+      rounds_(cut.units.size()),
+      next_rounds_(cut.units.size()),
       rules_(parameters.segments().size(), UpdateRule::gradient),
       engaged_(context.zeros({static_cast<int64_t>(parameters.segments().size())}, DType::i64)) {
-  for (const PlannedUnit& unit : plan.units)
+  for (const CutUnit& unit : cut.units)
     traits_.push_back(compressors[static_cast<size_t>(unit.method)]->traits());
 }
 
 bool StepPlan::make(const StepInfo& info) {
   for (size_t i = 0; i < next_rounds_.size(); ++i) {
-    const PlannedUnit& unit = plan_.units[i];
+    const CutUnit& unit = cut_.units[i];
     UnitRounds& rounds = next_rounds_[i];
     const UnitPath path = plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i],
                                     unit.spec(), unit.numel * size_of(parameters_.dtype()), info,
@@ -76,10 +77,10 @@ bool StepPlan::make(const StepInfo& info) {
   }
   if (!slots_.empty() && next_rounds_ == rounds_) return false;
   std::swap(rounds_, next_rounds_);
-  slots_ = make_schedule(plan_, rounds_, parameters_.dtype());
-  hash_ = hash_schedule(slots_, hash_sizes(rounds_, plan_.hash));
+  slots_ = make_slots(cut_, rounds_, parameters_.dtype());
+  hash_ = hash_slots(slots_, hash_sizes(rounds_, cut_.hash));
   for (size_t i = 0; i < rounds_.size(); ++i) {
-    for (const int id : plan_.units[i].segments) {
+    for (const int id : cut_.units[i].segments) {
       rules_[static_cast<size_t>(id)] =
           rounds_[i].compressed ? traits_[i].result : UpdateRule::gradient;
     }
@@ -93,7 +94,7 @@ int StepPlan::compressed_units() const {
 }
 
 /// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
-bool StepPlan::engaged(const PlannedUnit& unit) const {
+bool StepPlan::engaged(const CutUnit& unit) const {
   const int64_t* engaged = engaged_.data<int64_t>();
   const int first = unit.segments.front();
   for (const int id : unit.segments) {
@@ -106,7 +107,7 @@ bool StepPlan::engaged(const PlannedUnit& unit) const {
   return engaged[first];
 }
 
-void StepPlan::engage(const PlannedUnit& unit) {
+void StepPlan::engage(const CutUnit& unit) {
   for (const int id : unit.segments) engaged_.data<int64_t>()[id] = 1;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/context.h"
 #include "core/parameter.h"
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/slot.h"
 
 namespace wisp {
 
@@ -26,7 +26,7 @@ class StepPlan {
  public:
   /// `compressors` are by method. With `guard`, a unit stays dense as long as it would send more
   /// than dense. The arguments outlive this object.
-  StepPlan(Context& context, const FlatParameters& parameters, const Plan& plan,
+  StepPlan(Context& context, const FlatParameters& parameters, const Cut& cut,
            std::span<Compressor* const> compressors, bool guard);
 
   /// Plans the step of `info`. True if it differs from the one before.
@@ -43,14 +43,14 @@ class StepPlan {
   const Traits& traits(size_t unit) const { return traits_[unit]; }
   /// Whether the unit was compressed in an earlier step, so that its compressor owns what traits()
   /// says. Throws Error if that is true of some of its segments only.
-  bool engaged(const PlannedUnit& unit) const;
-  void engage(const PlannedUnit& unit);
+  bool engaged(const CutUnit& unit) const;
+  void engage(const CutUnit& unit);
   /// (segments) i64: 1 where engaged; belongs into checkpoints.
   const Tensor& engaged_segments() const { return engaged_; }
 
  private:
   const FlatParameters& parameters_;
-  const Plan& plan_;
+  const Cut& cut_;
   const std::span<Compressor* const> compressors_;
   const bool guard_;
   std::vector<Traits> traits_;

@@ -6,15 +6,15 @@
 namespace wisp {
 
 UnitExchange::UnitExchange(Communicator& communicator, Context& context, FlatParameters& parameters,
-                           std::vector<Compressor*> compressors, Plan plan, bool guard,
+                           std::vector<Compressor*> compressors, Cut cut, bool guard,
                            std::vector<int> neighbours)
     : context_(context),
       parameters_(parameters),
       compressors_(std::move(compressors)),
-      plan_(std::move(plan)),
-      memory_(context, parameters, plan_, compressors_, communicator.rank(), communicator.size()),
+      cut_(std::move(cut)),
+      memory_(context, parameters, cut_, compressors_, communicator.rank(), communicator.size()),
       wire_(communicator, context, memory_, parameters, std::move(neighbours)),
-      step_plan_(context, parameters, plan_, compressors_, guard) {}
+      step_plan_(context, parameters, cut_, compressors_, guard) {}
 
 void UnitExchange::begin(const StepInfo& info) {
   info_ = info;
@@ -23,15 +23,15 @@ void UnitExchange::begin(const StepInfo& info) {
 }
 
 void UnitExchange::encode(int index, int round, Courier& courier) {
-  const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
-  Compressor& compressor = compressor_of(planned);
+  const CutUnit& cut_unit = cut_.units[static_cast<size_t>(index)];
+  Compressor& compressor = compressor_of(cut_unit);
   const Message& message =
       step_plan_.rounds()[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
   Unit& unit = memory_.unit(index);
   const double begin = now_us();
-  if (round == 0 && !step_plan_.engaged(planned)) {
+  if (round == 0 && !step_plan_.engaged(cut_unit)) {
     if (info_.applied > 0) compressor.engage(context_, unit, info_);
-    step_plan_.engage(planned);
+    step_plan_.engage(cut_unit);
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);
@@ -42,7 +42,7 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   int64_t bytes = 0;
   for (size_t outlet = 0; outlet < outlets.size(); ++outlet)
     bytes += memory_.used(index, message, outlet);
-  courier.trace().span(Lane::encode, planned.name(parameters_.segments()), begin, end, info_.step,
+  courier.trace().span(Lane::encode, cut_unit.name(parameters_.segments()), begin, end, info_.step,
                        bytes);
 }
 
@@ -67,18 +67,18 @@ bool UnitExchange::advance(Courier& courier) {
 void UnitExchange::decode(const Slot& slot, Courier& courier) {
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
-    const PlannedUnit& planned = plan_.units[static_cast<size_t>(index)];
+    const CutUnit& cut_unit = cut_.units[static_cast<size_t>(index)];
     const double begin = now_us();
     try {
-      compressor_of(planned).decode(context_, memory_.unit(index), info_, slot.round,
-                                    wire_.payloads(i));
+      compressor_of(cut_unit).decode(context_, memory_.unit(index), info_, slot.round,
+                                     wire_.payloads(i));
       context_.stream.synchronize();
     } catch (const Error& failure) {
       throw Error(concat("step ", info_.step, ", bucket ", slot.bucket, ": ", failure.what()));
     }
     const double end = now_us();
     courier.cost.decode_ms += (end - begin) * 1e-3;
-    courier.trace().span(Lane::decode, planned.name(parameters_.segments()), begin, end,
+    courier.trace().span(Lane::decode, cut_unit.name(parameters_.segments()), begin, end,
                          info_.step);
     const auto rounds = step_plan_.rounds()[static_cast<size_t>(index)].messages.size();
     if (static_cast<size_t>(slot.round) + 1 < rounds) encode(index, slot.round + 1, courier);

@@ -1,4 +1,4 @@
-// The units of a plan on their way through a step: encoded, put on the wire slot by slot, decoded.
+// The units of a cut on their way through a step: encoded, put on the wire slot by slot, decoded.
 // Gradient averaging and gossip say when; what happens to a unit is here. Belongs to the comm
 // thread.
 #pragma once
@@ -18,11 +18,11 @@ class UnitExchange {
   /// than dense; `neighbours`, ascending, are the ranks that messages of that kind go to and come
   /// from. References and compressors outlive this object.
   UnitExchange(Communicator& communicator, Context& context, FlatParameters& parameters,
-               std::vector<Compressor*> compressors, Plan plan, bool guard,
+               std::vector<Compressor*> compressors, Cut cut, bool guard,
                std::vector<int> neighbours = {});
 
-  const Plan& plan() const { return plan_; }
-  Compressor& compressor_of(const PlannedUnit& unit) const {
+  const Cut& cut() const { return cut_; }
+  Compressor& compressor_of(const CutUnit& unit) const {
     return *compressors_[static_cast<size_t>(unit.method)];
   }
   UnitMemory& memory() { return memory_; }
@@ -50,7 +50,7 @@ class UnitExchange {
   Context& context_;
   const FlatParameters& parameters_;
   const std::vector<Compressor*> compressors_;
-  const Plan plan_;
+  const Cut cut_;
   UnitMemory memory_;
   SlotWire wire_;
   StepPlan step_plan_;

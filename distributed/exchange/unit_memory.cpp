@@ -7,30 +7,30 @@
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {
-UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
+UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& cut,
                        std::span<Compressor* const> compressors, int rank, int workers)
     : context_(context),
-      plan_(plan),
+      cut_(cut),
       rank_(rank),
       workers_(workers),
-      states_(plan.units.size()),
-      wires_(plan.units.size()) {
-  WISP_CHECK(plan.units.empty() || parameters.dtype() == DType::f32, "compression works on f32 ",
+      states_(cut.units.size()),
+      wires_(cut.units.size()) {
+  WISP_CHECK(cut.units.empty() || parameters.dtype() == DType::f32, "compression works on f32 ",
              "parameters, these are ", name_of(parameters.dtype()));
-  for (size_t i = 0; i < plan.units.size(); ++i) {
-    const PlannedUnit& planned = plan.units[i];
-    Compressor& compressor = *compressors[static_cast<size_t>(planned.method)];
+  for (size_t i = 0; i < cut.units.size(); ++i) {
+    const CutUnit& cut_unit = cut.units[i];
+    Compressor& compressor = *compressors[static_cast<size_t>(cut_unit.method)];
     const auto segment_name = [&](size_t segment) {
-      return parameters.segments()[static_cast<size_t>(planned.segments[segment])].name;
+      return parameters.segments()[static_cast<size_t>(cut_unit.segments[segment])].name;
     };
-    for (const StateSpec& spec : compressor.state(planned.spec(), workers)) {
+    for (const StateSpec& spec : compressor.state(cut_unit.spec(), workers)) {
       if (spec.per_element) {
         WISP_CHECK(spec.dtype == parameters.dtype(), "state ", spec.name, " is ",
                    name_of(spec.dtype), ", per-element state has the parameters' dtype, ",
                    name_of(parameters.dtype()));
         const Tensor& arena = parameters.state(spec.name);
         states_[i].tensors.push_back(arena);
-        for (const int id : planned.segments) {
+        for (const int id : cut_unit.segments) {
           const Segment& segment = parameters.segments()[static_cast<size_t>(id)];
           saved_.push_back({spec.name + "/" + segment.name, FlatParameters::view(arena, segment),
                             spec.sharing, spec.on_resize});
@@ -39,7 +39,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
         const Tensor tensor = context.zeros(spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);
         const auto field = static_cast<size_t>(std::max(spec.field, 0));
-        const bool by_segment = spec.field >= 0 && planned.fields[field].slices.size() == 1;
+        const bool by_segment = spec.field >= 0 && cut_unit.fields[field].slices.size() == 1;
         const std::string name = by_segment ? spec.name + "/" + segment_name(field)
                                             : "unit/" + segment_name(0) + "/" + spec.name;
         saved_.push_back({name, tensor, spec.sharing, spec.on_resize});
@@ -47,7 +47,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Plan&
       }
     }
     Unit unit;
-    unit.spec = planned.spec();
+    unit.spec = cut_unit.spec();
     unit.gradient = parameters.grad();
     unit.weight = parameters.weight();
     if (compressor.traits().momentum == Home::compressor)
@@ -77,7 +77,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
     grow(wire.out, wire.stride * outlets);
     grow(wire.used, size_of(DType::i64) * outlets);
     wire.outlets.reserve(static_cast<size_t>(outlets));
-    Compressor& compressor = *compressors[static_cast<size_t>(plan_.units[i].method)];
+    Compressor& compressor = *compressors[static_cast<size_t>(cut_.units[i].method)];
     grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
     units_[i].scratch = wire.scratch.raw();
   }

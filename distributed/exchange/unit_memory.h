@@ -1,4 +1,4 @@
-// What a plan's units own: the buffers they encode into, scratch and state. Belongs to the comm
+// What a cut's units own: the buffers they encode into, scratch and state. Belongs to the comm
 // thread.
 #pragma once
 
@@ -7,15 +7,15 @@
 
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/slot.h"
 
 namespace wisp {
 
 class UnitMemory {
  public:
-  /// Makes the state that `compressors` (by method) declare for the units of `plan`: per-element
+  /// Makes the state that `compressors` (by method) declare for the units of `cut`: per-element
   /// state as arenas of `parameters`, the rest per unit, zeroed. The arguments outlive this object.
-  UnitMemory(Context& context, FlatParameters& parameters, const Plan& plan,
+  UnitMemory(Context& context, FlatParameters& parameters, const Cut& cut,
              std::span<Compressor* const> compressors, int rank, int workers);
 
   /// Grows outlets and scratch to what the units need in this step.
@@ -45,7 +45,7 @@ class UnitMemory {
   void grow(Tensor& tensor, int64_t bytes);
 
   Context& context_;
-  const Plan& plan_;
+  const Cut& cut_;
   int rank_, workers_;
   std::vector<Unit> units_;
   std::vector<State> states_;

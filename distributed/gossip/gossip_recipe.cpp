@@ -57,10 +57,10 @@ std::unique_ptr<Code> make_code(Config& config, const std::string& who, const st
 std::vector<std::optional<double>> shares_of(const Codes& codes, const SynchronizerSetup& setup) {
   std::vector<std::optional<double>> shares(codes.codes.size(), 1.0);
   if (setup.segments.empty()) return shares;
-  const std::vector<PlannedMethod> planned(shares.size(), {.scope = setup.scope});
-  const Plan plan =
-      make_plan(setup.segments, size_of(DType::f32), codes.code_of, planned, setup.buckets);
-  for (const PlannedUnit& unit : plan.units) {
+  const std::vector<CutMethod> methods(shares.size(), {.scope = setup.scope});
+  const Cut cut =
+      make_cut(setup.segments, size_of(DType::f32), codes.code_of, methods, setup.buckets);
+  for (const CutUnit& unit : cut.units) {
     const auto code = static_cast<size_t>(unit.method);
     for (const Field& field : unit.fields)
       shares[code] = std::min(shares[code], codes.codes[code]->least_share(field));

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "distributed/exchange/bucket.h"  // hash_number
+#include "distributed/exchange/hash.h"
 
 namespace wisp {
 namespace {

@@ -2,6 +2,7 @@
 // The momentum stays local unless local_sgd.average_momentum. Source: Stich 2019, algorithm 1, with
 // equal periods.
 #include "core/train/norm.h"
+#include "distributed/exchange/hash.h"
 #include "distributed/own_weights/own_weights.h"
 
 namespace wisp {

@@ -27,9 +27,9 @@ struct SquaredDistance {
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
 
-Plan plan_of(const FlatParameters& parameters) {
+Cut dense_cut(const FlatParameters& parameters) {
   const std::vector<int> dense(parameters.segments().size(), kDense);
-  return make_plan(parameters.segments(), size_of(parameters.dtype()), dense, {}, {});
+  return make_cut(parameters.segments(), size_of(parameters.dtype()), dense, {}, {});
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       parameters_(site.parameters),
       trace_(site.trace),
       options_(options),
-      plan_(plan_of(site.parameters)),
-      readiness_(site.parameters, plan_),
+      cut_(dense_cut(site.parameters)),
+      readiness_(site.parameters, cut_),
       clip_(site.compute, site.parameters, options.clip, 1),
       status_(site.communicator, site.comm),
       rules_(site.parameters.segments().size(), UpdateRule::gradient),

@@ -53,7 +53,7 @@ class OwnWeights final : public Synchronizer {
   FlatParameters& parameters_;
   Trace& trace_;
   const OwnWeightsOptions options_;
-  const Plan plan_;  // dense: what readiness asks for
+  const Cut cut_;  // dense: what readiness asks for
   Readiness readiness_;
   GradientClip clip_;
   StatusSlot status_;

@@ -94,8 +94,8 @@ TEST(Fp8, LosesNothingBetweenTwoWorkers) {
       replica.step(step, gradient);
       results[rank].push_back(replica.gradients());
       EXPECT_EQ(replica.sync().compressed_units(),
-                static_cast<int>(replica.sync().plan().units.size()));
-      const auto slots = static_cast<int64_t>(replica.sync().plan().buckets.size());
+                static_cast<int>(replica.sync().cut().units.size()));
+      const auto slots = static_cast<int64_t>(replica.sync().cut().buckets.size());
       encoded[rank] = replica.sync().cost().bytes_encoded - slots * kHeaderBytes;
     }
     kept[rank] = replica.elements(replica.parameters().state("residual"));

@@ -134,7 +134,7 @@ TEST(ExchangePlan, CutsTheModelAsTheRunDoes) {
                                "compression.bucket_bytes=2000", "compression.encode_bytes=1000"};
   const ExchangePlan plan = plan_of(overrides);
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
-    const Plan& cut = dynamic_cast<const GradientAveraging&>(test.replica.synchronizer()).plan();
+    const Cut& cut = dynamic_cast<const GradientAveraging&>(test.replica.synchronizer()).cut();
     ASSERT_GT(cut.buckets.size(), 2u);
     const auto segments = test.replica.parameters().segments();
     ASSERT_EQ(plan.layers.size(), segments.size());

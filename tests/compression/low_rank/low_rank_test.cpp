@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/slot.h"
 #include "tests/support/error_of.h"
 #include "tests/support/resnet50_matrices.h"
 #include "tests/support/test_replica.h"
@@ -121,21 +121,21 @@ TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   std::vector<int> dense(segments.size(), kDense), matrices = dense;
   for (size_t i = 0; i < matrices.size(); i += 2) matrices[i] = 0;
   const BucketOptions options{.bucket_bytes = 25'000'000};
-  const std::vector<PlannedMethod> planned(1);
-  const Plan plan = make_plan(segments, 4, matrices, planned, options);
-  const Plan dense_plan = make_plan(segments, 4, dense, planned, options);
-  EXPECT_EQ(plan.buckets.size(), 4u);  // of 102 MB
-  const size_t dense_slots = make_schedule(dense_plan, {}, DType::f32).size();
+  const std::vector<CutMethod> planned(1);
+  const Cut cut = make_cut(segments, 4, matrices, planned, options);
+  const Cut dense_cut = make_cut(segments, 4, dense, planned, options);
+  EXPECT_EQ(cut.buckets.size(), 4u);  // of 102 MB
+  const size_t dense_slots = make_slots(dense_cut, {}, DType::f32).size();
   const auto method = make_method(GetParam(), "");
-  std::vector<UnitRounds> rounds(plan.units.size());
+  std::vector<UnitRounds> rounds(cut.units.size());
   int per_step = 0;
   for (size_t unit = 0; unit < rounds.size(); ++unit) {
     rounds[unit].compressed = true;
-    per_step = method->rounds(plan.units[unit].spec(), info_of(0));
+    per_step = method->rounds(cut.units[unit].spec(), info_of(0));
     for (int round = 0; round < per_step; ++round)
-      rounds[unit].messages.push_back(method->message(plan.units[unit].spec(), info_of(0), round));
+      rounds[unit].messages.push_back(method->message(cut.units[unit].spec(), info_of(0), round));
   }
-  EXPECT_EQ(make_schedule(plan, rounds, DType::f32).size(),
+  EXPECT_EQ(make_slots(cut, rounds, DType::f32).size(),
             static_cast<size_t>(per_step) * dense_slots);
 }
 

@@ -27,9 +27,9 @@ class ReadinessOf4 : public testing::Test {
                                   {"d", {6}, {}, true, {}}};
   FlatParameters parameters_{
       worker_.context, {&declared_[0], &declared_[1], &declared_[2], &declared_[3]}, {}};
-  Plan plan_ = make_plan(parameters_.segments(), 4, std::vector<int>{kDense, 0, 0, kDense},
-                         std::vector<PlannedMethod>(1), {.bucket_bytes = 1 << 20});
-  Readiness readiness_{parameters_, plan_};
+  Cut cut_ = make_cut(parameters_.segments(), 4, std::vector<int>{kDense, 0, 0, kDense},
+                      std::vector<CutMethod>(1), {.bucket_bytes = 1 << 20});
+  Readiness readiness_{parameters_, cut_};
 };
 
 TEST_F(ReadinessOf4, CountsItemsAsUnitsThenDenseSegments) {

@@ -15,7 +15,7 @@ TEST(StepPlan, StaysDenseWhileAMethodWouldSendMore) {
   const Results sums = sums_over_workers(4, options, 6);
   run_workers(4, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, options);
-    const auto units = static_cast<int>(replica.sync().plan().units.size());
+    const auto units = static_cast<int>(replica.sync().cut().units.size());
     for (int64_t step = 0; step < 6; ++step) {
       replica.step(step, small_integers);
       EXPECT_EQ(replica.sync().compressed_units(), step < 3 ? 0 : units);
@@ -40,7 +40,7 @@ TEST(StepPlan, StaysCompressedOnceItIs) {
   options.averaging.ratio = [](double epoch) { return epoch == 1.0 ? 0.5 : 1.0; };
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     TestReplica replica(worker.communicator, options);
-    const auto units = static_cast<int>(replica.sync().plan().units.size());
+    const auto units = static_cast<int>(replica.sync().cut().units.size());
     for (int64_t step = 0; step < 3; ++step) {
       replica.step(step, small_integers);
       EXPECT_EQ(replica.sync().compressed_units(), step < 1 ? 0 : units);

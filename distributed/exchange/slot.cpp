@@ -1,8 +1,9 @@
-#include "distributed/exchange/schedule.h"
+#include "distributed/exchange/slot.h"
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/exchange/hash.h"
 
 namespace wisp {
 namespace {
@@ -22,21 +23,21 @@ Slot dense_slot(int bucket, DType arena) {
 
 /// The dense segments of a bucket in a step: those without a method, and those of units that go
 /// dense.
-std::vector<int> dense_segments(const Plan& plan, const Bucket& bucket,
+std::vector<int> dense_segments(const Cut& cut, const Bucket& bucket,
                                 std::span<const UnitRounds> units) {
   std::vector<int> dense = bucket.dense;
   for (const int unit : bucket.units) {
     if (units[static_cast<size_t>(unit)].compressed) continue;
-    const std::vector<int>& segments = plan.units[static_cast<size_t>(unit)].segments;
+    const std::vector<int>& segments = cut.units[static_cast<size_t>(unit)].segments;
     dense.insert(dense.end(), segments.begin(), segments.end());
   }
   std::sort(dense.begin(), dense.end());
   return dense;
 }
 
-void add_bucket(const Plan& plan, int index, std::span<const UnitRounds> units, DType arena,
+void add_bucket(const Cut& cut, int index, std::span<const UnitRounds> units, DType arena,
                 std::vector<Slot>& slots) {
-  const Bucket& bucket = plan.buckets[static_cast<size_t>(index)];
+  const Bucket& bucket = cut.buckets[static_cast<size_t>(index)];
   size_t rounds = 1;
   for (const int unit : bucket.units)
     rounds = std::max(rounds, units[static_cast<size_t>(unit)].messages.size());
@@ -44,7 +45,7 @@ void add_bucket(const Plan& plan, int index, std::span<const UnitRounds> units, 
     const size_t first = slots.size();
     if (round == 0) {
       Slot slot = dense_slot(index, arena);
-      slot.dense = dense_segments(plan, bucket, units);
+      slot.dense = dense_segments(cut, bucket, units);
       if (!slot.dense.empty()) slots.push_back(std::move(slot));
     }
     for (const int unit : bucket.units) {
@@ -71,17 +72,17 @@ void add_bucket(const Plan& plan, int index, std::span<const UnitRounds> units, 
 
 }  // namespace
 
-std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> units, DType arena) {
-  WISP_CHECK(units.size() == plan.units.size(), "make_schedule: ", units.size(),
-             " message lists for ", plan.units.size(), " units");
+std::vector<Slot> make_slots(const Cut& cut, std::span<const UnitRounds> units, DType arena) {
+  WISP_CHECK(units.size() == cut.units.size(), "make_slots: ", units.size(), " message lists for ",
+             cut.units.size(), " units");
   std::vector<Slot> slots;
-  for (size_t bucket = 0; bucket < plan.buckets.size(); ++bucket) {
-    add_bucket(plan, static_cast<int>(bucket), units, arena, slots);
+  for (size_t bucket = 0; bucket < cut.buckets.size(); ++bucket) {
+    add_bucket(cut, static_cast<int>(bucket), units, arena, slots);
   }
   return slots;
 }
 
-uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed) {
+uint64_t hash_slots(std::span<const Slot> slots, uint64_t seed) {
   for (const Slot& slot : slots) {
     seed = hash_number(static_cast<uint64_t>(slot.bucket), seed);
     seed = hash_number(static_cast<uint64_t>(slot.round), seed);

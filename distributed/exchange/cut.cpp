@@ -1,8 +1,9 @@
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "distributed/exchange/hash.h"
 
 namespace wisp {
 namespace {
@@ -27,10 +28,10 @@ void extend(Field& field, const Segment& segment, bool decays) {
   field.numel += segment.numel;
 }
 
-class Planner {
+class Cutter {
  public:
-  Planner(std::span<const Segment> segments, int64_t element_bytes, std::span<const int> method_of,
-          std::span<const PlannedMethod> methods, BucketOptions options)
+  Cutter(std::span<const Segment> segments, int64_t element_bytes, std::span<const int> method_of,
+         std::span<const CutMethod> methods, BucketOptions options)
       : segments_(segments),
         element_bytes_(element_bytes),
         method_of_(method_of),
@@ -46,52 +47,51 @@ class Planner {
     model_unit_.assign(methods.size(), -1);
   }
 
-  Plan run() {
+  Cut run() {
     for (const Segment& segment : segments_) {
-      if (plan_.buckets.empty() || plan_.buckets.back().raw_bytes >= bucket_bytes_) open_bucket();
-      plan_.buckets.back().raw_bytes += segment.numel * element_bytes_;
+      if (cut_.buckets.empty() || cut_.buckets.back().raw_bytes >= bucket_bytes_) open_bucket();
+      cut_.buckets.back().raw_bytes += segment.numel * element_bytes_;
       const int method = method_of_[static_cast<size_t>(segment.id)];
       if (method == kDense) {
-        plan_.buckets.back().dense.push_back(segment.id);
+        cut_.buckets.back().dense.push_back(segment.id);
       } else {
         add(unit_for(method), segment);
       }
     }
     for (const int unit : model_unit_) {
       if (unit < 0) continue;
-      plan_.units[static_cast<size_t>(unit)].bucket = static_cast<int>(plan_.buckets.size()) - 1;
-      plan_.buckets.back().units.push_back(unit);
+      cut_.units[static_cast<size_t>(unit)].bucket = static_cast<int>(cut_.buckets.size()) - 1;
+      cut_.buckets.back().units.push_back(unit);
     }
-    plan_.hash = hash();
-    return std::move(plan_);
+    cut_.hash = hash();
+    return std::move(cut_);
   }
 
  private:
   void open_bucket() {
-    plan_.buckets.emplace_back();
+    cut_.buckets.emplace_back();
     std::fill(open_unit_.begin(), open_unit_.end(), -1);
   }
 
   /// The unit that the next segment of `method` joins.
-  PlannedUnit& unit_for(int method) {
+  CutUnit& unit_for(int method) {
     const auto m = static_cast<size_t>(method);
     const Scope scope = methods_[m].scope;
     int& open = scope == Scope::model ? model_unit_[m] : open_unit_[m];
-    const bool full =
-        open >= 0 && scope == Scope::layer &&
-        plan_.units[static_cast<size_t>(open)].numel * element_bytes_ >= encode_bytes_;
+    const bool full = open >= 0 && scope == Scope::layer &&
+                      cut_.units[static_cast<size_t>(open)].numel * element_bytes_ >= encode_bytes_;
     if (open < 0 || full) {
-      open = static_cast<int>(plan_.units.size());
-      plan_.units.push_back({method, {}, {}, 0, static_cast<int>(plan_.buckets.size()) - 1});
-      if (scope != Scope::model) plan_.buckets.back().units.push_back(open);
+      open = static_cast<int>(cut_.units.size());
+      cut_.units.push_back({method, {}, {}, 0, static_cast<int>(cut_.buckets.size()) - 1});
+      if (scope != Scope::model) cut_.buckets.back().units.push_back(open);
     }
-    return plan_.units[static_cast<size_t>(open)];
+    return cut_.units[static_cast<size_t>(open)];
   }
 
-  void add(PlannedUnit& unit, const Segment& segment) {
+  void add(CutUnit& unit, const Segment& segment) {
     unit.segments.push_back(segment.id);
     unit.numel += segment.numel;
-    const PlannedMethod& method = methods_[static_cast<size_t>(unit.method)];
+    const CutMethod& method = methods_[static_cast<size_t>(unit.method)];
     if (method.scope == Scope::layer) {
       unit.fields.push_back(field_of(segment));
     } else {
@@ -107,11 +107,11 @@ class Planner {
       value = hash_number(static_cast<uint64_t>(method_of_[static_cast<size_t>(segment.id)] + 1),
                           value);
     }
-    for (const PlannedUnit& unit : plan_.units) {
+    for (const CutUnit& unit : cut_.units) {
       value = hash_number(static_cast<uint64_t>(unit.bucket), value);
       for (const int id : unit.segments) value = hash_number(static_cast<uint64_t>(id), value);
     }
-    for (const Bucket& bucket : plan_.buckets)
+    for (const Bucket& bucket : cut_.buckets)
       value = hash_number(static_cast<uint64_t>(bucket.raw_bytes), value);
     return value;
   }
@@ -119,12 +119,12 @@ class Planner {
   std::span<const Segment> segments_;
   int64_t element_bytes_;
   std::span<const int> method_of_;
-  std::span<const PlannedMethod> methods_;
+  std::span<const CutMethod> methods_;
   int64_t bucket_bytes_ = 0;
   int64_t encode_bytes_ = 0;
   std::vector<int> open_unit_;   // by method: the unit that still takes segments of this bucket
   std::vector<int> model_unit_;  // by method: the one unit of Scope::model
-  Plan plan_;
+  Cut cut_;
 };
 
 }  // namespace
@@ -137,24 +137,13 @@ Field field_of(const Segment& segment) {
           .rows = segment.shape.rank() > 1 ? segment.shape[0] : 1};
 }
 
-Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
-               std::span<const int> method_of, std::span<const PlannedMethod> methods,
-               BucketOptions options) {
-  WISP_CHECK(!segments.empty(), "make_plan: the model has no parameters");
-  WISP_CHECK(method_of.size() == segments.size(), "make_plan: ", method_of.size(), " methods for ",
+Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
+             std::span<const int> method_of, std::span<const CutMethod> methods,
+             BucketOptions options) {
+  WISP_CHECK(!segments.empty(), "make_cut: the model has no parameters");
+  WISP_CHECK(method_of.size() == segments.size(), "make_cut: ", method_of.size(), " methods for ",
              segments.size(), " segments");
-  return Planner(segments, element_bytes, method_of, methods, options).run();
-}
-
-uint64_t hash_text(const std::string& text, uint64_t seed) {
-  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash_number(text.size(), seed);
-}
-
-uint64_t hash_number(uint64_t number, uint64_t seed) {
-  for (int byte = 0; byte < 8; ++byte)
-    seed = (seed ^ ((number >> (8 * byte)) & 0xff)) * 0x100000001b3u;
-  return seed;
+  return Cutter(segments, element_bytes, method_of, methods, options).run();
 }
 
 }  // namespace wisp

@@ -1,11 +1,11 @@
-// What travels when: the total order of a step's collectives. Pure arithmetic over the plan and the
-// methods' messages; every rank computes the same schedule, so wire order never depends on timing.
+// What travels when: the total order of a step's collectives. Pure arithmetic over the cut and the
+// methods' messages; every rank computes the same slots, so wire order never depends on timing.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "distributed/exchange/bucket.h"
+#include "distributed/exchange/cut.h"
 
 namespace wisp {
 
@@ -28,10 +28,10 @@ struct Slot {
 
 /// Depth first: all rounds of a bucket before the next bucket; within a round, groups of equal
 /// (kind, dtype, op, root, variable) in the order of their first member, dense segments first. A
-/// pair message travels alone: its peers differ by rank, the schedule must not.
-std::vector<Slot> make_schedule(const Plan& plan, std::span<const UnitRounds> units, DType arena);
+/// pair message travels alone: its peers differ by rank, the slots must not.
+std::vector<Slot> make_slots(const Cut& cut, std::span<const UnitRounds> units, DType arena);
 
-/// Equal on ranks with the same schedule.
-uint64_t hash_schedule(std::span<const Slot> slots, uint64_t seed);
+/// Equal on ranks with the same slots.
+uint64_t hash_slots(std::span<const Slot> slots, uint64_t seed);
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
 // How gradients are cut: segments into units (encoded at once) and buckets (exchanged at once).
-// Pure arithmetic over the segments' list; every rank computes the same plan.
+// Pure arithmetic over the segments' list; every rank makes the same cut.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct BucketOptions {
                               // alone; -1: half a bucket, at most 1 MiB
 };
 
-struct PlannedUnit {
+struct CutUnit {
   int method = 0;             // index into the methods
   std::vector<int> segments;  // ids, ascending
   std::vector<Field> fields;
@@ -39,8 +39,8 @@ struct Bucket {
   int64_t raw_bytes = 0;
 };
 
-struct Plan {
-  std::vector<PlannedUnit> units;
+struct Cut {
+  std::vector<CutUnit> units;
   std::vector<Bucket> buckets;
   uint64_t hash =
       0;  // of names, shapes, methods and borders: ranks compare it, state is keyed by it
@@ -48,8 +48,8 @@ struct Plan {
 
 constexpr int kDense = -1;
 
-/// A method as a plan sees it.
-struct PlannedMethod {
+/// A method as a cut sees it.
+struct CutMethod {
   Scope scope = Scope::layer;
   bool decays = false;  // applies weight decay itself, to all of a field or none of it
 };
@@ -61,12 +61,8 @@ Field field_of(const Segment& segment);
 /// their raw gradients reach bucket_bytes, so a compressed run has as many as a dense one. A unit
 /// holds neighbouring segments of one method in one bucket; with Scope::bucket it is one field,
 /// with Scope::model one field over all buckets, exchanged with the last.
-Plan make_plan(std::span<const Segment> segments, int64_t element_bytes,
-               std::span<const int> method_of, std::span<const PlannedMethod> methods,
-               BucketOptions options);
-
-/// Stable 64-bit hash of text and numbers, chained through `seed`.
-uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce484222325u);
-uint64_t hash_number(uint64_t number, uint64_t seed);
+Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
+             std::span<const int> method_of, std::span<const CutMethod> methods,
+             BucketOptions options);
 
 }  // namespace wisp

@@ -1,0 +1,21 @@
+// A stable 64-bit hash of text and numbers, chained through `seed`: what ranks compare, and what
+// state and random numbers are keyed by. FNV-1a.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace wisp {
+
+inline uint64_t hash_number(uint64_t number, uint64_t seed) {
+  for (int byte = 0; byte < 8; ++byte)
+    seed = (seed ^ ((number >> (8 * byte)) & 0xff)) * 0x100000001b3u;
+  return seed;
+}
+
+inline uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce484222325u) {
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash_number(text.size(), seed);
+}
+
+}  // namespace wisp

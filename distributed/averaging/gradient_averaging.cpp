@@ -3,12 +3,10 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {
@@ -132,8 +130,6 @@ Outcome GradientAveraging::before_update() {
   return outcome_;
 }
 
-void GradientAveraging::after_update() {}
-
 void GradientAveraging::between_steps(const std::function<void()>& task) {
   queue_.post(task);
   queue_.drain();
@@ -171,7 +167,7 @@ std::string GradientAveraging::layout() const {
 
 void GradientAveraging::exchange() {
   try {
-    courier_.cost = {};
+    courier_.begin(bytes_raw_, communicator_.size());
     health_.reset();
     plan_step();
     if (!agree_on_status()) return;
@@ -196,9 +192,6 @@ void GradientAveraging::plan_step() {
                 .ratio = options_.ratio ? options_.ratio(begin_.epoch) : 1.0,
                 .last_lr = *last_lr_.data<double>(),
                 .seed = comm_.seed});
-  courier_.cost.bytes_raw = bytes_raw_;
-  courier_.cost.bytes_dense = std::llround(
-      bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), communicator_.size()));
 }
 
 /// Slot 0. False if the step is skipped.

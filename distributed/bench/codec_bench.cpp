@@ -106,7 +106,7 @@ class Bench {
   }
 
   Rehearsal& rehearsal() { return rehearsal_; }
-  const Stream& stream() { return rehearsal_.context(0).stream; }
+  const Stream& stream() { return rehearsal_.context().stream; }
 
  private:
   void draw(const Draw& values) { parallel_for(stream(), numel_, values); }

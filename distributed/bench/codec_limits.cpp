@@ -66,7 +66,7 @@ int arrays_of(Rehearsal& rehearsal) {
 
 CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   const int64_t n = rehearsal.unit(0).spec.numel, words = (payload_bytes + 3) / 4;
-  const Stream& stream = rehearsal.context(0).stream;
+  const Stream& stream = rehearsal.context().stream;
   const Tensor gradient({n}, DType::f32), payload({words}, DType::f32);
   const int arrays = arrays_of(rehearsal);
   std::vector<Tensor> memory;
@@ -100,7 +100,7 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
 }
 
 CodecLimits transforms(Rehearsal& rehearsal) {
-  Context& context = rehearsal.context(0);
+  Context& context = rehearsal.context();
   const int64_t size = fast_fft_size(rehearsal.unit(0).spec.numel);
   const Tensor x({size}, DType::f32), spectrum({size + 2}, DType::f32);
   RealFft& fft = context.backend.fft();
@@ -118,7 +118,7 @@ struct Products {
 };
 
 Products products(Rehearsal& rehearsal, int64_t rank) {
-  Context& context = rehearsal.context(0);
+  Context& context = rehearsal.context();
   const Field& field = rehearsal.unit(0).spec.fields[0];
   const int64_t rows = field.rows, columns = field.numel / field.rows;
   const Tensor m({rows, columns}, DType::f32), p({rank, rows}, DType::f32),

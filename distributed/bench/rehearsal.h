@@ -37,7 +37,7 @@ class Rehearsal {
   /// The state that the compressor declared under this name.
   Tensor& state(int rank, const std::string& name);
   Unit& unit(int rank) { return at(rank).unit; }
-  Context& context(int) { return context_; }
+  Context& context() { return context_; }
   Compressor& compressor(int rank) { return *at(rank).compressor; }
 
   /// Of the last step: rounds, what `rank` encoded in one (its outlets one after the other), and

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
-#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -50,7 +49,6 @@ class MpiCommunicator final : public HostCommunicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::string name() const override { return "mpi"; }
 
   void abort(const std::string& cause) override {
     const std::lock_guard lock(mutex_);

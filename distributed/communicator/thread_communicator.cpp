@@ -262,7 +262,6 @@ class ThreadGroup::Member final : public HostCommunicator {
 
   int rank() const override { return rank_; }
   int size() const override { return state_.workers(); }
-  std::string name() const override { return "threads"; }
 
   void abort(const std::string& cause) override { state_.abort(rank_, cause); }
   void on_progress(std::function<void()> notify) override {

@@ -19,7 +19,7 @@ UnitExchange::UnitExchange(Communicator& communicator, Context& context, FlatPar
 void UnitExchange::begin(const StepInfo& info) {
   info_ = info;
   if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
-  memory_.fit(step_plan_.rounds(), compressors_, info_);
+  memory_.fit(step_plan_.rounds(), info_);
 }
 
 void UnitExchange::encode(int index, int round, Courier& courier) {

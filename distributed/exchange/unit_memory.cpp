@@ -11,6 +11,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
                        std::span<Compressor* const> compressors, int rank, int workers)
     : context_(context),
       cut_(cut),
+      compressors_(compressors),
       rank_(rank),
       workers_(workers),
       states_(cut.units.size()),
@@ -19,7 +20,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
              "parameters, these are ", name_of(parameters.dtype()));
   for (size_t i = 0; i < cut.units.size(); ++i) {
     const CutUnit& cut_unit = cut.units[i];
-    Compressor& compressor = *compressors[static_cast<size_t>(cut_unit.method)];
+    const Compressor& compressor = *compressors[static_cast<size_t>(cut_unit.method)];
     const auto segment_name = [&](size_t segment) {
       return parameters.segments()[static_cast<size_t>(cut_unit.segments[segment])].name;
     };
@@ -64,8 +65,7 @@ void UnitMemory::grow(Tensor& tensor, int64_t bytes) {
   tensor = context_.empty({bytes}, DType::u8);
 }
 
-void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
-                     const StepInfo& info) {
+void UnitMemory::fit(std::span<const UnitRounds> rounds, const StepInfo& info) {
   for (size_t i = 0; i < units_.size(); ++i) {
     if (!rounds[i].compressed) continue;
     Wire& wire = wires_[i];
@@ -77,7 +77,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, std::span<Compressor* c
     grow(wire.out, wire.stride * outlets);
     grow(wire.used, size_of(DType::i64) * outlets);
     wire.outlets.reserve(static_cast<size_t>(outlets));
-    Compressor& compressor = *compressors[static_cast<size_t>(cut_.units[i].method)];
+    const Compressor& compressor = *compressors_[static_cast<size_t>(cut_.units[i].method)];
     grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
     units_[i].scratch = wire.scratch.raw();
   }

@@ -19,8 +19,7 @@ class UnitMemory {
              std::span<Compressor* const> compressors, int rank, int workers);
 
   /// Grows outlets and scratch to what the units need in this step.
-  void fit(std::span<const UnitRounds> rounds, std::span<Compressor* const> compressors,
-           const StepInfo& info);
+  void fit(std::span<const UnitRounds> rounds, const StepInfo& info);
 
   Unit& unit(int index) { return units_[static_cast<size_t>(index)]; }
   /// Where a unit encodes to: as many as outlet_count() says. The kHeaderBytes before each are free
@@ -46,6 +45,7 @@ class UnitMemory {
 
   Context& context_;
   const Cut& cut_;
+  const std::span<Compressor* const> compressors_;
   int rank_, workers_;
   std::vector<Unit> units_;
   std::vector<State> states_;

@@ -17,7 +17,6 @@ class Mixing {
   /// rank that does not exist, and for a graph in several parts.
   Mixing(const std::string& graph, int workers);
 
-  int workers() const { return workers_; }
   /// Ascending, without `rank` itself.
   const std::vector<int>& neighbours(int rank) const {
     return neighbours_[static_cast<size_t>(rank)];

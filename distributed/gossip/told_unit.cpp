@@ -1,7 +1,5 @@
 #include "distributed/gossip/told_unit.h"
 
-#include <algorithm>
-
 #include "core/parallel.h"
 
 namespace wisp {

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/parameter.h"

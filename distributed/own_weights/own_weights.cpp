@@ -6,10 +6,8 @@
 #include <cstring>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/parallel.h"
 #include "core/train/norm.h"
-#include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {
@@ -97,10 +95,7 @@ void OwnWeights::begin(const StepBegin& begin) {
   info_.workers = communicator_.size();
   info_.lr = begin.lr;
   info_.seed = comm_.seed;
-  courier_.cost = {};
-  courier_.cost.bytes_raw = bytes_raw_;
-  courier_.cost.bytes_dense = std::llround(
-      bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw_), info_.workers));
+  courier_.begin(bytes_raw_, communicator_.size());
   post([this] { exchange_->begin(info_, courier_); });
   wait("begin");
   if (options_.overlap) post([this] { exchange_->travel(info_, courier_); });

@@ -167,7 +167,7 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
   rig.momentum(0)[0] = 4.0f;  // heavy ball, of the mean
   StepInfo info = info_of(1, 1.0);
   info.workers = 2;
-  rig.compressor(0).engage(rig.context(0), rig.unit(0), info);
+  rig.compressor(0).engage(rig.context(), rig.unit(0), info);
   EXPECT_EQ(rig.momentum(0)[0], 0.5f);
 }
 
@@ -194,7 +194,7 @@ TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
         info.workers = kWorkers;
         for (int rank = 0; rank < kWorkers; ++rank) {
           for (int64_t i = 0; i < kNumel; ++i) rig->momentum(rank)[i] = noise(99, 0, i);
-          rig->compressor(rank).engage(rig->context(rank), rig->unit(rank), info);
+          rig->compressor(rank).engage(rig->context(), rig->unit(rank), info);
         }
       }
       for (int64_t step = 0; step < 20; ++step) {

@@ -15,7 +15,6 @@ class CountingCommunicator final : public Communicator {
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
-  std::string name() const override { return inner_.name(); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
     ++collectives_;
     return inner_.all_reduce(data, dtype, op);

@@ -20,7 +20,6 @@ class DamagingCommunicator final : public Communicator {
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
-  std::string name() const override { return inner_.name(); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
     return inner_.all_reduce(data, dtype, op);
   }

@@ -346,7 +346,7 @@ TEST_P(LowRankMethod, RefusesAPayloadOfAnotherSize) {
   Tensor sum({76}, DType::u8);
   const Payload payload{-1, sum.raw(), sum.bytes()};
   EXPECT_EQ(error_of([&] {
-              rig.compressor(0).decode(rig.context(0), rig.unit(0), info_of(0), 0, {&payload, 1});
+              rig.compressor(0).decode(rig.context(), rig.unit(0), info_of(0), 0, {&payload, 1});
             }),
             concat(GetParam(), ": the sum has 76 bytes, expected 80"));
 }

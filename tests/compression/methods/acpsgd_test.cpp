@@ -109,7 +109,7 @@ TEST(AcpSgd, DecodesASumAsTheSumOfWhatItDecodes) {
     Tensor sum({static_cast<int64_t>(p.size())}, DType::f32);
     std::copy(p.begin(), p.end(), sum.data<float>());
     const Payload payload{-1, sum.raw(), sum.bytes()};
-    rig.compressor(0).decode(rig.context(0), rig.unit(0), info_of(0), 0, {&payload, 1});
+    rig.compressor(0).decode(rig.context(), rig.unit(0), info_of(0), 0, {&payload, 1});
     return std::vector<float>(rig.gradient(0), rig.gradient(0) + 35);
   };
   std::vector<float> sum(14, 0.0f), decoded(35, 0.0f);

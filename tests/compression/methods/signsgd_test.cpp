@@ -146,7 +146,7 @@ TEST(Signum, TakesAShareOfTheOptimizersMomentum) {
   rig.momentum(0)[0] = 16.0f;
   StepInfo info = step_info(3);
   info.workers = 2;
-  rig.compressor(0).engage(rig.context(0), rig.unit(0), info);
+  rig.compressor(0).engage(rig.context(), rig.unit(0), info);
   EXPECT_EQ(rig.momentum(0)[0], 2.0f);
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/error_of.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 

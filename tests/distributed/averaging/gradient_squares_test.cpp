@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "compression/error_feedback.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 #include "tests/support/unit_rig.h"

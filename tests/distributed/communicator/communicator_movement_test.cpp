@@ -1,8 +1,6 @@
 // Collectives that bring data as it is from rank to rank.
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include "tests/support/ranks.h"
 
 namespace wisp {

@@ -58,7 +58,7 @@ using Vector = std::vector<double>;  // an element of each worker
 /// sum_j W_rj v_j
 double mixed(const Mixing& w, int r, const Vector& v) {
   double sum = 0.0;
-  for (int j = 0; j < w.workers(); ++j) sum += w.weight(r, j) * v[static_cast<size_t>(j)];
+  for (size_t j = 0; j < v.size(); ++j) sum += w.weight(r, static_cast<int>(j)) * v[j];
   return sum;
 }
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "distributed/exchange/wire_header.h"
 #include "tests/support/error_of.h"
 #include "tests/support/gossip_run.h"

@@ -21,6 +21,11 @@ class Cursor {
     bytes_ += (count * static_cast<int64_t>(sizeof(T)) + 7) / 8 * 8;
     return part;
   }
+  /// The last part, of bytes(): asked while it is measured alone, as nothing lies behind it.
+  template <class Bytes>
+  std::byte* take_last(const Bytes& bytes) {
+    return take<std::byte>(memory_ ? 0 : bytes());
+  }
   /// Of the parts so far.
   int64_t bytes() const { return bytes_; }
 

@@ -30,7 +30,7 @@ struct Adding {
 
   Adding(Cursor& cursor, const UnitSpec& spec, const Room& sum, const Room& each)
       : reading(cursor.take<std::byte>(kWire.scratch_bytes(spec, each))),
-        beside(cursor.take<std::byte>(merge_lists_bytes(spec, sum, each))) {}
+        beside(cursor.take_last([&] { return merge_lists_bytes(spec, sum, each); })) {}
 };
 
 /// The parts of a unit's scratch.
@@ -54,7 +54,7 @@ struct Lists {
         parts(cursor.take<Range>(fields(spec) * info.workers)),
         count(cursor.take<int64_t>(fields(spec))),
         measured(cursor.take<float>(2 * fields(spec))),
-        work(cursor.take<std::byte>(work_bytes(spec, info))) {}
+        work(cursor.take_last([&] { return work_bytes(spec, info); })) {}
 
  private:
   static int64_t sum_entries(const UnitSpec& spec, const StepInfo& info) {

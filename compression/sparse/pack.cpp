@@ -254,8 +254,9 @@ int64_t SparseWire::scratch_bytes(const UnitSpec& spec, const Room& room) const 
 SparseWire::Encoding::Encoding(Cursor& cursor, const SparseWire& wire, const UnitSpec& spec,
                                const Room& room, Selection::Kind kind)
     : list(cursor, static_cast<int64_t>(spec.fields.size()), room.of(spec)),
-      work(cursor.take<std::byte>(
-          std::max(select_list_bytes(spec, room, kind), wire.scratch_bytes(spec, room)))) {}
+      work(cursor.take_last([&] {
+        return std::max(select_list_bytes(spec, room, kind), wire.scratch_bytes(spec, room));
+      })) {}
 
 int64_t SparseWire::encode_bytes(const UnitSpec& spec, const Room& room,
                                  Selection::Kind kind) const {

@@ -1,17 +1,24 @@
-// What a loader hands to a model.
+// What a loader hands to a model: a piece of a step. A value; its tensors are shared.
 #pragma once
+
+#include <vector>
 
 #include "core/tensor.h"
 
 namespace wisp {
 
 struct Batch {
-  Tensor input;       // images: (N, H, W, C) in the compute dtype, normalised
-  Tensor labels;      // (N) i32
-  Tensor samples;     // (N) i64: global sample ids, the keys of augmentation and dropout
-  int64_t index = 0;  // number of the batch in its epoch
+  std::vector<Tensor> inputs;  // images: one, (N, H, W, C) in the compute dtype, normalised
+  Tensor targets;              // i32; -1: there is none, as of a sample that was damaged
+  Tensor lengths;              // (N) i64, where rows are padded: how much of each is data
+  Tensor samples;              // i64, by row: keys of augmentation and dropout
 
-  int64_t size() const { return labels.defined() ? labels.numel() : 0; }
+  int64_t count = 0;      // targets, with those that are -1: what the loss is divided by
+  int64_t of_worker = 0;  // the same of all its worker's pieces of the step
+  int64_t of_step = 0;    // and of all workers'
+  int64_t work = 0;       // what speed is measured in: images, tokens, frames
+  int64_t index = 0;      // number of the batch in its epoch
+  bool begins = false;    // carried state starts at zero
 };
 
 }  // namespace wisp

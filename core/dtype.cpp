@@ -42,4 +42,13 @@ const char* name_of(DType dtype) {
   throw Error("name_of: not a dtype");
 }
 
+DType dtype_named(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64,
+                            DType::u8, DType::u32}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  throw Error(
+      concat("unknown dtype '", name, "', expected f32, f64, f16, bf16, i32, i64, u8 or u32"));
+}
+
 }  // namespace wisp

@@ -18,6 +18,8 @@ enum class DType : uint8_t { f32, f64, f16, bf16, i32, i64, u8, u32 };
 
 int64_t size_of(DType dtype);
 const char* name_of(DType dtype);
+/// Throws Error with the known names.
+DType dtype_named(const std::string& name);
 
 WISP_HD inline uint32_t float_bits(float value) {
   uint32_t bits;

@@ -70,13 +70,19 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
 Variable dropout(const Variable& x, double probability, uint64_t layer);
 
 /// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C) f32 or f64, labels
-/// (N) i32 in [0, C). With label smoothing s the target is (1 - s) on the label plus s / C
-/// everywhere. A label out of range gives NaN: the loader checks labels, a kernel cannot throw.
-/// Log-sum-exp with the row's maximum removed. Source: Szegedy et al. 2016, section 7.
+/// (N) i32 in [-1, C). With label smoothing s the target is (1 - s) on the label plus s / C
+/// everywhere. A label of -1 is ignored: its row's loss is 0, and counts in the mean. Any other
+/// label out of range gives NaN: data sets check labels, a kernel cannot throw. Log-sum-exp with
+/// the row's maximum removed. Source: Szegedy et al. 2016, section 7.
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
 
 /// How many rows of logits (N, C) have their largest value (the first, if equal) at labels (N) i32.
-/// Adds to counts[0] the number correct, to counts[1] N; `counts` is (2) i64. No gradient.
-void count_correct(const Variable& logits, const Tensor& labels, Tensor& counts);
+/// Adds to sums[0] the number correct, to sums[1] N without the labels that are -1; `sums` is (2)
+/// f64. No gradient.
+void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums);
+
+/// Adds mean · count and count to `sums`, (2) f64, unless the mean, one element, is not finite. No
+/// gradient.
+void add_mean(const Variable& mean, int64_t count, const Tensor& sums);
 
 }  // namespace wisp

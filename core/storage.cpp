@@ -160,14 +160,14 @@ Storage::Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id)
     : pool_(&pool),
       block_(pool.allocate(bytes, stream_id)),
       data_(MemoryPool::data(block_)),
+      bytes_(bytes),
       device_(pool.device()) {}
 
-Storage::Storage(int64_t bytes) {
-  bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
+Storage::Storage(int64_t bytes) : bytes_(round_up(std::max<int64_t>(bytes, 1), kAlignment)) {
   data_ = static_cast<std::byte*>(
-      ::operator new (static_cast<size_t>(bytes), std::align_val_t{kAlignment}, std::nothrow));
-  WISP_CHECK(data_, "out of memory: ", bytes, " bytes asked for");
-  std::memset(data_, 0, static_cast<size_t>(bytes));
+      ::operator new (static_cast<size_t>(bytes_), std::align_val_t{kAlignment}, std::nothrow));
+  WISP_CHECK(data_, "out of memory: ", bytes_, " bytes asked for");
+  std::memset(data_, 0, static_cast<size_t>(bytes_));
 }
 
 Storage::~Storage() {

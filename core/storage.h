@@ -66,12 +66,14 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
 
   std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 
  private:
   MemoryPool* pool_ = nullptr;
   MemoryPool::Block* block_ = nullptr;
   std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
   Device device_;
 };
 

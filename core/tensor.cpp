@@ -38,6 +38,15 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
   return view;
 }
 
+Tensor Tensor::fitted(Shape shape, DType dtype) const {
+  if (!storage_ || storage_->bytes() < shape.numel() * size_of(dtype)) return {shape, dtype};
+  Tensor view = *this;
+  view.byte_offset_ = 0;
+  view.shape_ = shape;
+  view.dtype_ = dtype;
+  return view;
+}
+
 Tensor Tensor::slice(int64_t offset, Shape shape) const {
   WISP_CHECK(offset >= 0 && offset + shape.numel() <= numel(), "slice: ", shape, " from element ",
              offset, " on leaves a tensor of ", numel(), " elements");

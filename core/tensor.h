@@ -40,6 +40,9 @@ class Tensor {
   Tensor reshape(Shape shape) const;
   /// Rows [begin, end) of the first extent.
   Tensor rows(int64_t begin, int64_t end) const;
+  /// The storage's memory as another tensor, from its beginning on; a zeroed host tensor with
+  /// storage of its own if it holds less.
+  Tensor fitted(Shape shape, DType dtype) const;
   /// `shape.numel()` elements from element `offset` on.
   Tensor slice(int64_t offset, Shape shape) const;
 

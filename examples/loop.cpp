@@ -11,12 +11,12 @@ int main() {
   wisp::MemoryPool pool;
   // Each worker is a thread that runs this function, with a model and a loader of its own.
   wisp::run_workers(run.options().workers, {}, [&](wisp::Worker& worker) {
-    const wisp::Shared shared{run.options(), run.config(), pool, run.ends()};
+    const wisp::Shared shared = run.shared(pool);
     wisp::Replica replica(shared, worker);
-    wisp::Loader loader(run.train_set(), run.train_loader(worker.rank));
-    loader.start_epoch(0);
-    for (int64_t step = 0; step < loader.batches(); ++step) {
-      const wisp::StepReport report = replica.step(step, 0.0, [&] { return *loader.next(); });
+    const auto loader = run.loader(wisp::Split::train, worker.rank);
+    loader->start_epoch(0);
+    for (int64_t step = 0; step < loader->batches(); ++step) {
+      const wisp::StepReport report = replica.step(step, 0.0, [&] { return *loader->next(); });
       const wisp::TallyValues mean = replica.tally();  // of all workers, so all of them ask
       if (worker.rank == 0)
         std::printf("step %2d: loss %.3f, %d bytes sent\n", static_cast<int>(step),

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/dataset.h"
+#include "data/images/image_source.h"
 
 namespace wisp::examples {
 
@@ -37,31 +37,31 @@ Tensor read_idx(const std::string& path, const std::vector<uint32_t>& item) {
   return result;
 }
 
-class Mnist final : public DataSource {
+class Mnist final : public ImageSource {
  public:
-  explicit Mnist(Config& config) {
+  explicit Mnist(Config& config) : ImageSource(config) {
     config.bind("data.path", path_, "folder with the four files, unpacked");
   }
+
+ private:
   Shape sample() const override { return {kSide, kSide, 1}; }
   int classes() const override { return kClasses; }
-
-  Dataset load(Split split) const override {
+  ImageSet load(Split split) const override {
     const std::string stem = path_ + (split == Split::train ? "/train" : "/t10k");
     const Tensor images = read_idx(stem + "-images-idx3-ubyte", {kSide, kSide});
     const Tensor labels = read_idx(stem + "-labels-idx1-ubyte", {});
     const int64_t count = images.shape()[0];
-    Dataset set{.name = concat("mnist ", name_of(split)),
-                .images = images.reshape({count, kSide, kSide, 1}),
-                .labels = Tensor({labels.numel()}, DType::i32),
-                .classes = kClasses,
-                .mean = {33.3},
-                .deviation = {78.6}};
+    ImageSet set{.name = concat("mnist ", name_of(split)),
+                 .images = images.reshape({count, kSide, kSide, 1}),
+                 .labels = Tensor({labels.numel()}, DType::i32),
+                 .classes = kClasses,
+                 .mean = {33.3},
+                 .deviation = {78.6}};
     std::copy_n(labels.data<uint8_t>(), labels.numel(), set.labels.data<int32_t>());
     set.check();
     return set;
   }
 
- private:
   std::string path_ = "data-cache/mnist";
 };
 

@@ -8,10 +8,10 @@ namespace wisp::examples {
 
 class SmallCnn final : public Model {
  public:
-  SmallCnn(int channels, const ModelSetup& setup)
-      : conv1_(static_cast<int>(setup.input[2]), channels, 3, {.pad = 1}),
+  SmallCnn(int channels, const Facts& facts)
+      : conv1_(static_cast<int>(facts.image("small_cnn")[2]), channels, 3, {.pad = 1}),
         conv2_(channels, 2 * channels, 3, {.pad = 1}),
-        classifier_(2 * channels, setup.classes) {
+        classifier_(2 * channels, facts.classes) {
     child("conv1", conv1_);
     child("prelu1", prelu1_);
     child("conv2", conv2_);
@@ -19,12 +19,12 @@ class SmallCnn final : public Model {
     child("classifier", classifier_);
   }
 
-  Step forward(Context& context, const Batch& batch) override {
-    const Variable images(context, batch.input);  // (N, H, W, C)
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const Variable images(context, batch.inputs[0]);  // (N, H, W, C)
     const Variable inner = max_pool2d(prelu1_(conv1_(images)), 2);
     const Variable features = global_avg_pool(prelu2_(conv2_(inner)));
     const Variable logits = classifier_(widen(features));  // in f32
-    return {cross_entropy(logits, batch.labels), logits};
+    return {cross_entropy(logits, batch.targets), logits};
   }
 
  private:
@@ -35,16 +35,12 @@ class SmallCnn final : public Model {
   Linear classifier_;
 };
 
-std::unique_ptr<Model> make(Config& config, const ModelSetup& setup) {
+std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   int channels = 16;
   config.bind("model.channels", channels, "channels of the first convolution");
-  WISP_CHECK(setup.input.rank() == 3, "small_cnn: the data's samples have shape ", setup.input,
-             ", expected images (H, W, C)");
-  return std::make_unique<SmallCnn>(channels, setup);
+  return std::make_unique<SmallCnn>(channels, facts);
 }
 
-const Registration<Model, Config&, const ModelSetup&> registration("small_cnn",
-                                                                   "two convolutions with PReLU",
-                                                                   make);
+const ModelRegistration registration("small_cnn", "two convolutions with PReLU", make);
 
 }  // namespace wisp::examples

@@ -4,11 +4,11 @@
 
 namespace wisp {
 
-Mlp::Mlp(const MlpOptions& options, const ModelSetup& setup)
+Mlp::Mlp(const MlpOptions& options, const Facts& facts)
     : label_smoothing_(options.label_smoothing) {
   std::vector<int64_t> widths = options.hidden;
-  widths.push_back(setup.classes);
-  int64_t in = setup.input.numel();
+  widths.push_back(facts.classes);
+  int64_t in = facts.inputs.at(0).sample.numel();
   for (const int64_t out : widths) {
     WISP_CHECK(out > 0, "mlp: a layer of ", out, " outputs, expected a positive number");
     layers_.push_back(std::make_unique<Linear>(in, out));
@@ -17,30 +17,29 @@ Mlp::Mlp(const MlpOptions& options, const ModelSetup& setup)
   }
 }
 
-Step Mlp::forward(Context& context, const Batch& batch) {
-  const Variable input(context, batch.input);
-  const int64_t rows = batch.size();
-  Variable x = reshape(input, {rows, batch.input.numel() / rows});
+Step Mlp::forward(Context& context, const Batch& batch, const Carry&) {
+  const Variable input(context, batch.inputs[0]);
+  const int64_t rows = input.shape()[0];
+  Variable x = reshape(input, {rows, input.value().numel() / rows});
   for (size_t i = 0; i < layers_.size(); ++i) {
     const bool last = i + 1 == layers_.size();
     x = (*layers_[i])(last ? widen(x) : x);
     if (!last) x = relu(x);
   }
-  return {cross_entropy(x, batch.labels, label_smoothing_), x};
+  return {cross_entropy(x, batch.targets, label_smoothing_), x};
 }
 
 namespace {
 
-std::unique_ptr<Model> make(Config& config, const ModelSetup& setup) {
+std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   MlpOptions options;
   config.bind("model.hidden", options.hidden, "width of each hidden layer");
   config.bind("model.label_smoothing", options.label_smoothing,
               "share of the target spread over all classes");
-  return std::make_unique<Mlp>(options, setup);
+  return std::make_unique<Mlp>(options, facts);
 }
 
-const Registration<Model, Config&, const ModelSetup&> registration(
-    "mlp", "multi-layer perceptron on flattened samples", make);
+const ModelRegistration registration("mlp", "multi-layer perceptron on flattened samples", make);
 
 }  // namespace
 }  // namespace wisp

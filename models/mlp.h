@@ -17,9 +17,9 @@ struct MlpOptions {
 
 class Mlp final : public Model {
  public:
-  Mlp(const MlpOptions& options, const ModelSetup& setup);
+  Mlp(const MlpOptions& options, const Facts& facts);
 
-  Step forward(Context& context, const Batch& batch) override;
+  Step forward(Context& context, const Batch& batch, const Carry& before) override;
 
  private:
   double label_smoothing_;

@@ -1,10 +1,27 @@
 #include "models/model.h"
 
+#include <cmath>
+#include <cstdio>
+
+#include "core/ops.h"
+
 namespace wisp {
 
-std::unique_ptr<Model> make_model(const std::string& name, Config& config,
-                                  const ModelSetup& setup) {
-  return ModelRegistry::instance().find("model (model.name)", name).make(config, setup);
+std::string Metric::text(double value) const {
+  if (std::isnan(value)) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, percent ? "%.2f %%" : "%.2f", scale() * value);
+  return text;
+}
+
+std::vector<Metric> Model::metrics() const { return {{.name = "accuracy", .percent = true}}; }
+
+void Model::measure(const Step& step, const Batch& batch, const Tensor& sums) const {
+  count_correct(step.output, batch.targets, sums.reshape({2}));
+}
+
+std::unique_ptr<Model> make_model(const std::string& name, Config& config, const Facts& facts) {
+  return ModelRegistry::instance().find("model (model.name)", name).make(config, facts);
 }
 
 }  // namespace wisp

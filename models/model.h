@@ -1,38 +1,66 @@
-// A trainable model: from a batch to a loss and its metrics.
+// A trainable model: from a batch to a loss, and the figures of merit beside it.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/batch.h"
+#include "core/facts.h"
 #include "core/io/config.h"
 #include "core/registry.h"
 #include "layers/module.h"
 
 namespace wisp {
 
+/// State that a model hands from one batch to the next, as a recurrent net its hidden state:
+/// (columns, …) each. A step returns the new one and leaves the old one as it is, so that backward
+/// still reads it and a skipped step drops the new one.
+using Carry = std::vector<Tensor>;
+
 struct Step {
-  Variable loss;    // one element, mean over the batch
-  Variable logits;  // (N, classes)
+  Variable loss;    // one element: the sum over the batch's targets, divided by batch.count
+  Variable output;  // what is measured, predicted and exported: logits (N, classes)
+  Tensor lengths;   // (N) i64, where the output's rows are padded
+  Carry after;      // of the shapes that carried() tells
+};
+
+/// A figure of merit: a function of a mean over targets, as a rule.
+struct Metric {
+  std::string name;      // "accuracy": test_accuracy is that of the test set
+  bool percent = false;  // people read it in percent
+  bool lower_is_better = false;
+  double (*of_mean)(double mean) = [](double mean) { return mean; };
+
+  bool better(double a, double b) const { return lower_is_better ? a < b : a > b; }
+  /// What people read for 1 of it.
+  double scale() const { return percent ? 100.0 : 1.0; }
+  /// "45.67 %", "78.41"; "-" for NaN.
+  std::string text(double value) const;
 };
 
 class Model : public Module {
  public:
-  virtual Step forward(Context& context, const Batch& batch) = 0;
-  /// What a parameter or buffer is called in the files that other programs write and read.
-  virtual std::string exchange_name(const std::string& name) const { return name; }
-};
-
-/// A model's ends, as the data set has them; the number of classes may be greater.
-struct ModelSetup {
-  Shape input;  // of one sample: (H, W, C)
-  int64_t classes = 0;
+  /// `before` has what carried() tells for the batch's columns, or nothing if that is nothing.
+  virtual Step forward(Context& context, const Batch& batch, const Carry& before) = 0;
+  /// The shape of one column of each tensor that is carried.
+  virtual std::vector<Shape> carried() const { return {}; }
+  /// What is measured beside the loss; the first decides which checkpoint is the best. Here: the
+  /// accuracy.
+  virtual std::vector<Metric> metrics() const;
+  /// Adds a batch to `sums`, (metrics, 2) f64: for each metric a sum and what it is divided by. On
+  /// the context's stream; counts stay below 2^53. Here: rows of logits that point at their target.
+  virtual void measure(const Step& step, const Batch& batch, const Tensor& sums) const;
+  /// What a parameter or buffer is called in the files that other programs write and read; several
+  /// names if they have it several times.
+  virtual std::vector<std::string> exchange_names(const std::string& name) const { return {name}; }
 };
 
 /// The models by name. Their options are keys "model.…".
-using ModelRegistry = Registry<Model, Config&, const ModelSetup&>;
+using ModelRegistry = Registry<Model, Config&, const Facts&>;
+using ModelRegistration = Registration<Model, Config&, const Facts&>;
 
 /// The model that key model.name told. Throws Error with the known names if there is none.
-std::unique_ptr<Model> make_model(const std::string& name, Config& config, const ModelSetup& setup);
+std::unique_ptr<Model> make_model(const std::string& name, Config& config, const Facts& facts);
 
 }  // namespace wisp

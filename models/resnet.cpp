@@ -8,12 +8,6 @@
 namespace wisp {
 namespace {
 
-int image_channels(const ModelSetup& setup) {
-  WISP_CHECK(setup.input.rank() == 3, "resnet: the data's samples have shape ", setup.input,
-             ", expected images (H, W, C)");
-  return static_cast<int>(setup.input[2]);
-}
-
 /// One part of a parameter's path under torchvision's names. `shortcut`: it follows that part.
 std::string exchange_part(const std::string& part, bool shortcut) {
   if (part == "conv") return shortcut ? "0" : "conv1";
@@ -64,13 +58,13 @@ ResNetPlan ResNetPlan::imagenet(int64_t depth) {
   throw Error(concat("model.depth = ", depth, ", expected 18, 34, 50, 101 or 152"));
 }
 
-ResNet::ResNet(const ResNetPlan& plan, const ModelSetup& setup, const ResNetOptions& options)
+ResNet::ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options)
     : label_smoothing_(options.label_smoothing),
       large_stem_(plan.large_stem),
-      conv_(image_channels(setup), plan.width, plan.large_stem ? 7 : 3,
+      conv_(static_cast<int>(facts.image("resnet")[2]), plan.width, plan.large_stem ? 7 : 3,
             {.stride = plan.large_stem ? 2 : 1, .pad = plan.large_stem ? 3 : 1}),
       norm_(plan.width),
-      classifier_(out_channels(plan), setup.classes) {
+      classifier_(out_channels(plan), facts.classes) {
   child("conv", conv_);
   child("norm", norm_);
   add_stages(plan, options.zero_init_residual);
@@ -99,13 +93,13 @@ Variable ResNet::features(const Variable& images) const {
   return global_avg_pool(x);
 }
 
-Step ResNet::forward(Context& context, const Batch& batch) {
-  const Variable logits = classifier_(widen(features(Variable(context, batch.input))));
-  return {cross_entropy(logits, batch.labels, label_smoothing_), logits};
+Step ResNet::forward(Context& context, const Batch& batch, const Carry&) {
+  const Variable logits = classifier_(widen(features(Variable(context, batch.inputs[0]))));
+  return {cross_entropy(logits, batch.targets, label_smoothing_), logits};
 }
 
 /// stage1.block0.shortcut.norm.gamma -> layer1.0.downsample.1.weight
-std::string ResNet::exchange_name(const std::string& name) const {
+std::vector<std::string> ResNet::exchange_names(const std::string& name) const {
   std::string result;
   bool shortcut = false;
   std::istringstream path(name);
@@ -114,7 +108,7 @@ std::string ResNet::exchange_name(const std::string& name) const {
     result += exchange_part(part, shortcut);
     shortcut = part == "shortcut";
   }
-  return result;
+  return {result};
 }
 
 namespace {
@@ -128,19 +122,18 @@ ResNetOptions bind_options(Config& config) {
   return options;
 }
 
-std::unique_ptr<Model> make_cifar(Config& config, const ModelSetup& setup) {
+std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
   int64_t depth = 20;
   config.bind("model.depth", depth, "layers: 6n + 2, as 20, 32, 44, 56, 110");
-  return std::make_unique<ResNet>(ResNetPlan::cifar(depth), setup, bind_options(config));
+  return std::make_unique<ResNet>(ResNetPlan::cifar(depth), facts, bind_options(config));
 }
 
-std::unique_ptr<Model> make_imagenet(Config& config, const ModelSetup& setup) {
+std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
   int64_t depth = 50;
   config.bind("model.depth", depth, "layers: 18, 34, 50, 101 or 152");
-  return std::make_unique<ResNet>(ResNetPlan::imagenet(depth), setup, bind_options(config));
+  return std::make_unique<ResNet>(ResNetPlan::imagenet(depth), facts, bind_options(config));
 }
 
-using ModelRegistration = Registration<Model, Config&, const ModelSetup&>;
 const ModelRegistration cifar_registration("resnet_cifar",
                                            "residual network for CIFAR, option A (He et al. 2016)",
                                            make_cifar);

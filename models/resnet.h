@@ -33,11 +33,11 @@ struct ResNetOptions {
 
 class ResNet final : public Model {
  public:
-  ResNet(const ResNetPlan& plan, const ModelSetup& setup, const ResNetOptions& options = {});
+  ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options = {});
 
-  Step forward(Context& context, const Batch& batch) override;
+  Step forward(Context& context, const Batch& batch, const Carry& before) override;
   /// torchvision's names: "layer1.0.bn2.weight" for "stage1.block0.norm2.gamma".
-  std::string exchange_name(const std::string& name) const override;
+  std::vector<std::string> exchange_names(const std::string& name) const override;
 
  private:
   void add_stages(const ResNetPlan& plan, bool zero_init);

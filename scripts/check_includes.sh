@@ -43,6 +43,9 @@ BEGIN {
   rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/io"] = "core"
   rooms["core/train"] = "core core/io"
 
+  rooms["data"] = ""
+  rooms["data/images"] = "data"
+
   rooms["compression"] = ""
   rooms["compression/quantize"] = rooms["compression/low_rank"] = "compression"
   rooms["compression/sparse"] = "compression compression/quantize"

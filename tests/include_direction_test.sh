@@ -46,7 +46,7 @@ refuses compression/methods/topk.cpp '#include <cuda_runtime.h>'
 refuses core/parallel.h '#include <cub/cub.cuh>'
 refuses core/backend.h '#include <oneapi/dnnl/dnnl.hpp>'
 refuses compression/methods/fft.cpp '#include <kiss_fftr.h>'
-refuses data/augment.cpp '#include <opencv2/core.hpp>'
+refuses data/images/augment.cpp '#include <opencv2/core.hpp>'
 refuses data/loader.cpp '#include <sndfile.h>'
 refuses core/io/config.cpp 'const char* home = std::getenv("HOME");'
 

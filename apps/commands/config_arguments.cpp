@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/io/toml_text.h"
-#include "data/dataset.h"
+#include "data/data_source.h"
 #include "distributed/launch.h"
 
 namespace wisp {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 
 #include "apps/commands/commands.h"
 #include "apps/train/trainer.h"
@@ -15,16 +16,18 @@ struct Arguments {
   std::string predictions;
 };
 
-void print(const char* split, const Evaluation& evaluation) {
-  fmt::print("{} accuracy {:.2f} %, loss {:.4f}, {} samples\n", split, 100.0 * evaluation.accuracy,
-             evaluation.loss, evaluation.samples);
+void print(const char* split, std::span<const Metric> metrics, const Evaluation& evaluation) {
+  fmt::print("{}", split);
+  for (size_t i = 0; i < metrics.size(); ++i)
+    fmt::print(" {} {},", metrics[i].name, metrics[i].text(evaluation.metrics[i]));
+  fmt::print(" loss {:.4f}, {} samples\n", evaluation.loss, evaluation.targets);
 }
 
 void run(const Arguments& arguments) {
   const RunEvaluation evaluation =
       evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
-  print("test", evaluation.test);
-  if (evaluation.validation) print("validation", *evaluation.validation);
+  print("test", evaluation.metrics, evaluation.test);
+  if (evaluation.validation) print("validation", evaluation.metrics, *evaluation.validation);
 }
 
 }  // namespace

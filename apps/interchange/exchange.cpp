@@ -16,12 +16,12 @@ void import_run(Config config, const std::string& file, const std::string& out,
   RunDirectory directory(out, open);
   const std::vector<std::string> other = check_weights(file, run);
   WISP_CHECK(other.empty(), file, " has another number of classes than the model's ",
-             run.ends().classes, " (", other.front(),
+             run.facts().classes, " (", other.front(),
              "); to train from it all the same, give it as model.init");
   directory.make();
   directory.write_config(run.config());
   run_replicas(run, [&](Replica& replica) {
-    replica.start_from(file, run.ends());
+    replica.start_from(file, run.facts());
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});
   });
 }
@@ -38,7 +38,7 @@ void export_run(const std::string& run_path, const std::string& path,
     replica.with_averages([&] {
       if (replica.rank() != 0) return;
       if (ending == ".onnx") {
-        write_file(path, onnx_model(replica, run.ends()));
+        write_file(path, onnx_model(replica, run.facts()));
       } else {
         write_weights(path, replica.model(), replica.parameters());
       }

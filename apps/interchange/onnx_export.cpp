@@ -192,30 +192,30 @@ std::string Exporter::pad_channels(const LoggedOp& op) {
 
 }  // namespace
 
-std::string onnx_model(Replica& replica, const ModelSetup& setup) {
+std::string onnx_model(Replica& replica, const Facts& facts) {
   const FlatParameters& parameters = replica.parameters();
-  const Shape& sample = setup.input;
-  WISP_CHECK(sample.rank() == 3, "onnx: the model's samples have shape ", sample,
-             ", expected images (H, W, C)");
-  const Batch batch{.input = Tensor({kRows, sample[0], sample[1], sample[2]}, parameters.dtype()),
-                    .labels = Tensor({kRows}, DType::i32),
-                    .samples = Tensor({kRows}, DType::i64)};
+  const Shape& sample = facts.image("onnx");
+  const Tensor images({kRows, sample[0], sample[1], sample[2]}, parameters.dtype());
+  const Batch batch{.inputs = {images},
+                    .targets = Tensor({kRows}, DType::i32),
+                    .samples = Tensor({kRows}, DType::i64),
+                    .count = kRows};
   std::vector<LoggedOp> log;
   Context context = replica.context();
   context.training = false;
   context.recording = false;
   context.log = &log;
-  const Variable logits = replica.model().forward(context, batch).logits;
+  const Variable logits = replica.model().forward(context, batch, {}).output;
 
   OnnxGraph graph{.name = "model",
                   .input = {"input", {sample[2], sample[0], sample[1]}},
                   .output = {"logits", {logits.shape()[1]}}};
-  std::map<const std::byte*, std::string> constants{{batch.input.raw(), graph.input.name}};
+  std::map<const std::byte*, std::string> constants{{images.raw(), graph.input.name}};
   for (const Segment& segment : parameters.all_segments())
     constants[FlatParameters::view(parameters.weight(), segment).raw()] =
-        replica.model().exchange_name(segment.name);
+        replica.model().exchange_names(segment.name).front();
   for (const Buffer* buffer : parameters.buffers())
-    constants[buffer->value.raw()] = replica.model().exchange_name(buffer->name);
+    constants[buffer->value.raw()] = replica.model().exchange_names(buffer->name).front();
   Exporter exporter(graph, std::move(constants));
   for (const LoggedOp* op : ancestors(log, logits)) exporter.add(*op);
   WISP_CHECK(!graph.nodes.empty(), "onnx: the model's logits are no op's result");

@@ -11,6 +11,6 @@ namespace wisp {
 /// C, H, W) f32; output "logits" (N, classes); N is free. Initializers have the model's exchange
 /// names. Norms evaluate with this replica's running statistics. Throws Error that names an op
 /// without an ONNX form.
-std::string onnx_model(Replica& replica, const ModelSetup& setup);
+std::string onnx_model(Replica& replica, const Facts& facts);
 
 }  // namespace wisp

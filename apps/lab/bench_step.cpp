@@ -36,8 +36,8 @@ Batch copy_of(const Batch& batch) {
     std::copy_n(tensor.raw(), tensor.bytes(), own.raw());
     tensor = own;
   };
-  clone(copy.input);
-  clone(copy.labels);
+  for (Tensor& input : copy.inputs) clone(input);
+  clone(copy.targets);
   clone(copy.samples);
   return copy;
 }
@@ -45,12 +45,12 @@ Batch copy_of(const Batch& batch) {
 }  // namespace
 
 std::string StepTiming::json() const {
-  const auto rounded = [](double value, double unit) { return std::round(value / unit) * unit; };
+  const auto rounded = [](double value, double to) { return std::round(value / to) * to; };
   const nlohmann::ordered_json row = {{"case", name},
                                       {"impl", impl},
                                       {"batch", batch},
                                       {"rate", rounded(rate, 0.1)},
-                                      {"unit", "images/s"},
+                                      {"unit", unit},
                                       {"ms", rounded(ms, 0.01)},
                                       {"peak_mb", std::round(peak_mb)},
                                       {"loss0", loss0},
@@ -65,22 +65,26 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   const double base_mb = resident_mb();
   MemoryPool pool;
   StepTiming timing;
+  double work = 0.0;  // of a step
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared{options, run.config(), pool, run.ends()};
+    const Shared shared = run.shared(pool);
     Replica replica(shared, worker);
-    Loader loader(run.train_set(), run.train_loader(worker.rank));
-    loader.start_epoch(0);
-    const Batch batch = copy_of(*loader.next());
-    const auto steps_per_epoch = static_cast<double>(loader.batches() / options.accumulate);
+    const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
+    loader->start_epoch(0);
+    const Batch batch = copy_of(*loader->next());
+    const auto steps_per_epoch = static_cast<double>(loader->batches() / options.accumulate);
     std::vector<double> times, losses;
+    double of_step = 0.0;
     double deadline = 0.0;
     bool more = true;
     for (int64_t step = 0; more; ++step) {
       if (step == kWarmUp) deadline = now_us() + seconds * 1e6;
       const double begin = now_us();
-      replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
+      const StepReport report =
+          replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
+      of_step = report.work;
       losses.push_back(replica.tally().mean_loss());
       // rank 0's clock decides for all
       double words[] = {worker.rank == 0 && step >= kWarmUp && now_us() > deadline &&
@@ -96,10 +100,12 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     timing.impl = "wisp " + replica.context().backend.name() + " " + options.precision + " " +
                   options.device + " " + std::to_string(options.workers) + "x" + threads;
     timing.batch = options.batch;
+    timing.unit = run.facts().work + "/s";
     timing.ms = median(times);
     timing.losses = losses;
+    work = of_step;
   });
-  timing.rate = static_cast<double>(options.batch) / (timing.ms * 1e-3);
+  timing.rate = work / (timing.ms * 1e-3);
   timing.peak_mb = resident_mb() - base_mb;
   timing.loss0 = timing.losses.front();
   timing.loss1 = timing.losses.back();

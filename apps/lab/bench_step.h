@@ -12,7 +12,8 @@ struct StepTiming {
   std::string name;  // of the case
   std::string impl;
   int64_t batch = 0;
-  double rate = 0.0;                // images/s at the median step
+  double rate = 0.0;                // of work at the median step, in `unit`
+  std::string unit;                 // "images/s"
   double ms = 0.0;                  // median
   double peak_mb = 0.0;             // growth of the process's resident memory
   double loss0 = 0.0, loss1 = 0.0;  // of the first and the last step

@@ -9,7 +9,7 @@
 #include "apps/setup/train_options.h"
 #include "compression/policy.h"
 #include "core/train/freeze.h"
-#include "data/dataset.h"
+#include "data/data_source.h"
 #include "models/model.h"
 
 namespace wisp {
@@ -91,7 +91,7 @@ std::vector<Section> sections(const Bind& bind) {
 
 std::vector<Section> models() {
   return sections<ModelRegistry>([](const auto& entry, Config& config) {
-    entry.make(config, {.input = {32, 32, 3}, .classes = 10});
+    entry.make(config, {.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10});
   });
 }
 

@@ -15,10 +15,6 @@ using Row = std::vector<std::string>;
 constexpr size_t kColumns = 14;
 constexpr size_t kValidation = 2;  // the column that is left out where no run has such a split
 
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.2f} %", 100.0 * *share) : "-";
-}
-
 Row row_of(const RunRecord& run) {
   if (!run.summary) {
     Row row(kColumns, "-");
@@ -27,9 +23,9 @@ Row row_of(const RunRecord& run) {
   }
   const Summary& s = *run.summary;
   return {run.name,
-          percent(s.test_accuracy),
-          percent(s.validation_accuracy),
-          fmt::format("{:.0f}", s.images_per_s),
+          run.facts.metric().text(run.score("test")),
+          run.facts.metric().text(run.score("validation")),
+          fmt::format("{:.0f}", s.work_per_s),
           bytes_text(s.bytes_raw),
           bytes_text(s.bytes_encoded),
           bytes_text(s.bytes_sent),
@@ -42,13 +38,27 @@ Row row_of(const RunRecord& run) {
           fmt::format("{:.1f}", s.times.decode_ms)};
 }
 
+/// What the first metric is called and what speed is measured in; general words if runs differ.
+std::pair<std::string, std::string> headings(std::span<const RunRecord> runs) {
+  const auto same = [&](const auto& name_of_run, const char* otherwise) -> std::string {
+    if (runs.empty()) return otherwise;
+    const std::string name = name_of_run(runs.front());
+    const bool all = std::all_of(runs.begin(), runs.end(),
+                                 [&](const RunRecord& run) { return name_of_run(run) == name; });
+    return all ? name : otherwise;
+  };
+  return {same([](const RunRecord& run) { return run.facts.metric().name; }, "metric"),
+          same([](const RunRecord& run) { return run.facts.facts.work + "/s"; }, "work/s")};
+}
+
 }  // namespace
 
 std::string report_table(std::span<const RunRecord> runs) {
+  const auto [metric, work] = headings(runs);
   std::vector<Row> rows{{"", "test", "validation", "", "bytes of a step and worker", "", "", "", "",
                          "milliseconds of a step", "", "", "", ""},
-                        {"run", "accuracy", "accuracy", "images/s", "raw", "encoded", "sent",
-                         "received", "reduction", "compute", "encode", "wait", "wire", "decode"}};
+                        {"run", metric, metric, work, "raw", "encoded", "sent", "received",
+                         "reduction", "compute", "encode", "wait", "wire", "decode"}};
   for (const RunRecord& run : runs) rows.push_back(row_of(run));
   if (!any_validates(runs)) {
     for (Row& row : rows) row.erase(row.begin() + kValidation);

@@ -15,17 +15,20 @@ struct Column {
 };
 
 constexpr Column kColumns[] = {{"loss", &StepRow::loss},
-                               {"accuracy", &StepRow::accuracy},
+                               {"metric", &StepRow::metric},
                                {"bytes_encoded", &StepRow::bytes_encoded},
                                {"bytes_sent", &StepRow::bytes_sent},
                                {"bytes_received", &StepRow::bytes_received}};
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-std::optional<FirstDifference> difference(const StepRow& a, const StepRow& b) {
+std::optional<FirstDifference> difference(const StepRow& a, const StepRow& b,
+                                          const std::string& metric) {
   for (const Column& column : kColumns) {
     const double of_a = a.*column.value, of_b = b.*column.value;
-    if (!same(of_a, of_b)) return FirstDifference{a.step, column.name, of_a, of_b};
+    const bool of_metric = column.value == &StepRow::metric;
+    if (!same(of_a, of_b))
+      return FirstDifference{a.step, of_metric ? metric : column.name, of_a, of_b};
   }
   return {};
 }
@@ -42,7 +45,7 @@ std::string steps_text(const RunDiff& diff, const RunRecord& a, const RunRecord&
   } else if (diff.compared == 0) {
     text = "no step was recorded by both\n";
   } else {
-    text = fmt::format("losses, accuracies and bytes are equal in all {} steps recorded by both\n",
+    text = fmt::format("losses, metrics and bytes are equal in all {} steps recorded by both\n",
                        diff.compared);
   }
   if (diff.last_a != diff.last_b)
@@ -65,7 +68,7 @@ RunDiff compare_runs(const RunRecord& a, const RunRecord& b) {
     if (other == b.metrics.steps.end()) break;
     if (other->step != row.step) continue;
     ++diff.compared;
-    diff.first = difference(row, *other);
+    diff.first = difference(row, *other, a.facts.metric().name);
     if (diff.first) break;
   }
   return diff;

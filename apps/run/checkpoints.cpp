@@ -7,6 +7,8 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "apps/run/resize.h"
 #include "core/error.h"
@@ -30,11 +32,23 @@ const std::string& fact(const CheckpointFacts& facts, const std::string& name) {
 }
 
 template <class T>
-void read(const CheckpointFacts& facts, const std::string& name, T& value) {
-  const std::string& text = fact(facts, name);
+T number(std::string_view text, const std::string& name) {
+  T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   WISP_CHECK(error == std::errc() && end == text.data() + text.size(),
              "the checkpoint's manifest says ", name, " = '", text, "', expected a number");
+  return value;
+}
+
+template <class T>
+void read(const CheckpointFacts& facts, const std::string& name, T& value) {
+  value = number<T>(fact(facts, name), name);
+}
+
+/// Numbers between spaces.
+void read_list(const CheckpointFacts& facts, const std::string& name, std::vector<double>& values) {
+  std::istringstream words(fact(facts, name));
+  for (std::string word; words >> word;) values.push_back(number<double>(word, name));
 }
 
 void write_state(const std::string& path, const std::vector<SavedState>& state, Sharing sharing) {
@@ -121,12 +135,9 @@ CheckpointFacts Position::facts() const {
   put("in_epoch", in_epoch);
   put("step", step);
   put("skipped", skipped);
-  put("tally.loss", tally.loss);
-  put("tally.batches", tally.batches);
-  put("tally.correct", tally.correct);
-  put("tally.samples", tally.samples);
+  facts["tally"] = fmt::format("{}", fmt::join(tally.sums, " "));
   put("best_step", best_step);
-  put("best_accuracy", best_accuracy);
+  put("best_value", best_value);
   return facts;
 }
 
@@ -136,12 +147,9 @@ Position Position::from(const CheckpointFacts& facts) {
   read(facts, "in_epoch", position.in_epoch);
   read(facts, "step", position.step);
   read(facts, "skipped", position.skipped);
-  read(facts, "tally.loss", position.tally.loss);
-  read(facts, "tally.batches", position.tally.batches);
-  read(facts, "tally.correct", position.tally.correct);
-  read(facts, "tally.samples", position.tally.samples);
+  read_list(facts, "tally", position.tally.sums);
   read(facts, "best_step", position.best_step);
-  read(facts, "best_accuracy", position.best_accuracy);
+  read(facts, "best_value", position.best_value);
   return position;
 }
 
@@ -200,8 +208,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
         notices.push_back(first_damage + "; going on from step " + std::to_string(*step));
       if (which == "last") return *step;
       const int64_t best = Position::from(facts).best_step;
-      WISP_CHECK(best >= 0, folder_, ": nothing was evaluated, so no checkpoint is the best");
-      return choose(std::to_string(best), notices);
+      return best < 0 ? *step : choose(std::to_string(best), notices);
     } catch (const Error& damage) {
       if (first_damage.empty()) first_damage = damage.what();
     }

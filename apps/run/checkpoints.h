@@ -18,8 +18,8 @@ struct Position {
   int64_t step = 0;      // of the run
   int64_t skipped = 0;
   TallyValues tally;       // of the epoch under way, what metrics have told of it
-  int64_t best_step = -1;  // by the validation split, or the test set if there is none
-  double best_accuracy = 0.0;
+  int64_t best_step = -1;  // by the model's first metric on the validation split, if there is one
+  double best_value = 0.0;
 
   CheckpointFacts facts() const;
   /// Throws Error if one is missing.
@@ -40,9 +40,10 @@ class Checkpoints {
     std::vector<std::string> notices;  // rank 0's: what a person should know
   };
   /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
-  /// passed over, with a notice), "best" or a step. If another number of workers saved it, each
-  /// state's rule says what a rank gets. Collective. Throws Error if there is no whole checkpoint,
-  /// or for one of another model, method or data.validation.
+  /// passed over, with a notice), "best" (the last, if no validation split decided) or a step. If
+  /// another number of workers saved it, each state's rule says what a rank gets. Collective.
+  /// Throws Error if there is no whole checkpoint, or for one of another model, method or
+  /// data.validation.
   Loaded load(Replica& replica, const std::string& which = "last") const;
 
  private:

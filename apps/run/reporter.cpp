@@ -36,11 +36,6 @@ double reduction_of(const StepCost& cost) {
   return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
 }
 
-/// NaN of a split that was not evaluated.
-double accuracy_of(const std::optional<TallyValues>& split) {
-  return split ? split->accuracy() : std::nan("");
-}
-
 std::vector<Scalar> scalars_of(const MetricRow& row) {
   const std::string& type = std::get<std::string>(row.front().second);
   std::vector<Scalar> scalars;
@@ -57,9 +52,11 @@ std::vector<Scalar> scalars_of(const MetricRow& row) {
 
 }  // namespace
 
-Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet)
+Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options,
+                   const RunFacts& facts, bool quiet)
     : directory_(directory),
       options_(options),
+      facts_(facts),
       metrics_path_(directory.file("metrics.jsonl")),
       terminal_(world().processes() ? Terminal{} : terminal_of(stdout)),
       progress_(stdout, terminal_, options.log_every),
@@ -134,44 +131,55 @@ void Reporter::step(const StepLine& line) {
   progress.epochs = options_.epochs;
   progress.step = line.step;
   progress.steps = line.steps;
-  if (last_.batches > 0) {
+  if (last_.any()) {
     progress.loss = last_.mean_loss();
-    progress.accuracy = last_.accuracy();
+    progress.metric = facts_.metric().text(last_.value(facts_.metric(), 0));
   }
-  progress.rate = line.images_per_s;
+  progress.rate = line.work_per_s;
+  progress.unit = facts_.facts.work;
   if (since_line_.bytes_sent > 0) progress.reduction = reduction_of(since_line_);
   int64_t left = (options_.epochs - line.epoch) * line.steps - line.step;
   if (options_.max_steps > 0) left = std::min(left, options_.max_steps - line.total_step);
-  progress.left_s = static_cast<double>(left * options_.batch) / line.images_per_s;
+  progress.left_s = static_cast<double>(left) * line.seconds_per_step;
   progress_.update(progress);
   if (line.total_step % options_.log_every == 0) since_line_ = {};
+}
+
+/// PREFIX_METRIC for each metric; NaN of a split that was not evaluated.
+void Reporter::add_metrics(MetricRow& row, const std::string& prefix,
+                           const std::optional<TallyValues>& values) const {
+  for (size_t i = 0; i < facts_.metrics.size(); ++i) {
+    const Metric& metric = facts_.metrics[i];
+    row.emplace_back(prefix + metric.name, values ? values->value(metric, i) : std::nan(""));
+  }
 }
 
 void Reporter::metrics(const StepLine& line, const TallyValues& tally) {
   last_ = tally;
   const StepCost& cost = line.report.cost;
-  write({{"type", std::string("step")},
-         {"step", line.total_step},
-         {"epoch", static_cast<double>(line.epoch) +
-                       static_cast<double>(line.step) / static_cast<double>(line.steps)},
-         {"lr", line.report.lr},
-         {"loss", tally.mean_loss()},
-         {"accuracy", tally.accuracy()},
-         {"images_per_s", line.images_per_s},
-         {"bytes_raw", cost.bytes_raw},
-         {"bytes_encoded", cost.bytes_encoded},
-         {"bytes_sent", cost.bytes_sent},
-         {"bytes_received", cost.bytes_received},
-         {"bytes_sent_total", line.spent.bytes_sent},
-         {"reduction_sent", reduction_of(cost)},
-         {"seconds", seconds_before_ + line.spent.seconds},
-         {"loader_ms", line.report.loader_ms},
-         {"compute_ms", line.report.compute_ms},
-         {"encode_ms", cost.encode_ms},
-         {"wait_ms", cost.wait_ms},
-         {"wire_ms", cost.wire_ms},
-         {"decode_ms", cost.decode_ms}},
-        line.total_step);
+  MetricRow row{{"type", std::string("step")},
+                {"step", line.total_step},
+                {"epoch", static_cast<double>(line.epoch) +
+                              static_cast<double>(line.step) / static_cast<double>(line.steps)},
+                {"lr", line.report.lr},
+                {"loss", tally.mean_loss()}};
+  add_metrics(row, "", tally);
+  const MetricRow costs{{facts_.facts.work + "_per_s", line.work_per_s},
+                        {"bytes_raw", cost.bytes_raw},
+                        {"bytes_encoded", cost.bytes_encoded},
+                        {"bytes_sent", cost.bytes_sent},
+                        {"bytes_received", cost.bytes_received},
+                        {"bytes_sent_total", line.spent.bytes_sent},
+                        {"reduction_sent", reduction_of(cost)},
+                        {"seconds", seconds_before_ + line.spent.seconds},
+                        {"loader_ms", line.report.loader_ms},
+                        {"compute_ms", line.report.compute_ms},
+                        {"encode_ms", cost.encode_ms},
+                        {"wait_ms", cost.wait_ms},
+                        {"wire_ms", cost.wire_ms},
+                        {"decode_ms", cost.decode_ms}};
+  row.insert(row.end(), costs.begin(), costs.end());
+  write(row, line.total_step);
 }
 
 void Reporter::consensus(int64_t total_step, double distance) {
@@ -181,28 +189,32 @@ void Reporter::consensus(int64_t total_step, double distance) {
 }
 
 void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train,
-                     const Evaluated& evaluated, std::optional<double> distance,
-                     double images_per_s, const Spent& spent) {
+                     const Evaluated& evaluated, std::optional<double> distance, double work_per_s,
+                     const Spent& spent) {
   const auto& [validation, test] = evaluated;
-  const bool validates = options_.validation > 0;
+  const bool validates = facts_.has_validation;
   MetricRow row{{"type", std::string("epoch")},
                 {"epoch", epochs},
                 {"step", total_step},
-                {"train_loss", train.mean_loss()},
-                {"train_accuracy", train.accuracy()}};
-  if (validates) row.emplace_back("validation_accuracy", accuracy_of(validation));
-  if (!validates || test) row.emplace_back("test_accuracy", accuracy_of(test));
-  row.emplace_back("images_per_s", images_per_s);
+                {"train_loss", train.mean_loss()}};
+  add_metrics(row, "train_", train);
+  if (validates) add_metrics(row, "validation_", validation);
+  if (!validates || test) add_metrics(row, "test_", test);
+  row.emplace_back(facts_.facts.work + "_per_s", work_per_s);
   row.emplace_back("bytes_sent_total", spent.bytes_sent);
   row.emplace_back("seconds", seconds_before_ + spent.seconds);
   if (distance) row.emplace_back("consensus_distance", *distance);
   write(row, total_step);
   if (quiet_) return;
-  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}, train accuracy {:.2f} %", epochs,
-                                 train.mean_loss(), 100.0 * train.accuracy());
-  if (validation)
-    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * validation->accuracy());
-  if (test) text += fmt::format(", test accuracy {:.2f} %", 100.0 * test->accuracy());
+  const Metric& metric = facts_.metric();
+  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}", epochs, train.mean_loss());
+  const auto add = [&](const char* split, const std::optional<TallyValues>& values) {
+    if (!values) return;
+    text += fmt::format(", {} {} {}", split, metric.name, metric.text(values->value(metric, 0)));
+  };
+  add("train", train);
+  add("validation", validation);
+  add("test", test);
   if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
 }
@@ -210,13 +222,17 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
 void Reporter::finish(const Summary& summary) {
   progress_.finish();
   if (quiet_) return;
-  std::string text = fmt::format("test accuracy {:.2f} %", 100.0 * summary.test_accuracy);
-  if (summary.validation_accuracy)
-    text += fmt::format(", validation accuracy {:.2f} %", 100.0 * *summary.validation_accuracy);
-  progress_.say(text +
-                fmt::format(", {:.0f} images/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
-                            "than dense",
-                            summary.images_per_s, summary.bytes_sent, summary.reduction_sent));
+  const Metric& metric = facts_.metric();
+  std::string text;
+  for (const char* split : {"test", "validation"}) {
+    const double value = summary.score_or_nan(split + ("_" + metric.name));
+    if (!std::isnan(value))
+      text += fmt::format("{} {} {}, ", split, metric.name, metric.text(value));
+  }
+  progress_.say(text + fmt::format("{:.0f} {}/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
+                                   "than dense",
+                                   summary.work_per_s, summary.work, summary.bytes_sent,
+                                   summary.reduction_sent));
   progress_.say(bottleneck_line(summary.times));
 }
 

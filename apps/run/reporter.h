@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/run/run_directory.h"
+#include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
 #include "apps/setup/replica.h"
 #include "core/io/event_file.h"
@@ -27,21 +28,21 @@ struct StepLine {
   int64_t steps = 1;       // of the epoch
   int64_t total_step = 0;  // of the run, done
   const StepReport& report;
-  double images_per_s = 0.0;
+  double work_per_s = 0.0;
+  double seconds_per_step = 0.0;
   Spent spent;
 };
 
 /// What an evaluation found of the splits that it looked at.
 struct Evaluated {
   std::optional<TallyValues> validation, test;
-
-  /// By which checkpoints are compared and the rate falls: validation, if there is such a split.
-  const TallyValues& deciding() const { return validation ? *validation : *test; }
 };
 
 class Reporter {
  public:
-  Reporter(const RunDirectory& directory, const TrainOptions& options, bool quiet);
+  /// The arguments outlive this object.
+  Reporter(const RunDirectory& directory, const TrainOptions& options, const RunFacts& facts,
+           bool quiet);
 
   /// Begins metrics.jsonl; in a run that is resumed after `steps`, when `keep` has chosen among its
   /// rows.
@@ -61,7 +62,7 @@ class Reporter {
   /// After `epochs` epochs, the last one perhaps cut short. `distance` is how far the workers'
   /// weights are apart, if they differ.
   void epoch(double epochs, int64_t total_step, const TallyValues& train,
-             const Evaluated& evaluated, std::optional<double> distance, double images_per_s,
+             const Evaluated& evaluated, std::optional<double> distance, double work_per_s,
              const Spent& spent);
   void finish(const Summary& summary);
   /// The run was asked to stop after so many steps.
@@ -71,9 +72,12 @@ class Reporter {
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
   void health(const Health& health, int64_t step);
+  void add_metrics(MetricRow& row, const std::string& prefix,
+                   const std::optional<TallyValues>& values) const;
 
   const RunDirectory& directory_;
   const TrainOptions& options_;
+  const RunFacts& facts_;
   const std::string metrics_path_;
   std::optional<MetricsWriter> metrics_;
   std::optional<EventFile> events_;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -19,24 +20,24 @@ namespace {
 
 using nlohmann::json;
 
-double number(const json& row, const char* key) {
+double number(const json& row, const std::string& key) {
   const auto found = row.find(key);
   const bool there = found != row.end() && found->is_number();
   return there ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-StepRow step_row(const json& row) {
-  return {row.at("step").get<int64_t>(),   number(row, "seconds"),
-          number(row, "bytes_sent_total"), number(row, "loss"),
-          number(row, "accuracy"),         number(row, "bytes_encoded"),
-          number(row, "bytes_sent"),       number(row, "bytes_received")};
+StepRow step_row(const json& row, const std::string& metric) {
+  return {
+      row.at("step").get<int64_t>(), number(row, "seconds"),       number(row, "bytes_sent_total"),
+      number(row, "loss"),           number(row, metric),          number(row, "bytes_encoded"),
+      number(row, "bytes_sent"),     number(row, "bytes_received")};
 }
 
-EpochRow epoch_row(const json& row) {
+EpochRow epoch_row(const json& row, const std::string& metric) {
   return {row.at("step").get<int64_t>(),   number(row, "seconds"),
           number(row, "bytes_sent_total"), number(row, "train_loss"),
-          number(row, "train_accuracy"),   number(row, "validation_accuracy"),
-          number(row, "test_accuracy")};
+          number(row, "train_" + metric),  number(row, "validation_" + metric),
+          number(row, "test_" + metric)};
 }
 
 template <class Row>
@@ -45,11 +46,11 @@ void put(std::vector<Row>& rows, const Row& row) {
   rows.push_back(row);
 }
 
-void put_line(Metrics& metrics, const std::string& line) {
+void put_line(Metrics& metrics, const std::string& line, const std::string& metric) {
   const json row = json::parse(line);
   const std::string type = row.at("type");
-  if (type == "step") put(metrics.steps, step_row(row));
-  if (type == "epoch") put(metrics.epochs, epoch_row(row));
+  if (type == "step") put(metrics.steps, step_row(row, metric));
+  if (type == "epoch") put(metrics.epochs, epoch_row(row, metric));
 }
 
 std::string first_line(const std::string& path) {
@@ -92,9 +93,15 @@ std::vector<TracedSpan> read_spans(const std::string& path) {
   }
 }
 
+bool holds_out(const std::vector<std::pair<std::string, std::string>>& config) {
+  return std::any_of(config.begin(), config.end(), [](const auto& key) {
+    return key.first == "data.validation" && key.second != "0";
+  });
+}
+
 }  // namespace
 
-Metrics read_metrics(const std::string& path) {
+Metrics read_metrics(const std::string& path, const std::string& metric) {
   std::ifstream file(path);
   WISP_CHECK(file, "cannot read ", path);
   Metrics metrics;
@@ -102,7 +109,7 @@ Metrics read_metrics(const std::string& path) {
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (file.eof()) break;  // no line end: cut off
     try {
-      put_line(metrics, line);
+      put_line(metrics, line, metric);
     } catch (const json::exception& error) {
       throw Error(concat(path, ":", number, ": no row of metrics: ", error.what()));
     }
@@ -119,22 +126,22 @@ RunRecord RunRecord::read(const std::string& path) {
   run.version = first_line(file("commit.txt"));
   run.date = date_of(file("metrics.jsonl"));
   run.config = Config::load(file("config.toml"), {}).given_values();
-  run.metrics = read_metrics(file("metrics.jsonl"));
+  run.facts.has_validation = holds_out(run.config);  // runs of before there was facts.json
+  if (std::filesystem::exists(file("facts.json"))) run.facts = RunFacts::read(file("facts.json"));
+  run.metrics = read_metrics(file("metrics.jsonl"), run.facts.metric().name);
   if (std::filesystem::exists(file("summary.json")))
     run.summary = Summary::from_json(file("summary.json"));
   run.spans = read_spans(file("trace.json"));
   return run;
 }
 
-bool RunRecord::validates() const {
-  return std::any_of(config.begin(), config.end(), [](const auto& key) {
-    return key.first == "data.validation" && key.second != "0";
-  });
+double RunRecord::score(const std::string& split) const {
+  return summary ? summary->score_or_nan(split + "_" + facts.metric().name) : std::nan("");
 }
 
 bool any_validates(std::span<const RunRecord> runs) {
   return std::any_of(runs.begin(), runs.end(),
-                     [](const RunRecord& run) { return run.validates(); });
+                     [](const RunRecord& run) { return run.facts.has_validation; });
 }
 
 std::vector<ConfigDifference> config_differences(const std::vector<RunRecord>& runs) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
 
 namespace wisp {
@@ -15,9 +16,9 @@ namespace wisp {
 /// A step row of metrics.jsonl. A number that is null or not there is NaN.
 struct StepRow {
   int64_t step = 0;
-  double seconds = 0.0;           // of training, since the run began
-  double bytes_sent_total = 0.0;  // by rank 0, since the run began
-  double loss = 0.0, accuracy = 0.0;
+  double seconds = 0.0;             // of training, since the run began
+  double bytes_sent_total = 0.0;    // by rank 0, since the run began
+  double loss = 0.0, metric = 0.0;  // the first of its metrics
   double bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
 };
 
@@ -25,7 +26,8 @@ struct StepRow {
 struct EpochRow {
   int64_t step = 0;
   double seconds = 0.0, bytes_sent_total = 0.0;
-  double train_loss = 0.0, train_accuracy = 0.0, validation_accuracy = 0.0, test_accuracy = 0.0;
+  double train_loss = 0.0;
+  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // the first of them
 };
 
 /// A span of trace.json.
@@ -42,8 +44,9 @@ struct Metrics {
 };
 
 /// Rows of steps that a resumed run made again replace the older ones. A last line that was cut off
-/// is left out. Throws Error with file:line for anything else that is no row.
-Metrics read_metrics(const std::string& path);
+/// is left out. `metric` is the name of the one to read. Throws Error with file:line for anything
+/// else that is no row.
+Metrics read_metrics(const std::string& path, const std::string& metric = "accuracy");
 
 struct RunRecord {
   std::string path;
@@ -51,13 +54,13 @@ struct RunRecord {
   std::string version;                                      // of the program, with its commit
   std::string date;                                         // of the last row, UTC
   std::vector<std::pair<std::string, std::string>> config;  // resolved: dotted key, TOML value
+  RunFacts facts;
   Metrics metrics;
   std::optional<Summary> summary;  // of a run that has ended
   std::vector<TracedSpan> spans;
 
-  /// Whether it has a validation split.
-  bool validates() const;
-
+  /// The summary's value of the first metric on a split; NaN if there is none.
+  double score(const std::string& split) const;
   /// Throws Error if `path` holds no run, or a file of it is damaged.
   static RunRecord read(const std::string& path);
 };

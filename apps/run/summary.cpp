@@ -1,5 +1,7 @@
 #include "apps/run/summary.h"
 
+#include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -8,31 +10,16 @@
 namespace wisp {
 namespace {
 
-template <class T>
-void put(nlohmann::ordered_json& object, const char* key, const T* value) {
-  object[key] = *value;
-}
+constexpr const char* kPerSecond = "_per_s";
 
-void put(nlohmann::ordered_json& object, const char* key, const std::optional<double>* value) {
-  if (*value) object[key] = **value;
-}
-
-template <class T>
-void get(const nlohmann::json& object, const char* key, T* value) {
-  object.at(key).get_to(*value);
-}
-
-void get(const nlohmann::json& object, const char* key, std::optional<double>* value) {
-  if (object.contains(key)) *value = object.at(key).get<double>();
+bool is_score(const std::string& key) {
+  return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
 }
 
 }  // namespace
 
 std::vector<std::pair<const char*, Summary::Field>> Summary::fields() {
-  return {{"test_accuracy", &test_accuracy},
-          {"validation_accuracy", &validation_accuracy},
-          {"images_per_s", &images_per_s},
-          {"steps", &steps},
+  return {{"steps", &steps},
           {"skipped", &skipped},
           {"bytes_raw", &bytes_raw},
           {"bytes_encoded", &bytes_encoded},
@@ -48,12 +35,26 @@ std::vector<std::pair<const char*, Summary::Field>> Summary::fields() {
           {"decode_ms", &times.decode_ms}};
 }
 
+double Summary::score_or_nan(const std::string& name) const {
+  for (const auto& [key, value] : scores) {
+    if (key == name) return value;
+  }
+  return std::nan("");
+}
+
+double Summary::score(const std::string& name) const {
+  const double value = score_or_nan(name);
+  WISP_CHECK(!std::isnan(value), "the summary has no ", name);
+  return value;
+}
+
 std::string Summary::json() const {
   nlohmann::ordered_json object;
+  for (const auto& [key, value] : scores) object[key] = value;
+  object[work + kPerSecond] = work_per_s;
   Summary copy = *this;
-  for (const auto& [key, value] : copy.fields()) {
-    std::visit([&, name = key](const auto* field) { put(object, name, field); }, value);
-  }
+  for (const auto& [key, value] : copy.fields())
+    std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
   object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
 }
@@ -62,10 +63,16 @@ Summary Summary::from_json(const std::string& path) {
   std::ifstream file(path);
   WISP_CHECK(file, "cannot read ", path, ": is its run finished?");
   try {
-    const nlohmann::json object = nlohmann::json::parse(file);
+    const auto object = nlohmann::ordered_json::parse(file);
     Summary summary;
+    for (const auto& [key, value] : object.items()) {
+      if (is_score(key)) summary.scores.emplace_back(key, value.get<double>());
+      if (!key.ends_with(kPerSecond)) continue;
+      summary.work = key.substr(0, key.size() - std::strlen(kPerSecond));
+      value.get_to(summary.work_per_s);
+    }
     for (const auto& [key, value] : summary.fields())
-      std::visit([&, name = key](auto* field) { get(object, name, field); }, value);
+      std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
     return summary;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " is no summary: " + error.what());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,9 +14,9 @@ namespace wisp {
 /// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
 /// Bytes are of all its steps; rates and times of the steps since it was resumed last.
 struct Summary {
-  double test_accuracy = 0.0;
-  std::optional<double> validation_accuracy;  // if there is a validation split
-  double images_per_s = 0.0;                  // over training, evaluation and checkpoints left out
+  std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …, of SPLIT_METRIC
+  std::string work = "images";
+  double work_per_s = 0.0;  // over training, evaluation and checkpoints left out; images_per_s …
   int64_t steps = 0;
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
@@ -25,13 +24,17 @@ struct Summary {
   double reduction_sent = 0.0;     // what dense would send / sent
   StepTimes times;
 
+  /// Throws Error if there is no such score.
+  double score(const std::string& name) const;
+  /// NaN if there is none.
+  double score_or_nan(const std::string& name) const;
   /// With the line that names the bottleneck.
   std::string json() const;
   /// Throws Error if the file is missing or lacks a key.
   static Summary from_json(const std::string& path);
 
  private:
-  using Field = std::variant<double*, int64_t*, std::optional<double>*>;
+  using Field = std::variant<double*, int64_t*>;
   std::vector<std::pair<const char*, Field>> fields();
 };
 

@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/io/glob.h"
 #include "core/train/freeze.h"
-#include "data/holdout.h"
 
 namespace wisp {
 namespace {
@@ -21,11 +20,13 @@ std::vector<Segment> describe(const std::vector<Parameter*>& parameters) {
   return segments;
 }
 
-ModelSetup ends_of(const Config& config, const TrainOptions& options, const DataSource& source) {
-  WISP_CHECK(options.classes == 0 || options.classes >= source.classes(),
+Facts facts_of(const Config& config, const TrainOptions& options, const DataSource& source) {
+  Facts facts = source.facts();
+  WISP_CHECK(options.classes == 0 || options.classes >= facts.classes,
              config.where("model.classes"), ": model.classes is ", options.classes,
-             ", but the data set has ", source.classes(), " classes, expected 0 or at least these");
-  return {source.sample(), options.classes > 0 ? options.classes : source.classes()};
+             ", but the data set has ", facts.classes, " classes, expected 0 or at least these");
+  if (options.classes > 0) facts.classes = options.classes;
+  return facts;
 }
 
 void check_record(const Config& config, const RecordOptions& record,
@@ -55,8 +56,13 @@ Prepared::Prepared(Config config)
     : config_(std::move(config)),
       options_(TrainOptions::bind(config_, world())),
       source_(make_data_source(config_)) {
-  ends_ = ends_of(config_, options_, *source_);
-  const std::unique_ptr<Model> model = make_model(options_.model, config_, ends_);
+  WISP_CHECK(options_.schedule.kind != "plateau" || has_validation(),
+             config_.where("schedule.kind"),
+             ": schedule.kind is \"plateau\", which a validation split decides, and there is none; "
+             "data.validation holds one out");
+  facts_ = facts_of(config_, options_, *source_);
+  const std::unique_ptr<Model> model = make_model(options_.model, config_, facts_);
+  metrics_ = model->metrics();
   const std::vector<Parameter*> parameters = model->parameters();
   freeze(config_, parameters);
   const std::vector<Segment> segments = describe(parameters);
@@ -67,45 +73,26 @@ Prepared::Prepared(Config config)
 }
 
 void Prepared::load() {
-  train_set_ = source_->load(Split::train);
-  if (options_.validation > 0) hold_out_validation();
-  test_set_ = source_->load(Split::test);
-  const int64_t batches = Loader(train_set_, train_loader(0)).batches();
-  WISP_CHECK(batches >= options_.accumulate, config_.where("train.accumulate"),
-             ": train.accumulate is ", options_.accumulate, ", but an epoch has only ", batches,
-             " batches a worker");
-  Loader(test_set_, test_loader(0));
-}
-
-void Prepared::hold_out_validation() {
-  const int64_t count = train_set_.count();
-  WISP_CHECK(count - options_.validation >= options_.batch, config_.where("data.validation"),
-             ": data.validation is ", options_.validation, " of ", count,
+  splits_ = source_->open(options_.compute());
+  const int64_t left = splits_.train->count();
+  WISP_CHECK(source_->held_out() == 0 || left >= options_.batch, config_.where("data.validation"),
+             ": data.validation is ", source_->held_out(), " of ", left + source_->held_out(),
              " training samples, but the rest has to make a step of ", options_.batch,
              " (train.batch)");
-  HeldOut parts = hold_out(train_set_, options_.validation);
-  train_set_ = std::move(parts.train);
-  validation_set_ = std::move(parts.validation);
+  for (const Split split : {Split::train, Split::validation, Split::test}) loader(split, 0);
 }
 
-LoaderOptions Prepared::train_loader(int rank) const {
-  LoaderOptions loader;
-  loader.batch = options_.micro_batch();
-  loader.workers = options_.workers;
-  loader.rank = rank;
-  loader.seed = static_cast<uint64_t>(options_.seed);
-  loader.compute = options_.compute();
-  loader.threads = options_.loader_threads;
-  loader.augment = options_.augment;
-  return loader;
-}
-
-LoaderOptions Prepared::test_loader(int rank) const {
-  LoaderOptions loader = train_loader(rank);
-  loader.shuffle = false;
-  loader.drop_last = false;
-  loader.augment = false;
-  return loader;
+std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
+  const Examples* examples = splits_.of(split);
+  if (!examples) return nullptr;
+  const Deal deal{.batch = options_.batch,
+                  .workers = options_.workers,
+                  .rank = rank,
+                  .accumulate = options_.accumulate,
+                  .seed = static_cast<uint64_t>(options_.seed),
+                  .training = split == Split::train};
+  return std::make_unique<Loader>(*examples, deal,
+                                  LoaderOptions{.threads = options_.loader_threads});
 }
 
 }  // namespace wisp

@@ -1,11 +1,13 @@
-// A configuration made ready to run: every key bound and checked, and the data loaded.
+// A configuration made ready to run: every key bound and checked, and the data opened.
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "apps/setup/exchange_plan.h"
+#include "apps/setup/replica.h"
 #include "apps/setup/train_options.h"
+#include "data/data_source.h"
 #include "data/loader.h"
 #include "models/model.h"
 
@@ -17,34 +19,35 @@ class Prepared {
   /// anything is read or written. Throws Error with file:line.
   explicit Prepared(Config config);
 
-  /// Reads or draws both splits and holds out what data.validation asks for. Throws Error for data
-  /// that is missing or damaged, or too little for a step of all workers.
+  /// Opens all splits. Throws Error for data that is missing or damaged, or too little for a step
+  /// of all workers.
   void load();
 
   const TrainOptions& options() const { return options_; }
   const Config& config() const { return config_; }
-  const ModelSetup& ends() const { return ends_; }
+  /// Of the model's ends: the data's, with model.classes.
+  const Facts& facts() const { return facts_; }
+  const std::vector<Metric>& metrics() const { return metrics_; }
+  bool has_validation() const { return source_->has_validation(); }
   /// What the run is going to exchange.
   const ExchangePlan& exchange() const { return exchange_; }
-  const Dataset& train_set() const { return train_set_; }
-  /// What was held out of the training set; nothing if data.validation is 0.
-  const std::optional<Dataset>& validation_set() const { return validation_set_; }
-  const Dataset& test_set() const { return test_set_; }
-  LoaderOptions train_loader(int rank) const;
-  /// Of the test set and of the validation split.
-  LoaderOptions test_loader(int rank) const;
+  /// What all workers of a process share.
+  Shared shared(MemoryPool& pool) const {
+    return {options_, config_, pool, facts_, source_->held_out()};
+  }
+  /// Null if there is no such split, as before load().
+  const Examples* examples(Split split) const { return splits_.of(split); }
+  /// A worker's batches of a split; null if there is no such split.
+  std::unique_ptr<Loader> loader(Split split, int rank) const;
 
  private:
-  void hold_out_validation();
-
   Config config_;
   TrainOptions options_;
   std::unique_ptr<DataSource> source_;
-  ModelSetup ends_;
+  Facts facts_;
+  std::vector<Metric> metrics_;
   ExchangePlan exchange_;
-  Dataset train_set_;
-  std::optional<Dataset> validation_set_;
-  Dataset test_set_;
+  Splits splits_;
 };
 
 }  // namespace wisp

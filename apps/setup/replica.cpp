@@ -37,6 +37,7 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
 Replica::Replica(const Shared& shared, Worker& worker)
     : options_(shared.options),
       worker_(worker),
+      held_out_(shared.held_out),
       trace_(worker.rank, shared.options.trace),
       compute_stream_(Stream::immediate()),
       comm_stream_(Stream::immediate()),
@@ -47,12 +48,12 @@ Replica::Replica(const Shared& shared, Worker& worker)
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
       plateau_(options_.schedule),
-      tally_(compute_),
-      evaluation_(compute_),
       skipped_in_a_row_(compute_.zeros({1}, DType::i64)),
       traffic_(compute_.zeros({6}, DType::i64)) {
   Config config = shared.config;
-  model_ = make_model(options_.model, config, shared.ends);
+  model_ = make_model(options_.model, config, shared.facts);
+  tally_.emplace(compute_, *model_);
+  evaluation_.emplace(compute_, *model_);
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
@@ -129,7 +130,7 @@ RunTraffic Replica::traffic() {
 
 void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   const int64_t step = compute_.step;
-  tally_.begin_step();
+  tally_->begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
     const Batch batch = next();
@@ -137,21 +138,27 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;
-    const Step result = model_->forward(compute_, batch);
-    tally_.add(result.loss, result.logits, batch.labels);
+    const Step result = model_->forward(compute_, batch, {});
+    tally_->add(result, batch);
+    report.work += static_cast<double>(batch.work) * static_cast<double>(batch.of_step) /
+                   static_cast<double>(batch.of_worker);
     const bool last = micro + 1 == options_.accumulate;
-    if (last) synchronizer_->forward_done(tally_.step_loss());
+    if (last) synchronizer_->forward_done(tally_->step_loss());
     const double forward_end = now_us();
     trace_.span(Lane::compute, "forward", begin, forward_end, step);
-    backward(result.loss,
-             {.seed = 1.0 / static_cast<double>(synchronizer_->summands() * options_.accumulate),
-              .accumulate = micro > 0,
-              .notify = last});
+    backward(result.loss, {.seed = share_of(batch), .accumulate = micro > 0, .notify = last});
     if (!last) synchronizer_->micro_batch_done();
     const double end = now_us();
     trace_.span(Lane::compute, "backward", forward_end, end, step);
     report.compute_ms += (end - begin) * 1e-3;
   }
+}
+
+/// Of the mean that the step takes: over all workers' targets, or this worker's if its weights are
+/// its own.
+double Replica::share_of(const Batch& batch) const {
+  const int64_t whole = synchronizer_->summands() == 1 ? batch.of_worker : batch.of_step;
+  return static_cast<double>(batch.count) / static_cast<double>(whole);
 }
 
 void Replica::save_buffers() {
@@ -209,20 +216,18 @@ void Replica::barrier() {
 }
 
 TallyValues Replica::total(Tally& tally) {
-  const TallyValues values = tally.take();
-  double words[] = {values.loss, values.batches, values.correct, values.samples};
-  sum_over_workers(words);
-  return {words[0], words[1], words[2], words[3]};
+  TallyValues values = tally.take();
+  sum_over_workers(values.sums);
+  return values;
 }
 
-void Replica::start_from(const std::string& file, const ModelSetup& setup) {
-  read_weights(file, *model_, *parameters_, setup);
+void Replica::start_from(const std::string& file, const Facts& facts) {
+  read_weights(file, *model_, *parameters_, facts);
   if (ema_) ema_->restart();
 }
 
 void Replica::observe(const TallyValues& evaluation) {
-  const bool any = evaluation.batches > 0.0;  // of finite loss
-  plateau_.observe(any ? evaluation.mean_loss() : std::nan(""));
+  plateau_.observe(evaluation.any() ? evaluation.mean_loss() : std::nan(""));
 }
 
 void Replica::with_averages(const std::function<void()>& work) {
@@ -275,7 +280,7 @@ std::optional<double> Replica::consensus_distance() {
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
   double stopped = 0.0;
   with_averages([&] { stopped = run_evaluation(loader, stop); });
-  const TallyValues values = total(evaluation_);
+  const TallyValues values = total(*evaluation_);
   sum_over_workers({&stopped, 1});
   if (stopped > 0.0) return std::nullopt;
   return values;
@@ -291,8 +296,7 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
     compute_.samples = batch->samples;
-    const Step result = model_->forward(compute_, *batch);
-    evaluation_.add(result.loss, result.logits, batch->labels);
+    evaluation_->add(model_->forward(compute_, *batch, {}), *batch);
     stopped = stop();
   }
   compute_.training = true;
@@ -324,7 +328,7 @@ std::vector<SavedState> Replica::state() {
   }
   if (options_.schedule.kind == "plateau")
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
-  for (const SavedState& state : tally_.state()) saved.push_back(state);
+  saved.push_back(tally_->state());
   saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
   saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
   return saved;

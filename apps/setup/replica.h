@@ -27,12 +27,14 @@ struct Shared {
   TrainOptions options;
   Config config;  // bound options included; replicas copy it and bind model and method
   MemoryPool& pool;
-  ModelSetup ends;
+  Facts facts;
+  int64_t held_out = 0;  // training samples that validate
 };
 
 struct StepReport {
   Outcome outcome = Outcome::applied;
   double lr = 0.0;
+  double work = 0.0;        // of all workers: images, tokens, frames; from this worker's share
   double loader_ms = 0.0;   // stood still for the next batches
   double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
   StepCost cost;
@@ -56,9 +58,9 @@ class Replica {
   /// a row.
   StepReport step(int64_t step, double epoch, const NextBatch& next);
 
-  /// Mean loss and accuracy over all workers since the last call. Collective: all workers call it
+  /// Loss and metrics over all workers since the last call. Collective: all workers call it
   /// between steps.
-  TallyValues tally() { return total(tally_); }
+  TallyValues tally() { return total(*tally_); }
   /// The same over the samples of `loader`, in evaluation mode, with_averages(); nothing if `stop`
   /// said so to some worker on the way. Collective.
   std::optional<TallyValues> evaluate(
@@ -67,7 +69,7 @@ class Replica {
   /// same values.
   void observe(const TallyValues& evaluation);
   /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
-  void start_from(const std::string& file, const ModelSetup& setup);
+  void start_from(const std::string& file, const Facts& facts);
   /// Runs `work` with what is evaluated and exported in the place of weights and statistics: their
   /// averages over time, if there are any; rank 0's statistics; if the workers' weights differ, the
   /// mean over workers of both. Collective.
@@ -94,7 +96,7 @@ class Replica {
   /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
   /// Training samples that are held out: the weights have not seen them.
-  int64_t held_out() const { return options_.validation; }
+  int64_t held_out() const { return held_out_; }
   /// Whether every worker has weights of its own.
   bool replicas_differ() const { return synchronizer_->replicas_differ(); }
   /// How far the workers' weights are apart; nothing if they are the same. Collective.
@@ -113,6 +115,7 @@ class Replica {
 
  private:
   void forward_backward(const NextBatch& next, StepReport& report);
+  double share_of(const Batch& batch) const;
   void count(const StepCost& cost);
   void share_buffers();
   void swap_weights(const Tensor& others);
@@ -125,6 +128,7 @@ class Replica {
 
   const TrainOptions& options_;
   Worker& worker_;
+  const int64_t held_out_;
   Trace trace_;
   Stream compute_stream_;
   Stream comm_stream_;
@@ -137,8 +141,8 @@ class Replica {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> ema_;
   Plateau plateau_;
-  Tally tally_;  // of training
-  Tally evaluation_;
+  std::optional<Tally> tally_;  // of training
+  std::optional<Tally> evaluation_;
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
   Tensor skipped_in_a_row_;                     // (1) i64

@@ -7,7 +7,7 @@ void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work
   MemoryPool pool;
   const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared{options, run.config(), pool, run.ends()};
+    const Shared shared = run.shared(pool);
     Replica replica(shared, worker);
     work(replica);
   });

@@ -1,5 +1,7 @@
 #include "apps/setup/tally.h"
 
+#include <cmath>
+
 #include "core/ops.h"
 #include "core/parallel.h"
 
@@ -8,16 +10,9 @@ namespace {
 
 template <class T>
 struct AddLoss {
-  double* step;
-  double* sums;
+  double* sum;
   const T* loss;
-  WISP_HD void operator()() const {
-    const auto value = static_cast<double>(*loss);
-    *step += value;
-    if (!(value - value == 0.0)) return;  // infinite or NaN
-    sums[0] += value;
-    sums[1] += 1.0;
-  }
+  WISP_HD void operator()() const { *sum += static_cast<double>(*loss); }
 };
 
 struct Clear {
@@ -27,31 +22,45 @@ struct Clear {
 
 }  // namespace
 
-Tally::Tally(Context& context)
+TallyValues& TallyValues::operator+=(const TallyValues& other) {
+  sums.resize(std::max(sums.size(), other.sums.size()));
+  for (size_t i = 0; i < other.sums.size(); ++i) sums[i] += other.sums[i];
+  return *this;
+}
+
+double TallyValues::mean(size_t pair) const {
+  if (sums.size() < 2 * pair + 2 || sums[2 * pair + 1] == 0.0) return 0.0;
+  return sums[2 * pair] / sums[2 * pair + 1];
+}
+
+double TallyValues::value(const Metric& metric, size_t i) const {
+  const bool any = sums.size() >= 2 * i + 4 && sums[2 * i + 3] > 0.0;
+  return any ? metric.of_mean(mean(i + 1)) : std::nan("");
+}
+
+Tally::Tally(Context& context, const Model& model)
     : context_(context),
+      model_(model),
       step_loss_(context.zeros({1}, DType::f64)),
-      losses_(context.zeros({2}, DType::f64)),
-      counts_(context.zeros({2}, DType::i64)) {}
+      sums_(context.zeros({1 + std::ssize(model.metrics()), 2}, DType::f64)) {}
 
 void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
 
-void Tally::add(const Variable& loss, const Variable& logits, const Tensor& labels) {
-  dispatch_float(loss.value().dtype(), "tally", [&](auto zero) {
+void Tally::add(const Step& step, const Batch& batch) {
+  const Tensor& loss = step.loss.value();
+  dispatch_float(loss.dtype(), "tally", [&](auto zero) {
     using T = decltype(zero);
-    run_once(context_.stream,
-             AddLoss<T>{step_loss_.data<double>(), losses_.data<double>(), loss.value().data<T>()});
+    run_once(context_.stream, AddLoss<T>{step_loss_.data<double>(), loss.data<T>()});
   });
-  count_correct(logits, labels, counts_);
+  add_mean(step.loss, batch.count, sums_.slice(0, {2}));
+  model_.measure(step, batch, sums_.rows(1, sums_.shape()[0]));
 }
 
 TallyValues Tally::take() {
   context_.stream.synchronize();
-  const double* losses = losses_.data<double>();
-  const int64_t* counts = counts_.data<int64_t>();
-  const TallyValues values{losses[0], losses[1], static_cast<double>(counts[0]),
-                           static_cast<double>(counts[1])};
-  losses_.clear();
-  counts_.clear();
+  const auto* sums = sums_.data<double>();
+  TallyValues values{{sums, sums + sums_.numel()}};
+  sums_.clear();
   return values;
 }
 

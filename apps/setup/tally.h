@@ -3,52 +3,49 @@
 
 #include <vector>
 
-#include "core/autograd.h"
 #include "core/io/saved_state.h"
+#include "models/model.h"
 
 namespace wisp {
 
 /// Read between steps. Plain sums, so that workers add up.
 struct TallyValues {
-  double loss = 0.0;  // sum over batches of the mean loss
-  double batches = 0.0;
-  double correct = 0.0;
-  double samples = 0.0;
+  std::vector<double> sums;  // of the loss, then of each metric: a sum and what it is divided by
 
-  TallyValues& operator+=(const TallyValues& other) {
-    loss += other.loss;
-    batches += other.batches;
-    correct += other.correct;
-    samples += other.samples;
-    return *this;
-  }
-  double mean_loss() const { return batches > 0 ? loss / batches : 0.0; }
-  double accuracy() const { return samples > 0 ? correct / samples : 0.0; }
+  TallyValues& operator+=(const TallyValues& other);
+  /// Whether any loss was finite.
+  bool any() const { return sums.size() > 1 && sums[1] > 0.0; }
+  /// Over targets; 0 if there is none.
+  double mean_loss() const { return mean(0); }
+  /// The value of a metric, the i-th of the model's; NaN if it has no target.
+  double value(const Metric& metric, size_t i) const;
+  int64_t targets() const { return sums.empty() ? 0 : static_cast<int64_t>(sums[1]); }
+
+ private:
+  double mean(size_t pair) const;
 };
 
 class Tally {
  public:
-  explicit Tally(Context& context);
+  Tally(Context& context, const Model& model);
   /// A step of one or more micro-batches begins.
   void begin_step();
-  /// Adds a batch: its loss (one element; left out of the sums if it is not finite), and how many
-  /// of its rows of logits point at their labels.
-  void add(const Variable& loss, const Variable& logits, const Tensor& labels);
+  /// Adds a batch: its loss, left out of the sums if it is not finite, and its metrics.
+  void add(const Step& step, const Batch& batch);
   /// (1) f64: sum of the losses since begin_step(), the non-finite ones too.
   const Tensor& step_loss() const { return step_loss_; }
   /// The sums so far, for a checkpoint.
-  std::vector<SavedState> state() const {
-    return {{"tally/losses", losses_, Sharing::per_rank, OnResize::redistribute_sum},
-            {"tally/counts", counts_, Sharing::per_rank, OnResize::redistribute_sum}};
+  SavedState state() const {
+    return {"tally", sums_, Sharing::per_rank, OnResize::redistribute_sum};
   }
   /// Waits for the stream, returns the sums so far and starts again at zero.
   TallyValues take();
 
  private:
   Context& context_;
+  const Model& model_;
   Tensor step_loss_;
-  Tensor losses_;  // (2) f64: sum, batches
-  Tensor counts_;  // (2) i64: correct, samples
+  Tensor sums_;  // (1 + metrics, 2) f64
 };
 
 }  // namespace wisp

@@ -100,11 +100,6 @@ void bind_training(Config& config, TrainOptions& o) {
               "(gossip, local_sgd), each a dense exchange that is not counted; 0: once an epoch");
   config.bind("data.threads", o.loader_threads,
               "loader threads of each worker; 0: the worker loads by itself");
-  config.bind("data.augment", o.augment, "random crop of the image padded by 4, random flip");
-  config.bind(
-      "data.validation", o.validation,
-      "training samples that are held out; they decide the best checkpoint and the plateau, "
-      "and the test set is evaluated at the end alone; 0: none, the test set decides");
   at_least<int64_t>(config, "train.batch", o.batch, 1);
   at_least<int64_t>(config, "train.accumulate", o.accumulate, 1);
   at_least<int64_t>(config, "train.epochs", o.epochs, 1);
@@ -114,10 +109,6 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
   at_least<int64_t>(config, "train.distance_every", o.distance_every, 0);
   at_least(config, "data.threads", o.loader_threads, 0);
-  at_least<int64_t>(config, "data.validation", o.validation, 0);
-  WISP_CHECK(o.validation == 0 || o.validation >= o.workers, config.where("data.validation"),
-             ": data.validation is ", o.validation, ", expected 0, or a sample for each of ",
-             o.workers, " workers");
   one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
   one_of(config, "train.backend", o.backend, {"auto", "reference"});
   const std::string missing = o.backend == "auto" ? missing_for(o.compute()) : "";

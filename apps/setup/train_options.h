@@ -51,8 +51,6 @@ struct TrainOptions {
   std::string precision = "f32";
   std::string backend = "auto";
   int loader_threads = 1;
-  bool augment = true;
-  int64_t validation = 0;  // training samples that are held out
   int64_t nonfinite_max = 10;
   int64_t distance_every = 0;
 

@@ -26,12 +26,13 @@ using WantedTensors = std::map<std::string, Wanted>;
 
 WantedTensors tensors_of(const Model& model, const FlatParameters& parameters) {
   WantedTensors wanted;
-  for (const Segment& segment : parameters.all_segments()) {
-    wanted[model.exchange_name(segment.name)] = {
-        segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)};
-  }
+  const auto add = [&](const Wanted& tensor) {
+    for (const std::string& name : model.exchange_names(tensor.name)) wanted[name] = tensor;
+  };
+  for (const Segment& segment : parameters.all_segments())
+    add({segment.name, segment.shape, FlatParameters::view(parameters.weight(), segment)});
   for (const Buffer* buffer : parameters.buffers())
-    wanted[model.exchange_name(buffer->name)] = {buffer->name, buffer->shape, buffer->value};
+    add({buffer->name, buffer->shape, buffer->value});
   return wanted;
 }
 
@@ -48,8 +49,8 @@ bool is_float(const SafetensorsEntry& entry) {
 }
 
 bool of_other_classes(std::vector<int64_t> given, const std::vector<int64_t>& wanted,
-                      const ModelSetup& setup) {
-  if (given.empty() || wanted.empty() || wanted[0] != setup.classes) return false;
+                      const Facts& facts) {
+  if (given.empty() || wanted.empty() || wanted[0] != facts.classes) return false;
   given[0] = wanted[0];
   return given == wanted;
 }
@@ -67,7 +68,7 @@ struct Match {
   std::vector<std::string> other_classes;  // the model's names
 };
 
-Match match(const CheckpointReader& file, const WantedTensors& wanted, const ModelSetup& setup) {
+Match match(const CheckpointReader& file, const WantedTensors& wanted, const Facts& facts) {
   Match match;
   std::vector<std::string> missing, unexpected, misfits;
   for (const auto& [name, tensor] : wanted) {
@@ -79,7 +80,7 @@ Match match(const CheckpointReader& file, const WantedTensors& wanted, const Mod
     const std::vector<int64_t> extents = extents_in_file(tensor.shape);
     if (is_float(given) && given.extents == extents) {
       match.fitting.push_back(name);
-    } else if (is_float(given) && of_other_classes(given.extents, extents, setup)) {
+    } else if (is_float(given) && of_other_classes(given.extents, extents, facts)) {
       match.other_classes.push_back(tensor.name);
     } else {
       misfits.push_back(
@@ -135,27 +136,33 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
 
 std::vector<std::string> check_weights(const std::string& path, const Prepared& run) {
   Config config = run.config();
-  const std::unique_ptr<Model> model = make_model(run.options().model, config, run.ends());
+  const std::unique_ptr<Model> model = make_model(run.options().model, config, run.facts());
   WantedTensors wanted;
-  for (const Parameter* parameter : model->parameters())
-    wanted[model->exchange_name(parameter->name)] = {parameter->name, parameter->shape, {}};
-  for (const Buffer* buffer : model->buffers())
-    wanted[model->exchange_name(buffer->name)] = {buffer->name, buffer->shape, {}};
+  const auto add = [&](const std::string& own, const Shape& shape) {
+    for (const std::string& name : model->exchange_names(own)) wanted[name] = {own, shape, {}};
+  };
+  for (const Parameter* parameter : model->parameters()) add(parameter->name, parameter->shape);
+  for (const Buffer* buffer : model->buffers()) add(buffer->name, buffer->shape);
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
-  return match(file, wanted, run.ends()).other_classes;
+  return match(file, wanted, run.facts()).other_classes;
 }
 
 void read_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
-                  const ModelSetup& setup) {
+                  const Facts& facts) {
   const WantedTensors wanted = tensors_of(model, parameters);
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
-  for (const std::string& name : match(file, wanted, setup).fitting) {
+  std::map<const std::byte*, std::string> read;  // a tensor that has several names has one value
+  for (const std::string& name : match(file, wanted, facts).fitting) {
     const Tensor& value = wanted.at(name).value;
     const Tensor given(channels_first(value.shape()), *safetensors_dtype(file.entry(name).dtype));
     file.read(name, given);
     Tensor converted(given.shape(), value.dtype());
     convert_any(given, converted);
     converted = channels_last(converted);
+    const auto [first, once] = read.emplace(value.raw(), name);
+    WISP_CHECK(
+        once || std::memcmp(value.raw(), converted.raw(), static_cast<size_t>(value.bytes())) == 0,
+        path, ": ", first->second, " and ", name, " differ, but are one tensor of this model");
     std::memcpy(value.raw(), converted.raw(), static_cast<size_t>(value.bytes()));
   }
 }

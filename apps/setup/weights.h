@@ -22,6 +22,6 @@ std::vector<std::string> check_weights(const std::string& path, const Prepared& 
 
 /// Reads all that check_weights() did not return; f16, bf16, f32 and f64 are converted.
 void read_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
-                  const ModelSetup& setup);
+                  const Facts& facts);
 
 }  // namespace wisp

@@ -121,9 +121,11 @@ class Sweep {
       fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
     } else {
       const Summary summary = Summary::from_json(directory(run) + "/summary.json");
-      fmt::print("{}: {:.2f} %", run.name, 100.0 * summary.test_accuracy);
-      if (summary.validation_accuracy)
-        fmt::print(", validation {:.2f} %", 100.0 * *summary.validation_accuracy);
+      const RunFacts facts = RunFacts::read(directory(run) + "/facts.json");
+      const Metric& metric = facts.metric();
+      fmt::print("{}: {}", run.name, metric.text(summary.score("test_" + metric.name)));
+      if (facts.has_validation)
+        fmt::print(", validation {}", metric.text(summary.score("validation_" + metric.name)));
       fmt::print("\n");
       write_tables();
     }
@@ -135,6 +137,7 @@ class Sweep {
     for (const SweepRun& run : runs_) {
       if (!has(run, "summary.json")) continue;
       results.push_back({run, last_line(directory(run) + "/commit.txt"),
+                         RunFacts::read(directory(run) + "/facts.json"),
                          Summary::from_json(directory(run) + "/summary.json")});
     }
     replace_file(request_.out + "/sweep.csv", sweep_csv(axes_, results));

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 namespace wisp {
@@ -30,19 +31,20 @@ std::string csv_row(const Row& cells) {
 }
 
 bool any_validates(std::span<const SweepResult> results) {
-  return std::any_of(results.begin(), results.end(), [](const SweepResult& result) {
-    return result.summary.validation_accuracy.has_value();
-  });
+  return std::any_of(results.begin(), results.end(),
+                     [](const SweepResult& result) { return result.facts.has_validation; });
 }
 
-/// The names of a summary's numbers, that of validation only if some run has it.
+/// The names of all numbers that some summary has, in the order of the one with the most.
 Row names_of(std::span<const SweepResult> results) {
-  Summary summary;
-  if (any_validates(results)) summary.validation_accuracy = 0.0;
   Row names;
-  const auto object = nlohmann::ordered_json::parse(summary.json());
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_number()) names.push_back(key);
+  for (const SweepResult& result : results) {
+    Row own;
+    const auto object = nlohmann::ordered_json::parse(result.summary.json());
+    for (const auto& [key, value] : object.items()) {
+      if (value.is_number()) own.push_back(key);
+    }
+    if (own.size() > names.size()) names = own;
   }
   return names;
 }
@@ -61,21 +63,29 @@ std::string mean_and_deviation(const std::vector<double>& values, int digits) {
 }
 
 struct Column {
-  const char* heading;
-  double (*value)(const Summary&);
+  std::string heading;
+  std::function<double(const Summary&)> value;
   int digits;
 };
 
-constexpr Column kColumns[] = {
-    {"test accuracy (%)", [](const Summary& s) { return 100.0 * s.test_accuracy; }, 2},
-    {"validation accuracy (%)",
-     [](const Summary& s) { return 100.0 * s.validation_accuracy.value_or(std::nan("")); }, 2},
-    {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0},
-    {"less than dense (x)", [](const Summary& s) { return s.reduction_sent; }, 1},
-    {"images/s", [](const Summary& s) { return s.images_per_s; }, 0},
-    {"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1}};
-
-constexpr int64_t kValidation = 1;  // the column that is left out where no run has such a split
+/// `facts`: of the runs.
+std::vector<Column> columns_of(const RunFacts& facts, bool validates) {
+  std::vector<Column> columns;
+  const Metric& metric = facts.metric();
+  for (const char* split : {"test", "validation"}) {
+    if (!validates && split == std::string_view("validation")) continue;
+    columns.push_back({fmt::format("{} {}{}", split, metric.name, metric.percent ? " (%)" : ""),
+                       [scale = metric.scale(), key = split + ("_" + metric.name)](
+                           const Summary& s) { return scale * s.score_or_nan(key); },
+                       2});
+  }
+  columns.push_back(
+      {"sent a step and worker (bytes)", [](const Summary& s) { return s.bytes_sent; }, 0});
+  columns.push_back({"less than dense (x)", [](const Summary& s) { return s.reduction_sent; }, 1});
+  columns.push_back({facts.facts.work + "/s", [](const Summary& s) { return s.work_per_s; }, 0});
+  columns.push_back({"wait of a step (ms)", [](const Summary& s) { return s.times.wait_ms; }, 1});
+  return columns;
+}
 
 std::string markdown_row(const Row& cells) {
   std::string row = "|";
@@ -121,8 +131,8 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
     headings.push_back(axes[a].key);
   }
   headings.push_back("n");
-  std::vector<Column> columns(std::begin(kColumns), std::end(kColumns));
-  if (!any_validates(results)) columns.erase(columns.begin() + kValidation);
+  const std::vector<Column> columns =
+      columns_of(results.empty() ? RunFacts{} : results.front().facts, any_validates(results));
   for (const Column& column : columns) headings.push_back(column.heading);
 
   using Group = std::pair<Row, std::vector<const Summary*>>;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
 #include "apps/sweep/sweep_grid.h"
 
@@ -13,6 +14,7 @@ namespace wisp {
 struct SweepResult {
   SweepRun run;
   std::string version;  // of the program, with its commit
+  RunFacts facts;
   Summary summary;
 };
 

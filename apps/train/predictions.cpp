@@ -17,29 +17,29 @@ void put_rows(const Tensor& all, int64_t first, const Tensor& rows) {
 }  // namespace
 
 void write_predictions(const std::string& path, const Prepared& run, Replica& replica) {
-  LoaderOptions options = run.test_loader(0);
-  options.workers = 1;
-  Loader loader(run.test_set(), options);
+  const Examples& examples = *run.examples(Split::test);
+  Loader loader(examples, {.batch = run.options().micro_batch(), .training = false});
   Context context = replica.context();
   context.training = false;
   context.recording = false;
 
-  const int64_t count = run.test_set().count();
+  const int64_t count = examples.count();
   Tensor input, logits;  // shaped by the first batch
   const Tensor labels({count}, DType::i32);
   int64_t done = 0;
   loader.start_epoch(0);
   while (const std::optional<Batch> batch = loader.next()) {
     context.samples = batch->samples;
-    const Tensor found = replica.model().forward(context, *batch).logits.value();
+    const Tensor& image = batch->inputs.front();
+    const Tensor found = replica.model().forward(context, *batch, {}).output.value();
     if (done == 0) {
-      input = Tensor(batch->input.shape().with_rows(count), batch->input.dtype());
+      input = Tensor(image.shape().with_rows(count), image.dtype());
       logits = Tensor(found.shape().with_rows(count), found.dtype());
     }
-    put_rows(input, done, batch->input);
-    put_rows(labels, done, batch->labels);
+    put_rows(input, done, image);
+    put_rows(labels, done, batch->targets);
     put_rows(logits, done, found);
-    done += batch->size();
+    done += image.shape()[0];
   }
   CheckpointWriter writer;
   writer.add("input", channels_first(input));

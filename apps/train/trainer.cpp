@@ -22,10 +22,13 @@ std::vector<std::string> check_init(const Prepared& run) {
 }
 
 /// Over all workers. Collective.
-Evaluation evaluate(Replica& replica, const Dataset& set, const Prepared& run) {
-  Loader loader(set, run.test_loader(replica.rank()));
-  const TallyValues values = *replica.evaluate(loader);
-  return {values.mean_loss(), values.accuracy(), static_cast<int64_t>(values.samples)};
+Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
+  const std::unique_ptr<Loader> loader = run.loader(split, replica.rank());
+  const TallyValues values = *replica.evaluate(*loader);
+  Evaluation evaluation{values.mean_loss(), {}, values.targets()};
+  for (size_t i = 0; i < run.metrics().size(); ++i)
+    evaluation.metrics.push_back(values.value(run.metrics()[i], i));
+  return evaluation;
 }
 
 }  // namespace
@@ -37,15 +40,17 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   run.load();
   const TrainOptions& options = run.options();
   const bool resume = request.open == RunDirectory::Open::resume;
+  const RunFacts facts{run.facts(), run.metrics(), run.has_validation()};
   std::optional<Reporter> reporter;
   if (first == 0) {
     const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
     directory.make();
-    reporter.emplace(directory, options, request.quiet);
+    reporter.emplace(directory, options, facts, request.quiet);
     for (const std::string& notice : notices) reporter->say(notice);
   }
   if (reporter && !resume) {
     directory.write_config(run.config());
+    directory.write("facts.json", facts.json());
     reporter->open_metrics();
   }
 
@@ -56,7 +61,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   int64_t steps = 0;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    Training training(run, pool, directory, worker, worker.rank == 0 ? &*reporter : nullptr,
+    Training training(run, pool, directory, worker, facts, worker.rank == 0 ? &*reporter : nullptr,
                       request.stop);
     resume ? training.resume() : training.start();
     if (resume && worker.rank == 0) directory.write_config(run.config());
@@ -92,14 +97,17 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   run.load();
-  RunEvaluation evaluation;
+  RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
-    const Evaluation test = evaluate(replica, run.test_set(), run);
+    const Evaluation test = evaluate(replica, run, Split::test);
     std::optional<Evaluation> validation;
-    if (run.validation_set()) validation = evaluate(replica, *run.validation_set(), run);
+    if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
     const bool first = replica.rank() == world().rank;  // of this process's workers
-    if (first) evaluation = {test, validation};
+    if (first) {
+      evaluation.test = test;
+      evaluation.validation = validation;
+    }
     if (predictions.empty()) return;
     replica.with_averages([&] {
       if (first) write_predictions(predictions, run, replica);

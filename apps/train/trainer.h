@@ -6,10 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "apps/run/run_directory.h"
 #include "apps/run/summary.h"
 #include "core/io/config.h"
+#include "models/model.h"
 
 namespace wisp {
 
@@ -26,12 +28,13 @@ struct TrainRequest {
 std::optional<Summary> train(Config config, const TrainRequest& request);
 
 struct Evaluation {
-  double loss = 0.0;
-  double accuracy = 0.0;
-  int64_t samples = 0;
+  double loss = 0.0;            // mean over targets
+  std::vector<double> metrics;  // the values of the model's
+  int64_t targets = 0;
 };
 
 struct RunEvaluation {
+  std::vector<Metric> metrics;
   Evaluation test;
   std::optional<Evaluation> validation;  // if the run has such a split
 };

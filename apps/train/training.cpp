@@ -8,28 +8,28 @@
 namespace wisp {
 
 Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory,
-                   Worker& worker, Reporter* reporter, std::function<bool()> stop)
+                   Worker& worker, const RunFacts& facts, Reporter* reporter,
+                   std::function<bool()> stop)
     : options_(run.options()),
       reporter_(reporter),
       stop_(std::move(stop)),
       checkpoints_(directory.file("checkpoints"), run.options().checkpoint),
       remarks_(run.exchange().remarks),
-      shared_{run.options(), run.config(), pool, run.ends()},
+      shared_(run.shared(pool)),
       replica_(shared_, worker),
-      train_(run.train_set(), run.train_loader(worker.rank)),
-      test_(run.test_set(), run.test_loader(worker.rank)),
+      train_(run.loader(Split::train, worker.rank)),
+      validation_(run.loader(Split::validation, worker.rank)),
+      test_(run.loader(Split::test, worker.rank)),
+      facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
-      steps_per_epoch_(train_.batches() / run.options().accumulate) {
-  if (run.validation_set())
-    validation_.emplace(*run.validation_set(), run.test_loader(worker.rank));
-}
+      steps_per_epoch_(train_->batches() / run.options().accumulate) {}
 
 void Training::start() {
   if (reporter_) {
     for (const std::string& remark : remarks_) reporter_->say(remark);
   }
-  if (!options_.init.empty()) replica_.start_from(options_.init, shared_.ends);
+  if (!options_.init.empty()) replica_.start_from(options_.init, shared_.facts);
   start_record();
 }
 
@@ -75,7 +75,7 @@ double Training::epochs_done() const {
 
 Batch Training::next_batch() {
   if (options_.one_batch && first_batch_) return *first_batch_;
-  std::optional<Batch> batch = train_.next();
+  std::optional<Batch> batch = train_->next();
   WISP_CHECK(batch, "the loader ran out of batches in epoch ", position_.epoch);
   if (options_.one_batch) first_batch_ = batch;
   return *batch;
@@ -83,9 +83,9 @@ Batch Training::next_batch() {
 
 void Training::start_epoch() {
   if (!options_.one_batch) {
-    train_.start_epoch(position_.epoch, position_.in_epoch * options_.accumulate);
+    train_->start_epoch(position_.epoch, position_.in_epoch * options_.accumulate);
   } else if (!first_batch_) {
-    train_.start_epoch(0);
+    train_->start_epoch(0);
   }
 }
 
@@ -95,6 +95,7 @@ bool Training::train_epoch() {
   start_epoch();
   const double begin = now_us();
   const int64_t first = position_.step;
+  double work = 0.0;
   bool stop = false;
   while (!stop && !epoch_trained() && !done()) {
     if (stop_()) replica_.synchronizer().request_stop();
@@ -107,15 +108,19 @@ bool Training::train_epoch() {
     ++position_.step;
     ++position_.in_epoch;
     ++steps_here_;
+    work += report.work;
+    work_here_ += report.work;
     evaluated_.reset();
     add_times(report);
+    const double seconds = (now_us() - begin) * 1e-6;
     const StepLine line{position_.epoch,
                         position_.in_epoch,
                         steps_per_epoch_,
                         position_.step,
                         report,
-                        rate_since(begin, position_.step - first),
-                        spent(now_us() - begin)};
+                        work / seconds,
+                        seconds / static_cast<double>(position_.step - first),
+                        spent(seconds * 1e6)};
     const bool ends = epoch_trained() || done();
     if (ends || position_.step % options_.log_every == 0) {
       const TallyValues tally = replica_.tally();
@@ -143,7 +148,7 @@ std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()
     if (!found.validation) return std::nullopt;
   }
   if (!validation_ || end) {
-    found.test = replica_.evaluate(test_, stop);
+    found.test = replica_.evaluate(*test_, stop);
     if (!found.test) return std::nullopt;
   }
   return found;
@@ -161,18 +166,20 @@ bool Training::finish_epoch() {
   if (last || due(epoch, options_.eval_every)) {
     evaluated_ = evaluate(last, stop_);
     if (!evaluated_) return false;
-    const TallyValues& deciding = evaluated_->deciding();
-    if (whole && due(epoch, options_.eval_every)) replica_.observe(deciding);
-    best = position_.best_step < 0 || deciding.accuracy() > position_.best_accuracy;
-    if (best) {
-      position_.best_step = position_.step;
-      position_.best_accuracy = deciding.accuracy();
+    if (const std::optional<TallyValues>& found = evaluated_->validation) {
+      if (whole && due(epoch, options_.eval_every)) replica_.observe(*found);
+      const double value = found->value(facts_.metric(), 0);
+      best = position_.best_step < 0 || facts_.metric().better(value, position_.best_value);
+      if (best) {
+        position_.best_step = position_.step;
+        position_.best_value = value;
+      }
     }
   }
   const std::optional<double> distance = replica_.consensus_distance();
   if (reporter_)
     reporter_->epoch(epochs, position_.step, position_.tally, evaluated_.value_or(Evaluated{}),
-                     distance, images_per_s(), spent());
+                     distance, work_per_s(), spent());
   if (whole) {
     position_.epoch = epoch;
     position_.in_epoch = 0;
@@ -210,13 +217,27 @@ Spent Training::spent(double epoch_us) {
   return {(train_us_ + epoch_us) * 1e-6, replica_.bytes_sent()};
 }
 
-double Training::rate_since(double begin_us, int64_t steps) const {
-  return static_cast<double>(steps * options_.batch) / ((now_us() - begin_us) * 1e-6);
+double Training::work_per_s() const {
+  return train_us_ > 0 ? work_here_ / (train_us_ * 1e-6) : 0.0;
 }
 
-double Training::images_per_s() const {
-  return train_us_ > 0 ? static_cast<double>(steps_here_ * options_.batch) / (train_us_ * 1e-6)
-                       : 0.0;
+void Training::add_scores(const std::string& prefix, const TallyValues& values,
+                          Summary& summary) const {
+  for (size_t i = 0; i < facts_.metrics.size(); ++i) {
+    const Metric& metric = facts_.metrics[i];
+    summary.scores.emplace_back(prefix + metric.name, values.value(metric, i));
+  }
+}
+
+/// The test set with the weights of the best checkpoint, if that is another than the last one and
+/// was kept. The replica is as it was afterwards.
+std::optional<TallyValues> Training::test_the_best() {
+  if (!options_.checkpoint.best || position_.best_step < 0 || position_.best_step == position_.step)
+    return std::nullopt;
+  checkpoints_.load(replica_, "best");
+  const std::optional<TallyValues> found = replica_.evaluate(*test_);
+  checkpoints_.load(replica_);
+  return found;
 }
 
 Summary Training::summary() {
@@ -229,9 +250,13 @@ Summary Training::summary() {
   const double steps_here =
       std::max<double>(1.0, static_cast<double>(steps_here_ * options_.workers));
   Summary summary;
-  summary.test_accuracy = evaluated_->test->accuracy();
-  if (validation_) summary.validation_accuracy = evaluated_->validation->accuracy();
-  summary.images_per_s = images_per_s();
+  add_scores("test_", *evaluated_->test, summary);
+  if (validation_) {
+    add_scores("validation_", *evaluated_->validation, summary);
+    add_scores("best_test_", test_the_best().value_or(*evaluated_->test), summary);
+  }
+  summary.work = facts_.facts.work;
+  summary.work_per_s = work_per_s();
   summary.steps = position_.step;
   summary.skipped = position_.skipped;
   summary.bytes_raw = traffic.raw / steps;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "apps/run/checkpoints.h"
 #include "apps/run/reporter.h"
 #include "apps/run/run_directory.h"
+#include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
@@ -20,7 +22,7 @@ class Training {
   /// `stop` is asked before each step; if it says yes to any worker, all stop after that step. The
   /// reporter is rank 0's, null elsewhere. The arguments outlive this object.
   Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
-           Reporter* reporter, std::function<bool()> stop);
+           const RunFacts& facts, Reporter* reporter, std::function<bool()> stop);
 
   /// Begins with the weights that model.init names, if it does.
   void start();
@@ -53,8 +55,9 @@ class Training {
   void add_times(const StepReport& report);
   void save();
   Spent spent(double epoch_us = 0.0);
-  double rate_since(double begin_us, int64_t steps) const;
-  double images_per_s() const;
+  double work_per_s() const;
+  void add_scores(const std::string& prefix, const TallyValues& values, Summary& summary) const;
+  std::optional<TallyValues> test_the_best();
 
   const TrainOptions& options_;
   Reporter* reporter_;
@@ -63,14 +66,14 @@ class Training {
   const std::vector<std::string>& remarks_;  // of what is exchanged
   Shared shared_;
   Replica replica_;
-  Loader train_;
-  std::optional<Loader> validation_;
-  Loader test_;
+  const std::unique_ptr<Loader> train_, validation_, test_;  // validation: if there is such a split
+  const RunFacts& facts_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;
   const int64_t steps_per_epoch_;
   Position position_;
   int64_t steps_here_ = 0;  // made by this process
+  double work_here_ = 0.0;  // images, tokens, frames of these, over all workers
   std::optional<Batch> first_batch_;
   StepTimes times_;                     // of the steps of this process, in sum
   std::optional<Evaluated> evaluated_;  // the weights as they are

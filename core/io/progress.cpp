@@ -31,7 +31,7 @@ std::string epoch_text(const ProgressReport& p) {
 std::string numbers_text(const ProgressReport& p) {
   std::string text = fmt::format("{}/{}", p.step, p.steps);
   if (!std::isnan(p.loss)) text += fmt::format("  loss {:.4f}", p.loss);
-  if (!std::isnan(p.accuracy)) text += fmt::format("  {:.2f} %", 100.0 * p.accuracy);
+  if (!p.metric.empty()) text += "  " + p.metric;
   if (p.rate > 0.0) text += fmt::format("  {:.0f} {}/s", p.rate, p.unit);
   if (p.reduction > 0.0) text += fmt::format("  {:.1f}x", p.reduction);
   if (!std::isnan(p.left_s)) text += fmt::format("  {} left", duration_text(p.left_s));

@@ -13,11 +13,11 @@ struct ProgressReport {
   int64_t epoch = 1, epochs = 1;  // counted from 1
   int64_t step = 0, steps = 1;    // of the epoch
   double loss = std::numeric_limits<double>::quiet_NaN();
-  double accuracy = std::numeric_limits<double>::quiet_NaN();  // 0 to 1; NaN: not shown
-  double rate = 0.0;                                           // per second; 0: not shown
-  std::string unit = "images";                                 // of the rate
-  double reduction = 0.0;                                      // dense / sent; 0: not shown
-  double left_s = std::numeric_limits<double>::quiet_NaN();    // of the run; NaN: not shown
+  std::string metric;                                        // "45.67 %"; empty: not shown
+  double rate = 0.0;                                         // per second; 0: not shown
+  std::string unit = "images";                               // of the rate
+  double reduction = 0.0;                                    // dense / sent; 0: not shown
+  double left_s = std::numeric_limits<double>::quiet_NaN();  // of the run; NaN: not shown
 };
 
 /// "epoch 3/30 [====>     ] 120/390  loss 1.2345  45.67 %  1234 images/s  276.7x  2:05 left". Never

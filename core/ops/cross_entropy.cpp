@@ -18,6 +18,7 @@ struct Labels {
   double smoothing;
 
   WISP_HD bool valid(int64_t row) const { return label[row] >= 0 && label[row] < classes; }
+  WISP_HD bool ignored(int64_t row) const { return label[row] == -1; }
 };
 
 template <class T>
@@ -46,7 +47,7 @@ struct RowLoss {
     const T log_exp_sum = logarithm(exp_sum);
     log_sum[row] = largest + log_exp_sum;
     if (!labels.valid(row)) {
-      loss[row] = not_a_number<T>();
+      loss[row] = labels.ignored(row) ? T(0) : not_a_number<T>();
       return;
     }
     const T on_label = x[labels.label[row]] - largest;
@@ -83,7 +84,8 @@ struct LogitGradient {
     if (labels.label[row] == i % labels.classes) target += T(1) - smoothing;
     if (!labels.valid(row)) target = not_a_number<T>();
     const T softmax = exponential(logits[i] - log_sum[row]);
-    deposit(dx + i, (softmax - target) * (*dy / static_cast<T>(rows)), accumulate);
+    const T gradient = (softmax - target) * (*dy / static_cast<T>(rows));
+    deposit(dx + i, labels.ignored(row) ? T(0) : gradient, accumulate);
   }
 };
 

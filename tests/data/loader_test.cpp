@@ -32,16 +32,23 @@ std::vector<T> values(const Tensor& tensor) {
 std::vector<Copy> rest_of_epoch(Loader& loader) {
   std::vector<Copy> batches;
   while (const auto batch = loader.next())
-    batches.push_back({batch->index, values<float>(batch->input), values<int32_t>(batch->labels),
-                       values<int64_t>(batch->samples)});
+    batches.push_back({batch->index, values<float>(batch->inputs[0]),
+                       values<int32_t>(batch->targets), values<int64_t>(batch->samples)});
   return batches;
 }
 
-std::vector<Copy> epoch_of(const Dataset& set, const LoaderOptions& options, int64_t epoch = 0) {
-  Loader loader(set, options);
+std::vector<Copy> epoch_of(const Examples& set, const Deal& deal, int64_t epoch = 0,
+                           const LoaderOptions& options = {}) {
+  Loader loader(set, deal, options);
   loader.start_epoch(epoch);
   return rest_of_epoch(loader);
 }
+
+/// Augmented, unless it says otherwise.
+struct Images : ImageExamples {
+  explicit Images(Shape shape, int classes = 10, bool augment = true)
+      : ImageExamples(random_images(shape, classes), DType::f32, augment) {}
+};
 
 std::vector<int64_t> samples_of(const std::vector<Copy>& batches) {
   std::vector<int64_t> samples;
@@ -57,12 +64,12 @@ std::vector<int64_t> counted(int64_t n) {
 }
 
 TEST(Loader, EpochIsAPermutationKeyedBySeedAndEpoch) {
-  const Dataset set = random_images({40, 2, 2, 3});
-  const LoaderOptions options{.batch = 8, .seed = 5};
-  const std::vector<int64_t> order = samples_of(epoch_of(set, options));
-  EXPECT_EQ(order, samples_of(epoch_of(set, options)));
+  const Images set({40, 2, 2, 3});
+  const Deal deal{.batch = 8, .seed = 5};
+  const std::vector<int64_t> order = samples_of(epoch_of(set, deal));
+  EXPECT_EQ(order, samples_of(epoch_of(set, deal)));
   EXPECT_NE(order, counted(40));
-  EXPECT_NE(order, samples_of(epoch_of(set, options, 1)));
+  EXPECT_NE(order, samples_of(epoch_of(set, deal, 1)));
   EXPECT_NE(order, samples_of(epoch_of(set, {.batch = 8, .seed = 6})));
   std::vector<int64_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
@@ -70,8 +77,8 @@ TEST(Loader, EpochIsAPermutationKeyedBySeedAndEpoch) {
 }
 
 TEST(Loader, EverySampleGoesToEveryPlace) {
-  const Dataset set = random_images({6, 1, 1, 1});
-  Loader loader(set, {.batch = 6, .threads = 0});
+  const Images set({6, 1, 1, 1});
+  Loader loader(set, {.batch = 6}, {.threads = 0});
   constexpr int kEpochs = 3600;
   int seen[6][6] = {};
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
@@ -84,16 +91,15 @@ TEST(Loader, EverySampleGoesToEveryPlace) {
   }
 }
 
-TEST(Loader, WithoutShuffleTheOrderIsTheDataSets) {
-  const Dataset set = random_images({12, 2, 2, 3});
-  EXPECT_EQ(samples_of(epoch_of(set, {.batch = 4, .shuffle = false}, 3)), counted(12));
+TEST(Loader, WithoutTrainingTheOrderIsTheDataSets) {
+  const Images set({12, 2, 2, 3});
+  EXPECT_EQ(samples_of(epoch_of(set, {.batch = 4, .training = false}, 3)), counted(12));
 }
 
 TEST(Loader, RowsAreTheirSamples) {
-  const Dataset set = random_images({12, 3, 5, 3}, 4);
-  const LoaderOptions options{.batch = 4, .seed = 9};
-  const Normalizer normalizer(set, DType::f32);
-  for (const Copy& batch : epoch_of(set, options, 2)) {
+  const ImageSet images = random_images({12, 3, 5, 3}, 4);
+  const Normalizer normalizer(images, DType::f32);
+  for (const Copy& batch : epoch_of(Images({12, 3, 5, 3}, 4), {.batch = 4, .seed = 9}, 2)) {
     for (size_t i = 0; i < 4; ++i) {
       const int64_t sample = batch.samples[i];
       EXPECT_EQ(batch.labels[i], sample % 4);
@@ -107,23 +113,37 @@ TEST(Loader, RowsAreTheirSamples) {
 }
 
 TEST(Loader, InputIsInTheComputeType) {
-  const Dataset set = random_images({4, 2, 3, 3});
-  Loader loader(set, {.batch = 2, .compute = DType::f64, .shuffle = false, .augment = false});
+  const ImageSet images = random_images({4, 2, 3, 3});
+  const ImageExamples set(images, DType::f64, false);
+  Loader loader(set, {.batch = 2, .training = false});
   loader.start_epoch(0);
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
-  EXPECT_EQ(batch->input.shape(), (Shape{2, 2, 3, 3}));
-  EXPECT_EQ(batch->input.data<double>()[0], (set.images.data<uint8_t>()[0] - 120.0) / 60.0);
+  EXPECT_EQ(batch->inputs[0].shape(), (Shape{2, 2, 3, 3}));
+  EXPECT_EQ(batch->inputs[0].data<double>()[0], (images.images.data<uint8_t>()[0] - 120.0) / 60.0);
+}
+
+TEST(Loader, ABatchKnowsItsShareOfTheStep) {
+  const Images set({60, 1, 1, 3});
+  Loader loader(set, {.batch = 24, .workers = 3, .rank = 1, .accumulate = 2});
+  loader.start_epoch(0);
+  EXPECT_EQ(loader.batches(), 4);
+  while (const auto batch = loader.next()) {
+    EXPECT_EQ(batch->count, 4);
+    EXPECT_EQ(batch->of_worker, 8);
+    EXPECT_EQ(batch->of_step, 24);
+    EXPECT_EQ(batch->work, 4);
+  }
 }
 
 TEST(Loader, WorkersTogetherTakeOneWorkersBatch) {
-  const Dataset set = random_images({50, 3, 3, 3});  // 4 steps of 12; 2 samples are left out
+  const Images set({50, 3, 3, 3});  // 4 steps of 12; 2 samples are left out
   const std::vector<Copy> whole = epoch_of(set, {.batch = 12, .seed = 2}, 7);
   ASSERT_EQ(whole.size(), 4u);
   std::vector<Copy> joined(whole.size());
   for (int rank = 0; rank < 3; ++rank) {
     const std::vector<Copy> part =
-        epoch_of(set, {.batch = 4, .workers = 3, .rank = rank, .seed = 2}, 7);
+        epoch_of(set, {.batch = 12, .workers = 3, .rank = rank, .seed = 2}, 7);
     ASSERT_EQ(part.size(), whole.size());
     for (size_t t = 0; t < part.size(); ++t) {
       Copy& to = joined[t];
@@ -138,16 +158,10 @@ TEST(Loader, WorkersTogetherTakeOneWorkersBatch) {
 
 TEST(Loader, EvaluationCoversEverySampleOnce) {
   for (const int64_t count : {3, 8, 12, 13, 17, 23, 24}) {
-    const Dataset set = random_images({count, 1, 1, 3});
+    const Images set({count, 1, 1, 3});
     std::vector<int64_t> samples;
     for (int rank = 0; rank < 3; ++rank) {
-      const LoaderOptions options{.batch = 4,
-                                  .workers = 3,
-                                  .rank = rank,
-                                  .shuffle = false,
-                                  .drop_last = false,
-                                  .augment = false};
-      Loader loader(set, options);
+      Loader loader(set, {.batch = 12, .workers = 3, .rank = rank, .training = false});
       loader.start_epoch(0);
       const std::vector<Copy> batches = rest_of_epoch(loader);
       EXPECT_EQ(std::ssize(batches), loader.batches());
@@ -161,27 +175,25 @@ TEST(Loader, EvaluationCoversEverySampleOnce) {
 }
 
 TEST(Loader, BatchesDoNotDependOnThreadsAndPrefetch) {
-  const Dataset set = random_images({70, 4, 4, 3});
-  LoaderOptions options{.batch = 4, .workers = 2, .rank = 1, .seed = 3};
-  options.threads = 0;
-  const std::vector<Copy> expected = epoch_of(set, options, 5);
+  const Images set({70, 4, 4, 3});
+  const Deal deal{.batch = 8, .workers = 2, .rank = 1, .seed = 3};
+  const std::vector<Copy> expected = epoch_of(set, deal, 5, {.threads = 0});
   EXPECT_EQ(expected.size(), 8u);
   for (const int threads : {1, 2, 3}) {
     for (const int64_t prefetch : {0, 1, 2, 20}) {
-      options.threads = threads;
-      options.prefetch = prefetch;
-      EXPECT_EQ(epoch_of(set, options, 5), expected) << threads << " threads, " << prefetch;
+      EXPECT_EQ(epoch_of(set, deal, 5, {.threads = threads, .prefetch = prefetch}), expected)
+          << threads << " threads, " << prefetch;
     }
   }
 }
 
 TEST(Loader, StartsInTheMiddleOfAnEpoch) {
-  const Dataset set = random_images({40, 2, 2, 3});
-  const LoaderOptions options{.batch = 4, .threads = 2, .prefetch = 3};
-  std::vector<Copy> expected = epoch_of(set, options, 1);
+  const Images set({40, 2, 2, 3});
+  const Deal deal{.batch = 4};
+  std::vector<Copy> expected = epoch_of(set, deal, 1);
   expected.erase(expected.begin(), expected.begin() + 6);
 
-  Loader loader(set, options);
+  Loader loader(set, deal, {.threads = 2, .prefetch = 3});
   loader.start_epoch(0);  // given up with batches under way
   loader.next();
   loader.start_epoch(1, 6);
@@ -192,51 +204,93 @@ TEST(Loader, StartsInTheMiddleOfAnEpoch) {
 }
 
 TEST(Loader, BuffersAreReused) {
-  const Dataset set = random_images({80, 2, 2, 3});
-  Loader loader(set, {.batch = 4, .threads = 2, .prefetch = 3});
+  const Images set({80, 2, 2, 3});
+  Loader loader(set, {.batch = 4}, {.threads = 2, .prefetch = 3});
   std::set<const std::byte*> buffers;
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     loader.start_epoch(epoch);
-    while (const auto batch = loader.next()) buffers.insert(batch->input.raw());
+    while (const auto batch = loader.next()) buffers.insert(batch->inputs[0].raw());
   }
   EXPECT_EQ(buffers.size(), 4u);  // one with the caller, three ahead
 }
 
+/// Images of which one cannot be read, by an error or as a damaged sample.
+class Unreadable final : public Examples {
+ public:
+  explicit Unreadable(bool damaged) : damaged_(damaged) {}
+  int64_t count() const override { return images_.count(); }
+  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
+    return images_.epoch(epoch, deal);
+  }
+  void shape(const Piece& piece, Batch& batch) const override { images_.shape(piece, batch); }
+  std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override {
+    images_.fill(piece, row, batch);
+    if (piece.rows[static_cast<size_t>(row)] != 9) return {};
+    WISP_CHECK(damaged_, "sample 9 cannot be read");
+    batch.targets.data<int32_t>()[row] = -1;
+    return "sample 9 is damaged";
+  }
+
+ private:
+  const Images images_{{16, 2, 2, 3}};
+  const bool damaged_;
+};
+
 TEST(Loader, ErrorOfALoaderThreadReachesNext) {
-  Dataset set = random_images({16, 2, 2, 3});
-  set.labels.data<int32_t>()[9] = 10;
+  const Unreadable set(false);
   for (const int threads : {0, 1, 2}) {
-    Loader loader(set, {.batch = 4, .shuffle = false, .threads = threads});
+    Loader loader(set, {.batch = 4, .training = false}, {.threads = threads});
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
       loader.start_epoch(epoch);
       EXPECT_TRUE(loader.next());
       EXPECT_TRUE(loader.next());
       for (int again = 0; again < 2; ++again)
-        EXPECT_EQ(error_of([&] { loader.next(); }),
-                  "loader: random images: label 10 of sample 9, expected 0 to 9");
+        EXPECT_EQ(error_of([&] { loader.next(); }), "sample 9 cannot be read");
     }
   }
 }
 
-TEST(Loader, BadOptionsAreRefused) {
-  const Dataset set = random_images({10, 2, 2, 3});
-  const auto refusal = [&](const LoaderOptions& options) {
-    return error_of([&] { Loader(set, options); });
+TEST(Loader, ADamagedSampleKeepsItsPlace) {
+  const Unreadable set(true);
+  for (const int threads : {0, 1, 2}) {
+    Loader loader(set, {.batch = 4, .training = false}, {.threads = threads});
+    loader.start_epoch(0);
+    loader.next();
+    loader.next();
+    EXPECT_EQ(loader.damaged(), 0);
+    const auto batch = loader.next();
+    EXPECT_EQ(batch->count, 4) << "the divisor stays";
+    EXPECT_EQ(values<int64_t>(batch->samples), (std::vector<int64_t>{8, 9, 10, 11}));
+    EXPECT_EQ(values<int32_t>(batch->targets), (std::vector<int32_t>{8, -1, 0, 1}));
+    loader.next();
+    EXPECT_EQ(loader.damaged(), 1);
+    EXPECT_EQ(loader.last_damage(), "sample 9 is damaged");
+  }
+}
+
+TEST(Loader, BadDealsAreRefused) {
+  const Images set({10, 2, 2, 3});
+  const auto refusal = [&](const Deal& deal, const LoaderOptions& options = {}) {
+    return error_of([&] { Loader(set, deal, options); });
   };
-  EXPECT_EQ(refusal({.batch = 1, .workers = 11}),
-            "loader: 11 workers for 10 samples, expected at most one worker per sample");
-  EXPECT_EQ(
-      refusal({.batch = 4, .workers = 3}),
-      "loader: 3 workers with batches of 4 need 12 samples for one step, the data set has 10");
-  EXPECT_EQ(refusal({.batch = 4, .workers = 3, .drop_last = false}), "no error");
-  EXPECT_EQ(refusal({.batch = 0}), "loader: batch 0 and 1 workers, expected at least 1 each");
-  EXPECT_EQ(refusal({.batch = 1, .workers = 2, .rank = 2}), "loader: rank 2 of 2 workers");
-  EXPECT_EQ(refusal({.batch = 1, .threads = -1}),
+  EXPECT_EQ(refusal({.batch = 11, .workers = 11}),
+            "random images: 10 samples for 11 workers, expected at least one each");
+  EXPECT_EQ(refusal({.batch = 12, .workers = 3}),
+            "random images: 10 samples, expected at least the 12 of one step");
+  EXPECT_EQ(refusal({.batch = 12, .workers = 3, .training = false}), "no error");
+  EXPECT_EQ(refusal({.batch = 10, .workers = 3}),
+            "random images: a batch of 10 is not the same number of samples for 3 workers and 1 "
+            "micro-batches");
+  EXPECT_EQ(refusal({.batch = 0}),
+            "random images: a batch of 0 for 1 workers and 1 micro-batches, expected at least 1 "
+            "each");
+  EXPECT_EQ(refusal({.batch = 2, .workers = 2, .rank = 2}), "random images: rank 2 of 2 workers");
+  EXPECT_EQ(refusal({.batch = 1}, {.threads = -1}),
             "loader: -1 threads and prefetch 2, expected 0 or more");
 }
 
 TEST(Loader, BadStartsAreRefused) {
-  const Dataset set = random_images({10, 2, 2, 3});
+  const Images set({10, 2, 2, 3});
   Loader loader(set, {.batch = 5});
   EXPECT_EQ(error_of([&] { loader.next(); }), "loader: next() before start_epoch()");
   EXPECT_EQ(error_of([&] { loader.start_epoch(-1); }), "loader: epoch -1, expected 0 or more");

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "data/dataset.h"
+#include "data/data_source.h"
+#include "data/loader.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -19,13 +20,15 @@ std::string idx(const std::vector<int>& words, int64_t bytes) {
 class Mnist : public testing::Test {
  protected:
   Mnist() {
-    dir_.write("train-images-idx3-ubyte", idx({0x803, 3, 28, 28}, 3 * 784));
-    dir_.write("train-labels-idx1-ubyte", idx({0x801, 3}, 3));
+    for (const std::string stem : {"train", "t10k"}) {
+      dir_.write(stem + "-images-idx3-ubyte", idx({0x803, 3, 28, 28}, 3 * 784));
+      dir_.write(stem + "-labels-idx1-ubyte", idx({0x801, 3}, 3));
+    }
   }
-  Dataset load() const {
-    Config config =
-        Config::from_text("data = { name = 'mnist', path = '" + dir_.path() + "' }", "t");
-    return make_data_source(config)->load(Split::train);
+  Splits load() const {
+    Config config = Config::from_text(
+        "data = { name = 'mnist', augment = false, path = '" + dir_.path() + "' }", "t");
+    return make_data_source(config)->open(DType::f32);
   }
   std::string error() const {
     return error_of([&] { load(); });
@@ -35,11 +38,13 @@ class Mnist : public testing::Test {
 };
 
 TEST_F(Mnist, ReadsImagesAndLabels) {
-  const Dataset set = load();
-  EXPECT_EQ(set.images.shape(), Shape({3, 28, 28, 1}));
-  EXPECT_EQ(set.images.data<uint8_t>()[785], 785 % 10);
-  EXPECT_EQ(set.labels.data<int32_t>()[2], 2);
-  EXPECT_EQ(set.classes, 10);
+  const Splits splits = load();
+  Loader loader(*splits.test, {.batch = 3, .training = false});
+  loader.start_epoch(0);
+  const Batch batch = *loader.next();
+  EXPECT_EQ(batch.inputs[0].shape(), Shape({3, 28, 28, 1}));
+  EXPECT_FLOAT_EQ(batch.inputs[0].data<float>()[785], (785 % 10 - 33.3f) / 78.6f);
+  EXPECT_EQ(batch.targets.data<int32_t>()[2], 2);
 }
 
 TEST_F(Mnist, RefusesWhatIsNotSuchAFile) {

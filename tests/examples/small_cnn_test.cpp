@@ -41,7 +41,7 @@ TEST(SmallCnn, LearnsABatchByHeart) {
 TEST(SmallCnn, HasNamedParametersOfEveryPart) {
   Config config = Config::from_text("model.channels = 4", "test");
   const auto model =
-      ModelRegistry::instance().find("model", "small_cnn").make(config, {{8, 8, 1}, 10});
+      make_model("small_cnn", config, {.inputs = {{"input", {8, 8, 1}}}, .classes = 10});
   std::vector<std::string> names;
   int64_t count = 0;
   for (const Parameter* parameter : model->parameters()) {

@@ -1,5 +1,5 @@
 // CIFAR-10's files. The first byte says which split, and how many records a file should have.
-#include "data/cifar10.h"
+#include "data/images/cifar10.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/fake_cifar.h"
 
@@ -18,7 +18,7 @@ struct Folder {
   TempDir dir;
 };
 
-void check(const Dataset& set) {
+void check(const ImageSet& set) {
   for (int64_t i = 0; i < set.count(); ++i) {
     const int32_t label = set.labels.data<int32_t>()[i];
     if (label < 0 || label >= set.classes) throw Finding("cifar10: a label that is no class");

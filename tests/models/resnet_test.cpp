@@ -19,14 +19,15 @@
 namespace wisp {
 namespace {
 
-const ModelSetup kCifar{{32, 32, 3}, 10};
+const Facts kCifar{.inputs = {{"input", {32, 32, 3}}}, .classes = 10};
 
 Batch image_batch(int64_t rows, int64_t side, DType dtype) {
   Tensor labels({rows}, DType::i32);
   for (int64_t i = 0; i < rows; ++i) labels.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % 10);
-  return {.input = random_tensor({rows, side, side, 3}, 7, dtype),
-          .labels = labels,
-          .samples = sample_ids(rows)};
+  return {.inputs = {random_tensor({rows, side, side, 3}, 7, dtype)},
+          .targets = labels,
+          .samples = sample_ids(rows),
+          .count = rows};
 }
 
 int64_t parameter_count(Module& module) {
@@ -61,8 +62,9 @@ TEST(ResNetCifar, EveryDepthGivesLogitsAndALoss) {
     Replica replica(ResNetPlan::cifar(depth), {.compute = DType::f32, .fastest = true});
     replica.worker.context.recording = false;
     // 4 x 4 images: the network does not depend on their size
-    const Step step = replica.model.forward(replica.worker.context, image_batch(2, 4, DType::f32));
-    EXPECT_EQ(step.logits.shape(), Shape({2, 10})) << depth;
+    const Step step =
+        replica.model.forward(replica.worker.context, image_batch(2, 4, DType::f32), {});
+    EXPECT_EQ(step.output.shape(), Shape({2, 10})) << depth;
     EXPECT_EQ(step.loss.shape().numel(), 1);
     EXPECT_TRUE(std::isfinite(values(step.loss.value())[0])) << depth;
   }
@@ -93,10 +95,10 @@ TEST(ResNetCifar, EvaluationLeavesTheBuffersAlone) {
   const Batch batch = image_batch(2, 8, DType::f32);
   const auto before = buffers();
   replica.worker.context.training = false;
-  replica.model.forward(replica.worker.context, batch);
+  replica.model.forward(replica.worker.context, batch, {});
   EXPECT_EQ(buffers(), before);
   replica.worker.context.training = true;
-  replica.model.forward(replica.worker.context, batch);
+  replica.model.forward(replica.worker.context, batch, {});
   EXPECT_NE(buffers(), before);
 }
 
@@ -116,8 +118,8 @@ double relative_square(const Tensor& a, const Tensor& b) {
 TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
   Replica fast(ResNetPlan::cifar(20), {.compute = DType::f32, .fastest = true});
   Replica exact(ResNetPlan::cifar(20), {.compute = DType::f64});
-  const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32));
-  const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64));
+  const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32), {});
+  const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64), {});
   // f32 has 6e-8; 20 layers with batch norm over 4 images magnify it by up to 100
   EXPECT_NEAR(values(fast_step.loss.value())[0], values(step.loss.value())[0], 1e-5);
   backward(fast_step.loss);
@@ -139,7 +141,7 @@ TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const auto gradients = [](bool late) {
     Replica replica(ResNetPlan::cifar(20), {.compute = DType::f32, .late = late, .fastest = true});
     const Batch batch = image_batch(4, 8, DType::f32);  // lives until the stream is done
-    const Step step = replica.model.forward(replica.worker.context, batch);
+    const Step step = replica.model.forward(replica.worker.context, batch, {});
     backward(step.loss);
     replica.worker.stream.synchronize();
     std::vector<double> result = values(replica.parameters.grad());
@@ -155,7 +157,7 @@ TEST(ResNetCifar, RefusesOtherDepthsAndShapes) {
             std::string::npos);
   EXPECT_NE(error_of([] { ResNetPlan::cifar(2); }).find("model.depth = 2"), std::string::npos);
   EXPECT_NE(error_of([] {
-              ResNet(ResNetPlan::cifar(20), {{784}, 10});
+              ResNet(ResNetPlan::cifar(20), {.inputs = {{"input", {784}}}, .classes = 10});
             }).find("(784)"),
             std::string::npos);
 }
@@ -163,7 +165,7 @@ TEST(ResNetCifar, RefusesOtherDepthsAndShapes) {
 // ---------------------------------------------------------------- ImageNet
 
 constexpr int64_t kDepths[] = {18, 34, 50, 101, 152};
-const ModelSetup kImageNet{{224, 224, 3}, 1000};
+const Facts kImageNet{.inputs = {{"input", {224, 224, 3}}}, .classes = 1000};
 
 TEST(ResNet, HasThePublishedParameterCounts) {
   // torchvision's models; the paper gives no counts
@@ -182,8 +184,8 @@ TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
     ResNet model(ResNetPlan::imagenet(kDepths[i]), kImageNet);
     std::vector<std::string> lines;
     const auto add = [&](const auto* tensor) {
-      lines.push_back(
-          concat(model.exchange_name(tensor->name), " ", channels_first(tensor->shape), "\n"));
+      lines.push_back(concat(model.exchange_names(tensor->name).front(), " ",
+                             channels_first(tensor->shape), "\n"));
     };
     for (const Parameter* parameter : model.parameters()) add(parameter);
     for (const Buffer* buffer : model.buffers()) add(buffer);
@@ -201,8 +203,8 @@ TEST(ResNet, TheStemQuartersTheSideAndThreeStagesHalveIt) {
     Context& context = replica.worker.context;
     std::vector<LoggedOp> log;
     context.log = &log;
-    const Step step = replica.model.forward(context, image_batch(2, 64, DType::f32));
-    EXPECT_EQ(step.logits.shape(), Shape({2, 10}));
+    const Step step = replica.model.forward(context, image_batch(2, 64, DType::f32), {});
+    EXPECT_EQ(step.output.shape(), Shape({2, 10}));
     std::vector<Shape> pooled;
     for (const LoggedOp& op : log) {
       if (op.name.find("pool") != std::string::npos) pooled.push_back(op.inputs[0].shape());
@@ -242,7 +244,7 @@ TEST(ResNet, GoldenLossesOnTheReference) {
   Replica replica({.blocks = {1, 1}, .width = 8, .bottleneck = true}, {});
   const Batch batch = image_batch(4, 16, DType::f64);
   for (const double expected : golden) {
-    const Step step = replica.model.forward(replica.worker.context, batch);
+    const Step step = replica.model.forward(replica.worker.context, batch, {});
     EXPECT_NEAR(values(step.loss.value())[0], expected, 1e-9);
     backward(step.loss);
     descend(replica.parameters, 0.1);
@@ -255,7 +257,8 @@ TEST(ResNet, EveryParameterGetsAGradient) {
                     {.compute = DType::f32, .fastest = true}, {.zero_init_residual = zero_init});
     std::set<std::string> ready;
     replica.parameters.on_grad_ready([&](const Segment& segment) { ready.insert(segment.name); });
-    backward(replica.model.forward(replica.worker.context, image_batch(4, 32, DType::f32)).loss);
+    backward(
+        replica.model.forward(replica.worker.context, image_batch(4, 32, DType::f32), {}).loss);
     EXPECT_EQ(ready.size(), replica.parameters.segments().size());
     for (const Segment& segment : replica.parameters.segments()) {
       const Tensor gradient = FlatParameters::view(replica.parameters.grad(), segment);
@@ -299,13 +302,13 @@ TEST(Models, AreMadeByNameFromTheirKeys) {
 
 TEST(Mlp, LearnsOneBatch) {
   TestContext worker;
-  Mlp model({.hidden = {16}}, {{4, 4, 3}, 10});
+  Mlp model({.hidden = {16}}, {.inputs = {{"input", {4, 4, 3}}}, .classes = 10});
   FlatParameters parameters(worker.context, model.parameters(), model.buffers());
   const Batch batch = image_batch(8, 4, DType::f64);
   double first = 0;
   double last = 0;
   for (int step = 0; step < 60; ++step) {
-    const Step result = model.forward(worker.context, batch);
+    const Step result = model.forward(worker.context, batch, {});
     last = values(result.loss.value())[0];
     if (step == 0) first = last;
     backward(result.loss);

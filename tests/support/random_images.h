@@ -2,18 +2,18 @@
 #pragma once
 
 #include "core/random.h"
-#include "data/dataset.h"
+#include "data/images/image_source.h"
 
 namespace wisp {
 
 /// `shape` is (N, H, W, C); labels go round the classes.
-inline Dataset random_images(Shape shape, int classes = 10) {
-  Dataset set{.name = "random images",
-              .images = Tensor(shape, DType::u8),
-              .labels = Tensor({shape[0]}, DType::i32),
-              .classes = classes,
-              .mean = std::vector<double>(static_cast<size_t>(shape[3]), 120.0),
-              .deviation = std::vector<double>(static_cast<size_t>(shape[3]), 60.0)};
+inline ImageSet random_images(Shape shape, int classes = 10) {
+  ImageSet set{.name = "random images",
+               .images = Tensor(shape, DType::u8),
+               .labels = Tensor({shape[0]}, DType::i32),
+               .classes = classes,
+               .mean = std::vector<double>(static_cast<size_t>(shape[3]), 120.0),
+               .deviation = std::vector<double>(static_cast<size_t>(shape[3]), 60.0)};
   const Philox philox(1, 0, 0);
   for (int64_t i = 0; i < shape.numel(); ++i)
     set.images.data<uint8_t>()[i] =

@@ -124,10 +124,10 @@ inline void with_replicas(const Config& config, const std::function<void(Replica
   MemoryPool pool;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared{options, run.config(), pool, run.ends()};
+    const Shared shared = run.shared(pool);
     Replica replica(shared, worker);
-    Loader loader(run.train_set(), run.train_loader(worker.rank));
-    ReplicaTest test{replica, loader, pool, loader.batches() / options.accumulate};
+    const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
+    ReplicaTest test{replica, *loader, pool, loader->batches() / options.accumulate};
     work(test);
   });
 }

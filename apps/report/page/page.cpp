@@ -36,17 +36,21 @@ std::string table(const std::string& rows) {
   return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f} %", 100.0 * share) : "-";
+/// The metric that the page compares the runs by: the first run's.
+const Metric& metric_of(const Runs& runs) {
+  static const RunFacts none;
+  return runs.empty() ? none.metric() : runs.front().facts.metric();
 }
 
 // ------------------------------------------------------------------------------------ figures
 
 std::string figures(const Runs& runs) {
   const bool validates = any_validates(runs);
-  Cells head{"run",      "test accuracy", "steps",          "training time",
-             "images/s", "sent in all",   "less than dense"};
-  if (validates) head.insert(head.begin() + 2, "validation accuracy");
+  const std::string& metric = metric_of(runs).name;
+  const std::string work = runs.empty() ? "images" : runs.front().facts.facts.work;
+  Cells head{"run",       "test " + metric, "steps",          "training time",
+             work + "/s", "sent in all",    "less than dense"};
+  if (validates) head.insert(head.begin() + 2, "validation " + metric);
   std::string rows = row(head, "th");
   for (size_t r = 0; r < runs.size(); ++r) {
     const Metrics& metrics = runs[r].metrics;
@@ -54,16 +58,14 @@ std::string figures(const Runs& runs) {
     const StepRow last = metrics.steps.empty() ? StepRow{} : metrics.steps.back();
     const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
     Cells cells{run_cell(runs, r),
-                summary ? percent(summary->test_accuracy) : "not finished",
+                summary ? metric_of(runs).text(runs[r].score("test")) : "not finished",
                 fmt::format("{}", last.step),
                 seconds_text(last.seconds),
-                summary ? fmt::format("{:.0f}", summary->images_per_s) : "-",
+                summary ? fmt::format("{:.0f}", summary->work_per_s) : "-",
                 bytes_text(sent),
                 summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
-    if (validates) {
-      const auto validation = summary ? summary->validation_accuracy : std::nullopt;
-      cells.insert(cells.begin() + 2, percent(validation.value_or(std::nan(""))));
-    }
+    if (validates)
+      cells.insert(cells.begin() + 2, metric_of(runs).text(runs[r].score("validation")));
     rows += row(cells);
   }
   return table(rows);
@@ -105,16 +107,33 @@ std::string charts_over(const Runs& runs, const Over& over) {
   LineChart loss{"Training loss", over.label, "nats", over.log, false, {}};
   loss.curves =
       curves_of(runs, &Metrics::steps, over.of_step, [](const auto& r) { return r.loss; });
-  LineChart train{"Training accuracy", over.label, "% of the samples", over.log, false, {}};
+  const Metric& metric = metric_of(runs);
+  const double scale = metric.scale();
+  const char* percent = metric.percent ? "% " : "";
+  LineChart train{"Training " + metric.name,
+                  over.label,
+                  fmt::format("{}of the samples", percent),
+                  over.log,
+                  false,
+                  {}};
   train.curves = curves_of(runs, &Metrics::steps, over.of_step,
-                           [](const auto& r) { return 100.0 * r.accuracy; });
-  LineChart test{"Test accuracy", over.label, "% of the test set", over.log, true, {}};
+                           [=](const auto& r) { return scale * r.metric; });
+  LineChart test{"Test " + metric.name,
+                 over.label,
+                 fmt::format("{}of the test set", percent),
+                 over.log,
+                 true,
+                 {}};
   test.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
-                          [](const auto& r) { return 100.0 * r.test_accuracy; });
-  LineChart validation{
-      "Validation accuracy", over.label, "% of the validation split", over.log, true, {}};
+                          [=](const auto& r) { return scale * r.test_metric; });
+  LineChart validation{"Validation " + metric.name,
+                       over.label,
+                       fmt::format("{}of the validation split", percent),
+                       over.log,
+                       true,
+                       {}};
   validation.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
-                                [](const auto& r) { return 100.0 * r.validation_accuracy; });
+                                [=](const auto& r) { return scale * r.validation_metric; });
   return fmt::format("<div class=\"over {}\">\n{}{}{}{}</div>\n", over.name, to_svg(loss),
                      to_svg(test), any_validates(runs) ? to_svg(validation) : "", to_svg(train));
 }

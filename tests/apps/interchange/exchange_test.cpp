@@ -111,8 +111,8 @@ TEST(Exchange, AModelMayHaveMoreClassesThanTheDataSet) {
   export_run(dir / "run", dir / "a.safetensors", {});
   EXPECT_EQ(CheckpointReader(dir / "a.safetensors").entry("layer1.bias").extents[0], 12);
   import_run(tiny_config(twelve), dir / "a.safetensors", dir / "imported", Open::create);
-  EXPECT_EQ(evaluate_run(dir / "imported", {}).test.accuracy,
-            evaluate_run(dir / "run", {}).test.accuracy);
+  EXPECT_EQ(evaluate_run(dir / "imported", {}).test.metrics[0],
+            evaluate_run(dir / "run", {}).test.metrics[0]);
   EXPECT_NE(error_of([&] {
               tiny_train(dir / "few", {"model.classes=9"});
             }).find("model.classes is 9, but the data set has 10 classes"),

@@ -23,16 +23,16 @@ class OddModel final : public Model {
     child("conv", conv_);
     child("last", last_);
   }
-  Step forward(Context& context, const Batch& batch) override {
-    const int64_t rows = batch.size();
-    Variable x = conv_(Variable(context, batch.input));  // (N, 4, 4, 4) of side 8
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const int64_t rows = batch.inputs[0].shape()[0];
+    Variable x = conv_(Variable(context, batch.inputs[0]));  // (N, 4, 4, 4) of side 8
     x = max_pool2d(relu(x), 3, {.stride = 1, .pad = 1});
     x = avg_pool2d(x, 3, {.stride = 2, .pad = 1});           // (N, 2, 2, 4)
     relu(x);                                                 // of no use
     x = pad_channels(add(x, x), 5, 1);                       // (N, 2, 2, 5)
     x = reshape(reshape(x, {rows, 4, 5}), {rows, 2, 2, 5});  // back
     x = last_(dropout(reshape(x, {rows, 20}), 0.5, 0));
-    return {cross_entropy(x, batch.labels), x};
+    return {cross_entropy(x, batch.targets), x};
   }
 
  private:
@@ -44,10 +44,11 @@ class OddModel final : public Model {
 class OwnOpModel final : public Model {
  public:
   OwnOpModel() : last_(192, 10) { child("last", last_); }
-  Step forward(Context& context, const Batch& batch) override {
-    const Variable x = last_(reshape(Variable(context, batch.input), {batch.size(), 192}));
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const Variable x =
+        last_(reshape(Variable(context, batch.inputs[0]), {batch.inputs[0].shape()[0], 192}));
     const Variable logits = record("twist", x.value(), {x}, {});
-    return {cross_entropy(logits, batch.labels), logits};
+    return {cross_entropy(logits, batch.targets), logits};
   }
 
  private:
@@ -58,8 +59,9 @@ class OwnOpModel final : public Model {
 class FoldingModel final : public Model {
  public:
   FoldingModel() : last_(3, 10) { child("last", last_); }
-  Step forward(Context& context, const Batch& batch) override {
-    const Variable x = reshape(Variable(context, batch.input), {batch.input.numel() / 3, 3});
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const Variable x =
+        reshape(Variable(context, batch.inputs[0]), {batch.inputs[0].numel() / 3, 3});
     const Variable logits = last_(x);
     return {cross_entropy(logits, Tensor({logits.shape()[0]}, DType::i32)), logits};
   }
@@ -68,21 +70,19 @@ class FoldingModel final : public Model {
   Linear last_;
 };
 
-using ModelRegistration = Registration<Model, Config&, const ModelSetup&>;
-const ModelRegistration odd_registration("odd", "ops for a test", [](Config&, const ModelSetup&) {
+const ModelRegistration odd_registration("odd", "ops for a test", [](Config&, const Facts&) {
   return std::make_unique<OddModel>();
 });
-const ModelRegistration own_op_registration("own_op", "ops for a test",
-                                            [](Config&, const ModelSetup&) {
-                                              return std::make_unique<OwnOpModel>();
-                                            });
+const ModelRegistration own_op_registration("own_op", "ops for a test", [](Config&, const Facts&) {
+  return std::make_unique<OwnOpModel>();
+});
 const ModelRegistration folding_registration("folding", "ops for a test",
-                                             [](Config&, const ModelSetup&) {
+                                             [](Config&, const Facts&) {
                                                return std::make_unique<FoldingModel>();
                                              });
 
 std::string exported(const Config& config) {
-  const ModelSetup ends = Prepared(config).ends();
+  const Facts ends = Prepared(config).facts();
   std::string bytes;
   with_replicas(config, [&](ReplicaTest& test) { bytes = onnx_model(test.replica, ends); });
   return bytes;
@@ -201,7 +201,7 @@ TEST(OnnxExport, AFusedNormIsThreeNodesAndAPaddedShortcutTwo) {
 TEST(OnnxExport, WeightsAreF32ChannelsFirst) {
   for (const char* precision : {"f32", "f64"}) {
     const Config config = tiny_config_of(kResNet, {concat("train.precision=", precision)});
-    const ModelSetup ends = Prepared(config).ends();
+    const Facts ends = Prepared(config).facts();
     with_replicas(config, [&](ReplicaTest& test) {
       const Graph graph(onnx_model(test.replica, ends));
       const FlatParameters& parameters = test.replica.parameters();

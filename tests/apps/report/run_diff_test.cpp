@@ -29,7 +29,7 @@ TEST(RunDiff, OfTheSameRunTwiceIsEqual) {
   for (const char* name : {"a", "b"}) tiny_train(dir / name, {"workers=2", "train.epochs=1"});
   const RunRecord a = RunRecord::read(dir / "a"), b = RunRecord::read(dir / "b");
   EXPECT_TRUE(compare_runs(a, b).equal());
-  EXPECT_EQ(diff_text(a, b).find("the configurations are equal\nlosses, accuracies and bytes are "
+  EXPECT_EQ(diff_text(a, b).find("the configurations are equal\nlosses, metrics and bytes are "
                                  "equal in all 4 steps recorded by both\n"),
             0u);
 }
@@ -69,10 +69,11 @@ TEST(RunDiff, TakesALossThatIsNoNumberForEqualToItself) {
 
 TEST(RunDiff, ShowsValidationIfOneRunHasIt) {
   RunRecord a = run_of({{1, 2.0}}), b = a;
-  a.summary.emplace().test_accuracy = 0.5;
+  a.summary.emplace().scores = {{"test_accuracy", 0.5}};
   EXPECT_EQ(diff_text(a, b).find("validation"), std::string::npos);
   a.config.emplace_back("data.validation", "5000");
-  a.summary->validation_accuracy = 0.75;
+  a.facts.has_validation = true;
+  a.summary->scores.emplace_back("validation_accuracy", 0.75);
   const std::string text = diff_text(a, b);
   EXPECT_NE(text.find("data.validation: 5000 and -\n"), std::string::npos) << text;
   EXPECT_NE(text.find("         test  validation "), std::string::npos) << text;

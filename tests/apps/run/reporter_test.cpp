@@ -101,11 +101,12 @@ TEST(Reporter, NamesGradientsThatWereNotFinite) {
   const TempDir dir;
   const Prepared run(tiny_config());
   const RunDirectory directory(dir / "run", RunDirectory::Open::create);
+  const RunFacts facts;
   StepReport report;
   report.cost.nonfinite = {"layer0.weight"};
   for (const bool quiet : {false, true}) {
     testing::internal::CaptureStdout();
-    Reporter(directory, run.options(), quiet).step({.total_step = 7, .report = report});
+    Reporter(directory, run.options(), facts, quiet).step({.total_step = 7, .report = report});
     EXPECT_EQ(testing::internal::GetCapturedStdout().find(
                   "step 7: the gradient of layer0.weight was not finite, or above 2^96, on this "
                   "worker; it counted "

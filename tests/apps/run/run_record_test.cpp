@@ -25,10 +25,10 @@ TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
   EXPECT_EQ(metrics.steps[0].loss, 3.0);
   EXPECT_EQ(metrics.steps[1].loss, 2.25);
   EXPECT_EQ(metrics.steps[1].bytes_sent_total, 30.0);
-  EXPECT_TRUE(std::isnan(metrics.steps[1].accuracy)) << "not there";
+  EXPECT_TRUE(std::isnan(metrics.steps[1].metric)) << "not there";
   ASSERT_EQ(metrics.epochs.size(), 1u);
-  EXPECT_TRUE(std::isnan(metrics.epochs[0].test_accuracy));
-  EXPECT_TRUE(std::isnan(metrics.epochs[0].validation_accuracy));
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].test_metric));
+  EXPECT_TRUE(std::isnan(metrics.epochs[0].validation_metric));
 }
 
 TEST(Metrics, NamesTheLineThatIsNoRow) {

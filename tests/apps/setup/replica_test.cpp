@@ -159,17 +159,17 @@ TEST(Replica, SendsNothingBeforeTheLastMicroBatch) {
     run_workers(2, {.threads = 1}, [&](Worker& worker) {
       CountingCommunicator counting(worker.communicator);
       Worker counted{worker.rank, worker.threads, counting, worker.turns};
-      const Shared shared{run.options(), run.config(), pool, run.ends()};
+      const Shared shared = run.shared(pool);
       Replica replica(shared, counted);
-      Loader loader(run.train_set(), run.train_loader(worker.rank));
-      loader.start_epoch(0);
+      const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
+      loader->start_epoch(0);
       for (int64_t step = 0; step < 3; ++step) {
         const int64_t before = counting.collectives();
         int batches = 0;
         replica.step(step, 0.0, [&] {
           EXPECT_EQ(counting.collectives(), before) << "micro-batch " << batches;
           ++batches;
-          return *loader.next();
+          return *loader->next();
         });
         EXPECT_EQ(batches, 4);
         EXPECT_GT(counting.collectives(), before);

@@ -41,7 +41,7 @@ void write(const std::string& path, const Config& config) {
 /// What a fresh replica holds after it has read the file.
 std::map<std::string, std::vector<double>> read(const std::string& path, const Config& config) {
   std::map<std::string, std::vector<double>> found;
-  const ModelSetup ends = Prepared(config).ends();
+  const Facts ends = Prepared(config).facts();
   with_replicas(config, [&](ReplicaTest& test) {
     read_weights(path, test.replica.model(), test.replica.parameters(), ends);
     found = content(test.replica);

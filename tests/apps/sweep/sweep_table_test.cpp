@@ -10,7 +10,7 @@ SweepResult result_of(const std::vector<std::optional<std::string>>& values, dou
   result.run.name = "run";
   result.run.values = values;
   result.version = "0.1.0 (abc)";
-  result.summary.test_accuracy = accuracy;
+  result.summary.scores = {{"test_accuracy", accuracy}};
   result.summary.bytes_sent = 100.0;
   return result;
 }
@@ -46,7 +46,8 @@ TEST(SweepTable, ShowsValidationIfSomeRunHasIt) {
                                       result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
   for (const std::string& text : {sweep_csv(kAxes, results), sweep_markdown(kAxes, results)})
     EXPECT_EQ(text.find("validation"), std::string::npos) << text;
-  results[1].summary.validation_accuracy = 0.75;
+  results[1].summary.scores.emplace_back("validation_accuracy", 0.75);
+  results[1].facts.has_validation = true;
   const std::string csv = sweep_csv(kAxes, results);
   EXPECT_NE(csv.find(",version,test_accuracy,validation_accuracy,images_per_s,"),
             std::string::npos);

@@ -42,8 +42,7 @@ TEST(Averages, AreWhatAnEvaluationSees) {
   Prepared run(averaged());
   run.load();
   const auto evaluate = [&](Replica& replica) {
-    Loader test(run.test_set(), run.test_loader(replica.rank()));
-    return replica.evaluate(test)->mean_loss();
+    return replica.evaluate(*run.loader(Split::test, replica.rank()))->mean_loss();
   };
   with_replicas(averaged(), [&](ReplicaTest& test) {
     test.steps(0, 4);
@@ -83,9 +82,9 @@ TEST(Averages, DoNotTouchTheTraining) {
   const auto train = [&](const Config& config, bool evaluate) {
     std::vector<std::vector<float>> weights(2);
     with_replicas(config, [&](ReplicaTest& test) {
-      Loader images(run.test_set(), run.test_loader(test.replica.rank()));
+      const std::unique_ptr<Loader> images = run.loader(Split::test, test.replica.rank());
       test.steps(0, 2);
-      if (evaluate) test.replica.evaluate(images);
+      if (evaluate) test.replica.evaluate(*images);
       test.steps(2, 2);
       for (const auto& [name, tensor] : state_of(test.replica)) {
         if (name.rfind("ema", 0) == 0 || tensor.dtype() != DType::f32) continue;
@@ -112,8 +111,8 @@ TEST(Averages, AreResumedExactlyAndEvaluatedFromDisk) {
   EXPECT_TRUE(CheckpointReader(checkpoint + "/shared.safetensors").has("ema/conv.weight"));
   EXPECT_TRUE(
       CheckpointReader(checkpoint + "/rank_1.safetensors").has("ema_buffer/norm.running_mean"));
-  EXPECT_EQ(evaluate_run(dir / "whole", {}).test.accuracy,
-            Summary::from_json(dir / "whole/summary.json").test_accuracy);
+  EXPECT_EQ(evaluate_run(dir / "whole", {}).test.metrics[0],
+            Summary::from_json(dir / "whole/summary.json").score("test_accuracy"));
 }
 
 TEST(Averages, OfAllRanksAreTheSameBits) {

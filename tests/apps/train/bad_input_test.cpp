@@ -27,15 +27,15 @@ struct FailureOptions {
 
 class FailingModel final : public Model {
  public:
-  FailingModel(FailureOptions failure, const ModelSetup& setup)
-      : failure_(std::move(failure)), layer_(setup.input.numel(), setup.classes) {
+  FailingModel(FailureOptions failure, const Facts& facts)
+      : failure_(std::move(failure)), layer_(facts.inputs[0].sample.numel(), facts.classes) {
     child("layer", layer_);
   }
-  Step forward(Context& context, const Batch& batch) override {
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
     failure_.here("forward", context.rank, context.step);
-    const int64_t rows = batch.size();
-    const Variable logits =
-        layer_(reshape(Variable(context, batch.input), {rows, batch.input.numel() / rows}));
+    const Tensor& input = batch.inputs[0];
+    const int64_t rows = input.shape()[0];
+    const Variable logits = layer_(reshape(Variable(context, input), {rows, input.numel() / rows}));
     const Variable same =
         record("same", logits.value(), {logits},
                [this, rank = context.rank, step = context.step](const Tensor& dy, Inputs& in) {
@@ -43,7 +43,7 @@ class FailingModel final : public Model {
                  const GradSlot slot = in.slot(0);
                  std::memcpy(slot.into.raw(), dy.raw(), static_cast<size_t>(dy.bytes()));
                });
-    return {cross_entropy(same, batch.labels), logits};
+    return {cross_entropy(same, batch.targets), logits};
   }
 
  private:
@@ -80,13 +80,13 @@ class FailingCompressor final : public Compressor {
   Traits traits_;
 };
 
-const Registration<Model, Config&, const ModelSetup&> model_registration(
-    "failing", "test: throws when told to", [](Config& config, const ModelSetup& setup) {
-      FailureOptions failure;
-      config.bind("model.fail_in", failure.in, "phase");
-      config.bind("model.fail_rank", failure.rank, "rank");
-      return std::make_unique<FailingModel>(failure, setup);
-    });
+const ModelRegistration model_registration("failing", "test: throws when told to",
+                                           [](Config& config, const Facts& facts) {
+                                             FailureOptions failure;
+                                             config.bind("model.fail_in", failure.in, "phase");
+                                             config.bind("model.fail_rank", failure.rank, "rank");
+                                             return std::make_unique<FailingModel>(failure, facts);
+                                           });
 
 const CompressorRegistration failing_registration(
     "failing", "test: throws when told to", [](Config& config, const CompressorSetup&) {
@@ -263,12 +263,16 @@ TEST(BadConfig, BatchIsSharedEqually) {
             "equally");
 }
 
-TEST(BadConfig, ValidationTakesASampleOfEachWorkerOrNone) {
+TEST(BadConfig, ValidationIsANumberOfSamples) {
   EXPECT_EQ(refusal({"data.validation=-1"}),
             "command line: data.validation is -1, expected 0 or more");
-  EXPECT_EQ(refusal({"workers=4", "data.validation=3"}),
-            "command line: data.validation is 3, expected 0, or a sample for each of 4 workers");
-  EXPECT_EQ(refusal({"workers=4", "data.validation=4"}), "no error");
+}
+
+TEST(BadConfig, APlateauNeedsAValidationSplit) {
+  EXPECT_EQ(refusal({"schedule.kind=plateau"}),
+            "command line: schedule.kind is \"plateau\", which a validation split decides, and "
+            "there is none; data.validation holds one out");
+  EXPECT_EQ(refusal({"schedule.kind=plateau", "data.validation=8"}), "no error");
 }
 
 TEST(BadConfig, CompressionNeedsF32) {
@@ -294,25 +298,31 @@ std::string load_error(const Overrides& overrides) {
 
 TEST(BadData, MoreWorkersThanSamples) {
   EXPECT_EQ(load_error({"workers=200", "train.batch=200"}),
-            "loader: 200 workers for 128 samples, expected at most one worker per sample");
+            "synthetic train: 128 samples for 200 workers, expected at least one each");
 }
 
 TEST(BadData, TooFewSamplesForAStep) {
   const std::string error = load_error({"train.batch=256"});
-  EXPECT_NE(error.find("need 256 samples for one step, the data set has 128"), std::string::npos)
-      << error;
+  EXPECT_EQ(error, "synthetic train: 128 samples, expected at least the 256 of one step");
   const std::string parts =
       load_error({"train.batch=64", "train.accumulate=4", "workers=2", "data.train_count=48"});
-  EXPECT_NE(parts.find("train.accumulate is 4, but an epoch has only 3 batches"), std::string::npos)
-      << parts;
+  EXPECT_EQ(parts, "synthetic train: 48 samples, expected at least the 64 of one step");
+}
+
+TEST(BadData, ValidationOfFewerSamplesThanWorkers) {
+  EXPECT_EQ(load_error({"workers=4", "data.validation=3"}),
+            "synthetic train, held out: 3 samples for 4 workers, expected at least one each");
+  EXPECT_EQ(load_error({"workers=4", "data.validation=4"}), "no error");
 }
 
 TEST(BadData, ValidationThatLeavesNoStep) {
-  for (const char* count : {"97", "128", "1000000"}) {
+  EXPECT_EQ(load_error({"data.validation=97"}),
+            "command line: data.validation is 97 of 128 training samples, but the rest has to make "
+            "a step of 32 (train.batch)");
+  for (const char* count : {"128", "1000000"}) {
     EXPECT_EQ(load_error({concat("data.validation=", count)}),
-              concat("command line: data.validation is ", count,
-                     " of 128 training samples, but the rest has to make a step of 32 "
-                     "(train.batch)"));
+              concat("synthetic train: data.validation is ", count,
+                     " of 128 training samples, expected fewer"));
   }
   EXPECT_EQ(load_error({"data.validation=96"}), "no error");
 }

@@ -21,7 +21,7 @@ optimizer.weight_decay = 1e-4
 schedule.kind = "cosine"
 )" + model,
                                           "learning.toml");
-  return train(config, {dir / "run", RunDirectory::Open::create, true})->test_accuracy;
+  return train(config, {dir / "run", RunDirectory::Open::create, true})->score("test_accuracy");
 }
 
 TEST(SyntheticImages, AreLearnedByResNet20AndNotByALinearModel) {

@@ -70,11 +70,11 @@ TEST(OwnWeightsRun, EvaluatesAndExportsTheMean) {
   for (const Overrides& method : {kChoco, kLocal, kChoco + Overrides{"ema.decay=0.5"}}) {
     const Overrides few = method + Overrides{"train.max_steps=7"};
     const double accuracy =
-        train(tiny_config(few), {dir / "run", Open::overwrite, true})->test_accuracy;
+        train(tiny_config(few), {dir / "run", Open::overwrite, true})->score("test_accuracy");
     export_run(dir / "run", dir / "mean.safetensors", {});
     import_run(tiny_config({"workers=4"}), dir / "mean.safetensors", dir / "one", Open::overwrite);
-    EXPECT_EQ(evaluate_run(dir / "one", {}).test.accuracy, accuracy);
-    EXPECT_EQ(evaluate_run(dir / "run", {}).test.accuracy, accuracy);
+    EXPECT_EQ(evaluate_run(dir / "one", {}).test.metrics[0], accuracy);
+    EXPECT_EQ(evaluate_run(dir / "run", {}).test.metrics[0], accuracy);
     EXPECT_EQ(evaluate_run(dir / "one", {}).test.loss, evaluate_run(dir / "run", {}).test.loss);
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/io/checkpoint.h"
+#include "data/images/synthetic.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tests/support/tiny_run.h"
@@ -30,10 +31,9 @@ TEST(Predictions, AreThoseThatEvaluationCounts) {
     const float* row = logits.data<float>() + 10 * i;
     correct += std::max_element(row, row + 10) - row == labels.data<int32_t>()[i];
   }
-  EXPECT_EQ(correct, std::lround(evaluation.accuracy * 40));
-  Prepared prepared(tiny_config(run));
-  prepared.load();
-  const uint8_t* pixel = prepared.test_set().images.data<uint8_t>();
+  EXPECT_EQ(correct, std::lround(evaluation.metrics[0] * 40));
+  const ImageSet drawn = draw_synthetic({.test_count = 40}, Split::test);
+  const uint8_t* pixel = drawn.images.data<uint8_t>();
   // row 1, column 2, channels 0 and 2 of the first image
   const int64_t at = (1 * 32 + 2) * 3;
   EXPECT_FLOAT_EQ(input.data<float>()[34], (static_cast<float>(pixel[at]) - 127.5f) / 75.0f);

@@ -56,7 +56,7 @@ TEST_P(Processes, LeaveTheSameStateAsThreads) {
     EXPECT_EQ(processes.bytes_sent, threads.bytes_sent);
     EXPECT_EQ(processes.bytes_received, threads.bytes_received);
     EXPECT_EQ(processes.bytes_encoded, threads.bytes_encoded);
-    EXPECT_EQ(processes.test_accuracy, threads.test_accuracy);
+    EXPECT_EQ(processes.score("test_accuracy"), threads.score("test_accuracy"));
   }
 }
 

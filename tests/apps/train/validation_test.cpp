@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/checkpoint_directory.h"
-#include "data/dataset.h"
+#include "data/images/image_source.h"
 #include "tests/support/error_of.h"
 #include "tests/support/event_reader.h"
 #include "tests/support/random_images.h"
@@ -21,13 +21,16 @@ using nlohmann::json;
 
 /// A white row tells the class, but in the test set that of the next class: whoever learns does
 /// worse in the test.
-class Contrary final : public DataSource {
+class Contrary final : public ImageSource {
  public:
+  using ImageSource::ImageSource;
+
+ private:
   Shape sample() const override { return {kSide, kSide, 1}; }
   int classes() const override { return 10; }
-  Dataset load(Split split) const override {
+  ImageSet load(Split split) const override {
     const int64_t count = split == Split::train ? 160 : 40;
-    Dataset set = random_images({count, kSide, kSide, 1});
+    ImageSet set = random_images({count, kSide, kSide, 1});
     for (int64_t i = 0; i < count; ++i) {
       const int64_t row = i * kSide + set.labels.data<int32_t>()[i];
       std::fill_n(set.images.data<uint8_t>() + row * kSide, kSide, uint8_t{255});
@@ -37,12 +40,13 @@ class Contrary final : public DataSource {
     return set;
   }
 
- private:
   static constexpr int64_t kSide = 12;
 };
 
 const DataRegistration registration("contrary", "test: learning makes the test worse",
-                                    [](Config&) { return std::make_unique<Contrary>(); });
+                                    [](Config& config) {
+                                      return std::make_unique<Contrary>(config);
+                                    });
 
 /// Epochs of 4 steps with 32 samples held out, of 5 without.
 Config contrary_config(const Overrides& overrides) {
@@ -87,18 +91,20 @@ TEST(Validation, DecidesWhichCheckpointIsTheBest) {
   contrary_train(dir / "other", {});
   const std::vector<RunEvaluation> found = evaluations_of(dir / "run");
   ASSERT_EQ(found.size(), 6u);
-  EXPECT_GT(found.back().validation->accuracy, found.front().validation->accuracy);
-  EXPECT_LT(found.back().test.accuracy, found.front().test.accuracy) << "the two do not disagree";
+  EXPECT_GT(found.back().validation->metrics[0], found.front().validation->metrics[0]);
+  EXPECT_LT(found.back().test.metrics[0], found.front().test.metrics[0])
+      << "the two do not disagree";
 
   const auto best = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a.validation->accuracy < b.validation->accuracy;
+    return a.validation->metrics[0] < b.validation->metrics[0];
   });
   const RunEvaluation chosen = evaluate_run(dir / "run", {}, "best");
-  EXPECT_EQ(chosen.validation->accuracy, best->validation->accuracy);
+  EXPECT_EQ(chosen.validation->metrics[0], best->validation->metrics[0]);
   EXPECT_EQ(chosen.validation->loss, best->validation->loss);
-  EXPECT_LT(chosen.test.accuracy, found.front().test.accuracy);
+  EXPECT_LT(chosen.test.metrics[0], found.front().test.metrics[0]);
   EXPECT_EQ(evaluate_run(dir / "other", {}, "best").test.loss,
-            evaluations_of(dir / "other").front().test.loss);
+            evaluations_of(dir / "other").back().test.loss)
+      << "nothing decides: the last";
 }
 
 TEST(Validation, DecidesWhenTheRateFalls) {
@@ -106,9 +112,13 @@ TEST(Validation, DecidesWhenTheRateFalls) {
   const Overrides plateau = {"schedule.kind=plateau", "schedule.patience=0",
                              "schedule.threshold=0"};
   contrary_train(dir / "run", plateau + Overrides{"data.validation=32"});
-  contrary_train(dir / "other", plateau);
-  EXPECT_EQ(rows_of(dir / "run", "step").back().at("lr"), 0.02) << "its loss falls";
-  EXPECT_LT(rows_of(dir / "other", "step").back().at("lr"), 0.02) << "that of the test set rises";
+  EXPECT_EQ(rows_of(dir / "run", "step").back().at("lr"), 0.02)
+      << "its loss falls, that of the test set rises";
+  EXPECT_NE(
+      error_of([&] { contrary_train(dir / "other", plateau); })
+          .find("schedule.kind is \"plateau\", which a validation split decides, and there is "
+                "none; data.validation holds one out"),
+      std::string::npos);
 }
 
 TEST(Validation, TheTestSetIsReadAtTheEnd) {
@@ -124,17 +134,17 @@ TEST(Validation, TheTestSetIsReadAtTheEnd) {
   EXPECT_TRUE(rows[1].at("validation_accuracy").is_number());
   EXPECT_FALSE(rows[0].contains("test_accuracy"));
   EXPECT_FALSE(rows[1].contains("test_accuracy"));
-  EXPECT_EQ(rows[2].at("validation_accuracy"), *summary.validation_accuracy);
-  EXPECT_EQ(rows[2].at("test_accuracy"), summary.test_accuracy);
+  EXPECT_EQ(rows[2].at("validation_accuracy"), summary.score("validation_accuracy"));
+  EXPECT_EQ(rows[2].at("test_accuracy"), summary.score("test_accuracy"));
 
   const Summary saved = Summary::from_json(dir / "run/summary.json");
-  EXPECT_EQ(saved.validation_accuracy, summary.validation_accuracy);
-  EXPECT_EQ(saved.test_accuracy, summary.test_accuracy);
+  EXPECT_EQ(saved.score("validation_accuracy"), summary.score("validation_accuracy"));
+  EXPECT_EQ(saved.score("test_accuracy"), summary.score("test_accuracy"));
   const RunEvaluation evaluation = evaluate_run(dir / "run", {});
-  EXPECT_EQ(evaluation.validation->accuracy, *summary.validation_accuracy);
-  EXPECT_EQ(evaluation.validation->samples, 32);
-  EXPECT_EQ(evaluation.test.accuracy, summary.test_accuracy);
-  EXPECT_EQ(evaluation.test.samples, 40);
+  EXPECT_EQ(evaluation.validation->metrics[0], summary.score("validation_accuracy"));
+  EXPECT_EQ(evaluation.validation->targets, 32);
+  EXPECT_EQ(evaluation.test.metrics[0], summary.score("test_accuracy"));
+  EXPECT_EQ(evaluation.test.targets, 40);
 
   std::map<std::string, std::vector<int64_t>> steps;
   for (const ReadEvent& event : read_events(read_text(dir / "run/events.tfevents.0000000000"))) {
@@ -165,8 +175,10 @@ TEST(Validation, HoldsOutTheSameWhateverTheRunIs) {
   const auto held_out = [](const Overrides& overrides) {
     Prepared run(tiny_config(kHeldOut + overrides));
     run.load();
-    EXPECT_EQ(run.train_set().count(), 128);
-    const Tensor& images = run.validation_set()->images;
+    EXPECT_EQ(run.examples(Split::train)->count(), 128);
+    Loader loader(*run.examples(Split::validation), {.batch = 32, .training = false});
+    loader.start_epoch(0);
+    const Tensor images = loader.next()->inputs[0];
     return std::string(reinterpret_cast<const char*>(images.raw()),
                        static_cast<size_t>(images.bytes()));
   };
@@ -181,8 +193,8 @@ TEST(Validation, AnyNumberOfWorkersFindsTheSame) {
   const Evaluation one = *evaluate_run(dir / "run", {}).validation;
   const Evaluation three = *evaluate_run(dir / "run", Overrides{"workers=3", "train.batch=15"})
                                 .validation;  // not full batches
-  EXPECT_EQ(three.samples, one.samples);
-  EXPECT_EQ(three.accuracy, one.accuracy);
+  EXPECT_EQ(three.targets, one.targets);
+  EXPECT_EQ(three.metrics[0], one.metrics[0]);
 }
 
 TEST(Validation, AStopDuringTheLastEvaluationComesBackToIt) {
@@ -198,8 +210,8 @@ TEST(Validation, AStopDuringTheLastEvaluationComesBackToIt) {
   EXPECT_TRUE(rows_of(dir / "run", "epoch").empty()) << "the epoch is not told yet";
   tiny_train(dir / "run", run, Open::resume);
   EXPECT_TRUE(checkpoint_content(dir / "run", 4) == checkpoint_content(dir / "whole", 4));
-  EXPECT_EQ(Summary::from_json(dir / "run/summary.json").validation_accuracy,
-            Summary::from_json(dir / "whole/summary.json").validation_accuracy);
+  EXPECT_EQ(Summary::from_json(dir / "run/summary.json").score("validation_accuracy"),
+            Summary::from_json(dir / "whole/summary.json").score("validation_accuracy"));
 }
 
 TEST(Validation, ARunGoesOnWithItsOwnSplit) {

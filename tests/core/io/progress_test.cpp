@@ -14,7 +14,7 @@ ProgressReport sample() {
           .step = 120,
           .steps = 390,
           .loss = 1.23456,
-          .accuracy = 0.4567,
+          .metric = "45.67 %",
           .rate = 1234.4,
           .reduction = 276.74,
           .left_s = 125.0};

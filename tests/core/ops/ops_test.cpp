@@ -136,18 +136,31 @@ TEST_P(OpsValue, CrossEntropy) {
 
 TEST_P(OpsValue, CrossEntropyOfALabelOutOfRangeIsNaN) {
   const Variable logits = constant({2, 2}, {0, 1, 2, 3});
-  for (const int32_t label : {-1, 2}) {
+  for (const int32_t label : {-2, 2}) {
     const Variable loss = cross_entropy(logits, tensor_of<int32_t>({0, label}));
     EXPECT_TRUE(std::isnan(values(loss.value())[0])) << label;
   }
 }
 
+TEST_P(OpsValue, CrossEntropyIgnoresMinusOneAndStillDividesByAllRows) {
+  const Variable logits = constant({3, 2}, {0, std::log(3), 7, 8, 1, 1});
+  const double tolerance = GetParam() == DType::f32 ? 1e-6 : 1e-12;
+  const Variable loss = cross_entropy(logits, tensor_of<int32_t>({0, -1, 1}));
+  EXPECT_NEAR(values(loss.value())[0], (std::log(4.0) + std::log(2.0)) / 3, tolerance);
+}
+
 TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
-  const Variable logits = constant({3, 3}, {1, 1, 0, 0, 1, 2, 5, 0, 0});
-  Tensor counts = tensor_of<int64_t>({10, 100});
-  count_correct(logits, tensor_of<int32_t>({0, 2, 1}), counts);
-  EXPECT_EQ(counts.data<int64_t>()[0], 12);
-  EXPECT_EQ(counts.data<int64_t>()[1], 103);
+  const Variable logits = constant({4, 3}, {1, 1, 0, 0, 1, 2, 5, 0, 0, 9, 0, 0});
+  const Tensor sums = tensor_of<double>({10, 100});
+  count_correct(logits, tensor_of<int32_t>({0, 2, 1, -1}), sums);
+  EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
+}
+
+TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFinite) {
+  const Tensor sums = tensor_of<double>({1, 2});
+  add_mean(constant({1}, {0.5}), 10, sums);
+  add_mean(constant({1}, {std::nan("")}), 10, sums);
+  EXPECT_EQ(values(sums), (std::vector<double>{6, 12}));
 }
 
 TEST_P(OpsValue, DropoutScalesWhatItKeeps) {

@@ -30,11 +30,11 @@ Batch batch_of(int64_t step, int rank, const Training& training) {
   const Tensor all =
       random_tensor({kRows, 2, 2, 3}, static_cast<uint64_t>(step) + 1, training.dtype);
   Batch batch;
-  batch.input = all.rows(rank * rows, (rank + 1) * rows);
-  batch.labels = Tensor({rows}, DType::i32);
+  batch.inputs = {all.rows(rank * rows, (rank + 1) * rows)};
+  batch.targets = Tensor({rows}, DType::i32);
   batch.samples = sample_ids(rows, rank * rows);
   for (int64_t i = 0; i < rows; ++i)
-    batch.labels.data<int32_t>()[i] = static_cast<int32_t>((rank * rows + i + step) % 5);
+    batch.targets.data<int32_t>()[i] = static_cast<int32_t>((rank * rows + i + step) % 5);
   return batch;
 }
 
@@ -45,7 +45,7 @@ class Trainee {
         worker_(worker),
         compute_({.compute = training.dtype, .late = training.late}),
         comm_({.compute = training.dtype, .late = training.late}),
-        model_({.hidden = {16, 8}}, {{2, 2, 3}, 5}),
+        model_({.hidden = {16, 8}}, {.inputs = {{"input", {2, 2, 3}}}, .classes = 5}),
         parameters_(compute_.context, model_.parameters(), model_.buffers()),
         optimizer_(parameters_, {.momentum = 0.9, .weight_decay = 1e-3}),
         trace_(worker.rank, {}),
@@ -56,7 +56,7 @@ class Trainee {
   void step(int64_t step) {
     const Batch batch = batch_of(step, worker_.rank, training_);
     sync_.begin({step, 0.0, 0.1});
-    const Step result = model_.forward(compute_.context, batch);
+    const Step result = model_.forward(compute_.context, batch, {});
     sync_.forward_done(result.loss.value());
     backward(result.loss, {.seed = 1.0 / training_.workers});
     worker_.turns.release();

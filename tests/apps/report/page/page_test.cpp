@@ -22,10 +22,10 @@ RunRecord run_of(const std::string& name, int64_t rows) {
     row.seconds = 0.1 * static_cast<double>(step);
     row.bytes_sent_total = 1234.0 * static_cast<double>(step);
     row.loss = 2.0 + std::sin(static_cast<double>(step));
-    row.accuracy = 0.5;
+    row.metric = 0.5;
     run.metrics.steps.push_back(row);
   }
-  run.summary = Summary{};
+  run.summary = Summary{.scores = {{"test_accuracy", 0.0}}};
   run.summary->times = {.loader_ms = 1.0, .compute_ms = 20.0, .wait_ms = 30.0, .wire_ms = 40.0};
   for (int worker = 0; worker < 4; ++worker) {
     for (int span = 0; span < 100; ++span) {
@@ -63,9 +63,9 @@ TEST(ReportPage, ShowsEveryRunInEverySection) {
 
 TEST(ReportPage, ShowsValidationIfSomeRunHasIt) {
   RunRecord run = run_of("held", 3);
-  run.config.emplace_back("data.validation", "32");
-  run.metrics.epochs = {{.step = 3, .validation_accuracy = 0.5, .test_accuracy = 0.25}};
-  run.summary->validation_accuracy = 0.1234;
+  run.facts.has_validation = true;
+  run.metrics.epochs = {{.step = 3, .validation_metric = 0.5, .test_metric = 0.25}};
+  run.summary->scores.emplace_back("validation_accuracy", 0.1234);
   const std::string page = report_page({run_of("dense", 3), run});
   EXPECT_NE(page.find("<th>test accuracy</th><th>validation accuracy</th>"), std::string::npos);
   EXPECT_NE(page.find("<td>12.34 %</td>"), std::string::npos);

@@ -1,7 +1,8 @@
-#include "data/holdout.h"
+#include "data/images/holdout.h"
 
 #include <cstring>
 
+#include "core/error.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -24,8 +25,8 @@ std::vector<bool> choose(int64_t size, int64_t count) {
 }
 
 /// The `count` samples of which `chosen` says `which`.
-Dataset copy(const Dataset& set, const std::vector<bool>& chosen, bool which, int64_t count) {
-  Dataset part = set;
+ImageSet copy(const ImageSet& set, const std::vector<bool>& chosen, bool which, int64_t count) {
+  ImageSet part = set;
   part.images = Tensor(set.images.shape().with_rows(count), set.images.dtype());
   part.labels = Tensor({count}, set.labels.dtype());
   const int64_t bytes = set.images.bytes() / set.count();
@@ -41,7 +42,7 @@ Dataset copy(const Dataset& set, const std::vector<bool>& chosen, bool which, in
 
 }  // namespace
 
-HeldOut hold_out(const Dataset& set, int64_t count) {
+HeldOut hold_out(const ImageSet& set, int64_t count) {
   WISP_CHECK(count > 0 && count < set.count(), "hold_out: ", count, " of ", set.count(),
              " samples of ", set.name, ", expected at least 1 and fewer than all");
   const std::vector<bool> chosen = choose(set.count(), count);

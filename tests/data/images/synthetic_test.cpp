@@ -1,4 +1,4 @@
-#include "data/synthetic.h"
+#include "data/images/synthetic.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kPixels = 32 * 32 * 3;
 constexpr size_t kClasses = 10;
 
-bool same_image(const Dataset& a, int64_t i, const Dataset& b, int64_t j) {
+bool same_image(const ImageSet& a, int64_t i, const ImageSet& b, int64_t j) {
   return std::memcmp(a.images.data<uint8_t>() + i * kPixels, b.images.data<uint8_t>() + j * kPixels,
                      kPixels) == 0;
 }
@@ -23,7 +23,7 @@ bool same_image(const Dataset& a, int64_t i, const Dataset& b, int64_t j) {
 // Softmax regression on raw pixels by plain gradient descent, one sample at a time.
 class LinearModel {
  public:
-  void train(const Dataset& set, int epochs, float rate) {
+  void train(const ImageSet& set, int epochs, float rate) {
     for (int epoch = 0; epoch < epochs; ++epoch) {
       for (int64_t i = 0; i < set.count(); ++i) {
         std::array<float, kClasses> slope = probabilities(set, i);
@@ -36,7 +36,7 @@ class LinearModel {
     }
   }
 
-  double accuracy(const Dataset& set) {
+  double accuracy(const ImageSet& set) {
     int64_t correct = 0;
     for (int64_t i = 0; i < set.count(); ++i) {
       const auto p = probabilities(set, i);
@@ -46,7 +46,7 @@ class LinearModel {
   }
 
  private:
-  std::array<float, kClasses> probabilities(const Dataset& set, int64_t i) {
+  std::array<float, kClasses> probabilities(const ImageSet& set, int64_t i) {
     std::array<float, kClasses> value{};
     for (size_t p = 0; p < kPixels; ++p) {
       const uint8_t raw = set.images.data<uint8_t>()[i * kPixels + static_cast<int64_t>(p)];
@@ -65,10 +65,10 @@ class LinearModel {
 };
 
 TEST(Synthetic, ImageDependsOnSeedSplitAndNumberAlone) {
-  const Dataset set = draw_synthetic({.train_count = 40, .seed = 3}, Split::train);
-  const Dataset longer = draw_synthetic({.train_count = 60, .seed = 3}, Split::train);
-  const Dataset test = draw_synthetic({.test_count = 40, .seed = 3}, Split::test);
-  const Dataset other = draw_synthetic({.train_count = 40, .seed = 4}, Split::train);
+  const ImageSet set = draw_synthetic({.train_count = 40, .seed = 3}, Split::train);
+  const ImageSet longer = draw_synthetic({.train_count = 60, .seed = 3}, Split::train);
+  const ImageSet test = draw_synthetic({.test_count = 40, .seed = 3}, Split::test);
+  const ImageSet other = draw_synthetic({.train_count = 40, .seed = 4}, Split::train);
   for (int64_t i = 0; i < 40; ++i) {
     EXPECT_TRUE(same_image(set, i, longer, i)) << i;
     EXPECT_FALSE(same_image(set, i, test, i)) << i;
@@ -77,7 +77,7 @@ TEST(Synthetic, ImageDependsOnSeedSplitAndNumberAlone) {
 }
 
 TEST(Synthetic, ClassesAreEquallyOften) {
-  const Dataset set = draw_synthetic({.train_count = 50}, Split::train);
+  const ImageSet set = draw_synthetic({.train_count = 50}, Split::train);
   EXPECT_EQ(set.images.shape(), (Shape{50, 32, 32, 3}));
   for (int32_t i = 0; i < 50; ++i) EXPECT_EQ(set.labels.data<int32_t>()[i], i % 10);
 }
@@ -92,7 +92,7 @@ TEST(Synthetic, LinearModelStaysNearChance) {
 // The control: the same model on the same images does learn what a pixel's mean does tell.
 TEST(Synthetic, LinearModelLearnsABlackRow) {
   const auto with_row = [](Split split) {
-    Dataset set = draw_synthetic({.train_count = 1000, .test_count = 500}, split);
+    ImageSet set = draw_synthetic({.train_count = 1000, .test_count = 500}, split);
     for (int64_t i = 0; i < set.count(); ++i) {
       const int64_t row = 3 * set.labels.data<int32_t>()[i];
       std::fill_n(set.images.data<uint8_t>() + i * kPixels + row * 32 * 3, 32 * 3, uint8_t{0});
@@ -105,12 +105,12 @@ TEST(Synthetic, LinearModelLearnsABlackRow) {
 }
 
 TEST(Synthetic, LargerImagesShowTheSameScenes) {
-  const Dataset small = draw_synthetic({.train_count = 20}, Split::train);
-  const Dataset large = draw_synthetic({.train_count = 20, .side = 64}, Split::train);
+  const ImageSet small = draw_synthetic({.train_count = 20}, Split::train);
+  const ImageSet large = draw_synthetic({.train_count = 20, .side = 64}, Split::train);
   ASSERT_EQ(large.images.shape(), (Shape{20, 64, 64, 3}));
   // the mean over an image is that of its scene: the noise of a pixel, up to 60, is averaged out,
   // and the edges, whose pixels cover other parts, are thin
-  const auto mean = [](const Dataset& set, int64_t i) {
+  const auto mean = [](const ImageSet& set, int64_t i) {
     const int64_t bytes = set.images.bytes() / set.count();
     double sum = 0;
     for (int64_t p = 0; p < bytes; ++p) sum += set.images.data<uint8_t>()[i * bytes + p];

@@ -2,7 +2,8 @@
 // label byte and 3072 pixel bytes, plane by plane. Source: Krizhevsky 2009.
 #pragma once
 
-#include "data/dataset.h"
+#include "data/examples.h"
+#include "data/images/image_set.h"
 
 namespace wisp {
 
@@ -13,6 +14,6 @@ std::string find_cifar10(const std::string& path);
 /// Reads a split from the folder with the six files, each of exactly `records_per_file` records.
 /// Throws Error for a missing file, one of another size (with both sizes), and a label above 9
 /// (with file and record).
-Dataset read_cifar10(const std::string& folder, Split split, int64_t records_per_file = 10000);
+ImageSet read_cifar10(const std::string& folder, Split split, int64_t records_per_file = 10000);
 
 }  // namespace wisp

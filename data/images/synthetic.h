@@ -4,7 +4,8 @@
 // linear model stays near chance, a convolutional one learns.
 #pragma once
 
-#include "data/dataset.h"
+#include "data/examples.h"
+#include "data/images/image_set.h"
 
 namespace wisp {
 
@@ -16,6 +17,6 @@ struct SyntheticOptions {
 };
 
 /// Draws a split. Image i is of class i mod 10 and depends on (seed, split, i) alone.
-Dataset draw_synthetic(const SyntheticOptions& options, Split split);
+ImageSet draw_synthetic(const SyntheticOptions& options, Split split);
 
 }  // namespace wisp

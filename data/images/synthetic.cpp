@@ -1,11 +1,13 @@
-#include "data/synthetic.h"
+#include "data/images/synthetic.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
+#include "core/error.h"
 #include "core/random.h"
+#include "data/images/image_source.h"
 
 namespace wisp {
 namespace {
@@ -117,9 +119,9 @@ void paint(int kind, const Scene& scene, const Philox& philox, int64_t side, uin
   }
 }
 
-class Synthetic final : public DataSource {
+class Synthetic final : public ImageSource {
  public:
-  explicit Synthetic(Config& config) {
+  explicit Synthetic(Config& config) : ImageSource(config) {
     config.bind("data.train_count", options_.train_count, "training images to draw");
     config.bind("data.test_count", options_.test_count, "test images to draw");
     config.bind("data.side", options_.side, "rows and columns of an image, 8 or more");
@@ -127,11 +129,12 @@ class Synthetic final : public DataSource {
     WISP_CHECK(options_.side >= 8, config.where("data.side"), ": data.side is ", options_.side,
                ", expected 8 or more");
   }
-  Shape sample() const override { return {options_.side, options_.side, kChannels}; }
-  int classes() const override { return kClasses; }
-  Dataset load(Split split) const override { return draw_synthetic(options_, split); }
 
  private:
+  Shape sample() const override { return {options_.side, options_.side, kChannels}; }
+  int classes() const override { return kClasses; }
+  ImageSet load(Split split) const override { return draw_synthetic(options_, split); }
+
   SyntheticOptions options_;
 };
 
@@ -142,16 +145,16 @@ const DataRegistration registration("synthetic", "drawn shapes and textures in 1
 
 }  // namespace
 
-Dataset draw_synthetic(const SyntheticOptions& options, Split split) {
+ImageSet draw_synthetic(const SyntheticOptions& options, Split split) {
   const int64_t count = split == Split::train ? options.train_count : options.test_count;
   WISP_CHECK(count > 0, "synthetic: ", count, " ", name_of(split), " images, expected at least 1");
   const int64_t side = options.side;
-  Dataset set{.name = concat("synthetic ", name_of(split)),
-              .images = Tensor({count, side, side, kChannels}, DType::u8),
-              .labels = Tensor({count}, DType::i32),
-              .classes = kClasses,
-              .mean = {127.5, 127.5, 127.5},
-              .deviation = {75.0, 75.0, 75.0}};
+  ImageSet set{.name = concat("synthetic ", name_of(split)),
+               .images = Tensor({count, side, side, kChannels}, DType::u8),
+               .labels = Tensor({count}, DType::i32),
+               .classes = kClasses,
+               .mean = {127.5, 127.5, 127.5},
+               .deviation = {75.0, 75.0, 75.0}};
   for (int64_t i = 0; i < count; ++i) {
     const Philox philox(static_cast<uint64_t>(options.seed), split == Split::train ? 0 : 1,
                         static_cast<uint64_t>(i));

@@ -1,10 +1,10 @@
-#include "data/dataset.h"
+#include "data/images/image_set.h"
+
+#include "core/error.h"
 
 namespace wisp {
 
-const char* name_of(Split split) { return split == Split::train ? "train" : "test"; }
-
-void Dataset::check() const {
+void ImageSet::check() const {
   WISP_CHECK(images.defined() && images.dtype() == DType::u8 && images.shape().rank() == 4, name,
              ": images are ", images.shape(), " ", name_of(images.dtype()),
              ", expected (N, H, W, C) u8");
@@ -17,12 +17,11 @@ void Dataset::check() const {
   for (const double d : deviation)
     WISP_CHECK(d > 0, name, ": a channel's deviation is ", d, ", expected more than 0");
   WISP_CHECK(classes > 0, name, ": ", classes, " classes, expected at least 1");
-}
-
-std::unique_ptr<DataSource> make_data_source(Config& config) {
-  std::string name = "cifar10";
-  config.bind("data.name", name, "data set: cifar10 or synthetic");
-  return DataRegistry::instance().find("data set (data.name)", name).make(config);
+  for (int64_t i = 0; i < count(); ++i) {
+    const int32_t label = labels.data<int32_t>()[i];
+    WISP_CHECK(label >= 0 && label < classes, name, ": label ", label, " of sample ", i,
+               ", expected 0 to ", classes - 1);
+  }
 }
 
 }  // namespace wisp

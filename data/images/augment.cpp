@@ -1,4 +1,4 @@
-#include "data/augment.h"
+#include "data/images/augment.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
 
 template <class T>
-Tensor make_table(const Dataset& set) {
+Tensor make_table(const ImageSet& set) {
   const auto channels = static_cast<int64_t>(set.mean.size());
   Tensor table({channels, 256}, dtype_of<T>::value);
   for (int64_t c = 0; c < channels; ++c) {
@@ -56,7 +56,7 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) 
   return {shift(block.word[0]), shift(block.word[1]), (block.word[2] >> 31) != 0};
 }
 
-Normalizer::Normalizer(const Dataset& set, DType dtype) : set_(set) {
+Normalizer::Normalizer(const ImageSet& set, DType dtype) : set_(set) {
   set.check();
   table_ = dispatch_activation(dtype, "normalizer",
                                [&](auto zero) { return make_table<decltype(zero)>(set); });

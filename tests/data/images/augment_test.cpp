@@ -1,4 +1,4 @@
-#include "data/augment.h"
+#include "data/images/augment.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 // As the recipe says it: normalise, pad with zeros, crop, flip.
 template <class T>
-std::vector<T> model(const Dataset& set, int64_t sample, const Window& window, int64_t pad) {
+std::vector<T> model(const ImageSet& set, int64_t sample, const Window& window, int64_t pad) {
   const int64_t height = set.images.shape()[1];
   const int64_t width = set.images.shape()[2];
   const int64_t channels = set.images.shape()[3];
@@ -44,7 +44,7 @@ std::vector<T> model(const Dataset& set, int64_t sample, const Window& window, i
 }
 
 template <class T>
-std::vector<T> written(const Dataset& set, int64_t sample, const Window& window) {
+std::vector<T> written(const ImageSet& set, int64_t sample, const Window& window) {
   const Shape& shape = set.images.shape();
   std::vector<T> out(static_cast<size_t>(shape[1] * shape[2] * shape[3]));
   Normalizer(set, dtype_of<T>::value)
@@ -53,7 +53,7 @@ std::vector<T> written(const Dataset& set, int64_t sample, const Window& window)
 }
 
 TEST(Augment, EveryWindowEqualsPadCropFlip) {
-  Dataset set = random_images({2, 5, 7, 3});
+  ImageSet set = random_images({2, 5, 7, 3});
   set.mean = {125.3, 123.0, 113.9};
   set.deviation = {63.0, 62.1, 66.7};
   for (int64_t down = -4; down <= 4; ++down) {
@@ -68,7 +68,7 @@ TEST(Augment, EveryWindowEqualsPadCropFlip) {
 }
 
 TEST(Augment, NormalisesPerChannel) {
-  Dataset set = random_images({1, 1, 1, 2});
+  ImageSet set = random_images({1, 1, 1, 2});
   set.mean = {100.0, 50.0};
   set.deviation = {50.0, 25.0};
   set.images.data<uint8_t>()[0] = 200;
@@ -77,7 +77,7 @@ TEST(Augment, NormalisesPerChannel) {
 }
 
 TEST(Augment, WritesBf16RoundedFromF32) {
-  const Dataset set = random_images({2, 5, 4, 3});
+  const ImageSet set = random_images({2, 5, 4, 3});
   const Window window{1, -2, true};
   const std::vector<float> exact = written<float>(set, 1, window);
   const std::vector<BFloat16> rounded = written<BFloat16>(set, 1, window);
@@ -121,7 +121,7 @@ TEST(Augment, WindowsAreUniform) {
 }
 
 TEST(Augment, OnlyFloatsAreWritten) {
-  const Dataset set = random_images({1, 2, 2, 3});
+  const ImageSet set = random_images({1, 2, 2, 3});
   EXPECT_EQ(error_of([&] { Normalizer(set, DType::i32); }),
             "normalizer: dtype is i32, expected f32, f64 or bf16");
 }

@@ -1,4 +1,4 @@
-#include "data/cifar10.h"
+#include "data/images/cifar10.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(Cifar10, PlanesBecomePixels) {
   const TempDir dir;
   write_fake_cifar(dir, 2);
-  const Dataset set = read_cifar10(dir.path(), Split::test, 2);
+  const ImageSet set = read_cifar10(dir.path(), Split::test, 2);
   const uint8_t* pixel = set.images.data<uint8_t>();
   for (int64_t r = 0; r < 2; ++r) {
     for (int64_t y = 0; y < 32; ++y) {
@@ -29,12 +29,12 @@ TEST(Cifar10, PlanesBecomePixels) {
 TEST(Cifar10, TrainIsFiveFilesInOrderAndTestTheSixth) {
   const TempDir dir;
   write_fake_cifar(dir, 3);
-  const Dataset train = read_cifar10(dir.path(), Split::train, 3);
+  const ImageSet train = read_cifar10(dir.path(), Split::train, 3);
   EXPECT_EQ(train.images.shape(), (Shape{15, 32, 32, 3}));
   EXPECT_EQ(train.classes, 10);
   for (int i = 0; i < 15; ++i)
     EXPECT_EQ(train.labels.data<int32_t>()[i], fake_label(i / 3, i % 3)) << i;
-  const Dataset test = read_cifar10(dir.path(), Split::test, 3);
+  const ImageSet test = read_cifar10(dir.path(), Split::test, 3);
   EXPECT_EQ(test.count(), 3);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(test.labels.data<int32_t>()[i], fake_label(5, i)) << i;
 }

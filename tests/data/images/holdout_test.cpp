@@ -1,4 +1,4 @@
-#include "data/holdout.h"
+#include "data/images/holdout.h"
 
 #include <gtest/gtest.h>
 
@@ -13,15 +13,15 @@ namespace wisp {
 namespace {
 
 /// A set whose samples tell which they are: the pixels of sample i are i + {0, 1, 2, 3}.
-Dataset numbered(int64_t count) {
-  Dataset set = random_images({count, 2, 2, 1}, static_cast<int>(count));
+ImageSet numbered(int64_t count) {
+  ImageSet set = random_images({count, 2, 2, 1}, static_cast<int>(count));
   for (int64_t p = 0; p < set.images.numel(); ++p)
     set.images.data<uint8_t>()[p] = static_cast<uint8_t>(p / 4 + p % 4);
   return set;
 }
 
 /// Which samples of a set of numbered() they are, by their labels, which their pixels must fit.
-std::vector<int32_t> numbers(const Dataset& set) {
+std::vector<int32_t> numbers(const ImageSet& set) {
   const auto* label = set.labels.data<int32_t>();
   for (int64_t p = 0; p < set.images.numel(); ++p)
     EXPECT_EQ(set.images.data<uint8_t>()[p], label[p / 4] + p % 4);
@@ -29,7 +29,7 @@ std::vector<int32_t> numbers(const Dataset& set) {
 }
 
 TEST(HoldOut, PartsAreDisjointCompleteAndInOrder) {
-  const Dataset set = numbered(200);
+  const ImageSet set = numbered(200);
   for (const int64_t count : {1, 37, 100, 199}) {
     SCOPED_TRACE(count);
     const HeldOut parts = hold_out(set, count);
@@ -45,13 +45,13 @@ TEST(HoldOut, PartsAreDisjointCompleteAndInOrder) {
 }
 
 TEST(HoldOut, TheChoiceIsFixed) {
-  const Dataset set = numbered(20);
+  const ImageSet set = numbered(20);
   // a run that is resumed, and one that is compared with it, hold out what they always did
   EXPECT_EQ(numbers(hold_out(set, 5).validation), (std::vector<int32_t>{2, 3, 8, 17, 19}));
 }
 
 TEST(HoldOut, FollowsNeitherOrderNorClass) {
-  Dataset set = random_images({10000, 1, 1, 1}, 10000);
+  ImageSet set = random_images({10000, 1, 1, 1}, 10000);
   std::iota(set.labels.data<int32_t>(), set.labels.data<int32_t>() + 10000, 0);
   const HeldOut parts = hold_out(set, 1000);
   std::vector<int> of_tenth(10), of_digit(10);
@@ -66,10 +66,10 @@ TEST(HoldOut, FollowsNeitherOrderNorClass) {
 }
 
 TEST(HoldOut, PartsSayWhatTheSetSays) {
-  Dataset set = random_images({9, 4, 5, 3}, 7);
+  ImageSet set = random_images({9, 4, 5, 3}, 7);
   set.name = "mine train";
   const HeldOut parts = hold_out(set, 4);
-  for (const Dataset* part : {&parts.train, &parts.validation}) {
+  for (const ImageSet* part : {&parts.train, &parts.validation}) {
     part->check();
     EXPECT_EQ(part->images.shape().with_rows(9), set.images.shape());
     EXPECT_EQ(part->classes, 7);

@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "data/images/image_set.h"
 
 #include <gtest/gtest.h>
 
@@ -8,36 +8,40 @@
 namespace wisp {
 namespace {
 
-TEST(Dataset, IsMadeByName) {
+TEST(DataSource, IsMadeByName) {
   Config config = Config::from_text(
-      "[data]\nname = \"synthetic\"\ntrain_count = 30\ntest_count = 20\n", "test");
+      "[data]\nname = \"synthetic\"\ntrain_count = 30\ntest_count = 20\nvalidation = 4\n", "test");
   const auto source = make_data_source(config);
-  EXPECT_EQ(source->load(Split::train).count(), 30);
-  EXPECT_EQ(source->load(Split::test).count(), 20);
-  EXPECT_EQ(source->load(Split::test).images.shape(), Shape({20, 32, 32, 3}));
-  EXPECT_EQ(source->sample(), Shape({32, 32, 3}));
+  const Splits splits = source->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 26);
+  EXPECT_EQ(splits.validation->count(), 4);
+  EXPECT_EQ(splits.of(Split::test)->count(), 20);
+  EXPECT_EQ(source->held_out(), 4);
+  EXPECT_TRUE(source->has_validation());
+  EXPECT_EQ(source->facts().image("test"), Shape({32, 32, 3}));
+  EXPECT_EQ(source->facts().classes, 10);
   config.finish();
 }
 
-TEST(Dataset, Cifar10LooksAtDataPath) {
+TEST(DataSource, Cifar10LooksAtDataPath) {
   Config config = Config::from_text("[data]\npath = \"/nowhere\"\n", "test");
-  EXPECT_NE(error_of([&] {
-              make_data_source(config)->load(Split::train);
-            }).find("'/nowhere' (data.path)"),
+  const auto source = make_data_source(config);
+  EXPECT_EQ(source->facts().names.at(3), "cat") << "known without the data";
+  EXPECT_NE(error_of([&] { source->open(DType::f32); }).find("'/nowhere' (data.path)"),
             std::string::npos);
 }
 
-TEST(Dataset, UnknownNameListsTheKnownOnes) {
+TEST(DataSource, UnknownNameListsTheKnownOnes) {
   Config config = Config::from_text("[data]\nname = \"cifar11\"\n", "test");
   EXPECT_EQ(error_of([&] { make_data_source(config); }),
             "unknown data set (data.name) 'cifar11'; known: cifar10, synthetic");
 }
 
-TEST(Dataset, PartsThatDoNotFitAreRefused) {
-  const Dataset good = random_images({6, 4, 4, 3});
+TEST(ImageSet, PartsThatDoNotFitAreRefused) {
+  const ImageSet good = random_images({6, 4, 4, 3});
   good.check();
 
-  Dataset set = good;
+  ImageSet set = good;
   set.images = Tensor({6, 4, 4, 3}, DType::f32);
   EXPECT_NE(error_of([&] { set.check(); }).find("expected (N, H, W, C) u8"), std::string::npos);
   set = good;
@@ -50,6 +54,9 @@ TEST(Dataset, PartsThatDoNotFitAreRefused) {
   set = good;
   set.deviation[1] = 0;
   EXPECT_NE(error_of([&] { set.check(); }).find("deviation is 0"), std::string::npos);
+  set = random_images({6, 4, 4, 3});
+  set.labels.data<int32_t>()[4] = 10;
+  EXPECT_EQ(error_of([&] { set.check(); }), "random images: label 10 of sample 4, expected 0 to 9");
   set = good;
   set.classes = 0;
   EXPECT_NE(error_of([&] { set.check(); }).find("0 classes"), std::string::npos);

@@ -1,10 +1,13 @@
-#include "data/cifar10.h"
+#include "data/images/cifar10.h"
 
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <utility>
+
+#include "core/error.h"
+#include "data/images/image_source.h"
 
 namespace wisp {
 namespace {
@@ -51,16 +54,21 @@ void read_file(const fs::path& path, int64_t records, uint8_t* images, int32_t* 
   }
 }
 
-class Cifar10 final : public DataSource {
+class Cifar10 final : public ImageSource {
  public:
-  explicit Cifar10(Config& config) {
+  explicit Cifar10(Config& config) : ImageSource(config) {
     config.bind("data.path", path_, "folder with the files, or with cifar-10-batches-bin in it");
   }
-  Shape sample() const override { return {kSide, kSide, kChannels}; }
-  int classes() const override { return kClasses; }
-  Dataset load(Split split) const override { return read_cifar10(find_cifar10(path_), split); }
 
  private:
+  Shape sample() const override { return {kSide, kSide, kChannels}; }
+  int classes() const override { return kClasses; }
+  std::vector<std::string> names() const override {
+    return {"airplane", "automobile", "bird",  "cat",  "deer",
+            "dog",      "frog",       "horse", "ship", "truck"};
+  }
+  ImageSet load(Split split) const override { return read_cifar10(find_cifar10(path_), split); }
+
   std::string path_ = "data-cache";
 };
 
@@ -78,15 +86,15 @@ std::string find_cifar10(const std::string& path) {
   return fs::is_directory(inside) ? inside.string() : path;
 }
 
-Dataset read_cifar10(const std::string& folder, Split split, int64_t records_per_file) {
+ImageSet read_cifar10(const std::string& folder, Split split, int64_t records_per_file) {
   const std::vector<std::string> files = files_of(split);
   const int64_t count = std::ssize(files) * records_per_file;
-  Dataset set{.name = concat("cifar10 ", name_of(split)),
-              .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
-              .labels = Tensor({count}, DType::i32),
-              .classes = kClasses,
-              .mean = {125.3, 123.0, 113.9},
-              .deviation = {63.0, 62.1, 66.7}};
+  ImageSet set{.name = concat("cifar10 ", name_of(split)),
+               .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
+               .labels = Tensor({count}, DType::i32),
+               .classes = kClasses,
+               .mean = {125.3, 123.0, 113.9},
+               .deviation = {63.0, 62.1, 66.7}};
   int64_t first = 0;
   for (const std::string& file : files) {
     read_file(fs::path(folder) / file, records_per_file,

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "data/dataset.h"
+#include "data/images/image_set.h"
 
 namespace wisp {
 
@@ -24,14 +24,14 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad);
 /// Writes images as (value - mean) / deviation, in f32, f64 or bf16.
 class Normalizer {
  public:
-  Normalizer(const Dataset& set, DType dtype);
+  Normalizer(const ImageSet& set, DType dtype);
 
   /// Image `sample` of the set through `window`, to `out`, (H, W, C) of the dtype. Outside of the
   /// image it is 0, the mean. Source of the order (normalise, then pad): the fb.resnet recipe.
   void write(int64_t sample, const Window& window, std::byte* out) const;
 
  private:
-  const Dataset& set_;
+  const ImageSet& set_;
   Tensor table_;  // (C, 256): what each pixel value becomes
 };
 

@@ -1,0 +1,62 @@
+#include "apps/run/run_facts.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace wisp {
+
+using nlohmann::ordered_json;
+
+std::string RunFacts::json() const {
+  ordered_json object;
+  object["inputs"] = ordered_json::array();
+  for (const Feed& feed : facts.inputs) {
+    std::vector<int64_t> sample;
+    for (int i = 0; i < feed.sample.rank(); ++i) sample.push_back(feed.sample[i]);
+    object["inputs"].push_back(
+        {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}});
+  }
+  object["classes"] = facts.classes;
+  object["names"] = facts.names;
+  object["work"] = facts.work;
+  object["metrics"] = ordered_json::array();
+  for (const Metric& metric : metrics) {
+    object["metrics"].push_back({{"name", metric.name},
+                                 {"percent", metric.percent},
+                                 {"lower_is_better", metric.lower_is_better}});
+  }
+  object["validation"] = has_validation;
+  return object.dump(2) + "\n";
+}
+
+RunFacts RunFacts::read(const std::string& path) {
+  std::ifstream file(path);
+  WISP_CHECK(file, "cannot read ", path);
+  try {
+    const ordered_json object = ordered_json::parse(file);
+    RunFacts run;
+    for (const ordered_json& input : object.at("inputs")) {
+      const auto sample = input.at("sample").get<std::vector<int64_t>>();
+      run.facts.inputs.push_back({input.at("name"), Shape(std::span(sample)),
+                                  dtype_named(input.at("dtype").get<std::string>())});
+    }
+    object.at("classes").get_to(run.facts.classes);
+    object.at("names").get_to(run.facts.names);
+    object.at("work").get_to(run.facts.work);
+    run.metrics.clear();
+    for (const ordered_json& metric : object.at("metrics")) {
+      run.metrics.push_back({.name = metric.at("name"),
+                             .percent = metric.at("percent"),
+                             .lower_is_better = metric.at("lower_is_better")});
+    }
+    WISP_CHECK(!run.metrics.empty(), path, ": no metric, expected at least one");
+    object.at("validation").get_to(run.has_validation);
+    return run;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(path + " does not say what a run's data and model are: " + error.what());
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,29 @@
+// What data says of a model's two ends: all that is needed to build the model, without the data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace wisp {
+
+/// One of a model's inputs.
+struct Feed {
+  std::string name;          // in exported files
+  Shape sample;              // of one sample: (H, W, C); 0: an extent that varies
+  DType dtype = DType::f32;  // f32: whatever the model computes in
+};
+
+struct Facts {
+  std::vector<Feed> inputs;
+  int64_t classes = 0;             // that a target is one of; a model may have more
+  std::vector<std::string> names;  // of the classes; empty: they have none
+  std::string work = "images";     // what a sample's work is counted in, for speed
+
+  /// The shape (H, W, C) of a sample. Throws Error, naming `model`, if the only input is no image.
+  const Shape& image(const std::string& model) const;
+};
+
+}  // namespace wisp

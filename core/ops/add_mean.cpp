@@ -1,0 +1,34 @@
+#include "core/ops.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+template <class T>
+struct AddMean {
+  const T* mean;
+  double count;
+  double* sums;
+  WISP_HD void operator()() const {
+    const auto value = static_cast<double>(*mean);
+    if (!(value - value == 0.0)) return;  // infinite or NaN
+    sums[0] += value * count;
+    sums[1] += count;
+  }
+};
+
+}  // namespace
+
+void add_mean(const Variable& mean, int64_t count, const Tensor& sums) {
+  WISP_CHECK(mean.value().numel() == 1, "add_mean: the mean has shape ", mean.shape(),
+             ", expected one element");
+  WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
+             "add_mean: sums are ", sums.shape(), " ", name_of(sums.dtype()), ", expected (2) f64");
+  dispatch_float(mean.value().dtype(), "add_mean", [&](auto zero) {
+    using T = decltype(zero);
+    run_once(mean.context().stream,
+             AddMean<T>{mean.value().data<T>(), static_cast<double>(count), sums.data<double>()});
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,11 @@
+#include "data/data_source.h"
+
+namespace wisp {
+
+std::unique_ptr<DataSource> make_data_source(Config& config) {
+  std::string name = "cifar10";
+  config.bind("data.name", name, "data set: cifar10 or synthetic");
+  return DataRegistry::instance().find("data set (data.name)", name).make(config);
+}
+
+}  // namespace wisp

@@ -1,0 +1,86 @@
+#include "data/examples.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // apart from the samples' keys
+
+// Fisher-Yates.
+void shuffle(std::vector<int64_t>& order, uint64_t seed, int64_t epoch) {
+  const Philox philox(seed, static_cast<uint64_t>(epoch), kOrderId);
+  for (size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
+}
+
+void check(int64_t count, const Deal& deal, const std::string& name) {
+  WISP_CHECK(deal.batch > 0 && deal.workers > 0 && deal.accumulate > 0, name, ": a batch of ",
+             deal.batch, " for ", deal.workers, " workers and ", deal.accumulate,
+             " micro-batches, expected at least 1 each");
+  WISP_CHECK(deal.rank >= 0 && deal.rank < deal.workers, name, ": rank ", deal.rank, " of ",
+             deal.workers, " workers");
+  WISP_CHECK(deal.batch % deal.pieces() == 0, name, ": a batch of ", deal.batch,
+             " is not the same number of samples for ", deal.workers, " workers and ",
+             deal.accumulate, " micro-batches");
+  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
+             " workers, expected at least one each");
+  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
+             " samples, expected at least the ", deal.batch, " of one step");
+}
+
+}  // namespace
+
+const char* name_of(Split split) {
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::validation:
+      return "validation";
+    case Split::test:
+      return "test";
+  }
+  return "?";
+}
+
+const Examples* Splits::of(Split split) const {
+  switch (split) {
+    case Split::train:
+      return train.get();
+    case Split::validation:
+      return validation.get();
+    case Split::test:
+      return test.get();
+  }
+  return nullptr;
+}
+
+std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
+                               const std::string& name) {
+  check(count, deal, name);
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  if (deal.training) shuffle(order, deal.seed, epoch);
+  const int64_t size = deal.batch / deal.pieces();
+  const int64_t end = deal.training ? count / deal.batch * deal.batch : count;
+  std::vector<Piece> pieces;
+  for (int64_t begin = deal.rank * size; begin < end; begin += deal.workers * size) {
+    const int64_t numel = std::min(size, end - begin);
+    const auto first = order.begin() + begin;
+    pieces.push_back({.rows = {first, first + numel},
+                      .epoch = epoch,
+                      .seed = deal.seed,
+                      .count = numel,
+                      .of_worker = size * deal.accumulate,
+                      .of_step = deal.batch,
+                      .work = numel});
+  }
+  return pieces;
+}
+
+}  // namespace wisp

@@ -1,0 +1,24 @@
+// Labelled images held in memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace wisp {
+
+struct ImageSet {
+  std::string name;  // for messages: "cifar10 train"
+  Tensor images;     // (N, H, W, C) u8
+  Tensor labels;     // (N) i32 in [0, classes)
+  int classes = 0;
+  std::vector<double> mean;       // per channel, of pixels in 0..255
+  std::vector<double> deviation;  // standard deviation, likewise
+
+  int64_t count() const { return images.shape()[0]; }
+  /// Throws Error if the parts do not fit together, or for a label that is no class.
+  void check() const;
+};
+
+}  // namespace wisp

@@ -1,0 +1,63 @@
+#include "data/images/image_source.h"
+
+#include "core/error.h"
+#include "data/images/holdout.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kPad = 4;  // Source: He et al. 2016, section 4.2
+
+}  // namespace
+
+void ImageExamples::shape(const Piece& piece, Batch& batch) const {
+  const auto rows = static_cast<int64_t>(piece.rows.size());
+  batch.inputs.resize(1);
+  batch.inputs[0] = batch.inputs[0].fitted(set_.images.shape().with_rows(rows), compute_);
+  batch.targets = batch.targets.fitted({rows}, DType::i32);
+  batch.samples = batch.samples.fitted({rows}, DType::i64);
+}
+
+std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
+  const int64_t sample = piece.rows[static_cast<size_t>(row)];
+  const Window window = augment_ ? random_window(piece.seed, piece.epoch, sample, kPad) : Window{};
+  normalizer_.write(sample, window, batch.inputs[0].rows(row, row + 1).raw());
+  batch.targets.data<int32_t>()[row] = set_.labels.data<int32_t>()[sample];
+  batch.samples.data<int64_t>()[row] = sample;
+  return {};
+}
+
+ImageSource::ImageSource(Config& config) {
+  config.bind("data.augment", augment_, "random crop of the image padded by 4, random flip");
+  config.bind(
+      "data.validation", validation_,
+      "training samples that are held out; they decide the best checkpoint and the plateau, "
+      "and the test set is evaluated at the end alone; 0: none, the last is the best");
+  WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
+             validation_, ", expected 0 or more");
+}
+
+Facts ImageSource::facts() const {
+  return {
+      .inputs = {{.name = "input", .sample = sample()}}, .classes = classes(), .names = names()};
+}
+
+Splits ImageSource::open(DType compute) const {
+  const auto examples = [&](ImageSet set, bool augment) {
+    return std::make_unique<ImageExamples>(std::move(set), compute, augment);
+  };
+  Splits splits;
+  ImageSet train = load(Split::train);
+  if (validation_ > 0) {
+    WISP_CHECK(validation_ < train.count(), train.name, ": data.validation is ", validation_,
+               " of ", train.count(), " training samples, expected fewer");
+    HeldOut parts = hold_out(train, validation_);
+    train = std::move(parts.train);
+    splits.validation = examples(std::move(parts.validation), false);
+  }
+  splits.train = examples(std::move(train), augment_);
+  splits.test = examples(load(Split::test), false);
+  return splits;
+}
+
+}  // namespace wisp

@@ -1,0 +1,58 @@
+// Data sets that are labelled images in memory: derive from ImageSource and read them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/data_source.h"
+#include "data/images/augment.h"
+#include "data/images/image_set.h"
+
+namespace wisp {
+
+/// Images, normalised, and in training perhaps augmented: a random crop of the image padded by 4,
+/// and a random flip.
+class ImageExamples : public Examples {
+ public:
+  /// Throws Error as ImageSet::check().
+  ImageExamples(ImageSet set, DType compute, bool augment)
+      : set_(std::move(set)), normalizer_(set_, compute), compute_(compute), augment_(augment) {}
+
+  int64_t count() const override { return set_.count(); }
+  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
+    return cut_samples(count(), epoch, deal, set_.name);
+  }
+  void shape(const Piece& piece, Batch& batch) const override;
+  std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
+
+ private:
+  const ImageSet set_;
+  const Normalizer normalizer_;
+  const DType compute_;
+  const bool augment_;
+};
+
+class ImageSource : public DataSource {
+ public:
+  /// Binds the keys that all image sets have: data.validation, train.augment.
+  explicit ImageSource(Config& config);
+
+  Facts facts() const override;
+  Splits open(DType compute) const override;
+  int64_t held_out() const override { return validation_; }
+
+ protected:
+  virtual Shape sample() const = 0;  // (H, W, C)
+  virtual int classes() const = 0;
+  /// The classes' names, if they have any.
+  virtual std::vector<std::string> names() const { return {}; }
+  /// Reads or draws the training or the test set. Throws Error for data that is missing or damaged.
+  virtual ImageSet load(Split split) const = 0;
+
+ private:
+  int64_t validation_ = 0;
+  bool augment_ = true;
+};
+
+}  // namespace wisp

@@ -3,6 +3,8 @@
 // which an op computes. Shapes that do not fit throw Error with both shapes.
 #pragma once
 
+#include <vector>
+
 #include "core/autograd.h"
 
 namespace wisp {
@@ -51,6 +53,17 @@ Variable global_avg_pool(const Variable& x);
 /// x (N, I), weight (O, I), bias (O) or undefined -> (N, O) = x · weightᵀ + bias.
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
 
+/// Rows of a table (V, H), of the wide type, looked up by ids (N) i32 -> (N, H) in the compute
+/// type; zeros for an id that is out of [0, V). Gradients of equal ids add up in their order.
+Variable embedding(const Variable& table, const Tensor& ids);
+
+Variable tanh(const Variable& x);
+
+/// Rows [begin, end) of the first extent; they share x's memory.
+Variable rows(const Variable& x, int64_t begin, int64_t end);
+/// The rows of all parts, one after another; equal shapes but for the first extent.
+Variable join_rows(const std::vector<Variable>& parts);
+
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);
 
@@ -64,9 +77,11 @@ Variable widen(const Variable& x);
 Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
 
 /// Zeroes each element with `probability` and scales the rest by 1 / (1 - probability); the
-/// identity if the context does not train. The choice is keyed by (seed, step, layer, global sample
-/// id, position in the sample), so it does not depend on how samples are spread over workers. x's
-/// first extent is the batch. Source: Srivastava et al. 2014.
+/// identity if the context does not train. The choice is keyed by (seed, step, layer, the row's
+/// key, position in the row), so it does not depend on how rows are spread over workers. `keys`
+/// (rows) i64 are as many as x's first extent. Source: Srivastava et al. 2014.
+Variable dropout(const Variable& x, double probability, uint64_t layer, const Tensor& keys);
+/// The same with the context's samples as keys.
 Variable dropout(const Variable& x, double probability, uint64_t layer);
 
 /// Mean over the batch of -log softmax(logits)[label], in nats. logits (N, C) f32 or f64, labels

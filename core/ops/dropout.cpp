@@ -9,11 +9,11 @@ namespace {
 constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // keeps these keys apart from others
 
 /// Which elements stay: the choice is recomputed in the backward pass, not stored. One random block
-/// serves four neighbours of a sample.
+/// serves four neighbours of a row.
 struct DropoutMask {
   Philox random;
-  const int64_t* samples;
-  int64_t features;  // elements per sample
+  const int64_t* keys;
+  int64_t features;  // elements per row
   uint32_t threshold;
 
   WISP_HD int64_t groups() const { return (features + 3) / 4; }
@@ -30,7 +30,7 @@ struct MaskAndScale {
   WISP_HD void operator()(int64_t i) const {
     const int64_t row = i / mask.groups();
     const int64_t group = i % mask.groups();
-    const Philox::Block bits = mask.random.block(static_cast<uint64_t>(mask.samples[row]) *
+    const Philox::Block bits = mask.random.block(static_cast<uint64_t>(mask.keys[row]) *
                                                      static_cast<uint64_t>(mask.groups()) +
                                                  static_cast<uint64_t>(group));
     for (int64_t j = 0; j < 4 && 4 * group + j < mask.features; ++j) {
@@ -54,24 +54,28 @@ void mask_and_scale(const Context& context, const DropoutMask& mask, double prob
 }  // namespace
 
 Variable dropout(const Variable& x, double probability, uint64_t layer) {
+  return dropout(x, probability, layer, x.context().samples);
+}
+
+Variable dropout(const Variable& x, double probability, uint64_t layer, const Tensor& keys) {
   WISP_CHECK(probability >= 0.0 && probability < 1.0, "dropout: probability ", probability,
              ", expected a number in [0, 1)");
   Context& context = x.context();
   if (!context.training || probability == 0.0) return x;
-  const Tensor samples = context.samples;
-  WISP_CHECK(x.shape().rank() > 0 && samples.defined() && samples.numel() == x.shape()[0],
-             "dropout: input ", x.shape(), " with ", samples.defined() ? samples.numel() : 0,
-             " sample ids in the context, expected one per row");
+  WISP_CHECK(x.shape().rank() > 0 && keys.defined() && keys.dtype() == DType::i64 &&
+                 keys.numel() == x.shape()[0],
+             "dropout: input ", x.shape(), " with ", keys.defined() ? keys.numel() : 0,
+             " keys, expected an i64 for each row");
 
   const DropoutMask mask{
       Philox(context.seed, static_cast<uint64_t>(context.step), kPurpose ^ layer),
-      samples.data<int64_t>(), x.value().numel() / x.shape()[0],
+      keys.data<int64_t>(), x.value().numel() / x.shape()[0],
       static_cast<uint32_t>(probability * 0x1p32)};
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   mask_and_scale(context, mask, probability, x.value(), {y, false});
-  // the closure holds `samples` because the mask points into it
+  // the closure holds `keys` because the mask points into it
   return record("dropout", y, {x},
-                [&context, samples, mask, probability](const Tensor& dy, Inputs& in) {
+                [&context, keys, mask, probability](const Tensor& dy, Inputs& in) {
                   mask_and_scale(context, mask, probability, dy, in.slot(0));
                 });
 }

@@ -89,6 +89,22 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64) {
        "Plain",
        {x, random_tensor({4, 3}, 2)},
        [](const Variables& in) { return add(in[0], in[1]); }},
+      unary_case("tanh", "Plain", {3, 4}, [](const Variable& v) { return tanh(v); }),
+      {"embedding",
+       "RepeatedAndUnknownIds",
+       {random_tensor({5, 3}, 1)},
+       [ids = tensor_of<int32_t>({4, 0, 4, -1, 2})](const Variables& in) {
+         return embedding(in[0], ids);
+       }},
+      unary_case("rows", "Part", {5, 3}, [](const Variable& v) { return rows(v, 1, 4); }),
+      unary_case("rows", "Twice", {5, 3},
+                 [](const Variable& v) { return add(rows(v, 0, 3), rows(v, 2, 5)); }),
+      {"join_rows",
+       "Parts",
+       {x, random_tensor({2, 3}, 2)},
+       [](const Variables& in) {
+         return join_rows({in[0], in[1], in[0]});
+       }},
       {"add", "Itself", {x}, [](const Variables& in) { return add(in[0], in[0]); }},
       unary_case("max_pool2d", "Plain", image, [](const Variable& v) { return max_pool2d(v, 2); }),
       unary_case("max_pool2d", "OverlapPad", image,
@@ -134,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpsGradient, testing::ValuesIn(gradient_cases()),
 
 /// Whether an input of the function is f32 beside bf16 activations.
 bool is_parameter(const std::string& function, size_t input) {
-  if (function == "cross_entropy") return true;
+  if (function == "cross_entropy" || function == "embedding") return true;
   if (function == "batch_norm") return input == 1 || input == 2;
   return input > 0 && (function == "conv2d" || function == "linear");
 }

@@ -19,21 +19,6 @@ void shuffle(std::vector<int64_t>& order, uint64_t seed, int64_t epoch) {
     std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
 }
 
-void check(int64_t count, const Deal& deal, const std::string& name) {
-  WISP_CHECK(deal.batch > 0 && deal.workers > 0 && deal.accumulate > 0, name, ": a batch of ",
-             deal.batch, " for ", deal.workers, " workers and ", deal.accumulate,
-             " micro-batches, expected at least 1 each");
-  WISP_CHECK(deal.rank >= 0 && deal.rank < deal.workers, name, ": rank ", deal.rank, " of ",
-             deal.workers, " workers");
-  WISP_CHECK(deal.batch % deal.pieces() == 0, name, ": a batch of ", deal.batch,
-             " is not the same number of samples for ", deal.workers, " workers and ",
-             deal.accumulate, " micro-batches");
-  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
-             " workers, expected at least one each");
-  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
-             " samples, expected at least the ", deal.batch, " of one step");
-}
-
 }  // namespace
 
 const char* name_of(Split split) {
@@ -46,6 +31,15 @@ const char* name_of(Split split) {
       return "test";
   }
   return "?";
+}
+
+void Deal::check(const std::string& name) const {
+  WISP_CHECK(batch > 0 && workers > 0 && accumulate > 0, name, ": a batch of ", batch, " for ",
+             workers, " workers and ", accumulate, " micro-batches, expected at least 1 each");
+  WISP_CHECK(rank >= 0 && rank < workers, name, ": rank ", rank, " of ", workers, " workers");
+  WISP_CHECK(batch % pieces() == 0, name, ": a batch of ", batch,
+             " is not the same number of samples for ", workers, " workers and ", accumulate,
+             " micro-batches");
 }
 
 const Examples* Splits::of(Split split) const {
@@ -62,7 +56,11 @@ const Examples* Splits::of(Split split) const {
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name) {
-  check(count, deal, name);
+  deal.check(name);
+  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
+             " workers, expected at least one each");
+  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
+             " samples, expected at least the ", deal.batch, " of one step");
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   if (deal.training) shuffle(order, deal.seed, epoch);

@@ -25,14 +25,17 @@ struct Deal {
   bool training = true;  // a new order each epoch, what fills no step left out; else all, in order
 
   int64_t pieces() const { return workers * accumulate; }
+  /// Throws Error, naming the data, unless the pieces are of one size.
+  void check(const std::string& name) const;
 };
 
 /// What one worker computes at once.
 struct Piece {
   std::vector<int64_t> rows;  // samples, or columns of a text
-  int64_t begin = 0;          // of a text: the first position, and how many
+  int64_t begin = 0;          // of a text: the first position of each column, how many of them
   int64_t length = 0;
-  int64_t epoch = 0;  // with the seed and the row, the key of what is drawn
+  int64_t stride = 0;  // and tokens from one column to the next
+  int64_t epoch = 0;   // with the seed and the row, the key of what is drawn
   uint64_t seed = 0;
   int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
   bool begins = false;

@@ -44,7 +44,7 @@ BEGIN {
   rooms["core/train"] = "core core/io"
 
   rooms["data"] = ""
-  rooms["data/images"] = "data"
+  rooms["data/images"] = rooms["data/text"] = "data"
 
   rooms["compression"] = ""
   rooms["compression/quantize"] = rooms["compression/low_rank"] = "compression"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <span>
 
 #include "apps/commands/commands.h"
 #include "apps/train/trainer.h"
@@ -16,18 +15,18 @@ struct Arguments {
   std::string predictions;
 };
 
-void print(const char* split, std::span<const Metric> metrics, const Evaluation& evaluation) {
+void print(const char* split, const RunEvaluation& run, const Evaluation& evaluation) {
   fmt::print("{}", split);
-  for (size_t i = 0; i < metrics.size(); ++i)
-    fmt::print(" {} {},", metrics[i].name, metrics[i].text(evaluation.metrics[i]));
-  fmt::print(" loss {:.4f}, {} samples\n", evaluation.loss, evaluation.targets);
+  for (size_t i = 0; i < run.metrics.size(); ++i)
+    fmt::print(" {} {},", run.metrics[i].name, run.metrics[i].text(evaluation.metrics[i]));
+  fmt::print(" loss {:.4f}, {} {}\n", evaluation.loss, evaluation.targets, run.work);
 }
 
 void run(const Arguments& arguments) {
   const RunEvaluation evaluation =
       evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
-  print("test", evaluation.metrics, evaluation.test);
-  if (evaluation.validation) print("validation", evaluation.metrics, *evaluation.validation);
+  print("test", evaluation, evaluation.test);
+  if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ Position Position::from(const CheckpointFacts& facts) {
 
 void Checkpoints::save(Replica& replica, const Position& position) const {
   const std::string tmp = folder_ + "/saving.tmp";
+  replica.share_carried();
   const std::vector<SavedState> state = replica.state();
   if (replica.rank() == 0) {
     prepare_directory(tmp);

@@ -28,7 +28,12 @@ std::string RunFacts::json() const {
                                  {"lower_is_better", metric.lower_is_better}});
   }
   object["validation"] = has_validation;
-  return object.dump(2) + "\n";
+  try {
+    return object.dump(2) + "\n";
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(
+        concat("the names of inputs, classes and metrics have to be UTF-8: ", error.what()));
+  }
 }
 
 RunFacts RunFacts::read(const std::string& path) {

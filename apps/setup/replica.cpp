@@ -54,6 +54,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   model_ = make_model(options_.model, config, shared.facts);
   tally_.emplace(compute_, *model_);
   evaluation_.emplace(compute_, *model_);
+  carried_.emplace(compute_, *model_, options_, worker.rank);
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
@@ -89,12 +90,14 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
   if (report.outcome == Outcome::skipped) {
     restore_buffers();
+    carried_->drop();
     ++skipped_in_a_row;
     WISP_CHECK(skipped_in_a_row < options_.nonfinite_max, "step ", step,
                ": the loss was not finite in ", skipped_in_a_row,
                " steps in a row; a smaller optimizer.lr or a clip.norm would help");
   } else {
     skipped_in_a_row = 0;
+    carried_->commit();
     const double begin = now_us();
     const int64_t number = synchronizer_->updates();
     optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
@@ -138,8 +141,9 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;
-    const Step result = model_->forward(compute_, batch, {});
+    const Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
     tally_->add(result, batch);
+    carried_->after(micro, result.after);
     report.work += static_cast<double>(batch.work) * static_cast<double>(batch.of_step) /
                    static_cast<double>(batch.of_worker);
     const bool last = micro + 1 == options_.accumulate;
@@ -290,18 +294,35 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
 double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
   compute_.training = false;
   compute_.recording = false;
+  CarriedState carried(compute_, *model_, options_, worker_.rank);
   loader.start_epoch(0);
   double stopped = stop();
   while (stopped == 0.0) {
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
+    const int64_t micro = batch->index % options_.accumulate;
     compute_.samples = batch->samples;
-    evaluation_->add(model_->forward(compute_, *batch, {}), *batch);
+    const Step result = model_->forward(compute_, *batch, carried.before(*batch, micro));
+    evaluation_->add(result, *batch);
+    carried.after(micro, result.after);
+    carried.commit();
     stopped = stop();
   }
   compute_.training = true;
   compute_.recording = true;
   return stopped;
+}
+
+void Replica::share_carried() {
+  std::vector<Bytes> tensors;
+  carried_->keep_own();
+  compute_.stream.synchronize();
+  for (const Tensor& tensor : carried_->whole()) tensors.push_back({tensor.raw(), tensor.bytes()});
+  if (tensors.empty()) return;
+  without_turn([&] {
+    synchronizer_->between_steps(
+        [&] { worker_.communicator.all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
+  });
 }
 
 std::vector<SavedState> Replica::state() {
@@ -329,6 +350,8 @@ std::vector<SavedState> Replica::state() {
   if (options_.schedule.kind == "plateau")
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   saved.push_back(tally_->state());
+  for (size_t i = 0; i < carried_->whole().size(); ++i)
+    saved.push_back({concat("carry/", i), carried_->whole()[i], Sharing::shared});
   saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
   saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
   return saved;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/setup/carried_state.h"
 #include "apps/setup/tally.h"
 #include "apps/setup/train_options.h"
 #include "core/backend.h"
@@ -85,6 +86,8 @@ class Replica {
   /// Waits for all workers. Collective.
   void barrier();
 
+  /// Before state() is saved: every worker gets what the others carry. Collective.
+  void share_carried();
   /// All that a checkpoint holds. A rule may depend on shared state: restore that first, then ask
   /// again. Between steps.
   std::vector<SavedState> state();
@@ -143,6 +146,7 @@ class Replica {
   Plateau plateau_;
   std::optional<Tally> tally_;  // of training
   std::optional<Tally> evaluation_;
+  std::optional<CarriedState> carried_;  // in training
   std::vector<Tensor> saved_buffers_;
   std::string methods_;
   Tensor skipped_in_a_row_;                     // (1) i64

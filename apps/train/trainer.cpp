@@ -97,7 +97,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   run.load();
-  RunEvaluation evaluation{.metrics = run.metrics()};
+  RunEvaluation evaluation{.metrics = run.metrics(), .work = run.facts().work};
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
     const Evaluation test = evaluate(replica, run, Split::test);

@@ -1,0 +1,83 @@
+#include "apps/setup/carried_state.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+struct CopyBytes {
+  const std::byte* from;  // or null: zeros
+  std::byte* to;
+  WISP_HD void operator()(int64_t i) const { to[i] = from ? from[i] : std::byte{0}; }
+};
+
+void copy(const Stream& stream, const Tensor* from, const Tensor& to) {
+  parallel_for(stream, to.bytes(), CopyBytes{from ? from->raw() : nullptr, to.raw()});
+}
+
+Shape with_columns(int64_t columns, const Shape& column) {
+  std::vector<int64_t> extents{columns};
+  for (int i = 0; i < column.rank(); ++i) extents.push_back(column[i]);
+  return Shape(std::span<const int64_t>(extents));
+}
+
+}  // namespace
+
+CarriedState::CarriedState(Context& context, const Model& model, const TrainOptions& options,
+                           int rank)
+    : context_(context),
+      columns_(options.micro_batch()),
+      workers_(options.workers),
+      rank_(rank),
+      after_(static_cast<size_t>(options.accumulate)) {
+  for (const Shape& column : model.carried())
+    whole_.push_back(context.zeros(with_columns(options.batch, column), context.compute));
+}
+
+Tensor CarriedState::columns(const Tensor& tensor, int64_t micro) const {
+  const int64_t first = (micro * workers_ + rank_) * columns_;
+  return tensor.rows(first, first + columns_);
+}
+
+Carry CarriedState::before(const Batch& batch, int64_t micro) const {
+  Carry before;
+  for (const Tensor& tensor : whole_) {
+    before.push_back(columns(tensor, micro));
+    if (batch.begins) copy(context_.stream, nullptr, before.back());
+  }
+  return before;
+}
+
+void CarriedState::after(int64_t micro, Carry carry) {
+  WISP_CHECK(carry.size() == whole_.size(), "the model carries ", carry.size(),
+             " tensors on, but told of ", whole_.size());
+  for (size_t i = 0; i < carry.size(); ++i) {
+    const Shape expected = whole_[i].shape().with_rows(columns_);
+    WISP_CHECK(carry[i].shape() == expected && carry[i].dtype() == whole_[i].dtype(),
+               "the model carries ", carry[i].shape(), " ", name_of(carry[i].dtype()),
+               " on, but told of ", expected, " ", name_of(whole_[i].dtype()));
+  }
+  after_[static_cast<size_t>(micro)] = std::move(carry);
+}
+
+void CarriedState::commit() {
+  for (size_t micro = 0; micro < after_.size(); ++micro) {
+    for (size_t i = 0; i < after_[micro].size(); ++i)
+      copy(context_.stream, &after_[micro][i], columns(whole_[i], static_cast<int64_t>(micro)));
+  }
+  drop();
+}
+
+void CarriedState::keep_own() const {
+  for (const Tensor& tensor : whole_) {
+    for (int64_t piece = 0; piece < workers_ * std::ssize(after_); ++piece) {
+      if (piece % workers_ == rank_) continue;
+      copy(context_.stream, nullptr, tensor.rows(piece * columns_, (piece + 1) * columns_));
+    }
+  }
+}
+
+}  // namespace wisp

@@ -1,0 +1,79 @@
+#include "data/text/text_examples.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kMostPositions = int64_t{1} << 32;  // of a column, for its keys
+
+}  // namespace
+
+TextExamples::TextExamples(std::string name, std::vector<int32_t> tokens, int64_t vocabulary,
+                           int64_t window)
+    : name_(std::move(name)), tokens_(std::move(tokens)), window_(window) {
+  WISP_CHECK(window_ > 0, name_, ": a window of ", window_, " positions, expected at least 1");
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    WISP_CHECK(tokens_[i] >= 0 && tokens_[i] < vocabulary, name_, ": token ", i, " is ", tokens_[i],
+               ", expected 0 to ", vocabulary - 1);
+  }
+}
+
+std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
+  deal.check(name_);
+  const int64_t length = (count() - 1) / deal.batch;
+  WISP_CHECK(length > 0, name_, ": ", count(), " tokens for ", deal.batch,
+             " columns, expected at least ", deal.batch + 1);
+  WISP_CHECK(length < kMostPositions, name_, ": a column of ", length, " tokens");
+  const int64_t columns = deal.batch / deal.pieces();  // of a piece
+  std::vector<Piece> pieces;
+  for (int64_t begin = 0; begin < length; begin += window_) {
+    const int64_t positions = std::min(window_, length - begin);
+    for (int64_t micro = 0; micro < deal.accumulate; ++micro) {
+      Piece piece{.begin = begin,
+                  .length = positions,
+                  .epoch = epoch,
+                  .seed = deal.seed,
+                  .count = columns * positions,
+                  .of_worker = columns * deal.accumulate * positions,
+                  .of_step = deal.batch * positions,
+                  .work = columns * positions,
+                  .begins = begin == 0};
+      piece.rows.resize(static_cast<size_t>(columns));
+      std::iota(piece.rows.begin(), piece.rows.end(), (micro * deal.workers + deal.rank) * columns);
+      piece.stride = length;
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+void TextExamples::shape(const Piece& piece, Batch& batch) const {
+  const auto columns = static_cast<int64_t>(piece.rows.size());
+  batch.inputs.resize(1);
+  batch.inputs[0] = batch.inputs[0].fitted({piece.length, columns}, DType::i32);
+  batch.targets = batch.targets.fitted({piece.length * columns}, DType::i32);
+  batch.samples = batch.samples.fitted({piece.length * columns}, DType::i64);
+}
+
+std::string TextExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
+  const auto columns = static_cast<int64_t>(piece.rows.size());
+  const int64_t column = piece.rows[static_cast<size_t>(row)];
+  const int32_t* tokens = tokens_.data() + column * piece.stride + piece.begin;
+  auto* input = batch.inputs[0].data<int32_t>();
+  auto* target = batch.targets.data<int32_t>();
+  auto* key = batch.samples.data<int64_t>();
+  for (int64_t t = 0; t < piece.length; ++t) {
+    const int64_t at = t * columns + row;
+    input[at] = tokens[t];
+    target[at] = tokens[t + 1];
+    key[at] = column * kMostPositions + piece.begin + t;
+  }
+  return {};
+}
+
+}  // namespace wisp

@@ -1,0 +1,80 @@
+// A data set of one's own that is no image: any file, byte by byte. The first nine tenths are to
+// learn from, then half a tenth each to validate and to test.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "core/error.h"
+#include "data/data_source.h"
+#include "data/text/text_examples.h"
+
+namespace wisp::examples {
+
+class Characters final : public DataSource {
+ public:
+  explicit Characters(Config& config) {
+    config.bind("data.path", path_, "a text");
+    config.bind("data.window", window_, "characters between two updates");
+  }
+
+  /// A class is a character that occurs.
+  Facts facts() const override {
+    Facts facts{.inputs = {{.name = "characters", .sample = {0}, .dtype = DType::i32}},
+                .work = "characters"};
+    for (const char c : characters_of(text())) facts.names.push_back(name_of(c));
+    facts.classes = std::ssize(facts.names);
+    return facts;
+  }
+
+  bool has_validation() const override { return true; }
+
+  Splits open(DType) const override {
+    const std::string whole = text();
+    const std::string characters = characters_of(whole);
+    std::map<char, int32_t> number;
+    for (const char c : characters) number[c] = static_cast<int32_t>(number.size());
+    const auto part = [&](Split split, size_t begin, size_t end) {
+      std::vector<int32_t> tokens;
+      for (size_t i = begin; i < end; ++i) tokens.push_back(number.at(whole[i]));
+      return std::make_unique<TextExamples>(concat("characters ", wisp::name_of(split)),
+                                            std::move(tokens), std::ssize(characters), window_);
+    };
+    const size_t train = whole.size() * 9 / 10, held = whole.size() / 20;
+    return {part(Split::train, 0, train), part(Split::validation, train, train + held),
+            part(Split::test, train + held, whole.size())};
+  }
+
+ private:
+  std::string text() const {
+    std::ifstream in(path_, std::ios::binary);
+    WISP_CHECK(in && !std::filesystem::is_directory(path_), "characters: cannot read ", path_,
+               " (data.path)");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  /// "a"; "0xe2" of what is no character by itself in UTF-8.
+  static std::string name_of(char c) {
+    if (c >= 0) return {c};
+    char name[8];
+    std::snprintf(name, sizeof name, "0x%02x", static_cast<unsigned char>(c));
+    return name;
+  }
+
+  static std::string characters_of(std::string text) {
+    std::sort(text.begin(), text.end());
+    text.erase(std::unique(text.begin(), text.end()), text.end());
+    return text;
+  }
+
+  std::string path_ = "README.md";
+  int64_t window_ = 32;
+};
+
+const DataRegistration registration("characters", "any file, byte by byte", [](Config& config) {
+  return std::make_unique<Characters>(config);
+});
+
+}  // namespace wisp::examples

@@ -1,0 +1,191 @@
+// A text with tied weights, carried state and dropout: what the trainer promises of any task.
+#include <gtest/gtest.h>
+
+#include "apps/run/checkpoints.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+/// 4 bits a character, of 16, with a rule: each is the sum of the two before it.
+std::string sums_text(size_t size) {
+  std::string text = "ab";
+  while (text.size() < size) {
+    const int sum = text[text.size() - 1] - 'a' + text[text.size() - 2] - 'a';
+    text += static_cast<char>('a' + (sum + (text.size() % 7 == 0)) % 16);
+  }
+  return text;
+}
+
+class Characters : public testing::Test {
+ protected:
+  Characters() : text_(dir_.write("text", sums_text(2000))) {}
+
+  /// On the f64 reference: 12 columns of 150, windows of 16 and a last one of 5 (149 = 9 · 16 + 5).
+  Config config(const Overrides& overrides) const {
+    return Config::from_text(R"(
+threads = 1
+model = { name = "char_rnn", width = 8, dropout = 0.2 }
+data = { name = "characters", window = 16 }
+train = { batch = 12, epochs = 2, precision = "f64", backend = "reference", log_every = 1 }
+optimizer = { lr = 0.5, momentum = 0.9 }
+timeout_s = 30.0
+)",
+                             "characters.toml", overrides + Overrides{"data.path=" + text_});
+  }
+
+  TempDir dir_;
+  std::string text_;
+};
+
+/// Makes `count` steps from `first` on; the loss of step `spoiled` is not finite.
+void steps(ReplicaTest& test, int64_t first, int64_t count, int64_t spoiled) {
+  for (int64_t step = first; step < first + count; ++step) {
+    if (step % test.steps_per_epoch == 0) test.loader.start_epoch(step / test.steps_per_epoch);
+    test.replica.step(step, 0.0, [&] {
+      Batch batch = *test.loader.next();
+      if (step == spoiled) batch.targets.data<int32_t>()[0] = 1000;  // no class: NaN
+      return batch;
+    });
+  }
+}
+
+std::vector<double> weights_of(Replica& replica) {
+  const FlatParameters& parameters = replica.parameters();
+  std::vector<double> weights;
+  for (const Segment& segment : parameters.segments()) {
+    const double* data = parameters.weight().data<double>() + segment.offset;
+    weights.insert(weights.end(), data, data + segment.numel);
+  }
+  return weights;
+}
+
+constexpr int64_t kSteps = 25;  // two and a half epochs of 10 windows
+constexpr int64_t kSpoiled = 7;
+
+TEST_F(Characters, AnyNumberOfWorkersLearnsTheSame) {
+  const auto learned = [&](const Overrides& cut) {
+    std::vector<double> weights;
+    TallyValues tally;
+    with_replicas(config(cut), [&](ReplicaTest& test) {
+      EXPECT_EQ(test.steps_per_epoch, 10);
+      steps(test, 0, kSteps, kSpoiled);
+      const TallyValues found = test.replica.tally();
+      if (test.replica.rank() != 0) return;
+      weights = weights_of(test.replica);
+      tally = found;
+    });
+    return std::pair(weights, tally);
+  };
+  const auto [expected, expected_tally] = learned({});
+  for (const Overrides& cut :
+       {Overrides{"workers=2"}, Overrides{"workers=4"}, Overrides{"train.accumulate=2"},
+        Overrides{"workers=2", "train.accumulate=2"},
+        Overrides{"workers=3", "train.accumulate=4"}}) {
+    const auto [weights, tally] = learned(cut);
+    ASSERT_EQ(weights.size(), expected.size());
+    // f64; only the order of the sums over columns differs
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(weights[i], expected[i], 1e-12) << cut.front() << ", weight " << i;
+    // without the piece that was spoiled, which is another one for another cut
+    EXPECT_NEAR(tally.mean_loss(), expected_tally.mean_loss(), 0.05);
+  }
+}
+
+TEST_F(Characters, ARunGoesOnWithAnotherNumberOfWorkers) {
+  std::vector<double> expected, resumed;
+  with_replicas(config({}), [&](ReplicaTest& test) {
+    steps(test, 0, kSteps, kSpoiled);
+    expected = weights_of(test.replica);
+  });
+  const CheckpointOptions options;
+  Position position;
+  position.step = 13;  // within an epoch
+  with_replicas(config({"workers=4"}), [&](ReplicaTest& test) {
+    steps(test, 0, 13, kSpoiled);
+    Checkpoints(dir_ / "checkpoints", options).save(test.replica, position);
+  });
+  with_replicas(config({"workers=2", "train.accumulate=3"}), [&](ReplicaTest& test) {
+    Checkpoints(dir_ / "checkpoints", options).load(test.replica);
+    test.loader.start_epoch(1, 3 * 3);
+    steps(test, 13, kSteps - 13, kSpoiled);
+    if (test.replica.rank() == 0) resumed = weights_of(test.replica);
+  });
+  ASSERT_EQ(resumed.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(resumed[i], expected[i], 1e-12) << i;
+}
+
+TEST_F(Characters, StateIsCarriedFromWindowToWindowAndNotIntoAnEpoch) {
+  const auto losses = [&](const Overrides& overrides) {
+    std::vector<double> of_epoch;
+    with_replicas(config(overrides + Overrides{"model.dropout=0.0", "optimizer.lr=0.0"}),
+                  [&](ReplicaTest& test) {
+                    for (int64_t epoch = 0; epoch < 2; ++epoch) {
+                      steps(test, epoch * test.steps_per_epoch, test.steps_per_epoch, -1);
+                      of_epoch.push_back(test.replica.tally().mean_loss());
+                    }
+                  });
+    EXPECT_EQ(of_epoch[0], of_epoch[1]) << "both begin with nothing";
+    return of_epoch[0];
+  };
+  const double whole = losses({"data.window=150"});  // all positions at once
+  EXPECT_NEAR(losses({"data.window=16"}), whole, 1e-12);
+  EXPECT_NEAR(losses({"data.window=1"}), whole, 1e-12);
+}
+
+std::vector<double> carried_by(Replica& replica) {
+  for (const SavedState& saved : replica.state()) {
+    if (saved.name == "carry/0")
+      return {saved.tensor.data<double>(), saved.tensor.data<double>() + saved.tensor.numel()};
+  }
+  return {};
+}
+
+TEST_F(Characters, ASkippedStepLeavesNoState) {
+  with_replicas(config({"train.accumulate=2"}), [&](ReplicaTest& test) {
+    steps(test, 0, 3, -1);
+    const std::vector<double> before = carried_by(test.replica);
+    EXPECT_EQ(before.size(), 12u * 8u);
+    steps(test, 3, 1, 3);
+    EXPECT_EQ(carried_by(test.replica), before);
+    steps(test, 4, 1, -1);
+    EXPECT_NE(carried_by(test.replica), before);
+  });
+}
+
+TEST_F(Characters, ARunIsToldInTheTasksOwnWords) {
+  const Overrides f32 = {"train.precision=f32", "train.backend=auto", "workers=2",
+                         "compression.method=topk", "compression.ratio=0.1"};
+  const Summary summary = *train(config(f32), {dir_ / "run", RunDirectory::Open::create, true});
+  EXPECT_LT(summary.score("validation_bits_per_character"), 4.0);
+  EXPECT_EQ(summary.work, "characters");
+  EXPECT_NE(read_text(dir_ / "run/summary.json").find("\"characters_per_s\""), std::string::npos);
+  EXPECT_NE(read_text(dir_ / "run/metrics.jsonl").find("\"test_bits_per_character\""),
+            std::string::npos);
+  const RunEvaluation evaluation = evaluate_run(dir_ / "run", {});
+  EXPECT_EQ(evaluation.test.metrics[0], summary.score("test_bits_per_character"));
+  EXPECT_EQ(evaluation.metrics[0].name, "bits_per_character");
+}
+
+TEST_F(Characters, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
+  const Overrides f32 = {"train.precision=f32", "train.backend=auto", "workers=2"};
+  train(config(f32), {dir_ / "whole", RunDirectory::Open::create, true});
+  train(config(f32 + Overrides{"train.max_steps=13"}),
+        {dir_ / "cut", RunDirectory::Open::create, true});
+  train(config(f32), {dir_ / "cut", RunDirectory::Open::resume, true});
+  EXPECT_TRUE(checkpoint_content(dir_ / "cut", 20) == checkpoint_content(dir_ / "whole", 20));
+}
+
+TEST_F(Characters, RefusesATextThatIsTooShort) {
+  dir_.write("text", "abcabcabc");
+  EXPECT_EQ(error_of([&] { Prepared(config({})).load(); }),
+            "characters train: 8 tokens for 12 columns, expected at least 13");
+  std::filesystem::remove(text_);
+  EXPECT_EQ(error_of([&] { Prepared(config({})); }),
+            "characters: cannot read " + text_ + " (data.path)");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -26,8 +26,8 @@ void run_step(const StepArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}\n", timing.json());
   } else {
-    fmt::print("{} ({}): batch {}, {:.1f} images/s, {:.2f} ms a step\n", timing.name, timing.impl,
-               timing.batch, timing.rate, timing.ms);
+    fmt::print("{} ({}): batch {}, {:.1f} {}, {:.2f} ms a step\n", timing.name, timing.impl,
+               timing.batch, timing.rate, timing.unit, timing.ms);
   }
 }
 

@@ -54,7 +54,8 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   setup.codes = setup_of(options);
   setup.buckets = options.buckets;
   setup.guard = options.guard;
-  setup.optimizer_arenas = options.optimizer.is_adamw() ? 2 : 1;
+  setup.optimizer_arenas =
+      options.optimizer.is_adamw() ? 2 : static_cast<int>(options.optimizer.sgd.momentum > 0.0);
   setup.step = {options.clip, options.overlap, options.timeout_s};
   return entries.at(name).make(config, setup);
 }

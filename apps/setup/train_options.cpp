@@ -178,7 +178,7 @@ void bind_checkpoint(Config& config, CheckpointOptions& o) {
   config.bind("checkpoint.keep", o.keep, "newest checkpoints that stay; 0: all");
   config.bind(
       "checkpoint.best", o.best,
-      "save when an evaluation's accuracy is the best so far, and keep that checkpoint too");
+      "save when the validation split's first metric is the best so far, and keep that too");
   at_least<int64_t>(config, "checkpoint.every_steps", o.every_steps, 0);
   at_least<int64_t>(config, "checkpoint.every_epochs", o.every_epochs, 0);
   at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);

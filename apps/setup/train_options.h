@@ -21,7 +21,7 @@ struct CheckpointOptions {
   int64_t every_steps = 0;   // beside those at the ends of epochs; 0: none
   int64_t every_epochs = 1;  // 0: none but the last
   int64_t keep = 2;          // newest; 0: all
-  bool best = true;          // keeps the one of the best accuracy in an evaluation
+  bool best = true;          // keeps the one that did best on the validation split
 };
 
 struct RecordOptions {

@@ -17,6 +17,7 @@ void put_rows(const Tensor& all, int64_t first, const Tensor& rows) {
 }  // namespace
 
 void write_predictions(const std::string& path, const Prepared& run, Replica& replica) {
+  run.facts().image("predictions");  // throws for anything else
   const Examples& examples = *run.examples(Split::test);
   Loader loader(examples, {.batch = run.options().micro_batch(), .training = false});
   Context context = replica.context();

@@ -10,7 +10,7 @@ namespace wisp {
 
 /// Writes a safetensors file: "input" (N, C, H, W), what the loader hands to the model, in the type
 /// that it computes in; "labels" (N) i32; "logits" (N, classes), of this replica in evaluation
-/// mode. Order of the test set. Holds all of it in memory.
+/// mode. Order of the test set. Holds all of it in memory. Throws Error for data that is no images.
 void write_predictions(const std::string& path, const Prepared& run, Replica& replica);
 
 }  // namespace wisp

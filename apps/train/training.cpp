@@ -1,5 +1,7 @@
 #include "apps/train/training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/clock.h"
@@ -176,6 +178,7 @@ bool Training::finish_epoch() {
       }
     }
   }
+  tell_damage();
   const std::optional<double> distance = replica_.consensus_distance();
   if (reporter_)
     reporter_->epoch(epochs, position_.step, position_.tally, evaluated_.value_or(Evaluated{}),
@@ -190,6 +193,26 @@ bool Training::finish_epoch() {
       due(position_.step, checkpoint.every_steps))
     save();
   return true;
+}
+
+/// If more samples than before could not be read.
+void Training::tell_damage() {
+  double own = 0.0;
+  std::string example;
+  for (const Loader* loader : {train_.get(), validation_.get(), test_.get()}) {
+    if (!loader || loader->damaged() == 0) continue;
+    own += static_cast<double>(loader->damaged());
+    example = loader->last_damage();
+  }
+  double all = own;
+  replica_.sum_over_workers({&all, 1});
+  if (all <= damaged_) return;
+  damaged_ = all;
+  for (const std::string& of_rank : replica_.gather(example)) {
+    if (of_rank.empty()) continue;
+    return reporter_->say(fmt::format("{} samples so far were damaged and counted for nothing: {}",
+                                      damaged_, of_rank));
+  }
 }
 
 void Training::save() {

@@ -54,6 +54,7 @@ class Training {
   Batch next_batch();
   void add_times(const StepReport& report);
   void save();
+  void tell_damage();
   Spent spent(double epoch_us = 0.0);
   double work_per_s() const;
   void add_scores(const std::string& prefix, const TallyValues& values, Summary& summary) const;
@@ -73,6 +74,7 @@ class Training {
   const int64_t steps_per_epoch_;
   Position position_;
   int64_t steps_here_ = 0;  // made by this process
+  double damaged_ = 0.0;    // samples, over all workers, that could not be read
   double work_here_ = 0.0;  // images, tokens, frames of these, over all workers
   std::optional<Batch> first_batch_;
   StepTimes times_;                     // of the steps of this process, in sum

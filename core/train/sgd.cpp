@@ -22,6 +22,15 @@ struct GradientRule {
   }
 };
 
+/// With a momentum of 0.
+template <class T>
+struct PlainRule {
+  T* weight;
+  const T* gradient;
+  T lr, decay;
+  WISP_HD void operator()(int64_t i) const { weight[i] -= lr * (gradient[i] + decay * weight[i]); }
+};
+
 template <class T>
 struct MomentumRule {
   T* weight;
@@ -39,10 +48,12 @@ void update(const Context& context, FlatParameters& parameters, const SgdOptions
             double lr, bool first, const UpdateRange& range) {
   T* weight = parameters.weight().data<T>() + range.begin;
   const T* gradient = parameters.grad().data<T>() + range.begin;
-  T* momentum = parameters.state("momentum").template data<T>() + range.begin;
   const auto rate = static_cast<T>(lr);
   const auto decay = static_cast<T>(range.decay ? options.weight_decay : 0.0);
   const int64_t count = range.end - range.begin;
+  if (options.momentum == 0.0 && range.rule == UpdateRule::gradient)
+    return parallel_for(context.stream, count, PlainRule<T>{weight, gradient, rate, decay});
+  T* momentum = parameters.state("momentum").template data<T>() + range.begin;
   if (range.rule == UpdateRule::gradient) {
     const auto share = static_cast<T>(first ? 1.0 : 1.0 - options.dampening);
     parallel_for(context.stream, count,
@@ -86,7 +97,12 @@ SgdOptions SgdOptions::bind(Config& config) {
 Sgd::Sgd(FlatParameters& parameters, SgdOptions options)
     : parameters_(parameters), options_(options) {
   check(options, [](const std::string& name) { return "sgd: " + name; });
-  parameters.state("momentum");
+  if (options_.momentum > 0.0) parameters.state("momentum");
+}
+
+std::vector<std::string> Sgd::arenas() const {
+  return options_.momentum > 0.0 ? std::vector<std::string>{"momentum"}
+                                 : std::vector<std::string>{};
 }
 
 void Sgd::step(const Context& context, double lr, int64_t number,

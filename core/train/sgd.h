@@ -19,8 +19,8 @@ struct SgdOptions {
 
 class Sgd final : public Optimizer {
  public:
-  /// Keeps its momentum in the arena "momentum". `parameters` outlives the optimizer. Throws Error
-  /// for options out of range.
+  /// Keeps its momentum, if it is not 0, in the arena "momentum". `parameters` outlives the
+  /// optimizer. Throws Error for options out of range.
   Sgd(FlatParameters& parameters, SgdOptions options);
 
   /// For each segment, by its rule, with gradient g, weight w, momentum m:
@@ -32,7 +32,7 @@ class Sgd final : public Optimizer {
   /// the momentum).
   void step(const Context& context, double lr, int64_t number,
             std::span<const UpdateRule> rules) override;
-  std::vector<std::string> arenas() const override { return {"momentum"}; }
+  std::vector<std::string> arenas() const override;
 
  private:
   FlatParameters& parameters_;

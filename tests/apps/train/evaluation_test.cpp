@@ -1,10 +1,68 @@
 // What an evaluation finds does not depend on how the split is cut.
 #include <gtest/gtest.h>
 
+#include "tests/support/random_images.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
 
 namespace wisp {
 namespace {
+
+/// Drawn images, of which number 3 of each split cannot be read.
+class Scratched final : public ImageSource {
+ public:
+  using ImageSource::ImageSource;
+  Splits open(DType compute) const override {
+    Splits whole = ImageSource::open(compute);
+    return {std::make_unique<WithAScratch>(std::move(whole.train)), nullptr,
+            std::make_unique<WithAScratch>(std::move(whole.test))};
+  }
+
+ private:
+  class WithAScratch final : public Examples {
+   public:
+    explicit WithAScratch(std::unique_ptr<Examples> whole) : whole_(std::move(whole)) {}
+    int64_t count() const override { return whole_->count(); }
+    std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
+      return whole_->epoch(epoch, deal);
+    }
+    void shape(const Piece& piece, Batch& batch) const override { whole_->shape(piece, batch); }
+    std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override {
+      whole_->fill(piece, row, batch);
+      if (piece.rows[static_cast<size_t>(row)] != 3) return {};
+      batch.targets.data<int32_t>()[row] = -1;
+      return "image 3: no such file";
+    }
+
+   private:
+    const std::unique_ptr<Examples> whole_;
+  };
+
+  Shape sample() const override { return {4, 4, 3}; }
+  int classes() const override { return 10; }
+  ImageSet load(Split) const override { return random_images({64, 4, 4, 3}); }
+};
+
+const DataRegistration registration("scratched", "test: an image that cannot be read",
+                                    [](Config& config) {
+                                      return std::make_unique<Scratched>(config);
+                                    });
+
+TEST(Evaluation, DamagedSamplesAreToldAndCountForNothing) {
+  const TempDir dir;
+  testing::internal::CaptureStdout();
+  train(Config::from_text("threads = 1\nworkers = 2\nmodel = { name = \"mlp\", hidden = [8] }\n"
+                          "data.name = \"scratched\"\ntrain = { batch = 16, epochs = 2 }\n",
+                          "scratched.toml"),
+        {dir / "run"});
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("2 samples so far were damaged and counted for nothing: image 3: no such "
+                      "file\n"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("4 samples so far were damaged"), std::string::npos) << said;
+  EXPECT_EQ(evaluate_run(dir / "run", {}).test.metrics.size(), 1u);
+}
 
 /// Mean loss and accuracy of the weights after one step, over 10,001 samples, in f64.
 std::pair<double, double> evaluate(const Overrides& cut) {

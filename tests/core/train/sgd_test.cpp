@@ -77,6 +77,18 @@ TEST(Sgd, TakesAMomentumInPlaceOfItsOwn) {
   EXPECT_EQ(rig.state("momentum", decayed, 0), 4.0);
 }
 
+TEST(Sgd, HasNoMemoryForAMomentumOf0) {
+  OptimizerRig rig;
+  Sgd sgd(rig.parameters, {.momentum = 0.0, .weight_decay = 0.1});
+  const Segment& decayed = rig.decayed();
+  rig.gradient(decayed, 2) = 4.0;
+  const double before = rig.weight(decayed, 2);
+  sgd.step(rig.context, 0.5, 1, both(UpdateRule::gradient));
+  EXPECT_DOUBLE_EQ(rig.weight(decayed, 2), before - 0.5 * (4.0 + 0.1 * before));
+  EXPECT_TRUE(sgd.arenas().empty());
+  EXPECT_TRUE(rig.parameters.state_names().empty());
+}
+
 TEST(Sgd, RefusesOptionsOutOfRange) {
   const auto refusal = [](SgdOptions options) {
     return error_of([&] {

@@ -1,5 +1,6 @@
 #include "apps/run/run_facts.h"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -36,9 +37,10 @@ std::string RunFacts::json() const {
   }
 }
 
-RunFacts RunFacts::read(const std::string& path) {
+RunFacts RunFacts::read(const std::string& directory) {
+  const std::string path = directory + "/facts.json";
+  if (!std::filesystem::exists(path)) return {};
   std::ifstream file(path);
-  WISP_CHECK(file, "cannot read ", path);
   try {
     const ordered_json object = ordered_json::parse(file);
     RunFacts run;

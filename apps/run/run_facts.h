@@ -17,8 +17,9 @@ struct RunFacts {
   /// The first metric, by which runs are compared.
   const Metric& metric() const { return metrics.front(); }
   std::string json() const;
-  /// Throws Error if the file is missing or lacks a key.
-  static RunFacts read(const std::string& path);
+  /// Of a run directory; of one from before there was such a file, that it learned pictures. Throws
+  /// Error if the file is damaged.
+  static RunFacts read(const std::string& directory);
 };
 
 }  // namespace wisp

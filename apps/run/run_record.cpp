@@ -126,8 +126,8 @@ RunRecord RunRecord::read(const std::string& path) {
   run.version = first_line(file("commit.txt"));
   run.date = date_of(file("metrics.jsonl"));
   run.config = Config::load(file("config.toml"), {}).given_values();
-  run.facts.has_validation = holds_out(run.config);  // runs of before there was facts.json
-  if (std::filesystem::exists(file("facts.json"))) run.facts = RunFacts::read(file("facts.json"));
+  run.facts = RunFacts::read(path);
+  if (holds_out(run.config)) run.facts.has_validation = true;  // runs from before facts.json
   run.metrics = read_metrics(file("metrics.jsonl"), run.facts.metric().name);
   if (std::filesystem::exists(file("summary.json")))
     run.summary = Summary::from_json(file("summary.json"));

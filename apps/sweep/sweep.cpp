@@ -121,7 +121,7 @@ class Sweep {
       fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
     } else {
       const Summary summary = Summary::from_json(directory(run) + "/summary.json");
-      const RunFacts facts = RunFacts::read(directory(run) + "/facts.json");
+      const RunFacts facts = RunFacts::read(directory(run));
       const Metric& metric = facts.metric();
       fmt::print("{}: {}", run.name, metric.text(summary.score("test_" + metric.name)));
       if (facts.has_validation)
@@ -137,7 +137,7 @@ class Sweep {
     for (const SweepRun& run : runs_) {
       if (!has(run, "summary.json")) continue;
       results.push_back({run, last_line(directory(run) + "/commit.txt"),
-                         RunFacts::read(directory(run) + "/facts.json"),
+                         RunFacts::read(directory(run)),
                          Summary::from_json(directory(run) + "/summary.json")});
     }
     replace_file(request_.out + "/sweep.csv", sweep_csv(axes_, results));

@@ -1,0 +1,54 @@
+#include "apps/run/run_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(RunFacts, ReadBackWhatWasWritten) {
+  const TempDir dir;
+  const RunFacts written{
+      .facts = {.inputs = {{"sound", {0, 161}, DType::f32}, {"speaker", {}, DType::i32}},
+                .classes = 29,
+                .names = {"a", "\"", "ß"},
+                .work = "frames"},
+      .metrics = {{.name = "word_error_rate", .percent = true, .lower_is_better = true},
+                  {.name = "loss_of_something"}},
+      .has_validation = true};
+  dir.write("facts.json", written.json());
+  const RunFacts read = RunFacts::read(dir.path());
+  EXPECT_EQ(read.json(), written.json());
+  EXPECT_EQ(read.facts.inputs[0].sample, Shape({0, 161}));
+  EXPECT_EQ(read.facts.inputs[1].dtype, DType::i32);
+  EXPECT_EQ(read.facts.names, written.facts.names);
+  EXPECT_TRUE(read.metric().better(0.1, 0.2));
+  EXPECT_EQ(read.metric().text(0.1234), "12.34 %");
+  EXPECT_EQ(read.metrics[1].text(78.4123), "78.41");
+}
+
+TEST(RunFacts, ARunFromBeforeLearnedPictures) {
+  const TempDir dir;
+  const RunFacts facts = RunFacts::read(dir.path());
+  EXPECT_EQ(facts.metric().name, "accuracy");
+  EXPECT_EQ(facts.facts.work, "images");
+  EXPECT_FALSE(facts.has_validation);
+}
+
+TEST(RunFacts, DamageIsNamed) {
+  const TempDir dir;
+  dir.write("facts.json", "{\"inputs\": []");
+  EXPECT_NE(error_of([&] {
+              RunFacts::read(dir.path());
+            }).find("facts.json does not say what a run's data and model are: "),
+            std::string::npos);
+  EXPECT_NE(error_of([] {
+              static_cast<void>(RunFacts{.facts = {.names = {"\x80"}}}.json());
+            }).find("the names of inputs, classes and metrics have to be UTF-8"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace wisp

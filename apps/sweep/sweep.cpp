@@ -123,9 +123,10 @@ class Sweep {
       const Summary summary = Summary::from_json(directory(run) + "/summary.json");
       const RunFacts facts = RunFacts::read(directory(run));
       const Metric& metric = facts.metric();
-      fmt::print("{}: {}", run.name, metric.text(summary.score("test_" + metric.name)));
+      fmt::print("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name)));
       if (facts.has_validation)
-        fmt::print(", validation {}", metric.text(summary.score("validation_" + metric.name)));
+        fmt::print(", validation {}",
+                   metric.text(summary.score_or_nan("validation_" + metric.name)));
       fmt::print("\n");
       write_tables();
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -171,7 +172,8 @@ bool Training::finish_epoch() {
     if (const std::optional<TallyValues>& found = evaluated_->validation) {
       if (whole && due(epoch, options_.eval_every)) replica_.observe(*found);
       const double value = found->value(facts_.metric(), 0);
-      best = position_.best_step < 0 || facts_.metric().better(value, position_.best_value);
+      best = position_.best_step < 0 || std::isnan(position_.best_value) ||
+             facts_.metric().better(value, position_.best_value);
       if (best) {
         position_.best_step = position_.step;
         position_.best_value = value;

@@ -31,6 +31,15 @@ TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
   EXPECT_TRUE(std::isnan(metrics.epochs[0].validation_metric));
 }
 
+TEST(Summary, AScoreThatIsNoNumberReadsBackAsThat) {
+  const TempDir dir;
+  const Summary written{.scores = {{"test_perplexity", std::nan("")}}, .work = "tokens"};
+  const Summary read = Summary::from_json(dir.write("summary.json", written.json()));
+  ASSERT_EQ(read.scores.size(), 1u);
+  EXPECT_TRUE(std::isnan(read.score_or_nan("test_perplexity")));
+  EXPECT_EQ(read.work, "tokens");
+}
+
 TEST(Metrics, NamesTheLineThatIsNoRow) {
   const TempDir dir;
   const std::string path = dir.write("metrics.jsonl", "{\"type\":\"step\",\"step\":1}\noops\n");

@@ -1,5 +1,5 @@
 # What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN,
-# kissfft, MPI, CUDA.
+# kissfft, OpenCV, MPI, CUDA.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -24,6 +24,13 @@ if(WISP_KISSFFT AND OneDNN_FOUND)
 endif()
 if(NOT KissFFT_FOUND)
   message(STATUS "kissfft: not used, the reference transform computes")
+endif()
+
+if(WISP_OPENCV)
+  find_package(OpenCV)
+endif()
+if(NOT OpenCV_FOUND)
+  message(STATUS "OpenCV: not found, photos cannot be read")
 endif()
 
 # The C interface is all that is used of it.

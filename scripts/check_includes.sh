@@ -94,7 +94,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
           "CUDA headers belong in core/cuda/ and core/parallel_cuda.h")
   only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
-  only_in("^opencv", "^data/image[.]", "OpenCV headers belong in data/image.*")
+  only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",
+          "OpenCV headers belong in data/images/image_codec_opencv.cpp")
   only_in("^sndfile", "^data/audio[.]", "libsndfile headers belong in data/audio.*")
   in_one_file("nccl.h")
   in_one_file("mpi.h")

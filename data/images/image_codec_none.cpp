@@ -1,0 +1,19 @@
+#include "core/error.h"
+#include "data/images/image_codec.h"
+
+namespace wisp {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(
+      "this build has no OpenCV, which reads photos: install libopencv-imgcodecs-dev and build "
+      "again");
+}
+
+}  // namespace
+
+Tensor decode_image(std::string, int64_t) { refuse(); }
+
+std::string encode_png(const Tensor&) { refuse(); }
+
+}  // namespace wisp

@@ -1,0 +1,49 @@
+#include <cstring>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "data/images/image_codec.h"
+
+namespace wisp {
+namespace {
+
+/// RGB to OpenCV's BGR, and back.
+void swap_red_blue(uint8_t* pixels, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) std::swap(pixels[3 * i], pixels[3 * i + 2]);
+}
+
+cv::Mat decode(std::string bytes, int64_t channels) {
+  const cv::Mat file(1, static_cast<int>(bytes.size()), CV_8UC1, bytes.data());
+  try {
+    return cv::imdecode(file, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
+  } catch (const cv::Exception& error) {
+    throw Error(concat("OpenCV refuses it: ", error.err, "; it reads up to 2^30 pixels"));
+  }
+}
+
+}  // namespace
+
+Tensor decode_image(std::string bytes, int64_t channels) {
+  const cv::Mat mat = decode(std::move(bytes), channels);
+  WISP_CHECK(!mat.empty() && mat.isContinuous(), "OpenCV cannot decode it");
+  Tensor image({mat.rows, mat.cols, channels}, DType::u8);
+  std::memcpy(image.raw(), mat.data, static_cast<size_t>(image.bytes()));
+  if (channels == 3) swap_red_blue(image.data<uint8_t>(), image.numel() / 3);
+  return image;
+}
+
+std::string encode_png(const Tensor& image) {
+  const Shape& shape = image.shape();
+  cv::Mat mat(static_cast<int>(shape[0]), static_cast<int>(shape[1]),
+              CV_8UC(static_cast<int>(shape[2])));
+  std::memcpy(mat.data, image.raw(), static_cast<size_t>(image.bytes()));
+  if (shape[2] == 3) swap_red_blue(mat.data, image.numel() / 3);
+  std::vector<uint8_t> bytes;
+  WISP_CHECK(cv::imencode(".png", mat, bytes), "OpenCV cannot encode a picture of ", shape);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace wisp

@@ -1,0 +1,19 @@
+#include <gtest/gtest.h>
+
+#include "data/images/image_codec.h"
+#include "data/images/image_file.h"
+#include "tests/support/error_of.h"
+
+namespace wisp {
+namespace {
+
+TEST(ImageCodec, SaysWhatIsMissingInThisBuild) {
+  const char* expected =
+      "this build has no OpenCV, which reads photos: install libopencv-imgcodecs-dev and build "
+      "again";
+  EXPECT_EQ(error_of([] { decode_image("", 3); }), expected);
+  EXPECT_EQ(error_of([] { write_image("a.png", Tensor({1, 1, 3}, DType::u8)); }), expected);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -9,11 +9,19 @@
 
 namespace wisp {
 
+/// What becomes of pixels, in 0 to 255: (pixel - mean) / deviation, channel by channel.
+struct Normalization {
+  std::vector<double> mean, deviation;
+  bool operator==(const Normalization&) const = default;
+};
+
 /// One of a model's inputs.
 struct Feed {
-  std::string name;          // in exported files
-  Shape sample;              // of one sample: (H, W, C); 0: an extent that varies
-  DType dtype = DType::f32;  // f32: whatever the model computes in
+  std::string name;             // in exported files
+  Shape sample;                 // of one sample: (H, W, C); 0: an extent that varies
+  DType dtype = DType::f32;     // f32: whatever the model computes in
+  Normalization normalization;  // of images; else empty
+  bool operator==(const Feed&) const = default;
 };
 
 struct Facts {
@@ -21,6 +29,7 @@ struct Facts {
   int64_t classes = 0;             // that a target is one of; a model may have more
   std::vector<std::string> names;  // of the classes; empty: they have none
   std::string work = "images";     // what a sample's work is counted in, for speed
+  bool operator==(const Facts&) const = default;
 
   /// The shape (H, W, C) of a sample. Throws Error, naming `model`, if the only input is no image.
   const Shape& image(const std::string& model) const;

@@ -45,6 +45,7 @@ class Mnist final : public ImageSource {
 
  private:
   Shape sample() const override { return {kSide, kSide, 1}; }
+  Normalization normalization() const override { return {{33.3}, {78.6}}; }
   int classes() const override { return kClasses; }
   ImageSet load(Split split) const override {
     const std::string stem = path_ + (split == Split::train ? "/train" : "/t10k");
@@ -54,9 +55,7 @@ class Mnist final : public ImageSource {
     ImageSet set{.name = concat("mnist ", name_of(split)),
                  .images = images.reshape({count, kSide, kSide, 1}),
                  .labels = Tensor({labels.numel()}, DType::i32),
-                 .classes = kClasses,
-                 .mean = {33.3},
-                 .deviation = {78.6}};
+                 .classes = kClasses};
     std::copy_n(labels.data<uint8_t>(), labels.numel(), set.labels.data<int32_t>());
     set.check();
     return set;

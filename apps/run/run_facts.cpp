@@ -4,11 +4,16 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/setup/prepared.h"
 #include "core/error.h"
 
 namespace wisp {
 
 using nlohmann::ordered_json;
+
+RunFacts RunFacts::of(const Prepared& run) {
+  return {run.facts(), run.metrics(), run.has_validation()};
+}
 
 std::string RunFacts::json() const {
   ordered_json object;
@@ -16,8 +21,11 @@ std::string RunFacts::json() const {
   for (const Feed& feed : facts.inputs) {
     std::vector<int64_t> sample;
     for (int i = 0; i < feed.sample.rank(); ++i) sample.push_back(feed.sample[i]);
-    object["inputs"].push_back(
-        {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}});
+    ordered_json& input = object["inputs"].emplace_back();
+    input = {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}};
+    if (feed.normalization == Normalization{}) continue;
+    input["mean"] = feed.normalization.mean;
+    input["deviation"] = feed.normalization.deviation;
   }
   object["classes"] = facts.classes;
   object["names"] = facts.names;
@@ -46,8 +54,11 @@ RunFacts RunFacts::read(const std::string& directory) {
     RunFacts run;
     for (const ordered_json& input : object.at("inputs")) {
       const auto sample = input.at("sample").get<std::vector<int64_t>>();
-      run.facts.inputs.push_back({input.at("name"), Shape(std::span(sample)),
-                                  dtype_named(input.at("dtype").get<std::string>())});
+      const std::vector<double> none;
+      run.facts.inputs.push_back({input.at("name"),
+                                  Shape(std::span(sample)),
+                                  dtype_named(input.at("dtype").get<std::string>()),
+                                  {input.value("mean", none), input.value("deviation", none)}});
     }
     object.at("classes").get_to(run.facts.classes);
     object.at("names").get_to(run.facts.names);

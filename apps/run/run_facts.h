@@ -9,11 +9,15 @@
 
 namespace wisp {
 
+class Prepared;
+
 struct RunFacts {
   Facts facts;
   std::vector<Metric> metrics = {{.name = "accuracy", .percent = true}};  // without of_mean
   bool has_validation = false;
 
+  /// What a configuration says of a run.
+  static RunFacts of(const Prepared& run);
   /// The first metric, by which runs are compared.
   const Metric& metric() const { return metrics.front(); }
   std::string json() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -10,12 +11,12 @@ namespace {
 constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
 
 template <class T>
-Tensor make_table(const ImageSet& set) {
-  const auto channels = static_cast<int64_t>(set.mean.size());
+Tensor make_table(const Normalization& normalization) {
+  const int64_t channels = std::ssize(normalization.mean);
   Tensor table({channels, 256}, dtype_of<T>::value);
   for (int64_t c = 0; c < channels; ++c) {
-    const double mean = set.mean[static_cast<size_t>(c)];
-    const double deviation = set.deviation[static_cast<size_t>(c)];
+    const double mean = normalization.mean[static_cast<size_t>(c)];
+    const double deviation = normalization.deviation[static_cast<size_t>(c)];
     for (int64_t value = 0; value < 256; ++value)
       table.data<T>()[c * 256 + value] =
           T(static_cast<Wide<T>>((static_cast<double>(value) - mean) / deviation));
@@ -26,9 +27,9 @@ Tensor make_table(const ImageSet& set) {
 template <class T>
 void write_window(const uint8_t* image, const Shape& shape, const Window& window, const T* table,
                   T* out) {
-  const int64_t height = shape[1];
-  const int64_t width = shape[2];
-  const int64_t channels = shape[3];
+  const int64_t height = shape[0];
+  const int64_t width = shape[1];
+  const int64_t channels = shape[2];
   const int64_t step = window.mirror ? -1 : 1;
   for (int64_t y = 0; y < height; ++y) {
     const int64_t row = y + window.down;
@@ -56,18 +57,24 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) 
   return {shift(block.word[0]), shift(block.word[1]), (block.word[2] >> 31) != 0};
 }
 
-Normalizer::Normalizer(const ImageSet& set, DType dtype) : set_(set) {
-  set.check();
-  table_ = dispatch_activation(dtype, "normalizer",
-                               [&](auto zero) { return make_table<decltype(zero)>(set); });
+Normalizer::Normalizer(const Normalization& normalization, DType dtype) {
+  const auto& [mean, deviation] = normalization;
+  WISP_CHECK(!mean.empty() && mean.size() == deviation.size(), "normalizer: ", mean.size(),
+             " means and ", deviation.size(), " deviations, expected one for each channel");
+  for (const double d : deviation)
+    WISP_CHECK(d > 0, "normalizer: a channel's deviation is ", d, ", expected more than 0");
+  table_ = dispatch_activation(
+      dtype, "normalizer", [&](auto zero) { return make_table<decltype(zero)>(normalization); });
 }
 
-void Normalizer::write(int64_t sample, const Window& window, std::byte* out) const {
-  const Shape& shape = set_.images.shape();
-  const uint8_t* image = set_.images.data<uint8_t>() + sample * shape[1] * shape[2] * shape[3];
+void Normalizer::write(const Tensor& image, const Window& window, std::byte* out) const {
+  const int64_t channels = table_.shape()[0];
+  WISP_CHECK(image.shape().rank() == 3 && image.shape()[2] == channels, "normalizer: an image is ",
+             image.shape(), ", expected (H, W, ", channels, ")");
   dispatch_activation(table_.dtype(), "normalizer", [&](auto zero) {
     using T = decltype(zero);
-    write_window(image, shape, window, table_.data<T>(), reinterpret_cast<T*>(out));
+    write_window(image.data<uint8_t>(), image.shape(), window, table_.data<T>(),
+                 reinterpret_cast<T*>(out));
   });
 }
 

@@ -5,7 +5,8 @@
 
 #include <cstdint>
 
-#include "data/images/image_set.h"
+#include "core/facts.h"
+#include "core/tensor.h"
 
 namespace wisp {
 
@@ -21,17 +22,18 @@ struct Window {
 /// each side, and the horizontal flip.
 Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad);
 
-/// Writes images as (value - mean) / deviation, in f32, f64 or bf16.
+/// Writes images, normalised, in f32, f64 or bf16.
 class Normalizer {
  public:
-  Normalizer(const ImageSet& set, DType dtype);
+  /// Throws Error unless each channel has a mean and a deviation above 0.
+  Normalizer(const Normalization& normalization, DType dtype);
 
-  /// Image `sample` of the set through `window`, to `out`, (H, W, C) of the dtype. Outside of the
-  /// image it is 0, the mean. Source of the order (normalise, then pad): the fb.resnet recipe.
-  void write(int64_t sample, const Window& window, std::byte* out) const;
+  /// `image`, (H, W, C) u8, through `window`, to `out`, (H, W, C) of the dtype. Outside of the
+  /// image it is 0, the mean. Throws Error for other channels. Source of the order (normalise,
+  /// then pad): the fb.resnet recipe.
+  void write(const Tensor& image, const Window& window, std::byte* out) const;
 
  private:
-  const ImageSet& set_;
   Tensor table_;  // (C, 256): what each pixel value becomes
 };
 

@@ -62,6 +62,9 @@ class Cifar10 final : public ImageSource {
 
  private:
   Shape sample() const override { return {kSide, kSide, kChannels}; }
+  Normalization normalization() const override {
+    return {{125.3, 123.0, 113.9}, {63.0, 62.1, 66.7}};
+  }
   int classes() const override { return kClasses; }
   std::vector<std::string> names() const override {
     return {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -92,9 +95,7 @@ ImageSet read_cifar10(const std::string& folder, Split split, int64_t records_pe
   ImageSet set{.name = concat("cifar10 ", name_of(split)),
                .images = Tensor({count, kSide, kSide, kChannels}, DType::u8),
                .labels = Tensor({count}, DType::i32),
-               .classes = kClasses,
-               .mean = {125.3, 123.0, 113.9},
-               .deviation = {63.0, 62.1, 66.7}};
+               .classes = kClasses};
   int64_t first = 0;
   for (const std::string& file : files) {
     read_file(fs::path(folder) / file, records_per_file,

@@ -1,6 +1,7 @@
 #include "data/images/holdout.h"
 
 #include <cstring>
+#include <vector>
 
 #include "core/error.h"
 #include "core/random.h"

@@ -4,6 +4,11 @@
 
 namespace wisp {
 
+Tensor ImageSet::image(int64_t sample) const {
+  const Shape& shape = images.shape();
+  return images.rows(sample, sample + 1).reshape({shape[1], shape[2], shape[3]});
+}
+
 void ImageSet::check() const {
   WISP_CHECK(images.defined() && images.dtype() == DType::u8 && images.shape().rank() == 4, name,
              ": images are ", images.shape(), " ", name_of(images.dtype()),
@@ -11,11 +16,6 @@ void ImageSet::check() const {
   WISP_CHECK(labels.defined() && labels.dtype() == DType::i32 && labels.shape() == Shape{count()},
              name, ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (",
              count(), ") i32");
-  const auto channels = static_cast<size_t>(images.shape()[3]);
-  WISP_CHECK(mean.size() == channels && deviation.size() == channels, name, ": ", mean.size(),
-             " means and ", deviation.size(), " deviations for ", channels, " channels");
-  for (const double d : deviation)
-    WISP_CHECK(d > 0, name, ": a channel's deviation is ", d, ", expected more than 0");
   WISP_CHECK(classes > 0, name, ": ", classes, " classes, expected at least 1");
   for (int64_t i = 0; i < count(); ++i) {
     const int32_t label = labels.data<int32_t>()[i];

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/tensor.h"
 
@@ -13,10 +12,10 @@ struct ImageSet {
   Tensor images;     // (N, H, W, C) u8
   Tensor labels;     // (N) i32 in [0, classes)
   int classes = 0;
-  std::vector<double> mean;       // per channel, of pixels in 0..255
-  std::vector<double> deviation;  // standard deviation, likewise
 
   int64_t count() const { return images.shape()[0]; }
+  /// (H, W, C), a view.
+  Tensor image(int64_t sample) const;
   /// Throws Error if the parts do not fit together, or for a label that is no class.
   void check() const;
 };

@@ -10,6 +10,15 @@ constexpr int64_t kPad = 4;  // Source: He et al. 2016, section 4.2
 
 }  // namespace
 
+ImageExamples::ImageExamples(ImageSet set, const Normalization& normalization, DType compute,
+                             bool augment)
+    : set_(std::move(set)),
+      normalizer_(normalization, compute),
+      compute_(compute),
+      augment_(augment) {
+  set_.check();
+}
+
 void ImageExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = static_cast<int64_t>(piece.rows.size());
   batch.inputs.resize(1);
@@ -21,7 +30,7 @@ void ImageExamples::shape(const Piece& piece, Batch& batch) const {
 std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
   const int64_t sample = piece.rows[static_cast<size_t>(row)];
   const Window window = augment_ ? random_window(piece.seed, piece.epoch, sample, kPad) : Window{};
-  normalizer_.write(sample, window, batch.inputs[0].rows(row, row + 1).raw());
+  normalizer_.write(set_.image(sample), window, batch.inputs[0].rows(row, row + 1).raw());
   batch.targets.data<int32_t>()[row] = set_.labels.data<int32_t>()[sample];
   batch.samples.data<int64_t>()[row] = sample;
   return {};
@@ -38,13 +47,14 @@ ImageSource::ImageSource(Config& config) {
 }
 
 Facts ImageSource::facts() const {
-  return {
-      .inputs = {{.name = "input", .sample = sample()}}, .classes = classes(), .names = names()};
+  return {.inputs = {{.name = "input", .sample = sample(), .normalization = normalization()}},
+          .classes = classes(),
+          .names = names()};
 }
 
 Splits ImageSource::open(DType compute) const {
   const auto examples = [&](ImageSet set, bool augment) {
-    return std::make_unique<ImageExamples>(std::move(set), compute, augment);
+    return std::make_unique<ImageExamples>(std::move(set), normalization(), compute, augment);
   };
   Splits splits;
   ImageSet train = load(Split::train);

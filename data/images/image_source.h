@@ -15,9 +15,8 @@ namespace wisp {
 /// and a random flip.
 class ImageExamples : public Examples {
  public:
-  /// Throws Error as ImageSet::check().
-  ImageExamples(ImageSet set, DType compute, bool augment)
-      : set_(std::move(set)), normalizer_(set_, compute), compute_(compute), augment_(augment) {}
+  /// Throws Error as ImageSet::check() and Normalizer.
+  ImageExamples(ImageSet set, const Normalization& normalization, DType compute, bool augment);
 
   int64_t count() const override { return set_.count(); }
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
@@ -44,6 +43,7 @@ class ImageSource : public DataSource {
 
  protected:
   virtual Shape sample() const = 0;  // (H, W, C)
+  virtual Normalization normalization() const = 0;
   virtual int classes() const = 0;
   /// The classes' names, if they have any.
   virtual std::vector<std::string> names() const { return {}; }

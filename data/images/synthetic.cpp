@@ -132,6 +132,9 @@ class Synthetic final : public ImageSource {
 
  private:
   Shape sample() const override { return {options_.side, options_.side, kChannels}; }
+  Normalization normalization() const override {
+    return {{127.5, 127.5, 127.5}, {75.0, 75.0, 75.0}};
+  }
   int classes() const override { return kClasses; }
   ImageSet load(Split split) const override { return draw_synthetic(options_, split); }
 
@@ -152,9 +155,7 @@ ImageSet draw_synthetic(const SyntheticOptions& options, Split split) {
   ImageSet set{.name = concat("synthetic ", name_of(split)),
                .images = Tensor({count, side, side, kChannels}, DType::u8),
                .labels = Tensor({count}, DType::i32),
-               .classes = kClasses,
-               .mean = {127.5, 127.5, 127.5},
-               .deviation = {75.0, 75.0, 75.0}};
+               .classes = kClasses};
   for (int64_t i = 0; i < count; ++i) {
     const Philox philox(static_cast<uint64_t>(options.seed), split == Split::train ? 0 : 1,
                         static_cast<uint64_t>(i));

@@ -47,7 +47,8 @@ std::vector<Copy> epoch_of(const Examples& set, const Deal& deal, int64_t epoch 
 /// Augmented, unless it says otherwise.
 struct Images : ImageExamples {
   explicit Images(Shape shape, int classes = 10, bool augment = true)
-      : ImageExamples(random_images(shape, classes), DType::f32, augment) {}
+      : ImageExamples(random_images(shape, classes), random_normalization(shape[3]), DType::f32,
+                      augment) {}
 };
 
 std::vector<int64_t> samples_of(const std::vector<Copy>& batches) {
@@ -98,13 +99,13 @@ TEST(Loader, WithoutTrainingTheOrderIsTheDataSets) {
 
 TEST(Loader, RowsAreTheirSamples) {
   const ImageSet images = random_images({12, 3, 5, 3}, 4);
-  const Normalizer normalizer(images, DType::f32);
+  const Normalizer normalizer(random_normalization(), DType::f32);
   for (const Copy& batch : epoch_of(Images({12, 3, 5, 3}, 4), {.batch = 4, .seed = 9}, 2)) {
     for (size_t i = 0; i < 4; ++i) {
       const int64_t sample = batch.samples[i];
       EXPECT_EQ(batch.labels[i], sample % 4);
       std::vector<float> image(45);
-      normalizer.write(sample, random_window(9, 2, sample, 4),
+      normalizer.write(images.image(sample), random_window(9, 2, sample, 4),
                        reinterpret_cast<std::byte*>(image.data()));
       EXPECT_TRUE(
           std::equal(image.begin(), image.end(), batch.input.begin() + static_cast<int>(i) * 45));
@@ -114,7 +115,7 @@ TEST(Loader, RowsAreTheirSamples) {
 
 TEST(Loader, InputIsInTheComputeType) {
   const ImageSet images = random_images({4, 2, 3, 3});
-  const ImageExamples set(images, DType::f64, false);
+  const ImageExamples set(images, random_normalization(), DType::f64, false);
   Loader loader(set, {.batch = 2, .training = false});
   loader.start_epoch(0);
   const auto batch = loader.next();

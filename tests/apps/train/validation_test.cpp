@@ -27,6 +27,7 @@ class Contrary final : public ImageSource {
 
  private:
   Shape sample() const override { return {kSide, kSide, 1}; }
+  Normalization normalization() const override { return random_normalization(1); }
   int classes() const override { return 10; }
   ImageSet load(Split split) const override {
     const int64_t count = split == Split::train ? 160 : 40;

@@ -13,7 +13,8 @@ namespace {
 
 // As the recipe says it: normalise, pad with zeros, crop, flip.
 template <class T>
-std::vector<T> model(const ImageSet& set, int64_t sample, const Window& window, int64_t pad) {
+std::vector<T> model(const ImageSet& set, const Normalization& normalization, int64_t sample,
+                     const Window& window, int64_t pad) {
   const int64_t height = set.images.shape()[1];
   const int64_t width = set.images.shape()[2];
   const int64_t channels = set.images.shape()[3];
@@ -27,8 +28,8 @@ std::vector<T> model(const ImageSet& set, int64_t sample, const Window& window, 
     for (int64_t x = 0; x < width; ++x) {
       for (int64_t c = 0; c < channels; ++c, ++pixel) {
         const auto k = static_cast<size_t>(c);
-        padded[place(y + pad, x + pad, c)] =
-            static_cast<T>((double{1} * *pixel - set.mean[k]) / set.deviation[k]);
+        padded[place(y + pad, x + pad, c)] = static_cast<T>(
+            (double{1} * *pixel - normalization.mean[k]) / normalization.deviation[k]);
       }
     }
   }
@@ -44,43 +45,42 @@ std::vector<T> model(const ImageSet& set, int64_t sample, const Window& window, 
 }
 
 template <class T>
-std::vector<T> written(const ImageSet& set, int64_t sample, const Window& window) {
+std::vector<T> written(const ImageSet& set, const Normalization& normalization, int64_t sample,
+                       const Window& window) {
   const Shape& shape = set.images.shape();
   std::vector<T> out(static_cast<size_t>(shape[1] * shape[2] * shape[3]));
-  Normalizer(set, dtype_of<T>::value)
-      .write(sample, window, reinterpret_cast<std::byte*>(out.data()));
+  Normalizer(normalization, dtype_of<T>::value)
+      .write(set.image(sample), window, reinterpret_cast<std::byte*>(out.data()));
   return out;
 }
 
 TEST(Augment, EveryWindowEqualsPadCropFlip) {
-  ImageSet set = random_images({2, 5, 7, 3});
-  set.mean = {125.3, 123.0, 113.9};
-  set.deviation = {63.0, 62.1, 66.7};
+  const ImageSet set = random_images({2, 5, 7, 3});
+  const Normalization of{{125.3, 123.0, 113.9}, {63.0, 62.1, 66.7}};
   for (int64_t down = -4; down <= 4; ++down) {
     for (int64_t right = -4; right <= 4; ++right) {
       for (const bool mirror : {false, true}) {
         const Window window{down, right, mirror};
-        ASSERT_EQ(written<float>(set, 1, window), model<float>(set, 1, window, 4));
-        ASSERT_EQ(written<double>(set, 1, window), model<double>(set, 1, window, 4));
+        ASSERT_EQ(written<float>(set, of, 1, window), model<float>(set, of, 1, window, 4));
+        ASSERT_EQ(written<double>(set, of, 1, window), model<double>(set, of, 1, window, 4));
       }
     }
   }
 }
 
 TEST(Augment, NormalisesPerChannel) {
-  ImageSet set = random_images({1, 1, 1, 2});
-  set.mean = {100.0, 50.0};
-  set.deviation = {50.0, 25.0};
+  const ImageSet set = random_images({1, 1, 1, 2});
   set.images.data<uint8_t>()[0] = 200;
   set.images.data<uint8_t>()[1] = 25;
-  EXPECT_EQ(written<float>(set, 0, {}), (std::vector<float>{2.0f, -1.0f}));
+  EXPECT_EQ(written<float>(set, {{100.0, 50.0}, {50.0, 25.0}}, 0, {}),
+            (std::vector<float>{2.0f, -1.0f}));
 }
 
 TEST(Augment, WritesBf16RoundedFromF32) {
   const ImageSet set = random_images({2, 5, 4, 3});
   const Window window{1, -2, true};
-  const std::vector<float> exact = written<float>(set, 1, window);
-  const std::vector<BFloat16> rounded = written<BFloat16>(set, 1, window);
+  const std::vector<float> exact = written<float>(set, random_normalization(), 1, window);
+  const std::vector<BFloat16> rounded = written<BFloat16>(set, random_normalization(), 1, window);
   for (size_t i = 0; i < exact.size(); ++i)
     ASSERT_EQ(rounded[i].bits, BFloat16(exact[i]).bits) << i;
 }
@@ -121,9 +121,24 @@ TEST(Augment, WindowsAreUniform) {
 }
 
 TEST(Augment, OnlyFloatsAreWritten) {
-  const ImageSet set = random_images({1, 2, 2, 3});
-  EXPECT_EQ(error_of([&] { Normalizer(set, DType::i32); }),
+  EXPECT_EQ(error_of([&] { Normalizer(random_normalization(), DType::i32); }),
             "normalizer: dtype is i32, expected f32, f64 or bf16");
+}
+
+TEST(Augment, EachChannelHasAMeanAndADeviation) {
+  EXPECT_NE(error_of([] {
+              Normalizer({{1.0, 2.0}, {1.0, 2.0, 3.0}}, DType::f32);
+            }).find("2 means and 3 deviations"),
+            std::string::npos);
+  EXPECT_NE(error_of([] {
+              Normalizer({{1.0}, {0.0}}, DType::f32);
+            }).find("deviation is 0"),
+            std::string::npos);
+  std::byte out[64];
+  EXPECT_EQ(error_of([&] {
+              Normalizer({{1.0}, {2.0}}, DType::f32).write(Tensor({2, 2, 3}, DType::u8), {}, out);
+            }),
+            "normalizer: an image is (2, 2, 3), expected (H, W, 1)");
 }
 
 }  // namespace

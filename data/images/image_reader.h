@@ -1,0 +1,27 @@
+// Photos as a model reads them, by what its facts say of its images. Any thread.
+#pragma once
+
+#include <string>
+
+#include "core/facts.h"
+#include "data/images/augment.h"
+
+namespace wisp {
+
+class ImageReader {
+ public:
+  /// Throws Error unless the facts are those of images, with a normalization.
+  ImageReader(const Facts& facts, DType compute);
+
+  /// Shape of an image: (H, W, C).
+  const Shape& shape() const { return shape_; }
+  /// Reads a photo (read_image) and writes its centre, scaled (fit_image) and normalised, to
+  /// `image`, of shape() and the compute dtype. Throws Error with the file's name.
+  void read(const std::string& file, const Tensor& image) const;
+
+ private:
+  Shape shape_;
+  Normalizer normalizer_;
+};
+
+}  // namespace wisp

@@ -34,18 +34,80 @@ std::string seal_of(SafetensorsHeader header) {
   return checksum_text(crc32c(text.data(), text.size()));
 }
 
-/// Largest elements first, so that each tensor is aligned; then by name.
-std::vector<const std::pair<const std::string, Tensor>*> file_order(
-    const std::map<std::string, Tensor>& tensors) {
-  std::vector<const std::pair<const std::string, Tensor>*> order;
-  for (const auto& entry : tensors) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return size_of(a->second.dtype()) > size_of(b->second.dtype());
+/// Largest elements first, so that each tensor is aligned; then by name. The checksums are those of
+/// nothing yet.
+SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>& tensors,
+                            const std::map<std::string, std::string>& metadata) {
+  using Named = std::pair<const std::string, CheckpointStream::Entry>;
+  std::vector<const Named*> order;
+  for (const Named& entry : tensors) order.push_back(&entry);
+  std::stable_sort(order.begin(), order.end(), [](const Named* a, const Named* b) {
+    return size_of(a->second.dtype) > size_of(b->second.dtype);
   });
-  return order;
+  SafetensorsHeader header;
+  header.metadata = metadata;
+  int64_t offset = 0;
+  for (const Named* named : order) {
+    const auto& [name, entry] = *named;
+    const int64_t end = offset + entry.shape.numel() * size_of(entry.dtype);
+    header.tensors[name] = {safetensors_name(entry.dtype), extents_of(entry.shape), offset, end};
+    header.metadata[kTensorChecksum + name] = checksum_text(0);
+    offset = end;
+  }
+  header.metadata[kHeaderChecksum] = checksum_text(0);
+  return header;
+}
+
+/// The header as it stands in the file, behind its length.
+std::string text_of(const SafetensorsHeader& header) {
+  std::string text = header.text();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = text.size();  // little-endian, as the machines we run on
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
 }  // namespace
+
+CheckpointStream::CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
+                                   const std::map<std::string, std::string>& metadata)
+    : path_(std::move(path)),
+      header_(header_of(tensors, metadata)),
+      file_(path_ + ".tmp", OutputFile::Mode::replace),
+      data_(std::ssize(text_of(header_))) {}
+
+CheckpointStream::~CheckpointStream() {
+  if (!finished_) unlink(file_.path().c_str());
+}
+
+void CheckpointStream::append(const std::string& name, const Tensor& part) {
+  const auto entry = header_.tensors.find(name);
+  WISP_CHECK(entry != header_.tensors.end(), path_, ": was told of no tensor ", name);
+  const auto& [dtype, extents, begin, end] = entry->second;
+  WISP_CHECK(dtype == safetensors_name(part.dtype()), path_, ": ", name, " is ", dtype,
+             ", a part of it is ", safetensors_name(part.dtype()));
+  auto& [bytes, checksum] = progress_[name];
+  WISP_CHECK(bytes + part.bytes() <= end - begin, path_, ": ", name, " has room for ", end - begin,
+             " bytes, but has ", bytes, " and gets ", part.bytes(), " more");
+  file_.write_at(data_ + begin + bytes,
+                 {reinterpret_cast<const char*>(part.raw()), static_cast<size_t>(part.bytes())});
+  checksum = crc32c(part.raw(), static_cast<size_t>(part.bytes()), checksum);
+  bytes += part.bytes();
+}
+
+void CheckpointStream::finish() {
+  for (const auto& [name, entry] : header_.tensors) {
+    const auto& [bytes, checksum] = progress_[name];
+    WISP_CHECK(bytes == entry.end - entry.begin, path_, ": ", name, " has ", bytes, " bytes of ",
+               entry.end - entry.begin);
+    header_.metadata[kTensorChecksum + name] = checksum_text(checksum);
+  }
+  header_.metadata[kHeaderChecksum] = seal_of(header_);
+  file_.write_at(0, text_of(header_));
+  file_.sync();
+  rename_path(file_.path(), path_);
+  finished_ = true;
+  sync_directory(parent_directory(path_));
+}
 
 void CheckpointWriter::add(const std::string& name, const Tensor& tensor) {
   WISP_CHECK(name != "__metadata__", "checkpoint: a tensor cannot be named ", name);
@@ -62,36 +124,11 @@ void CheckpointWriter::metadata(const std::string& key, const std::string& value
 }
 
 void CheckpointWriter::write(const std::string& path) const {
-  const auto order = file_order(tensors_);
-  SafetensorsHeader header;
-  header.metadata = metadata_;
-  int64_t offset = 0;
-  for (const auto* entry : order) {
-    const auto& [name, tensor] = *entry;
-    header.tensors[name] = {safetensors_name(tensor.dtype()), extents_of(tensor.shape()), offset,
-                            offset + tensor.bytes()};
-    header.metadata[kTensorChecksum + name] = checksum_of(tensor.raw(), tensor.bytes());
-    offset += tensor.bytes();
-  }
-  header.metadata[kHeaderChecksum] = seal_of(header);
-  std::string text = header.text();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = text.size();  // little-endian, as the machines we run on
-
-  const std::string temporary = path + ".tmp";
-  try {
-    OutputFile file(temporary, OutputFile::Mode::replace);
-    file.write(reinterpret_cast<const std::byte*>(&length), sizeof length);
-    file.write(text);
-    for (const auto* entry : order)
-      file.write(entry->second.raw(), static_cast<size_t>(entry->second.bytes()));
-    file.sync();
-    rename_path(temporary, path);
-  } catch (const Error&) {
-    unlink(temporary.c_str());
-    throw;
-  }
-  sync_directory(parent_directory(path));
+  std::map<std::string, CheckpointStream::Entry> entries;
+  for (const auto& [name, tensor] : tensors_) entries[name] = {tensor.shape(), tensor.dtype()};
+  CheckpointStream stream(path, entries, metadata_);
+  for (const auto& [name, tensor] : tensors_) stream.append(name, tensor);
+  stream.finish();
 }
 
 CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : path_(std::move(path)) {

@@ -7,10 +7,48 @@
 #include <string>
 #include <vector>
 
+#include "core/io/output_file.h"
 #include "core/io/safetensors.h"
 #include "core/tensor.h"
 
 namespace wisp {
+
+/// A file whose tensors come piece by piece, so that none has to be in memory as a whole.
+class CheckpointStream {
+ public:
+  struct Entry {
+    Shape shape;
+    DType dtype = DType::f32;
+  };
+
+  /// The tensors that the file is going to hold. Throws Error if it cannot be made.
+  CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
+                   const std::map<std::string, std::string>& metadata = {});
+  /// Leaves no file, unless finish() has come to its end.
+  ~CheckpointStream();
+  CheckpointStream(const CheckpointStream&) = delete;
+  CheckpointStream& operator=(const CheckpointStream&) = delete;
+
+  /// Adds elements to a tensor, behind those that it has; they lie on the host. Throws Error for
+  /// another dtype, and for more than its shape has room for.
+  void append(const std::string& name, const Tensor& part);
+  /// Syncs, and gives the file its name: `path` is the old file or the whole new one. Throws Error
+  /// (a full disk) for a tensor that is not complete.
+  void finish();
+
+ private:
+  struct Progress {
+    int64_t bytes = 0;
+    uint32_t checksum = 0;
+  };
+
+  const std::string path_;
+  SafetensorsHeader header_;
+  OutputFile file_;
+  int64_t data_ = 0;  // where the header ends
+  std::map<std::string, Progress> progress_;
+  bool finished_ = false;
+};
 
 class CheckpointWriter {
  public:

@@ -33,6 +33,16 @@ void OutputFile::write(const std::byte* data, size_t bytes) {
   write(std::string_view(reinterpret_cast<const char*>(data), bytes));
 }
 
+void OutputFile::write_at(int64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    WISP_CHECK(written >= 0, path_, ": cannot be written: ", std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += written;
+  }
+}
+
 void OutputFile::sync() {
   WISP_CHECK(fsync(descriptor_) == 0, path_, ": cannot be synced: ", std::strerror(errno));
 }

@@ -9,11 +9,13 @@ namespace wisp {
 
 struct Batch {
   std::vector<Tensor> inputs;  // images: one, (N, H, W, C) in the compute dtype, normalised
-  Tensor targets;              // i32; -1: there is none, as of a sample that was damaged
+  Tensor targets;              // i32; -1: there is none, as of a sample that was damaged;
+                               // undefined for a model that is only asked
   Tensor lengths;              // (N) i64, where rows are padded: how much of each is data
   Tensor samples;              // i64, by row: keys of augmentation and dropout
 
   int64_t count = 0;      // targets, with those that are -1: what the loss is divided by
+  int64_t ignored = 0;    // of these, -1
   int64_t of_worker = 0;  // the same of all its worker's pieces of the step
   int64_t of_step = 0;    // and of all workers'
   int64_t work = 0;       // what speed is measured in: images, tokens, frames

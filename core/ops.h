@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/autograd.h"
+#include "core/batch.h"
 
 namespace wisp {
 
@@ -88,7 +89,8 @@ Variable dropout(const Variable& x, double probability, uint64_t layer);
 /// (N) i32 in [-1, C). With label smoothing s the target is (1 - s) on the label plus s / C
 /// everywhere. A label of -1 is ignored: its row's loss is 0, and counts in the mean. Any other
 /// label out of range gives NaN: data sets check labels, a kernel cannot throw. Log-sum-exp with
-/// the row's maximum removed. Source: Szegedy et al. 2016, section 7.
+/// the row's maximum removed. Without labels the result is undefined, too. Source: Szegedy et al.
+/// 2016, section 7.
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
 
 /// How many rows of logits (N, C) have their largest value (the first, if equal) at labels (N) i32.
@@ -96,8 +98,9 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
 /// f64. No gradient.
 void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums);
 
-/// Adds mean · count and count to `sums`, (2) f64, unless the mean, one element, is not finite. No
-/// gradient.
-void add_mean(const Variable& mean, int64_t count, const Tensor& sums);
+/// Of the mean over a batch's targets, one element, where those that are ignored count: adds to
+/// sums[0] the sum, to sums[1] the targets without those; nothing if the mean is not finite. `sums`
+/// is (2) f64. No gradient.
+void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums);
 
 }  // namespace wisp

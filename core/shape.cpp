@@ -1,5 +1,7 @@
 #include "core/shape.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace wisp {
@@ -25,6 +27,12 @@ Shape Shape::with_rows(int64_t rows) const {
   Shape shape = *this;
   shape.extents_[0] = rows;
   return shape;
+}
+
+Shape Shape::stacked(int64_t n) const {
+  std::array<int64_t, kMaxRank + 1> extents{n};
+  std::copy_n(extents_.begin(), rank_, extents.begin() + 1);
+  return Shape(std::span<const int64_t>(extents).first(static_cast<size_t>(rank_) + 1));
 }
 
 std::string Shape::str() const {

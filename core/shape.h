@@ -26,6 +26,8 @@ class Shape {
   int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }
   /// The same extents with the first one replaced. Throws Error for a scalar.
   Shape with_rows(int64_t rows) const;
+  /// (n, extents …): of n tensors of this shape. Throws Error beyond kMaxRank.
+  Shape stacked(int64_t n) const;
   std::string str() const;
   bool operator==(const Shape& other) const;
   bool operator!=(const Shape& other) const { return !(*this == other); }

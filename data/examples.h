@@ -35,9 +35,10 @@ struct Piece {
   int64_t begin = 0;          // of a text: the first position of each column, how many of them
   int64_t length = 0;
   int64_t stride = 0;  // and tokens from one column to the next
+  int64_t longer = 0;  // so many columns, the first ones, have one more
   int64_t epoch = 0;   // with the seed and the row, the key of what is drawn
   uint64_t seed = 0;
-  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
+  int64_t count = 0, ignored = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
   bool begins = false;
 };
 

@@ -93,6 +93,7 @@ void Loader::fill(int64_t index) {
     ++slot.damaged;
     slot.damage = std::move(damage);
   }
+  batch.ignored = piece.ignored + slot.damaged * (piece.count / std::ssize(piece.rows));
 }
 
 }  // namespace wisp

@@ -47,7 +47,7 @@ class CharRnn final : public Model {
              }}};
   }
   void measure(const Step& step, const Batch& batch, const Tensor& sums) const override {
-    add_mean(step.loss, batch.count, sums.reshape({2}));
+    add_mean(step.loss, batch, sums.reshape({2}));
   }
   std::vector<std::string> exchange_names(const std::string& name) const override {
     if (name == "table") return {"encoder.weight", "decoder.weight"};

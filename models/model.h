@@ -19,7 +19,8 @@ namespace wisp {
 using Carry = std::vector<Tensor>;
 
 struct Step {
-  Variable loss;    // one element: the sum over the batch's targets, divided by batch.count
+  Variable loss;    // one element: the sum over the batch's targets, divided by batch.count; none
+                    // without targets
   Variable output;  // what is measured, predicted and exported: logits (N, classes)
   Tensor lengths;   // (N) i64, where the output's rows are padded
   Carry after;      // of the shapes that carried() tells

@@ -18,12 +18,6 @@ void copy(const Stream& stream, const Tensor* from, const Tensor& to) {
   parallel_for(stream, to.bytes(), CopyBytes{from ? from->raw() : nullptr, to.raw()});
 }
 
-Shape with_columns(int64_t columns, const Shape& column) {
-  std::vector<int64_t> extents{columns};
-  for (int i = 0; i < column.rank(); ++i) extents.push_back(column[i]);
-  return Shape(std::span<const int64_t>(extents));
-}
-
 }  // namespace
 
 CarriedState::CarriedState(Context& context, const Model& model, const TrainOptions& options,
@@ -34,7 +28,7 @@ CarriedState::CarriedState(Context& context, const Model& model, const TrainOpti
       rank_(rank),
       after_(static_cast<size_t>(options.accumulate)) {
   for (const Shape& column : model.carried())
-    whole_.push_back(context.zeros(with_columns(options.batch, column), context.compute));
+    whole_.push_back(context.zeros(column.stacked(options.batch), context.compute));
 }
 
 Tensor CarriedState::columns(const Tensor& tensor, int64_t micro) const {

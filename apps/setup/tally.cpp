@@ -52,7 +52,7 @@ void Tally::add(const Step& step, const Batch& batch) {
     using T = decltype(zero);
     run_once(context_.stream, AddLoss<T>{step_loss_.data<double>(), loss.data<T>()});
   });
-  add_mean(step.loss, batch.count, sums_.slice(0, {2}));
+  add_mean(step.loss, batch, sums_.slice(0, {2}));
   model_.measure(step, batch, sums_.rows(1, sums_.shape()[0]));
 }
 

@@ -7,19 +7,19 @@ namespace {
 template <class T>
 struct AddMean {
   const T* mean;
-  double count;
+  double count, ignored;
   double* sums;
   WISP_HD void operator()() const {
     const auto value = static_cast<double>(*mean);
     if (!(value - value == 0.0)) return;  // infinite or NaN
     sums[0] += value * count;
-    sums[1] += count;
+    sums[1] += count - ignored;
   }
 };
 
 }  // namespace
 
-void add_mean(const Variable& mean, int64_t count, const Tensor& sums) {
+void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums) {
   WISP_CHECK(mean.value().numel() == 1, "add_mean: the mean has shape ", mean.shape(),
              ", expected one element");
   WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
@@ -27,7 +27,8 @@ void add_mean(const Variable& mean, int64_t count, const Tensor& sums) {
   dispatch_float(mean.value().dtype(), "add_mean", [&](auto zero) {
     using T = decltype(zero);
     run_once(mean.context().stream,
-             AddMean<T>{mean.value().data<T>(), static_cast<double>(count), sums.data<double>()});
+             AddMean<T>{mean.value().data<T>(), static_cast<double>(batch.count),
+                        static_cast<double>(batch.ignored), sums.data<double>()});
   });
 }
 

@@ -29,13 +29,17 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
   WISP_CHECK(length > 0, name_, ": ", count(), " tokens for ", deal.batch,
              " columns, expected at least ", deal.batch + 1);
   WISP_CHECK(length < kMostPositions, name_, ": a column of ", length, " tokens");
-  const int64_t columns = deal.batch / deal.pieces();  // of a piece
+  const int64_t longer = deal.training ? 0 : (count() - 1) % deal.batch;  // columns, by a token
+  const int64_t columns = deal.batch / deal.pieces();                     // of a piece
   std::vector<Piece> pieces;
   for (int64_t begin = 0; begin < length; begin += window_) {
-    const int64_t positions = std::min(window_, length - begin);
+    const bool last = begin + window_ >= length;
+    const int64_t positions = last ? length - begin + (longer > 0) : window_;
     for (int64_t micro = 0; micro < deal.accumulate; ++micro) {
+      const int64_t first = (micro * deal.workers + deal.rank) * columns;
       Piece piece{.begin = begin,
                   .length = positions,
+                  .longer = longer,
                   .epoch = epoch,
                   .seed = deal.seed,
                   .count = columns * positions,
@@ -43,8 +47,10 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
                   .of_step = deal.batch * positions,
                   .work = columns * positions,
                   .begins = begin == 0};
+      if (last && longer > 0)
+        piece.ignored = columns - std::clamp<int64_t>(longer - first, 0, columns);
       piece.rows.resize(static_cast<size_t>(columns));
-      std::iota(piece.rows.begin(), piece.rows.end(), (micro * deal.workers + deal.rank) * columns);
+      std::iota(piece.rows.begin(), piece.rows.end(), first);
       piece.stride = length;
       pieces.push_back(std::move(piece));
     }
@@ -63,14 +69,17 @@ void TextExamples::shape(const Piece& piece, Batch& batch) const {
 std::string TextExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
   const auto columns = static_cast<int64_t>(piece.rows.size());
   const int64_t column = piece.rows[static_cast<size_t>(row)];
-  const int32_t* tokens = tokens_.data() + column * piece.stride + piece.begin;
+  const int64_t begin = column * piece.stride + std::min(column, piece.longer) + piece.begin;
+  const int64_t targets =
+      std::min(piece.length, piece.stride + (column < piece.longer) - piece.begin);
+  const int32_t* tokens = tokens_.data() + begin;
   auto* input = batch.inputs[0].data<int32_t>();
   auto* target = batch.targets.data<int32_t>();
   auto* key = batch.samples.data<int64_t>();
   for (int64_t t = 0; t < piece.length; ++t) {
     const int64_t at = t * columns + row;
     input[at] = tokens[t];
-    target[at] = tokens[t + 1];
+    target[at] = t < targets ? tokens[t + 1] : -1;
     key[at] = column * kMostPositions + piece.begin + t;
   }
   return {};

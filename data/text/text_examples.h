@@ -9,9 +9,10 @@
 
 namespace wisp {
 
-/// Column c of C holds the tokens [c L, c L + L], L = (tokens - 1) / C; what is left over at the
-/// end is not read. A window is `window` positions of each column, the last one of an epoch what is
-/// left. A batch has
+/// In training column c of C holds the tokens [c L, c L + L], L = (tokens - 1) / C; what is left
+/// over at the end is not read. Otherwise every token is read once: the first columns are longer by
+/// one, and the others end with a target of -1. A window is `window` positions of each column, the
+/// last one of an epoch what is left, then with that one. A batch has
 ///   inputs[0]   (T, N) i32: tokens, position by position
 ///   targets     (T N) i32: the token that follows each
 ///   samples     (T N) i64: a key for each position of each column

@@ -158,9 +158,15 @@ TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
 
 TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFinite) {
   const Tensor sums = tensor_of<double>({1, 2});
-  add_mean(constant({1}, {0.5}), 10, sums);
-  add_mean(constant({1}, {std::nan("")}), 10, sums);
+  add_mean(constant({1}, {0.5}), {.count = 10}, sums);
+  add_mean(constant({1}, {std::nan("")}), {.count = 10}, sums);
   EXPECT_EQ(values(sums), (std::vector<double>{6, 12}));
+}
+
+TEST_P(OpsValue, AddMeanDividesByTheTargetsThatThereAre) {
+  const Tensor sums = tensor_of<double>({0, 0});
+  add_mean(constant({1}, {0.5}), {.count = 10, .ignored = 2}, sums);
+  EXPECT_EQ(values(sums), (std::vector<double>{5, 8})) << "5 is the sum over 8";
 }
 
 TEST_P(OpsValue, DropoutScalesWhatItKeeps) {

@@ -30,6 +30,7 @@ int parse_and_run(int argc, char** argv) {
   add_codec_lab(program);
   add_config(program);
   add_plan(program);
+  add_predict(program);
   add_import(program);
   add_export(program);
   add_report(program);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "apps/inference/inference.h"
 #include "apps/interchange/onnx_export.h"
 #include "apps/run/checkpoints.h"
 #include "apps/setup/run_replicas.h"
@@ -20,6 +21,7 @@ void import_run(Config config, const std::string& file, const std::string& out,
              "); to train from it all the same, give it as model.init");
   directory.make();
   directory.write_config(run.config());
+  directory.write("facts.json", RunFacts::of(run).json());
   run_replicas(run, [&](Replica& replica) {
     replica.start_from(file, run.facts());
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).save(replica, {});
@@ -31,19 +33,12 @@ void export_run(const std::string& run_path, const std::string& path,
   const std::string ending = std::filesystem::path(path).extension().string();
   WISP_CHECK(ending == ".safetensors" || ending == ".onnx", path,
              ": expected a name that ends in .safetensors or .onnx");
-  const RunDirectory directory(run_path, RunDirectory::Open::resume);
-  const Prepared run(Config::load(directory.file("config.toml"), overrides));
-  run_replicas(run, [&](Replica& replica) {
-    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
-    replica.with_averages([&] {
-      if (replica.rank() != 0) return;
-      if (ending == ".onnx") {
-        write_file(path, onnx_model(replica, run.facts()));
-      } else {
-        write_weights(path, replica.model(), replica.parameters());
-      }
-    });
-  });
+  Inference model(run_path, overrides, checkpoint);
+  if (ending == ".onnx") {
+    write_file(path, onnx_model(model.context(), model.model(), model.parameters(), model.facts()));
+  } else {
+    write_weights(path, model.model(), model.parameters());
+  }
 }
 
 }  // namespace wisp

@@ -192,8 +192,8 @@ std::string Exporter::pad_channels(const LoggedOp& op) {
 
 }  // namespace
 
-std::string onnx_model(Replica& replica, const Facts& facts) {
-  const FlatParameters& parameters = replica.parameters();
+std::string onnx_model(Context context, Model& model, const FlatParameters& parameters,
+                       const Facts& facts) {
   const Shape& sample = facts.image("onnx");
   const Tensor images({kRows, sample[0], sample[1], sample[2]}, parameters.dtype());
   const Batch batch{.inputs = {images},
@@ -201,11 +201,10 @@ std::string onnx_model(Replica& replica, const Facts& facts) {
                     .samples = Tensor({kRows}, DType::i64),
                     .count = kRows};
   std::vector<LoggedOp> log;
-  Context context = replica.context();
   context.training = false;
   context.recording = false;
   context.log = &log;
-  const Variable logits = replica.model().forward(context, batch, {}).output;
+  const Variable logits = model.forward(context, batch, {}).output;
 
   OnnxGraph graph{.name = "model",
                   .input = {"input", {sample[2], sample[0], sample[1]}},
@@ -213,9 +212,9 @@ std::string onnx_model(Replica& replica, const Facts& facts) {
   std::map<const std::byte*, std::string> constants{{images.raw(), graph.input.name}};
   for (const Segment& segment : parameters.all_segments())
     constants[FlatParameters::view(parameters.weight(), segment).raw()] =
-        replica.model().exchange_names(segment.name).front();
+        model.exchange_names(segment.name).front();
   for (const Buffer* buffer : parameters.buffers())
-    constants[buffer->value.raw()] = replica.model().exchange_names(buffer->name).front();
+    constants[buffer->value.raw()] = model.exchange_names(buffer->name).front();
   Exporter exporter(graph, std::move(constants));
   for (const LoggedOp* op : ancestors(log, logits)) exporter.add(*op);
   WISP_CHECK(!graph.nodes.empty(), "onnx: the model's logits are no op's result");

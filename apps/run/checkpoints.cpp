@@ -107,6 +107,59 @@ void load_own(const std::string& directory, Replica& replica, int saved_workers)
   }
 }
 
+/// The files of a checkpoint, as evaluation reads them.
+class EvaluatedFiles {
+ public:
+  explicit EvaluatedFiles(const std::string& directory) : shared_(shared_file(directory)) {
+    int workers = 0;
+    read(checkpoint_facts(directory), "workers", workers);
+    for (int rank = 0; rank < workers; ++rank)
+      own_.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
+  }
+
+  /// The first of `names` that there is: shared, or the mean of what the workers have.
+  void read_weight(const std::vector<std::string>& names, const Tensor& into) {
+    for (const std::string& name : names) {
+      if (shared_.has(name)) return shared_.read(name, into);
+      if (!own_.front()->has(name)) continue;
+      differ_ = true;
+      return read_mean(name, into);
+    }
+    throw Error(
+        concat(shared_.path(), ": has no tensor ", names.back(), "; is it of another model?"));
+  }
+  /// The same for what each worker has, of rank 0 unless the weights differ. After the weights.
+  void read_buffer(const std::vector<std::string>& names, const Tensor& into) const {
+    for (const std::string& name : names) {
+      if (!own_.front()->has(name)) continue;
+      return differ_ ? read_mean(name, into) : own_.front()->read(name, into);
+    }
+    throw Error(concat(own_.front()->path(), ": has no tensor ", names.back(),
+                       "; is it of another model?"));
+  }
+
+ private:
+  /// As the workers compute it: the sum in the order of the ranks, times 1 / N.
+  void read_mean(const std::string& name, const Tensor& into) const {
+    into.clear();
+    const Tensor own(into.shape(), into.dtype());
+    dispatch_float(into.dtype(), "checkpoint", [&](auto zero) {
+      using T = decltype(zero);
+      T* sum = into.data<T>();
+      for (const auto& file : own_) {
+        file->read(name, own);
+        for (int64_t i = 0; i < into.numel(); ++i) sum[i] += own.data<T>()[i];
+      }
+      const auto share = static_cast<T>(1.0 / static_cast<double>(own_.size()));
+      for (int64_t i = 0; i < into.numel(); ++i) sum[i] *= share;
+    });
+  }
+
+  const CheckpointReader shared_;
+  std::vector<std::unique_ptr<CheckpointReader>> own_;  // by rank
+  bool differ_ = false;
+};
+
 /// "residual, tally: summed and shared out; buffer: repeated".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
@@ -215,6 +268,18 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     }
   }
   throw Error(first_damage);
+}
+
+std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& parameters,
+                                                     const std::string& which) const {
+  std::vector<std::string> notices;
+  EvaluatedFiles files(find_checkpoint(checkpoint_path(folder_, choose(which, notices))));
+  for (const Segment& segment : parameters.all_segments())
+    files.read_weight({"ema/" + segment.name, "weight/" + segment.name},
+                      FlatParameters::view(parameters.weight(), segment));
+  for (const Buffer* buffer : parameters.buffers())
+    files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, buffer->value);
+  return notices;
 }
 
 Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which) const {

@@ -45,6 +45,12 @@ class Checkpoints {
   /// Throws Error if there is no whole checkpoint, or for one of another model, method or
   /// data.validation.
   Loaded load(Replica& replica, const std::string& which = "last") const;
+  /// Loads what evaluation takes of a checkpoint, by any number of workers: the weights and running
+  /// statistics, or their averages over time if the run kept them; rank 0's statistics; the mean
+  /// over workers of both if these have weights of their own. Returns what a person should know.
+  /// Throws Error as above.
+  std::vector<std::string> load_evaluated(const FlatParameters& parameters,
+                                          const std::string& which = "last") const;
 
  private:
   int64_t choose(const std::string& which, std::vector<std::string>& notices) const;

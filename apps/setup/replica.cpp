@@ -16,12 +16,6 @@
 namespace wisp {
 namespace {
 
-std::unique_ptr<Backend> backend_for(const TrainOptions& options, MemoryPool& pool,
-                                     const Stream& stream) {
-  return options.backend == "reference" ? make_reference_backend(pool, stream.id())
-                                        : make_backend(pool, stream);
-}
-
 Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& pool,
                     const Stream& stream, Backend& backend, int threads) {
   Context context{stream, backend, pool};
@@ -41,8 +35,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
       trace_(worker.rank, shared.options.trace),
       compute_stream_(Stream::immediate()),
       comm_stream_(Stream::immediate()),
-      compute_backend_(backend_for(shared.options, shared.pool, compute_stream_)),
-      comm_backend_(backend_for(shared.options, shared.pool, comm_stream_)),
+      compute_backend_(shared.options.make_backend(shared.pool, compute_stream_)),
+      comm_backend_(shared.options.make_backend(shared.pool, comm_stream_)),
       compute_(context_for(shared.options, worker, shared.pool, compute_stream_, *compute_backend_,
                            worker.threads)),
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,

@@ -217,6 +217,11 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   return options;
 }
 
+std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream) const {
+  return backend == "reference" ? make_reference_backend(pool, stream.id())
+                                : wisp::make_backend(pool, stream);
+}
+
 DType TrainOptions::compute() const {
   if (precision == "bf16") return DType::bf16;
   return precision == "f64" ? DType::f64 : DType::f32;

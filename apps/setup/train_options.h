@@ -2,8 +2,10 @@
 // a Config.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "core/backend.h"
 #include "core/dtype.h"
 #include "core/io/config.h"
 #include "core/io/trace.h"
@@ -79,6 +81,7 @@ struct TrainOptions {
 
   /// Of activations; parameters and gradients are wide_of() it.
   DType compute() const;
+  std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) const;
   /// Samples of one worker's micro-batch.
   int64_t micro_batch() const { return batch / (workers * accumulate); }
 };

@@ -1,10 +1,11 @@
 #include "apps/train/trainer.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "apps/inference/predictions.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
-#include "apps/train/predictions.h"
 #include "apps/train/training.h"
 #include "core/error.h"
 
@@ -31,6 +32,16 @@ Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
   return evaluation;
 }
 
+/// The weights tell the classes that the run was trained on, in their order.
+void check_classes(const Facts& data, const Facts& trained, const std::string& run) {
+  if (trained.inputs.empty()) return;  // an older run, which does not say
+  WISP_CHECK(data.classes == trained.classes, run, " was trained on ", trained.classes,
+             " classes, this data has ", data.classes);
+  for (size_t i = 0; i < std::min(data.names.size(), trained.names.size()); ++i)
+    WISP_CHECK(data.names[i] == trained.names[i], run, " was trained on classes of which number ",
+               i, " is '", trained.names[i], "', in this data it is '", data.names[i], "'");
+}
+
 }  // namespace
 
 std::optional<Summary> train(Config config, const TrainRequest& request) {
@@ -40,7 +51,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   run.load();
   const TrainOptions& options = run.options();
   const bool resume = request.open == RunDirectory::Open::resume;
-  const RunFacts facts{run.facts(), run.metrics(), run.has_validation()};
+  const RunFacts facts = RunFacts::of(run);
   std::optional<Reporter> reporter;
   if (first == 0) {
     const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
@@ -96,6 +107,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
                            const std::string& checkpoint, const std::string& predictions) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
+  check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);
   run.load();
   RunEvaluation evaluation{.metrics = run.metrics(), .work = run.facts().work};
   run_replicas(run, [&](Replica& replica) {
@@ -103,16 +115,14 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     const Evaluation test = evaluate(replica, run, Split::test);
     std::optional<Evaluation> validation;
     if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
-    const bool first = replica.rank() == world().rank;  // of this process's workers
-    if (first) {
-      evaluation.test = test;
-      evaluation.validation = validation;
-    }
-    if (predictions.empty()) return;
-    replica.with_averages([&] {
-      if (first) write_predictions(predictions, run, replica);
-    });
+    if (replica.rank() != world().rank) return;  // the first of this process's workers
+    evaluation.test = test;
+    evaluation.validation = validation;
   });
+  if (!predictions.empty() && world().rank == 0) {
+    Inference model(run_path, overrides, checkpoint);
+    write_predictions(predictions, run, model);
+  }
   return evaluation;
 }
 

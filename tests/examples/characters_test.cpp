@@ -1,7 +1,12 @@
 // A text with tied weights, carried state and dropout: what the trainer promises of any task.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+
+#include "apps/inference/inference.h"
 #include "apps/run/checkpoints.h"
+#include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
@@ -176,6 +181,57 @@ TEST_F(Characters, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
         {dir_ / "cut", RunDirectory::Open::create, true});
   train(config(f32), {dir_ / "cut", RunDirectory::Open::resume, true});
   EXPECT_TRUE(checkpoint_content(dir_ / "cut", 20) == checkpoint_content(dir_ / "whole", 20));
+}
+
+/// A program that has the run alone reads position by position what the evaluation read by windows.
+TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
+  const Overrides f32 = {"train.precision=f32", "train.backend=auto", "workers=2", "data.window=3"};
+  train(config(f32), {dir_ / "run", RunDirectory::Open::create, true});
+  const Evaluation evaluation = evaluate_run(dir_ / "run", {}, "last", dir_ / "predictions").test;
+  EXPECT_EQ(evaluation.targets, 99) << "of 100 characters, 8 in a column and 3 left over";
+  std::filesystem::remove(text_);
+
+  Inference model(dir_ / "run");
+  const int64_t positions = 9, columns = 12, classes = model.facts().classes;
+  const Tensor characters({positions, columns}, DType::i32),
+      labels({positions * columns}, DType::i32), logits({positions * columns, classes}, DType::f32);
+  const CheckpointReader file(dir_ / "predictions");
+  // windows of 2 x 6 columns, the first worker's and the second's in turn
+  EXPECT_EQ(file.entry("characters").extents, (std::vector<int64_t>{2 * positions, columns / 2}));
+  const Tensor in_file({2 * positions, columns / 2}, DType::i32);
+  file.read("characters", in_file);
+  file.read("labels", labels);
+  file.read("logits", logits);
+
+  double sum = 0.0;
+  int64_t row = 0;  // of the file
+  std::vector<Carry> carried(2, model.zeros(columns / 2));
+  for (int64_t begin = 0; begin < positions; begin += 3) {
+    const int64_t window = std::min<int64_t>(3, positions - begin);
+    for (Carry& carry : carried) {
+      for (int64_t t = 0; t < window; ++t, ++row) {
+        const Step step = model({.inputs = {in_file.rows(row, row + 1)}}, carry);
+        carry = step.after;
+        EXPECT_FALSE(step.loss.defined());
+        const Tensor found = step.output.value();
+        ASSERT_EQ(found.shape(), Shape({columns / 2, classes}));
+        for (int64_t c = 0; c < columns / 2; ++c) {
+          const int64_t target = row * columns / 2 + c;
+          const float* expected = logits.data<float>() + target * classes;
+          const float* own = found.data<float>() + c * classes;
+          double of_all = 0.0;
+          for (int64_t k = 0; k < classes; ++k) {
+            EXPECT_NEAR(own[k], expected[k], 1e-5);
+            of_all += std::exp(double{own[k]});
+          }
+          const int32_t label = labels.data<int32_t>()[target];
+          if (label >= 0) sum += std::log(of_all) - double{own[label]};
+        }
+      }
+    }
+  }
+  EXPECT_NEAR(sum / 99 / std::log(2.0), evaluation.metrics[0], 1e-5);
+  EXPECT_NE(error_of([&] { model({.inputs = {in_file}}); }).find("zeros()"), std::string::npos);
 }
 
 TEST_F(Characters, RefusesATextThatIsTooShort) {

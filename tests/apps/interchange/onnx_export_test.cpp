@@ -84,7 +84,10 @@ const ModelRegistration folding_registration("folding", "ops for a test",
 std::string exported(const Config& config) {
   const Facts ends = Prepared(config).facts();
   std::string bytes;
-  with_replicas(config, [&](ReplicaTest& test) { bytes = onnx_model(test.replica, ends); });
+  with_replicas(config, [&](ReplicaTest& test) {
+    bytes =
+        onnx_model(test.replica.context(), test.replica.model(), test.replica.parameters(), ends);
+  });
   return bytes;
 }
 
@@ -203,7 +206,8 @@ TEST(OnnxExport, WeightsAreF32ChannelsFirst) {
     const Config config = tiny_config_of(kResNet, {concat("train.precision=", precision)});
     const Facts ends = Prepared(config).facts();
     with_replicas(config, [&](ReplicaTest& test) {
-      const Graph graph(onnx_model(test.replica, ends));
+      const Graph graph(onnx_model(test.replica.context(), test.replica.model(),
+                                   test.replica.parameters(), ends));
       const FlatParameters& parameters = test.replica.parameters();
       const Tensor conv =
           channels_first(FlatParameters::view(parameters.weight(), parameters.segments().back()));

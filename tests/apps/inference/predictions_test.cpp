@@ -1,4 +1,4 @@
-#include "apps/train/predictions.h"
+#include "apps/inference/predictions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,80 @@
+#include "apps/inference/predict.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  std::string checkpoint = "last";
+  int64_t top = 3;
+  bool json = false;
+};
+
+void print_json(const Prediction& prediction) {
+  nlohmann::ordered_json line;
+  line["file"] = prediction.file;
+  if (!prediction.error.empty()) line["error"] = prediction.error;
+  for (const ClassProbability& found : prediction.classes) {
+    nlohmann::ordered_json& of_class = line["classes"].emplace_back();
+    of_class["class"] = found.index;
+    if (!found.name.empty()) of_class["name"] = found.name;
+    of_class["probability"] = found.probability;
+  }
+  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_text(const Prediction& prediction) {
+  if (!prediction.error.empty()) return fmt::print(stderr, "wisp: {}\n", prediction.error);
+  std::string line = prediction.file;
+  const char* separator = ": ";
+  for (const ClassProbability& found : prediction.classes) {
+    const std::string name = found.name.empty() ? fmt::format("class {}", found.index) : found.name;
+    line += fmt::format("{}{} {:.1f} %", separator, name, 100.0 * found.probability);
+    separator = ", ";
+  }
+  fmt::print("{}\n", line);
+}
+
+void run(const Arguments& arguments) {
+  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
+  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  bool failed = false;
+  predict(model, arguments.files, arguments.top, [&](const Prediction& prediction) {
+    arguments.json ? print_json(prediction) : print_text(prediction);
+    failed = failed || !prediction.error.empty();
+  });
+  if (failed) throw ExitStatus{1};
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("predict", "what a run's model says of photos");
+  command.footer(
+      "Examples:\n"
+      "  wisp predict runs/dgc cat.jpg dog.png\n"
+      "  wisp predict runs/dgc --json --top 10 cat.jpg\n"
+      "Needs no data set. Of a photo the largest centred part of the images' shape is scaled to "
+      "their size.\n--json prints an object a line. A file that cannot be read is told and left "
+      "out; the exit status is 1 then.");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("run", arguments->run, "run directory")->required();
+  command.add_option("files", arguments->files, "photos: JPEG, PNG, ...")->required();
+  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32");
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_option("--top", arguments->top, "classes that are told of each photo")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--json", arguments->json, "print JSON");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

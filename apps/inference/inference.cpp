@@ -1,0 +1,101 @@
+#include "apps/inference/inference.h"
+
+#include <omp.h>
+
+#include "apps/run/checkpoints.h"
+#include "apps/run/run_directory.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// The run's own, without its workers. Throws Error for an override of a key that it does not have.
+Config load(const RunDirectory& directory, std::span<const std::string> overrides) {
+  const std::string path = directory.file("config.toml");
+  const Config own = Config::load(path, {});
+  for (const std::string& override : overrides) {
+    const std::string key = override.substr(0, override.find('='));
+    WISP_CHECK(own.given(key), "unknown key '", key, "': ", path, " has none of that name");
+  }
+  Config config = Config::load(path, overrides);
+  config.set("workers", "1");
+  config.set("distributed.engine", "\"auto\"");
+  return config;
+}
+
+Context evaluating(const TrainOptions& options, const Stream& stream, Backend& backend,
+                   MemoryPool& pool) {
+  Context context{stream, backend, pool};
+  context.compute = options.compute();
+  context.training = false;
+  context.recording = false;
+  context.threads = omp_get_max_threads();
+  return context;
+}
+
+RunFacts read_facts(const std::string& run) {
+  RunFacts facts = RunFacts::read(run);
+  WISP_CHECK(!facts.facts.inputs.empty(), run,
+             ": has no facts.json, which says what the model reads; it is of an older version");
+  return facts;
+}
+
+}  // namespace
+
+Inference::Inference(const std::string& run, std::span<const std::string> overrides,
+                     const std::string& checkpoint)
+    : config_(load(RunDirectory(run, RunDirectory::Open::resume), overrides)),
+      options_(TrainOptions::bind(config_, {})),
+      facts_(read_facts(run)),
+      stream_(Stream::immediate()),
+      backend_(options_.make_backend(pool_, stream_)),
+      context_(evaluating(options_, stream_, *backend_, pool_)),
+      model_(make_model(options_.model, config_, facts_.facts)),
+      metrics_(model_->metrics()) {
+  const std::vector<Parameter*> declared = model_->parameters();
+  for (Parameter* parameter : declared) {
+    parameter->frozen = true;  // no gradients
+    parameter->init = {};      // nothing is drawn
+  }
+  parameters_ = std::make_unique<FlatParameters>(context_, declared, model_->buffers());
+  notices_ = Checkpoints(run + "/checkpoints", options_.checkpoint)
+                 .load_evaluated(*parameters_, checkpoint);
+}
+
+Step Inference::operator()(const Batch& batch, const Carry& before) {
+  check(batch, before);
+  return model_->forward(context_, batch, before);
+}
+
+Carry Inference::zeros(int64_t columns) const {
+  Carry carry;
+  for (const Shape& column : model_->carried())
+    carry.push_back(context_.zeros(column.stacked(columns), context_.compute));
+  return carry;
+}
+
+void Inference::check(const Batch& batch, const Carry& before) const {
+  const std::vector<Feed>& feeds = facts().inputs;
+  WISP_CHECK(batch.inputs.size() == feeds.size(), "inference: ", batch.inputs.size(),
+             " inputs, expected ", feeds.size());
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const Tensor& input = batch.inputs[i];
+    const DType dtype = feeds[i].dtype == DType::f32 ? compute() : feeds[i].dtype;
+    WISP_CHECK(input.defined() && input.dtype() == dtype, "inference: ", feeds[i].name, " is ",
+               input.defined() ? name_of(input.dtype()) : "undefined", ", expected ",
+               name_of(dtype));
+  }
+  const std::vector<Shape> carried = model_->carried();
+  WISP_CHECK(before.size() == carried.size(), "inference: a state of ", before.size(),
+             " tensors, but the model carries ", carried.size(),
+             "; zeros() is the state that a text begins with");
+  for (size_t i = 0; i < carried.size(); ++i) {
+    const Shape& shape = before[i].shape();
+    WISP_CHECK(
+        shape.rank() > 0 && shape == carried[i].stacked(shape[0]) && before[i].dtype() == compute(),
+        "inference: tensor ", i, " of the state is ", shape, " ", name_of(before[i].dtype()),
+        ", expected (columns, ...) of ", carried[i], " ", name_of(compute()));
+  }
+}
+
+}  // namespace wisp

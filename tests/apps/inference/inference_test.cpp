@@ -1,0 +1,130 @@
+#include "apps/inference/inference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "apps/interchange/exchange.h"
+#include "core/io/checkpoint.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run of 2 epochs whose norms have running statistics.
+Config small_config(const Overrides& overrides) {
+  return tiny_config_of("model.name = \"resnet_cifar\"\nmodel.depth = 8",
+                        Overrides{"train.epochs=2", "data.side=8"} + overrides);
+}
+
+/// The mean loss of the predictions in a file.
+double loss_of(const std::string& path, int64_t count) {
+  const CheckpointReader file(path);
+  const Tensor labels({count}, DType::i32), logits({count, 10}, DType::f32);
+  file.read("labels", labels);
+  file.read("logits", logits);
+  double sum = 0.0;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = logits.data<float>() + 10 * i;
+    double of_all = 0.0;
+    for (int c = 0; c < 10; ++c) of_all += std::exp(double{row[c]});
+    sum += std::log(of_all) - double{row[labels.data<int32_t>()[i]]};
+  }
+  return sum / static_cast<double>(count);
+}
+
+/// Whatever a run keeps, what a program of one's own gets is what evaluation takes.
+TEST(Inference, HasTheWeightsAndStatisticsOfEvaluation) {
+  const std::vector<Overrides> runs = {
+      {"workers=2"},
+      {"workers=2", "ema.decay=0.9"},
+      {"workers=4", "compression.method=dpsgd", "gossip.graph=ring"},
+      {"workers=2", "compression.method=local_sgd", "local_sgd.period=3", "ema.decay=0.8"},
+      {"workers=2", "train.freeze=[\"stage1.*\"]"}};
+  for (const Overrides& run : runs) {
+    const TempDir dir;
+    train(small_config(run), {dir / "run", RunDirectory::Open::create, true});
+    const Evaluation found = evaluate_run(dir / "run", {}, "last", dir / "predictions").test;
+    // f32 losses there, f64 here
+    EXPECT_NEAR(loss_of(dir / "predictions", 40), found.loss, 2e-6) << run.back();
+  }
+}
+
+TEST(Inference, HoldsTheWeightsAloneAndAnswersAnyNumberOfSamples) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=1"});
+  Inference model(dir / "run");
+  EXPECT_EQ(model.parameters().grad().numel(), 0);
+  EXPECT_EQ(model.facts().classes, 10);
+  EXPECT_EQ(model.metrics().front().name, "accuracy");
+  for (const int64_t count : {1, 7, 40}) {
+    const Tensor images({count, 32, 32, 3}, DType::f32);
+    images.clear();
+    const Step step = model({.inputs = {images}, .count = count});
+    EXPECT_EQ(step.output.shape(), Shape({count, 10}));
+    EXPECT_FALSE(step.loss.defined());
+    EXPECT_FLOAT_EQ(step.output.value().data<float>()[0],
+                    step.output.value().data<float>()[10 * (count - 1)]);
+  }
+}
+
+TEST(Inference, OverridesAreThoseOfTheRun) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=1"});
+  const Overrides typo = {"train.precison=f32"}, reference = {"train.backend=reference"};
+  EXPECT_EQ(
+      error_of([&] { Inference(dir / "run", typo); }),
+      concat("unknown key 'train.precison': ", dir / "run", "/config.toml has none of that name"));
+  Inference other(dir / "run", reference);
+  EXPECT_EQ(other.context().backend.name(), "reference");
+}
+
+TEST(Inference, WhatIsNoRunIsRefused) {
+  const TempDir dir;
+  EXPECT_NE(error_of([&] { Inference(dir / "nothing"); }).find("holds no run"), std::string::npos);
+  tiny_train(dir / "run", {"train.epochs=1"});
+  EXPECT_NE(error_of([&] { Inference(dir / "run", {}, "17"); }).find("no checkpoint of step 17"),
+            std::string::npos);
+  fs::remove(dir / "run/facts.json");
+  EXPECT_NE(error_of([&] { Inference(dir / "run"); }).find("has no facts.json"), std::string::npos);
+}
+
+TEST(Inference, InputsThatAreNotTheModelsAreRefused) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=1"});
+  Inference model(dir / "run");
+  EXPECT_EQ(error_of([&] { model({}); }), "inference: 0 inputs, expected 1");
+  EXPECT_EQ(error_of([&] {
+              model({.inputs = {Tensor({1, 32, 32, 3}, DType::u8)}});
+            }),
+            "inference: input is u8, expected f32");
+  const Tensor image({1, 32, 32, 3}, DType::f32);
+  EXPECT_NE(error_of([&] {
+              model({.inputs = {image}}, {image});
+            }).find("a state of 1 tensors, but the model carries 0"),
+            std::string::npos);
+}
+
+/// A weight file that was imported can be asked like a run that was trained.
+TEST(Inference, AnImportedRunSaysWhatItReads) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=1"});
+  export_run(dir / "run", dir / "weights.safetensors", {});
+  import_run(tiny_config(), dir / "weights.safetensors", dir / "imported",
+             RunDirectory::Open::create);
+  Inference trained(dir / "run"), imported(dir / "imported");
+  EXPECT_EQ(trained.facts(), imported.facts());
+  const Tensor images({3, 32, 32, 3}, DType::f32);
+  images.clear();
+  const Tensor a = trained({.inputs = {images}}).output.value(),
+               b = imported({.inputs = {images}}).output.value();
+  for (int64_t i = 0; i < a.numel(); ++i) EXPECT_EQ(a.data<float>()[i], b.data<float>()[i]);
+}
+
+}  // namespace
+}  // namespace wisp

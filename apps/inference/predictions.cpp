@@ -14,7 +14,7 @@ namespace {
 using Entries = std::map<std::string, CheckpointStream::Entry>;
 
 void add_rows(Entries& entries, const std::string& name, Shape shape, DType dtype) {
-  const auto [entry, first] = entries.try_emplace(name, shape, dtype);
+  const auto [entry, first] = entries.try_emplace(name, CheckpointStream::Entry{shape, dtype});
   if (first) return;
   Shape& all = entry->second.shape;
   WISP_CHECK(shape.with_rows(0) == all.with_rows(0), "predictions: ", name, " is ", shape,

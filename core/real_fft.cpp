@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/cpu/reference_fft.h"
+#include "core/recently_used.h"
 
 namespace wisp {
 namespace {
@@ -20,13 +21,10 @@ class PlainFft final : public RealFft {
 
  private:
   ReferenceFft<float>& plan(int64_t n) {
-    for (const auto& known : plans_) {
-      if (known->size() == n) return *known;
-    }
-    return *plans_.emplace_back(std::make_unique<ReferenceFft<float>>(n));
+    return plans_.find(n, [n] { return ReferenceFft<float>(n); });
   }
 
-  std::vector<std::unique_ptr<ReferenceFft<float>>> plans_;
+  RecentlyUsed<int64_t, ReferenceFft<float>> plans_{kMostFftPlans};
 };
 
 }  // namespace

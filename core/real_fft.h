@@ -1,5 +1,5 @@
 // Fourier transforms of real f32 numbers. One object per backend, used by its thread only: it keeps
-// the library's plans and workspace, made at the first transform of a length.
+// the library's plans and workspace, made for a length.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,10 @@
 #include "core/stream.h"
 
 namespace wisp {
+
+/// How many plans are kept, those used last: 128 lengths, forward and inverse. The lengths are
+/// those of a model's fields, of which a ResNet-50 has some twenty different ones.
+constexpr int64_t kMostFftPlans = 256;
 
 class RealFft {
  public:

@@ -3,10 +3,10 @@
 #include <kiss_fftr.h>
 
 #include <limits>
-#include <vector>
 
 #include "core/error.h"
 #include "core/real_fft.h"
+#include "core/recently_used.h"
 
 namespace wisp {
 namespace {
@@ -31,26 +31,22 @@ class KissFft final : public RealFft {
   }
 
  private:
-  struct Plan {
-    int64_t n;
-    int direction;  // 1: inverse
-    std::unique_ptr<std::remove_pointer_t<kiss_fftr_cfg>, Free> plan;
-  };
+  using Plan = std::unique_ptr<std::remove_pointer_t<kiss_fftr_cfg>, Free>;
 
   static bool knows(int64_t n) { return n % 2 == 0 && n <= std::numeric_limits<int>::max(); }
 
+  /// `direction` 1 is the inverse.
   kiss_fftr_cfg plan(int64_t n, int direction) {
-    for (const Plan& known : plans_) {
-      if (known.n == n && known.direction == direction) return known.plan.get();
-    }
-    const kiss_fftr_cfg made = kiss_fftr_alloc(static_cast<int>(n), direction, nullptr, nullptr);
-    WISP_CHECK(made, "fft: kissfft has no memory for a plan of length ", n);
-    plans_.push_back({n, direction, decltype(Plan::plan)(made)});
-    return made;
+    const Plan& kept = plans_.find({n, direction}, [=] {
+      Plan made(kiss_fftr_alloc(static_cast<int>(n), direction, nullptr, nullptr));
+      WISP_CHECK(made, "fft: kissfft has no memory for a plan of length ", n);
+      return made;
+    });
+    return kept.get();
   }
 
   std::unique_ptr<RealFft> reference_ = make_reference_fft();
-  std::vector<Plan> plans_;
+  RecentlyUsed<std::pair<int64_t, int>, Plan> plans_{kMostFftPlans};
 };
 
 }  // namespace

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <vector>
+#include <variant>
 
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/onednn_conv.h"
 #include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
+#include "core/recently_used.h"
 
 namespace wisp {
 namespace {
@@ -59,6 +60,7 @@ class OnednnBackend final : public Backend {
                   static_cast<int>(dnnl::get_effective_cpu_isa()), ", fft ", fft_->numerics());
   }
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
+  int64_t kept_objects() const override { return ops_.size(); }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
@@ -215,24 +217,14 @@ class OnednnBackend final : public Backend {
     int threads;
     bool operator==(const GemmKey&) const = default;
   };
-  template <class Key>
-  using Cache = std::vector<std::pair<Key, std::unique_ptr<OnednnOp>>>;
-
-  template <class Key, class Make>
-  static OnednnOp& find(Cache<Key>& cache, const Key& key, const Make& make) {
-    for (const auto& [known, op] : cache) {
-      if (known == key) return *op;
-    }
-    return *cache.emplace_back(key, std::make_unique<OnednnOp>(make())).second;
-  }
 
   void submit_conv(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                    const Tensor& second, const GradSlot& result) {
     stream.submit([=, this] {
       checked(pass, spec, [&] {
         const DType images = first.dtype();
-        run(find(convs_, {pass, spec, images, omp_get_max_threads()},
-                 [&] { return make_conv(engine_, pass, spec, images); }),
+        run(ops_.find(ConvKey{pass, spec, images, omp_get_max_threads()},
+                      [&] { return make_conv(engine_, pass, spec, images); }),
             first, second, result);
       });
     });
@@ -244,8 +236,8 @@ class OnednnBackend final : public Backend {
       try {
         const DType b_type = b.dtype();
         const DType c_type = c.into.dtype();
-        run(find(gemms_, {spec, b_type, c_type, omp_get_max_threads()},
-                 [&] { return make_bf16_gemm(engine_, spec, b_type, c_type); }),
+        run(ops_.find(GemmKey{spec, b_type, c_type, omp_get_max_threads()},
+                      [&] { return make_bf16_gemm(engine_, spec, b_type, c_type); }),
             a, b, c);
       } catch (const dnnl::error& error) {
         throw Error(concat("gemm (", spec.m, ", ", spec.n, ", ", spec.k,
@@ -295,8 +287,7 @@ class OnednnBackend final : public Backend {
   std::unique_ptr<Backend> reference_;
   dnnl::engine engine_;
   dnnl::stream queue_;
-  Cache<ConvKey> convs_;
-  Cache<GemmKey> gemms_;
+  RecentlyUsed<std::variant<ConvKey, GemmKey>, OnednnOp> ops_{kMostKeptObjects};
   std::unique_ptr<RealFft> fft_ = make_cpu_fft();
   Tensor workspace_;
 };

@@ -2,9 +2,8 @@
 
 #include <cufft.h>
 
-#include <vector>
-
 #include "core/error.h"
+#include "core/recently_used.h"
 
 namespace wisp::cuda {
 namespace {
@@ -16,7 +15,7 @@ void check_fft(cufftResult status, const char* call, int64_t n) {
 
 class Plan {
  public:
-  Plan(int64_t n, cufftType type) : n_(n), type_(type) {
+  Plan(int64_t n, cufftType type) : n_(n) {
     check_fft(cufftCreate(&handle_), "cufftCreate", n);
     long long length = n;
     size_t workspace = 0;
@@ -29,7 +28,6 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  bool serves(int64_t n, cufftType type) const { return n_ == n && type_ == type; }
   cufftHandle on(const Stream& stream) const {
     check_fft(cufftSetStream(handle_, static_cast<cudaStream_t>(stream.native())), "cufftSetStream",
               n_);
@@ -38,7 +36,6 @@ class Plan {
 
  private:
   int64_t n_;
-  cufftType type_;
   cufftHandle handle_ = 0;
 };
 
@@ -64,13 +61,10 @@ class CuFft final : public RealFft {
 
  private:
   const Plan& plan(int64_t n, cufftType type) {
-    for (const auto& known : plans_) {
-      if (known->serves(n, type)) return *known;
-    }
-    return *plans_.emplace_back(std::make_unique<Plan>(n, type));
+    return *plans_.find({n, type}, [=] { return std::make_unique<Plan>(n, type); });
   }
 
-  std::vector<std::unique_ptr<Plan>> plans_;
+  RecentlyUsed<std::pair<int64_t, cufftType>, std::unique_ptr<Plan>> plans_{kMostFftPlans};
 };
 
 }  // namespace

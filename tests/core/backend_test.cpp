@@ -373,6 +373,38 @@ TEST(Backend, OneWorkspaceServesAllOps) {
   EXPECT_LE(small.backend->workspace_bytes(), bytes);
 }
 
+/// Of its three results, one object each.
+ConvSpec tall(int64_t height) {
+  ConvSpec spec = conv(2, 3, 3);
+  spec.batch = 1;
+  spec.height = height;
+  spec.width = 2;
+  return spec;
+}
+
+TEST(Backend, KeepsTheObjectsOfTheShapesUsedLast) {
+  constexpr int64_t kShapes = kMostKeptObjects / 3 + 10, kAgain = 5;
+  Side side(false), reference(true);
+  std::vector<std::vector<Tensor>> first;
+  for (int64_t height = 1; height <= kShapes; ++height) {
+    const std::vector<Tensor> results = convolve(side, tall(height), true);
+    const std::vector<Tensor> expected = convolve(reference, tall(height), true);
+    for (size_t i = 0; i < 3; ++i)
+      ASSERT_LE(nmse(results[i], expected[i]), kNmse) << "height " << height << ", result " << i;
+    if (height <= kAgain) first.push_back(results);
+  }
+  const bool keeps = side.backend->name() == "onednn";
+  EXPECT_EQ(side.backend->kept_objects(), keeps ? kMostKeptObjects : 0);
+  const int64_t workspace = side.backend->workspace_bytes();
+  for (int64_t height = 1; height <= kAgain; ++height) {
+    const std::vector<Tensor> again = convolve(side, tall(height), true);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(nmse(again[i], first[static_cast<size_t>(height - 1)][i]), 0.0);
+  }
+  EXPECT_EQ(side.backend->kept_objects(), keeps ? kMostKeptObjects : 0);
+  EXPECT_EQ(side.backend->workspace_bytes(), workspace);
+}
+
 TEST(Backend, WorksOnAStreamWithItsOwnThread) {
   MemoryPool memory;
   const Stream late = Stream::late();

@@ -4,8 +4,9 @@
     draw_results.py [--csv docs/results.csv] [--svg docs/accuracy_over_bytes.svg] [--check]
 
 Rows r10-METHOD-sSEED of one METHOD become a point with the mean and the sample standard deviation; a METHOD without such
-rows is drawn from its single run m10-METHOD. What none sends is drawn as a line. --check writes nothing, and fails if the
-picture is not the one that the rows give. Standard library only.
+rows is drawn from its single run m10-METHOD. What none sends is drawn as a line. Rows of such names whose metric is not the
+accuracy are an error. --check writes nothing, and fails if the picture is not the one that the rows give. Standard library
+only.
 """
 import argparse
 import collections
@@ -31,7 +32,13 @@ def read_points(path):
     """A Point of each method, the most bytes first."""
     rows = collections.defaultdict(list)
     with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
+        table = csv.DictReader(file)
+        if "metric" not in table.fieldnames:
+            raise SystemExit(f"{path}: it has the columns of an older program, which scripts/convert_results.sh converts")
+        for row in table:
+            if None in row or None in row.values():
+                raise SystemExit(f"{path}: the row {row['name']} has not {len(table.fieldnames)} fields; "
+                                 "scripts/convert_results.sh converts rows of older programs")
             name = re.fullmatch(r"(r10)-(.+)-s\d+|(m10)-(.+)", row["name"])
             if name and "train.epochs=10" in row["overrides"].split() and float(row["bytes_sent"]) > 0:
                 rows[name[1] or name[3], name[2] or name[4]].append(row)
@@ -43,7 +50,11 @@ def read_points(path):
         commits = {row["commit"] for row in same}
         if len(options) > 1 or len(commits) > 1:
             raise SystemExit(f"{path}: the rows {kind}-{name} differ in more than the seed: {sorted(options | commits)}")
-        accuracies = [100 * float(row["test_accuracy"]) for row in same]
+        for row in same:
+            if row["metric"] != "accuracy" or row["score"] == "null":
+                raise SystemExit(f"{path}: the row {row['name']} has a {row['metric']} of {row['score']}; the picture is of "
+                                 "accuracies")
+        accuracies = [100 * float(row["score"]) for row in same]
         points.append(Point(name, statistics.fmean(float(row["bytes_sent"]) for row in same), statistics.fmean(accuracies),
                             statistics.stdev(accuracies) if len(same) > 1 else 0.0, len(same)))
     if not points:

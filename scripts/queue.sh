@@ -5,8 +5,8 @@
 #
 # LIST has one run a line, "NAME CONFIG OVERRIDE...", # for comments. A run's directory is runs/NAME; a run that stopped
 # goes on from its last checkpoint. Each finished run appends a row to docs/results.csv at once, the picture of the rows is
-# drawn anew (with python3), and a name that has a row is not run again. OVERRIDEs (data.path=DIR) go to every run. WISP names
-# the program, build/release/wisp if unset.
+# drawn anew (with python3), and a name that has a row is not run again. A row's score is what the model's first metric says of
+# the test set. OVERRIDEs (data.path=DIR) go to every run. WISP names the program, build/release/wisp if unset.
 # While a file runs/pause exists, no new run starts. Ctrl-C saves a checkpoint of the run first.
 set -eu
 
@@ -16,10 +16,28 @@ shift
 cd -- "$(dirname -- "$0")/.."
 wisp=${WISP:-build/release/wisp}
 table=docs/results.csv
-columns="test_accuracy images_per_s steps skipped bytes_raw bytes_encoded bytes_sent bytes_received reduction_encoded reduction_sent compute_ms encode_ms wait_ms wire_ms decode_ms"
+figures="steps skipped bytes_raw bytes_encoded bytes_sent bytes_received reduction_encoded reduction_sent compute_ms encode_ms wait_ms wire_ms decode_ms"
+header="name,config,overrides,seed,commit,metric,percent,lower_is_better,score,work,work_per_s,$(echo "$figures" | tr ' ' ',')"
 
-# value KEY FILE: a number of a summary.json
-value() { sed -n "s/^ *\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$2"; }
+# value KEY: the number or word that a JSON file, a key a line, says of it first
+value() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" | head -n 1; }
+
+# metric KEY RUN: what a run's facts.json says of the model's first metric
+metric() { sed '1,/"metrics": \[/d' "$2/facts.json" | value "$1"; }
+
+# result RUN: what a row says of a finished run, from the metric on; fails if something is missing
+result() {
+  work=$(value work <"$1/facts.json")
+  score=$(value "test_$(metric name "$1")" <"$1/summary.json")
+  line=$(metric name "$1"),$(metric percent "$1"),$(metric lower_is_better "$1"),$score,$work
+  for figure in "${work}_per_s" $figures; do line=$line,$(value "$figure" <"$1/summary.json"); done
+  case ,$line, in *,,*)
+    echo "queue: $1: facts.json and summary.json do not give all of $header, only $line" >&2
+    return 1
+    ;;
+  esac
+  echo "$line"
+}
 
 # low COMMAND...: at the lowest priority, also where the kernel weighs sessions before processes (sched_autogroup)
 low() {
@@ -31,10 +49,20 @@ low() {
 }
 
 mkdir -p runs docs
-[ -f "$table" ] || echo "name,config,overrides,seed,commit,$(echo "$columns" | tr ' ' ',')" >"$table"
+[ -f "$table" ] || echo "$header" >"$table"
+other=$(awk -F, -v header="$header" 'NR == 1 ? $0 != header : NF != split(header, names) { print $1; exit }' "$table")
+[ -z "$other" ] || {
+  echo "queue: $table: the row $other has not the columns $header; scripts/convert_results.sh converts rows of older programs" >&2
+  exit 1
+}
 
 while read -r name config overrides; do
   case $name in '' | '#'*) continue ;; esac
+  case $name$config$overrides in *,*)
+    echo "queue: $name: a comma in a name, config or override would end a column of $table; put the list into a config" >&2
+    exit 1
+    ;;
+  esac
   if grep -q "^$name," "$table"; then
     echo "queue: $name is done"
     continue
@@ -49,11 +77,9 @@ while read -r name config overrides; do
     echo "queue: $name failed, see runs/$name.log" >&2
     exit 1
   }
-  summary=runs/$name/summary.json
   seed=$(sed -n 's/^seed = \(.*\)$/\1/p' "runs/$name/config.toml")
-  row="$name,$config,$overrides,$seed,$(tr ',' ';' <"runs/$name/commit.txt")"
-  for column in $columns; do row="$row,$(value "$column" "$summary")"; done
-  echo "$row" >>"$table"
+  result=$(result "runs/$name")
+  echo "$name,$config,$overrides,$seed,$(tr ',' ';' <"runs/$name/commit.txt"),$result" >>"$table"
   if command -v python3 >/dev/null; then
     python3 scripts/draw_results.py || echo "queue: the picture of the rows is the old one" >&2
   fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The table and the picture of results: rows that differ in the seed alone become one; what is committed is what
-# docs/results.csv gives.
+# The queue's rows, and the table and the picture of them: rows that differ in the seed alone become one; nothing mixes metrics or
+# the columns of programs; what is committed is what docs/results.csv gives.
 #
 #   results_test.sh ROOT [PYTHON]        without PYTHON the picture is not looked at
 set -eu
@@ -16,13 +16,20 @@ fail() {
   failed=1
 }
 
-# row NAME OVERRIDES SEED ACCURACY BYTES COMMIT
+# row NAME OVERRIDES SEED SCORE BYTES COMMIT [METRIC]       METRIC: accuracy,true,false
 row() {
-  echo "$1,c.toml,$2,$3,0.1.0 ($6),$4,100.0,10,0,1000.0,$5,$5,$5,1.0,$5,1.0,0.25,1.0,1.0,0.5"
+  echo "$1,c.toml,$2,$3,0.1.0 ($6),${7:-accuracy,true,false},$4,images,100.0,10,0,1000.0,$5,$5,$5,1.0,$5,1.0,0.25,1.0,1.0,0.5"
 }
 # expect LINE FILE: FILE has this line
 expect() {
   grep -qFx -e "$1" "$2" || fail "expected '$1', got: $(cat "$2")"
+}
+# refused WORDS COMMAND...: the command fails and says WORDS
+refused() {
+  words=$1
+  shift
+  ! "$@" >"$work/said" 2>&1 || fail "$* did not fail"
+  grep -qF -e "$words" "$work/said" || fail "expected '$words', got: $(cat "$work/said")"
 }
 
 {
@@ -44,6 +51,119 @@ expect "| \`qsgd\` | 84.50 ± 0.71 % (2 seeds) | 450 kB | 450000.0x | 100 | 0.25
 "$root/scripts/results_table.sh" m10 "$work/results.csv" >"$work/table"
 expect "| \`topk\` \`ratio=0.1\` | 50.00 % | 200 kB | 200000.0x | 100 | 0.25 | 0.50 | aaaaaaa |" "$work/table"
 
+# another metric: plain numbers, its direction in the header, no table with rows of accuracy
+words=perplexity,false,true
+{
+  cat "$work/results.csv"
+  row text-none-s1 'compression.method=none seed=1' 1 80.25 2000000.0 aaaaaaaaaaaa "$words" | sed 's/,images,/,tokens,/'
+  row text-none-s2 'compression.method=none seed=2' 2 81.25 2000000.0 aaaaaaaaaaaa "$words" | sed 's/,images,/,tokens,/'
+  row text-topk 'compression.method=topk' 1 null 200000.0 aaaaaaaaaaaa "$words" | sed 's/,images,/,tokens,/'
+  row textile 'compression.method=none' 1 0.5 2000000.0 aaaaaaaaaaaa
+} >"$work/tasks.csv"
+"$root/scripts/results_table.sh" text- "$work/tasks.csv" >"$work/table"
+expect "| options | test perplexity (lower is better) | sent a step and worker | less than dense | tokens/s | encode ms | decode ms | commit |" \
+  "$work/table"
+expect "| \`none\` | 80.75 ± 0.71 (2 seeds) | 2.00 MB | 2000000.0x | 100 | 0.25 | 0.50 | aaaaaaa |" "$work/table"
+expect "| \`topk\` | - | 200 kB | 200000.0x | 100 | 0.25 | 0.50 | aaaaaaa |" "$work/table"
+refused 'are of perplexity by tokens and, textile, of accuracy by images' "$root/scripts/results_table.sh" text "$work/tasks.csv"
+refused 'no row has a name that begins with other' "$root/scripts/results_table.sh" other "$work/tasks.csv"
+
+# what an older program wrote
+old='old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),0.8471,523.3705621976806,10,0,1000.0,1.0,2.0,3.0,1.0,4.0,1.0,0.25,1.0,1.0,0.5'
+{
+  echo name,config,overrides,seed,commit,test_accuracy,images_per_s,steps,skipped,bytes_raw,bytes_encoded,bytes_sent,bytes_received,reduction_encoded,reduction_sent,compute_ms,encode_ms,wait_ms,wire_ms,decode_ms
+  echo "$old"
+} >"$work/old.csv"
+refused 'scripts/convert_results.sh converts' "$root/scripts/results_table.sh" old "$work/old.csv"
+{ head -n 1 "$root/docs/results.csv"; echo "$old"; } >"$work/mixed.csv"
+refused 'row old has 20 fields, expected 24; scripts/convert_results.sh' "$root/scripts/results_table.sh" old "$work/mixed.csv"
+{
+  head -n 1 "$root/docs/results.csv"
+  echo 'old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),accuracy,true,false,0.8471,images,523.3705621976806,10,0,1000.0,1.0,2.0,3.0,1.0,4.0,1.0,0.25,1.0,1.0,0.5'
+} >"$work/converted.csv"
+for table in old mixed mixed; do
+  "$root/scripts/convert_results.sh" "$work/$table.csv"
+  cmp -s "$work/$table.csv" "$work/converted.csv" || fail "$table.csv was converted to: $(cat "$work/$table.csv")"
+done
+
+# the queue, with a program that has trained a model of text
+mkdir -p "$work/tree/scripts" "$work/tree/docs"
+cp "$root/scripts/queue.sh" "$work/tree/scripts"
+cat >"$work/wisp" <<'END'
+#!/bin/sh
+while [ "$1" != --out ]; do shift; done
+mkdir "$2"
+echo 'seed = 7' >"$2/config.toml"
+echo '0.1.0 (aaaaaaaaaaaa, edited)' >"$2/commit.txt"
+cat >"$2/facts.json" <<'JSON'
+{
+  "inputs": [
+    {
+      "name": "characters",
+      "sample": [],
+      "dtype": "i32"
+    }
+  ],
+  "classes": 2,
+  "names": [
+    "a",
+    ","
+  ],
+  "work": "tokens",
+  "metrics": [
+    {
+      "name": "bits",
+      "percent": false,
+      "lower_is_better": true
+    },
+    {
+      "name": "accuracy",
+      "percent": true,
+      "lower_is_better": false
+    }
+  ],
+  "validation": false
+}
+JSON
+cat >"$2/summary.json" <<'JSON'
+{
+  "test_bits": 2.25,
+  "test_accuracy": 0.5,
+  "tokens_per_s": 1234.5,
+  "steps": 10,
+  "skipped": 0,
+  "bytes_raw": 1000.0,
+  "bytes_encoded": 1.0,
+  "bytes_sent": 2.0,
+  "bytes_received": 3.0,
+  "reduction_encoded": 4.0,
+  "reduction_sent": 5.0,
+  "loader_ms": 0.125,
+  "compute_ms": 6.0,
+  "encode_ms": 7.0,
+  "wait_ms": 8.0,
+  "wire_ms": 9.0,
+  "decode_ms": 10.0,
+  "bottleneck": "bottleneck: none"
+}
+JSON
+END
+chmod +x "$work/wisp"
+queue() { WISP="$work/wisp" "$work/tree/scripts/queue.sh" "$work/list"; }
+echo 'chars c.toml compression.method=none seed=7' >"$work/list"
+queue >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+[ "$(head -n 1 "$work/tree/docs/results.csv")" = "$(head -n 1 "$root/docs/results.csv")" ] || fail "the queue writes other columns"
+expect 'chars,c.toml,compression.method=none seed=7,7,0.1.0 (aaaaaaaaaaaa; edited),bits,false,true,2.25,tokens,1234.5,10,0,1000.0,1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0,10.0' \
+  "$work/tree/docs/results.csv"
+echo 'lists c.toml model.hidden=[24,24]' >"$work/list"
+refused 'queue: lists: a comma' queue
+sed -i '/tokens_per_s/d' "$work/wisp"
+echo 'short c.toml' >"$work/list"
+refused 'do not give all of' queue
+! grep -q '^short' "$work/tree/docs/results.csv" || fail "a row without a figure was written"
+echo "$old" >>"$work/tree/docs/results.csv"
+refused 'the row old has not the columns' queue
+
 if [ -z "$python" ]; then
   echo "results_test: no python3: scripts/draw_results.py did not run"
   exit "$failed"
@@ -60,8 +180,11 @@ done
 sed -i '/^r10-qsgd-s1/d' "$work/results.csv"
 ! draw --check 2>/dev/null || fail "a picture is accepted by other rows than it was drawn from"
 row r10-none-s4 'train.epochs=10 compression.method=none seed=4' 4 0.9 2000000.0 cccccccccccc >>"$work/results.csv"
-! draw 2>"$work/error" || fail "rows of two commits became one point"
-grep -qF 'r10-none differ in more than the seed' "$work/error" || fail "$(cat "$work/error")"
+refused 'r10-none differ in more than the seed' draw
+row m10-text train.epochs=10 1 2.25 2000000.0 aaaaaaaaaaaa bits,false,true | cat "$root/docs/results.csv" - >"$work/results.csv"
+refused 'the row m10-text has a bits of 2.25; the picture is of accuracies' draw
+echo "$old" | cat "$root/docs/results.csv" - >"$work/results.csv"
+refused 'the row old has not 24 fields; scripts/convert_results.sh' draw
 
 "$python" "$root/scripts/draw_results.py" --check || failed=1
 exit "$failed"

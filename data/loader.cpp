@@ -11,7 +11,8 @@ Loader::Loader(const Examples& examples, const Deal& deal, LoaderOptions options
     : examples_(examples),
       deal_(deal),
       options_(options),
-      batches_(std::ssize(examples.epoch(0, deal))) {
+      pieces_(examples.epoch(0, deal)),
+      batches_(std::ssize(pieces_)) {
   WISP_CHECK(options_.threads >= 0 && options_.prefetch >= 0, "loader: ", options_.threads,
              " threads and prefetch ", options_.prefetch, ", expected 0 or more");
   slots_.resize(options_.threads == 0 ? 1 : static_cast<size_t>(options_.prefetch) + 1);
@@ -23,7 +24,8 @@ void Loader::start_epoch(int64_t epoch, int64_t first) {
   WISP_CHECK(first >= 0 && first <= batches_, "loader: first batch ", first, " of an epoch of ",
              batches_);
   for (const auto& thread : threads_) thread->drain();
-  pieces_ = examples_.epoch(epoch, deal_);
+  if (epoch != epoch_) pieces_ = examples_.epoch(epoch, deal_);
+  epoch_ = epoch;
   WISP_CHECK(std::ssize(pieces_) == batches_, "loader: epoch ", epoch, " has ", pieces_.size(),
              " batches, the first has ", batches_);
   started_ = true;

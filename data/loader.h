@@ -61,7 +61,8 @@ class Loader {
   const Examples& examples_;
   const Deal deal_;
   const LoaderOptions options_;
-  std::vector<Piece> pieces_;  // of the epoch under way
+  std::vector<Piece> pieces_;  // of epoch_
+  int64_t epoch_ = 0;          // the one under way; before the first, epoch 0, which was counted
   int64_t batches_ = 0;
   bool started_ = false;
   int64_t next_ = 0;    // batch to hand out

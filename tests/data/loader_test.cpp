@@ -64,6 +64,25 @@ std::vector<int64_t> counted(int64_t n) {
   return numbers;
 }
 
+TEST(Loader, CutsAnEpochOnceForAsLongAsItLasts) {
+  struct Counted final : Images {
+    using Images::Images;
+    std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
+      cuts.push_back(epoch);
+      return Images::epoch(epoch, deal);
+    }
+    mutable std::vector<int64_t> cuts;
+  };
+  const Counted set({16, 1, 1, 1});
+  const Deal deal{.batch = 4};
+  Loader loader(set, deal);
+  for (const int64_t epoch : {0, 1, 1, 0}) {
+    loader.start_epoch(epoch);
+    EXPECT_EQ(rest_of_epoch(loader), epoch_of(Images({16, 1, 1, 1}), deal, epoch));
+  }
+  EXPECT_EQ(set.cuts, (std::vector<int64_t>{0, 1, 0}));
+}
+
 TEST(Loader, EpochIsAPermutationKeyedBySeedAndEpoch) {
   const Images set({40, 2, 2, 3});
   const Deal deal{.batch = 8, .seed = 5};

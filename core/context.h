@@ -25,8 +25,8 @@ struct Context {
   int rank = 0;
   int threads = 1;  // OpenMP threads of this context's host thread
   int64_t step = 0;
-  Tensor samples;  // (N) i64: global sample id of each row of the batch, the key of augmentation
-                   // and dropout
+  Tensor samples;  // i64, a key for each row of the batch: its sample, or its column and position
+                   // in a text; dropout draws by it, whichever worker has the row
 
   Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
   /// For what outlives a step: zeroed by the host, at once.

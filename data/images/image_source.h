@@ -34,7 +34,7 @@ class ImageExamples : public Examples {
 
 class ImageSource : public DataSource {
  public:
-  /// Binds the keys that all image sets have: data.validation, train.augment.
+  /// Binds the keys that all image sets have: data.validation, data.augment.
   explicit ImageSource(Config& config);
 
   Facts facts() const override;

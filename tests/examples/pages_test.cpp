@@ -1,6 +1,8 @@
 // The pages that explain how to extend Wisp show files that are built, as they are.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -27,6 +29,16 @@ TEST(Pages, ShowTheirFilesAsTheyAre) {
     EXPECT_NE(text_of(page).find("```" + language + "\n" + code + "```\n"), std::string::npos)
         << page << " does not show " << file << " as it is";
   }
+}
+
+TEST(Pages, ListAllFunctionsOfTheGraph) {
+  const std::string header = text_of("core/ops.h"), page = text_of("docs/adding_a_layer.md");
+  const std::regex declaration("\\n(?:Variable|void) (\\w+)\\(");
+  const std::sregex_iterator first(header.begin(), header.end(), declaration), end;
+  EXPECT_GT(std::distance(first, end), 15);
+  for (auto function = first; function != end; ++function)
+    EXPECT_NE(page.find(concat("`", (*function)[1].str(), "`")), std::string::npos)
+        << "docs/adding_a_layer.md does not list " << (*function)[1];
 }
 
 }  // namespace

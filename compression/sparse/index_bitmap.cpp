@@ -1,5 +1,6 @@
 // Positions as a bit for each element of a field: bit p % 32 of word p / 32; each field begins with
 // a word. The shortest above a ratio of about 1 / 6.
+#include "compression/sparse/count_bits.h"
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {
@@ -11,12 +12,6 @@ using sparse::Span;
 constexpr int64_t kWords = 64;  // that a kernel call reads in order
 
 int64_t words_of(int64_t numel) { return (numel + 31) / 32; }
-
-WISP_HD inline int ones(uint32_t word) {
-  word -= word >> 1 & 0x55555555u;
-  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
-  return static_cast<int>(((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
-}
 
 struct ClearWords {
   IndexSpace part;
@@ -78,7 +73,7 @@ struct CountOnes {
   WISP_HD void operator()(int64_t c) const {
     const int64_t end = (c + 1) * kWords < words.count ? (c + 1) * kWords : words.count;
     int64_t count = 0;
-    for (int64_t w = c * kWords; w < end; ++w) count += ones(words(w));
+    for (int64_t w = c * kWords; w < end; ++w) count += count_bits(words(w));
     chunk[c] = count;
   }
 };
@@ -93,7 +88,7 @@ struct ReadBits {
     int64_t entry = chunk[c];
     for (int64_t w = c * kWords; w < end; ++w) {
       for (uint32_t left = words(w); left != 0 && entry < range->count; left &= left - 1) {
-        const int bit = ones((left & (0u - left)) - 1);  // the lowest
+        const int bit = count_bits((left & (0u - left)) - 1);  // the lowest
         position[range->begin + entry++] = static_cast<uint32_t>(32 * w + bit);
       }
     }
@@ -143,7 +138,7 @@ class Bitmap final : public IndexFormat {
     for (size_t f = 0; f < spec.fields.size(); ++f) {
       const Words of_field{part, bytes, first, words_of(spec.fields[f].numel)};
       int64_t count = 0;
-      for (int64_t w = 0; w < of_field.count; ++w) count += ones(of_field(w));
+      for (int64_t w = 0; w < of_field.count; ++w) count += count_bits(of_field(w));
       if (count != list.range[f].count) return -1;
       first += of_field.count;
     }

@@ -5,6 +5,7 @@
 #include "compression/code.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/range_float.h"
+#include "compression/sparse/count_bits.h"
 #include "compression/sparse/select.h"
 #include "core/error.h"
 
@@ -16,12 +17,6 @@ constexpr int64_t kGroup = 32;  // codes that fill whole words, whatever their w
 constexpr float kLargest = 3.402823466e38f;
 
 int64_t chunks_of(int64_t words) { return (words + kChunk - 1) / kChunk; }
-
-WISP_HD inline int count_bits(uint32_t word) {
-  word -= word >> 1 & 0x55555555u;
-  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
-  return static_cast<int>((((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24);
-}
 
 /// |X_k|², in units of the power of two at the largest part: no square overflows.
 struct Energy {

@@ -13,8 +13,6 @@ const char* name_of(Call::Kind kind) {
   switch (kind) {
     case Call::Kind::all_reduce:
       return "all_reduce";
-    case Call::Kind::reduce_scatter:
-      return "reduce_scatter";
     case Call::Kind::all_gather:
       return "all_gather";
     case Call::Kind::all_to_all:
@@ -97,7 +95,7 @@ void reduce_share(std::span<const Call> calls, int rank) {
     std::byte* result = cursors[static_cast<size_t>(rank)].data();
     reduce_elements(sources, result, run, own.dtype, own.op);
     for (Cursor& cursor : cursors) {
-      if (own.kind == Call::Kind::all_reduce && cursor.data() != result)
+      if (cursor.data() != result)
         std::memcpy(cursor.data(), result, static_cast<size_t>(run * element));
       cursor.advance(run);
     }
@@ -159,16 +157,16 @@ std::string CallLabel::str() const {
   return concat(name, " of ", bytes, " bytes");
 }
 
-Call reduction_call(Call::Kind kind, std::span<const Bytes> data, DType dtype, ReduceOp op) {
+Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op) {
   const int64_t element = size_of(dtype);
   for (const Bytes& slice : data) {
-    WISP_CHECK(slice.bytes % element == 0, name_of(kind), ": a slice has ", slice.bytes,
-               " bytes, expected whole elements of ", wisp::name_of(dtype));
+    WISP_CHECK(slice.bytes % element == 0, "all_reduce: a slice has ", slice.bytes,
+               " bytes, expected whole elements of ", name_of(dtype));
     WISP_CHECK(reinterpret_cast<uintptr_t>(slice.data) % static_cast<uintptr_t>(element) == 0,
-               name_of(kind), ": a slice is not aligned to elements of ", wisp::name_of(dtype));
+               "all_reduce: a slice is not aligned to elements of ", name_of(dtype));
   }
   Call call;
-  call.label = {kind, dtype, op, 0, total_bytes(data)};
+  call.label = {Call::Kind::all_reduce, dtype, op, 0, total_bytes(data)};
   call.in.assign(data.begin(), data.end());
   return call;
 }
@@ -299,7 +297,6 @@ Traffic traffic_of(const Call& call, int rank, int workers) {
     const int64_t n = numel_of(label);
     const int64_t own = share_numel(n, rank, workers) * size_of(label.dtype);
     const int64_t rest = label.bytes - own;
-    if (label.kind == Call::Kind::reduce_scatter) return {rest, others * own, others};
     return {rest + others * own, others * own + rest, 2 * others};
   }
   Traffic traffic;

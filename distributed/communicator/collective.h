@@ -3,8 +3,8 @@
 // on the host build on it.
 //
 // The algorithm: a reduction is an all-to-all of shares, summed by their owners in rank order, and
-// for all_reduce an all-gather of the sums; every other collective is direct messages from each
-// sender to each receiver.
+// an all-gather of the sums; every other collective is direct messages from each sender to each
+// receiver. Rank r's share of n elements is [n r / workers, n (r + 1) / workers).
 #pragma once
 
 #include <span>
@@ -17,15 +17,7 @@ namespace wisp {
 
 /// What must be equal on all ranks: everything but `bytes`, and those too in a reduction.
 struct CallLabel {
-  enum class Kind {
-    all_reduce,
-    reduce_scatter,
-    all_gather,
-    all_to_all,
-    broadcast,
-    exchange,
-    barrier
-  };
+  enum class Kind { all_reduce, all_gather, all_to_all, broadcast, exchange, barrier };
 
   Kind kind = Kind::barrier;
   DType dtype = DType::u8;
@@ -33,7 +25,7 @@ struct CallLabel {
   int root = 0;
   int64_t bytes = 0;  // reduced, or sent; of a broadcast, sent or received
 
-  bool reduces() const { return kind == Kind::all_reduce || kind == Kind::reduce_scatter; }
+  bool reduces() const { return kind == Kind::all_reduce; }
   bool fits(const CallLabel& other) const;
   /// For messages: "all_reduce of 128 bytes (f32, sum)".
   std::string str() const;
@@ -60,7 +52,7 @@ struct Call {
 
 /// The calls behind the functions of Communicator. They throw Error for arguments that no other
 /// rank could make right.
-Call reduction_call(Call::Kind kind, std::span<const Bytes> data, DType dtype, ReduceOp op);
+Call all_reduce_call(std::span<const Bytes> data, DType dtype, ReduceOp op);
 Call all_gather_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
 Call all_to_all_call(std::span<const ConstBytes> out, std::span<const Bytes> in, int workers);
 Call broadcast_call(std::span<const Bytes> data, int root, int rank, int workers);

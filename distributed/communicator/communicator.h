@@ -66,9 +66,6 @@ class Communicator {
   /// out[q * S + s] goes to rank q, which gets it in in[r * S + s], S = out.size() / size(). Sizes
   /// may differ.
   virtual PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
-  /// Rank r gets op over ranks of its share r of `data` in place; share r is elements [n r / size,
-  /// n (r + 1) / size).
-  virtual PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
   virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
   /// Point-to-point messages with several peers at once; both sides name each other. Several slices
   /// for a peer stand together, as many as it sends. An empty list joins idly.

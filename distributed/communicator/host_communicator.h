@@ -8,10 +8,7 @@ namespace wisp {
 class HostCommunicator : public Communicator {
  public:
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) final {
-    return begin(reduction_call(Call::Kind::all_reduce, data, dtype, op));
-  }
-  PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) final {
-    return begin(reduction_call(Call::Kind::reduce_scatter, data, dtype, op));
+    return begin(all_reduce_call(data, dtype, op));
   }
   PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) final {
     return begin(all_gather_call(out, in, size()));

@@ -27,10 +27,6 @@ class CountingCommunicator final : public Communicator {
     ++collectives_;
     return inner_.all_to_all(out, in);
   }
-  PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
-    ++collectives_;
-    return inner_.reduce_scatter(data, dtype, op);
-  }
   PendingPtr broadcast(std::span<const Bytes> data, int root) override {
     ++collectives_;
     return inner_.broadcast(data, root);

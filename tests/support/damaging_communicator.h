@@ -29,9 +29,6 @@ class DamagingCommunicator final : public Communicator {
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
     return damaged(inner_.all_to_all(out, in), {in.begin(), in.end()});
   }
-  PendingPtr reduce_scatter(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
-    return inner_.reduce_scatter(data, dtype, op);
-  }
   PendingPtr broadcast(std::span<const Bytes> data, int root) override {
     return damaged(inner_.broadcast(data, root), {data.begin(), data.end()});
   }

@@ -13,7 +13,7 @@ namespace wisp {
 /// One random collective of 32-bit words, the same on all ranks: a block of n words for each rank.
 struct Draw {
   Draw(std::mt19937& random, int world)
-      : kind(static_cast<Call::Kind>(random() % 7)),
+      : kind(static_cast<Call::Kind>(random() % 6)),
         workers(world),
         n(static_cast<int64_t>(random() % 300)),
         seed(static_cast<uint32_t>(random())),
@@ -35,8 +35,6 @@ struct Draw {
     switch (kind) {
       case Call::Kind::all_reduce:
         return sum(i);
-      case Call::Kind::reduce_scatter:
-        return block == rank ? sum(i) : before(rank, i);
       case Call::Kind::all_gather:
         return before(block, in_block);
       case Call::Kind::all_to_all:
@@ -67,8 +65,6 @@ inline PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const Co
   switch (draw.kind) {
     case Call::Kind::all_reduce:
       return comm.all_reduce(in, DType::u32, ReduceOp::sum);
-    case Call::Kind::reduce_scatter:
-      return comm.reduce_scatter(in, DType::u32, ReduceOp::sum);
     case Call::Kind::all_gather:
       return comm.all_gather(out.first(1), in);
     case Call::Kind::all_to_all:

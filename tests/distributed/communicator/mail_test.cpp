@@ -13,7 +13,7 @@ using Kind = Call::Kind;
 Mail sum_of(std::vector<float>& data, int rank, int workers) {
   const Bytes slice{reinterpret_cast<std::byte*>(data.data()),
                     static_cast<int64_t>(data.size() * sizeof(float))};
-  return {reduction_call(Kind::all_reduce, {&slice, 1}, DType::f32, ReduceOp::sum), rank, workers};
+  return {all_reduce_call({&slice, 1}, DType::f32, ReduceOp::sum), rank, workers};
 }
 
 Mail gather_of(const Memory& own, std::vector<Memory>& all, int rank) {

@@ -155,7 +155,7 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
 /// Of the mean that the step takes: over all workers' targets, or this worker's if its weights are
 /// its own.
 double Replica::share_of(const Batch& batch) const {
-  const int64_t whole = synchronizer_->summands() == 1 ? batch.of_worker : batch.of_step;
+  const int64_t whole = replicas_differ() ? batch.of_worker : batch.of_step;
   return static_cast<double>(batch.count) / static_cast<double>(whole);
 }
 

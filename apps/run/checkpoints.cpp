@@ -240,34 +240,56 @@ void Checkpoints::prune(const Position& position) const {
   }
 }
 
-/// The step of the checkpoint to load: one that is whole.
-int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& notices) const {
-  const std::vector<int64_t> steps = checkpoint_steps(folder_);
-  WISP_CHECK(!steps.empty(), folder_, ": there is no checkpoint");
-  if (which != "last" && which != "best") {
-    int64_t step = -1;
-    read({{"step", which}}, "step", step);
-    WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_,
-               ": there is no checkpoint of step ", step, "; there are ",
-               fmt::format("{}", fmt::join(steps, ", ")));
-    verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
-    return step;
+bool Checkpoints::has(Replica& replica, int64_t step) const {
+  double found = 0.0;
+  if (replica.rank() == 0) {
+    const std::vector<int64_t> steps = checkpoint_steps(folder_);
+    found = std::binary_search(steps.begin(), steps.end(), step) ? 1.0 : 0.0;
   }
+  replica.sum_over_workers({&found, 1});  // the others add zero
+  return found > 0.0;
+}
+
+/// The newest that is whole.
+int64_t Checkpoints::last(const std::vector<int64_t>& steps,
+                          std::vector<std::string>& notices) const {
   std::string first_damage;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
-      const CheckpointFacts facts =
-          verify_checkpoint(find_checkpoint(checkpoint_path(folder_, *step)));
+      verify_checkpoint(find_checkpoint(checkpoint_path(folder_, *step)));
       if (!first_damage.empty())
         notices.push_back(first_damage + "; going on from step " + std::to_string(*step));
-      if (which == "last") return *step;
-      const int64_t best = Position::from(facts).best_step;
-      return best < 0 ? *step : choose(std::to_string(best), notices);
+      return *step;
     } catch (const Error& damage) {
       if (first_damage.empty()) first_damage = damage.what();
     }
   }
   throw Error(first_damage);
+}
+
+/// The step of the checkpoint to load: one that is whole.
+int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& notices) const {
+  const std::vector<int64_t> steps = checkpoint_steps(folder_);
+  WISP_CHECK(!steps.empty(), folder_, ": there is no checkpoint");
+  if (which == "last") return last(steps, notices);
+  int64_t step = -1;
+  std::string missing;
+  if (which == "best") {
+    const int64_t newest = last(steps, notices);
+    const std::string directory = find_checkpoint(checkpoint_path(folder_, newest));
+    step = Position::from(checkpoint_facts(directory)).best_step;
+    if (step < 0) return newest;
+    missing = concat("that of step ", step,
+                     ", which did best on the validation split, was not kept "
+                     "(checkpoint.best)");
+  } else {
+    read({{"step", which}}, "step", step);
+    missing = concat("there is no checkpoint of step ", step);
+  }
+  WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_, ": ", missing,
+             "; there are ", fmt::format("{}", fmt::join(steps, ", ")));
+  verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
+  return step;
 }
 
 std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& parameters,

@@ -42,8 +42,8 @@ class Checkpoints {
   /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
   /// passed over, with a notice), "best" (the last, if no validation split decided) or a step. If
   /// another number of workers saved it, each state's rule says what a rank gets. Collective.
-  /// Throws Error if there is no whole checkpoint, or for one of another model, method or
-  /// data.validation.
+  /// Throws Error if there is no whole checkpoint, if the one asked for was not kept, or for one of
+  /// another model, method or data.validation.
   Loaded load(Replica& replica, const std::string& which = "last") const;
   /// Loads what evaluation takes of a checkpoint, by any number of workers: the weights and running
   /// statistics, or their averages over time if the run kept them; rank 0's statistics; the mean
@@ -51,8 +51,11 @@ class Checkpoints {
   /// Throws Error as above.
   std::vector<std::string> load_evaluated(const FlatParameters& parameters,
                                           const std::string& which = "last") const;
+  /// Whether the checkpoint of a step is there, whole or not. Collective.
+  bool has(Replica& replica, int64_t step) const;
 
  private:
+  int64_t last(const std::vector<int64_t>& steps, std::vector<std::string>& notices) const;
   int64_t choose(const std::string& which, std::vector<std::string>& notices) const;
   void prune(const Position& position) const;
 

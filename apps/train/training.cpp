@@ -254,11 +254,19 @@ void Training::add_scores(const std::string& prefix, const TallyValues& values,
   }
 }
 
-/// The test set with the weights of the best checkpoint, if that is another than the last one and
-/// was kept. The replica is as it was afterwards.
+/// The test set with the weights that did best on the validation split; nothing if their checkpoint
+/// was not kept. The replica is as it was afterwards.
 std::optional<TallyValues> Training::test_the_best() {
-  if (!options_.checkpoint.best || position_.best_step < 0 || position_.best_step == position_.step)
+  const int64_t best = position_.best_step;
+  if (best < 0 || best == position_.step) return evaluated_->test;
+  if (!checkpoints_.has(replica_, best)) {
+    if (reporter_)
+      reporter_->say(
+          fmt::format("the weights of step {} did best on the validation split, but were "
+                      "not kept (checkpoint.best): the test set is told of the last only",
+                      best));
     return std::nullopt;
+  }
   checkpoints_.load(replica_, "best");
   const std::optional<TallyValues> found = replica_.evaluate(*test_);
   checkpoints_.load(replica_);
@@ -278,7 +286,8 @@ Summary Training::summary() {
   add_scores("test_", *evaluated_->test, summary);
   if (validation_) {
     add_scores("validation_", *evaluated_->validation, summary);
-    add_scores("best_test_", test_the_best().value_or(*evaluated_->test), summary);
+    if (const std::optional<TallyValues> best = test_the_best())
+      add_scores("best_test_", *best, summary);
   }
   summary.work = facts_.facts.work;
   summary.work_per_s = work_per_s();

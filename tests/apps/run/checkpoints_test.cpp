@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -266,6 +267,36 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(summary.score("test_accuracy"), evaluate_run(dir / "run", {}).test.metrics[0]);
   EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "1"); }),
             concat(folder, ": there is no checkpoint of step 1; there are ", kept[0], ", 16"));
+}
+
+TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
+  // a rate that spoils what was learned: the second epoch stays the best
+  const Overrides spoilt = {"data.train_count=168",     "data.validation=40",
+                            "schedule.kind=multi_step", "schedule.milestones=[1]",
+                            "schedule.factor=1e3",      "checkpoint.keep=1",
+                            "train.max_steps=12"};
+  const Overrides to_the_end = {"train.max_steps=0"};
+  for (const char* first : {"true", "false"}) {
+    SCOPED_TRACE(concat("first ", first));
+    const Overrides before = {concat("checkpoint.best=", first)};
+    const Overrides after = {*first == 't' ? "checkpoint.best=false" : "checkpoint.best=true"};
+    const TempDir dir;
+    tiny_train(dir / "run", spoilt + before);
+    testing::internal::CaptureStdout();
+    const Summary summary =
+        *train(tiny_config(spoilt + after + to_the_end), {dir / "run", RunDirectory::Open::resume});
+    const std::string said = testing::internal::GetCapturedStdout();
+    EXPECT_NE(
+        said.find("the weights of step 8 did best on the validation split, but were not kept"),
+        std::string::npos)
+        << said;
+    EXPECT_TRUE(std::isnan(summary.score_or_nan("best_test_accuracy")));
+    EXPECT_GE(summary.score("test_accuracy"), 0.0);
+    EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "best"); }),
+              concat(dir / "run/checkpoints",
+                     ": that of step 8, which did best on the validation "
+                     "split, was not kept (checkpoint.best); there are 16"));
+  }
 }
 
 TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {

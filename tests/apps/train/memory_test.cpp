@@ -65,7 +65,7 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
       "data.test_count = 8\ntrain.batch = 128\ncompression.method = \"dgc\"\n",
       "resnet20.toml", precision);
   MemoryStats stats;
-  int64_t parameters = 0, workspace = 0;
+  int64_t parameters = 0, workspace = 0, objects = 0;
   with_replicas(config, [&](ReplicaTest& test) {
     test.steps(0, 3);
     const MemoryStats now = at_rest(test);
@@ -73,6 +73,7 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
       stats = now;
       parameters = test.replica.parameters().numel();
       workspace = test.replica.context().backend.workspace_bytes();
+      objects = test.replica.context().backend.kept_objects();
     }
   });
   const int64_t arenas = 4 * 4 * parameters;  // weight, gradient, momentum, residual
@@ -82,10 +83,12 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
   RecordProperty("reserved_bytes", std::to_string(stats.reserved_bytes));
   RecordProperty("peak_used_bytes", std::to_string(stats.peak_used_bytes));
   RecordProperty("expected_bytes", std::to_string(expected));
+  RecordProperty("kept_objects", std::to_string(objects));
   EXPECT_LE(stats.reserved_bytes, expected * 11 / 10)
       << "of each worker: arenas " << arenas << ", activations " << activations
       << ", the largest op's workspace " << workspace << ", slots " << slots << "; in use at most "
       << stats.peak_used_bytes;
+  EXPECT_LE(objects, 3 * 6) << "its 19 convolutions have six shapes, of three objects each";
   // One op's, not the sum of all ops'. How far the library pads Winograd's tiles is the machine's
   // affair: 12.5 images of the second stage were seen, the limit is 23.
   EXPECT_LE(workspace, size_of(DType::f32) * saved_numbers_of_resnet20() * batch / 2);

@@ -7,6 +7,13 @@
 #include "distributed/exchange/wire_header.h"
 
 namespace wisp {
+namespace {
+
+/// From one outlet of a message to the next: a header's room, then the payload.
+int64_t stride_of(const Message& message) { return kFront + whole_fronts(message.bytes); }
+
+}  // namespace
+
 UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& cut,
                        std::span<Compressor* const> compressors, int rank, int workers)
     : context_(context),
@@ -69,12 +76,14 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, const StepInfo& info) {
   for (size_t i = 0; i < units_.size(); ++i) {
     if (!rounds[i].compressed) continue;
     Wire& wire = wires_[i];
+    int64_t bytes = 0;
     int outlets = 0;
     for (const Message& message : rounds[i].messages) {
-      wire.stride = std::max(wire.stride, kFront + whole_fronts(message.bytes));
-      outlets = std::max(outlets, outlet_count(message, rank_, workers_));
+      const int count = outlet_count(message, rank_, workers_);
+      bytes = std::max(bytes, count * stride_of(message));
+      outlets = std::max(outlets, count);
     }
-    grow(wire.out, wire.stride * outlets);
+    grow(wire.out, bytes);
     grow(wire.used, size_of(DType::i64) * outlets);
     wire.outlets.reserve(static_cast<size_t>(outlets));
     const Compressor& compressor = *compressors_[static_cast<size_t>(cut_.units[i].method)];
@@ -88,7 +97,7 @@ std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
   auto* used = reinterpret_cast<int64_t*>(wire.used.raw());
   wire.outlets.clear();
   for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
-    wire.outlets.push_back({wire.out.raw() + i * wire.stride + kFront, message.bytes,
+    wire.outlets.push_back({wire.out.raw() + i * stride_of(message) + kFront, message.bytes,
                             message.variable ? used + i : nullptr});
   }
   return wire.outlets;

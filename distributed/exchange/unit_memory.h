@@ -38,7 +38,6 @@ class UnitMemory {
  private:
   struct Wire {
     Tensor out, used, scratch;
-    int64_t stride = 0;  // bytes from one outlet to the next
     std::vector<Outlet> outlets;
   };
   void grow(Tensor& tensor, int64_t bytes);

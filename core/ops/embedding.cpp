@@ -57,8 +57,10 @@ Variable embedding(const Variable& table, const Tensor& ids) {
         context.stream, y.numel(),
         LookUp<T>{table.value().data<Wide<T>>(), ids.data<int32_t>(), entries, width, y.data<T>()});
   });
+  std::vector<Variable> inputs{table};
+  if (context.log) inputs.emplace_back(context, ids);  // a constant that readers of the log need
   return record(
-      "embedding", y, {table}, [&context, ids, rows, entries, width](const Tensor& dy, Inputs& in) {
+      "embedding", y, inputs, [&context, ids, rows, entries, width](const Tensor& dy, Inputs& in) {
         const GradSlot slot = in.slot(0);
         dispatch_activation(dy.dtype(), "embedding", [&](auto zero) {
           using T = decltype(zero);

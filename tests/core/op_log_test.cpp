@@ -48,6 +48,19 @@ TEST(OpLog, ANormThatEvaluatesTellsItsStatistics) {
             (std::map<std::string, double>{{"epsilon", 1e-5}, {"relu", 1}, {"residual", 1}}));
 }
 
+TEST(OpLog, AnEmbeddingTellsItsIds) {
+  TestContext worker;
+  std::vector<LoggedOp> log;
+  worker.context.log = &log;
+  const Variable table(worker.context, random_tensor({5, 2}, 1));
+  const Tensor ids = tensor_of<int32_t>({3, 0, 3});
+  embedding(table, ids);
+  ASSERT_EQ(log.size(), 1u);
+  ASSERT_EQ(log[0].inputs.size(), 2u);
+  EXPECT_EQ(log[0].inputs[0].node(), table.node());
+  EXPECT_EQ(log[0].inputs[1].value().raw(), ids.raw());
+}
+
 TEST(OpLog, IsFilledWhereAContextAsksForIt) {
   TestContext worker;
   std::vector<LoggedOp> log;

@@ -21,6 +21,9 @@ struct Feed {
   Shape sample;                 // of one sample: (H, W, C); 0: an extent that varies
   DType dtype = DType::f32;     // f32: whatever the model computes in
   Normalization normalization;  // of images; else empty
+
+  /// Whether the first extent varies: then a batch is (T, N, …), else (N, …).
+  bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0; }
   bool operator==(const Feed&) const = default;
 };
 

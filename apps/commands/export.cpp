@@ -38,8 +38,10 @@ void add_export(CLI::App& program) {
       "Examples:\n"
       "  wisp export runs/dgc --to model.onnx\n"
       "  wisp export runs/dgc --checkpoint best --to model.safetensors\n"
-      "An ONNX model's input is (N, C, H, W) f32: pixels as the loader normalises them, (pixel - "
-      "mean) / deviation\nper channel. Its output is the logits.");
+      "An ONNX model's inputs have the data's names: of images \"input\", (N, C, H, W) f32,\n"
+      "pixels as the loader normalises them, (pixel - mean) / deviation per channel. Its output\n"
+      "is \"logits\". A sequence is read one position at a time, as (1, N, ...); what the model\n"
+      "carries goes in as state_0, ..., zeros at a beginning, and comes out as state_0_after, ...");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -1,18 +1,26 @@
-// A model as an ONNX graph, whatever ops it is made of: from the log of one forward pass.
+// A model as an ONNX graph, whatever ops it is made of.
 #pragma once
 
 #include <string>
 
+#include "core/facts.h"
 #include "core/parameter.h"
 #include "models/model.h"
 
 namespace wisp {
 
-/// The content of an ONNX file, opset 17. Input "input", what the loader hands to the model, as (N,
-/// C, H, W) f32; output "logits" (N, classes); N is free. Initializers have the model's exchange
-/// names. Norms evaluate with these running statistics. Throws Error that names an op
-/// without an ONNX form.
-std::string onnx_model(Context context, Model& model, const FlatParameters& parameters,
+/// The content of an ONNX file, opset 17, of a model in evaluation. `context` is the one that the
+/// parameters were made with.
+///   inputs     by their names in `facts`, (N, …), an image (N, C, H, W); a sequence, whose model
+///              carries state, has one position: (1, N, …); f32, i32 or i64; N is free
+///   state_I    tensor I that the model carries, (N, …) f32: what went before, zeros at a beginning
+///   "logits"   the model's output
+///   state_I_after   what becomes state_I of the next position
+/// Every value of rank 4 is channels first. Initializers have the model's exchange names, the first
+/// of a weight that has several. Throws Error that names an op without an ONNX form, and for what a
+/// graph of one position and any batch cannot say: a sequence without state, extents that vary
+/// otherwise, lengths of output rows, numbers that depend on the batch but are no multiple of it.
+std::string onnx_model(Context& context, Model& model, const FlatParameters& parameters,
                        const Facts& facts);
 
 }  // namespace wisp

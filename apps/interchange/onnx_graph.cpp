@@ -1,13 +1,24 @@
 #include "apps/interchange/onnx_graph.h"
 
+#include <set>
+
 #include "apps/version.h"
 #include "core/io/protobuf.h"
 
 namespace wisp {
 namespace {
 
-constexpr int64_t kIrVersion = 8;          // the one that came with opset 17's release
-constexpr int64_t kFloat = 1, kInt64 = 7;  // TensorProto.DataType
+constexpr int64_t kIrVersion = 8;  // the one that came with opset 17's release
+
+/// TensorProto.DataType.
+int64_t type_of(DType dtype, const std::string& name) {
+  constexpr int64_t kFloat = 1, kInt32 = 6, kInt64 = 7;
+  if (dtype == DType::f32 || dtype == DType::f64) return kFloat;
+  if (dtype == DType::i32) return kInt32;
+  WISP_CHECK(dtype == DType::i64, "onnx: ", name, " is ", name_of(dtype),
+             ", expected f32, f64, i32 or i64");
+  return kInt64;
+}
 
 ProtobufWriter attribute_message(const OnnxAttribute& attribute) {
   constexpr int kName = 1, kF = 2, kI = 3, kInts = 8, kType = 20;
@@ -40,8 +51,8 @@ ProtobufWriter node_message(const OnnxNode& node) {
   return message;
 }
 
-Tensor as_f32(const Tensor& tensor) {
-  if (tensor.dtype() == DType::f32) return tensor;
+Tensor without_f64(const Tensor& tensor) {
+  if (tensor.dtype() != DType::f64) return tensor;
   Tensor result(tensor.shape(), DType::f32);
   for (int64_t i = 0; i < tensor.numel(); ++i)
     result.data<float>()[i] = static_cast<float>(tensor.data<double>()[i]);
@@ -50,11 +61,10 @@ Tensor as_f32(const Tensor& tensor) {
 
 ProtobufWriter tensor_message(const std::string& name, const Tensor& tensor) {
   constexpr int kDims = 1, kDataType = 2, kName = 8, kRawData = 9;
-  const bool integers = tensor.dtype() == DType::i64;
-  const Tensor data = integers ? tensor : as_f32(tensor);
+  const Tensor data = without_f64(tensor);
   ProtobufWriter message;
   for (int i = 0; i < data.shape().rank(); ++i) message.varint(kDims, data.shape()[i]);
-  message.varint(kDataType, integers ? kInt64 : kFloat);
+  message.varint(kDataType, type_of(data.dtype(), name));
   message.bytes(kName, name);
   message.bytes(kRawData, {reinterpret_cast<const char*>(data.raw()),  // little-endian
                            static_cast<size_t>(data.bytes())});
@@ -64,15 +74,17 @@ ProtobufWriter tensor_message(const std::string& name, const Tensor& tensor) {
 ProtobufWriter value_message(const OnnxValue& value) {
   constexpr int kName = 1, kType = 2;
   constexpr int kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1, kDimParam = 2;
-  ProtobufWriter batch, shape, tensor, type, message;
-  batch.bytes(kDimParam, "batch");
-  shape.message(kDim, batch);
-  for (const int64_t extent : value.extents) {
+  ProtobufWriter shape, tensor, type, message;
+  for (const auto& extent : value.extents) {
     ProtobufWriter dim;
-    dim.varint(kDimValue, extent);
+    if (const auto* number = std::get_if<int64_t>(&extent)) {
+      dim.varint(kDimValue, *number);
+    } else {
+      dim.bytes(kDimParam, std::get<std::string>(extent));
+    }
     shape.message(kDim, dim);
   }
-  tensor.varint(kElemType, kFloat);
+  tensor.varint(kElemType, type_of(value.dtype, value.name));
   tensor.message(kShape, shape);
   type.message(kTensorType, tensor);
   message.bytes(kName, value.name);
@@ -87,9 +99,20 @@ ProtobufWriter graph_message(const OnnxGraph& graph) {
   message.bytes(kName, graph.name);
   for (const auto& [name, tensor] : graph.initializers)
     message.message(kInitializer, tensor_message(name, tensor));
-  message.message(kInput, value_message(graph.input));
-  message.message(kOutput, value_message(graph.output));
+  for (const OnnxValue& input : graph.inputs) message.message(kInput, value_message(input));
+  for (const OnnxValue& output : graph.outputs) message.message(kOutput, value_message(output));
   return message;
+}
+
+void check_names(const OnnxGraph& graph) {
+  std::set<std::string> taken;
+  const auto take = [&](const std::string& name) {
+    WISP_CHECK(taken.insert(name).second, "onnx: two values are called ", name,
+               ", expected a name of its own for each");
+  };
+  for (const OnnxValue& input : graph.inputs) take(input.name);
+  for (const auto& [name, tensor] : graph.initializers) take(name);
+  for (const OnnxNode& node : graph.nodes) take(node.output);
 }
 
 }  // namespace
@@ -97,6 +120,7 @@ ProtobufWriter graph_message(const OnnxGraph& graph) {
 std::string OnnxGraph::bytes() const {
   constexpr int kIr = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpsetImport = 8;
   constexpr int kOpsetDomain = 1, kOpsetVersion = 2;
+  check_names(*this);
   ProtobufWriter opset, model;
   opset.bytes(kOpsetDomain, "");
   opset.varint(kOpsetVersion, kOpset);

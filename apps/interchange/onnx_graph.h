@@ -24,21 +24,23 @@ struct OnnxNode {
   std::vector<OnnxAttribute> attributes;
 };
 
-/// An f32 tensor whose first extent is the batch, of any size.
+/// An input or output.
 struct OnnxValue {
   std::string name;
-  std::vector<int64_t> extents;  // of one sample
+  DType dtype = DType::f32;                                 // f32, f64 (written as f32), i32 or i64
+  std::vector<std::variant<int64_t, std::string>> extents;  // a number, or the name of any
 };
 
 struct OnnxGraph {
   static constexpr int64_t kOpset = 17;
 
   std::string name;
-  OnnxValue input, output;
+  std::vector<OnnxValue> inputs, outputs;
   std::vector<OnnxNode> nodes;                               // in order of computation
   std::vector<std::pair<std::string, Tensor>> initializers;  // f32, f64 (written as f32) or i64
 
-  /// The file's content. Throws Error beyond 2 GiB, the format's limit.
+  /// The file's content. Throws Error for a name that two values have, another type, and beyond 2
+  /// GiB, the format's limit.
   std::string bytes() const;
 };
 

@@ -8,6 +8,7 @@
 #include "apps/run/checkpoints.h"
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
+#include "tests/support/onnx_rig.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
 
@@ -232,6 +233,36 @@ TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   }
   EXPECT_NEAR(sum / 99 / std::log(2.0), evaluation.metrics[0], 1e-5);
   EXPECT_NE(error_of([&] { model({.inputs = {in_file}}); }).find("zeros()"), std::string::npos);
+}
+
+TEST_F(Characters, AnExportedGraphReadsAWindowPositionByPosition) {
+  const Config f32 = config({"train.precision=f32", "train.backend=auto"});
+  const Facts facts = Prepared(f32).facts();
+  with_replicas(f32, [&](ReplicaTest& test) {
+    steps(test, 0, 5, -1);
+    Replica& replica = test.replica;
+    Context& context = replica.context();
+    const OnnxFile file(onnx_model(context, replica.model(), replica.parameters(), facts));
+    EXPECT_EQ(file.ends(OnnxFile::kInput),
+              (std::vector<std::string>{"characters 6 1 batch", "state_0 1 batch 8"}));
+    EXPECT_EQ(file.ends(OnnxFile::kOutput),
+              (std::vector<std::string>{"logits 1 batch 16", "state_0_after 1 batch 8"}));
+
+    context.training = context.recording = false;
+    const Batch batch = *test.loader.next();
+    const Carry before{random_tensor({12, 8}, 1, DType::f32)};
+    const Step step = replica.model().forward(context, batch, before);
+    OnnxArray state = OnnxArray::of(before[0]);
+    for (int64_t t = 0; t < 16; ++t) {
+      const Tensor characters = batch.inputs[0].rows(t, t + 1);
+      const OnnxArrays found =
+          evaluate(file, {{"characters", OnnxArray::of(characters)}, {"state_0", state}});
+      const Tensor logits = step.output.value().rows(t * 12, (t + 1) * 12);
+      expect_near(found.at("logits"), OnnxArray::of(logits), concat("position ", t));
+      state = found.at("state_0_after");
+    }
+    expect_near(state, OnnxArray::of(step.after[0]), "state");
+  });
 }
 
 TEST_F(Characters, RefusesATextThatIsTooShort) {

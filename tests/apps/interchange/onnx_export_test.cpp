@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstring>
+#include <functional>
 
 #include "core/channel_order.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
 #include "tests/support/error_of.h"
-#include "tests/support/protobuf_reader.h"
-#include "tests/support/tensors.h"
+#include "tests/support/onnx_rig.h"
 #include "tests/support/tiny_run.h"
 
 namespace wisp {
@@ -40,146 +39,46 @@ class OddModel final : public Model {
   Linear last_;
 };
 
-/// Has an op of its own.
-class OwnOpModel final : public Model {
- public:
-  OwnOpModel() : last_(192, 10) { child("last", last_); }
-  Step forward(Context& context, const Batch& batch, const Carry&) override {
-    const Variable x =
-        last_(reshape(Variable(context, batch.inputs[0]), {batch.inputs[0].shape()[0], 192}));
-    const Variable logits = record("twist", x.value(), {x}, {});
-    return {cross_entropy(logits, batch.targets), logits};
-  }
-
- private:
-  Linear last_;
-};
-
-/// Folds the batch into the features.
-class FoldingModel final : public Model {
- public:
-  FoldingModel() : last_(3, 10) { child("last", last_); }
-  Step forward(Context& context, const Batch& batch, const Carry&) override {
-    const Variable x =
-        reshape(Variable(context, batch.inputs[0]), {batch.inputs[0].numel() / 3, 3});
-    const Variable logits = last_(x);
-    return {cross_entropy(logits, Tensor({logits.shape()[0]}, DType::i32)), logits};
-  }
-
- private:
-  Linear last_;
-};
-
 const ModelRegistration odd_registration("odd", "ops for a test", [](Config&, const Facts&) {
   return std::make_unique<OddModel>();
 });
-const ModelRegistration own_op_registration("own_op", "ops for a test", [](Config&, const Facts&) {
-  return std::make_unique<OwnOpModel>();
-});
-const ModelRegistration folding_registration("folding", "ops for a test",
-                                             [](Config&, const Facts&) {
-                                               return std::make_unique<FoldingModel>();
-                                             });
+using Ends = std::vector<std::string>;
 
+std::string exported(Replica& replica, const Facts& facts) {
+  return onnx_model(replica.context(), replica.model(), replica.parameters(), facts);
+}
 std::string exported(const Config& config) {
   const Facts ends = Prepared(config).facts();
   std::string bytes;
-  with_replicas(config, [&](ReplicaTest& test) {
-    bytes =
-        onnx_model(test.replica.context(), test.replica.model(), test.replica.parameters(), ends);
-  });
+  with_replicas(config, [&](ReplicaTest& test) { bytes = exported(test.replica, ends); });
   return bytes;
 }
 
-// field numbers of onnx.proto3
-constexpr int kGraph = 7, kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12;
-constexpr int kNodeInput = 1, kNodeOutput = 2, kOpType = 4, kAttribute = 5;
-constexpr int kDims = 1, kDataType = 2, kTensorName = 8, kRawData = 9;
-
-struct Graph {
-  explicit Graph(const std::string& bytes) : model(bytes), graph(model.message(kGraph)) {
-    for (size_t i = 0; i < graph.count(kNode); ++i) nodes.push_back(graph.message(kNode, i));
-    for (size_t i = 0; i < graph.count(kInitializer); ++i) {
-      const ProtobufFields tensor = graph.message(kInitializer, i);
-      initializers.emplace(tensor.text(kTensorName), tensor);
-    }
-  }
-
-  /// "Conv(input, conv1.weight) -> Conv_0", a line each.
-  std::string str() const {
-    std::string lines;
-    for (const ProtobufFields& node : nodes) {
-      lines += concat(node.text(kOpType), "(");
-      for (size_t i = 0; i < node.count(kNodeInput); ++i)
-        lines += concat(i ? ", " : "", node.text(kNodeInput, i));
-      lines += concat(") -> ", node.text(kNodeOutput), "\n");
-    }
-    return lines;
-  }
-  /// Attributes of a node by name: its integers, or its one number.
-  std::map<std::string, std::vector<int64_t>> attributes(size_t node) const {
-    std::map<std::string, std::vector<int64_t>> found;
-    for (size_t i = 0; i < nodes[node].count(kAttribute); ++i) {
-      const ProtobufFields attribute = nodes[node].message(kAttribute, i);
-      for (const int field : {2, 3, 8}) {  // f as bits, i, ints
-        if (attribute.numbers.count(field)) {
-          for (const uint64_t number : attribute.numbers.at(field))
-            found[attribute.text(1)].push_back(static_cast<int64_t>(number));
-        }
-      }
-    }
-    return found;
-  }
-  std::vector<int64_t> dims(const std::string& initializer) const {
-    const auto& numbers = initializers.at(initializer).numbers;
-    if (!numbers.count(kDims)) return {};
-    return {numbers.at(kDims).begin(), numbers.at(kDims).end()};
-  }
-  template <class T>
-  std::vector<T> data(const std::string& initializer) const {
-    const std::string& raw = initializers.at(initializer).text(kRawData);
-    std::vector<T> numbers(raw.size() / sizeof(T));
-    std::memcpy(numbers.data(), raw.data(), raw.size());
-    return numbers;
-  }
-  /// Name and extents of an end: the batch's name first.
-  std::string end(int field) const {
-    const ProtobufFields value = graph.message(field);
-    const ProtobufFields shape = value.message(2).message(1).message(2);
-    std::string text = concat(value.text(1), " ", shape.message(1, 0).text(2));
-    for (size_t i = 1; i < shape.count(1); ++i) text += concat(" ", shape.message(1, i).number(1));
-    return text;
-  }
-
-  ProtobufFields model, graph;
-  std::vector<ProtobufFields> nodes;
-  std::map<std::string, ProtobufFields> initializers;
-};
-
 TEST(OnnxExport, APerceptronIsFlattenedGemms) {
-  const Graph graph(exported(tiny_config()));
-  EXPECT_EQ(graph.model.number(1), 8) << "IR version";
-  EXPECT_EQ(graph.model.message(8).number(2), 17) << "opset";
-  EXPECT_EQ(graph.end(kInput), "input batch 3 32 32");
-  EXPECT_EQ(graph.end(kOutput), "logits batch 10");
-  EXPECT_EQ(graph.str(),
+  const OnnxFile file(exported(tiny_config()));
+  EXPECT_EQ(file.model.number(1), 8) << "IR version";
+  EXPECT_EQ(file.model.message(8).number(2), 17) << "opset";
+  EXPECT_EQ(file.ends(OnnxFile::kInput), Ends{"input 1 batch 3 32 32"});
+  EXPECT_EQ(file.ends(OnnxFile::kOutput), Ends{"logits 1 batch 10"});
+  EXPECT_EQ(file.str(),
             "Transpose(input) -> Transpose_0\n"
             "Reshape(Transpose_0, integers_0) -> Reshape_1\n"
             "Gemm(Reshape_1, layer0.weight, layer0.bias) -> Gemm_2\n"
             "Relu(Gemm_2) -> Relu_3\n"
-            "Gemm(Relu_3, layer1.weight, layer1.bias) -> logits\n");
-  EXPECT_EQ(graph.attributes(0).at("perm"), (std::vector<int64_t>{0, 2, 3, 1}));
-  EXPECT_EQ(graph.data<int64_t>("integers_0"), (std::vector<int64_t>{0, 3072}));
-  EXPECT_EQ(graph.attributes(2).at("transB"), (std::vector<int64_t>{1}));
-  EXPECT_EQ(graph.dims("layer0.weight"), (std::vector<int64_t>{24, 3072}));
-  EXPECT_EQ(graph.initializers.size(), 5u);
+            "Gemm(Relu_3, layer1.weight, layer1.bias) -> Gemm_4\n"
+            "Identity(Gemm_4) -> logits\n");
+  EXPECT_EQ(file.attributes(0).at("perm"), (std::vector<int64_t>{0, 2, 3, 1}));
+  EXPECT_EQ(file.data<int64_t>("integers_0"), (std::vector<int64_t>{-1, 3072}));
+  EXPECT_EQ(file.attributes(2).at("transB"), (std::vector<int64_t>{1}));
+  EXPECT_EQ(file.dims("layer0.weight"), (std::vector<int64_t>{24, 3072}));
+  EXPECT_EQ(file.initializers.size(), 5u);
 }
 
 constexpr const char* kResNet = "model.name = \"resnet_cifar\"\nmodel.depth = 8";
 
 TEST(OnnxExport, AFusedNormIsThreeNodesAndAPaddedShortcutTwo) {
-  const Graph graph(exported(tiny_config_of(kResNet)));
-  const std::string nodes = graph.str();
+  const OnnxFile file(exported(tiny_config_of(kResNet)));
+  const std::string nodes = file.str();
   EXPECT_NE(nodes.find("Conv(input, conv1.weight) -> Conv_0\n"
                        "BatchNormalization(Conv_0, bn1.weight, bn1.bias, bn1.running_mean, "
                        "bn1.running_var) -> BatchNormalization_1\n"
@@ -191,14 +90,14 @@ TEST(OnnxExport, AFusedNormIsThreeNodesAndAPaddedShortcutTwo) {
   EXPECT_EQ(nodes.find("Pad(", slice) != std::string::npos, true);
   EXPECT_NE(nodes.find("Add(BatchNormalization_"), std::string::npos);
   EXPECT_NE(nodes.find("GlobalAveragePool("), std::string::npos);
-  EXPECT_EQ(graph.attributes(0),
+  EXPECT_EQ(file.attributes(0),
             (std::map<std::string, std::vector<int64_t>>{{"kernel_shape", {3, 3}},
                                                          {"strides", {1, 1}},
                                                          {"pads", {1, 1, 1, 1}},
                                                          {"dilations", {1, 1}},
                                                          {"group", {1}}}));
-  EXPECT_EQ(graph.attributes(1).at("epsilon")[0], std::bit_cast<int32_t>(1e-5f));
-  EXPECT_EQ(graph.dims("layer2.0.conv1.weight"), (std::vector<int64_t>{32, 16, 3, 3}));
+  EXPECT_EQ(file.attributes(1).at("epsilon")[0], std::bit_cast<int32_t>(1e-5f));
+  EXPECT_EQ(file.dims("layer2.0.conv1.weight"), (std::vector<int64_t>{32, 16, 3, 3}));
 }
 
 TEST(OnnxExport, WeightsAreF32ChannelsFirst) {
@@ -206,22 +105,21 @@ TEST(OnnxExport, WeightsAreF32ChannelsFirst) {
     const Config config = tiny_config_of(kResNet, {concat("train.precision=", precision)});
     const Facts ends = Prepared(config).facts();
     with_replicas(config, [&](ReplicaTest& test) {
-      const Graph graph(onnx_model(test.replica.context(), test.replica.model(),
-                                   test.replica.parameters(), ends));
+      const OnnxFile file(exported(test.replica, ends));
       const FlatParameters& parameters = test.replica.parameters();
       const Tensor conv =
           channels_first(FlatParameters::view(parameters.weight(), parameters.segments().back()));
       std::vector<float> expected;
       for (const double value : values(conv)) expected.push_back(static_cast<float>(value));
-      EXPECT_EQ(graph.data<float>("conv1.weight"), expected) << precision;
-      EXPECT_EQ(graph.initializers.at("conv1.weight").number(kDataType), 1) << "FLOAT";
+      EXPECT_EQ(file.data<float>("conv1.weight"), expected) << precision;
+      EXPECT_EQ(file.initializers.at("conv1.weight").number(OnnxFile::kDataType), 1) << "FLOAT";
     });
   }
 }
 
 TEST(OnnxExport, AUsersModelIsMadeOfItsOps) {
-  const Graph graph(exported(tiny_config_of("model.name = \"odd\"", {"data.side=8"})));
-  EXPECT_EQ(graph.str(),
+  const OnnxFile file(exported(tiny_config_of("model.name = \"odd\"", {"data.side=8"})));
+  EXPECT_EQ(file.str(),
             "Conv(input, conv.weight) -> Conv_0\n"
             "Relu(Conv_0) -> Relu_1\n"
             "MaxPool(Relu_1) -> MaxPool_2\n"
@@ -234,26 +132,207 @@ TEST(OnnxExport, AUsersModelIsMadeOfItsOps) {
             "Transpose(Reshape_8) -> Transpose_9\n"
             "Transpose(Transpose_9) -> Transpose_10\n"
             "Reshape(Transpose_10, integers_4) -> Reshape_11\n"
-            "Gemm(Reshape_11, last.weight, last.bias) -> logits\n");
-  EXPECT_EQ(graph.attributes(0).at("dilations"), (std::vector<int64_t>{2, 2}));
-  EXPECT_EQ(graph.attributes(2),
+            "Gemm(Reshape_11, last.weight, last.bias) -> Gemm_12\n"
+            "Identity(Gemm_12) -> logits\n");
+  EXPECT_EQ(file.attributes(0).at("dilations"), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(file.attributes(2),
             (std::map<std::string, std::vector<int64_t>>{
                 {"kernel_shape", {3, 3}}, {"strides", {1, 1}}, {"pads", {1, 1, 1, 1}}}));
-  EXPECT_EQ(graph.attributes(3).at("count_include_pad"), (std::vector<int64_t>{1}));
-  EXPECT_EQ(graph.data<int64_t>("integers_1"), (std::vector<int64_t>{0, 0, 0, 0, 0, 1, 0, 0}));
-  EXPECT_EQ(graph.data<int64_t>("integers_3"), (std::vector<int64_t>{0, 2, 2, 5}));
+  EXPECT_EQ(file.attributes(3).at("count_include_pad"), (std::vector<int64_t>{1}));
+  EXPECT_EQ(file.data<int64_t>("integers_1"), (std::vector<int64_t>{0, 0, 0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(file.data<int64_t>("integers_3"), (std::vector<int64_t>{-1, 2, 2, 5}));
 }
 
-TEST(OnnxExport, WhatHasNoFormIsNamed) {
-  const std::string unknown =
-      error_of([] { exported(tiny_config_of("model.name = \"own_op\"", {"data.side=8"})); });
-  EXPECT_NE(unknown.find("there is no form for the op twist; there is one for add, avg_pool2d"),
-            std::string::npos)
-      << unknown;
-  const std::string folded = error_of([] { exported(tiny_config_of("model.name = \"folding\"")); });
-  EXPECT_NE(folded.find("reshape of (2, 32, 32, 3) to (2048, 3), expected to keep the batch"),
-            std::string::npos)
-      << folded;
+/// Two sequences and a vector beside them; two states of one shape and an image; a weight with two
+/// names, and one that is cut.
+class TwoStates final : public Model {
+ public:
+  TwoStates()
+      : table_(parameter("table", {7, 5}, {})),
+        gates_(parameter("gates", {10, 5}, {})),
+        press_(3, 5),
+        place_(4, 5) {
+    child("press", press_);
+    child("place", place_);
+  }
+  std::vector<Shape> carried() const override { return {{5}, {5}, {2, 3, 4}}; }
+  std::vector<std::string> exchange_names(const std::string& name) const override {
+    if (name == "table") return {"encoder", "decoder"};
+    return {name};
+  }
+  Step forward(Context& context, const Batch& batch, const Carry& before) override {
+    const Tensor& letters = batch.inputs[0];  // (T, N)
+    const int64_t positions = letters.shape()[0], n = letters.shape()[1];
+    const Variable seen = embedding(table_.variable, letters.reshape({positions * n}));
+    const Variable pressed =
+        press_(reshape(Variable(context, batch.inputs[1]), {positions * n, 3}));
+    const Variable there = place_(Variable(context, batch.inputs[2]));
+    Variable fast(context, before[0]), slow(context, before[1]), image(context, before[2]);
+    std::vector<Variable> told;
+    for (int64_t t = 0; t < positions; ++t) {
+      const Variable drive =
+          add(add(rows(seen, t * n, (t + 1) * n), there), rows(pressed, t * n, (t + 1) * n));
+      fast = tanh(add(drive, linear(slow, rows(gates_.variable, 0, 5), {})));
+      slow = tanh(add(linear(fast, rows(gates_.variable, 5, 10), {}), slow));
+      image = relu(add(image, image));
+      told.push_back(dropout(slow, 0.5, 0));
+    }
+    return {.loss = {},
+            .output = linear(widen(join_rows(told)), table_.variable, {}),
+            .after = {fast.value(), slow.value(), image.value()}};
+  }
+
+ private:
+  Parameter& table_;
+  Parameter& gates_;
+  Linear press_, place_;
+};
+
+const Facts kTwoStates{.inputs = {{.name = "letters", .sample = {0}, .dtype = DType::i32},
+                                  {.name = "pressure", .sample = {0, 3}},
+                                  {.name = "place", .sample = {4}}}};
+
+TEST(OnnxExport, ASequenceIsReadPositionByPosition) {
+  constexpr int64_t kColumns = 4, kPositions = 5;
+  OnnxRig<TwoStates> rig(kTwoStates);
+  const OnnxFile file(rig.exported());
+  EXPECT_EQ(file.ends(OnnxFile::kInput),
+            (Ends{"letters 6 1 batch", "pressure 1 1 batch 3", "place 1 batch 4",
+                  "state_0 1 batch 5", "state_1 1 batch 5", "state_2 1 batch 4 2 3"}));
+  EXPECT_EQ(file.ends(OnnxFile::kOutput),
+            (Ends{"logits 1 batch 7", "state_0_after 1 batch 5", "state_1_after 1 batch 5",
+                  "state_2_after 1 batch 4 2 3"}));
+  EXPECT_TRUE(file.initializers.count("encoder"));
+  EXPECT_FALSE(file.initializers.count("decoder")) << "one weight, one initializer";
+
+  const Tensor letters({kPositions, kColumns}, DType::i32);
+  for (int64_t i = 0; i < letters.numel(); ++i)
+    letters.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % 7);
+  const Tensor pressure = random_tensor({kPositions, kColumns, 3}, 1, DType::f32);
+  const Tensor place = random_tensor({kColumns, 4}, 2, DType::f32);
+  const Carry before{random_tensor({kColumns, 5}, 3, DType::f32),
+                     random_tensor({kColumns, 5}, 4, DType::f32),
+                     random_tensor({kColumns, 2, 3, 4}, 5, DType::f32)};
+  const Step step = rig.forward({letters, pressure, place}, before, kPositions * kColumns);
+
+  OnnxArrays ends{{"place", OnnxArray::of(place)}};
+  for (size_t i = 0; i < 3; ++i)
+    ends[concat("state_", i)] = OnnxArray::of(channels_first(before[i]));
+  for (int64_t t = 0; t < kPositions; ++t) {
+    ends["letters"] = OnnxArray::of(letters.rows(t, t + 1));
+    ends["pressure"] = OnnxArray::of(pressure.rows(t, t + 1));
+    const OnnxArrays found = evaluate(file, ends);
+    const Tensor logits = step.output.value().rows(t * kColumns, (t + 1) * kColumns);
+    expect_near(found.at("logits"), OnnxArray::of(logits), concat("position ", t));
+    for (size_t i = 0; i < 3; ++i)
+      ends[concat("state_", i)] = found.at(concat("state_", i, "_after"));
+  }
+  for (size_t i = 0; i < 3; ++i)
+    expect_near(ends[concat("state_", i)], OnnxArray::of(channels_first(step.after[i])),
+                concat("state ", i));
+}
+
+TEST(OnnxExport, TheContextIsAsItWas) {
+  OnnxRig<TwoStates> rig(kTwoStates);
+  const std::string f32 = rig.exported();
+  Context& context = rig.worker.context;
+  EXPECT_TRUE(context.training && context.recording && !context.log);
+  EXPECT_FALSE(context.samples.defined());
+  context.compute = DType::bf16;  // the graph is in the weights' type all the same
+  EXPECT_TRUE(rig.exported() == f32);
+  EXPECT_EQ(context.compute, DType::bf16);
+}
+
+/// Returns whatever a test says, of an input x (N, 3).
+class AnyStep final : public Model {
+ public:
+  using Forward = std::function<Step(const Variable& x, const Carry& before)>;
+  AnyStep(std::vector<Shape> carried, Forward forward)
+      : carried_(std::move(carried)), forward_(std::move(forward)) {
+    parameter("unused", {1}, {});
+  }
+  std::vector<Shape> carried() const override { return carried_; }
+  Step forward(Context& context, const Batch& batch, const Carry& before) override {
+    return forward_(Variable(context, batch.inputs[0]), before);
+  }
+
+ private:
+  std::vector<Shape> carried_;
+  Forward forward_;
+};
+
+TEST(OnnxExport, AStateMayBeHandedOnAsItIs) {
+  OnnxRig<AnyStep> rig({.inputs = {{.name = "x", .sample = {3}}}}, std::vector<Shape>{{3}},
+                       [](const Variable& x, const Carry& before) {
+                         return Step{.loss = {}, .output = tanh(x), .after = before};
+                       });
+  EXPECT_EQ(OnnxFile(rig.exported()).str(),
+            "Tanh(x) -> Tanh_0\n"
+            "Identity(Tanh_0) -> logits\n"
+            "Identity(state_0) -> state_0_after\n");
+}
+
+/// Of a model that carries (2) and returns what `forward` does.
+std::string refusal_of(const Feed& feed, const AnyStep::Forward& forward) {
+  return error_of(
+      [&] { OnnxRig<AnyStep>({.inputs = {feed}}, std::vector<Shape>{{2}}, forward).exported(); });
+}
+
+TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
+  const Feed x{.name = "x", .sample = {3}};
+  const auto same = [](const Variable& input, const Carry& before) {
+    return Step{.loss = {}, .output = tanh(input), .after = before};
+  };
+  EXPECT_EQ(refusal_of({.name = "x", .sample = {3}, .dtype = DType::u8}, same),
+            "onnx: input x is u8, expected f32, i32 or i64");
+  EXPECT_EQ(refusal_of({.name = "x", .sample = {4, 0}}, same),
+            "onnx: extent 1 of input x (4, 0) varies, expected that of the first one alone, the "
+            "positions of a sequence");
+  EXPECT_EQ(refusal_of({.name = "x", .sample = {0, 3, 3}}, same),
+            "onnx: input x is a sequence of (0, 3, 3), expected numbers or vectors at each "
+            "position");
+  EXPECT_EQ(refusal_of({.name = "logits", .sample = {3}}, same),
+            "onnx: two values are called logits, expected a name of its own for each");
+  EXPECT_EQ(error_of([&] {
+              OnnxRig<AnyStep>({.inputs = {{.name = "x", .sample = {0}}}}, std::vector<Shape>{},
+                               same)
+                  .exported();
+            }),
+            "onnx: input x (0) is a sequence, of which a graph reads one position at a time, but "
+            "the model carries no state from one to the next");
+
+  const auto with_after = [](const Carry& after) {
+    return [after](const Variable& input, const Carry&) {
+      return Step{.loss = {}, .output = tanh(input), .after = after};
+    };
+  };
+  EXPECT_EQ(refusal_of(x, with_after({})), "onnx: the model carries 0 tensors on, but told of 1");
+  EXPECT_EQ(refusal_of(x, with_after({full({2, 9}, 0)})),
+            "onnx: the model carries (2, 9) on, but told of (2, 2)");
+  EXPECT_EQ(refusal_of(x,
+                       [](const Variable& input, const Carry& before) {
+                         return Step{.loss = {},
+                                     .output = tanh(input),
+                                     .after = {full(before[0].shape(), 0.0, DType::f32)}};
+                       }),
+            "onnx: state 0 that the model carries on, (2, 2), is no op's result");
+  EXPECT_EQ(refusal_of(x,
+                       [](const Variable& input, const Carry& before) {
+                         return Step{.loss = {},
+                                     .output = tanh(input),
+                                     .lengths = Tensor({2}, DType::i64),
+                                     .after = before};
+                       }),
+            "onnx: the model tells lengths of its output's rows, which no op computes, expected "
+            "rows that are data to their end");
+  EXPECT_EQ(refusal_of(x,
+                       [](const Variable& input, const Carry& before) {
+                         return Step{
+                             .loss = {},
+                             .output = Variable(input.context(), full({2, 2}, 0.0, DType::f32)),
+                             .after = before};
+                       }),
+            "onnx: the model's output is no op's result");
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// What each op is in ONNX. One thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/interchange/onnx_graph.h"
+#include "apps/interchange/onnx_trace.h"
+
+namespace wisp {
+
+/// Writes the ops of a trace into a graph. A value of rank 4 is an image or its weights: there
+/// channels first.
+class OnnxForms {
+ public:
+  /// `names`: what the trace's ends are called there; weights that an op reads become initializers.
+  OnnxForms(const Trace& trace, std::vector<std::string> names, OnnxGraph& graph);
+
+  /// The ops before this one have been added. Throws Error for an op without a form.
+  void add(const TracedOp& op);
+  /// What a value is called that an end or an added op gives.
+  const std::string& name(size_t value);
+
+ private:
+  using Form = std::string (OnnxForms::*)(const TracedOp&);
+  static const std::map<std::string, Form>& forms();
+
+  std::string add_values(const TracedOp& op) { return node("Add", {in(op, 0), in(op, 1)}); }
+  std::string avg_pool2d(const TracedOp& op);
+  std::string batch_norm(const TracedOp& op);
+  std::string conv2d(const TracedOp& op);
+  std::string embedding(const TracedOp& op);
+  std::string global_avg_pool(const TracedOp& op);
+  std::string join_rows(const TracedOp& op);
+  std::string linear(const TracedOp& op);
+  std::string max_pool2d(const TracedOp& op) { return node("MaxPool", {in(op, 0)}, window(op)); }
+  std::string pad_channels(const TracedOp& op);
+  std::string relu(const TracedOp& op) { return node("Relu", {in(op, 0)}); }
+  std::string reshape(const TracedOp& op);
+  std::string rows(const TracedOp& op);
+  std::string tanh(const TracedOp& op) { return node("Tanh", {in(op, 0)}); }
+
+  /// The name of an op's input, in the shape that the op saw.
+  std::string in(const TracedOp& op, size_t i);
+  std::vector<std::string> all_inputs(const TracedOp& op);
+  /// The elements of what lies channels last in another shape, as a reshape there.
+  std::string reshaped(const std::string& value, const Extents& from, const Extents& to);
+  std::string integers(const std::vector<int64_t>& values);
+  std::string node(const char* type, std::vector<std::string> inputs,
+                   std::vector<OnnxAttribute> attributes = {});
+  static std::vector<OnnxAttribute> window(const TracedOp& op);
+
+  const Trace& trace_;
+  std::vector<std::string> names_;  // by value; empty: not added yet
+  std::vector<bool> written_;       // by end: whether it is in the graph
+  OnnxGraph& graph_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,242 @@
+#include "apps/interchange/onnx_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kSmall = 2, kLarge = 3;  // samples; without a common divisor
+
+Extent extent_of(int64_t small, int64_t large, const std::string& what) {
+  if (small == large) return {small, false};
+  WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch of ",
+             kSmall, " and ", large, " in one of ", kLarge,
+             ", expected the same or a multiple of the batch");
+  return {small / kSmall, true};
+}
+
+Shape batch_shape(const Feed& feed, int64_t samples) {
+  return feed.is_sequence() ? feed.sample.with_rows(samples).stacked(1)
+                            : feed.sample.stacked(samples);
+}
+
+/// Lets a context evaluate and log, in the type of the weights; puts it back.
+class Evaluation {
+ public:
+  Evaluation(Context& context, DType compute, const Tensor& samples, std::vector<LoggedOp>& log)
+      : context_(context),
+        training_(std::exchange(context.training, false)),
+        recording_(std::exchange(context.recording, false)),
+        compute_(std::exchange(context.compute, compute)),
+        samples_(std::exchange(context.samples, samples)),
+        log_(std::exchange(context.log, &log)) {}
+  ~Evaluation() {
+    context_.training = training_;
+    context_.recording = recording_;
+    context_.compute = compute_;
+    context_.samples = samples_;
+    context_.log = log_;
+  }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  Context& context_;
+  bool training_, recording_;
+  DType compute_;
+  Tensor samples_;
+  std::vector<LoggedOp>* log_;
+};
+
+/// One forward pass; what it read and made lives as long as it.
+struct Pass {
+  Batch batch;
+  Carry before;
+  std::vector<LoggedOp> log;
+  Step step;
+};
+
+Pass forward(Context& context, Model& model, DType compute, const Facts& facts, int64_t samples) {
+  const Tensor lengths({samples}, DType::i64);  // of sequences
+  std::fill_n(lengths.data<int64_t>(), samples, 1);
+  Pass pass{.batch = {.lengths = lengths,
+                      .samples = Tensor({samples}, DType::i64),
+                      .count = samples,
+                      .of_worker = samples,
+                      .of_step = samples,
+                      .work = samples,
+                      .begins = true}};
+  for (const Feed& feed : facts.inputs)
+    pass.batch.inputs.push_back(
+        context.zeros(batch_shape(feed, samples), feed.dtype == DType::f32 ? compute : feed.dtype));
+  for (const Shape& column : model.carried())
+    pass.before.push_back(context.zeros(column.stacked(samples), compute));
+  const Evaluation evaluation(context, compute, pass.batch.samples, pass.log);
+  pass.step = model.forward(context, pass.batch, pass.before);
+  context.stream.synchronize();
+  return pass;
+}
+
+/// Which value of a pass a variable or a tensor is. A tensor that no op made is one if it lies in
+/// the same place, whatever its shape.
+class Values {
+ public:
+  size_t add(const Tensor& tensor) {
+    by_place_[place_of(tensor)] = tensors_.size();
+    tensors_.push_back(tensor);
+    return tensors_.size() - 1;
+  }
+  size_t add(const Variable& result) { return by_node_[result.node().get()] = add(result.value()); }
+
+  std::optional<size_t> find(const Tensor& tensor) const {
+    const auto found = by_place_.find(place_of(tensor));
+    return found == by_place_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<size_t> find(const Variable& variable) const {
+    const auto found = by_node_.find(variable.node().get());
+    return found == by_node_.end() ? find(variable.value()) : std::optional(found->second);
+  }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  using Place = std::tuple<const std::byte*, int64_t, DType>;
+  static Place place_of(const Tensor& tensor) {
+    return {tensor.raw(), tensor.numel(), tensor.dtype()};
+  }
+
+  std::vector<Tensor> tensors_;
+  std::map<Place, size_t> by_place_;
+  std::map<const autograd::Node*, size_t> by_node_;
+};
+
+/// How a pass's ops hang together; by numbers, so that two passes can be compared.
+struct Wiring {
+  std::vector<std::string> ops;
+  std::vector<std::vector<std::optional<size_t>>> inputs;
+  std::vector<size_t> outputs;
+  std::optional<size_t> logits;
+  std::vector<std::optional<size_t>> after;
+  bool operator==(const Wiring&) const = default;
+};
+
+Wiring wire(const Pass& pass, Values& values) {
+  Wiring wiring;
+  for (const LoggedOp& op : pass.log) {
+    wiring.ops.push_back(op.name);
+    std::vector<std::optional<size_t>>& inputs = wiring.inputs.emplace_back();
+    for (const Variable& input : op.inputs) inputs.push_back(values.find(input));
+    wiring.outputs.push_back(values.add(op.output));
+  }
+  wiring.logits = values.find(pass.step.output);
+  for (const Tensor& tensor : pass.step.after) wiring.after.push_back(values.find(tensor));
+  return wiring;
+}
+
+Values ends_of(const Pass& pass, const FlatParameters& parameters) {
+  Values values;
+  for (const Tensor& input : pass.batch.inputs) values.add(input);
+  for (const Tensor& state : pass.before) values.add(state);
+  for (const Segment& segment : parameters.all_segments())
+    values.add(FlatParameters::view(parameters.weight(), segment));
+  for (const Buffer* buffer : parameters.buffers()) values.add(buffer->value);
+  return values;
+}
+
+std::vector<TracedEnd> names_of_ends(const Pass& pass, const FlatParameters& parameters,
+                                     const Facts& facts) {
+  std::vector<TracedEnd> ends;
+  for (const Feed& feed : facts.inputs) ends.push_back({TracedEnd::Kind::input, feed.name});
+  for (size_t i = 0; i < pass.before.size(); ++i)
+    ends.push_back({TracedEnd::Kind::state, concat(i)});
+  for (const Segment& segment : parameters.all_segments())
+    ends.push_back({TracedEnd::Kind::weight, segment.name});
+  for (const Buffer* buffer : parameters.buffers())
+    ends.push_back({TracedEnd::Kind::weight, buffer->name});
+  return ends;
+}
+
+void check_after(const Pass& pass, const Wiring& wiring) {
+  WISP_CHECK(pass.step.after.size() == pass.before.size(), "onnx: the model carries ",
+             pass.step.after.size(), " tensors on, but told of ", pass.before.size());
+  for (size_t i = 0; i < pass.before.size(); ++i) {
+    const Shape& after = pass.step.after[i].shape();
+    WISP_CHECK(after == pass.before[i].shape(), "onnx: the model carries ", after,
+               " on, but told of ", pass.before[i].shape());
+    WISP_CHECK(wiring.after[i], "onnx: state ", i, " that the model carries on, ", after,
+               ", is no op's result");
+  }
+}
+
+/// Which of the ops lead to `wanted` values.
+std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
+  std::vector<bool> result(wiring.ops.size());
+  for (size_t op = result.size(); op-- > 0;) {
+    if (!wanted.count(wiring.outputs[op])) continue;
+    result[op] = true;
+    for (const std::optional<size_t>& input : wiring.inputs[op])
+      if (input) wanted.insert(*input);
+  }
+  return result;
+}
+
+}  // namespace
+
+Extents TracedTensor::extents() const {
+  WISP_CHECK(small.shape().rank() == large.shape().rank(), "onnx: a tensor is ", small.shape(),
+             " in a batch of ", kSmall, " and ", large.shape(), " in one of ", kLarge,
+             ", expected the same rank");
+  Extents extents;
+  for (int i = 0; i < small.shape().rank(); ++i)
+    extents.push_back(extent_of(small.shape()[i], large.shape()[i],
+                                concat("extent ", i, " of a tensor ", small.shape())));
+  return extents;
+}
+
+Extent TracedOp::extent(const std::string& attribute) const {
+  return extent_of(small.integer(attribute), large.integer(attribute),
+                   concat("the ", attribute, " of ", name()));
+}
+
+int64_t TracedOp::integer(const std::string& attribute) const {
+  const Extent extent = this->extent(attribute);
+  WISP_CHECK(!extent.of_batch, "onnx: the ", attribute, " of ", name(),
+             " grows with the batch, expected the same for each");
+  return extent.number;
+}
+
+Trace trace_model(Context& context, Model& model, const FlatParameters& parameters,
+                  const Facts& facts) {
+  const Pass small = forward(context, model, parameters.dtype(), facts, kSmall);
+  const Pass large = forward(context, model, parameters.dtype(), facts, kLarge);
+  Values values = ends_of(small, parameters), larger = ends_of(large, parameters);
+  const Wiring wiring = wire(small, values);
+  WISP_CHECK(wire(large, larger) == wiring,
+             "onnx: the model computes something else in a batch of ", kLarge, " than in one of ",
+             kSmall, ", expected the same ops");
+  WISP_CHECK(wiring.logits, "onnx: the model's output is no op's result");
+  WISP_CHECK(!small.step.lengths.defined(),
+             "onnx: the model tells lengths of its output's rows, which no op computes, expected "
+             "rows that are data to their end");
+  check_after(small, wiring);
+
+  Trace trace{.ends = names_of_ends(small, parameters, facts), .logits = *wiring.logits};
+  for (size_t i = 0; i < values.tensors().size(); ++i)
+    trace.values.push_back({values.tensors()[i], larger.tensors()[i]});
+  std::set<size_t> wanted{trace.logits};
+  for (const std::optional<size_t>& after : wiring.after) {
+    trace.after.push_back(*after);
+    wanted.insert(*after);
+  }
+  const std::vector<bool> keep = needed(wiring, wanted);
+  for (size_t op = 0; op < keep.size(); ++op) {
+    if (keep[op])
+      trace.ops.push_back({small.log[op], large.log[op], wiring.inputs[op], wiring.outputs[op]});
+  }
+  return trace;
+}
+
+}  // namespace wisp

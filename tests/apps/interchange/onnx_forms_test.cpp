@@ -1,0 +1,204 @@
+#include "apps/interchange/onnx_forms.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <regex>
+#include <set>
+
+#include "core/ops.h"
+#include "tests/support/error_of.h"
+#include "tests/support/onnx_rig.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+/// The result of some ops on x (N, 6) f32, ids (N) i32 and a table (8, 6).
+using Ops = std::function<Variable(const Variable& x, const Tensor& ids, const Variable& table)>;
+
+class OpsModel final : public Model {
+ public:
+  explicit OpsModel(Ops ops)
+      : ops_(std::move(ops)), table_(parameter("table", {8, 6}, {Init::Kind::uniform, 1.0})) {}
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const Variable x(context, batch.inputs[0]);
+    return {.loss = {}, .output = ops_(x, batch.inputs[1], table_.variable)};
+  }
+
+ private:
+  Ops ops_;
+  Parameter& table_;
+};
+
+const Facts kFacts{
+    .inputs = {{.name = "x", .sample = {6}}, {.name = "ids", .sample = {}, .dtype = DType::i32}}};
+
+/// Runs model and graph on batches of several sizes. Returns the nodes.
+std::string same_in_graph(const Ops& ops) {
+  OnnxRig<OpsModel> rig(kFacts, ops);
+  const OnnxFile file(rig.exported());
+  for (const int64_t samples : {1, 2, 3, 5}) {
+    const Tensor x = random_tensor({samples, 6}, 7, DType::f32);
+    const Tensor ids({samples}, DType::i32);
+    for (int64_t i = 0; i < samples; ++i) ids.data<int32_t>()[i] = static_cast<int32_t>(7 - i);
+    const Step step = rig.forward({x, ids}, {}, samples);
+    const OnnxArrays found = evaluate(file, {{"x", OnnxArray::of(x)}, {"ids", OnnxArray::of(ids)}});
+    expect_near(found.at("logits"), OnnxArray::of(step.output.value()), concat(samples));
+  }
+  return file.str();
+}
+
+std::string refusal_of(const Ops& ops) {
+  return error_of([&] { OnnxRig<OpsModel>(kFacts, ops).exported(); });
+}
+
+/// Where core/ops/ records an op, its name.
+std::set<std::string> recorded_ops() {
+  std::set<std::string> names;
+  const std::regex call("record\\(\\s*\"(\\w+)\"");
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(WISP_SOURCE) + "/core/ops")) {
+    const std::string text = read_text(file.path().string());
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it)
+      names.insert((*it)[1]);
+  }
+  return names;
+}
+
+TEST(OnnxForms, EveryOpOfEvaluationHasOne) {
+  const std::string refusal = refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+    return record("twist", x.value(), {x}, {});
+  });
+  const std::string begin = "onnx: there is no form for the op twist; there is one for ";
+  ASSERT_EQ(refusal.substr(0, begin.size()), begin);
+  std::set<std::string> known;
+  const std::regex word("\\w+");
+  for (std::sregex_iterator it(refusal.begin() + std::ssize(begin), refusal.end(), word), end;
+       it != end; ++it)
+    known.insert(it->str());
+
+  std::set<std::string> expected = recorded_ops();
+  EXPECT_GE(expected.size(), 17u);
+  // the loss; the identity in evaluation; nothing to do in the weights' type
+  for (const char* absent : {"cross_entropy", "dropout", "widen"})
+    EXPECT_EQ(expected.erase(absent), 1u) << absent;
+  EXPECT_EQ(known, expected);
+}
+
+TEST(OnnxForms, RowsThatAreAllAreNoNode) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
+              return tanh(rows(join_rows({x}), 0, x.shape()[0]));
+            }),
+            "Tanh(x) -> Tanh_0\n"
+            "Identity(Tanh_0) -> logits\n");
+}
+
+TEST(OnnxForms, RowsOfAStackedBatchAreCutWhateverItsSize) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
+              const int64_t n = x.shape()[0];
+              const Variable stacked = join_rows({x, relu(x), tanh(x)});
+              const Variable last = rows(stacked, 2 * n, 3 * n);
+              return add(last, rows(stacked, 0, n));
+            }),
+            "Relu(x) -> Relu_0\n"
+            "Tanh(x) -> Tanh_1\n"
+            "Concat(x, Relu_0, Tanh_1) -> Concat_2\n"
+            "Reshape(Concat_2, integers_0) -> Reshape_3\n"
+            "Slice(Reshape_3, integers_1, integers_2, integers_3) -> Slice_4\n"
+            "Reshape(Slice_4, integers_4) -> Reshape_5\n"
+            "Reshape(Concat_2, integers_5) -> Reshape_6\n"
+            "Slice(Reshape_6, integers_6, integers_7, integers_8) -> Slice_7\n"
+            "Reshape(Slice_7, integers_9) -> Reshape_8\n"
+            "Add(Reshape_5, Reshape_8) -> Add_9\n"
+            "Identity(Add_9) -> logits\n");
+}
+
+TEST(OnnxForms, ImagesAreStackedAndCutToo) {
+  same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
+    const int64_t n = x.shape()[0];
+    const Variable images = reshape(x, {n, 1, 2, 3});
+    return reshape(rows(join_rows({relu(images), images}), n, 2 * n), {n, 3, 2});
+  });
+}
+
+TEST(OnnxForms, RowsOfAWeightAreCut) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+              return linear(x, rows(table, 2, 5), {});
+            }),
+            "Slice(table, integers_1, integers_2, integers_3) -> Slice_0\n"
+            "Gemm(x, Slice_0) -> Gemm_1\n"
+            "Identity(Gemm_1) -> logits\n");
+}
+
+TEST(OnnxForms, AnEmbeddingGathersRows) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor& ids, const Variable& table) {
+              return add(x, embedding(table, ids));
+            }),
+            "Gather(table, ids) -> Gather_0\n"
+            "Add(x, Gather_0) -> Add_1\n"
+            "Identity(Add_1) -> logits\n");
+}
+
+TEST(OnnxForms, AReshapeFindsTheBatchWhereverItIs) {
+  same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+    const int64_t n = x.shape()[0];
+    const Variable wide = reshape(reshape(x, {3 * n, 2}), {1, n, 2, 3});
+    return linear(reshape(tanh(wide), {n, 6}), reshape(table, {8, 6}), {});
+  });
+}
+
+TEST(OnnxForms, AValueInTheSamePlaceIsTheSameValue) {
+  same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+    const Variable y = tanh(x);
+    Context& context = x.context();
+    const Variable detached(context, y.value().reshape({y.shape()[0] * 2, 3}));
+    return linear(reshape(detached, y.shape()), Variable(context, table.value()), {});
+  });
+}
+
+TEST(OnnxForms, WhatDoesNotGrowWithTheBatchIsRefused) {
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+              return tanh(rows(x, 1, 2));
+            }),
+            "onnx: rows [1, 2) of (2, 6), expected multiples of the batch");
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable& table) {
+              return tanh(rows(table, 0, x.shape()[0]));
+            }),
+            "onnx: rows [0, 2) of (8, 6), expected the same for each batch");
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable& table) {
+              return tanh(join_rows({x, table}));
+            }),
+            "onnx: extent 0 of a tensor (10, 6) is 10 in a batch of 2 and 11 in one of 3, expected "
+            "the same or a multiple of the batch");
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+              return x.shape()[0] % 2 ? tanh(x) : relu(x);
+            }),
+            "onnx: the model computes something else in a batch of 3 than in one of 2, expected "
+            "the same ops");
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+              return reshape(linear(x, x, {}), {x.shape()[0], 1, x.shape()[0]});
+            }),
+            "onnx: a reshape of Gemm_0 to a shape with the batch in two extents, expected it in "
+            "one");
+}
+
+TEST(OnnxForms, AnAttributeThatGrowsWithTheBatchIsRefused) {
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+              const Variable image = reshape(x, {x.shape()[0], 6, 1, 1});
+              return avg_pool2d(image, 1, {.stride = x.shape()[0]});
+            }),
+            "onnx: the stride of avg_pool2d grows with the batch, expected the same for each");
+}
+
+TEST(OnnxForms, AnInputThatNobodyMadeIsRefused) {
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+              return add(x, Variable(x.context(), full(x.shape(), 1.0, DType::f32)));
+            }),
+            "onnx: input 1 of add, (2, 6), is neither an op's result nor a parameter, a buffer, a "
+            "state or an input of the model");
+}
+
+}  // namespace
+}  // namespace wisp

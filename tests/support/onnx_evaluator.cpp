@@ -1,0 +1,199 @@
+#include "tests/support/onnx_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "tests/support/tensors.h"
+
+namespace wisp {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+int64_t product(const Ints& dims, size_t begin, size_t end) {
+  return std::accumulate(dims.begin() + static_cast<std::ptrdiff_t>(begin),
+                         dims.begin() + static_cast<std::ptrdiff_t>(end), int64_t{1},
+                         std::multiplies<>());
+}
+int64_t numel(const Ints& dims) { return product(dims, 0, dims.size()); }
+
+/// One node: its inputs and attributes.
+struct Node {
+  std::vector<const OnnxArray*> in;
+  std::map<std::string, Ints> attributes;
+
+  Ints ints(size_t input) const {
+    return {in.at(input)->values.begin(), in.at(input)->values.end()};
+  }
+  void expect(const std::string& attribute, int64_t value) const {
+    WISP_CHECK(attributes.at(attribute) == Ints{value}, "evaluator: ", attribute, " is not ",
+               value);
+  }
+};
+
+template <class F>
+OnnxArray each(const OnnxArray& x, F&& f) {
+  OnnxArray y = x;
+  for (double& value : y.values) value = f(value);
+  return y;
+}
+
+OnnxArray add(const Node& node) {
+  WISP_CHECK(node.in[0]->dims == node.in[1]->dims, "evaluator: Add of unequal shapes");
+  OnnxArray sum = *node.in[0];
+  for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += node.in[1]->values[i];
+  return sum;
+}
+
+OnnxArray gather(const Node& node) {
+  node.expect("axis", 0);
+  const OnnxArray& table = *node.in[0];
+  const int64_t width = product(table.dims, 1, table.dims.size());
+  OnnxArray y{node.in[1]->dims, {}};
+  y.dims.insert(y.dims.end(), table.dims.begin() + 1, table.dims.end());
+  for (const int64_t id : node.ints(1)) {
+    const auto row = table.values.begin() + id * width;
+    y.values.insert(y.values.end(), row, row + width);
+  }
+  return y;
+}
+
+/// x (N, I) times weight (O, I), transposed, plus bias (O).
+OnnxArray gemm(const Node& node) {
+  node.expect("transB", 1);
+  const OnnxArray &x = *node.in[0], &weight = *node.in[1];
+  WISP_CHECK(x.dims.size() == 2 && weight.dims.size() == 2 && x.dims[1] == weight.dims[1],
+             "evaluator: Gemm of other shapes");
+  const auto rows = static_cast<size_t>(x.dims[0]), depth = static_cast<size_t>(x.dims[1]),
+             columns = static_cast<size_t>(weight.dims[0]);
+  OnnxArray y{{x.dims[0], weight.dims[0]}, std::vector<double>(rows * columns)};
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      double sum = node.in.size() > 2 ? node.in[2]->values.at(c) : 0.0;
+      for (size_t i = 0; i < depth; ++i)
+        sum += x.values[r * depth + i] * weight.values[c * depth + i];
+      y.values[r * columns + c] = sum;
+    }
+  }
+  return y;
+}
+
+/// 0: as it is; -1: what is left.
+OnnxArray reshape(const Node& node) {
+  OnnxArray y{node.ints(1), node.in[0]->values};
+  for (size_t i = 0; i < y.dims.size(); ++i)
+    if (y.dims[i] == 0) y.dims[i] = node.in[0]->dims.at(i);
+  const auto left = std::find(y.dims.begin(), y.dims.end(), -1);
+  if (left != y.dims.end()) *left = std::ssize(y.values) / -numel(y.dims);
+  WISP_CHECK(numel(y.dims) == std::ssize(y.values), "evaluator: Reshape to another size");
+  return y;
+}
+
+/// Of the first axis, every element.
+OnnxArray slice(const Node& node) {
+  WISP_CHECK(node.in.size() == 4 && node.ints(3) == Ints{0}, "evaluator: Slice of another axis");
+  const int64_t begin = node.ints(1).at(0), end = node.ints(2).at(0);
+  OnnxArray y = *node.in[0];
+  const int64_t width = product(y.dims, 1, y.dims.size());
+  WISP_CHECK(0 <= begin && begin <= end && end <= y.dims[0], "evaluator: Slice out of range");
+  y.dims[0] = end - begin;
+  y.values = {node.in[0]->values.begin() + begin * width, node.in[0]->values.begin() + end * width};
+  return y;
+}
+
+OnnxArray concat_rows(const Node& node) {
+  node.expect("axis", 0);
+  OnnxArray y = *node.in[0];
+  for (size_t i = 1; i < node.in.size(); ++i) {
+    y.dims[0] += node.in[i]->dims[0];
+    y.values.insert(y.values.end(), node.in[i]->values.begin(), node.in[i]->values.end());
+  }
+  return y;
+}
+
+OnnxArray transpose(const Node& node) {
+  const Ints& perm = node.attributes.at("perm");
+  const OnnxArray& x = *node.in[0];
+  OnnxArray y{{}, {}};
+  for (const int64_t axis : perm) y.dims.push_back(x.dims.at(static_cast<size_t>(axis)));
+  for (int64_t i = 0; i < numel(x.dims); ++i) {
+    int64_t rest = i, from = 0;
+    for (size_t axis = perm.size(); axis-- > 0; rest /= y.dims[axis]) {
+      const auto source = static_cast<size_t>(perm[axis]);
+      from += rest % y.dims[axis] * product(x.dims, source + 1, x.dims.size());
+    }
+    y.values.push_back(x.values[static_cast<size_t>(from)]);
+  }
+  return y;
+}
+
+OnnxArray result_of(const std::string& type, const Node& node) {
+  if (type == "Add") return add(node);
+  if (type == "Concat") return concat_rows(node);
+  if (type == "Gather") return gather(node);
+  if (type == "Gemm") return gemm(node);
+  if (type == "Identity") return *node.in[0];
+  if (type == "Relu") return each(*node.in[0], [](double x) { return std::max(x, 0.0); });
+  if (type == "Reshape") return reshape(node);
+  if (type == "Slice") return slice(node);
+  if (type == "Tanh") return each(*node.in[0], [](double x) { return std::tanh(x); });
+  WISP_CHECK(type == "Transpose", "evaluator: does not know ", type);
+  return transpose(node);
+}
+
+/// `declared`: "state_0 1 batch 32".
+void check_extents(const std::string& declared, const OnnxArrays& inputs, int64_t& batch) {
+  std::istringstream words(declared);
+  std::string name, type;
+  words >> name >> type;
+  WISP_CHECK(inputs.count(name), "evaluator: no input ", name);
+  Ints dims;
+  for (std::string word; words >> word;) {
+    const size_t axis = dims.size();
+    if (word == "batch" && batch == 0) batch = inputs.at(name).dims.at(axis);
+    dims.push_back(word == "batch" ? batch : std::stoll(word));
+  }
+  WISP_CHECK(inputs.at(name).dims == dims, "evaluator: ", name, " is not as declared: ", declared);
+}
+
+}  // namespace
+
+OnnxArray OnnxArray::of(const Tensor& tensor) {
+  OnnxArray array;
+  for (int i = 0; i < tensor.shape().rank(); ++i) array.dims.push_back(tensor.shape()[i]);
+  if (tensor.dtype() == DType::i32) {
+    array.values = {tensor.data<int32_t>(), tensor.data<int32_t>() + tensor.numel()};
+  } else {
+    array.values = wisp::values(tensor);
+  }
+  return array;
+}
+
+OnnxArrays evaluate(const OnnxFile& file, OnnxArrays arrays) {
+  int64_t batch = 0;
+  for (const std::string& end : file.ends(OnnxFile::kInput)) check_extents(end, arrays, batch);
+  for (const auto& [name, tensor] : file.initializers) {
+    constexpr int64_t kInt64 = 7;
+    OnnxArray& array = arrays[name];
+    array.dims = file.dims(name);
+    if (tensor.number(OnnxFile::kDataType) == kInt64) {
+      const std::vector<int64_t> data = file.data<int64_t>(name);
+      array.values = {data.begin(), data.end()};
+    } else {
+      const std::vector<float> data = file.data<float>(name);
+      array.values = {data.begin(), data.end()};
+    }
+  }
+  for (size_t i = 0; i < file.nodes.size(); ++i) {
+    const ProtobufFields& fields = file.nodes[i];
+    Node node{.in = {}, .attributes = file.attributes(i)};
+    for (size_t k = 0; k < fields.count(OnnxFile::kNodeInput); ++k)
+      node.in.push_back(&arrays.at(fields.text(OnnxFile::kNodeInput, k)));
+    arrays[fields.text(OnnxFile::kNodeOutput)] = result_of(fields.text(OnnxFile::kOpType), node);
+  }
+  return arrays;
+}
+
+}  // namespace wisp

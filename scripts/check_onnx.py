@@ -3,8 +3,9 @@
 
   check_onnx.py [--wisp PROGRAM] RUN... [KEY=VALUE...]
 
-For each run: exports it, lets onnx.checker read the file, and runs it on the very input that `wisp eval --predictions`
-saw. Fails unless every top-1 is equal and all logits are within 1e-4. Needs numpy, onnx and onnxruntime (pip).
+For each run: exports it, lets onnx.checker read the file, and runs it on the very inputs that `wisp eval --predictions`
+saw; a model that carries state from zeros on, position by position, each time with the state that it gave before. Fails
+unless every top-1 is equal and all logits are within 1e-4. Needs numpy, onnx and onnxruntime (pip).
 """
 
 import argparse
@@ -20,11 +21,12 @@ import onnxruntime
 
 TOLERANCE = 1e-4
 BATCH = 100
+TYPES = {"tensor(float)": numpy.float32, "tensor(int32)": numpy.int32, "tensor(int64)": numpy.int64}
 
 
 def read_safetensors(path):
     """The tensors of a file, by name."""
-    types = {"F32": numpy.float32, "F64": numpy.float64, "I32": numpy.int32}
+    types = {"F32": numpy.float32, "F64": numpy.float64, "I32": numpy.int32, "I64": numpy.int64}
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     tensors = {}
@@ -37,19 +39,56 @@ def read_safetensors(path):
     return tensors
 
 
+def states_of(session):
+    """The inputs that carry state: what comes out again as NAME_after."""
+    outputs = {output.name for output in session.get_outputs()}
+    return [value for value in session.get_inputs() if value.name + "_after" in outputs]
+
+
+def run_batches(session, inputs):
+    """The logits of all samples."""
+    count = len(next(iter(inputs.values())))
+    batches = [{name: data[at : at + BATCH] for name, data in inputs.items()} for at in range(0, count, BATCH)]
+    return numpy.concatenate([session.run(["logits"], batch)[0] for batch in batches])
+
+
+def run_positions(session, inputs, states):
+    """The logits of all positions, in each of all columns: `inputs` are (T, N, ...)."""
+    positions, columns = next(iter(inputs.values())).shape[:2]
+    state = {value.name: numpy.zeros([columns, *value.shape[1:]], numpy.float32) for value in states}
+    wanted = ["logits"] + [name + "_after" for name in state]
+    logits = []
+    for at in range(positions):
+        now, *after = session.run(wanted, {name: data[at : at + 1] for name, data in inputs.items()} | state)
+        logits.append(now)
+        state = dict(zip(state, after))
+    return numpy.concatenate(logits)
+
+
 def check(program, run, overrides):
     """Prints one line. True if the two agree."""
     with tempfile.TemporaryDirectory() as folder:
         graph = pathlib.Path(folder) / "model.onnx"
         predictions = pathlib.Path(folder) / "predictions.safetensors"
-        for command in (["export", run, "--to", graph], ["eval", run, "--predictions", predictions]):
-            subprocess.run([program, *command, *overrides], check=True, stdout=subprocess.DEVNULL)
+
+        def wisp(*words):
+            subprocess.run([program, *words, *overrides], check=True, stdout=subprocess.DEVNULL)
+
+        wisp("export", run, "--to", graph)
         onnx.checker.check_model(str(graph), full_check=True)
         session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+        states = states_of(session)
+        # one worker's text is in one piece: row t + 1 of the file follows row t in every column
+        whole = ["workers=1", "train.accumulate=1"] if states else []
+        wisp("eval", run, "--predictions", predictions, *whole)
         expected = read_safetensors(predictions)
-    inputs = expected["input"].astype(numpy.float32)
-    batches = [inputs[at : at + BATCH] for at in range(0, len(inputs), BATCH)]
-    logits = numpy.concatenate([session.run(["logits"], {"input": batch})[0] for batch in batches])
+    carried = [value.name for value in states]
+    inputs = {
+        value.name: expected[value.name].astype(TYPES[value.type])
+        for value in session.get_inputs()
+        if value.name not in carried
+    }
+    logits = run_positions(session, inputs, states) if states else run_batches(session, inputs)
     apart = numpy.abs(logits - expected["logits"]).max()
     equal = int((logits.argmax(1) == expected["logits"].argmax(1)).sum())
     print(f"{run}: top-1 equal for {equal} of {len(logits)}, logits within {apart:.2g} of up to "

@@ -15,7 +15,7 @@ struct Batch {
   Tensor samples;              // i64, by row: keys of augmentation and dropout
 
   int64_t count = 0;      // targets, with those that are -1: what the loss is divided by
-  int64_t ignored = 0;    // of these, -1
+  int64_t ignored = 0;    // of these, those that are -1
   int64_t of_worker = 0;  // the same of all its worker's pieces of the step
   int64_t of_step = 0;    // and of all workers'
   int64_t work = 0;       // what speed is measured in: images, tokens, frames

@@ -38,7 +38,7 @@ struct Piece {
   int64_t longer = 0;  // so many columns, the first ones, have one more
   int64_t epoch = 0;   // with the seed and the row, the key of what is drawn
   uint64_t seed = 0;
-  int64_t count = 0, ignored = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
+  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
   bool begins = false;
 };
 
@@ -58,6 +58,9 @@ class Examples {
   /// Writes one row of the piece. Returns what is wrong with a sample that is damaged, whose
   /// targets are then -1; else nothing.
   virtual std::string fill(const Piece& piece, int64_t row, const Batch& batch) const = 0;
+  /// What the first input of a row looks like, for people: (H, W, C) u8, C 1 or 3. Undefined if
+  /// it is no picture.
+  virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
 };
 
 /// The splits of a data set; there may be no validation split.

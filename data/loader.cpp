@@ -45,8 +45,9 @@ std::optional<Batch> Loader::next() {
     changed_.wait(lock, [&] { return slot.ready; });
     if (slot.failure) std::rethrow_exception(slot.failure);
   }
-  damaged_ += slot.damaged;
-  if (slot.damaged > 0) last_damage_ = slot.damage;
+  damage_ = slot.damage;
+  damaged_ += std::ssize(damage_);
+  if (!damage_.empty()) last_damage_ = damage_.back();
   ++next_;
   return slot.buffer;
 }
@@ -88,14 +89,15 @@ void Loader::fill(int64_t index) {
   batch.work = piece.work;
   batch.index = index;
   batch.begins = piece.begins;
-  slot.damaged = 0;
+  slot.damage.clear();
   for (int64_t row = 0; row < std::ssize(piece.rows); ++row) {
     std::string damage = examples_.fill(piece, row, batch);
-    if (damage.empty()) continue;
-    ++slot.damaged;
-    slot.damage = std::move(damage);
+    if (!damage.empty()) slot.damage.push_back(std::move(damage));
   }
-  batch.ignored = piece.ignored + slot.damaged * (piece.count / std::ssize(piece.rows));
+  const auto* targets = batch.targets.data<int32_t>();
+  batch.ignored = batch.targets.numel() == batch.count
+                      ? std::count(targets, targets + batch.count, -1)
+                      : std::ssize(slot.damage);  // of several numbers each, one for a row
 }
 
 }  // namespace wisp

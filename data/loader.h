@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/batch.h"
@@ -43,14 +44,15 @@ class Loader {
   /// Samples handed out so far that were damaged, and what was wrong with the last of them.
   int64_t damaged() const { return damaged_; }
   const std::string& last_damage() const { return last_damage_; }
+  /// What was wrong with the damaged samples of the batch that next() returned last.
+  const std::vector<std::string>& damage() const { return damage_; }
 
  private:
   struct Slot {
     Batch buffer;
     bool ready = false;
     std::exception_ptr failure;
-    int64_t damaged = 0;
-    std::string damage;
+    std::vector<std::string> damage;
   };
 
   Slot& slot_of(int64_t index) { return slots_[static_cast<size_t>(index) % slots_.size()]; }
@@ -69,6 +71,7 @@ class Loader {
   int64_t posted_ = 0;  // batches given to the threads, as an index
   int64_t damaged_ = 0;
   std::string last_damage_;
+  std::vector<std::string> damage_;
   std::vector<Slot> slots_;  // a ring: one with the caller, `prefetch` ahead
   std::mutex mutex_;         // guards ready and failure of the slots
   std::condition_variable changed_;

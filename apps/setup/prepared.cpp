@@ -82,16 +82,19 @@ void Prepared::load() {
   for (const Split split : {Split::train, Split::validation, Split::test}) loader(split, 0);
 }
 
+Deal Prepared::deal(Split split, int rank) const {
+  return {.batch = options_.batch,
+          .workers = options_.workers,
+          .rank = rank,
+          .accumulate = options_.accumulate,
+          .seed = static_cast<uint64_t>(options_.seed),
+          .training = split == Split::train};
+}
+
 std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
   const Examples* examples = splits_.of(split);
   if (!examples) return nullptr;
-  const Deal deal{.batch = options_.batch,
-                  .workers = options_.workers,
-                  .rank = rank,
-                  .accumulate = options_.accumulate,
-                  .seed = static_cast<uint64_t>(options_.seed),
-                  .training = split == Split::train};
-  return std::make_unique<Loader>(*examples, deal,
+  return std::make_unique<Loader>(*examples, deal(split, rank),
                                   LoaderOptions{.threads = options_.loader_threads});
 }
 

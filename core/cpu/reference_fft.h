@@ -33,8 +33,6 @@ class ReferenceFft {
     group_.resize(factors_.empty() ? 1 : static_cast<size_t>(factors_.back()));
   }
 
-  int64_t size() const { return n_; }
-
   /// `spectrum` has n/2 + 1 pairs.
   void forward(const T* x, T* spectrum) {
     for (int64_t i = 0; i < n_; ++i) input_[static_cast<size_t>(i)] = {x[i], 0};

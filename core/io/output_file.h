@@ -22,7 +22,7 @@ class OutputFile {
   /// Hands the bytes to the system: other readers see them at once. Throws Error (a full disk).
   void write(std::string_view bytes);
   void write(const std::byte* data, size_t bytes);
-  /// The same from byte `offset` on; what write() does goes on where it was.
+  /// The same from byte `offset` on, of a file that was replaced; write() goes on where it was.
   void write_at(int64_t offset, std::string_view bytes);
   /// Returns when the bytes are on the disk. Throws Error.
   void sync();

@@ -1,6 +1,7 @@
 #include "data/images/augment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -57,14 +58,15 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) 
   return {shift(block.word[0]), shift(block.word[1]), (block.word[2] >> 31) != 0};
 }
 
-Normalizer::Normalizer(const Normalization& normalization, DType dtype) {
-  const auto& [mean, deviation] = normalization;
+Normalizer::Normalizer(Normalization normalization, DType dtype)
+    : normalization_(std::move(normalization)) {
+  const auto& [mean, deviation] = normalization_;
   WISP_CHECK(!mean.empty() && mean.size() == deviation.size(), "normalizer: ", mean.size(),
              " means and ", deviation.size(), " deviations, expected one for each channel");
   for (const double d : deviation)
     WISP_CHECK(d > 0, "normalizer: a channel's deviation is ", d, ", expected more than 0");
   table_ = dispatch_activation(
-      dtype, "normalizer", [&](auto zero) { return make_table<decltype(zero)>(normalization); });
+      dtype, "normalizer", [&](auto zero) { return make_table<decltype(zero)>(normalization_); });
 }
 
 void Normalizer::write(const Tensor& image, const Window& window, std::byte* out) const {
@@ -76,6 +78,22 @@ void Normalizer::write(const Tensor& image, const Window& window, std::byte* out
     write_window(image.data<uint8_t>(), image.shape(), window, table_.data<T>(),
                  reinterpret_cast<T*>(out));
   });
+}
+
+Tensor Normalizer::picture(const Tensor& image) const {
+  const std::vector<double>&mean = normalization_.mean, &deviation = normalization_.deviation;
+  const Shape& shape = image.shape();
+  Tensor picture({shape[1], shape[2], shape[3]}, DType::u8);
+  dispatch_activation(image.dtype(), "normalizer", [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < image.numel(); ++i) {
+      const auto c = static_cast<size_t>(i % shape[3]);
+      const auto value = static_cast<double>(static_cast<Wide<T>>(image.data<T>()[i]));
+      picture.data<uint8_t>()[i] =
+          static_cast<uint8_t>(std::clamp(value * deviation[c] + mean[c] + 0.5, 0.0, 255.0));
+    }
+  });
+  return picture;
 }
 
 }  // namespace wisp

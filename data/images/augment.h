@@ -26,14 +26,19 @@ Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad);
 class Normalizer {
  public:
   /// Throws Error unless each channel has a mean and a deviation above 0.
-  Normalizer(const Normalization& normalization, DType dtype);
+  Normalizer(Normalization normalization, DType dtype);
 
   /// `image`, (H, W, C) u8, through `window`, to `out`, (H, W, C) of the dtype. Outside of the
   /// image it is 0, the mean. Throws Error for other channels. Source of the order (normalise,
   /// then pad): the fb.resnet recipe.
   void write(const Tensor& image, const Window& window, std::byte* out) const;
 
+  /// The way back, to the nearest pixel values: (H, W, C) u8 of what write() left in `image`,
+  /// (1, H, W, C).
+  Tensor picture(const Tensor& image) const;
+
  private:
+  const Normalization normalization_;
   Tensor table_;  // (C, 256): what each pixel value becomes
 };
 

@@ -16,9 +16,13 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 std::string read_bytes(const std::string& path) {
-  WISP_CHECK(fs::exists(path), "there is no such file");
-  WISP_CHECK(fs::is_regular_file(path), "it is no file");
-  const auto size = static_cast<int64_t>(fs::file_size(path));
+  std::error_code failure;
+  const fs::file_type type = fs::status(path, failure).type();
+  WISP_CHECK(type != fs::file_type::not_found, "there is no such file");
+  WISP_CHECK(!failure, "it cannot be read: ", failure.message());
+  WISP_CHECK(type == fs::file_type::regular, "it is no file");
+  const auto size = static_cast<int64_t>(fs::file_size(path, failure));
+  WISP_CHECK(!failure, "it cannot be read: ", failure.message());
   WISP_CHECK(size <= kMostBytes, "it has ", size, " bytes, expected ", kMostBytes, " at most");
   std::string bytes(static_cast<size_t>(size), '\0');
   std::ifstream in(path, std::ios::binary);
@@ -46,7 +50,8 @@ void write_image(const std::string& path, const Tensor& image) {
                  shape.numel() > 0,
              "write_image: ", path, ": the picture is ", shape, " ", name_of(image.dtype()),
              ", expected (H, W, 1) or (H, W, 3) u8");
-  write_file(path, encode_png(image));
+  const std::string bytes = encode_png(image);
+  OutputFile(path, OutputFile::Mode::replace).write(bytes);
 }
 
 }  // namespace wisp

@@ -11,8 +11,8 @@ namespace wisp {
 
 /// Reads a photo: JPEG, PNG or WebP. Returns (H, W, C) u8, RGB for C = 3, grey for C = 1. Turned as
 /// its EXIF orientation says, alpha dropped. Throws Error with the path for a file that is missing,
-/// no such picture, cut off or damaged, or too large; wrong bits within the compressed data of a
-/// JPEG are not found, its decoder shows what it makes of them.
+/// no such picture, cut off or damaged, or too large. Wrong bits within the compressed data of a
+/// JPEG are not found: the picture is what libjpeg makes of them, which it may tell on stderr.
 Tensor read_image(const std::string& path, int64_t channels);
 
 /// Writes (H, W, C) u8, C as above, as PNG. Throws Error with the path (a full disk), and for a

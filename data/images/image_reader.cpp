@@ -9,8 +9,11 @@ namespace {
 
 const Shape& image_of(const Facts& facts) {
   const Shape& shape = facts.image("the model");
-  WISP_CHECK(!facts.inputs[0].normalization.mean.empty(),
+  const int64_t channels = std::ssize(facts.inputs[0].normalization.mean);
+  WISP_CHECK(channels > 0,
              "the facts do not say how pixels are normalised, so that photos cannot be read");
+  WISP_CHECK(channels == shape[2] && (channels == 1 || channels == 3), "the model reads images ",
+             shape, " with ", channels, " means, expected 1 channel (grey) or 3 (RGB)");
   return shape;
 }
 

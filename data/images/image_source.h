@@ -24,6 +24,9 @@ class ImageExamples : public Examples {
   }
   void shape(const Piece& piece, Batch& batch) const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
+  Tensor picture(const Batch& batch, int64_t row) const override {
+    return normalizer_.picture(batch.inputs[0].rows(row, row + 1));
+  }
 
  private:
   const ImageSet set_;

@@ -48,7 +48,7 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
                   .work = columns * positions,
                   .begins = begin == 0};
       if (last && longer > 0)
-        piece.ignored = columns - std::clamp<int64_t>(longer - first, 0, columns);
+        piece.work -= columns - std::clamp<int64_t>(longer - first, 0, columns);
       piece.rows.resize(static_cast<size_t>(columns));
       std::iota(piece.rows.begin(), piece.rows.end(), first);
       piece.stride = length;

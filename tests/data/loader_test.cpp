@@ -282,9 +282,11 @@ TEST(Loader, ADamagedSampleKeepsItsPlace) {
     EXPECT_EQ(batch->count, 4) << "the divisor stays";
     EXPECT_EQ(values<int64_t>(batch->samples), (std::vector<int64_t>{8, 9, 10, 11}));
     EXPECT_EQ(values<int32_t>(batch->targets), (std::vector<int32_t>{8, -1, 0, 1}));
+    EXPECT_EQ(loader.damage(), std::vector<std::string>{"sample 9 is damaged"});
     loader.next();
     EXPECT_EQ(loader.damaged(), 1);
     EXPECT_EQ(loader.last_damage(), "sample 9 is damaged");
+    EXPECT_TRUE(loader.damage().empty());
   }
 }
 

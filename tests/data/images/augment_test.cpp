@@ -120,6 +120,22 @@ TEST(Augment, WindowsAreUniform) {
   EXPECT_NEAR(mirrored, kDraws / 2, 5 * 67);  // 9000 ± 67
 }
 
+TEST(Augment, APictureIsWhatWasNormalised) {
+  const Tensor pixels({16, 16, 1}, DType::u8);
+  for (int value = 0; value < 256; ++value)
+    pixels.data<uint8_t>()[value] = static_cast<uint8_t>(value);
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    const int tolerance = dtype == DType::bf16;  // half an ulp of 2.1 is 0.52 of a pixel's steps
+    const Normalizer normalizer({{113.9}, {66.7}}, dtype);
+    const Tensor image({1, 16, 16, 1}, dtype);
+    normalizer.write(pixels, {}, image.raw());
+    const Tensor picture = normalizer.picture(image);
+    EXPECT_EQ(picture.shape(), Shape({16, 16, 1}));
+    for (int value = 0; value < 256; ++value)
+      EXPECT_NEAR(picture.data<uint8_t>()[value], value, tolerance) << name_of(dtype);
+  }
+}
+
 TEST(Augment, OnlyFloatsAreWritten) {
   EXPECT_EQ(error_of([&] { Normalizer(random_normalization(), DType::i32); }),
             "normalizer: dtype is i32, expected f32, f64 or bf16");

@@ -4,12 +4,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <span>
+#include <string>
 
 #include "apps/inference/inference.h"
 #include "core/error.h"
 #include "core/random.h"
+
+/// As the data set calls a byte: "a"; "0xe2" of what is no character by itself in UTF-8.
+std::string name_of(char c) {
+  if (c >= 0) return {c};
+  char name[8];
+  std::snprintf(name, sizeof name, "0x%02x", static_cast<unsigned char>(c));
+  return name;
+}
+
+char byte_of(const std::string& name) {
+  return name.size() == 1 ? name[0] : static_cast<char>(std::stoi(name, nullptr, 16));
+}
 
 /// Draws a class with the probability that its logit says.
 int32_t draw(std::span<const float> logits, double uniform) {
@@ -27,23 +39,24 @@ int32_t draw(std::span<const float> logits, double uniform) {
 }
 
 int main(int argc, char** argv) try {
-  WISP_CHECK(argc >= 3, "usage: read_on RUN TEXT [CHARACTERS]");
-  const int count = argc > 3 ? std::atoi(argv[3]) : 200;
+  WISP_CHECK(argc >= 3 && *argv[2], "usage: read_on RUN TEXT [CHARACTERS]");
+  const size_t count = argc > 3 ? std::stoul(argv[3]) : 200;
   wisp::Inference model(argv[1]);
   const std::vector<std::string>& names = model.facts().names;
   wisp::Carry state = model.zeros(1);
   const wisp::Philox philox(/*seed=*/1, 0, 0);
   std::string text = argv[2];
-  for (int i = 0; i + 1 < count + static_cast<int>(text.size()); ++i) {
-    const auto at = std::find(names.begin(), names.end(), std::string(1, text[i]));
-    WISP_CHECK(at != names.end(), "'", text[i], "' did not occur in what the run has read");
+  const size_t given = text.size();
+  for (size_t i = 0; text.size() < given + count; ++i) {
+    const auto at = std::find(names.begin(), names.end(), name_of(text[i]));
+    WISP_CHECK(at != names.end(), name_of(text[i]), " did not occur in what the run has read");
     const wisp::Tensor character({1, 1}, wisp::DType::i32);
     *character.data<int32_t>() = static_cast<int32_t>(at - names.begin());
     const wisp::Step step = model({.inputs = {character}}, state);
     state = step.after;
-    if (i + 1 < static_cast<int>(text.size())) continue;
+    if (i + 1 < text.size()) continue;  // there is more to read
     const float* logits = step.output.value().data<float>();
-    text += names[draw({logits, names.size()}, philox.uniform(i))][0];
+    text += byte_of(names[draw({logits, names.size()}, philox.uniform(i))]);
   }
   std::printf("%s\n", text.c_str());
   return 0;

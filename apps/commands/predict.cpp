@@ -63,13 +63,15 @@ void add_predict(CLI::App& program) {
       "Examples:\n"
       "  wisp predict runs/dgc cat.jpg dog.png\n"
       "  wisp predict runs/dgc --json --top 10 cat.jpg\n"
+      "  wisp predict runs/dgc --set threads=1 cat.jpg dog.png\n"
       "Needs no data set. Of a photo the largest centred part of the images' shape is scaled to "
       "their size.\n--json prints an object a line. A file that cannot be read is told and left "
       "out; the exit status is 1 then.");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("files", arguments->files, "photos: JPEG, PNG, ...")->required();
-  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32");
+  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
+      ->allow_extra_args(false);
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
   command.add_option("--top", arguments->top, "classes that are told of each photo")
       ->check(CLI::PositiveNumber);

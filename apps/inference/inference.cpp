@@ -29,15 +29,37 @@ Context evaluating(const TrainOptions& options, const Stream& stream, Backend& b
   context.compute = options.compute();
   context.training = false;
   context.recording = false;
-  context.threads = omp_get_max_threads();
+  context.threads = options.threads > 0 ? options.threads : omp_get_max_threads();
   return context;
 }
+
+/// The OpenMP threads of the calling thread, for a while.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~Threads() { omp_set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
 
 RunFacts read_facts(const std::string& run) {
   RunFacts facts = RunFacts::read(run);
   WISP_CHECK(!facts.facts.inputs.empty(), run,
              ": has no facts.json, which says what the model reads; it is of an older version");
   return facts;
+}
+
+/// Whether a batch of the feed may have this shape: (N, sample …), of a sequence (T, N, …).
+bool fits(const Shape& shape, const Feed& feed) {
+  if (shape.rank() != feed.sample.rank() + 1) return false;
+  for (int i = feed.is_sequence() ? 2 : 1; i < shape.rank(); ++i) {
+    const int64_t expected = feed.sample[i - 1];
+    if (expected != 0 && shape[i] != expected) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -64,6 +86,7 @@ Inference::Inference(const std::string& run, std::span<const std::string> overri
 
 Step Inference::operator()(const Batch& batch, const Carry& before) {
   check(batch, before);
+  const Threads threads(context_.threads);
   return model_->forward(context_, batch, before);
 }
 
@@ -84,6 +107,9 @@ void Inference::check(const Batch& batch, const Carry& before) const {
     WISP_CHECK(input.defined() && input.dtype() == dtype, "inference: ", feeds[i].name, " is ",
                input.defined() ? name_of(input.dtype()) : "undefined", ", expected ",
                name_of(dtype));
+    WISP_CHECK(fits(input.shape(), feeds[i]), "inference: ", feeds[i].name, " is ", input.shape(),
+               ", expected ", feeds[i].is_sequence() ? "positions of columns" : "a batch", " of ",
+               feeds[i].sample);
   }
   const std::vector<Shape> carried = model_->carried();
   WISP_CHECK(before.size() == carried.size(), "inference: a state of ", before.size(),

@@ -1,5 +1,6 @@
 // A trained run's model in a program of one's own: made from the run directory, without the data
-// set. An object belongs to one thread, whose OpenMP threads it computes with.
+// set. An object belongs to one thread. It computes with as many OpenMP threads as the run's key
+// `threads` says; 0: as that thread has.
 #pragma once
 
 #include <memory>

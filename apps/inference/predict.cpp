@@ -18,6 +18,7 @@ std::vector<double> softmax(std::span<const T> logits) {
   std::vector<double> result;
   for (const T logit : logits) result.push_back(std::exp(static_cast<double>(logit) - largest));
   const double sum = std::accumulate(result.begin(), result.end(), 0.0);
+  WISP_CHECK(std::isfinite(sum), "predict: the model's output is not finite; has it diverged?");
   for (double& value : result) value /= sum;
   return result;
 }

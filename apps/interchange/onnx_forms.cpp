@@ -168,6 +168,9 @@ std::string OnnxForms::rows(const TracedOp& op) {
     return node("Slice", {whole, integers({begin.number}), integers({end.number}), integers({0})});
   };
   if (!all.of_batch) return slice(value);
+  const Extents extents = op.input(0).extents();
+  WISP_CHECK(std::none_of(extents.begin() + 1, extents.end(), [](Extent e) { return e.of_batch; }),
+             "onnx: rows of ", op.shape(0), ", expected one extent that grows with the batch");
   const Shape row = channels_first(op.shape(0));
   Ints split{all.number, -1}, joined{-1};
   for (int i = 1; i < row.rank(); ++i) {

@@ -1,6 +1,7 @@
 #include "apps/interchange/onnx_trace.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -61,8 +62,11 @@ struct Pass {
 };
 
 Pass forward(Context& context, Model& model, DType compute, const Facts& facts, int64_t samples) {
-  const Tensor lengths({samples}, DType::i64);  // of sequences
-  std::fill_n(lengths.data<int64_t>(), samples, 1);
+  Tensor lengths;
+  if (std::any_of(facts.inputs.begin(), facts.inputs.end(), std::mem_fn(&Feed::is_sequence))) {
+    lengths = Tensor({samples}, DType::i64);
+    std::fill_n(lengths.data<int64_t>(), samples, 1);
+  }
   Pass pass{.batch = {.lengths = lengths,
                       .samples = Tensor({samples}, DType::i64),
                       .count = samples,

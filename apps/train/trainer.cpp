@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "apps/inference/predictions.h"
+#include "apps/inference/predictions_file.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
 #include "apps/train/training.h"
@@ -108,6 +108,8 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);
+  std::optional<Inference> model;  // at first, so that what it refuses is told before the work
+  if (!predictions.empty() && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
   run.load();
   RunEvaluation evaluation{.metrics = run.metrics(), .work = run.facts().work};
   run_replicas(run, [&](Replica& replica) {
@@ -119,10 +121,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     evaluation.test = test;
     evaluation.validation = validation;
   });
-  if (!predictions.empty() && world().rank == 0) {
-    Inference model(run_path, overrides, checkpoint);
-    write_predictions(predictions, run, model);
-  }
+  if (model) write_predictions(predictions, run, *model);
   return evaluation;
 }
 

@@ -103,6 +103,10 @@ TEST(Inference, InputsThatAreNotTheModelsAreRefused) {
               model({.inputs = {Tensor({1, 32, 32, 3}, DType::u8)}});
             }),
             "inference: input is u8, expected f32");
+  EXPECT_EQ(error_of([&] {
+              model({.inputs = {Tensor({1, 16, 16, 3}, DType::f32)}});
+            }),
+            "inference: input is (1, 16, 16, 3), expected a batch of (32, 32, 3)");
   const Tensor image({1, 32, 32, 3}, DType::f32);
   EXPECT_NE(error_of([&] {
               model({.inputs = {image}}, {image});

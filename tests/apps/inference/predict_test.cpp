@@ -55,12 +55,13 @@ TEST_F(Predict, APictureOfTheTestSetGetsItsLogits) {
 TEST_F(Predict, AFileThatCannotBeReadStopsNoOther) {
   const ImageSet set = draw_synthetic({.test_count = 2}, Split::test);
   const std::vector<std::string> files = {dir_ / "none.png", dir_ / "a.png",
-                                          dir_.write("text.png", "no image"), dir_ / "b.png"};
+                                          dir_.write("text.png", "no image"), dir_ / "b.png",
+                                          dir_ / std::string(300, 'a')};
   write_image(files[1], set.image(0));
   write_image(files[3], set.image(1));
   const std::vector<Prediction> found = predictions(files);
-  ASSERT_EQ(found.size(), 4u);
-  for (const size_t bad : {0, 2}) {
+  ASSERT_EQ(found.size(), 5u);
+  for (const size_t bad : {0, 2, 4}) {
     EXPECT_NE(found[bad].error.find(files[bad]), std::string::npos) << found[bad].error;
     EXPECT_TRUE(found[bad].classes.empty());
   }
@@ -70,6 +71,17 @@ TEST_F(Predict, AFileThatCannotBeReadStopsNoOther) {
   EXPECT_NEAR(found[3].classes[0].probability, alone[0].classes[0].probability, 1e-6);
   EXPECT_FALSE(found[1].classes.empty());
   EXPECT_FALSE(predictions({files[0]})[0].error.empty()) << "nothing but errors";
+}
+
+TEST_F(Predict, AModelThatHasDivergedSaysSo) {
+  tiny_train(dir_ / "diverged", {"optimizer.lr=1e30", "train.max_steps=2"});
+  const std::string file = dir_ / "a.png";
+  write_image(file, draw_synthetic({.test_count = 1}, Split::test).image(0));
+  Inference model(dir_ / "diverged");
+  EXPECT_NE(error_of([&] {
+              predict(model, {&file, 1}, 1, [](const Prediction&) {});
+            }).find("the model's output is not finite"),
+            std::string::npos);
 }
 
 TEST_F(Predict, AModelThatReadsNoImagesIsRefused) {

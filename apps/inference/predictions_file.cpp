@@ -1,4 +1,4 @@
-#include "apps/inference/predictions.h"
+#include "apps/inference/predictions_file.h"
 
 #include <map>
 #include <optional>

@@ -60,13 +60,13 @@ BEGIN {
 
   rooms["apps"] = "apps/commands"
   rooms["apps/setup"] = "apps"
-  rooms["apps/run"] = rooms["apps/lab"] = rooms["apps/reference"] = "apps apps/setup"
+  rooms["apps/run"] = rooms["apps/lab"] = rooms["apps/survey"] = rooms["apps/reference"] = "apps apps/setup"
   rooms["apps/inference"] = rooms["apps/sweep"] = "apps apps/setup apps/run"
   rooms["apps/train"] = rooms["apps/interchange"] = "apps apps/setup apps/run apps/inference"
   rooms["apps/report"] = "apps apps/run"
   rooms["apps/report/page"] = "apps/run apps/report"
-  rooms["apps/commands"] = "apps apps/setup apps/run apps/inference apps/train apps/interchange apps/lab apps/reference apps/report " \
-    "apps/report/page apps/sweep"
+  rooms["apps/commands"] = "apps apps/setup apps/run apps/inference apps/train apps/interchange apps/lab apps/survey apps/reference " \
+    "apps/report apps/report/page apps/sweep"
 }
 function room_of(path) {
   sub(/\/[^\/]*$/, "", path)

@@ -18,6 +18,7 @@ void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
 void add_codec_lab(CLI::App& program);
 void add_config(CLI::App& program);
+void add_data(CLI::App& program);
 void add_plan(CLI::App& program);
 void add_import(CLI::App& program);
 void add_export(CLI::App& program);

@@ -6,7 +6,9 @@
 
 #include "apps/inference/inference.h"
 #include "apps/run/checkpoints.h"
+#include "apps/survey/data_survey.h"
 #include "core/io/checkpoint.h"
+#include "tests/support/command.h"
 #include "tests/support/error_of.h"
 #include "tests/support/onnx_rig.h"
 #include "tests/support/temp_dir.h"
@@ -70,6 +72,19 @@ std::vector<double> weights_of(Replica& replica) {
 
 constexpr int64_t kSteps = 25;  // two and a half epochs of 10 windows
 constexpr int64_t kSpoiled = 7;
+
+TEST_F(Characters, AreCountedAndMeasuredInWindows) {
+  Prepared prepared(config({}));
+  prepared.load();
+  const SplitSurvey train = survey_data(prepared).splits.at(0);
+  EXPECT_EQ(train.samples, 1800) << "tokens";
+  EXPECT_EQ(train.work, 1799) << "each but the first is a target; training leaves 11 out";
+  EXPECT_EQ(train.steps, 10);
+  EXPECT_EQ(train.lengths->least, 6);
+  EXPECT_EQ(train.lengths->median, 16);
+  EXPECT_EQ(train.lengths->most, 16);
+  EXPECT_FALSE(train.inputs.at(0).has_value()) << "no mean of tokens";
+}
 
 TEST_F(Characters, AnyNumberOfWorkersLearnsTheSame) {
   const auto learned = [&](const Overrides& cut) {
@@ -233,6 +248,18 @@ TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   }
   EXPECT_NEAR(sum / 99 / std::log(2.0), evaluation.metrics[0], 1e-5);
   EXPECT_NE(error_of([&] { model({.inputs = {in_file}}); }).find("zeros()"), std::string::npos);
+}
+
+TEST_F(Characters, TheExampleGoesOnWithAText) {
+  train(config({"train.precision=f32", "train.backend=auto", "train.epochs=1"}),
+        {dir_ / "run", RunDirectory::Open::create, true});
+  const CommandResult found = run_command(concat(WISP_READ_ON " ", dir_ / "run", " abba 30"));
+  EXPECT_EQ(found.status, 0) << found.output;
+  EXPECT_EQ(found.output.size(), 4u + 30u + 1u) << found.output;
+  EXPECT_TRUE(found.output.starts_with("abba"));
+  const CommandResult unknown = run_command(concat(WISP_READ_ON " ", dir_ / "run", " X"));
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_EQ(unknown.output, "read_on: X did not occur in what the run has read\n");
 }
 
 TEST_F(Characters, AnExportedGraphReadsAWindowPositionByPosition) {

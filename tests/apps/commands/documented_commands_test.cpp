@@ -118,6 +118,9 @@ bool has_placeholder(const std::string& text) {
 std::string cannot_run(const std::string& text) {
   if (text.starts_with("srun ")) return "needs Slurm";
   if (text.starts_with("mpirun ") && std::string(WISP_MPIRUN).empty()) return "built without MPI";
+  for (const char* command : {"wisp data ", "wisp predict "}) {
+    if (text.find(command) != std::string::npos && !WISP_HAS_OPENCV) return "built without OpenCV";
+  }
   return "";
 }
 
@@ -164,6 +167,7 @@ train compression.method=dgc --out runs/dgc
 train compression.method=dgc --out runs/dgc-again
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
+if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
 mkdir -p docs .local/share/bash-completion/completions runs/a
 cp -r run/gradients runs/a
 for rank in 0 1; do cp run/gradients/rank_$rank/layer0.weight.npy runs/a/gradients/rank_$rank/x.npy; done

@@ -156,6 +156,20 @@ compression.method = "dgc"
   EXPECT_EQ(said().front(), '{');
 }
 
+TEST_F(Program, SaysWhatTheDataIs) {
+  ASSERT_EQ(run({"data", config()}), 0) << said();
+  EXPECT_NE(said().find("steps of an epoch"), std::string::npos) << said();
+  ASSERT_EQ(run({"data", config(), "--json"}), 0) << said();
+  EXPECT_EQ(said().front(), '{');
+  EXPECT_EQ(run({"data", config(), "--count", "3"}), 2) << "pictures, but no folder for them";
+  const std::string cifar =
+      dir_.write("cifar.toml", "data = { name = 'cifar10', path = 'nowhere' }");
+  EXPECT_EQ(run({"data", cifar}), 1);
+  const std::string why = said();
+  EXPECT_EQ(run({"train", cifar, "--out", dir_ / "run"}), 1);
+  EXPECT_EQ(said(), why) << "as in training";
+}
+
 TEST_F(Program, FeedsRecordedGradientsToAMethod) {
   ASSERT_EQ(
       run({"train", config(), "train.epochs=1", "record.gradients.every=1", "--out", dir_ / "run"}),

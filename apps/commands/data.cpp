@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/config_arguments.h"
+#include "apps/setup/prepared.h"
+#include "apps/survey/data_survey.h"
+#include "apps/survey/picture_files.h"
+#include "apps/survey/survey_text.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  std::string write;
+  int64_t count = 16;
+  bool json = false;
+};
+
+void run(const Arguments& arguments) {
+  Prepared prepared(arguments.config.load());
+  prepared.load();
+  // First, so that what cannot be written is told before all data is read.
+  const bool write = !arguments.write.empty();
+  const int64_t written = write ? write_pictures(prepared, arguments.count, arguments.write) : 0;
+  const DataSurvey survey = survey_data(prepared);
+  fmt::print("{}", arguments.json ? survey_json(survey) : survey_table(survey));
+  if (write && !arguments.json)
+    fmt::print("\n{} pictures in {}, as the model gets the first samples of training\n", written,
+               arguments.write);
+}
+
+}  // namespace
+
+void add_data(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("data", "say what a configuration's data is");
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->config.add_to(command);
+  CLI::Option& write =
+      *command.add_option("--write", arguments->write,
+                          "folder for pictures of the first samples of training, augmented");
+  command.add_option("--count", arguments->count, "how many pictures")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->needs(&write)
+      ->capture_default_str();
+  command.add_flag("--json", arguments->json, "as one JSON object");
+  command.footer(
+      "Example:\n"
+      "  wisp data apps/configs/cifar10_resnet20.toml --write pictures\n"
+      "All splits are read in order, nothing left out; training samples are augmented as in its "
+      "first epoch.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -115,6 +115,44 @@ TEST(Checkpoint, FileIsSafetensors) {
   EXPECT_EQ(bytes.size(), 8 + length + 35);
 }
 
+TEST(Checkpoint, PiecesMakeTheFileOfTheWhole) {
+  const TempDir dir;
+  const Sample sample;
+  sample.write(dir / "whole");
+  CheckpointStream stream(
+      dir / "pieces",
+      {{"mask", {{3}, DType::u8}}, {"weight", {{2, 3}, DType::f32}}, {"step", {{}, DType::i64}}},
+      {{"seed", "1"}});
+  stream.append("weight", sample.weight.rows(0, 1));
+  stream.append("mask", sample.mask.rows(0, 2));
+  stream.append("step", sample.step);
+  stream.append("weight", sample.weight.rows(1, 2));
+  stream.append("mask", sample.mask.rows(2, 3));
+  EXPECT_FALSE(std::filesystem::exists(dir / "pieces")) << "nobody sees a part";
+  stream.finish();
+  EXPECT_EQ(read_text(dir / "pieces"), read_text(dir / "whole"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "pieces.tmp"));
+}
+
+TEST(Checkpoint, PiecesThatDoNotFitLeaveNoFile) {
+  const TempDir dir;
+  {
+    CheckpointStream stream(dir / "a", {{"x", {{2, 3}, DType::f32}}});
+    const Tensor row({1, 3}, DType::f32);
+    row.clear();
+    stream.append("x", row);
+    EXPECT_EQ(error_of([&] { stream.append("y", row); }),
+              concat(dir / "a", ": was told of no tensor y"));
+    EXPECT_EQ(error_of([&] { stream.append("x", Tensor({3}, DType::f64)); }),
+              concat(dir / "a", ": x is F32, a part of it is F64"));
+    EXPECT_EQ(error_of([&] { stream.finish(); }), concat(dir / "a", ": x has 12 bytes of 24"));
+    stream.append("x", row);
+    EXPECT_EQ(error_of([&] { stream.append("x", row); }),
+              concat(dir / "a", ": x has room for 24 bytes, but has 24 and gets 12 more"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir / "."));
+}
+
 TEST(Checkpoint, BytesDependOnContentAlone) {
   const TempDir dir;
   const Sample sample;

@@ -55,7 +55,7 @@ std::string name_of_end(const TracedEnd& end, const Model& model) {
 std::string onnx_model(Context& context, Model& model, const FlatParameters& parameters,
                        const Facts& facts) {
   for (const Feed& feed : facts.inputs) check_feed(feed, !model.carried().empty());
-  const Trace trace = trace_model(context, model, parameters, facts);
+  const OnnxTrace trace = trace_model(context, model, parameters, facts);
   OnnxGraph graph{.name = "model"};
   std::vector<std::string> names;
   for (size_t i = 0; i < trace.ends.size(); ++i) {

@@ -17,7 +17,7 @@ const Ints kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
 }  // namespace
 
-OnnxForms::OnnxForms(const Trace& trace, Names names, OnnxGraph& graph)
+OnnxForms::OnnxForms(const OnnxTrace& trace, Names names, OnnxGraph& graph)
     : trace_(trace), names_(std::move(names)), written_(names_.size()), graph_(graph) {
   names_.resize(trace_.values.size());
 }

@@ -15,7 +15,7 @@ namespace wisp {
 class OnnxForms {
  public:
   /// `names`: what the trace's ends are called there; weights that an op reads become initializers.
-  OnnxForms(const Trace& trace, std::vector<std::string> names, OnnxGraph& graph);
+  OnnxForms(const OnnxTrace& trace, std::vector<std::string> names, OnnxGraph& graph);
 
   /// The ops before this one have been added. Throws Error for an op without a form.
   void add(const TracedOp& op);
@@ -51,7 +51,7 @@ class OnnxForms {
                    std::vector<OnnxAttribute> attributes = {});
   static std::vector<OnnxAttribute> window(const TracedOp& op);
 
-  const Trace& trace_;
+  const OnnxTrace& trace_;
   std::vector<std::string> names_;  // by value; empty: not added yet
   std::vector<bool> written_;       // by end: whether it is in the graph
   OnnxGraph& graph_;

@@ -212,8 +212,8 @@ int64_t TracedOp::integer(const std::string& attribute) const {
   return extent.number;
 }
 
-Trace trace_model(Context& context, Model& model, const FlatParameters& parameters,
-                  const Facts& facts) {
+OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& parameters,
+                      const Facts& facts) {
   const Pass small = forward(context, model, parameters.dtype(), facts, kSmall);
   const Pass large = forward(context, model, parameters.dtype(), facts, kLarge);
   Values values = ends_of(small, parameters), larger = ends_of(large, parameters);
@@ -227,7 +227,7 @@ Trace trace_model(Context& context, Model& model, const FlatParameters& paramete
              "rows that are data to their end");
   check_after(small, wiring);
 
-  Trace trace{.ends = names_of_ends(small, parameters, facts), .logits = *wiring.logits};
+  OnnxTrace trace{.ends = names_of_ends(small, parameters, facts), .logits = *wiring.logits};
   for (size_t i = 0; i < values.tensors().size(); ++i)
     trace.values.push_back({values.tensors()[i], larger.tensors()[i]});
   std::set<size_t> wanted{trace.logits};

@@ -31,7 +31,7 @@ struct TracedTensor {
 /// An op in both passes.
 struct TracedOp {
   LoggedOp small, large;
-  std::vector<std::optional<size_t>> inputs;  // among Trace::values, none for what nobody made
+  std::vector<std::optional<size_t>> inputs;  // among OnnxTrace::values, none for what nobody made
   size_t output = 0;
 
   const std::string& name() const { return small.name; }
@@ -52,7 +52,7 @@ struct TracedEnd {
   std::string name;  // the feed's; "0": which of what is carried; the parameter's or buffer's
 };
 
-struct Trace {
+struct OnnxTrace {
   std::vector<TracedTensor> values;  // of the ends, then the ops' results
   std::vector<TracedEnd> ends;
   std::vector<TracedOp> ops;  // that logits or state depend on, in order
@@ -63,7 +63,7 @@ struct Trace {
 /// Runs the model on zeros; of a sequence, a feed whose first extent varies, on one position.
 /// `context` is the one that the parameters were made with. Throws Error if what the model computes
 /// depends on the number of samples, and for a state that is no op's result.
-Trace trace_model(Context& context, Model& model, const FlatParameters& parameters,
-                  const Facts& facts);
+OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& parameters,
+                      const Facts& facts);
 
 }  // namespace wisp

@@ -1,0 +1,58 @@
+#include "data/text/text_source.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "core/error.h"
+#include "data/text/text_examples.h"
+
+namespace wisp {
+
+std::string read_text_file(const std::string& name, const std::string& path) {
+  std::error_code failure;
+  const bool is_file = std::filesystem::is_regular_file(path, failure);
+  std::ifstream in(path, std::ios::binary);
+  WISP_CHECK(is_file && in, name, ": cannot read the file ", path, " (data.path)");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TextSource::TextSource(Config& config) {
+  config.bind("data.window", window_, "words between two updates, through which gradients go back");
+  config.bind("data.vocabulary", most_,
+              "words of the training text that are known, those that occur most; 0: all");
+  WISP_CHECK(window_ > 0, config.where("data.window"), ": data.window is ", window_,
+             ", expected 1 or more");
+  WISP_CHECK(most_ >= 0, config.where("data.vocabulary"), ": data.vocabulary is ", most_,
+             ", expected 0 (all words) or more");
+}
+
+Vocabulary TextSource::vocabulary(const std::string& train) const {
+  try {
+    return Vocabulary::of(train, most_);
+  } catch (const Error& error) {
+    throw Error(concat(name(), " ", name_of(Split::train), ": ", error.what()));
+  }
+}
+
+Facts TextSource::facts() const {
+  const Vocabulary known = vocabulary(text(Split::train));
+  return {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+          .classes = known.size(),
+          .names = known.words(),
+          .work = "tokens"};
+}
+
+Splits TextSource::open(DType) const {
+  const std::string train = text(Split::train);
+  const Vocabulary known = vocabulary(train);
+  const auto examples = [&](Split split, const std::string& text) {
+    const std::string what = concat(name(), " ", name_of(split));
+    return std::make_unique<TextExamples>(what, known.numbers(text), known.size(), window_);
+  };
+  return {examples(Split::train, train), examples(Split::validation, text(Split::validation)),
+          examples(Split::test, text(Split::test))};
+}
+
+}  // namespace wisp

@@ -1,0 +1,115 @@
+#include "data/text/vocabulary.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\v\f";
+
+/// visit(word) for each word of a text, and kEnd where a line ends.
+template <class Visit>
+void each_word(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    size_t end = 0;
+    for (size_t at; (at = line.find_first_not_of(kSpace, end)) != line.npos;) {
+      end = std::min(line.size(), line.find_first_of(kSpace, at));
+      visit(line.substr(at, end - at));
+    }
+    visit(std::string_view(Vocabulary::kEnd));
+  }
+}
+
+/// How many bytes a character takes that begins with this one; 0: none does.
+size_t length_of(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return 2;
+  if (first >= 0xe0 && first < 0xf0) return 3;
+  return first >= 0xf0 && first < 0xf5 ? 4 : 0;
+}
+
+/// Whether a character of so many bytes begins here. Source: The Unicode Standard, table 3-7.
+bool is_character(std::string_view text, size_t length) {
+  if (length == 0 || text.size() < length) return false;
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (size_t i = 1; i < length; ++i)
+    if (byte(i) < 0x80 || byte(i) > 0xbf) return false;
+  switch (byte(0)) {
+    case 0xe0:
+      return byte(1) >= 0xa0;  // shorter forms exist
+    case 0xed:
+      return byte(1) <= 0x9f;  // halves of UTF-16
+    case 0xf0:
+      return byte(1) >= 0x90;
+    case 0xf4:
+      return byte(1) <= 0x8f;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+void check_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = length_of(static_cast<unsigned char>(text[at]));
+    WISP_CHECK(is_character(text.substr(at), length), "byte ", at, ", in line ",
+               1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+               ", is no UTF-8");
+    at += length;
+  }
+}
+
+Vocabulary Vocabulary::of(std::string_view text, int64_t most) {
+  WISP_CHECK(most >= 0, "a vocabulary of ", most, " words, expected 0 (all) or more");
+  check_utf8(text);
+  std::unordered_map<std::string_view, int64_t> counts;
+  bool words = false;
+  each_word(text, [&](std::string_view word) {
+    ++counts[word];
+    words = words || word != kEnd;
+  });
+  WISP_CHECK(words, "there is no word");
+  std::vector<std::pair<std::string_view, int64_t>> order(counts.begin(), counts.end());
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  if (most > 0 && std::ssize(order) > most) order.resize(static_cast<size_t>(most));
+  std::vector<std::string> kept;
+  bool unknown = false;
+  for (const auto& [word, count] : order) {
+    kept.emplace_back(word);
+    unknown = unknown || word == kUnknown;
+  }
+  if (!unknown) kept.emplace_back(kUnknown);
+  return Vocabulary(std::move(kept));
+}
+
+Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
+  for (size_t i = 0; i < words_.size(); ++i) {
+    const bool added = numbers_.emplace(words_[i], static_cast<int32_t>(i)).second;
+    WISP_CHECK(added, "a vocabulary has the word '", words_[i], "' twice");
+  }
+  const auto unknown = numbers_.find(kUnknown);
+  WISP_CHECK(unknown != numbers_.end(), "a vocabulary of ", words_.size(), " words has no ",
+             kUnknown);
+  unknown_ = unknown->second;
+}
+
+int32_t Vocabulary::number(std::string_view word) const {
+  const auto found = numbers_.find(std::string(word));
+  return found == numbers_.end() ? unknown_ : found->second;
+}
+
+std::vector<int32_t> Vocabulary::numbers(std::string_view text) const {
+  std::vector<int32_t> numbers;
+  each_word(text, [&](std::string_view word) { numbers.push_back(number(word)); });
+  return numbers;
+}
+
+}  // namespace wisp

@@ -1,0 +1,82 @@
+#include "data/text/text_source.h"
+
+#include <gtest/gtest.h>
+
+#include "data/loader.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+std::unique_ptr<DataSource> source(const std::string& name, const std::string& path,
+                                   const std::vector<std::string>& more = {}) {
+  std::vector<std::string> keys = {"data.name=" + name, "data.path=" + path};
+  keys.insert(keys.end(), more.begin(), more.end());
+  Config config = Config::from_text("", "test", keys);
+  return make_data_source(config);
+}
+
+class TextSources : public testing::Test {
+ protected:
+  /// Three small files where an archive has them.
+  void write_ptb(const std::string& train) const {
+    dir_.write("simple-examples/data/ptb.train.txt", train);
+    dir_.write("simple-examples/data/ptb.valid.txt", " a b c \n");
+    dir_.write("simple-examples/data/ptb.test.txt", " b new \n");
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(TextSources, TheVocabularyIsThatOfTheTrainingText) {
+  write_ptb(" a b <unk> b \n a b c \n");
+  const auto data = source("ptb", dir_ / "", {"data.window=2"});
+  EXPECT_EQ(data->facts().names, (std::vector<std::string>{"b", "<eos>", "a", "<unk>", "c"}));
+  EXPECT_EQ(data->facts().classes, 5);
+  EXPECT_EQ(data->facts().work, "tokens");
+  EXPECT_TRUE(data->facts().inputs[0].is_sequence());
+  const Splits splits = data->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 9);
+  EXPECT_EQ(splits.validation->count(), 4);
+  Loader loader(*splits.test, {.batch = 1, .training = false});
+  loader.start_epoch(0);
+  const auto batch = loader.next();
+  EXPECT_EQ(batch->inputs[0].data<int32_t>()[0], 0) << "b";
+  EXPECT_EQ(batch->targets.data<int32_t>()[0], 3) << "a word that training did not have";
+  EXPECT_EQ(batch->targets.data<int32_t>()[1], 1) << "<eos>";
+  EXPECT_EQ(source("ptb", dir_ / "simple-examples/data")->facts().classes, 5);
+  EXPECT_EQ(source("ptb", dir_ / "", {"data.vocabulary=2"})->facts().classes, 3);
+}
+
+TEST_F(TextSources, AnyTextIsCutAtItsLines) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "line " + std::to_string(i) + "\n";
+  dir_.write("text", text);
+  const Splits splits = source("text", dir_ / "text")->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 36 * 3);
+  EXPECT_EQ(splits.validation->count(), 2 * 3);
+  EXPECT_EQ(splits.test->count(), 2 * 3);
+}
+
+TEST_F(TextSources, RefuseWhatCannotBeRead) {
+  EXPECT_EQ(
+      error_of([&] { source("wikitext2", dir_ / "")->facts(); }),
+      concat("wikitext2: cannot read the file ", dir_ / "", "/wiki.train.tokens (data.path)"));
+  EXPECT_EQ(error_of([&] { source("text", dir_ / "")->facts(); }),
+            concat("text: cannot read the file ", dir_ / "", " (data.path)"));
+  write_ptb("");
+  EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }), "ptb train: there is no word");
+  write_ptb("a\n\xff");
+  EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }),
+            "ptb train: byte 2, in line 2, is no UTF-8");
+  EXPECT_NE(error_of([&] { source("ptb", dir_ / "", {"data.window=0"}); }).find("data.window is 0"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              source("ptb", dir_ / "", {"data.vocabulary=-1"});
+            }).find("data.vocabulary is -1"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,52 @@
+#include "data/text/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+
+namespace wisp {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Vocabulary, HasTheWordsByHowOftenTheyOccur) {
+  const Vocabulary known = Vocabulary::of("b a b\n  c\tb a \n");
+  EXPECT_EQ(known.words(), (Words{"b", "<eos>", "a", "c", "<unk>"})) << "equal ones by their bytes";
+  EXPECT_EQ(known.numbers("a d\nb"), (std::vector<int32_t>{2, 4, 1, 0, 1}))
+      << "the last line ends, too";
+  EXPECT_TRUE(known.numbers("").empty());
+}
+
+TEST(Vocabulary, KeepsTheMostFrequentAndTheUnknown) {
+  EXPECT_EQ(Vocabulary::of("b a b\n  c\tb a \n", 2).words(), (Words{"b", "<eos>", "<unk>"}));
+  EXPECT_EQ(Vocabulary::of("a <unk> <unk>\n", 1).words(), (Words{"<unk>"}));
+  EXPECT_EQ(Vocabulary::of("a <unk>\n").words(), (Words{"<eos>", "<unk>", "a"}));
+}
+
+TEST(Vocabulary, WordsAreAnyUtf8) {
+  const Vocabulary known = Vocabulary::of("naïve naïve 日本 😀\n");
+  EXPECT_EQ(known.number("naïve"), 0);
+  EXPECT_EQ(known.words()[static_cast<size_t>(known.number("😀"))], "😀");
+}
+
+TEST(Vocabulary, RefusesWhatHasNoWords) {
+  EXPECT_EQ(error_of([] { Vocabulary::of(""); }), "there is no word");
+  EXPECT_EQ(error_of([] { Vocabulary::of(" \n\n"); }), "there is no word");
+  EXPECT_EQ(error_of([] {
+              Vocabulary(Words{"a", "<unk>", "a"});
+            }),
+            "a vocabulary has the word 'a' twice");
+  EXPECT_EQ(error_of([] { Vocabulary(Words{"a"}); }), "a vocabulary of 1 words has no <unk>");
+}
+
+TEST(Vocabulary, RefusesBytesThatAreNoUtf8) {
+  EXPECT_EQ(error_of([] { Vocabulary::of("ab\nc \xff d"); }), "byte 5, in line 2, is no UTF-8");
+  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+                          "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"})
+    EXPECT_NE(error_of([&] { check_utf8(bad); }), "no error") << bad;
+  for (const char* good : {"", "a", "\xc2\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(error_of([&] { check_utf8(good); }), "no error") << good;
+}
+
+}  // namespace
+}  // namespace wisp

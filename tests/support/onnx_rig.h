@@ -30,11 +30,11 @@ struct OnnxRig {
   std::string exported() { return onnx_model(worker.context, model, parameters, facts); }
 
   /// What the model itself says, of so many targets.
-  Step forward(std::vector<Tensor> inputs, Carry before, int64_t targets) {
+  Step forward(const std::vector<Tensor>& inputs, const Carry& before, int64_t targets) {
     worker.context.training = false;
     worker.context.recording = false;
     return model.forward(worker.context,
-                         {.inputs = std::move(inputs),
+                         {.inputs = inputs,
                           .targets = Tensor({targets}, DType::i32),
                           .samples = Tensor({targets}, DType::i64),
                           .count = targets},

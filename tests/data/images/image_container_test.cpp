@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 // The start, an empty comment, a scan of four bytes with stuffing and a restart, the end.
 const std::string kJpeg = "\xff\xd8\xff\xfe\0\2\xff\xda\0\2\1\xff\0\xff\xd0\2\xff\xd9"s;

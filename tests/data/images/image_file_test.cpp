@@ -14,7 +14,7 @@
 namespace wisp {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 /// Colours that differ by pixel and channel.
 Tensor colourful(int64_t height, int64_t width, int64_t channels) {

@@ -184,6 +184,14 @@ TEST(OnnxForms, WhatDoesNotGrowWithTheBatchIsRefused) {
             "one");
 }
 
+TEST(OnnxForms, RowsThatGrowWithTheBatchTooAreRefused) {
+  const std::string why = refusal_of([](const Variable& x, const Tensor& ids, const Variable&) {
+    const Variable square = linear(x, x, {});  // (N, N)
+    return rows(join_rows({square, square}), 0, ids.numel());
+  });
+  EXPECT_NE(why.find("expected one extent that grows with the batch"), std::string::npos) << why;
+}
+
 TEST(OnnxForms, AnAttributeThatGrowsWithTheBatchIsRefused) {
   EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
               const Variable image = reshape(x, {x.shape()[0], 6, 1, 1});

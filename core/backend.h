@@ -6,10 +6,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/autograd.h"
 #include "core/real_fft.h"
+#include "core/rnn.h"
 
 namespace wisp {
 
@@ -105,6 +107,23 @@ class Backend {
                              const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                              const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
                              GradSlot* d_gamma, GradSlot* d_beta) = 0;
+
+  /// Bytes that rnn() keeps for the backward pass, in which rnn_dx() leaves what rnn_dw() needs.
+  virtual int64_t rnn_saved_bytes(const RnnSpec&, DType activations) const = 0;
+  /// `weights` by direction. `after` gets each sequence's state behind its last position (of the
+  /// second direction: its first). `saved` (rnn_saved_bytes) u8 is undefined if there will be no
+  /// backward pass.
+  virtual void rnn(const Stream&, const RnnSpec&, const Tensor& x,
+                   std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
+                   RnnState& after, Tensor& saved) = 0;
+  /// `dx` may be null. No gradient reaches the states.
+  virtual void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
+                      std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
+                      GradSlot* dx) = 0;
+  /// After rnn_dx(), whether that had a dx or not.
+  virtual void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
+                      const RnnState& before, const Tensor& saved,
+                      std::span<const RnnGradients> gradients) = 0;
 
   virtual RealFft& fft() = 0;
 };

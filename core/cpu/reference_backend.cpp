@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "core/cpu/reference_batch_norm.h"
 #include "core/cpu/reference_operands.h"
+#include "core/cpu/reference_rnn.h"
 
 namespace wisp {
 namespace {
@@ -316,9 +317,79 @@ class ReferenceBackend final : public Backend {
            });
   }
 
+  int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
+    int64_t element = 0;
+    dispatch_float(wide_of(activations), "rnn", [&](auto zero) {
+      element = static_cast<int64_t>(sizeof zero) * RnnKept<decltype(zero)>::numel(spec);
+    });
+    return spec.directions * element;
+  }
+
+  void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+           std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
+           Tensor& saved) override {
+    submit(stream, x, "rnn", [=, layers = copy_of(weights)](auto zero) {
+      using T = decltype(zero);
+      const Source<T> input(x), h_before(before.h), c_before(before.c);
+      const Target<T> output({y}), h_after({after.h}), c_after({after.c});
+      std::vector<T> unsaved;
+      if (!saved.defined())
+        unsaved.resize(static_cast<size_t>(spec.directions * RnnKept<T>::numel(spec)));
+      T* all = saved.defined() ? reinterpret_cast<T*>(saved.raw()) : unsaved.data();
+      for (int64_t d = 0; d < spec.directions; ++d) {
+        const RnnFactors<T> factors(layers[static_cast<size_t>(d)], x);
+        const auto kept = RnnKept<T>::of(spec, all, d);
+        rnn_forward(spec, d, input.data(), factors, h_before.data(), c_before.data(), x.dtype(),
+                    kept, output.data());
+        const int64_t width = spec.directions * spec.hidden;
+        if (after.h.defined())
+          rnn_after(spec, d, output.data(), width, d * spec.hidden, h_after.data());
+        if (after.c.defined()) rnn_after(spec, d, kept.more, spec.hidden, 0, c_after.data());
+      }
+    });
+  }
+
+  void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
+              std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
+              GradSlot* dx) override {
+    submit(stream, y, "rnn_dx",
+           [=, layers = copy_of(weights), dx_slot = slot_or_none(dx)](auto zero) {
+             using T = decltype(zero);
+             const Source<T> output(y), gradient(dy), h_before(before.h), c_before(before.c);
+             const Target<T> into(dx_slot);
+             for (int64_t d = 0; d < spec.directions; ++d) {
+               const RnnFactors<T> factors(layers[static_cast<size_t>(d)], y);
+               const auto kept = RnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
+               rnn_gate_gradients(spec, d, output.data(), gradient.data(), factors, h_before.data(),
+                                  c_before.data(), kept);
+               if (into.data())
+                 rnn_input_gradient(spec, factors, kept, dx_slot.accumulate || d > 0, into.data());
+             }
+           });
+  }
+
+  void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
+              const RnnState& before, const Tensor& saved,
+              std::span<const RnnGradients> gradients) override {
+    submit(stream, x, "rnn_dw", [=, slots = copy_of(gradients)](auto zero) {
+      using T = decltype(zero);
+      const Source<T> input(x), output(y), h_before(before.h);
+      for (int64_t d = 0; d < spec.directions; ++d) {
+        const RnnWeightTargets<T> into(slots[static_cast<size_t>(d)]);
+        const auto kept = RnnKept<T>::of(spec, reinterpret_cast<T*>(saved.raw()), d);
+        rnn_weight_gradients(spec, d, input.data(), output.data(), h_before.data(), kept, into);
+      }
+    });
+  }
+
   RealFft& fft() override { return *fft_; }
 
  private:
+  template <class T>
+  static std::vector<T> copy_of(std::span<const T> values) {
+    return {values.begin(), values.end()};
+  }
+
   /// Submits op(T{}), T being what `like`'s elements are computed in.
   template <class Op>
   static void submit(const Stream& stream, const Tensor& like, const char* name, Op op) {

@@ -86,6 +86,24 @@ class CountingBackend final : public Backend {
     inner_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual, d_gamma,
                          d_beta);
   }
+  int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
+    return inner_.rnn_saved_bytes(spec, activations);
+  }
+  void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+           std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
+           Tensor& saved) override {
+    inner_.rnn(stream, spec, x, weights, before, y, after, saved);
+  }
+  void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
+              std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
+              GradSlot* dx) override {
+    inner_.rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
+  }
+  void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
+              const RnnState& before, const Tensor& saved,
+              std::span<const RnnGradients> gradients) override {
+    inner_.rnn_dw(stream, spec, x, y, before, saved, gradients);
+  }
   RealFft& fft() override { return transforms; }
 
  private:

@@ -1,0 +1,284 @@
+// Recurrent layers as plain loops: the cells' equations (core/rnn.h), position by position.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/cpu/reference_operands.h"
+#include "core/rnn.h"
+
+namespace wisp {
+
+/// What the forward pass keeps of one direction, by row; rnn_dx() puts gradients in its place.
+template <class T>
+struct RnnKept {
+  T* gates;  // (rows, gates H) behind their functions; then the gradients of ax
+  T* more;   // (rows, H): lstm c; gru ah of n, then its gradient
+
+  static int64_t numel(const RnnSpec& s) {
+    const int64_t more = s.cell == RnnCell::tanh ? 0 : s.hidden;
+    return s.total_rows() * (s.gates() * s.hidden + more);
+  }
+  static RnnKept of(const RnnSpec& s, T* all, int64_t direction) {
+    T* gates = all + direction * numel(s);
+    return {gates, gates + s.total_rows() * s.gates() * s.hidden};
+  }
+};
+
+/// One direction of a layer: in which order it reads, and what a position starts from.
+template <class T>
+class RnnWalk {
+ public:
+  RnnWalk(const RnnSpec& spec, int64_t direction) : s(spec), direction_(direction) {
+    int64_t row = 0;
+    for (const int64_t rows : s.rows) {
+      first_.push_back(row);
+      row += rows;
+    }
+  }
+
+  /// Calls visit(position) in the order in which they are read, or back.
+  template <class Visit>
+  void forward(const Visit& visit) const {
+    const auto positions = std::ssize(s.rows);
+    for (int64_t i = 0; i < positions; ++i) visit(direction_ == 0 ? i : positions - 1 - i);
+  }
+  template <class Visit>
+  void back(const Visit& visit) const {
+    const auto positions = std::ssize(s.rows);
+    for (int64_t i = 0; i < positions; ++i) visit(direction_ == 0 ? positions - 1 - i : i);
+  }
+
+  int64_t rows(int64_t position) const { return s.rows[static_cast<size_t>(position)]; }
+  int64_t row(int64_t position, int64_t sequence) const {
+    return first_[static_cast<size_t>(position)] + sequence;
+  }
+  /// The row that was read before, or -1.
+  int64_t before(int64_t position, int64_t sequence) const {
+    const int64_t other = direction_ == 0 ? position - 1 : position + 1;
+    if (other < 0 || other == std::ssize(s.rows) || sequence >= rows(other)) return -1;
+    return row(other, sequence);
+  }
+  /// Element `unit` of the state before a position: from `values` (rows, width) at `column`, or
+  /// from `start` (directions, sequences, H), which may be null: zero.
+  T state(const T* values, int64_t width, int64_t column, const T* start, int64_t position,
+          int64_t sequence, int64_t unit) const {
+    const int64_t earlier = before(position, sequence);
+    if (earlier >= 0) return values[earlier * width + column + unit];
+    return start ? start[(direction_ * s.sequences() + sequence) * s.hidden + unit] : T(0);
+  }
+  T h(const T* y, const T* start, int64_t position, int64_t sequence, int64_t unit) const {
+    return state(y, s.directions * s.hidden, direction_ * s.hidden, start, position, sequence,
+                 unit);
+  }
+  T c(const T* kept, const T* start, int64_t position, int64_t sequence, int64_t unit) const {
+    return state(kept, s.hidden, 0, start, position, sequence, unit);
+  }
+  /// The position whose state a sequence leaves.
+  int64_t last_position(int64_t sequence) const {
+    if (direction_ != 0) return 0;
+    int64_t last = 0;
+    while (last + 1 < std::ssize(s.rows) && rows(last + 1) > sequence) ++last;
+    return last;
+  }
+
+ private:
+  const RnnSpec& s;
+  const int64_t direction_;
+  std::vector<int64_t> first_;
+};
+
+template <class T>
+T sigmoid_of(T x) {
+  return T(1) / (T(1) + std::exp(-x));
+}
+
+/// Weights and biases of one direction, as loops over T read them.
+template <class T>
+struct RnnFactors {
+  RnnFactors(const RnnWeights& w, const Tensor& like)
+      : input(w.input, like),
+        recurrent(w.recurrent, like),
+        input_bias(w.input_bias),
+        recurrent_bias(w.recurrent_bias) {}
+  const Source<T> input, recurrent, input_bias, recurrent_bias;
+};
+
+/// `h_type` is what h is rounded to before the next position reads it.
+template <class T>
+void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFactors<T>& w,
+                 const T* h_before, const T* c_before, DType h_type, const RnnKept<T>& kept, T* y) {
+  const RnnWalk<T> walk(s, direction);
+  const int64_t H = s.hidden, G = s.gates();
+  walk.forward([&](int64_t t) {
+#pragma omp parallel for schedule(static) if (walk.rows(t) * G * H * (H + s.inputs) >= 1 << 17)
+    for (int64_t unit = 0; unit < H; ++unit) {
+      for (int64_t n = 0; n < walk.rows(t); ++n) {
+        const int64_t row = walk.row(t, n);
+        T ax[4], ah[4];
+        for (int64_t g = 0; g < G; ++g) {
+          const int64_t gate = g * H + unit;
+          ax[g] = w.input_bias.data()[gate];
+          for (int64_t i = 0; i < s.inputs; ++i)
+            ax[g] += w.input.data()[gate * s.inputs + i] * x[row * s.inputs + i];
+          ah[g] = w.recurrent_bias.data()[gate];
+          for (int64_t i = 0; i < H; ++i)
+            ah[g] += w.recurrent.data()[gate * H + i] * walk.h(y, h_before, t, n, i);
+        }
+        T* gates = kept.gates + row * G * H + unit;
+        T h = 0;
+        if (s.cell == RnnCell::tanh) {
+          h = gates[0] = std::tanh(ax[0] + ah[0]);
+        } else if (s.cell == RnnCell::lstm) {
+          const T i = gates[0] = sigmoid_of(ax[0] + ah[0]);
+          const T f = gates[H] = sigmoid_of(ax[1] + ah[1]);
+          const T g = gates[2 * H] = std::tanh(ax[2] + ah[2]);
+          const T o = gates[3 * H] = sigmoid_of(ax[3] + ah[3]);
+          const T c = f * walk.c(kept.more, c_before, t, n, unit) + i * g;
+          kept.more[row * H + unit] = c;
+          h = o * std::tanh(c);
+        } else {
+          const T r = gates[0] = sigmoid_of(ax[0] + ah[0]);
+          const T z = gates[H] = sigmoid_of(ax[1] + ah[1]);
+          kept.more[row * H + unit] = ah[2];
+          const T candidate = gates[2 * H] = std::tanh(ax[2] + r * ah[2]);
+          h = (T(1) - z) * candidate + z * walk.h(y, h_before, t, n, unit);
+        }
+        if (h_type == DType::bf16) h = static_cast<T>(wide(BFloat16(static_cast<float>(h))));
+        y[row * s.directions * H + direction * H + unit] = h;
+      }
+    }
+  });
+}
+
+/// What each sequence leaves: of y (rows, directions H) or of the kept c (rows, H).
+template <class T>
+void rnn_after(const RnnSpec& s, int64_t direction, const T* values, int64_t width, int64_t column,
+               T* after) {
+  const RnnWalk<T> walk(s, direction);
+  for (int64_t n = 0; n < s.sequences(); ++n) {
+    const T* left = values + walk.row(walk.last_position(n), n) * width + column;
+    std::copy_n(left, s.hidden, after + (direction * s.sequences() + n) * s.hidden);
+  }
+}
+
+/// The gradient of ah: that of ax but for a GRU's n.
+template <class T>
+T rnn_recurrent_gradient(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t gate) {
+  const bool own = s.cell == RnnCell::gru && gate >= 2 * s.hidden;
+  return own ? kept.more[row * s.hidden + gate - 2 * s.hidden]
+             : kept.gates[row * s.gates() * s.hidden + gate];
+}
+
+/// Leaves the gradients of ax, and of a GRU's ah where it is another, in `kept`.
+template <class T>
+void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T* dy,
+                        const RnnFactors<T>& w, const T* h_before, const T* c_before,
+                        const RnnKept<T>& kept) {
+  const RnnWalk<T> walk(s, direction);
+  const int64_t H = s.hidden, G = s.gates();
+  const auto state = static_cast<size_t>(s.sequences() * H);
+  std::vector<T> dh_next(state), dc_next(state), direct(state);
+  walk.back([&](int64_t t) {
+    for (int64_t n = 0; n < walk.rows(t); ++n) {
+      const int64_t row = walk.row(t, n);
+      for (int64_t unit = 0; unit < H; ++unit) {
+        const auto at = static_cast<size_t>(n * H + unit);
+        const T dh = dy[row * s.directions * H + direction * H + unit] + dh_next[at];
+        T* gates = kept.gates + row * G * H + unit;
+        direct[at] = 0;
+        if (s.cell == RnnCell::tanh) {
+          gates[0] = dh * (T(1) - gates[0] * gates[0]);
+        } else if (s.cell == RnnCell::lstm) {
+          const T i = gates[0], f = gates[H], g = gates[2 * H], o = gates[3 * H];
+          const T tanh_c = std::tanh(kept.more[row * H + unit]);
+          const T dc = dh * o * (T(1) - tanh_c * tanh_c) + dc_next[at];
+          gates[0] = dc * g * i * (T(1) - i);
+          gates[H] = dc * walk.c(kept.more, c_before, t, n, unit) * f * (T(1) - f);
+          gates[2 * H] = dc * i * (T(1) - g * g);
+          gates[3 * H] = dh * tanh_c * o * (T(1) - o);
+          dc_next[at] = dc * f;
+        } else {
+          const T r = gates[0], z = gates[H], candidate = gates[2 * H];
+          T& ah = kept.more[row * H + unit];
+          const T da = dh * (T(1) - z) * (T(1) - candidate * candidate);
+          gates[0] = da * ah * r * (T(1) - r);
+          gates[H] = dh * (walk.h(y, h_before, t, n, unit) - candidate) * z * (T(1) - z);
+          gates[2 * H] = da;
+          ah = da * r;
+          direct[at] = dh * z;
+        }
+      }
+    }
+#pragma omp parallel for schedule(static) if (walk.rows(t) * G * H * H >= 1 << 17)
+    for (int64_t unit = 0; unit < H; ++unit) {
+      for (int64_t n = 0; n < walk.rows(t); ++n) {
+        const int64_t row = walk.row(t, n);
+        T sum = direct[static_cast<size_t>(n * H + unit)];
+        for (int64_t gate = 0; gate < G * H; ++gate)
+          sum += rnn_recurrent_gradient(s, kept, row, gate) * w.recurrent.data()[gate * H + unit];
+        dh_next[static_cast<size_t>(n * H + unit)] = sum;
+      }
+    }
+  });
+}
+
+/// dx of one direction, (rows, I); the second one adds to the first's.
+template <class T>
+void rnn_input_gradient(const RnnSpec& s, const RnnFactors<T>& w, const RnnKept<T>& kept,
+                        bool accumulate, T* dx) {
+  const int64_t gates = s.gates() * s.hidden;
+#pragma omp parallel for schedule(static) if (s.total_rows() * gates * s.inputs >= 1 << 17)
+  for (int64_t row = 0; row < s.total_rows(); ++row) {
+    for (int64_t i = 0; i < s.inputs; ++i) {
+      T sum = accumulate ? dx[row * s.inputs + i] : T(0);
+      for (int64_t gate = 0; gate < gates; ++gate)
+        sum += kept.gates[row * gates + gate] * w.input.data()[gate * s.inputs + i];
+      dx[row * s.inputs + i] = sum;
+    }
+  }
+}
+
+template <class T>
+struct RnnWeightTargets {
+  explicit RnnWeightTargets(const RnnGradients& g)
+      : input(g.input),
+        recurrent(g.recurrent),
+        input_bias(g.input_bias),
+        recurrent_bias(g.recurrent_bias) {}
+  const Target<T> input, recurrent, input_bias, recurrent_bias;
+};
+
+template <class T>
+void rnn_weight_gradients(const RnnSpec& s, int64_t direction, const T* x, const T* y,
+                          const T* h_before, const RnnKept<T>& kept, const RnnWeightTargets<T>& d) {
+  const RnnWalk<T> walk(s, direction);
+  const int64_t H = s.hidden, gates = s.gates() * s.hidden;
+#pragma omp parallel for schedule(static) if (s.total_rows() * gates * (H + s.inputs) >= 1 << 17)
+  for (int64_t gate = 0; gate < gates; ++gate) {
+    std::vector<T> input(static_cast<size_t>(s.inputs)), recurrent(static_cast<size_t>(H));
+    T input_bias = 0, recurrent_bias = 0;
+    for (int64_t t = 0; t < std::ssize(s.rows); ++t) {
+      for (int64_t n = 0; n < walk.rows(t); ++n) {
+        const int64_t row = walk.row(t, n);
+        const T dax = kept.gates[row * gates + gate];
+        const T dah = rnn_recurrent_gradient(s, kept, row, gate);
+        input_bias += dax;
+        recurrent_bias += dah;
+        for (int64_t i = 0; i < s.inputs; ++i)
+          input[static_cast<size_t>(i)] += dax * x[row * s.inputs + i];
+        for (int64_t i = 0; i < H; ++i)
+          recurrent[static_cast<size_t>(i)] += dah * walk.h(y, h_before, t, n, i);
+      }
+    }
+    d.input_bias.put(gate, input_bias);
+    d.recurrent_bias.put(gate, recurrent_bias);
+    for (int64_t i = 0; i < s.inputs; ++i)
+      d.input.put(gate * s.inputs + i, input[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < H; ++i)
+      d.recurrent.put(gate * H + i, recurrent[static_cast<size_t>(i)]);
+  }
+}
+
+}  // namespace wisp

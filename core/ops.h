@@ -7,6 +7,7 @@
 
 #include "core/autograd.h"
 #include "core/batch.h"
+#include "core/rnn.h"
 
 namespace wisp {
 
@@ -59,6 +60,19 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 Variable embedding(const Variable& table, const Tensor& ids);
 
 Variable tanh(const Variable& x);
+
+/// What is learned of one direction of a recurrent layer, of the shapes of RnnWeights.
+struct RnnParameters {
+  Variable input, recurrent, input_bias, recurrent_bias;
+};
+struct RnnResult {
+  Variable y;
+  RnnState after;  // behind each sequence's last position; of the second direction, its first
+};
+/// A recurrent layer, see RnnSpec: x (Σ rows, I) -> y (Σ rows, directions · H). `before` may be
+/// undefined: zero. No gradient flows through the states.
+RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
+              const std::vector<RnnParameters>& directions, const RnnState& before = {});
 
 /// Rows [begin, end) of the first extent; they share x's memory.
 Variable rows(const Variable& x, int64_t begin, int64_t end);

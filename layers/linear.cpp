@@ -11,9 +11,14 @@ Init uniform_for(int64_t in) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out)
-    : weight_(parameter("weight", {out, in}, uniform_for(in), /*decay=*/true, "linear")),
-      bias_(parameter("bias", {out}, uniform_for(in), /*decay=*/false, "bias")) {}
+Linear::Linear(int64_t in, int64_t out) : Linear(in, out, uniform_for(in), uniform_for(in)) {}
+
+Linear::Linear(int64_t in, int64_t out, Init weight, Init bias)
+    : weight_(parameter("weight", {out, in}, weight, /*decay=*/true, "linear")),
+      bias_(parameter("bias", {out}, bias, /*decay=*/false, "bias")) {}
+
+Linear::Linear(Parameter& weight, Init bias)
+    : weight_(weight), bias_(parameter("bias", {weight.shape[0]}, bias, /*decay=*/false, "bias")) {}
 
 Variable Linear::operator()(const Variable& x) const {
   return linear(x, weight_.variable, bias_.variable);

@@ -10,6 +10,9 @@ class Linear final : public Module {
  public:
   /// Weight and bias start uniform in ±1 / sqrt(in). No weight decay on the bias.
   Linear(int64_t in, int64_t out);
+  Linear(int64_t in, int64_t out, Init weight, Init bias);
+  /// Uses the weight (out, in) of another module, which outlives this one; the bias is its own.
+  Linear(Parameter& weight, Init bias);
 
   /// (N, in) -> (N, out).
   Variable operator()(const Variable& x) const;

@@ -24,6 +24,7 @@ struct Step {
   Variable output;  // what is measured, predicted and exported: logits (N, classes)
   Tensor lengths;   // (N) i64, where the output's rows are padded
   Carry after;      // of the shapes that carried() tells
+  double weight = 1.0;  // gradients are those of so many times the loss
 };
 
 /// A figure of merit: a function of a mean over targets, as a rule.

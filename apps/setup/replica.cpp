@@ -144,7 +144,8 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     if (last) synchronizer_->forward_done(tally_->step_loss());
     const double forward_end = now_us();
     trace_.span(Lane::compute, "forward", begin, forward_end, step);
-    backward(result.loss, {.seed = share_of(batch), .accumulate = micro > 0, .notify = last});
+    backward(result.loss,
+             {.seed = share_of(batch) * result.weight, .accumulate = micro > 0, .notify = last});
     if (!last) synchronizer_->micro_batch_done();
     const double end = now_us();
     trace_.span(Lane::compute, "backward", forward_end, end, step);

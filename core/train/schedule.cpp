@@ -18,6 +18,12 @@ double half_cosine(double a, double b, double share) {
   return a * 0.5 * (1.0 + cosine) + b * 0.5 * (1.0 - cosine);
 }
 
+/// How often "step" has multiplied.
+double steps(const LrSchedule& s, double epoch) {
+  const double hold = s.hold_epochs > 0.0 ? s.hold_epochs : s.step_epochs;
+  return epoch < hold ? 0.0 : 1.0 + std::floor((epoch - hold) / s.step_epochs);
+}
+
 double one_cycle(const LrSchedule& s, double share) {
   const double start = 1.0 / s.div_factor;
   if (share < s.pct_start) return half_cosine(start, 1.0, share / s.pct_start);
@@ -34,6 +40,8 @@ void bind_keys(Config& config, LrSchedule& s) {
               "multi_step, step, plateau: what the rate is multiplied by each time");
   config.bind("schedule.step_epochs", s.step_epochs,
               "step: epochs between multiplications, above 0");
+  config.bind("schedule.hold_epochs", s.hold_epochs,
+              "step: epochs before the first multiplication; 0: step_epochs");
   config.bind("schedule.power", s.power,
               "polynomial: exponent of what is left of the run, above 0");
   config.bind("schedule.end_factor", s.end_factor,
@@ -67,6 +75,7 @@ void check(const Config& config, const LrSchedule& s) {
   WISP_CHECK(std::is_sorted(s.milestones.begin(), s.milestones.end()),
              config.where("schedule.milestones"), ": schedule.milestones must ascend");
   expect(s.step_epochs > 0.0, "step_epochs", s.step_epochs, "more than 0");
+  expect(s.hold_epochs >= 0.0, "hold_epochs", s.hold_epochs, "0 or more");
   expect(s.power > 0.0, "power", s.power, "more than 0");
   expect(s.end_factor >= 0.0 && s.end_factor <= 1.0, "end_factor", s.end_factor, "0 to 1");
   expect(s.pct_start > 0.0 && s.pct_start < 1.0, "pct_start", s.pct_start, "0 < share < 1");
@@ -98,7 +107,7 @@ double LrSchedule::at(double epoch) const {
   if (kind == "cosine") rate = 0.5 * (1.0 + std::cos(std::numbers::pi * share));
   if (kind == "polynomial") rate = end_factor + (1.0 - end_factor) * std::pow(1.0 - share, power);
   if (kind == "one_cycle") rate = one_cycle(*this, share);
-  if (kind == "step") rate = std::pow(factor, std::floor(epoch / step_epochs));
+  if (kind == "step") rate = std::pow(factor, steps(*this, epoch));
   if (kind == "multi_step") {
     for (const double milestone : milestones) rate *= epoch >= milestone ? factor : 1.0;
   }

@@ -15,6 +15,7 @@ struct LrSchedule {
   std::vector<double> milestones;  // multi_step: epochs at which the rate is multiplied by `factor`
   double factor = 0.1;             // multi_step, step, plateau
   double step_epochs = 30.0;       // step: epochs between multiplications
+  double hold_epochs = 0.0;        // step: epochs before the first one; 0: step_epochs
   double power = 1.0;              // polynomial
   double end_factor = 0.0;         // polynomial: factor at the end of the run
   double pct_start = 0.3;          // one_cycle: share of the run until the peak
@@ -31,7 +32,7 @@ struct LrSchedule {
   static LrSchedule bind(Config& config, double epochs);
 
   /// Factor of the base learning rate at `epoch` (with fraction, from 0).
-  ///   step:       factor ^ floor(epoch / step_epochs)
+  ///   step:       factor ^ (1 + floor((epoch - hold) / step_epochs)) from epoch hold on
   ///   polynomial: end + (1 - end) (1 - epoch / epochs) ^ power
   ///   cosine:     to zero; Loshchilov & Hutter 2017, without restarts
   ///   one_cycle:  from 1 / div to 1 at pct_start, then to 1 / (div · final_div), half a cosine

@@ -55,14 +55,38 @@ GradientCase entropy_case(const std::string& what, double smoothing) {
           }};
 }
 
+/// Inputs 3, hidden 4; two of three sequences reach the second position, one the third.
+GradientCase rnn_case(const std::string& what, RnnCell cell, int64_t directions,
+                      DType activations) {
+  const RnnSpec spec{cell, 3, 4, directions, {3, 2, 1}};
+  const int64_t gates = spec.gates() * spec.hidden;
+  GradientCase result{"rnn", what, {random_tensor({spec.total_rows(), 3}, 1)}, {}};
+  for (uint64_t d = 0; d < static_cast<uint64_t>(directions); ++d) {
+    const Shape shapes[] = {{gates, 3}, {gates, 4}, {gates}, {gates}};
+    for (uint64_t i = 0; i < 4; ++i)
+      result.inputs.push_back(random_tensor(shapes[i], 2 + 4 * d + i));
+  }
+  const Shape state{directions, spec.sequences(), spec.hidden};
+  RnnState before{tensor(state, values(random_tensor(state, 20)), activations), {}};
+  if (cell == RnnCell::lstm)
+    before.c = tensor(state, values(random_tensor(state, 21)), activations);
+  result.call = [=](const Variables& in) {
+    std::vector<RnnParameters> parameters;
+    for (size_t i = 1; i < in.size(); i += 4)
+      parameters.push_back({in[i], in[i + 1], in[i + 2], in[i + 3]});
+    return rnn(cell, in[0], spec.rows, parameters, before).y;
+  };
+  return result;
+}
+
 template <class Call>
 GradientCase unary_case(const std::string& function, const std::string& what, Shape x, Call call) {
   return {
       function, what, {random_tensor(x, 1)}, [call](const Variables& in) { return call(in[0]); }};
 }
 
-/// `statistics`: the type of running means and variances.
-std::vector<GradientCase> gradient_cases(DType statistics = DType::f64) {
+/// `statistics`: the type of running means and variances; `state`: of what recurrent layers carry.
+std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType state = DType::f64) {
   const Shape image{2, 5, 6, 3};
   const Tensor x = random_tensor({4, 3}, 1);
   const Tensor weight = random_tensor({18, 3}, 2);  // more outputs than one group of bias columns
@@ -90,6 +114,11 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64) {
        {x, random_tensor({4, 3}, 2)},
        [](const Variables& in) { return add(in[0], in[1]); }},
       unary_case("tanh", "Plain", {3, 4}, [](const Variable& v) { return tanh(v); }),
+      rnn_case("Tanh", RnnCell::tanh, 1, state),
+      rnn_case("Lstm", RnnCell::lstm, 1, state),
+      rnn_case("LstmBothWays", RnnCell::lstm, 2, state),
+      rnn_case("Gru", RnnCell::gru, 1, state),
+      rnn_case("GruBothWays", RnnCell::gru, 2, state),
       {"embedding",
        "RepeatedAndUnknownIds",
        {random_tensor({5, 3}, 1)},
@@ -152,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpsGradient, testing::ValuesIn(gradient_cases()),
 bool is_parameter(const std::string& function, size_t input) {
   if (function == "cross_entropy" || function == "embedding") return true;
   if (function == "batch_norm") return input == 1 || input == 2;
-  return input > 0 && (function == "conv2d" || function == "linear");
+  return input > 0 && (function == "conv2d" || function == "linear" || function == "rnn");
 }
 
 /// The same numbers, rounded to bf16, in f64 and as bf16 compute has them.
@@ -160,7 +189,7 @@ class OpsBf16 : public testing::TestWithParam<size_t> {
  protected:
   static void expect_agreement(size_t index, bool fastest) {
     GradientCase exact = gradient_cases()[index];
-    GradientCase rounded = gradient_cases(DType::f32)[index];
+    GradientCase rounded = gradient_cases(DType::f32, DType::bf16)[index];
     for (size_t i = 0; i < exact.inputs.size(); ++i) {
       const Shape shape = exact.inputs[i].shape();
       const Tensor coarse = tensor(shape, values(exact.inputs[i]), DType::bf16);
@@ -190,7 +219,7 @@ std::set<std::string> declared_functions() {
   std::ifstream header(WISP_OPS_HEADER);
   std::set<std::string> names;
   for (std::string line; std::getline(header, line);) {
-    for (const std::string result : {"Variable ", "void "}) {
+    for (const std::string result : {"Variable ", "RnnResult ", "void "}) {
       if (line.rfind(result, 0) == 0)
         names.insert(line.substr(result.size(), line.find('(') - result.size()));
     }

@@ -1,0 +1,123 @@
+#include "models/lstm_lm.h"
+
+#include <cmath>
+#include <utility>
+
+namespace wisp {
+namespace {
+
+constexpr double kVectorRange = 0.1;  // unless options.init_range says otherwise
+
+void check(const LstmLmOptions& options, const Facts& facts) {
+  WISP_CHECK(facts.inputs.size() == 1 && facts.inputs[0].is_sequence() &&
+                 facts.inputs[0].sample.rank() == 1 && facts.inputs[0].dtype == DType::i32,
+             "lstm_lm: the data set has no tokens; expected a text (data.name = ptb, wikitext2, "
+             "text)");
+  WISP_CHECK(options.layers > 0 && options.units > 0, "lstm_lm: ", options.layers, " layers of ",
+             options.units, " units, expected positive numbers");
+  WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "lstm_lm: a dropout of ",
+             options.dropout, ", expected a number in [0, 1)");
+  WISP_CHECK(options.init_range >= 0.0, "lstm_lm: an init_range of ", options.init_range,
+             ", expected 0 or more");
+}
+
+}  // namespace
+
+LstmLm::LstmLm(const LstmLmOptions& options, const Facts& facts) : options_(options) {
+  check(options, facts);
+  const double range = options.init_range > 0.0 ? options.init_range : kVectorRange;
+  const Init weight{Init::Kind::uniform, range};
+  const Init bias = options.init_range > 0.0 ? weight : Init{};
+  encoder_ = std::make_unique<Embedding>(facts.classes, options.units, weight);
+  child("encoder", *encoder_);
+  for (int64_t i = 0; i < options.layers; ++i) {
+    layers_.push_back(std::make_unique<Rnn>(
+        options.units, options.units,
+        RnnOptions{.cell = options.cell, .index = i, .init_range = options.init_range}));
+    child("rnn", *layers_.back());
+  }
+  decoder_ = options.tied ? std::make_unique<Linear>(encoder_->weight(), bias)
+                          : std::make_unique<Linear>(options.units, facts.classes, weight, bias);
+  child("decoder", *decoder_);
+}
+
+std::vector<Shape> LstmLm::carried() const {
+  return std::vector<Shape>(layers_.size() * carried_by_layer(), Shape{options_.units});
+}
+
+Variable LstmLm::drop(const Variable& x, uint64_t layer, int64_t columns) const {
+  const Tensor& keys = x.context().samples;
+  const bool locked = options_.locked_dropout && keys.defined();
+  return dropout(x, options_.dropout, layer, locked ? keys.rows(0, columns) : keys);
+}
+
+Step LstmLm::forward(Context&, const Batch& batch, const Carry& before) {
+  const Tensor& tokens = batch.inputs[0];
+  const int64_t positions = tokens.shape()[0], columns = tokens.shape()[1];
+  const std::vector<int64_t> rows(static_cast<size_t>(positions), columns);
+  const Shape state{1, columns, options_.units}, carried{columns, options_.units};
+
+  Step step;
+  Variable x = (*encoder_)(tokens.reshape({positions * columns}));
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const Tensor* mine = &before[i * carried_by_layer()];
+    RnnState start{mine[0].reshape(state), {}};
+    if (options_.cell == RnnCell::lstm) start.c = mine[1].reshape(state);
+    const RnnResult result = (*layers_[i])(drop(x, i, columns), rows, start);
+    x = result.y;
+    step.after.push_back(result.after.h.reshape(carried));
+    if (options_.cell == RnnCell::lstm) step.after.push_back(result.after.c.reshape(carried));
+  }
+  step.output = (*decoder_)(widen(drop(x, layers_.size(), columns)));
+  step.loss = cross_entropy(step.output, batch.targets);
+  if (options_.sum_over_time) step.weight = static_cast<double>(positions);
+  return step;
+}
+
+std::vector<Metric> LstmLm::metrics() const {
+  return {{.name = "perplexity", .lower_is_better = true, .of_mean = [](double nats) {
+             return std::exp(nats);
+           }}};
+}
+
+void LstmLm::measure(const Step& step, const Batch& batch, const Tensor& sums) const {
+  add_mean(step.loss, batch, sums.reshape({2}));
+}
+
+std::vector<std::string> LstmLm::exchange_names(const std::string& name) const {
+  if (options_.tied && name == "encoder.weight") return {name, "decoder.weight"};
+  return {name};
+}
+
+namespace {
+
+std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+  LstmLmOptions options;
+  std::string cell = "lstm", loss = "mean";
+  config.bind("model.cell", cell, "of the recurrent layers: lstm, gru or tanh");
+  config.bind("model.layers", options.layers, "recurrent layers");
+  config.bind("model.units", options.units, "of each layer, and of a word's vector");
+  config.bind("model.dropout", options.dropout,
+              "share that is dropped before, between and behind the layers (Zaremba et al. 2014)");
+  config.bind("model.locked_dropout", options.locked_dropout,
+              "drop the same at all positions of a window (Gal & Ghahramani 2016)");
+  config.bind("model.tied", options.tied,
+              "words' vectors are the output's weights, too (Press & Wolf 2017)");
+  config.bind("model.loss", loss,
+              "what gradients are of: mean, of a token; or sum_over_time, of a window's positions, "
+              "as Zaremba's rates and bounds of the norm want it");
+  config.bind("model.init_range", options.init_range,
+              "all weights start uniform in ± this; 0: layers in ±1 / sqrt(units), vectors and "
+              "output in ±0.1, the output's bias at 0");
+  options.cell = rnn_cell_named(cell, concat(config.where("model.cell"), ": model.cell"));
+  WISP_CHECK(loss == "mean" || loss == "sum_over_time", config.where("model.loss"),
+             ": model.loss is \"", loss, "\", expected mean or sum_over_time");
+  options.sum_over_time = loss == "sum_over_time";
+  return std::make_unique<LstmLm>(options, facts);
+}
+
+const ModelRegistration registration("lstm_lm", "recurrent language model (Zaremba et al. 2014)",
+                                     make);
+
+}  // namespace
+}  // namespace wisp

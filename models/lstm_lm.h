@@ -1,0 +1,52 @@
+// A recurrent language model: words to vectors, recurrent layers, vectors to words. One thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layers/embedding.h"
+#include "layers/linear.h"
+#include "layers/rnn.h"
+#include "models/model.h"
+
+namespace wisp {
+
+struct LstmLmOptions {
+  RnnCell cell = RnnCell::lstm;
+  int64_t layers = 2;
+  int64_t units = 200;          // of each layer, and of a word's vector
+  double dropout = 0.0;         // before, between and behind the layers, not within
+  bool locked_dropout = false;  // the same choice at all positions of a window
+  bool tied = false;            // words' vectors are the output's weights, too
+  bool sum_over_time = false;   // gradients are those of the sum over a window's positions
+  double init_range = 0.0;      // all starts uniform in ± this; 0: recurrent layers in
+                                // ±1 / sqrt(units), vectors and output in ±0.1, its bias at 0
+};
+
+/// From windows of tokens (T, N) to logits (T N, classes) of the token behind each; carries the
+/// layers' states. Parameters are called as in PyTorch's example of a word language model. Source:
+/// Zaremba et al. 2014; tied weights: Press & Wolf 2017, Inan et al. 2017; locked dropout: Gal &
+/// Ghahramani 2016.
+class LstmLm final : public Model {
+ public:
+  LstmLm(const LstmLmOptions& options, const Facts& facts);
+
+  Step forward(Context& context, const Batch& batch, const Carry& before) override;
+  std::vector<Shape> carried() const override;
+  /// Perplexity: e to the power of a token's mean loss.
+  std::vector<Metric> metrics() const override;
+  void measure(const Step& step, const Batch& batch, const Tensor& sums) const override;
+  std::vector<std::string> exchange_names(const std::string& name) const override;
+
+ private:
+  size_t carried_by_layer() const { return options_.cell == RnnCell::lstm ? 2 : 1; }
+  Variable drop(const Variable& x, uint64_t layer, int64_t columns) const;
+
+  const LstmLmOptions options_;
+  std::unique_ptr<Embedding> encoder_;
+  std::vector<std::unique_ptr<Rnn>> layers_;
+  std::unique_ptr<Linear> decoder_;
+};
+
+}  // namespace wisp

@@ -30,6 +30,7 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
+  const Deal& deal() const { return deal_; }
   /// This worker's batches per epoch.
   int64_t batches() const { return batches_; }
 

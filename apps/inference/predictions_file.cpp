@@ -39,11 +39,10 @@ Entries entries_of(const Examples& examples, const Deal& deal, const std::vector
 
 void write_predictions(const std::string& path, const Prepared& run, Inference& model) {
   const Examples& examples = *run.examples(Split::test);
-  const TrainOptions& options = run.options();
   // all workers' pieces: the columns of a text are those of an evaluation
-  const Deal deal{.batch = options.batch,
-                  .accumulate = options.workers * options.accumulate,
-                  .training = false};
+  Deal deal = run.options().deal(Split::test, 0);
+  deal.accumulate = deal.pieces();
+  deal.workers = 1;
   const std::vector<Feed>& feeds = model.facts().inputs;
   Entries entries = entries_of(examples, deal, feeds);
   std::vector<Carry> carried(static_cast<size_t>(deal.accumulate));

@@ -20,15 +20,14 @@ void copy(const Stream& stream, const Tensor* from, const Tensor& to) {
 
 }  // namespace
 
-CarriedState::CarriedState(Context& context, const Model& model, const TrainOptions& options,
-                           int rank)
+CarriedState::CarriedState(Context& context, const Model& model, const Deal& deal)
     : context_(context),
-      columns_(options.micro_batch()),
-      workers_(options.workers),
-      rank_(rank),
-      after_(static_cast<size_t>(options.accumulate)) {
+      columns_(deal.batch / deal.pieces()),
+      workers_(deal.workers),
+      rank_(deal.rank),
+      after_(static_cast<size_t>(deal.accumulate)) {
   for (const Shape& column : model.carried())
-    whole_.push_back(context.zeros(column.stacked(options.batch), context.compute));
+    whole_.push_back(context.zeros(column.stacked(deal.batch), context.compute));
 }
 
 Tensor CarriedState::columns(const Tensor& tensor, int64_t micro) const {

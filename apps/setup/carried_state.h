@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "apps/setup/train_options.h"
 #include "core/io/saved_state.h"
+#include "data/examples.h"
 #include "models/model.h"
 
 namespace wisp {
@@ -12,7 +12,7 @@ namespace wisp {
 class CarriedState {
  public:
   /// The context outlives this object.
-  CarriedState(Context& context, const Model& model, const TrainOptions& options, int rank);
+  CarriedState(Context& context, const Model& model, const Deal& deal);
 
   /// What micro-batch `micro` starts from: the columns of its piece, zero if the batch begins. They
   /// stay as they are until commit().

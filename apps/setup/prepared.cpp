@@ -82,19 +82,10 @@ void Prepared::load() {
   for (const Split split : {Split::train, Split::validation, Split::test}) loader(split, 0);
 }
 
-Deal Prepared::deal(Split split, int rank) const {
-  return {.batch = options_.batch,
-          .workers = options_.workers,
-          .rank = rank,
-          .accumulate = options_.accumulate,
-          .seed = static_cast<uint64_t>(options_.seed),
-          .training = split == Split::train};
-}
-
 std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
   const Examples* examples = splits_.of(split);
   if (!examples) return nullptr;
-  return std::make_unique<Loader>(*examples, deal(split, rank),
+  return std::make_unique<Loader>(*examples, options_.deal(split, rank),
                                   LoaderOptions{.threads = options_.loader_threads});
 }
 

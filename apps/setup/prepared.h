@@ -38,8 +38,6 @@ class Prepared {
   const DataSource& source() const { return *source_; }
   /// Null if there is no such split, as before load().
   const Examples* examples(Split split) const { return splits_.of(split); }
-  /// How a split is dealt to a worker.
-  Deal deal(Split split, int rank) const;
   /// A worker's batches of a split; null if there is no such split.
   std::unique_ptr<Loader> loader(Split split, int rank) const;
 

@@ -48,7 +48,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   model_ = make_model(options_.model, config, shared.facts);
   tally_.emplace(compute_, *model_);
   evaluation_.emplace(compute_, *model_);
-  carried_.emplace(compute_, *model_, options_, worker.rank);
+  carried_.emplace(compute_, *model_, options_.deal(Split::train, worker.rank));
   const std::vector<Parameter*> declared = model_->parameters();
   freeze(config, declared);
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
@@ -289,13 +289,14 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
 double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
   compute_.training = false;
   compute_.recording = false;
-  CarriedState carried(compute_, *model_, options_, worker_.rank);
+  const Deal& deal = loader.deal();
+  CarriedState carried(compute_, *model_, deal);
   loader.start_epoch(0);
   double stopped = stop();
   while (stopped == 0.0) {
     const std::optional<Batch> batch = loader.next();
     if (!batch) break;
-    const int64_t micro = batch->index % options_.accumulate;
+    const int64_t micro = batch->index % deal.accumulate;
     compute_.samples = batch->samples;
     const Step result = model_->forward(compute_, *batch, carried.before(*batch, micro));
     evaluation_->add(result, *batch);

@@ -85,6 +85,10 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.epochs", o.epochs, "passes over the training set");
   config.bind("train.max_steps", o.max_steps, "ends the run after so many steps; 0: no limit");
   config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
+  config.bind(
+      "train.eval_batch", o.eval_batch,
+      "samples of a step of an evaluation over all workers, or columns that it reads a text "
+      "in; 0: as in training");
   config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
   config.bind("train.tensorboard", o.tensorboard,
               "writes the metrics as TensorBoard event files, too");
@@ -105,6 +109,7 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "train.epochs", o.epochs, 1);
   at_least<int64_t>(config, "train.max_steps", o.max_steps, 0);
   at_least<int64_t>(config, "train.eval_every", o.eval_every, 0);
+  at_least<int64_t>(config, "train.eval_batch", o.eval_batch, 0);
   at_least<int64_t>(config, "train.log_every", o.log_every, 1);
   at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
   at_least<int64_t>(config, "train.distance_every", o.distance_every, 0);
@@ -119,6 +124,9 @@ void bind_training(Config& config, TrainOptions& o) {
   WISP_CHECK(o.batch % (o.workers * o.accumulate) == 0, config.where("train.batch"),
              ": train.batch is ", o.batch, ", which ", o.workers, " workers x ", o.accumulate,
              " micro-batches cannot share equally");
+  WISP_CHECK(o.eval_batch % o.workers == 0, config.where("train.eval_batch"),
+             ": train.eval_batch is ", o.eval_batch, ", which ", o.workers,
+             " workers cannot share equally");
 }
 
 void bind_optimizer(Config& config, TrainOptions& o) {
@@ -220,6 +228,17 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
 std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream) const {
   return backend == "reference" ? make_reference_backend(pool, stream.id())
                                 : wisp::make_backend(pool, stream);
+}
+
+Deal TrainOptions::deal(Split split, int rank) const {
+  const bool training = split == Split::train;
+  const bool as_trained = training || eval_batch == 0;
+  return {.batch = as_trained ? batch : eval_batch,
+          .workers = workers,
+          .rank = rank,
+          .accumulate = as_trained ? accumulate : 1,
+          .seed = static_cast<uint64_t>(seed),
+          .training = training};
 }
 
 DType TrainOptions::compute() const {

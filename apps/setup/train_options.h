@@ -12,6 +12,7 @@
 #include "core/train/ema.h"
 #include "core/train/optimizer_options.h"
 #include "core/train/schedule.h"
+#include "data/examples.h"
 #include "distributed/communicator/link.h"
 #include "distributed/exchange/cut.h"
 #include "distributed/gradient_clip.h"
@@ -47,6 +48,7 @@ struct TrainOptions {
   int64_t epochs = 30;
   int64_t max_steps = 0;
   int64_t eval_every = 1;
+  int64_t eval_batch = 0;  // 0: batch, in the same micro-batches
   int64_t log_every = 50;
   bool tensorboard = true;
   bool one_batch = false;
@@ -82,8 +84,8 @@ struct TrainOptions {
   /// Of activations; parameters and gradients are wide_of() it.
   DType compute() const;
   std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) const;
-  /// Samples of one worker's micro-batch.
-  int64_t micro_batch() const { return batch / (workers * accumulate); }
+  /// How a split is dealt to a worker.
+  Deal deal(Split split, int rank) const;
 };
 
 }  // namespace wisp

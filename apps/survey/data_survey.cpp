@@ -84,7 +84,7 @@ SplitSurvey survey_split(const Prepared& prepared, Split split, int64_t classes)
   found.steps = (prepared.loader(split, 0)->batches() + accumulate - 1) / accumulate;
   found.classes.resize(static_cast<size_t>(classes));
 
-  Deal all = prepared.deal(split, 0);  // in order, nothing left out
+  Deal all = prepared.options().deal(split, 0);  // in order, nothing left out
   all.workers = 1;
   all.accumulate = 1;
   all.training = false;

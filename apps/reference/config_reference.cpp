@@ -89,9 +89,18 @@ std::vector<Section> sections(const Bind& bind) {
   return all;
 }
 
+/// A model that reads no pictures refuses them; it reads a text then.
 std::vector<Section> models() {
-  return sections<ModelRegistry>([](const auto& entry, Config& config) {
-    entry.make(config, {.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10});
+  const Facts pictures{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10};
+  const Facts text{.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+                   .classes = 10};
+  return sections<ModelRegistry>([&](const auto& entry, Config& config) {
+    try {
+      entry.make(config, pictures);
+    } catch (const Error&) {
+      config = {};
+      entry.make(config, text);
+    }
   });
 }
 

@@ -21,7 +21,8 @@ TEST(ConfigReference, TellsUnitsAndKeepsTablesWhole) {
   const std::string text = config_reference();
   for (const char* row :
        {"| `timeout_s` | number | `60.0` | s |", "| `link.gbit_per_s` | number | `0.0` | Gbit/s |",
-        "| `train.batch` | integer | `128` | samples |"})
+        "| `train.batch` | integer | `128` | samples |",
+        "| `model.tied` | bool | `false` |  | words' vectors are the output's weights, too"})
     EXPECT_NE(text.find(row), std::string::npos) << row;
 }
 

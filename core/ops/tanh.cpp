@@ -1,14 +1,10 @@
-#include <cmath>
-
+#include "core/elementary.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/parallel.h"
 
 namespace wisp {
 namespace {
-
-WISP_HD inline float tangent(float x) { return tanhf(x); }
-WISP_HD inline double tangent(double x) { return ::tanh(x); }
 
 template <class T>
 struct Tanh {

@@ -136,6 +136,16 @@ GradSlot Inputs::slot(size_t i) {
   return {input.grad, !first};
 }
 
+GradSlot Inputs::slot(size_t i, const Tensor& spent) {
+  Node& input = *node_.inputs.at(i);
+  if (!input.owner && !input.grad.defined() && spent.shape() == input.shape &&
+      spent.dtype() == input.dtype && spent.sole_owner()) {
+    input.grad = spent;
+    return {spent, false};
+  }
+  return slot(i);
+}
+
 namespace {
 
 /// Counts in Node::uses how often each node that wants a gradient is used below `root`.

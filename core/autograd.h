@@ -61,6 +61,10 @@ class Inputs {
   bool wanted(size_t i) const;
   /// Where to put the gradient of input `i`; ask once, and only if wanted. The slot must be filled.
   GradSlot slot(size_t i);
+  /// The same. `spent`, a tensor of that input's shape and type which the backward function reads
+  /// no more but where it writes the gradient: if nobody else has its memory, the gradient may take
+  /// that.
+  GradSlot slot(size_t i, const Tensor& spent);
 
   struct Pass;
   Inputs(autograd::Node& node, Pass& pass) : node_(node), pass_(pass) {}

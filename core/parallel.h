@@ -54,15 +54,17 @@ WISP_CLONES void cpu_for(int64_t begin, int64_t end, const Kernel kernel) {
 
 /// For a loop that is at elements [i, i + kLanes): kernel.prefetch(i), if the kernel has that.
 template <class Kernel>
-void prefetch(const Kernel& kernel, int64_t i) {
+WISP_HD void prefetch(const Kernel& kernel, int64_t i) {
   if constexpr (requires { kernel.prefetch(i); }) {
     kernel.prefetch(i);
   }
 }
 
+/// Combination of kernel.map(i) over [begin, end) by one thread, as a fixed tree of kLanes lanes;
+/// for kernels too, that reduce a row each.
 template <class Kernel>
-WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
-                                                    const Kernel kernel) {
+WISP_HD inline typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
+                                                   const Kernel& kernel) {
   typename Kernel::Value lane[kLanes];
   for (int j = 0; j < kLanes; ++j) lane[j] = kernel.identity();
   int64_t i = begin;
@@ -77,6 +79,12 @@ WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
     for (int j = 0; j < width; ++j) lane[j] = kernel.combine(lane[j], lane[j + width]);
   }
   return lane[0];
+}
+
+template <class Kernel>
+WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
+                                                    const Kernel kernel) {
+  return reduce_lanes(begin, end, kernel);
 }
 
 /// The second level of a reduction: its map reads the first level's partial results.

@@ -21,6 +21,8 @@ class Tensor {
   Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id);
 
   bool defined() const { return storage_ != nullptr; }
+  /// Whether this tensor is all of its storage, and no other has any of it.
+  bool sole_owner() const { return storage_.use_count() == 1 && bytes() == storage_->bytes(); }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device() : Device{}; }

@@ -135,8 +135,9 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;
-    const Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
+    Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
     tally_->add(result, batch);
+    result.output = {};  // its gradient may take its memory
     carried_->after(micro, result.after);
     report.work += static_cast<double>(batch.work) * static_cast<double>(batch.of_step) /
                    static_cast<double>(batch.of_worker);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/elementary.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/parallel.h"
@@ -7,8 +8,6 @@
 namespace wisp {
 namespace {
 
-WISP_HD inline float exponential(float x) { return expf(x); }
-WISP_HD inline double exponential(double x) { return exp(x); }
 WISP_HD inline float logarithm(float x) { return logf(x); }
 WISP_HD inline double logarithm(double x) { return log(x); }
 
@@ -26,6 +25,31 @@ WISP_HD T not_a_number() {
   return static_cast<T>(float_from_bits(0x7fc00000u));
 }
 
+/// The reductions of a row of logits.
+template <class T>
+struct Largest {
+  using Value = T;
+  const T* x;
+  WISP_HD T identity() const { return x[0]; }
+  WISP_HD T map(int64_t i) const { return x[i]; }
+  WISP_HD T combine(T a, T b) const { return b > a ? b : a; }
+};
+
+template <class T>
+struct Sum {
+  using Value = T;
+  const T* x;
+  T largest;
+  WISP_HD T identity() const { return T(0); }
+  WISP_HD T map(int64_t i) const { return x[i] - largest; }
+  WISP_HD T combine(T a, T b) const { return a + b; }
+};
+
+template <class T>
+struct ExpSum : Sum<T> {
+  WISP_HD T map(int64_t i) const { return exponential(Sum<T>::map(i)); }
+};
+
 /// One index per row: log Σ exp(logit) and the row's loss.
 template <class T>
 struct RowLoss {
@@ -36,24 +60,21 @@ struct RowLoss {
   WISP_HD void operator()(int64_t row) const {
     const int64_t classes = labels.classes;
     const T* x = logits + row * classes;
-    T largest = x[0];
-    for (int64_t c = 1; c < classes; ++c) largest = x[c] > largest ? x[c] : largest;
-    T exp_sum = 0;
-    T shifted_sum = 0;
-    for (int64_t c = 0; c < classes; ++c) {
-      exp_sum += exponential(x[c] - largest);
-      shifted_sum += x[c] - largest;
-    }
-    const T log_exp_sum = logarithm(exp_sum);
+    const T largest = parallel::reduce_lanes(0, classes, Largest<T>{x});
+    const T log_exp_sum = logarithm(parallel::reduce_lanes(0, classes, ExpSum<T>{{x, largest}}));
     log_sum[row] = largest + log_exp_sum;
     if (!labels.valid(row)) {
       loss[row] = labels.ignored(row) ? T(0) : not_a_number<T>();
       return;
     }
-    const T on_label = x[labels.label[row]] - largest;
-    const T everywhere = shifted_sum / static_cast<T>(classes);
-    const T smoothing = static_cast<T>(labels.smoothing);
-    loss[row] = log_exp_sum - ((T(1) - smoothing) * on_label + smoothing * everywhere);
+    T on_target = x[labels.label[row]] - largest;
+    if (labels.smoothing > 0.0) {
+      const T smoothing = static_cast<T>(labels.smoothing);
+      const T everywhere =
+          parallel::reduce_lanes(0, classes, Sum<T>{x, largest}) / static_cast<T>(classes);
+      on_target = (T(1) - smoothing) * on_target + smoothing * everywhere;
+    }
+    loss[row] = log_exp_sum - on_target;
   }
 };
 
@@ -67,7 +88,7 @@ struct Mean {
   WISP_HD T combine(T a, T b) const { return a + b; }
 };
 
-/// One index per logit: (softmax - target) / rows · dy.
+/// One index per row: (softmax - target) / rows · dy. `dx` may be the logits' memory.
 template <class T>
 struct LogitGradient {
   const T* logits;
@@ -76,16 +97,23 @@ struct LogitGradient {
   const T* dy;
   T* dx;
   int64_t rows;
-  bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t row = i / labels.classes;
+  WISP_HD void operator()(int64_t row) const {
+    const int64_t classes = labels.classes;
+    const T* x = logits + row * classes;
+    T* gradient = dx + row * classes;
     const T smoothing = static_cast<T>(labels.smoothing);
-    T target = smoothing / static_cast<T>(labels.classes);
-    if (labels.label[row] == i % labels.classes) target += T(1) - smoothing;
-    if (!labels.valid(row)) target = not_a_number<T>();
-    const T softmax = exponential(logits[i] - log_sum[row]);
-    const T gradient = (softmax - target) * (*dy / static_cast<T>(rows));
-    deposit(dx + i, labels.ignored(row) ? T(0) : gradient, accumulate);
+    const T everywhere = smoothing / static_cast<T>(classes);
+    const T on_label = everywhere + (T(1) - smoothing);
+    const T scale = labels.valid(row) ? *dy / static_cast<T>(rows) : not_a_number<T>();
+    const T log_exp_sum = log_sum[row];
+    const bool ignored = labels.ignored(row);
+    const int64_t label = labels.label[row];
+#pragma GCC ivdep
+    for (int64_t c = 0; c < classes; ++c) {
+      const T target = c == label ? on_label : everywhere;
+      const T value = (exponential(x[c] - log_exp_sum) - target) * scale;
+      gradient[c] = ignored ? T(0) : value;
+    }
   }
 };
 
@@ -116,21 +144,26 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
   dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, rows,
-                 RowLoss<T>{x.data<T>(), targets, log_sum.data<T>(), row_loss.data<T>()});
+                 RowLoss<T>{x.data<T>(), targets, log_sum.data<T>(), row_loss.data<T>()},
+                 targets.classes);
     parallel_reduce(context.stream, rows, Mean<T>{row_loss.data<T>(), static_cast<T>(rows)},
                     loss.data<T>());
   });
   // the closure holds `labels` because the targets point into it
   return record("cross_entropy", loss, {logits},
                 [&context, x, labels, targets, log_sum, rows](const Tensor& dy, Inputs& in) {
-                  const GradSlot dx = in.slot(0);
+                  const GradSlot slot = in.slot(0, x);
+                  // a loop that may add or write is not vectorised
+                  const Tensor dx =
+                      slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
                   dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
                     using T = decltype(zero);
-                    parallel_for(
-                        context.stream, x.numel(),
-                        LogitGradient<T>{x.data<T>(), log_sum.data<T>(), targets, dy.data<T>(),
-                                         dx.into.data<T>(), rows, dx.accumulate});
+                    parallel_for(context.stream, rows,
+                                 LogitGradient<T>{x.data<T>(), log_sum.data<T>(), targets,
+                                                  dy.data<T>(), dx.data<T>(), rows},
+                                 targets.classes);
                   });
+                  if (slot.accumulate) deposit(context.stream, dx, slot);
                 });
 }
 

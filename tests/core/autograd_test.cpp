@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,66 @@ TEST_F(Autograd, RefusesToWalkTwiceOrNowhere) {
   const Variable constant(worker_.context, full({1}, 1));
   EXPECT_NE(error_of([&] { backward(relu(constant)); }).find("nothing to differentiate"),
             std::string::npos);
+}
+
+/// x, by an op that has written it into memory of its own, or into `kept`'s.
+Variable copied(const Variable& x, const Tensor& kept) {
+  std::copy_n(x.value().data<double>(), x.value().numel(), kept.data<double>());
+  return record("copied", kept, {x}, [](const Tensor& dy, Inputs& in) {
+    std::copy_n(dy.data<double>(), dy.numel(), in.slot(0).into.data<double>());
+  });
+}
+
+/// 3 x, whose gradient may lie where x did; `same` tells whether it does.
+Variable tripled(const Variable& x, bool& same) {
+  return record("tripled", full({1}, 3 * *x.value().data<double>()), {x},
+                [x = x.value(), &same](const Tensor& dy, Inputs& in) {
+                  const GradSlot dx = in.slot(0, x);
+                  same = dx.into.raw() == x.raw();
+                  double& to = *dx.into.data<double>();
+                  to = (dx.accumulate ? to : 0.0) + 3 * *dy.data<double>();
+                });
+}
+
+TEST_F(Autograd, AGradientTakesSpentMemoryThatNobodyElseHas) {
+  const Variable x = leaf(5);
+  bool same = false;
+  const auto walk = [&](int64_t numel, Tensor& kept) {
+    kept = worker_.context.empty({numel}, DType::f64);
+    return tripled(copied(x, kept.rows(0, 1)), same);
+  };
+  Tensor kept;
+  Variable loss = walk(1, kept);
+  kept = {};
+  backward(loss);
+  EXPECT_TRUE(same);
+  EXPECT_EQ(gradient(0), 3);
+
+  backward(walk(1, kept));
+  EXPECT_FALSE(same);
+  EXPECT_EQ(*kept.data<double>(), 5);
+
+  loss = walk(2, kept);
+  kept = {};
+  backward(loss);
+  EXPECT_FALSE(same) << "a part of the memory";
+
+  backward(tripled(x, same));
+  EXPECT_FALSE(same) << "a leaf's gradient is its owner's";
+  EXPECT_EQ(gradient(0), 3);
+}
+
+TEST_F(Autograd, SpentMemoryIsNotTakenBesideAGradient) {
+  const Variable x = leaf(5);
+  bool first = true, second = true;
+  Variable y = copied(x, worker_.context.empty({1}, DType::f64));
+  Variable loss = tripled(y, first);
+  loss = add(loss, tripled(y, second));
+  y = {};
+  backward(loss);
+  EXPECT_FALSE(second) << "the other op has yet to read it";
+  EXPECT_FALSE(first);
+  EXPECT_EQ(gradient(0), 6);
 }
 
 TEST_F(Autograd, MemoryGoesWhileBackwardWalks) {

@@ -1,11 +1,14 @@
 #include "core/ops.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "tests/support/error_of.h"
+#include "tests/support/leaves.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
@@ -147,6 +150,98 @@ TEST_P(OpsValue, CrossEntropyIgnoresMinusOneAndStillDividesByAllRows) {
   const double tolerance = GetParam() == DType::f32 ? 1e-6 : 1e-12;
   const Variable loss = cross_entropy(logits, tensor_of<int32_t>({0, -1, 1}));
   EXPECT_NEAR(values(loss.value())[0], (std::log(4.0) + std::log(2.0)) / 3, tolerance);
+}
+
+TEST_P(OpsValue, CrossEntropyOfAnImpossibleClass) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Variable logits = constant({1, 3}, {0, -infinity, std::log(3)});
+  EXPECT_NEAR(values(cross_entropy(logits, tensor_of<int32_t>({2})).value())[0],
+              std::log(4.0 / 3.0), 1e-6);
+}
+
+/// PyTorch 2.15, cross_entropy in f64.
+TEST_P(OpsValue, CrossEntropyIsPyTorchs) {
+  const Tensor x = tensor(
+      {3, 5}, {0.5, -1.25, 2.0, 0.0, 3.5, -2.0, 4.0, 0.25, 1.0, -0.5, 1.0, 1.0, -3.0, 2.5, 0.75},
+      GetParam());
+  const Tensor labels = tensor_of<int32_t>({2, 0, 3});
+  const struct {
+    double smoothing, loss;
+    std::vector<double> gradient;
+  } cases[] = {{0.0,
+                2.7798880294097317,
+                {0.012651407, 0.002198485, -0.276633661, 0.007673466, 0.254110303, -0.332573138,
+                 0.306684713, 0.007212533, 0.015268933, 0.003406959, 0.045795060, 0.045795060,
+                 0.000838766, -0.128094114, 0.035665228}},
+               {0.1,
+                2.798221362743065,
+                {0.005984740, -0.004468182, -0.249966994, 0.001006800, 0.247443636, -0.305906471,
+                 0.300018046, 0.000545866, 0.008602266, -0.003259707, 0.039128393, 0.039128393,
+                 -0.005827901, -0.101427447, 0.028998562}}};
+  for (const auto& expected : cases) {
+    Leaves leaves;
+    const Variable loss =
+        cross_entropy(leaves.make(worker_.context, x), labels, expected.smoothing);
+    expect_values(loss, {}, {expected.loss});
+    backward(loss);
+    const std::vector<double> gradient = values(leaves.gradients()[0]);
+    for (size_t i = 0; i < gradient.size(); ++i)
+      EXPECT_NEAR(gradient[i], expected.gradient[i], 1e-7) << i;  // f32, and 9 digits
+  }
+}
+
+/// Rows and classes of many sizes: what is left of lanes, one class.
+TEST_P(OpsValue, CrossEntropyIsTheSumOfItsRowsForAnyThreads) {
+  const int before = omp_get_max_threads();
+  for (const int64_t classes : {1, 15, 16, 1003}) {
+    const int64_t rows = 70;
+    const Tensor x = random_tensor({rows, classes}, 3, GetParam());
+    Tensor labels({rows}, DType::i32);
+    for (int64_t i = 0; i < rows; ++i)
+      labels.data<int32_t>()[i] = static_cast<int32_t>(7 * i % classes);
+    const std::vector<double> logit = values(x);
+    double expected = 0.0;
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0.0;
+      for (int64_t c = 0; c < classes; ++c)
+        sum += std::exp(logit[static_cast<size_t>(i * classes + c)]);
+      const int64_t at = i * classes + labels.data<int32_t>()[i];
+      expected += std::log(sum) - logit[static_cast<size_t>(at)];
+    }
+    std::vector<double> first;
+    for (const int threads : {1, 2, 3}) {
+      omp_set_num_threads(threads);
+      Leaves leaves;
+      const Variable loss = cross_entropy(leaves.make(worker_.context, x), labels);
+      backward(loss);
+      std::vector<double> found = values(leaves.gradients()[0]);
+      found.push_back(values(loss.value())[0]);
+      if (first.empty()) first = found;
+      EXPECT_EQ(found, first) << threads << " threads";
+    }
+    EXPECT_NEAR(first.back(), expected / static_cast<double>(rows), 1e-6 * (1 + expected))
+        << classes;
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(Ops, CrossEntropyWritesItsGradientOverTheLogits) {
+  const int64_t rows = 64, classes = 1000;
+  const Tensor labels({rows}, DType::i32);
+  Leaves leaves;
+  const auto peak_of = [&](bool keep) {
+    TestContext worker;
+    const Variable x(worker.context, random_tensor({rows, 2}, 1));
+    Variable logits = linear(x, leaves.make(worker.context, random_tensor({classes, 2}, 2)), {});
+    const Variable loss = cross_entropy(logits, labels);
+    if (!keep) logits = {};
+    backward(loss);
+    return worker.pool.stats().peak_used_bytes;
+  };
+  const int64_t bytes = rows * classes * 8;
+  EXPECT_LT(peak_of(false), bytes + bytes / 4);
+  EXPECT_GE(peak_of(true), 2 * bytes);
+  EXPECT_EQ(values(leaves.gradients()[0]), values(leaves.gradients()[1]));
 }
 
 TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {

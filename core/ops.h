@@ -60,6 +60,8 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 Variable embedding(const Variable& table, const Tensor& ids);
 
 Variable tanh(const Variable& x);
+/// 1 / (1 + exp(-x)).
+Variable sigmoid(const Variable& x);
 
 /// What is learned of one direction of a recurrent layer, of the shapes of RnnWeights.
 struct RnnParameters {
@@ -78,6 +80,10 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
 Variable rows(const Variable& x, int64_t begin, int64_t end);
 /// The rows of all parts, one after another; equal shapes but for the first extent.
 Variable join_rows(const std::vector<Variable>& parts);
+/// Elements [begin, end) of the last extent, in memory of their own.
+Variable columns(const Variable& x, int64_t begin, int64_t end);
+/// The parts side by side; equal shapes but for the last extent.
+Variable join_columns(const std::vector<Variable>& parts);
 
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);

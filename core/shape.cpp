@@ -29,6 +29,13 @@ Shape Shape::with_rows(int64_t rows) const {
   return shape;
 }
 
+Shape Shape::with_columns(int64_t columns) const {
+  WISP_CHECK(rank_ > 0, "with_columns: a scalar has no columns");
+  Shape shape = *this;
+  shape.extents_[static_cast<size_t>(rank_ - 1)] = columns;
+  return shape;
+}
+
 Shape Shape::stacked(int64_t n) const {
   std::array<int64_t, kMaxRank + 1> extents{n};
   std::copy_n(extents_.begin(), rank_, extents.begin() + 1);

@@ -26,6 +26,8 @@ class Shape {
   int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }
   /// The same extents with the first one replaced. Throws Error for a scalar.
   Shape with_rows(int64_t rows) const;
+  /// The same with the last one replaced.
+  Shape with_columns(int64_t columns) const;
   /// (n, extents …): of n tensors of this shape. Throws Error beyond kMaxRank.
   Shape stacked(int64_t n) const;
   std::string str() const;

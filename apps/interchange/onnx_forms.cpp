@@ -27,9 +27,11 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"add", &OnnxForms::add_values},
       {"avg_pool2d", &OnnxForms::avg_pool2d},
       {"batch_norm", &OnnxForms::batch_norm},
+      {"columns", &OnnxForms::columns},
       {"conv2d", &OnnxForms::conv2d},
       {"embedding", &OnnxForms::embedding},
       {"global_avg_pool", &OnnxForms::global_avg_pool},
+      {"join_columns", &OnnxForms::join_columns},
       {"join_rows", &OnnxForms::join_rows},
       {"linear", &OnnxForms::linear},
       {"max_pool2d", &OnnxForms::max_pool2d},
@@ -37,6 +39,7 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"relu", &OnnxForms::relu},
       {"reshape", &OnnxForms::reshape},
       {"rows", &OnnxForms::rows},
+      {"sigmoid", &OnnxForms::sigmoid},
       {"tanh", &OnnxForms::tanh}};
   return forms;
 }
@@ -183,6 +186,22 @@ std::string OnnxForms::rows(const TracedOp& op) {
 std::string OnnxForms::join_rows(const TracedOp& op) {
   if (op.inputs.size() == 1) return in(op, 0);
   return node("Concat", all_inputs(op), {{"axis", int64_t{0}}});
+}
+
+/// The last extent is the channels of a value of rank 4.
+int64_t OnnxForms::last_axis(const TracedOp& op) {
+  const int rank = op.shape(0).rank();
+  return rank == 4 ? 1 : rank - 1;
+}
+
+std::string OnnxForms::columns(const TracedOp& op) {
+  return node("Slice", {in(op, 0), integers({op.integer("begin")}), integers({op.integer("end")}),
+                        integers({last_axis(op)})});
+}
+
+std::string OnnxForms::join_columns(const TracedOp& op) {
+  if (op.inputs.size() == 1) return in(op, 0);
+  return node("Concat", all_inputs(op), {{"axis", last_axis(op)}});
 }
 
 std::string OnnxForms::pad_channels(const TracedOp& op) {

@@ -29,9 +29,11 @@ class OnnxForms {
   std::string add_values(const TracedOp& op) { return node("Add", {in(op, 0), in(op, 1)}); }
   std::string avg_pool2d(const TracedOp& op);
   std::string batch_norm(const TracedOp& op);
+  std::string columns(const TracedOp& op);
   std::string conv2d(const TracedOp& op);
   std::string embedding(const TracedOp& op);
   std::string global_avg_pool(const TracedOp& op);
+  std::string join_columns(const TracedOp& op);
   std::string join_rows(const TracedOp& op);
   std::string linear(const TracedOp& op);
   std::string max_pool2d(const TracedOp& op) { return node("MaxPool", {in(op, 0)}, window(op)); }
@@ -39,6 +41,7 @@ class OnnxForms {
   std::string relu(const TracedOp& op) { return node("Relu", {in(op, 0)}); }
   std::string reshape(const TracedOp& op);
   std::string rows(const TracedOp& op);
+  std::string sigmoid(const TracedOp& op) { return node("Sigmoid", {in(op, 0)}); }
   std::string tanh(const TracedOp& op) { return node("Tanh", {in(op, 0)}); }
 
   /// The name of an op's input, in the shape that the op saw.
@@ -50,6 +53,7 @@ class OnnxForms {
   std::string node(const char* type, std::vector<std::string> inputs,
                    std::vector<OnnxAttribute> attributes = {});
   static std::vector<OnnxAttribute> window(const TracedOp& op);
+  static int64_t last_axis(const TracedOp& op);
 
   const OnnxTrace& trace_;
   std::vector<std::string> names_;  // by value; empty: not added yet

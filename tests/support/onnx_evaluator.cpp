@@ -91,24 +91,34 @@ OnnxArray reshape(const Node& node) {
   return y;
 }
 
-/// Of the first axis, every element.
+/// Of one axis, every element.
 OnnxArray slice(const Node& node) {
-  WISP_CHECK(node.in.size() == 4 && node.ints(3) == Ints{0}, "evaluator: Slice of another axis");
+  WISP_CHECK(node.in.size() == 4 && node.ints(3).size() == 1, "evaluator: Slice of several axes");
+  const auto axis = static_cast<size_t>(node.ints(3)[0]);
   const int64_t begin = node.ints(1).at(0), end = node.ints(2).at(0);
-  OnnxArray y = *node.in[0];
-  const int64_t width = product(y.dims, 1, y.dims.size());
-  WISP_CHECK(0 <= begin && begin <= end && end <= y.dims[0], "evaluator: Slice out of range");
-  y.dims[0] = end - begin;
-  y.values = {node.in[0]->values.begin() + begin * width, node.in[0]->values.begin() + end * width};
+  const OnnxArray& x = *node.in[0];
+  WISP_CHECK(0 <= begin && begin <= end && end <= x.dims.at(axis), "evaluator: Slice out of range");
+  const int64_t width = product(x.dims, axis + 1, x.dims.size());
+  OnnxArray y{x.dims, {}};
+  y.dims[axis] = end - begin;
+  for (int64_t at = begin * width; at < numel(x.dims); at += x.dims[axis] * width) {
+    const auto from = x.values.begin() + at;
+    y.values.insert(y.values.end(), from, from + (end - begin) * width);
+  }
   return y;
 }
 
-OnnxArray concat_rows(const Node& node) {
-  node.expect("axis", 0);
-  OnnxArray y = *node.in[0];
-  for (size_t i = 1; i < node.in.size(); ++i) {
-    y.dims[0] += node.in[i]->dims[0];
-    y.values.insert(y.values.end(), node.in[i]->values.begin(), node.in[i]->values.end());
+OnnxArray concat(const Node& node) {
+  const auto axis = static_cast<size_t>(node.attributes.at("axis").at(0));
+  OnnxArray y{node.in[0]->dims, {}};
+  y.dims.at(axis) = 0;
+  for (const OnnxArray* x : node.in) y.dims[axis] += x->dims[axis];
+  for (int64_t outer = 0; outer < product(y.dims, 0, axis); ++outer) {
+    for (const OnnxArray* x : node.in) {
+      const int64_t count = product(x->dims, axis, x->dims.size());
+      const auto from = x->values.begin() + outer * count;
+      y.values.insert(y.values.end(), from, from + count);
+    }
   }
   return y;
 }
@@ -131,12 +141,14 @@ OnnxArray transpose(const Node& node) {
 
 OnnxArray result_of(const std::string& type, const Node& node) {
   if (type == "Add") return add(node);
-  if (type == "Concat") return concat_rows(node);
+  if (type == "Concat") return concat(node);
   if (type == "Gather") return gather(node);
   if (type == "Gemm") return gemm(node);
   if (type == "Identity") return *node.in[0];
   if (type == "Relu") return each(*node.in[0], [](double x) { return std::max(x, 0.0); });
   if (type == "Reshape") return reshape(node);
+  if (type == "Sigmoid")
+    return each(*node.in[0], [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
   if (type == "Slice") return slice(node);
   if (type == "Tanh") return each(*node.in[0], [](double x) { return std::tanh(x); });
   WISP_CHECK(type == "Transpose", "evaluator: does not know ", type);

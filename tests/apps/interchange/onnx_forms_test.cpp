@@ -132,6 +132,26 @@ TEST(OnnxForms, RowsOfAWeightAreCut) {
             "Identity(Gemm_1) -> logits\n");
 }
 
+TEST(OnnxForms, ColumnsAreCutAndJoined) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+              const Variable weight = columns(join_columns({table, table}), 1, 11);
+              const Variable wide = join_columns({columns(x, 2, 6), x});
+              return sigmoid(join_columns({linear(wide, weight, {})}));
+            }),
+            "Concat(table, table) -> Concat_0\n"
+            "Slice(Concat_0, integers_1, integers_2, integers_3) -> Slice_1\n"
+            "Slice(x, integers_4, integers_5, integers_6) -> Slice_2\n"
+            "Concat(Slice_2, x) -> Concat_3\n"
+            "Gemm(Concat_3, Slice_1) -> Gemm_4\n"
+            "Sigmoid(Gemm_4) -> Sigmoid_5\n"
+            "Identity(Sigmoid_5) -> logits\n");
+  same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
+    const int64_t n = x.shape()[0];
+    const Variable images = reshape(x, {n, 1, 2, 3});
+    return reshape(join_columns({images, columns(images, 1, 2)}), {n, 8});
+  });
+}
+
 TEST(OnnxForms, AnEmbeddingGathersRows) {
   EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor& ids, const Variable& table) {
               return add(x, embedding(table, ids));

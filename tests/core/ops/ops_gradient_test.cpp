@@ -119,6 +119,7 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
       rnn_case("LstmBothWays", RnnCell::lstm, 2, state),
       rnn_case("Gru", RnnCell::gru, 1, state),
       rnn_case("GruBothWays", RnnCell::gru, 2, state),
+      unary_case("sigmoid", "Plain", {3, 4}, [](const Variable& v) { return sigmoid(v); }),
       {"embedding",
        "RepeatedAndUnknownIds",
        {random_tensor({5, 3}, 1)},
@@ -128,6 +129,15 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
       unary_case("rows", "Part", {5, 3}, [](const Variable& v) { return rows(v, 1, 4); }),
       unary_case("rows", "Twice", {5, 3},
                  [](const Variable& v) { return add(rows(v, 0, 3), rows(v, 2, 5)); }),
+      unary_case("columns", "Part", {2, 3, 5}, [](const Variable& v) { return columns(v, 1, 4); }),
+      unary_case("columns", "Twice", {3, 5},
+                 [](const Variable& v) { return add(columns(v, 0, 3), columns(v, 2, 5)); }),
+      {"join_columns",
+       "Parts",
+       {x, random_tensor({4, 2}, 2)},
+       [](const Variables& in) {
+         return join_columns({in[0], in[1], in[0]});
+       }},
       {"join_rows",
        "Parts",
        {x, random_tensor({2, 3}, 2)},

@@ -76,6 +76,25 @@ TEST_P(OpsValue, ElementwiseOps) {
   expect_values(reshape(a, {1, 3}), {1, 3}, {-1, 0, 2});
 }
 
+/// PyTorch 2.15, sigmoid in f64.
+TEST_P(OpsValue, SigmoidIsPyTorchs) {
+  Leaves leaves;
+  const Variable x =
+      leaves.make(worker_.context, tensor({5}, {-3.0, -0.5, 0.0, 1.25, 8.0}, GetParam()));
+  const Variable y = sigmoid(x);
+  expect_values(y, {5}, {0.047425873, 0.377540669, 0.5, 0.777299861, 0.999664650});
+  backward(linear(reshape(y, {1, 5}), constant({1, 5}, {1, 1, 1, 1, 1}), {}));
+  const Variable gradient(worker_.context, leaves.gradients()[0]);
+  expect_values(gradient, {5}, {0.045176660, 0.235003712, 0.25, 0.173104787, 0.000335238});
+}
+
+TEST_P(OpsValue, ColumnsAndJoinColumns) {
+  const Variable x = constant({2, 3}, {1, 2, 3, 4, 5, 6});
+  expect_values(columns(x, 1, 3), {2, 2}, {2, 3, 5, 6});
+  expect_values(join_columns({columns(x, 2, 3), x}), {2, 4}, {3, 1, 2, 3, 6, 4, 5, 6});
+  expect_values(columns(reshape(x, {1, 2, 3}), 0, 1), {1, 2, 1}, {1, 4});
+}
+
 TEST_P(OpsValue, ReluKeepsNaN) {
   EXPECT_TRUE(std::isnan(values(relu(constant({1}, {NAN})).value())[0]));
 }
@@ -321,6 +340,11 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
   EXPECT_NE(error([&] { reshape(image, {7}); }).find("48"), std::string::npos);
   EXPECT_NE(error([&] { max_pool2d(image, 2, {.pad = 2}); }).find("pad 2"), std::string::npos);
   EXPECT_NE(error([&] { pad_channels(image, 2, 1); }).find("2 channels"), std::string::npos);
+  EXPECT_EQ(error([&] { columns(zeros({2, 3}), 2, 4); }), "columns: [2, 4) of (2, 3)");
+  EXPECT_NE(error([&] {
+              join_columns({zeros({2, 3}), zeros({3, 3})});
+            }).find("(3, 3) f64 beside (2, 3) f64"),
+            std::string::npos);
   EXPECT_NE(error([&] { dropout(image, 1.0, 0); }).find("[0, 1)"), std::string::npos);
   EXPECT_NE(error([&] { dropout(image, 0.5, 0); }).find("with 0 keys"), std::string::npos);
   EXPECT_NE(error([&] {

@@ -1,0 +1,124 @@
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+/// Columns [begin, …) of a matrix (rows, width).
+template <class T>
+struct Columns {
+  T* matrix;
+  int64_t width, begin;
+  WISP_HD T* of(int64_t row) const { return matrix + row * width + begin; }
+};
+
+/// One index per row: `count` columns.
+template <class T>
+struct Move {
+  Columns<const T> from;
+  Columns<T> to;
+  int64_t count;
+  bool accumulate;
+  WISP_HD void operator()(int64_t row) const {
+    const T* in = from.of(row);
+    T* out = to.of(row);
+#pragma GCC ivdep
+    for (int64_t c = 0; c < count; ++c) deposit(out + c, wide(in[c]), accumulate);
+  }
+};
+
+/// One index per row: zeros in all columns but [begin, end).
+template <class T>
+struct ZeroBeside {
+  T* matrix;
+  int64_t width, begin, end;
+  WISP_HD void operator()(int64_t row) const {
+    T* out = matrix + row * width;
+    for (int64_t c = 0; c < begin; ++c) store(out + c, 0);
+    for (int64_t c = end; c < width; ++c) store(out + c, 0);
+  }
+};
+
+/// Where columns come from or go to: in the last extent.
+struct Place {
+  const Tensor& tensor;
+  int64_t begin = 0;
+};
+
+void move(const Stream& stream, const Place& from, const Place& to, int64_t count,
+          bool accumulate) {
+  dispatch_activation(to.tensor.dtype(), "columns", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(stream, to.tensor.shape().rows(),
+                 Move<T>{{from.tensor.data<T>(), from.tensor.shape()[-1], from.begin},
+                         {to.tensor.data<T>(), to.tensor.shape()[-1], to.begin},
+                         count,
+                         accumulate},
+                 count);
+  });
+}
+
+void zero_beside(const Stream& stream, const Tensor& tensor, int64_t begin, int64_t end) {
+  dispatch_activation(tensor.dtype(), "columns", [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = tensor.shape()[-1];
+    parallel_for(stream, tensor.shape().rows(), ZeroBeside<T>{tensor.data<T>(), width, begin, end},
+                 width);
+  });
+}
+
+}  // namespace
+
+Variable columns(const Variable& x, int64_t begin, int64_t end) {
+  Context& context = x.context();
+  const int64_t width = x.shape().rank() > 0 ? x.shape()[-1] : 0;
+  WISP_CHECK(0 <= begin && begin < end && end <= width, "columns: [", begin, ", ", end, ") of ",
+             x.shape());
+  const Tensor y = context.empty(x.shape().with_columns(end - begin), x.value().dtype());
+  move(context.stream, {x.value(), begin}, {y}, end - begin, false);
+  return record("columns", y, {x},
+                [&context, begin, end](const Tensor& dy, Inputs& in) {
+                  const GradSlot dx = in.slot(0);
+                  if (!dx.accumulate) zero_beside(context.stream, dx.into, begin, end);
+                  move(context.stream, {dy}, {dx.into, begin}, end - begin, dx.accumulate);
+                },
+                {{"begin", begin}, {"end", end}});
+}
+
+Variable join_columns(const std::vector<Variable>& parts) {
+  WISP_CHECK(!parts.empty(), "join_columns: no parts");
+  Context& context = parts[0].context();
+  const Shape first = parts[0].shape();
+  const DType dtype = parts[0].value().dtype();
+  WISP_CHECK(first.numel() > 0 && first.rank() > 0, "join_columns: a part has no columns");
+  std::vector<int64_t> counts;
+  int64_t total = 0;
+  for (const Variable& part : parts) {
+    WISP_CHECK(part.shape().rank() == first.rank() &&
+                   part.shape().with_columns(first[-1]) == first && part.value().dtype() == dtype,
+               "join_columns: ", part.shape(), " ", name_of(part.value().dtype()), " beside ",
+               first, " ", name_of(dtype),
+               ", expected equal shapes but for the columns, and equal types");
+    counts.push_back(part.shape()[-1]);
+    total += counts.back();
+  }
+  const Tensor y = context.empty(first.with_columns(total), dtype);
+  int64_t begin = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    move(context.stream, {parts[i].value()}, {y, begin}, counts[i], false);
+    begin += counts[i];
+  }
+  return record("join_columns", y, parts, [&context, counts](const Tensor& dy, Inputs& in) {
+    int64_t at = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (in.wanted(i)) {
+        const GradSlot part = in.slot(i);
+        move(context.stream, {dy, at}, {part.into}, counts[i], part.accumulate);
+      }
+      at += counts[i];
+    }
+  });
+}
+
+}  // namespace wisp

@@ -193,7 +193,7 @@ void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elemen
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_for(stream, n, nullptr, kernel);
 #endif
-  const int64_t grain = std::max<int64_t>(1, parallel::kGrain / elements);
+  const int64_t grain = parallel::kGrain / std::clamp<int64_t>(elements, 1, parallel::kGrain);
   stream.submit([n, kernel, grain] {
     parallel::cpu_ranges(
         n, grain, [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); }, 2 * grain);

@@ -6,34 +6,54 @@ namespace wisp {
 namespace {
 
 template <class T>
-struct LookUp {
-  const Wide<T>* table;
+struct Table {
+  T* entries;
+  int64_t count, width;
   const int32_t* ids;
-  int64_t entries, width;
-  T* y;
-  WISP_HD void operator()(int64_t i) const {
-    const int32_t id = ids[i / width];
-    const bool known = id >= 0 && id < entries;
-    store(y + i, known ? table[id * width + i % width] : Wide<T>(0));
+  /// The entry of a row's id; null if that is out of range.
+  WISP_HD T* of(int64_t row) const {
+    const int32_t id = ids[row];
+    return id >= 0 && id < count ? entries + id * width : nullptr;
   }
 };
 
-/// One index per column of the table: its rows are added up in the order of ids, so that the bits
-/// depend on nothing else.
+/// One index per row.
 template <class T>
-struct TableGradient {
+struct LookUp {
+  Table<const Wide<T>> table;
+  T* y;
+  WISP_HD void operator()(int64_t row) const {
+    const Wide<T>* entry = table.of(row);
+    T* out = y + row * table.width;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < table.width; ++c) store(out + c, entry ? entry[c] : Wide<T>(0));
+  }
+};
+
+template <class T>
+struct Clear {
+  T* x;
+  WISP_HD void operator()(int64_t i) const { x[i] = 0; }
+};
+
+constexpr int64_t kColumnGroup = 64;  // columns that are added up side by side
+
+/// One index per group of columns: rows are added in the order of ids, so that the bits depend on
+/// nothing else.
+template <class T>
+struct AddRows {
   const T* dy;
-  const int32_t* ids;
-  int64_t rows, entries, width;
-  Wide<T>* dtable;
-  bool accumulate;
-  WISP_HD void operator()(int64_t column) const {
-    if (!accumulate) {
-      for (int64_t entry = 0; entry < entries; ++entry) dtable[entry * width + column] = 0;
-    }
+  Table<Wide<T>> table;
+  int64_t rows;
+  WISP_HD void operator()(int64_t group) const {
+    const int64_t begin = group * kColumnGroup;
+    const int64_t end = begin + kColumnGroup < table.width ? begin + kColumnGroup : table.width;
     for (int64_t row = 0; row < rows; ++row) {
-      const int32_t id = ids[row];
-      if (id >= 0 && id < entries) dtable[id * width + column] += wide(dy[row * width + column]);
+      Wide<T>* entry = table.of(row);
+      if (!entry) continue;
+      const T* in = dy + row * table.width;
+#pragma GCC ivdep
+      for (int64_t c = begin; c < end; ++c) entry[c] += wide(in[c]);
     }
   }
 };
@@ -53,9 +73,10 @@ Variable embedding(const Variable& table, const Tensor& ids) {
              name_of(table.value().dtype()), " beside activations in ", name_of(y.dtype()));
   dispatch_activation(y.dtype(), "embedding", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(
-        context.stream, y.numel(),
-        LookUp<T>{table.value().data<Wide<T>>(), ids.data<int32_t>(), entries, width, y.data<T>()});
+    parallel_for(context.stream, rows,
+                 LookUp<T>{{table.value().data<Wide<T>>(), entries, width, ids.data<int32_t>()},
+                           y.data<T>()},
+                 width);
   });
   std::vector<Variable> inputs{table};
   if (context.log) inputs.emplace_back(context, ids);  // a constant that readers of the log need
@@ -64,9 +85,11 @@ Variable embedding(const Variable& table, const Tensor& ids) {
         const GradSlot slot = in.slot(0);
         dispatch_activation(dy.dtype(), "embedding", [&](auto zero) {
           using T = decltype(zero);
-          parallel_for(context.stream, width,
-                       TableGradient<T>{dy.data<T>(), ids.data<int32_t>(), rows, entries, width,
-                                        slot.into.data<Wide<T>>(), slot.accumulate});
+          const Table<Wide<T>> sums{slot.into.data<Wide<T>>(), entries, width, ids.data<int32_t>()};
+          if (!slot.accumulate)
+            parallel_for(context.stream, entries * width, Clear<Wide<T>>{sums.entries});
+          parallel_for(context.stream, (width + kColumnGroup - 1) / kColumnGroup,
+                       AddRows<T>{dy.data<T>(), sums, rows}, rows * kColumnGroup);
         });
       });
 }

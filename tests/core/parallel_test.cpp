@@ -166,6 +166,18 @@ TEST(Parallel, ForVisitsEachIndexOnce) {
   }
 }
 
+TEST(Parallel, ForVisitsEachIndexOnceWhateverAnIndexHandles) {
+  const std::vector<float> x = random_floats(700);
+  for (const int64_t elements : {0, 1, 100, 10'000, 100'000}) {
+    with_thread_counts([&](int threads) {
+      std::vector<float> y(x.size(), 1.0f);
+      parallel_for(Stream::immediate(), 700, Square{x.data(), y.data()}, elements);
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(y[i], 1.0f + x[i] * x[i]) << elements << ", " << threads << " threads";
+    });
+  }
+}
+
 TEST(Parallel, CountedForStopsAtTheDeviceCountAndAtCapacity) {
   const std::vector<float> x(100, 1.0f);
   std::vector<float> y(100, 0.0f);

@@ -114,6 +114,59 @@ TEST_P(OpsValue, Linear) {
   expect_values(linear(x, weight, constant({3}, {10, 20, 30})), {2, 3}, {11, 22, 33, 13, 24, 37});
 }
 
+TEST_P(OpsValue, EmbeddingOfUnknownIdsIsZero) {
+  const Variable table = constant({2, 2}, {1, 2, 3, 4});
+  expect_values(embedding(table, tensor_of<int32_t>({1, -1, 2, 0, 1})), {5, 2},
+                {3, 4, 0, 0, 0, 0, 1, 2, 3, 4});
+  EXPECT_EQ(embedding(table, tensor_of<int32_t>({})).shape(), Shape({0, 2}));
+}
+
+/// More columns than one index adds up, rows that occur many times or never, for any threads.
+TEST_P(OpsValue, EmbeddingAddsGradientsInTheOrderOfIds) {
+  const int64_t rows = 300, entries = 50, width = 130;
+  Tensor ids({rows}, DType::i32);
+  for (int64_t i = 0; i < rows; ++i) ids.data<int32_t>()[i] = static_cast<int32_t>(i * i % 53) - 1;
+  const Tensor weight = random_tensor({1, width}, 2, GetParam());
+  const Tensor row_weight = random_tensor({1, rows}, 3, GetParam());
+  const std::vector<double> by_row = values(row_weight), by_column = values(weight);
+  std::vector<double> expected(static_cast<size_t>(entries * width));
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t id = ids.data<int32_t>()[i];
+    for (int64_t c = 0; id >= 0 && id < entries && c < width; ++c)
+      expected[static_cast<size_t>(id * width + c)] +=
+          by_row[static_cast<size_t>(i)] * by_column[static_cast<size_t>(c)];
+  }
+  const int before = omp_get_max_threads();
+  std::vector<double> first;
+  for (const int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    Leaves leaves;
+    const Variable table = leaves.make(worker_.context, full({entries, width}, 0.0, GetParam()));
+    const Variable y = linear(embedding(table, ids), {worker_.context, weight}, {});
+    backward(linear(reshape(y, {1, rows}), {worker_.context, row_weight}, {}));
+    const std::vector<double> found = values(leaves.gradients()[0]);
+    if (first.empty()) first = found;
+    EXPECT_EQ(found, first) << threads << " threads";
+  }
+  omp_set_num_threads(before);
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(first[i], expected[i], 1e-5) << i;
+}
+
+TEST_P(OpsValue, ATiedTableGetsTheSumOfBothGradients) {
+  const Tensor numbers = random_tensor({40, 70}, 1, GetParam());
+  const Tensor ids = tensor_of<int32_t>({3, 39, 3, 0, 17}),
+               labels = tensor_of<int32_t>({1, 2, 3, 39, 5});
+  Leaves leaves;
+  const Variable tied = leaves.make(worker_.context, numbers);
+  const Variable table = leaves.make(worker_.context, numbers);
+  const Variable weight = leaves.make(worker_.context, numbers);
+  backward(cross_entropy(linear(embedding(tied, ids), tied, {}), labels));
+  backward(cross_entropy(linear(embedding(table, ids), weight, {}), labels));
+  const std::vector<double> found = values(leaves.gradients()[0]);
+  const std::vector<double> a = values(leaves.gradients()[1]), b = values(leaves.gradients()[2]);
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], a[i] + b[i], 1e-7) << i;
+}
+
 TEST(Ops, WidenLeavesF32AndF64AsTheyAre) {
   TestContext worker;
   const Variable x(worker.context, tensor({1}, {1.0}));

@@ -52,8 +52,12 @@ Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options = {})
 /// (N, H, W, C) -> (N, C): mean over all positions.
 Variable global_avg_pool(const Variable& x);
 
+struct LinearOptions {
+  bool wide = false;  // the result has the wide type: factors in bf16, sums and gradient in f32
+};
 /// x (N, I), weight (O, I), bias (O) or undefined -> (N, O) = x · weightᵀ + bias.
-Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
+                LinearOptions options = {});
 
 /// Rows of a table (V, H), of the wide type, looked up by ids (N) i32 -> (N, H) in the compute
 /// type; zeros for an id that is out of [0, V). Gradients of equal ids add up in their order.

@@ -20,8 +20,8 @@ Linear::Linear(int64_t in, int64_t out, Init weight, Init bias)
 Linear::Linear(Parameter& weight, Init bias)
     : weight_(weight), bias_(parameter("bias", {weight.shape[0]}, bias, /*decay=*/false, "bias")) {}
 
-Variable Linear::operator()(const Variable& x) const {
-  return linear(x, weight_.variable, bias_.variable);
+Variable Linear::operator()(const Variable& x, LinearOptions options) const {
+  return linear(x, weight_.variable, bias_.variable, options);
 }
 
 }  // namespace wisp

@@ -15,7 +15,7 @@ class Linear final : public Module {
   Linear(Parameter& weight, Init bias);
 
   /// (N, in) -> (N, out).
-  Variable operator()(const Variable& x) const;
+  Variable operator()(const Variable& x, LinearOptions options = {}) const;
 
  private:
   Parameter& weight_;

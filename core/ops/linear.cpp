@@ -13,7 +13,9 @@ struct AddToRows {
   T* y;
   int64_t columns;
   WISP_HD void operator()(int64_t row) const {
-    for (int64_t c = 0; c < columns; ++c) deposit(y + row * columns + c, bias[c], true);
+    T* out = y + row * columns;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c) store(out + c, wide(out[c]) + bias[c]);
   }
 };
 
@@ -42,7 +44,7 @@ void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
   dispatch_activation(y.dtype(), "linear", [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, y.shape()[0],
-                 AddToRows<T>{bias.data<Wide<T>>(), y.data<T>(), bias.numel()});
+                 AddToRows<T>{bias.data<Wide<T>>(), y.data<T>(), bias.numel()}, bias.numel());
   });
 }
 
@@ -52,8 +54,17 @@ void sum_rows(const Context& context, const Tensor& dy, const GradSlot& d_bias) 
     const int64_t columns = dy.shape()[1];
     parallel_for(context.stream, (columns + kColumnGroup - 1) / kColumnGroup,
                  SumOfRows<T>{dy.data<T>(), d_bias.into.data<Wide<T>>(), dy.shape()[0], columns,
-                              d_bias.accumulate});
+                              d_bias.accumulate},
+                 dy.shape()[0] * kColumnGroup);
   });
+}
+
+/// dy as the products read it: of what is wide a copy in the activations' type.
+Tensor rounded(const Context& context, const Tensor& dy, DType type) {
+  if (dy.dtype() == type) return dy;
+  const Tensor copy = context.empty(dy.shape(), type);
+  deposit(context.stream, dy, {copy, false});
+  return copy;
 }
 
 void check_shapes(const Tensor& x, const Tensor& weight, const Variable& bias) {
@@ -70,14 +81,16 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Variable& bias) {
 
 }  // namespace
 
-Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
+                LinearOptions options) {
   Context& context = x.context();
   check_shapes(x.value(), weight.value(), bias);
+  const DType type = x.value().dtype();
   const int64_t rows = x.shape()[0];
   const int64_t in_features = x.shape()[1];
   const int64_t out_features = weight.shape()[0];
 
-  const Tensor y = context.empty({rows, out_features}, x.value().dtype());
+  const Tensor y = context.empty({rows, out_features}, options.wide ? wide_of(type) : type);
   context.backend.gemm(context.stream,
                        {.m = rows, .n = out_features, .k = in_features, .transpose_b = true},
                        x.value(), weight.value(), {y, false});
@@ -91,13 +104,14 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
       "linear", y, inputs,
       [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(),
        w = weight.value()](const Tensor& dy, Inputs& in) {
+        const Tensor factor = rounded(context, dy, input.dtype());
         if (in.wanted(0))
-          context.backend.gemm(context.stream, {.m = rows, .n = in_features, .k = out_features}, dy,
-                               w, in.slot(0));
+          context.backend.gemm(context.stream, {.m = rows, .n = in_features, .k = out_features},
+                               factor, w, in.slot(0));
         if (in.wanted(1))
           context.backend.gemm(
               context.stream, {.m = out_features, .n = in_features, .k = rows, .transpose_a = true},
-              dy, input, in.slot(1));
+              factor, input, in.slot(1));
         if (has_bias && in.wanted(2)) sum_rows(context, dy, in.slot(2));
       });
 }

@@ -190,6 +190,52 @@ TEST(Ops, ProductsInBf16RoundTheirWeightsAndAddInF32) {
   EXPECT_EQ(values(y.value())[0], 258);
 }
 
+/// PyTorch 2.15, embedding, linear with the same weights, and cross_entropy, in f64.
+TEST_P(OpsValue, ATiedOutputLayerIsPyTorchs) {
+  Leaves leaves;
+  const Tensor numbers = tensor({4, 2}, {0.5, -1.0, 1.5, 0.25, -0.75, 2.0, 1.0, 0.125}, GetParam());
+  const Variable table = leaves.make(worker_.context, numbers);
+  const Variable bias =
+      leaves.make(worker_.context, tensor({4}, {0.5, 0.0, -0.25, 1.0}, GetParam()));
+  const Variable x = embedding(table, tensor_of<int32_t>({2, 0, 2}));
+  const Variable loss = cross_entropy(linear(x, table, bias), tensor_of<int32_t>({0, 3, 1}));
+  expect_values(loss, {}, {4.082664912672867});
+  backward(loss);
+  const Tensor d_table = leaves.gradients()[0], d_bias = leaves.gradients()[1];
+  expect_values({worker_.context, d_table}, {4, 2},
+                {0.269346092, -1.010634081, 0.270561737, -0.705471913, -1.613341136, 2.835185715,
+                 -0.119710881, 0.246562407});
+  expect_values({worker_.context, d_bias}, {4},
+                {-0.164195705, -0.280618719, 0.648532960, -0.203718537});
+}
+
+TEST(Ops, AWideProductInBf16KeepsItsSumsAndRoundsItsGradientOnce) {
+  for (const bool fastest : {false, true}) {
+    if (fastest && !missing_for(DType::bf16).empty()) continue;
+    TestContext worker({.compute = DType::bf16, .fastest = fastest});
+    Leaves leaves;
+    const Variable x = leaves.make(worker.context, tensor({1, 3}, {256, 1, 1}, DType::bf16));
+    const Variable weight =
+        leaves.make(worker.context, tensor({1, 3}, {1 + 0x1p-8, 1, 2}, DType::f32));
+    const Variable bias = leaves.make(worker.context, tensor({1}, {0.25}, DType::f32));
+    const Variable y = linear(x, weight, bias, {.wide = true});
+    EXPECT_EQ(y.value().dtype(), DType::f32);
+    EXPECT_EQ(values(y.value())[0], 259.25) << "no bf16; of the weight 1 + 2^-8 rounds to 1";
+    backward(y, {.seed = 1 + 0x1p-8});
+    EXPECT_EQ(values(leaves.gradients()[0]), std::vector<double>({1, 1, 2}));
+    EXPECT_EQ(values(leaves.gradients()[1]), std::vector<double>({256, 1, 1}));
+    EXPECT_EQ(values(leaves.gradients()[2]), std::vector<double>({1 + 0x1p-8}));
+  }
+}
+
+TEST_P(OpsValue, AWideProductIsTheSameWithoutBf16) {
+  const Variable x = constant({2, 2}, {1, 2, 3, 4});
+  const Variable weight = constant({3, 2}, {1, 0, 0, 1, 1, 1});
+  const Variable y = linear(x, weight, {}, {.wide = true});
+  EXPECT_EQ(y.value().dtype(), GetParam());
+  EXPECT_EQ(values(y.value()), values(linear(x, weight, {}).value()));
+}
+
 TEST_P(OpsValue, PadChannels) {
   const Variable x = constant({1, 1, 3, 2}, {1, 2, 3, 4, 5, 6});
   expect_values(pad_channels(x, 4, 2), {1, 1, 2, 4}, {0, 1, 2, 0, 0, 5, 6, 0});

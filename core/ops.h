@@ -104,7 +104,9 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride);
 /// Zeroes each element with `probability` and scales the rest by 1 / (1 - probability); the
 /// identity if the context does not train. The choice is keyed by (seed, step, layer, the row's
 /// key, position in the row), so it does not depend on how rows are spread over workers. `keys`
-/// (rows) i64 are as many as x's first extent. Source: Srivastava et al. 2014.
+/// (K) i64: row r has key r % K; K is x's first extent, or divides it, so that a window's positions
+/// share their column's choice (locked, or variational, dropout). Sources: Srivastava et al. 2014;
+/// Gal & Ghahramani 2016.
 Variable dropout(const Variable& x, double probability, uint64_t layer, const Tensor& keys);
 /// The same with the context's samples as keys.
 Variable dropout(const Variable& x, double probability, uint64_t layer);

@@ -13,13 +13,19 @@ constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // keeps these keys a
 struct DropoutMask {
   Philox random;
   const int64_t* keys;
-  int64_t features;  // elements per row
+  int64_t key_count;  // divides the rows
+  int64_t features;   // elements per row
   uint32_t threshold;
 
   WISP_HD int64_t groups() const { return (features + 3) / 4; }
+  WISP_HD Philox::Block bits(int64_t row, int64_t group) const {
+    return random.block(static_cast<uint64_t>(keys[row % key_count]) *
+                            static_cast<uint64_t>(groups()) +
+                        static_cast<uint64_t>(group));
+  }
 };
 
-/// y = x · mask · scale. One index per group of four elements.
+/// y = x · mask · scale. One index per row.
 template <class T>
 struct MaskAndScale {
   DropoutMask mask;
@@ -27,16 +33,24 @@ struct MaskAndScale {
   T* y;
   Wide<T> scale;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t row = i / mask.groups();
-    const int64_t group = i % mask.groups();
-    const Philox::Block bits = mask.random.block(static_cast<uint64_t>(mask.keys[row]) *
-                                                     static_cast<uint64_t>(mask.groups()) +
-                                                 static_cast<uint64_t>(group));
-    for (int64_t j = 0; j < 4 && 4 * group + j < mask.features; ++j) {
-      const int64_t at = row * mask.features + 4 * group + j;
-      deposit(y + at, bits.word[j] >= mask.threshold ? wide(x[at]) * scale : Wide<T>(0),
-              accumulate);
+  WISP_HD void operator()(int64_t row) const {
+    constexpr int kGroups = 16;  // whose bits are drawn side by side
+    const int64_t begin = row * mask.features;
+    for (int64_t group = 0; group < mask.groups(); group += kGroups) {
+      uint32_t bits[4 * kGroups];
+#pragma GCC ivdep
+      for (int g = 0; g < kGroups; ++g) {
+        const Philox::Block block = mask.bits(row, group + g);
+        for (int j = 0; j < 4; ++j) bits[4 * g + j] = block.word[j];
+      }
+      const int64_t first = begin + 4 * group;
+      const int64_t rest = mask.features - 4 * group;
+      const int count = rest < 4 * kGroups ? static_cast<int>(rest) : 4 * kGroups;
+#pragma GCC ivdep
+      for (int j = 0; j < count; ++j) {
+        const Wide<T> kept = wide(x[first + j]) * scale;
+        deposit(y + first + j, bits[j] >= mask.threshold ? kept : Wide<T>(0), accumulate);
+      }
     }
   }
 };
@@ -45,9 +59,10 @@ void mask_and_scale(const Context& context, const DropoutMask& mask, double prob
                     const Tensor& x, const GradSlot& y) {
   dispatch_activation(x.dtype(), "dropout", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, x.shape()[0] * mask.groups(),
+    parallel_for(context.stream, x.shape()[0],
                  MaskAndScale<T>{mask, x.data<T>(), y.into.data<T>(),
-                                 static_cast<Wide<T>>(1.0 / (1.0 - probability)), y.accumulate});
+                                 static_cast<Wide<T>>(1.0 / (1.0 - probability)), y.accumulate},
+                 mask.features);
   });
 }
 
@@ -63,13 +78,13 @@ Variable dropout(const Variable& x, double probability, uint64_t layer, const Te
   Context& context = x.context();
   if (!context.training || probability == 0.0) return x;
   WISP_CHECK(x.shape().rank() > 0 && keys.defined() && keys.dtype() == DType::i64 &&
-                 keys.numel() == x.shape()[0],
+                 keys.numel() > 0 && x.shape()[0] % keys.numel() == 0,
              "dropout: input ", x.shape(), " with ", keys.defined() ? keys.numel() : 0,
-             " keys, expected an i64 for each row");
+             " keys, expected an i64 for each row, or so many that they divide the rows");
 
   const DropoutMask mask{
       Philox(context.seed, static_cast<uint64_t>(context.step), kPurpose ^ layer),
-      keys.data<int64_t>(), x.value().numel() / x.shape()[0],
+      keys.data<int64_t>(), keys.numel(), x.value().numel() / x.shape()[0],
       static_cast<uint32_t>(probability * 0x1p32)};
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   mask_and_scale(context, mask, probability, x.value(), {y, false});

@@ -175,6 +175,8 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
       unary_case("pad_channels", "StrideOnly", image,
                  [](const Variable& v) { return pad_channels(v, 3, 3); }),
       unary_case("dropout", "Half", {3, 7}, [](const Variable& v) { return dropout(v, 0.5, 1); }),
+      unary_case("dropout", "Locked", {4, 70},
+                 [keys = sample_ids(2)](const Variable& v) { return dropout(v, 0.5, 1, keys); }),
       unary_case("dropout", "ZeroProbability", {3, 7},
                  [](const Variable& v) { return dropout(v, 0.0, 1); }),
       entropy_case("Plain", 0.0),

@@ -415,6 +415,18 @@ TEST(Ops, DropoutFollowsTheSampleNotItsRow) {
   EXPECT_NE(values(mask(sample_ids(1, 8), 0, 4)), values(second)) << "another step";
 }
 
+TEST(Ops, DropoutWithFewerKeysIsTheSameForEachOfTheirTurns) {
+  TestContext worker;
+  const auto mask = [&](int64_t rows, const Tensor& keys) {
+    return dropout(Variable(worker.context, full({rows, 70}, 1.0)), 0.5, 2, keys).value();
+  };
+  const std::vector<double> once = values(mask(3, sample_ids(3, 5)));
+  const Tensor locked = mask(9, sample_ids(3, 5));
+  for (int64_t turn = 0; turn < 3; ++turn)
+    EXPECT_EQ(values(locked.rows(3 * turn, 3 * turn + 3)), once) << turn;
+  EXPECT_NE(values(locked.rows(0, 1)), values(locked.rows(1, 2))) << "another column";
+}
+
 TEST(Ops, RefuseShapesThatDoNotFit) {
   TestContext worker;
   const auto zeros = [&](Shape shape) {
@@ -446,6 +458,10 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
             std::string::npos);
   EXPECT_NE(error([&] { dropout(image, 1.0, 0); }).find("[0, 1)"), std::string::npos);
   EXPECT_NE(error([&] { dropout(image, 0.5, 0); }).find("with 0 keys"), std::string::npos);
+  EXPECT_NE(error([&] {
+              dropout(zeros({4, 2}), 0.5, 0, sample_ids(3));
+            }).find("(4, 2) with 3 keys, expected"),
+            std::string::npos);
   EXPECT_NE(error([&] {
               cross_entropy(zeros({2, 3}), tensor_of<int32_t>({1}));
             }).find("(2) i32"),

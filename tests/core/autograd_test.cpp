@@ -97,6 +97,20 @@ TEST_F(Autograd, ALeafIsReadyOnceAfterItsLastUse) {
   EXPECT_EQ(log, (std::vector<std::string>{"second", "first", "ready 0"}));
 }
 
+TEST_F(Autograd, ATiedTableIsReadyOnceAndOthersDoNotWaitForIt) {
+  std::vector<int> ready;
+  leaves_.on_ready = [&](int id) { ready.push_back(id); };
+  const auto make = [&](Shape shape) {
+    return leaves_.make(worker_.context, random_tensor(shape, 1));
+  };
+  const int table = 0, first = 1, second = 2, bias = 3;
+  const Variable words = make({5, 3}), w1 = make({3, 3}), w2 = make({3, 3}), b = make({5});
+  const Variable x = embedding(words, tensor_of<int32_t>({1, 4}));
+  const Variable h = linear(tanh(linear(x, w1, {})), w2, {});
+  backward(cross_entropy(linear(h, words, b), tensor_of<int32_t>({2, 0})));
+  EXPECT_EQ(ready, (std::vector<int>{bias, second, first, table}));
+}
+
 TEST_F(Autograd, LongChainNeedsNoStack) {
   const int length = 100'000;
   const auto chain = [&](Variable x) {

@@ -68,7 +68,7 @@ Step LstmLm::forward(Context&, const Batch& batch, const Carry& before) {
     step.after.push_back(result.after.h.reshape(carried));
     if (options_.cell == RnnCell::lstm) step.after.push_back(result.after.c.reshape(carried));
   }
-  step.output = (*decoder_)(widen(drop(x, layers_.size(), columns)));
+  step.output = (*decoder_)(drop(x, layers_.size(), columns), {.wide = true});
   step.loss = cross_entropy(step.output, batch.targets);
   if (options_.sum_over_time) step.weight = static_cast<double>(positions);
   return step;

@@ -111,7 +111,7 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
     result.node()->backward = std::move(backward);
   }
   if (std::vector<LoggedOp>* log = result.context().log) {
-    LoggedOp& logged = log->emplace_back(LoggedOp{op, inputs, result, {}});
+    LoggedOp& logged = log->emplace_back(LoggedOp{op, inputs, result, {}, {}});
     for (const OpAttribute& attribute : attributes)
       logged.attributes[attribute.name] = attribute.value;
   }

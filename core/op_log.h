@@ -15,6 +15,7 @@ struct LoggedOp {
   std::vector<Variable> inputs;
   Variable output;
   std::map<std::string, double> attributes;
+  std::vector<Tensor> more;  // results beside the output, without a gradient
 
   /// Throws std::out_of_range if there is none.
   int64_t integer(const std::string& attribute) const {

@@ -38,6 +38,7 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"pad_channels", &OnnxForms::pad_channels},
       {"relu", &OnnxForms::relu},
       {"reshape", &OnnxForms::reshape},
+      {"rnn", &OnnxForms::rnn},
       {"rows", &OnnxForms::rows},
       {"sigmoid", &OnnxForms::sigmoid},
       {"tanh", &OnnxForms::tanh}};
@@ -186,6 +187,44 @@ std::string OnnxForms::rows(const TracedOp& op) {
 std::string OnnxForms::join_rows(const TracedOp& op) {
   if (op.inputs.size() == 1) return in(op, 0);
   return node("Concat", all_inputs(op), {{"axis", int64_t{0}}});
+}
+
+/// One position in nodes of its own, so that weights keep their names and the order of their gates.
+std::string OnnxForms::rnn(const TracedOp& op) {
+  const bool has_state = op.inputs.size() > 5;
+  WISP_CHECK(has_state && op.integer("positions") == 1 && op.integer("directions") == 1,
+             "onnx: a recurrent layer of ", op.integer("directions"), " directions over ",
+             op.integer("positions"), " positions, ", has_state ? "with" : "without",
+             " a state before, expected one position at a time, one direction and a state");
+  const auto product = [&](size_t x, size_t weight, size_t bias) {
+    return node("Gemm", {in(op, x), in(op, weight), in(op, bias)}, {{"transB", int64_t{1}}});
+  };
+  const std::string ax = product(0, 1, 3), ah = product(5, 2, 4);
+  const int64_t units = op.shape(2)[1];
+  const auto part = [&](const std::string& all, int64_t gate) {
+    return node("Slice",
+                {all, integers({gate * units}), integers({(gate + 1) * units}), integers({1})});
+  };
+  const auto sum = [&](int64_t gate) { return node("Add", {part(ax, gate), part(ah, gate)}); };
+  std::string h;
+  const auto cell = static_cast<RnnCell>(op.integer("cell"));
+  if (cell == RnnCell::tanh) {
+    h = node("Tanh", {node("Add", {ax, ah})});
+  } else if (cell == RnnCell::lstm) {
+    const std::string in_gate = node("Sigmoid", {sum(0)}), forget = node("Sigmoid", {sum(1)});
+    const std::string candidate = node("Tanh", {sum(2)}), out_gate = node("Sigmoid", {sum(3)});
+    const std::string c =
+        node("Add", {node("Mul", {forget, in(op, 6)}), node("Mul", {in_gate, candidate})});
+    h = node("Mul", {out_gate, node("Tanh", {c})});
+    names_[op.more[1]] = c;
+  } else {
+    const std::string reset = node("Sigmoid", {sum(0)}), update = node("Sigmoid", {sum(1)});
+    const std::string candidate =
+        node("Tanh", {node("Add", {part(ax, 2), node("Mul", {reset, part(ah, 2)})})});
+    h = node("Add", {candidate, node("Mul", {update, node("Sub", {in(op, 5), candidate})})});
+  }
+  names_[op.more[0]] = h;
+  return h;
 }
 
 /// The last extent is the channels of a value of rank 4.

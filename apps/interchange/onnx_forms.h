@@ -40,6 +40,7 @@ class OnnxForms {
   std::string pad_channels(const TracedOp& op);
   std::string relu(const TracedOp& op) { return node("Relu", {in(op, 0)}); }
   std::string reshape(const TracedOp& op);
+  std::string rnn(const TracedOp& op);
   std::string rows(const TracedOp& op);
   std::string sigmoid(const TracedOp& op) { return node("Sigmoid", {in(op, 0)}); }
   std::string tanh(const TracedOp& op) { return node("Tanh", {in(op, 0)}); }

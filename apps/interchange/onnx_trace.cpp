@@ -122,6 +122,7 @@ struct Wiring {
   std::vector<std::string> ops;
   std::vector<std::vector<std::optional<size_t>>> inputs;
   std::vector<size_t> outputs;
+  std::vector<std::vector<size_t>> more;
   std::optional<size_t> logits;
   std::vector<std::optional<size_t>> after;
   bool operator==(const Wiring&) const = default;
@@ -134,6 +135,8 @@ Wiring wire(const Pass& pass, Values& values) {
     std::vector<std::optional<size_t>>& inputs = wiring.inputs.emplace_back();
     for (const Variable& input : op.inputs) inputs.push_back(values.find(input));
     wiring.outputs.push_back(values.add(op.output));
+    std::vector<size_t>& more = wiring.more.emplace_back();
+    for (const Tensor& result : op.more) more.push_back(values.add(result));
   }
   wiring.logits = values.find(pass.step.output);
   for (const Tensor& tensor : pass.step.after) wiring.after.push_back(values.find(tensor));
@@ -179,7 +182,10 @@ void check_after(const Pass& pass, const Wiring& wiring) {
 std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
   std::vector<bool> result(wiring.ops.size());
   for (size_t op = result.size(); op-- > 0;) {
-    if (!wanted.count(wiring.outputs[op])) continue;
+    const auto is_wanted = [&](size_t value) { return wanted.count(value) > 0; };
+    if (!is_wanted(wiring.outputs[op]) &&
+        std::none_of(wiring.more[op].begin(), wiring.more[op].end(), is_wanted))
+      continue;
     result[op] = true;
     for (const std::optional<size_t>& input : wiring.inputs[op])
       if (input) wanted.insert(*input);
@@ -238,7 +244,8 @@ OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& para
   const std::vector<bool> keep = needed(wiring, wanted);
   for (size_t op = 0; op < keep.size(); ++op) {
     if (keep[op])
-      trace.ops.push_back({small.log[op], large.log[op], wiring.inputs[op], wiring.outputs[op]});
+      trace.ops.push_back(
+          {small.log[op], large.log[op], wiring.inputs[op], wiring.outputs[op], wiring.more[op]});
   }
   return trace;
 }

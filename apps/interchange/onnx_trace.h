@@ -33,6 +33,7 @@ struct TracedOp {
   LoggedOp small, large;
   std::vector<std::optional<size_t>> inputs;  // among OnnxTrace::values, none for what nobody made
   size_t output = 0;
+  std::vector<size_t> more;  // LoggedOp::more
 
   const std::string& name() const { return small.name; }
   const Shape& shape(size_t input) const { return small.inputs.at(input).shape(); }

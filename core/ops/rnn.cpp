@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "core/backend.h"
+#include "core/op_log.h"
 #include "core/ops.h"
 
 namespace wisp {
@@ -84,6 +85,11 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
   Tensor y = context.empty({spec.total_rows(), spec.directions * spec.hidden}, type);
   context.backend.rnn(context.stream, spec, x.value(), weights, before, y, after, saved);
 
+  const Shape of_log{spec.directions * spec.sequences(), spec.hidden};
+  if (context.log) {  // constants that readers of the log need
+    for (const Tensor& state : {before.h, before.c})
+      if (state.defined()) inputs.emplace_back(context, state.reshape(of_log));
+  }
   Variable result = record(
       "rnn", y, inputs,
       [&context, spec, weights, before, input = x.value(), y, saved](const Tensor& dy, Inputs& in) {
@@ -102,7 +108,13 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
         }
         context.backend.rnn_dw(context.stream, spec, input, y, before, gates, gradients);
       },
-      {{"cell", static_cast<int>(cell)}});
+      {{"cell", static_cast<int>(cell)},
+       {"positions", std::ssize(rows)},
+       {"directions", spec.directions}});
+  if (context.log) {
+    for (const Tensor& state : {after.h, after.c})
+      if (state.defined()) context.log->back().more.push_back(state.reshape(of_log));
+  }
   return {std::move(result), std::move(after)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <sstream>
 
@@ -40,11 +41,13 @@ OnnxArray each(const OnnxArray& x, F&& f) {
   return y;
 }
 
-OnnxArray add(const Node& node) {
-  WISP_CHECK(node.in[0]->dims == node.in[1]->dims, "evaluator: Add of unequal shapes");
-  OnnxArray sum = *node.in[0];
-  for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += node.in[1]->values[i];
-  return sum;
+template <class Op>
+OnnxArray both(const Node& node, const Op& op) {
+  WISP_CHECK(node.in[0]->dims == node.in[1]->dims, "evaluator: operands of unequal shapes");
+  OnnxArray result = *node.in[0];
+  for (size_t i = 0; i < result.values.size(); ++i)
+    result.values[i] = op(result.values[i], node.in[1]->values[i]);
+  return result;
 }
 
 OnnxArray gather(const Node& node) {
@@ -140,16 +143,18 @@ OnnxArray transpose(const Node& node) {
 }
 
 OnnxArray result_of(const std::string& type, const Node& node) {
-  if (type == "Add") return add(node);
+  if (type == "Add") return both(node, std::plus<>());
   if (type == "Concat") return concat(node);
   if (type == "Gather") return gather(node);
   if (type == "Gemm") return gemm(node);
   if (type == "Identity") return *node.in[0];
+  if (type == "Mul") return both(node, std::multiplies<>());
   if (type == "Relu") return each(*node.in[0], [](double x) { return std::max(x, 0.0); });
   if (type == "Reshape") return reshape(node);
   if (type == "Sigmoid")
     return each(*node.in[0], [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
   if (type == "Slice") return slice(node);
+  if (type == "Sub") return both(node, std::minus<>());
   if (type == "Tanh") return each(*node.in[0], [](double x) { return std::tanh(x); });
   WISP_CHECK(type == "Transpose", "evaluator: does not know ", type);
   return transpose(node);

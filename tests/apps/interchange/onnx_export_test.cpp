@@ -8,6 +8,7 @@
 #include "core/channel_order.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
+#include "models/lstm_lm.h"
 #include "tests/support/error_of.h"
 #include "tests/support/onnx_rig.h"
 #include "tests/support/tiny_run.h"
@@ -270,6 +271,44 @@ TEST(OnnxExport, AStateMayBeHandedOnAsItIs) {
             "Tanh(x) -> Tanh_0\n"
             "Identity(Tanh_0) -> logits\n"
             "Identity(state_0) -> state_0_after\n");
+}
+
+TEST(OnnxExport, ALanguageModelOfEachCellIsReadWordByWord) {
+  constexpr int64_t kWords = 7, kColumns = 3, kPositions = 4;
+  const Facts text{.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+                   .classes = kWords};
+  for (const RnnCell cell : {RnnCell::lstm, RnnCell::gru, RnnCell::tanh}) {
+    const LstmLmOptions options{.cell = cell, .layers = 2, .units = 5, .tied = true};
+    OnnxRig<LstmLm> rig(text, options, text);
+    const OnnxFile file(rig.exported());
+    const auto states = std::ssize(rig.model.carried());
+    const Tensor tokens({kPositions, kColumns}, DType::i32);
+    for (int64_t i = 0; i < tokens.numel(); ++i)
+      tokens.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % kWords);
+    Carry before;
+    for (int64_t i = 0; i < states; ++i)
+      before.push_back(random_tensor({kColumns, 5}, static_cast<uint64_t>(40 + i), DType::f32));
+    const Step whole = rig.forward({tokens}, before, kPositions * kColumns);
+
+    OnnxArrays state;
+    for (int64_t i = 0; i < states; ++i)
+      state[concat("state_", i)] = OnnxArray::of(before[static_cast<size_t>(i)]);
+    for (int64_t t = 0; t < kPositions; ++t) {
+      OnnxArrays inputs = state;
+      inputs["tokens"] = OnnxArray::of(tokens.rows(t, t + 1));
+      const OnnxArrays found = evaluate(file, inputs);
+      const Tensor expected = whole.output.value().rows(t * kColumns, (t + 1) * kColumns);
+      expect_near(found.at("logits"), OnnxArray::of(expected), concat("logits of position ", t));
+      for (int64_t i = 0; i < states; ++i)
+        state[concat("state_", i)] = found.at(concat("state_", i, "_after"));
+    }
+    for (int64_t i = 0; i < states; ++i)
+      expect_near(state.at(concat("state_", i)), OnnxArray::of(whole.after[static_cast<size_t>(i)]),
+                  concat("state ", i));
+    EXPECT_TRUE(file.initializers.count("rnn.weight_hh_l1"));
+    EXPECT_TRUE(file.initializers.count("encoder.weight"));
+    EXPECT_FALSE(file.initializers.count("decoder.weight")) << "one weight, one initializer";
+  }
 }
 
 /// Of a model that carries (2) and returns what `forward` does.

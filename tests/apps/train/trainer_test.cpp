@@ -190,9 +190,18 @@ TEST(Configs, EveryShippedOneTrains) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;
     SCOPED_TRACE(entry.path().string());
-    const Overrides small = {"data.name=synthetic", "data.train_count=64", "data.test_count=8",
-                             "train.batch=8",       "train.max_steps=2",   "threads=1"};
     const TempDir dir;
+    std::ofstream text(dir / "text.txt");
+    for (int line = 0; line < 60; ++line)
+      text << "the cat saw the dog and sat on a mat " << line % 7 << "\n";
+    text.close();
+    const bool is_text = read_text(entry.path().string()).find("lstm_lm") != std::string::npos;
+    Overrides small = {"train.batch=8", "train.max_steps=2", "threads=1"};
+    const Overrides images = {"data.name=synthetic", "data.train_count=64", "data.test_count=8"};
+    const Overrides words = {"data.name=text", "data.path=" + (dir / "text.txt"), "data.window=5",
+                             "model.units=8"};
+    const Overrides& data = is_text ? words : images;
+    small.insert(small.end(), data.begin(), data.end());
     EXPECT_EQ(
         train(Config::load(entry.path().string(), small), {dir / "run", Open::create, true})->steps,
         2);

@@ -54,6 +54,7 @@ std::string json(const CodecResult& result, const std::string& options) {
                                       {"options", options},
                                       {"numel", result.options.numel},
                                       {"ratio", result.options.ratio},
+                                      {"zero_rows", result.options.zero_rows},
                                       {"threads", result.options.threads},
                                       {"rounds", result.rounds},
                                       {"encode_ms", result.encode_ms},
@@ -141,6 +142,8 @@ void add_codec(CLI::App& bench) {
   command.add_flag("--all", arguments->all, "every method, at what suits the gradients");
   command.add_option("--numel", options.numel, "gradients")->check(CLI::PositiveNumber);
   command.add_option("--ratio", options.ratio, "kept / total of sparse methods");
+  command.add_option("--zero-rows", options.zero_rows,
+                     "share of a matrix's rows that are zero, as an embedding's are");
   command.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
   command.add_option("--seconds", options.seconds, "how long to measure each method");
   command.add_flag("--json", arguments->json, "one JSON line per method");

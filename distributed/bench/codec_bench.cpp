@@ -26,6 +26,18 @@ struct Draw {
   }
 };
 
+/// All or nothing of each row.
+struct ClearRows {
+  Philox philox;
+  float share;
+  int64_t columns;
+  float* values;
+  WISP_HD void operator()(int64_t row) const {
+    if (philox.uniform(static_cast<uint64_t>(row)) >= share) return;
+    for (int64_t i = row * columns; i < (row + 1) * columns; ++i) values[i] = 0.0f;
+  }
+};
+
 struct AddTo {
   const float* from;
   float* into;
@@ -66,11 +78,12 @@ class Bench {
  public:
   using Make = std::function<std::unique_ptr<Compressor>(int)>;
 
-  Bench(const Make& make, int workers, int64_t numel, double ratio)
+  Bench(const Make& make, int workers, const CodecBenchOptions& options)
       : rehearsal_(
-            workers, {field_of(numel)}, [&] { return make(workers); }, true),
-        numel_(numel) {
-    info_.ratio = ratio;
+            workers, {field_of(options.numel)}, [&] { return make(workers); }, true),
+        numel_(options.numel),
+        zero_rows_(static_cast<float>(options.zero_rows)) {
+    info_.ratio = options.ratio;
     info_.applied = int64_t{1} << 40;  // behind any warm-up
     info_.lr = info_.last_lr = 0.1;
     if (rehearsal_.compressor(0).traits().result != UpdateRule::momentum) return;
@@ -109,20 +122,29 @@ class Bench {
   const Stream& stream() { return rehearsal_.context().stream; }
 
  private:
-  void draw(const Draw& values) { parallel_for(stream(), numel_, values); }
+  void draw(const Draw& values) {
+    parallel_for(stream(), numel_, values);
+    if (zero_rows_ == 0.0f) return;
+    const int64_t rows = field_of(numel_).rows;
+    parallel_for(stream(), rows,
+                 ClearRows{Philox(2, 0, 0), zero_rows_, numel_ / rows, values.values});
+  }
 
   Rehearsal rehearsal_;
   int64_t numel_;
+  float zero_rows_;
   StepInfo info_;
 };
 
 void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
                   CodecResult& result) {
-  const int64_t numel = std::min(result.options.numel, kBiasNumel);
+  CodecBenchOptions options = result.options;
+  options.numel = std::min(options.numel, kBiasNumel);
+  const int64_t numel = options.numel;
   const Tensor mean({numel}, DType::f32);
   Tensor sum;
   for (int draw = 0; draw < kBiasDraws; ++draw) {
-    Bench bench(make, kWorkers, numel, result.options.ratio);
+    Bench bench(make, kWorkers, options);
     bench.step(0, static_cast<uint64_t>(draw));
     parallel_for(bench.stream(), numel, AddTo{bench.rehearsal().gradient(0), mean.data<float>()});
     if (draw + 1 < kBiasDraws) continue;
@@ -137,6 +159,8 @@ void check(const CodecBenchOptions& options) {
   WISP_CHECK(options.numel > 0, "bench codec: numel is ", options.numel, ", expected more than 0");
   WISP_CHECK(0.0 < options.ratio && options.ratio <= 1.0, "bench codec: ratio is ", options.ratio,
              ", expected 0 < ratio <= 1");
+  WISP_CHECK(0.0 <= options.zero_rows && options.zero_rows < 1.0, "bench codec: zero_rows is ",
+             options.zero_rows, ", expected 0 <= zero_rows < 1");
   WISP_CHECK(options.threads > 0, "bench codec: threads is ", options.threads,
              ", expected more than 0");
 }
@@ -145,7 +169,7 @@ void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecR
   const CodecBenchOptions& options = result.options;
   std::vector<double> encode, decode, decode4;
   {
-    Bench four(make, kWorkers, options.numel, options.ratio);
+    Bench four(make, kWorkers, options);
     four.step(0);
     Rehearsal& rehearsal = four.rehearsal();
     result.rounds = rehearsal.rounds();
@@ -163,7 +187,7 @@ void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecR
       decode4.push_back(rehearsal.decode_ms(0));
     }
   }
-  Bench one(make, 1, options.numel, options.ratio);
+  Bench one(make, 1, options);
   one.step(0);
   const double end = now_us() + options.seconds * 0.4e6;
   for (int64_t step = 1; encode.size() < 3 || now_us() < end; ++step) {

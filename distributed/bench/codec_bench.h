@@ -13,6 +13,8 @@ namespace wisp {
 struct CodecBenchOptions {
   int64_t numel = 25'000'000;  // one field, of the most square matrix of that many elements
   double ratio = 0.001;
+  double zero_rows = 0.0;  // share of the matrix's rows whose gradient is zero in all steps, as of
+                           // words that do not occur
   int threads = 1;
   double seconds = 8.0;  // to measure for, at least 3 steps
 };

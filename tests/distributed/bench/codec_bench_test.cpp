@@ -36,6 +36,16 @@ TEST(CodecBench, ReportsPayloadAndError) {
   EXPECT_EQ(bench("signsgd").rounds, 2);
 }
 
+/// As of an embedding: 10,000 elements may travel, fewer are there.
+TEST(CodecBench, LeavesRowsZero) {
+  const CodecResult topk =
+      bench("topk",
+            {.numel = 1'000'000, .ratio = 0.01, .zero_rows = 0.998, .threads = 2, .seconds = 0.0});
+  EXPECT_GT(topk.payload_bytes, 0);
+  EXPECT_LT(topk.payload_bytes, 8 * 10'000 / 2);
+  EXPECT_NEAR(topk.rel_error, 0.0, 1e-6);  // all that is not zero travels
+}
+
 TEST(CodecBench, TimesEveryMethod) {
   for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
     if (name == "none") continue;
@@ -51,6 +61,8 @@ TEST(CodecBench, RefusesWhatCannotBeTimed) {
   EXPECT_EQ(error_of([] { bench("none"); }), "bench codec: method none encodes nothing");
   EXPECT_EQ(error_of([] { bench("dgc", {.numel = 10, .ratio = 0.0}); }),
             "bench codec: ratio is 0, expected 0 < ratio <= 1");
+  EXPECT_EQ(error_of([] { bench("dgc", {.numel = 10, .zero_rows = 1.0}); }),
+            "bench codec: zero_rows is 1, expected 0 <= zero_rows < 1");
 }
 
 }  // namespace

@@ -103,6 +103,21 @@ enum class WireFormat { f32, f16, bf16, natural };
 WireFormat bind_values(Config& config);
 const char* name_of(WireFormat format);
 
+/// Bits of the smallest magnitude that does not travel as zero.
+constexpr uint32_t least_magnitude(WireFormat format) {
+  switch (format) {
+    case WireFormat::f32:
+      return 1;
+    case WireFormat::f16:
+      return 0x33000001u;  // above 2^-25, which ties to zero
+    case WireFormat::bf16:
+      return 0x8001u;  // above 2^-134, likewise
+    case WireFormat::natural:
+      return 0x400000u;  // 2^-127, which ties upwards
+  }
+  return 1;
+}
+
 /// Calls f(float{}), f(Half{}), f(BFloat16{}) or f(Natural{}).
 template <class F>
 void dispatch_wire(WireFormat format, const F& f) {

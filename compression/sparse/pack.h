@@ -26,15 +26,18 @@ class SparseWire {
   /// Scratch of encode.
   int64_t encode_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) const;
 
-  /// Selects what of each field travels, at most room's share, and packs it. `source_of(field)`
-  /// gives the field's Source: take(i) is called once per element, sent(i, value) for what travels.
+  /// Selects what of each field travels, at most room's share, and packs it; what the format would
+  /// round to zero does not. `source_of(field)` gives the field's Source: take(i) is called once
+  /// per element, sent(i, value) for what travels.
   template <class SourceOf>
   void encode(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
               const Selection& selection, const SourceOf& source_of, const Outlet& outlet,
               std::byte* scratch) const {
     const Room room{info.ratio};
     const auto parts = lay_out<Encoding>(scratch, *this, spec, room, selection.kind);
-    select_list(stream, spec, room, info, selection, source_of, parts.list, parts.work);
+    Selection not_zero = selection;
+    not_zero.least = least_magnitude(values_);
+    select_list(stream, spec, room, info, not_zero, source_of, parts.list, parts.work);
     take_values(stream, spec, room, values_, source_of, parts.list);
     pack(stream, spec, room, parts.list, outlet, parts.work);
   }

@@ -54,9 +54,15 @@ struct AddBins {
 
 constexpr int64_t kAll = 0x7fffffffffffffff;
 
-WISP_HD inline uint64_t bound_of(const Selection& selection) {
+WISP_HD inline uint64_t bound_of(uint32_t magnitude) {
+  return static_cast<uint64_t>(magnitude) << 32;
+}
+
+/// The threshold that is given, at least what can be selected at all.
+WISP_HD inline uint64_t given_bound(const Selection& selection) {
   const float threshold = selection.on_device ? *selection.on_device : selection.threshold;
-  return static_cast<uint64_t>(magnitude_bits(threshold)) << 32;
+  const uint32_t given = magnitude_bits(threshold);
+  return bound_of(given < selection.least ? selection.least : given);
 }
 
 /// To what is given, if the sample's is not higher.
@@ -64,7 +70,7 @@ struct RaiseThreshold {
   Progress* state;
   Selection selection;
   WISP_HD void operator()() const {
-    const uint64_t given = bound_of(selection);
+    const uint64_t given = given_bound(selection);
     if (state->bound < given) state->bound = given;
   }
 };
@@ -75,7 +81,7 @@ struct LowerThreshold {
   Selection selection;
   int64_t k;
   WISP_HD void operator()() const {
-    const uint64_t given = bound_of(selection);
+    const uint64_t given = given_bound(selection);
     const bool again = state->candidates < k && state->bound > given;
     state->count_field = again ? kAll : 0;
     if (!again) return;
@@ -97,7 +103,11 @@ WISP_HD inline bool too_few(int64_t candidates, int64_t k) {
 struct BeginAdaptation {
   Progress* state;
   int64_t k;
-  WISP_HD void operator()() const { state->count_field = too_few(state->candidates, k) ? kAll : 0; }
+  uint32_t least;
+  WISP_HD void operator()() const {
+    const bool more = state->bound > bound_of(least);  // below the threshold
+    state->count_field = more && too_few(state->candidates, k) ? kAll : 0;
+  }
 };
 
 /// The threshold of the first step that lets enough pass, or of the last.
@@ -105,6 +115,7 @@ struct EndAdaptation {
   Progress* state;
   const uint32_t* bins;
   int64_t k;
+  uint32_t least;
   WISP_HD void operator()() const {
     if (state->count_field == 0) return;
     float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
@@ -113,19 +124,22 @@ struct EndAdaptation {
       threshold *= kAdaptation;
       pass += bins[step];
     }
-    state->bound = static_cast<uint64_t>(float_bits(threshold)) << 32;
+    const uint32_t magnitude = float_bits(threshold);
+    state->bound = bound_of(magnitude < least ? least : magnitude);
     state->candidates = 0;
   }
 };
 
-/// The list is good if it lost none and, where k are asked for exactly, holds as many; else the
-/// whole field is looked at again.
+/// The list is good if it lost none and, where k are asked for exactly, holds as many, or all that
+/// can be selected; else the whole field is looked at again.
 struct Judge {
   Progress* state;
   int64_t k, capacity;
   bool exact;
+  uint32_t least;
   WISP_HD void operator()() const {
-    const bool enough = !exact || k <= state->candidates;
+    const bool all = state->bound <= bound_of(least);
+    const bool enough = !exact || all || k <= state->candidates;
     const bool good = enough && state->candidates <= capacity;
     state->bound = 0;
     state->wanted = state->candidates < k && good ? state->candidates : k;
@@ -240,18 +254,21 @@ void lower_threshold(const Stream& stream, const Scratch& scratch, const Extent&
   run_once(stream, LowerThreshold{scratch.state, selection, extent.k});
 }
 
-void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent) {
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                      uint32_t least) {
   parallel_for(stream, kBins, Clear{scratch.bins});
-  run_once(stream, BeginAdaptation{scratch.state, extent.k});
+  run_once(stream, BeginAdaptation{scratch.state, extent.k, least});
 }
 
-void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent) {
-  run_once(stream, EndAdaptation{scratch.state, scratch.bins, extent.k});
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                    uint32_t least) {
+  run_once(stream, EndAdaptation{scratch.state, scratch.bins, extent.k, least});
 }
 
 void judge_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                      Selection::Kind kind) {
-  run_once(stream, Judge{scratch.state, extent.k, extent.capacity, kind == Selection::Kind::exact});
+                      const Selection& selection) {
+  run_once(stream, Judge{scratch.state, extent.k, extent.capacity,
+                         selection.kind == Selection::Kind::exact, selection.least});
 }
 
 void count_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,

@@ -2,8 +2,11 @@
 // sample, one fused pass applies the method's update and lists what passed, and a radix selection
 // narrows the list to the k largest if more passed. Nothing is read back from the device; the
 // result depends on the numbers and the key alone. Equal magnitudes at the k-th place are taken in
-// cyclic order from a drawn position, so no part of the field is preferred.
-//   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected
+// cyclic order from a drawn position, so no part of the field is preferred. Zeros are never
+// selected (Selection::least): of a field with fewer than k others, those are, without another look
+// at it.
+//   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected, or
+//              all that are not zero
 //   sampled    the threshold is the sample's own quantile, times 0.8 (up to ten times) while fewer
 //              than 0.8 k pass: 0.8 k to k are selected, or what ten steps reach
 //   threshold  it is given: what passes is selected, the k largest of it if that is more; a
@@ -39,6 +42,7 @@ struct Selection {
   Kind kind = Kind::exact;
   float threshold = 0.0f;            // of magnitudes
   const float* on_device = nullptr;  // or where it lies in device memory
+  uint32_t least = 1;  // magnitude_bits from which an element can be selected; 0: zeros too
 };
 
 namespace select {
@@ -82,7 +86,7 @@ struct Progress {
   int64_t selected;
   // A radix selection: the elements above `bound` with its undecided digits zero are the wanted
   // ones.
-  uint64_t bound;  // while elements are listed: the threshold, in its upper half
+  uint64_t bound;  // while elements are listed: the threshold, in its upper half, `least` or more
   int64_t wanted;
   // How many elements the loops that follow visit: of the list, or of each slice if the list
   // failed.
@@ -114,10 +118,12 @@ void threshold_from_sample(const Stream& stream, const Scratch& scratch, const E
 void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
 void lower_threshold(const Stream& stream, const Scratch& scratch, const Extent& extent,
                      const Selection& selection);
-void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent);
-void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent);
+void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                      uint32_t least);
+void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
+                    uint32_t least);
 void judge_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                      Selection::Kind kind);
+                      const Selection& selection);
 void count_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
                       Order order, int shift);
 void add_slice_bins(const Stream& stream, const Scratch& scratch);
@@ -164,11 +170,12 @@ template <class Source>
 struct AdaptationsNeeded {
   Source source;
   const Progress* state;
+  uint32_t least;
   int64_t offset;
   WISP_HD int operator()(int64_t i) const {
     const uint32_t key = magnitude_bits(source.held(offset + i));
     float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
-    if (key >= float_bits(threshold)) return -1;
+    if (key >= float_bits(threshold) || key < least) return -1;
     for (int step = 1; step <= kAdaptations; ++step) {
       threshold *= kAdaptation;
       if (key >= float_bits(threshold)) return step;
@@ -200,11 +207,12 @@ struct FieldDigit {
   Source source;
   const Progress* state;
   Order order;
+  uint32_t least;
   int64_t offset, position;
   int shift;
   WISP_HD int operator()(int64_t i) const {
     const uint32_t key = magnitude_bits(source.held(offset + i));
-    return digit_of(order(key, position + i), state->bound, shift);
+    return key < least ? -1 : digit_of(order(key, position + i), state->bound, shift);
   }
 };
 
@@ -213,10 +221,12 @@ struct PickFromField {
   Source source;
   const Progress* state;
   Order order;
+  uint32_t least;
   int64_t offset, position;
   uint32_t* positions;
   WISP_HD bool operator()(int64_t i) const {
-    return order(magnitude_bits(source.held(offset + i)), position + i) >= state->bound;
+    const uint32_t key = magnitude_bits(source.held(offset + i));
+    return key >= least && order(key, position + i) >= state->bound;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
     positions[at] = static_cast<uint32_t>(position + i);
@@ -250,8 +260,9 @@ inline int64_t select_topk_bytes(Slices slices, int64_t k) {
 
 /// Calls source.take(i) once for each element of the field, and writes the field positions of what
 /// is selected, at most `k` and by |source.held(i)|, to `positions`, ascending; `count`, a device
-/// word, gets their number (null: nobody asks). `random` draws the sample and the order of equal
-/// magnitudes. A Source has prefetch, peek, take and held, as in code.h.
+/// word, gets their number, less than k where fewer are not zero (null: nobody asks). `random`
+/// draws the sample and the order of equal magnitudes. A Source has prefetch, peek, take and held,
+/// as in code.h.
 template <class Source>
 void select_entries(const Stream& stream, Slices slices, const Source& source, int64_t k,
                     const Selection& selection, const Philox& random, uint32_t* positions,
@@ -282,20 +293,21 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
     });
     threshold_from_sample(stream, scratch, extent);
   }
-  if (selection.kind == Selection::Kind::threshold) raise_threshold(stream, scratch, selection);
+  raise_threshold(stream, scratch, selection);
   each_slice([&](const Slice& slice, int64_t position) {
     parallel_select(stream, slice.numel, list_of(slice, position), &state->candidates,
                     scratch.masks);
   });
   if (extent.sample > 0 && selection.kind == Selection::Kind::sampled) {
-    begin_adaptation(stream, scratch, extent);
+    begin_adaptation(stream, scratch, extent, selection.least);
     each_slice([&](const Slice& slice, int64_t) {
-      parallel_histogram_counted(stream, &state->count_field, slice.numel,
-                                 AdaptationsNeeded<Source>{source, state, slice.offset},
-                                 scratch.slice_bins, kBins);
+      parallel_histogram_counted(
+          stream, &state->count_field, slice.numel,
+          AdaptationsNeeded<Source>{source, state, selection.least, slice.offset},
+          scratch.slice_bins, kBins);
       add_slice_bins(stream, scratch);
     });
-    end_adaptation(stream, scratch, extent);
+    end_adaptation(stream, scratch, extent, selection.least);
   }
   if (extent.sample > 0 && selection.kind == Selection::Kind::threshold)
     lower_threshold(stream, scratch, extent, selection);
@@ -306,17 +318,17 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
                               scratch.masks);
     });
   }
-  judge_candidates(stream, scratch, extent, selection.kind);
+  judge_candidates(stream, scratch, extent, selection);
   parallel_for_counted(stream, &state->pick_list, extent.capacity,
                        ReadKeys<Source>{source, scratch.key});
   for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     count_candidates(stream, scratch, extent, order, shift);
     if (!extent.whole()) {
       each_slice([&](const Slice& slice, int64_t position) {
-        parallel_histogram_counted(
-            stream, &state->count_field, slice.numel,
-            FieldDigit<Source>{source, state, order, slice.offset, position, shift},
-            scratch.slice_bins, kBins);
+        parallel_histogram_counted(stream, &state->count_field, slice.numel,
+                                   FieldDigit<Source>{source, state, order, selection.least,
+                                                      slice.offset, position, shift},
+                                   scratch.slice_bins, kBins);
         add_slice_bins(stream, scratch);
       });
     }
@@ -325,20 +337,20 @@ void select_entries(const Stream& stream, Slices slices, const Source& source, i
   pick_candidates(stream, scratch, extent, order, positions);
   if (!extent.whole()) {
     each_slice([&](const Slice& slice, int64_t position) {
-      parallel_select_counted(
-          stream, &state->pick_field, slice.numel,
-          PickFromField<Source>{source, state, order, slice.offset, position, positions},
-          &state->selected, scratch.masks);
+      parallel_select_counted(stream, &state->pick_field, slice.numel,
+                              PickFromField<Source>{source, state, order, selection.least,
+                                                    slice.offset, position, positions},
+                              &state->selected, scratch.masks);
     });
   }
   if (count) tell_count(stream, scratch, count);
 }
 
-/// The `k` largest, exactly.
+/// The `k` largest, exactly, zeros too where the others are fewer.
 template <class Source>
 void select_topk(const Stream& stream, Slices slices, const Source& source, int64_t k,
                  const Philox& random, uint32_t* positions, std::byte* memory) {
-  select_entries(stream, slices, source, k, {}, random, positions, nullptr, memory);
+  select_entries(stream, slices, source, k, {.least = 0}, random, positions, nullptr, memory);
 }
 
 }  // namespace wisp

@@ -288,7 +288,7 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
                                 rest ? rest->range + f : nullptr, begin, rest_begin});
     parallel_for_counted(stream, &range->count, most,
                          FillKeys{from, range, scratch.key, scratch.position});
-    select::judge_candidates(stream, scratch, extent, Selection::Kind::threshold);
+    select::judge_candidates(stream, scratch, extent, {.kind = Selection::Kind::threshold});
     for (int shift = 64 - select::kDigitBits; shift >= 0; shift -= select::kDigitBits) {
       select::count_candidates(stream, scratch, extent, order, shift);
       select::narrow(stream, scratch, shift);

@@ -46,6 +46,19 @@ TEST(WireValue, RoundsToHalfAsHalfDoes) {
   EXPECT_EQ(static_cast<float>(to_wire<Half>(-INFINITY)), -65504.0f);
 }
 
+TEST(WireValue, KnowsTheLeastMagnitudeThatIsNotZero) {
+  for (const WireFormat format :
+       {WireFormat::f32, WireFormat::f16, WireFormat::bf16, WireFormat::natural}) {
+    dispatch_wire(format, [&]<class Value>(Value) {
+      const auto travels = [](uint32_t bits) {
+        return static_cast<float>(to_wire<Value>(float_from_bits(bits)));
+      };
+      EXPECT_EQ(travels(least_magnitude(format) - 1), 0.0f) << name_of(format);
+      EXPECT_GT(travels(least_magnitude(format)), 0.0f) << name_of(format);
+    });
+  }
+}
+
 TEST(WireValue, NoInfinityTravels) {
   const float largest = float_from_bits(0x7f7fffffu);
   EXPECT_EQ(static_cast<float>(to_wire<BFloat16>(largest)), float_from_bits(0x7f7f0000u));

@@ -271,7 +271,7 @@ TEST(Dgc, KeepsWhatHalfPrecisionCannotSay) {
   EXPECT_EQ(rig.residual()[1], 1e6f - 65504.0f);
 }
 
-TEST(Dgc, SendsZerosAndKeepsItsStateIfTheGradientIsNotFinite) {
+TEST(Dgc, SendsNothingAndKeepsItsStateIfTheGradientIsNotFinite) {
   UnitRig rig =
       dgc_rig(layer_fields({9000, 5}), "compression.indices = 'runs16'", {.momentum = 0.9});
   const Philox noise(4, 0, 0);
@@ -285,7 +285,7 @@ TEST(Dgc, SendsZerosAndKeepsItsStateIfTheGradientIsNotFinite) {
   rig.unit.finite = false;
   const StepInfo info = info_of(5, 0.01);
   const PayloadBytes payload = rig.encode(info);
-  EXPECT_EQ(payload.size(), 4u + 6u * (90 + 1)) << "the law holds for zeros too";
+  EXPECT_EQ(payload.size(), 4u) << "of two fields, the first one's count";
   rig.decode(info, {payload});
   for (const Field& field : rig.fields) {
     for (int64_t i = 0; i < field.numel; ++i)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <ostream>
+#include <string>
+#include <utility>
 
 #include "core/random.h"
 #include "tests/support/error_of.h"
@@ -187,6 +189,62 @@ TEST_P(SparseMethod, TreatsSlicesAsOneField) {
         ASSERT_EQ(split.state(rank, "residual").data<float>()[i],
                   whole.state(rank, "residual").data<float>()[position++]);
       });
+    }
+  }
+}
+
+/// What a rank lists of a field of k · 100 elements of which so many are not zero, by the bytes of
+/// the round in which its list travels: 4 of a count for each message, 8 an entry.
+int64_t listed(const Case& method, int64_t k, int64_t others, float value) {
+  MethodRig rig(2, layer_fields({100 * k}),
+                [&] { return make_method(method.method, method.toml); });
+  for (int64_t i = 0; i < 100 * k; ++i) rig.gradient(1)[i] = i % 2 == 0 ? 0.0f : -0.0f;
+  for (int64_t i = 0; i < others; ++i) rig.gradient(1)[i * (100 * k / others)] = value;
+  rig.step(info_of(0, 0.01));
+  const bool oktopk = std::string(method.method) == "oktopk";  // borders first, then two messages
+  const int64_t bytes = rig.sent_bytes(1, oktopk ? 1 : 0) - (oktopk ? 8 : 4);
+  EXPECT_EQ(bytes % 8, 0) << method.name;
+  return bytes / 8;
+}
+
+TEST(SparseMethods, ListNoZeros) {
+  const Case kMethods[] = {
+      {"Topk", "topk", "compression.indices = 'u32'"},
+      {"TopkSampled", "topk", "[compression]\nindices = 'u32'\nselection = 'sampled'"},
+      {"Threshold", "threshold", "[compression]\nindices = 'u32'\nthreshold = 1e-30"},
+      {"Dgc", "dgc", "compression.indices = 'u32'"},
+      {"DgcSampled", "dgc", "[compression]\nindices = 'u32'\nselection = 'sampled'"},
+      {"Gtopk", "gtopk", ""},
+      {"GtopkSampled", "gtopk", "compression.selection = 'sampled'"},
+      {"Oktopk", "oktopk", ""},
+  };
+  for (const Case& method : kMethods) {
+    for (const int64_t k : {8, 600}) {  // fields that are listed whole, and by a threshold
+      for (const int64_t others : {int64_t{0}, int64_t{1}, k / 2, k})
+        EXPECT_EQ(listed(method, k, others, 2.0f), others) << method.name << ", " << k;
+      const bool whole = std::string(method.method) != "oktopk";  // which limits its messages
+      if (whole) {
+        EXPECT_EQ(listed(method, k, 3 * k, 2.0f), k) << method.name;
+      }
+    }
+  }
+}
+
+/// A number that the format rounds to zero is one: it stays where it is, and so does its momentum.
+TEST(SparseMethods, ListNothingThatTravelsAsZero) {
+  for (const char* method : {"topk", "dgc"}) {
+    for (const auto& [values, small] : {std::pair{"f16", 0x1p-25f}, {"natural", 0x1p-128f}}) {
+      const std::string toml = concat("[compression]\nindices = 'runs16'\nvalues = '", values, "'");
+      UnitRig rig(layer_fields({1000}), make_method(method, toml, {.momentum = 0.9}));
+      for (int64_t i = 0; i < 1000; ++i) rig.gradient()[i] = small;
+      rig.gradient()[70] = -1.0f;
+      const PayloadBytes payload = rig.encode(info_of(0, 0.01));
+      EXPECT_EQ(payload.size(), std::string(values) == "f16" ? 4u : 1u + 1u + 2u) << method;
+      EXPECT_EQ(rig.residual()[70], 0.0f);
+      EXPECT_EQ(std::count(rig.residual(), rig.residual() + 1000, small), 999) << method;
+      if (std::string(method) == "dgc") {
+        EXPECT_EQ(std::count(rig.momentum(), rig.momentum() + 1000, small), 999);
+      }
     }
   }
 }

@@ -115,7 +115,7 @@ TEST(Topk, KeepsItsResidualIfTheGradientIsNotFinite) {
   std::fill_n(rig.gradient(), 8000, std::numeric_limits<float>::infinity());
   rig.unit.finite = false;
   const PayloadBytes payload = rig.encode(info_of(0, 0.01));
-  EXPECT_EQ(payload.size(), 6u * 80u);
+  EXPECT_TRUE(payload.empty());
   rig.decode(info_of(0, 0.01), {payload});
   EXPECT_EQ(std::count(rig.gradient(), rig.gradient() + 8000, 0.0f), 8000);
   EXPECT_EQ(std::count(rig.residual(), rig.residual() + 8000, 3.0f), 8000);

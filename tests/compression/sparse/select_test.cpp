@@ -173,6 +173,141 @@ std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64
   return selected(values, {.kind = Selection::Kind::sampled}, k, step);
 }
 
+/// Where the clusters of the sample begin that selected() draws.
+std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind kind,
+                                      int64_t step) {
+  const int64_t clusters = select::Extent(numel, k, kind).sample / select::kCluster;
+  const int64_t stride = numel / clusters;
+  const Philox random(1, static_cast<uint64_t>(step), joined_field({numel}).key);
+  const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
+  std::vector<size_t> positions;
+  for (int64_t c = 0; c < clusters; ++c)
+    positions.push_back(static_cast<size_t>(first + c * stride));
+  return positions;
+}
+
+/// Mostly zeros, half of them negative ones, and so many others, in rows of `row` neighbours.
+std::vector<float> mostly_zeros(int64_t numel, int64_t others, int64_t row) {
+  std::vector<float> values(static_cast<size_t>(numel));
+  const Philox philox(6, static_cast<uint64_t>(others), 0);
+  for (size_t i = 0; i < values.size(); i += 2) values[i] = -0.0f;
+  const int64_t rows = (others + row - 1) / row;
+  for (int64_t i = 0; i < others; ++i) {
+    const int64_t at = (i / row) * (numel / std::max(rows, int64_t{1})) + i % row;
+    values[static_cast<size_t>(at)] =
+        static_cast<float>(normal(philox, static_cast<uint64_t>(i))) + 0.001f;
+  }
+  return values;
+}
+
+std::vector<uint32_t> not_zeros(const std::vector<float>& values) {
+  std::vector<uint32_t> positions;
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (values[i] != 0.0f) positions.push_back(i);
+  return positions;
+}
+
+/// min(k, those that are not zero), whatever the size; -0 is a zero.
+TEST(Select, NeverSelectsZeros) {
+  for (const int64_t n : {1000, 4096, 40'000, 400'000}) {
+    const int64_t k = kept_count(0.01, n);
+    for (const int64_t others : {int64_t{0}, int64_t{1}, k - 1, k, k + 1, 2 * k, 20 * k}) {
+      for (const int64_t row : {1, 7, 100}) {
+        const std::vector<float> values = mostly_zeros(n, others, row);
+        const std::vector<uint32_t> all = not_zeros(values);
+        ASSERT_EQ(static_cast<int64_t>(all.size()), others);
+        const std::string what = concat(n, ", ", others, " in rows of ", row);
+        const auto exact = selected(values, {}, k, 0);
+        if (others <= k) {
+          ASSERT_EQ(exact, all) << what;
+          // below a threshold of 0, as of one that was never measured, there are zeros too
+          ASSERT_EQ(selected(values, {.kind = Selection::Kind::threshold}, k, 0), all) << what;
+        } else {
+          ASSERT_EQ(static_cast<int64_t>(exact.size()), k) << what;
+          expect_topk(values, exact, what);
+        }
+        const auto few = sampled(values, k, 0);
+        ASSERT_LE(static_cast<int64_t>(few.size()), k) << what;
+        expect_topk(values, few, what);
+        for (const uint32_t position : few) ASSERT_NE(values[position], 0.0f) << what;
+      }
+    }
+  }
+}
+
+/// The sample sees larger numbers only, and errs high, where fewer than k are not zero.
+TEST(Select, AMisledSampleBringsNoZeros) {
+  constexpr int64_t kNumel = 200'000, kPicked = 1000;
+  const Selection::Kind kind = Selection::Kind::exact;
+  const auto seen = sampled_positions(kNumel, kPicked, kind, 0);
+  const auto rank = static_cast<size_t>(select::Extent(kNumel, kPicked, kind).rank);
+  std::vector<float> values(kNumel);
+  for (size_t i = 0; i < 600; ++i) values[i] = 0.5f;
+  for (size_t i = 0; i < rank; ++i) values[seen[i]] = 2.0f;
+  const std::vector<uint32_t> all = not_zeros(values);
+  ASSERT_LT(static_cast<int64_t>(all.size()), kPicked);
+  EXPECT_EQ(selected(values, {}, kPicked, 0), all);
+}
+
+/// Nothing below `least` is selected: what a 16-bit value would round to zero.
+TEST(Select, SelectsFromTheLeastMagnitudeOn) {
+  std::vector<float> values(50'000, 1e-9f);
+  for (size_t i = 0; i < 30; ++i) values[i * 1500] = i % 3 == 0 ? -1e-3f : 1e-8f;
+  for (const auto kind : {Selection::Kind::exact, Selection::Kind::sampled}) {
+    const auto picked = selected(values, {.kind = kind, .least = float_bits(1e-4f)}, 100, 0);
+    ASSERT_EQ(picked.size(), 10u);
+    for (const uint32_t position : picked) EXPECT_EQ(values[position], -1e-3f);
+  }
+}
+
+struct WatchedSource {
+  const float* values;
+  int64_t* reads;  // of held()
+  void prefetch(int64_t) const {}
+  float peek(int64_t i) const { return values[i]; }
+  float take(int64_t i) const { return values[i]; }
+  float held(int64_t i) const {
+    ++*reads;
+    return values[i];
+  }
+};
+
+/// How often elements are read again after the one pass over the field.
+int64_t reads_again(const std::vector<float>& values, int64_t k, const Selection& selection,
+                    int64_t step) {
+  const Field field = joined_field({static_cast<int64_t>(values.size())});
+  int64_t reads = 0, count = 0;
+  std::vector<uint32_t> positions(static_cast<size_t>(k));
+  std::vector<int64_t> scratch(
+      static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1));
+  select_entries(Stream::immediate(), field.slices, WatchedSource{values.data(), &reads}, k,
+                 selection, Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
+                 &count, reinterpret_cast<std::byte*>(scratch.data()));
+  return reads;
+}
+
+/// Only what is listed, as many as of a dense field.
+TEST(Select, LooksAtZerosOnce) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);  // the source counts
+  constexpr int64_t kNumel = 600'000;
+  const int64_t k = kept_count(0.001, kNumel);
+  const int64_t listed = select::Extent(kNumel, k).capacity;
+  for (const int64_t others : {int64_t{0}, k / 2, k, 2 * k, 10 * k, 70 * k, kNumel}) {
+    for (const int64_t row : {1, 200, 1500}) {
+      const std::vector<float> values = mostly_zeros(kNumel, others, row);
+      for (int64_t step = 0; step < 5; ++step) {
+        ASSERT_LE(reads_again(values, k, {}, step), listed)
+            << others << " in rows of " << row << ", step " << step;
+      }
+    }
+  }
+  const std::vector<float> zeros = mostly_zeros(kNumel, 0, 1);
+  for (const auto kind : {Selection::Kind::sampled, Selection::Kind::threshold})
+    EXPECT_EQ(reads_again(zeros, k, {.kind = kind}, 0), 0);
+  omp_set_num_threads(before);
+}
+
 /// All that passes the threshold, or the k largest of it.
 void expect_passed(const std::vector<float>& values, float threshold, int64_t k, int64_t step,
                    const std::string& what) {
@@ -202,19 +337,6 @@ TEST(Select, TakesWhatPassesAThresholdOrTheLargestOfIt) {
   }
 }
 
-/// Where the clusters of the sample begin that selected() draws.
-std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind kind,
-                                      int64_t step) {
-  const int64_t clusters = select::Extent(numel, k, kind).sample / select::kCluster;
-  const int64_t stride = numel / clusters;
-  const Philox random(1, static_cast<uint64_t>(step), joined_field({numel}).key);
-  const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));
-  std::vector<size_t> positions;
-  for (int64_t c = 0; c < clusters; ++c)
-    positions.push_back(static_cast<size_t>(first + c * stride));
-  return positions;
-}
-
 /// The sample sees the few large numbers more often than they are, and errs high.
 TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
   constexpr int64_t kNumel = 200'000, kPicked = 1000;
@@ -232,7 +354,8 @@ TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
 TEST(Select, SamplesAThresholdThatKeepsToTheBounds) {
   for (const Distribution& distribution : kDistributions) {
     const std::string name = distribution.name;
-    if (name == "mostly zero" || name == "denormal" || name == "heavy tail") continue;
+    if (name == "zeros" || name == "mostly zero" || name == "denormal" || name == "heavy tail")
+      continue;
     for (const int64_t n : {1000, 20'000, 200'000}) {
       std::vector<float> values(static_cast<size_t>(n));
       for (int64_t step = 0; step < (n < 100'000 ? 10 : 2); ++step) {

@@ -215,6 +215,7 @@ void GradientAveraging::pump() {
     if (units_.active()) {
       if (units_.pending().ready()) {
         if (units_.advance(courier_)) ++next;
+        limit = now_us() + options_.timeout_s * 1e6;
         continue;
       }
     } else if (can_start(slots[next])) {

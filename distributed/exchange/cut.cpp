@@ -63,6 +63,7 @@ class Cutter {
       cut_.units[static_cast<size_t>(unit)].bucket = static_cast<int>(cut_.buckets.size()) - 1;
       cut_.buckets.back().units.push_back(unit);
     }
+    cut_.bucket_bytes = bucket_bytes_;
     cut_.hash = hash();
     return std::move(cut_);
   }

@@ -42,6 +42,7 @@ struct Bucket {
 struct Cut {
   std::vector<CutUnit> units;
   std::vector<Bucket> buckets;
+  int64_t bucket_bytes = 0;  // at which they closed; 0: every segment is one
   uint64_t hash =
       0;  // of names, shapes, methods and borders: ranks compare it, state is keyed by it
 };

@@ -18,12 +18,14 @@ Bytes as_bytes(uint32_t* words, size_t count) {
 }  // namespace
 
 SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
-                   const FlatParameters& parameters, std::vector<int> neighbours)
+                   const FlatParameters& parameters, int64_t piece_bytes,
+                   std::vector<int> neighbours)
     : communicator_(communicator),
       context_(context),
       memory_(memory),
       parameters_(parameters),
       workers_(communicator.size()),
+      piece_bytes_(piece_bytes),
       neighbours_(std::move(neighbours)),
       checksums_(context.zeros({communicator.size() + 1}, DType::u32)) {}
 
@@ -51,6 +53,8 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64
   transfer_ = {};
   wire_us_ = seal_us_ = check_us_ = 0.0;
   encoded_bytes_ = 0;
+  pieces_ = 1;
+  piece_ = 0;
   messages_.clear();
   for (const int unit : slot.units) {
     messages_.push_back(
@@ -82,13 +86,17 @@ bool SlotWire::advance() {
   if (transfer_.end_us == 0.0) transfer_.begin_us = phase.begin_us;
   transfer_.end_us = phase.end_us;
   wire_us_ += phase.end_us - phase.begin_us;
-  if (!sizes_phase_) {
-    check();
-    return true;
+  if (sizes_phase_) {
+    sizes_phase_ = false;
+    pending_ = start_data();
+    return false;
   }
-  sizes_phase_ = false;
-  pending_ = start_data();
-  return false;
+  if (++piece_ < pieces_) {
+    pending_ = reduce_piece();
+    return false;
+  }
+  check();
+  return true;
 }
 
 int SlotWire::outlets_per_unit() const {
@@ -260,7 +268,28 @@ PendingPtr SlotWire::reduce() {
     in_.push_back({memory_.outlets(slot_->units[i], messages_[i])[0].data, messages_[i].bytes});
   }
   for (const Bytes& bytes : in_) encoded_bytes_ += bytes.bytes;
-  return communicator_.all_reduce(in_, slot_->message.dtype, slot_->message.op);
+  const int64_t shares = encoded_bytes_ / size_of(slot_->message.dtype) / workers_;
+  if (piece_bytes_ > 0) pieces_ = std::min(encoded_bytes_ / piece_bytes_, shares);
+  pieces_ = std::max(pieces_, int64_t{1});
+  return reduce_piece();
+}
+
+/// The next piece of in_. It begins at a multiple of `workers` elements, so that all pieces
+/// together send what the whole would.
+PendingPtr SlotWire::reduce_piece() {
+  const int64_t whole = size_of(slot_->message.dtype) * workers_;
+  const auto border = [&](int64_t piece) {
+    return piece == pieces_ ? encoded_bytes_ : encoded_bytes_ / whole * piece / pieces_ * whole;
+  };
+  const int64_t from = border(piece_), to = border(piece_ + 1);
+  part_.clear();
+  int64_t begin = 0;  // of the slice
+  for (const Bytes& slice : in_) {
+    const int64_t first = std::max(from, begin), last = std::min(to, begin + slice.bytes);
+    if (first < last) part_.push_back({slice.data + (first - begin), last - first});
+    begin += slice.bytes;
+  }
+  return communicator_.all_reduce(part_, slot_->message.dtype, slot_->message.op);
 }
 
 int64_t SlotWire::arrived_bytes(size_t i, int from) const {

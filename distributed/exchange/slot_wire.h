@@ -13,10 +13,11 @@ namespace wisp {
 
 class SlotWire {
  public:
-  /// `neighbours`, ascending, are the ranks that messages of that kind go to and come from. The
-  /// references outlive this object.
+  /// What is reduced travels in pieces of `piece_bytes` to less than twice that, one after the
+  /// other; whole if it is less, or if that is 0. `neighbours`, ascending, are the ranks that
+  /// messages of that kind go to and come from. The references outlive this object.
   SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
-           const FlatParameters& parameters, std::vector<int> neighbours = {});
+           const FlatParameters& parameters, int64_t piece_bytes, std::vector<int> neighbours = {});
 
   /// Grows the memory to receive into to what the largest of these slots can bring.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
@@ -28,8 +29,8 @@ class SlotWire {
   /// The phase under way.
   Pending& pending() { return *pending_; }
   /// Finishes the phase under way (blocks if it is not ready). True if the slot is complete; false
-  /// if the sizes have come and the data is on its way. Throws Error, naming step, bucket and
-  /// sender, if what came is not what was sent.
+  /// if the next is on its way: behind the sizes the data, behind a piece the next one. Throws
+  /// Error, naming step, bucket and sender, if what came is not what was sent.
   bool advance();
 
   /// The slot that was started last.
@@ -56,6 +57,7 @@ class SlotWire {
   PendingPtr start_data();
   PendingPtr carry();
   PendingPtr reduce();
+  PendingPtr reduce_piece();
   int64_t arrived_bytes(size_t i, int from) const;
   Payload arrived(size_t source, size_t i) const;
   void list_sources(const Message& message);
@@ -68,12 +70,14 @@ class SlotWire {
   UnitMemory& memory_;
   const FlatParameters& parameters_;
   const int workers_;
+  const int64_t piece_bytes_;
   const std::vector<int> neighbours_;
   const Slot* slot_ = nullptr;
   std::vector<Message> messages_;  // of the slot's units, with their own bytes, to and from
   std::vector<int> sources_;       // ranks that this one hears, ascending, itself included
   int64_t step_ = 0;
   bool sizes_phase_ = false;
+  int64_t pieces_ = 1, piece_ = 0;  // of a reduction; the one under way
   Transfer transfer_;
   double wire_us_ = 0.0, seal_us_ = 0.0, check_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
@@ -81,6 +85,7 @@ class SlotWire {
   std::vector<uint32_t> sizes_out_, sizes_in_;  // [outlet][unit], [rank][unit]
   std::vector<ConstBytes> out_;  // [outlet][unit], a header with the first; or the sizes: [outlet]
   std::vector<Bytes> in_;        // [source][unit], a header with the first; or the sizes: [source]
+  std::vector<Bytes> part_;      // of in_: a piece
   std::vector<ConstBytes> covered_;  // by a checksum
   Tensor checksums_;                 // (workers + 1) u32: by rank, and scratch
   std::vector<Payload> payloads_;

@@ -9,8 +9,10 @@
 namespace wisp {
 namespace {
 
-/// Reduced messages carry no header: ranks that disagree about their sizes find out here.
-uint64_t hash_sizes(std::span<const UnitRounds> units, uint64_t seed) {
+/// Reduced messages carry no header: ranks that disagree about their sizes, or those of the pieces
+/// in which they travel, find out here.
+uint64_t hash_sizes(std::span<const UnitRounds> units, int64_t piece_bytes, uint64_t seed) {
+  seed = hash_number(static_cast<uint64_t>(piece_bytes), seed);
   for (const UnitRounds& unit : units) {
     for (const Message& message : unit.messages)
       seed = hash_number(static_cast<uint64_t>(message.bytes), seed);
@@ -78,7 +80,7 @@ bool StepPlan::make(const StepInfo& info) {
   if (!slots_.empty() && next_rounds_ == rounds_) return false;
   std::swap(rounds_, next_rounds_);
   slots_ = make_slots(cut_, rounds_, parameters_.dtype());
-  hash_ = hash_slots(slots_, hash_sizes(rounds_, cut_.hash));
+  hash_ = hash_slots(slots_, hash_sizes(rounds_, cut_.bucket_bytes, cut_.hash));
   for (size_t i = 0; i < rounds_.size(); ++i) {
     for (const int id : cut_.units[i].segments) {
       rules_[static_cast<size_t>(id)] =

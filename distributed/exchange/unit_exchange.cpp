@@ -13,7 +13,7 @@ UnitExchange::UnitExchange(Communicator& communicator, Context& context, FlatPar
       compressors_(std::move(compressors)),
       cut_(std::move(cut)),
       memory_(context, parameters, cut_, compressors_, communicator.rank(), communicator.size()),
-      wire_(communicator, context, memory_, parameters, std::move(neighbours)),
+      wire_(communicator, context, memory_, parameters, cut_.bucket_bytes, std::move(neighbours)),
       step_plan_(context, parameters, cut_, compressors_, guard) {}
 
 void UnitExchange::begin(const StepInfo& info) {

@@ -145,6 +145,16 @@ TEST(Failure, DifferentPlansAreFoundBeforeAnythingIsSent) {
   EXPECT_NE(failure.find("step 0: the ranks' plans"), std::string::npos) << failure;
 }
 
+/// One segment, and so the same buckets, but other pieces of it.
+TEST(Failure, DifferentPiecesAreFoundBeforeAnythingIsSent) {
+  const std::string failure = failure_of(2, {}, true, [](Worker& worker, ReplicaOptions options) {
+    options.shapes = {{1000}};
+    if (worker.rank == 1) options.averaging.buckets.bucket_bytes = 512;
+    TestReplica(worker.communicator, options).step(0, small_integers);
+  });
+  EXPECT_NE(failure.find("step 0: the ranks' plans"), std::string::npos) << failure;
+}
+
 TEST(Failure, DifferentMessagesAreFoundBeforeAnythingIsSent) {
   const std::string failure = failure_of(2, {}, true, [](Worker& worker, const ReplicaOptions&) {
     const ReplicaOptions options = worker.rank == 1 ? all_by(toy_owners) : all_by(toy_scaled_sum);

@@ -1,9 +1,10 @@
-// What happens to messages that arrive otherwise than they were sent. That good ones arrive is
-// tested with gradient averaging.
+// What happens to messages that arrive otherwise than they were sent, and that large reductions
+// travel in pieces. That good messages arrive is tested with gradient averaging.
 #include "distributed/exchange/slot_wire.h"
 
 #include <gtest/gtest.h>
 
+#include "core/random.h"
 #include "distributed/communicator/thread_communicator.h"
 #include "distributed/exchange/wire_header.h"
 #include "tests/support/damaging_communicator.h"
@@ -147,6 +148,114 @@ TEST(SlotWire, SizesThatAreNotTheSendersAreFound) {
   }
   expect_found(steps(2, toy_nonzeros, size_is(1u << 20)),
                "step 0, bucket 0: rank 0 announced 1048576 bytes", "at most");
+}
+
+/// Keeps the bytes of each reduction of gradients.
+class WatchedReductions final : public Communicator {
+ public:
+  explicit WatchedReductions(Communicator& inner) : inner_(inner) {}
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
+    int64_t total = 0;
+    for (const Bytes& slice : data) total += slice.bytes;
+    if (op == ReduceOp::sum) bytes.push_back(total);  // the status is a maximum
+    return inner_.all_reduce(data, dtype, op);
+  }
+  PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
+    return inner_.all_gather(out, in);
+  }
+  PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
+    return inner_.all_to_all(out, in);
+  }
+  PendingPtr broadcast(std::span<const Bytes> data, int root) override {
+    return inner_.broadcast(data, root);
+  }
+  PendingPtr exchange(std::span<const Exchange> messages) override {
+    return inner_.exchange(messages);
+  }
+  PendingPtr barrier() override { return inner_.barrier(); }
+  void abort(const std::string& cause) override { inner_.abort(cause); }
+  void on_progress(std::function<void()> notify) override { inner_.on_progress(std::move(notify)); }
+
+  std::vector<int64_t> bytes;
+
+ private:
+  Communicator& inner_;
+};
+
+float any_float(int rank, int64_t step, int segment, int64_t i) {
+  const Philox noise(3, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
+  return static_cast<float>(normal(noise, static_cast<uint64_t>(100'000 * segment + i)));
+}
+
+/// What a rank has after a step: reductions, gradients, and what was counted.
+struct Reduced {
+  std::vector<int64_t> bytes;
+  std::vector<float> gradients;
+  int64_t encoded = 0, sent = 0, received = 0;
+  size_t wire_spans = 0;
+};
+
+std::vector<Reduced> reduce(int workers, const ReplicaOptions& options) {
+  ThreadGroup group(workers, {});
+  std::vector<Reduced> results(static_cast<size_t>(workers));
+  const auto errors = run_ranks(group, [&](Communicator& communicator) {
+    WatchedReductions watched(communicator);
+    TestReplica replica(watched, options);
+    replica.step(0, any_float);
+    const StepCost& cost = replica.sync().cost();
+    Reduced& result = results[static_cast<size_t>(communicator.rank())];
+    result = {watched.bytes, replica.gradients(), cost.bytes_encoded, cost.bytes_sent,
+              cost.bytes_received};
+    result.wire_spans = replica.trace().spans(Lane::wire).size();
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  return results;
+}
+
+/// Dense segments, and messages that are sums: the same bits and bytes as in one piece, however few
+/// elements the workers' shares have.
+TEST(SlotWire, LargeReductionsTravelInPieces) {
+  for (const bool compressed : {false, true}) {
+    ReplicaOptions options;
+    if (compressed) options = all_by(toy_scaled_sum);
+    options.trace = {.first_step = 0, .steps = 1};
+    for (const int64_t numel : {1, 2, 255, 511, 512, 10'007}) {
+      options.shapes = {{numel}};
+      for (const int workers : {1, 2, 3, 5}) {
+        options.averaging.buckets.bucket_bytes = int64_t{1} << 40;
+        const auto whole = reduce(workers, options);
+        options.averaging.buckets.bucket_bytes = 1024;
+        const auto pieces = reduce(workers, options);
+        for (size_t rank = 0; rank < whole.size(); ++rank) {
+          const Reduced &a = whole[rank], &b = pieces[rank];
+          ASSERT_EQ(a.bytes.size(), 1u);
+          EXPECT_EQ(a.gradients, b.gradients);
+          EXPECT_EQ(a.encoded, b.encoded);
+          EXPECT_EQ(a.sent, b.sent);
+          EXPECT_EQ(a.received, b.received);
+          EXPECT_EQ(a.wire_spans, b.wire_spans);
+          int64_t total = 0;
+          for (const int64_t bytes : b.bytes) {
+            EXPECT_LT(bytes, 2 * 1024 + 8 * workers) << numel;
+            EXPECT_TRUE(b.bytes.size() == 1 || bytes > 1024 - 8 * workers) << numel;
+            total += bytes;
+          }
+          EXPECT_EQ(total, a.bytes[0]);
+        }
+      }
+    }
+  }
+}
+
+/// bucket_bytes = 0 asks for segments by themselves, not for elements.
+TEST(SlotWire, SegmentsByThemselvesAreNotCut) {
+  ReplicaOptions options;
+  options.shapes = {{3}, {10'007}};
+  options.averaging.buckets.bucket_bytes = 0;
+  EXPECT_EQ(reduce(2, options)[0].bytes, (std::vector<int64_t>{40'028, 12}));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "distributed/exchange/message.h"
 #include "distributed/exchange/wire_header.h"
 #include "distributed/gossip/mixing.h"
+#include "models/lstm_lm.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/tiny_run.h"
@@ -126,6 +127,49 @@ TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
       }
     });
   }
+}
+
+/// What two workers send of a language model whose matrices `compressor` takes: with two, a worker
+/// sends its message once, whatever the collective.
+PhasePlan phase_of(const LstmLmOptions& options, int64_t words,
+                   std::unique_ptr<Compressor> compressor) {
+  LstmLm model(options, {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+                         .classes = words});
+  std::vector<Segment> shapes;
+  for (const Parameter* parameter : model.parameters())
+    shapes.push_back({.name = parameter->name, .shape = parameter->shape});
+  const std::vector<Segment> segments = segments_of(shapes);
+  Methods methods;
+  methods.methods.push_back({"method", std::move(compressor), Scope::layer});
+  for (const Segment& segment : segments)
+    methods.method_of.push_back(segment.shape.rank() > 1 ? 0 : kDense);
+  methods.ratio = [](double) { return 0.001; };
+  TrainOptions two;
+  two.workers = 2;
+  return plan_exchange(methods, two, segments).phases.back();
+}
+
+/// Vogels et al. 2019, appendix F: the LSTM of 3 layers, rank 1, 2 and 4. Rows are words, or gates.
+TEST(ExchangePlan, SendsPowerSgdsPublishedNumbersOfAnLstm) {
+  const std::vector<std::pair<int64_t, int64_t>> published = {
+      {1, 93'488}, {2, 142'507}, {4, 240'545}};
+  for (const auto& [rank, numbers] : published) {
+    const PhasePlan phase = phase_of({.layers = 3, .units = 650, .tied = true}, 28'869,
+                                     make_method("powersgd", concat("compression.rank = ", rank)));
+    EXPECT_EQ(phase.bytes_dense, 4.0 * 28'949'319);
+    EXPECT_EQ(phase.bytes_sent, 4.0 * static_cast<double>(numbers)) << rank;
+  }
+}
+
+/// Lin et al. 2018, table 3: 462 times less. 6 bytes for each 1000th weight and 4 for each of
+/// 34,000 elements in vectors give 461.8; capacities count the entries that cut runs beyond 16
+/// bits, too, 1.1 % here.
+TEST(ExchangePlan, SendsDgcsPublishedShareOfAnLstm) {
+  const PhasePlan phase =
+      phase_of({.layers = 2, .units = 1500, .tied = true}, 10'000, make_method("dgc", ""));
+  EXPECT_EQ(phase.bytes_dense, 4.0 * 51'034'000);
+  EXPECT_LT(phase.bytes_dense / phase.bytes_sent, 461.8);
+  EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 461.8, 0.012 * 461.8);
 }
 
 /// The model is cut as the run cuts it: buckets, units and what the units hold.

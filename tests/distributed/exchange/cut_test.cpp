@@ -125,6 +125,17 @@ TEST(Cut, KeepsDenseSegmentsAndMethodsApart) {
   EXPECT_EQ(cut.buckets[0].dense, (std::vector<int>{1}));
 }
 
+/// Words of an embedding, gates of a recurrent layer, channels out of a convolution.
+TEST(Cut, TakesTheFirstDimensionForRows) {
+  const auto rows_of = [](const Shape& shape) {
+    return field_of({.shape = shape, .numel = shape.numel()}).rows;
+  };
+  EXPECT_EQ(rows_of({28'869, 650}), 28'869);
+  EXPECT_EQ(rows_of({2600, 650}), 2600);
+  EXPECT_EQ(rows_of({64, 3, 3, 16}), 64);
+  EXPECT_EQ(rows_of({2600}), 1);
+}
+
 TEST(Cut, RefusesAFieldThatMixesDecayAndNoneIfItsMethodDecays) {
   auto segments = segments_of({4, 4});
   segments[1].decay = false;

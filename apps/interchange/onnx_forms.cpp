@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/channel_order.h"
+#include "core/rnn.h"
 
 namespace wisp {
 namespace {

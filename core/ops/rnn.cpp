@@ -85,10 +85,15 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
   Tensor y = context.empty({spec.total_rows(), spec.directions * spec.hidden}, type);
   context.backend.rnn(context.stream, spec, x.value(), weights, before, y, after, saved);
 
-  const Shape of_log{spec.directions * spec.sequences(), spec.hidden};
+  const auto logged = [&](const RnnState& states) {
+    std::vector<Tensor> tensors;
+    for (const Tensor& tensor : {states.h, states.c})
+      if (tensor.defined())
+        tensors.push_back(tensor.reshape({spec.directions * spec.sequences(), spec.hidden}));
+    return tensors;
+  };
   if (context.log) {  // constants that readers of the log need
-    for (const Tensor& state : {before.h, before.c})
-      if (state.defined()) inputs.emplace_back(context, state.reshape(of_log));
+    for (const Tensor& tensor : logged(before)) inputs.emplace_back(context, tensor);
   }
   Variable result = record(
       "rnn", y, inputs,
@@ -111,10 +116,7 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
       {{"cell", static_cast<int>(cell)},
        {"positions", std::ssize(rows)},
        {"directions", spec.directions}});
-  if (context.log) {
-    for (const Tensor& state : {after.h, after.c})
-      if (state.defined()) context.log->back().more.push_back(state.reshape(of_log));
-  }
+  if (context.log) context.log->back().more = logged(after);
   return {std::move(result), std::move(after)};
 }
 

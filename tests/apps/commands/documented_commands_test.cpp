@@ -136,6 +136,8 @@ std::string shortened(const std::string& text) {
       less = has("data.path=") ? " model.depth=8"
                                : " model.depth=8 data.name=synthetic data.train_count=160 "
                                  "data.test_count=32";
+    } else if (has("apps/configs/")) {
+      less = " model.units=8";
     }
     if (has("data.validation=")) less += " data.validation=16";
     return text + less + " train.max_steps=2";
@@ -167,6 +169,7 @@ train compression.method=dgc --out runs/dgc
 train compression.method=dgc --out runs/dgc-again
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
+wisp train apps/configs/text_lstm.toml data.path=my.txt model.units=8 train.max_steps=2 --quiet --out runs/text
 if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
 mkdir -p docs .local/share/bash-completion/completions runs/a
 cp -r run/gradients runs/a
@@ -189,6 +192,12 @@ class DocumentedCommands : public testing::Test {
     dir_->write("fresh/tiny.toml", kTiny);
     for (const char* file : kCifarFiles)
       fs::resize_file(dir_->write(concat("data-cache/", file), ""), 10'000 * 3073);
+    std::string text;
+    for (int line = 0; line < 60; ++line)
+      text += concat("the cat saw dog ", line % 7, " on the mat\n");
+    dir_->write("fresh/my.txt", text);
+    for (const char* split : {"train", "valid", "test"})
+      dir_->write(concat("data-cache/simple-examples/data/ptb.", split, ".txt"), text);
     fs::create_directory_symlink("../data-cache", *dir_ / "fresh/data-cache");
     fs::create_directories(*dir_ / "fresh/apps");
     fs::create_directory_symlink(WISP_SOURCE "/apps/configs", *dir_ / "fresh/apps/configs");

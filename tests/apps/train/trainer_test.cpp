@@ -184,6 +184,40 @@ TEST(Evaluate, FindsTheAccuracyThatTheRunReported) {
   EXPECT_NE(none.find("none holds no run"), std::string::npos) << none;
 }
 
+/// 60 lines of 11 words, `<eos>` counted.
+std::string write_words(const TempDir& dir) {
+  const std::string path = dir / "words.txt";
+  std::ofstream text(path);
+  for (int line = 0; line < 60; ++line)
+    text << "the cat saw the dog and sat on a " << line % 7 << "\n";
+  return path;
+}
+
+TEST(Evaluate, ReadsATextInAsManyColumnsAsAsked) {
+  const TempDir dir;
+  const std::string config = WISP_CONFIGS "/text_lstm.toml";
+  const Overrides small = {"data.path=" + write_words(dir),
+                           "model.units=8",
+                           "train.batch=4",
+                           "data.window=5",
+                           "train.max_steps=3",
+                           "threads=1"};
+  train(Config::load(config, small), {dir / "run", Open::create, true});
+  const auto evaluated = [&](const std::string& columns, const std::string& workers) {
+    return evaluate_run(dir / "run",
+                        Overrides{"train.eval_batch=" + columns, "workers=" + workers});
+  };
+  const RunEvaluation four = evaluated("0", "2"), one = evaluated("1", "1"),
+                      two = evaluated("2", "2");
+  EXPECT_EQ(four.test.targets, 3 * 11 - 1);  // every token but the first
+  EXPECT_EQ(one.test.targets, four.test.targets);
+  EXPECT_EQ(two.test.targets, four.test.targets);
+  EXPECT_NEAR(evaluated("4", "1").test.metrics[0], four.test.metrics[0], 1e-5);
+  EXPECT_NE(one.test.metrics, two.test.metrics);  // one column less begins with nothing in mind
+  EXPECT_NE(error_of([&] { evaluated("3", "2"); }).find("train.eval_batch is 3, which 2 workers"),
+            std::string::npos);
+}
+
 TEST(Configs, EveryShippedOneTrains) {
   const std::filesystem::path folder = WISP_CONFIGS;
   int count = 0;
@@ -191,14 +225,10 @@ TEST(Configs, EveryShippedOneTrains) {
     if (entry.path().extension() != ".toml") continue;
     SCOPED_TRACE(entry.path().string());
     const TempDir dir;
-    std::ofstream text(dir / "text.txt");
-    for (int line = 0; line < 60; ++line)
-      text << "the cat saw the dog and sat on a mat " << line % 7 << "\n";
-    text.close();
     const bool is_text = read_text(entry.path().string()).find("lstm_lm") != std::string::npos;
     Overrides small = {"train.batch=8", "train.max_steps=2", "threads=1"};
     const Overrides images = {"data.name=synthetic", "data.train_count=64", "data.test_count=8"};
-    const Overrides words = {"data.name=text", "data.path=" + (dir / "text.txt"), "data.window=5",
+    const Overrides words = {"data.name=text", "data.path=" + write_words(dir), "data.window=5",
                              "model.units=8"};
     const Overrides& data = is_text ? words : images;
     small.insert(small.end(), data.begin(), data.end());

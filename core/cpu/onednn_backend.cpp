@@ -12,6 +12,7 @@
 #include "core/cpu/onednn_conv.h"
 #include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
+#include "core/cpu/rnn.h"
 #include "core/recently_used.h"
 
 namespace wisp {
@@ -201,22 +202,45 @@ class OnednnBackend final : public Backend {
   }
 
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
-    return reference_->rnn_saved_bytes(spec, activations);
+    if (!own_rnn(activations)) return reference_->rnn_saved_bytes(spec, activations);
+    return activations == DType::bf16 ? rnn_kept_bytes<BFloat16>(spec)
+                                      : rnn_kept_bytes<float>(spec);
   }
+
   void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
-    reference_->rnn(stream, spec, x, weights, before, y, after, saved);
+    if (!own_rnn(x.dtype()))
+      return reference_->rnn(stream, spec, x, weights, before, y, after, saved);
+    submit(stream, x, [=, this, kept = saved, layers = copy_of(weights)](auto zero) {
+      using T = decltype(zero);
+      rnn_forward<T>(spec, x, layers, before, y, after, kept,
+                     workspace(rnn_workspace<T>(spec, RnnPass::forward)));
+    });
   }
+
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    reference_->rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
+    if (!own_rnn(y.dtype()))
+      return reference_->rnn_dx(stream, spec, y, dy, weights, before, saved, dx);
+    submit(stream, y, [=, this, slot = slot_or_none(dx), layers = copy_of(weights)](auto zero) {
+      using T = decltype(zero);
+      wisp::rnn_dx<T>(spec, y, dy, layers, before, saved, slot,
+                      workspace(rnn_workspace<T>(spec, RnnPass::dx)));
+    });
   }
+
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override {
-    reference_->rnn_dw(stream, spec, x, y, before, saved, gradients);
+    if (!own_rnn(x.dtype()))
+      return reference_->rnn_dw(stream, spec, x, y, before, saved, gradients);
+    submit(stream, x, [=, this, slots = copy_of(gradients)](auto zero) {
+      using T = decltype(zero);
+      wisp::rnn_dw<T>(spec, x, y, before, saved, slots,
+                      workspace(rnn_workspace<T>(spec, RnnPass::dw)));
+    });
   }
 
   RealFft& fft() override { return *fft_; }
@@ -285,6 +309,15 @@ class OnednnBackend final : public Backend {
       workspace_ = Tensor({bytes}, DType::u8, pool_, workspace_range_);
     }
     return workspace_.raw();
+  }
+
+  static bool own_rnn(DType activations) {
+    return activations != DType::f64 && missing_for(activations).empty();
+  }
+
+  template <class T>
+  static std::vector<T> copy_of(std::span<const T> values) {
+    return {values.begin(), values.end()};
   }
 
   float* batch_norm_workspace(const BatchNormSpec& spec) {

@@ -36,7 +36,8 @@ void make_folder(const std::string& folder) {
 int64_t write_pictures(const Prepared& prepared, int64_t count, const std::string& folder) {
   const Facts facts = prepared.source().facts();
   const Examples& examples = *prepared.examples(Split::train);
-  Deal deal = prepared.options().deal(Split::train, 0);  // the same samples for any number of workers
+  Deal deal =
+      prepared.options().deal(Split::train, 0);  // the same samples for any number of workers
   deal.workers = 1;
   deal.accumulate = 1;
   Loader loader(examples, deal, {.threads = 0});

@@ -55,6 +55,12 @@ bool is_character(std::string_view text, size_t length) {
 
 }  // namespace
 
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  each_word(text, [&](std::string_view word) { words.push_back(word); });
+  return words;
+}
+
 void check_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t length = length_of(static_cast<unsigned char>(text[at]));

@@ -24,6 +24,7 @@ class Vocabulary {
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   const std::vector<std::string>& words() const { return words_; }
+  bool has(std::string_view word) const { return numbers_.count(std::string(word)) != 0; }
   /// kUnknown's, if there is no such word.
   int32_t number(std::string_view word) const;
   std::vector<int32_t> numbers(std::string_view text) const;
@@ -33,6 +34,9 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t> numbers_;
   int32_t unknown_ = 0;
 };
+
+/// What has numbers in a text, in its order; views of it, and of kEnd.
+std::vector<std::string_view> words_of(std::string_view text);
 
 /// Throws Error with the place of the first byte that is no UTF-8.
 void check_utf8(std::string_view text);

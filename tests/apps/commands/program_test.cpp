@@ -14,6 +14,7 @@
 #include "data/npy.h"
 #include "tests/support/command.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -168,6 +169,29 @@ TEST_F(Program, SaysWhatTheDataIs) {
   const std::string why = said();
   EXPECT_EQ(run({"train", cifar, "--out", dir_ / "run"}), 1);
   EXPECT_EQ(said(), why) << "as in training";
+}
+
+TEST_F(Program, GoesOnWithAText) {
+  const std::string text = dir_.write("text", tiny_lines(100)), run_path = dir_ / "run";
+  tiny_text_train(run_path, text, {"train.epochs=1"});
+  ASSERT_EQ(run({"generate", run_path, "--prompt", "one zwei two", "--tokens", "5", "--seed", "3"}),
+            0)
+      << said();
+  EXPECT_TRUE(
+      said().starts_with("wisp: read as <unk>, as the run does not know them: zwei\n"
+                         "one <unk> two"))
+      << said();
+  const std::vector<std::string> json = {"generate",      run_path, "--json",  "--tokens", "4",
+                                         "--temperature", "0.5",    "--top-k", "3"};
+  ASSERT_EQ(run(json), 0) << said();
+  const std::string first = said();
+  EXPECT_NE(first.find("\"log_probabilities\":[-"), std::string::npos) << first;
+  ASSERT_EQ(run(json), 0);
+  EXPECT_EQ(said(), first);
+  EXPECT_EQ(run({"generate", run_path, "--prompt", "zwei"}), 1);
+  EXPECT_EQ(run({"generate", run_path, "--temperature", "-1"}), 2);
+  EXPECT_EQ(run({"generate", run_path, "--top-k", "-1"}), 2);
+  EXPECT_EQ(run({"generate", run_path, "--tokens", "0"}), 2);
 }
 
 TEST_F(Program, FeedsRecordedGradientsToAMethod) {

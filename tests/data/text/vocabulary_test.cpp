@@ -15,6 +15,8 @@ TEST(Vocabulary, HasTheWordsByHowOftenTheyOccur) {
   EXPECT_EQ(known.numbers("a d\nb"), (std::vector<int32_t>{2, 4, 1, 0, 1}))
       << "the last line ends, too";
   EXPECT_TRUE(known.numbers("").empty());
+  EXPECT_EQ(words_of("a d\nb"), (std::vector<std::string_view>{"a", "d", "<eos>", "b", "<eos>"}));
+  EXPECT_TRUE(known.has("a") && !known.has("d"));
 }
 
 TEST(Vocabulary, KeepsTheMostFrequentAndTheUnknown) {

@@ -1,0 +1,111 @@
+#include "apps/inference/generate.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::string prompt;
+  std::vector<std::string> overrides;
+  std::string checkpoint = "last";
+  GenerateOptions options;
+  bool json = false;
+};
+
+void print_text(TextReader& reader, const Prompt& prompt, const Arguments& arguments) {
+  const std::vector<std::string>& words = reader.vocabulary().words();
+  WordsAsText text;
+  const auto print = [&](int32_t token) {
+    fmt::print("{}", text.next(words[static_cast<size_t>(token)]));
+    std::fflush(stdout);
+  };
+  if (!arguments.prompt.empty()) {
+    for (const int32_t token : prompt.tokens) print(token);
+  }
+  generate(reader, prompt, arguments.options, [&](const DrawnWord& drawn) { print(drawn.token); });
+  if (text.in_line()) fmt::print("\n");
+}
+
+void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions& options) {
+  const std::vector<std::string>& words = reader.vocabulary().words();
+  nlohmann::ordered_json object;
+  object["prompt"] = {{"tokens", prompt.tokens}, {"unknown", prompt.unknown}};
+  object["temperature"] = options.temperature;
+  object["top_k"] = options.top_k;
+  object["seed"] = options.seed;
+  WordsAsText text;
+  std::string all;
+  for (const char* list : {"tokens", "words", "log_probabilities"})
+    object[list] = nlohmann::ordered_json::array();
+  generate(reader, prompt, options, [&](const DrawnWord& drawn) {
+    const std::string& word = words[static_cast<size_t>(drawn.token)];
+    object["tokens"].push_back(drawn.token);
+    object["words"].push_back(word);
+    object["log_probabilities"].push_back(drawn.log_probability);
+    all += text.next(word);
+  });
+  object["text"] = all;
+  fmt::print("{}\n", object.dump());
+}
+
+void run(const Arguments& arguments) {
+  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
+  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  TextReader reader(model);
+  const Prompt prompt = Prompt::of(arguments.prompt, reader.vocabulary());
+  if (!prompt.unknown.empty())
+    fmt::print(stderr, "wisp: read as {}, as the run does not know them: {}\n",
+               Vocabulary::kUnknown, fmt::join(prompt.unknown, ", "));
+  arguments.json ? print_json(reader, prompt, arguments.options)
+                 : print_text(reader, prompt, arguments);
+}
+
+}  // namespace
+
+void add_generate(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("generate", "go on with a text, as a run of words has learned it");
+  command.footer(
+      "Examples:\n"
+      "  wisp generate runs/lm\n"
+      "  wisp generate runs/lm --prompt \"the company said\" --tokens 40 --temperature 0.8 --top-k "
+      "40\n"
+      "  wisp generate runs/lm --temperature 0 --json\n"
+      "Needs no data set. Without a prompt a new line begins. Words of the prompt that the run "
+      "does "
+      "not know are read as <unk>,\nwhich is never drawn. --json prints an object with the log "
+      "probabilities that the model gives the words, whatever the\ntemperature.");
+  const auto arguments = std::make_shared<Arguments>();
+  GenerateOptions& options = arguments->options;
+  command.add_option("run", arguments->run, "run directory")->required();
+  command.add_option("--prompt", arguments->prompt, "words to go on with");
+  command.add_option("--tokens", options.tokens, "words to draw; a line's end is one")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--temperature", options.temperature,
+                  "logits are divided by it; 0: always the most probable word")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      .add_option("--top-k", options.top_k,
+                  "draw among so many words, the most probable ones; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "the same gives the same text")->capture_default_str();
+  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
+      ->allow_extra_args(false);
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_flag("--json", arguments->json, "print JSON");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

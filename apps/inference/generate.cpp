@@ -1,0 +1,116 @@
+#include "apps/inference/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+void check(const GenerateOptions& options, const Vocabulary& vocabulary) {
+  WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
+  WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
+             "generate: a temperature of ", options.temperature, ", expected 0 or more");
+  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
+             " words, expected 0 (all) or more");
+  WISP_CHECK(vocabulary.size() > 1, "generate: the vocabulary has no word but ",
+             Vocabulary::kUnknown);
+}
+
+/// Uniform in [0, 1), 53 bits: words of small probability are many.
+double uniform(const Philox& philox, uint64_t index) {
+  const Philox::Block block = philox.block(index);
+  const uint64_t bits = uint64_t{block.word[0]} << 21 | block.word[1] >> 11;
+  return std::ldexp(static_cast<double>(bits), -53);
+}
+
+/// The `count` most probable words, or all if that is 0; never `unknown`.
+std::vector<int32_t> candidates(const std::vector<double>& log_probabilities, int32_t unknown,
+                                int64_t count) {
+  std::vector<int32_t> words;
+  for (int32_t word = 0; word < std::ssize(log_probabilities); ++word)
+    if (word != unknown) words.push_back(word);
+  if (count == 0 || count >= std::ssize(words)) return words;
+  const auto more_probable = [&](int32_t a, int32_t b) {
+    const double of_a = log_probabilities[static_cast<size_t>(a)],
+                 of_b = log_probabilities[static_cast<size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  std::partial_sort(words.begin(), words.begin() + count, words.end(), more_probable);
+  words.resize(static_cast<size_t>(count));
+  return words;
+}
+
+/// One of `words` with its probability at that temperature.
+int32_t draw(const std::vector<int32_t>& words, const std::vector<double>& log_probabilities,
+             double temperature, double uniform) {
+  const auto of = [&](int32_t word) { return log_probabilities[static_cast<size_t>(word)]; };
+  double largest = of(words.front());
+  for (const int32_t word : words) largest = std::max(largest, of(word));
+  std::vector<double> sums;  // of weights, up to each word
+  double sum = 0.0;
+  for (const int32_t word : words)
+    sums.push_back(sum += std::exp((of(word) - largest) / temperature));
+  const auto found = std::upper_bound(sums.begin(), sums.end(), uniform * sum) - sums.begin();
+  return words[std::min(static_cast<size_t>(found), words.size() - 1)];
+}
+
+}  // namespace
+
+Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
+  try {
+    check_utf8(text);
+  } catch (const Error& error) {
+    throw Error(concat("the prompt: ", error.what()));
+  }
+  std::vector<std::string_view> words = words_of(text);
+  if (!words.empty() && !text.ends_with('\n')) words.pop_back();  // the line goes on
+  Prompt prompt;
+  bool known = words.empty();
+  for (const std::string_view word : words) {
+    prompt.tokens.push_back(vocabulary.number(word));
+    if (vocabulary.has(word)) {
+      known = true;
+    } else if (std::find(prompt.unknown.begin(), prompt.unknown.end(), word) ==
+               prompt.unknown.end()) {
+      prompt.unknown.emplace_back(word);
+    }
+  }
+  WISP_CHECK(known, "the run knows no word of the prompt (", text,
+             "); its vocabulary is that of the text that it was trained on");
+  if (words.empty()) prompt.tokens.push_back(vocabulary.number(Vocabulary::kEnd));
+  return prompt;
+}
+
+void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& options,
+              const std::function<void(const DrawnWord&)>& tell) {
+  check(options, reader.vocabulary());
+  const int32_t unknown = reader.vocabulary().number(Vocabulary::kUnknown);
+  const bool greedy = options.temperature == 0.0;
+  const Philox philox(options.seed, 0, 0);
+  Tensor logits;
+  for (const int32_t& token : prompt.tokens) logits = reader.read({&token, 1});
+  for (int64_t i = 0; i < options.tokens; ++i) {
+    const std::vector<double> log_probabilities = log_softmax(logits, 0);
+    const std::vector<int32_t> words =
+        candidates(log_probabilities, unknown, greedy ? 1 : options.top_k);
+    const int32_t token = greedy ? words.front()
+                                 : draw(words, log_probabilities, options.temperature,
+                                        uniform(philox, static_cast<uint64_t>(i)));
+    tell({token, log_probabilities[static_cast<size_t>(token)]});
+    if (i + 1 < options.tokens) logits = reader.read({&token, 1});
+  }
+}
+
+std::string WordsAsText::next(const std::string& word) {
+  if (word == Vocabulary::kEnd) {
+    in_line_ = false;
+    return "\n";
+  }
+  return std::exchange(in_line_, true) ? " " + word : word;
+}
+
+}  // namespace wisp

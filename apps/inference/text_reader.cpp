@@ -1,0 +1,64 @@
+#include "apps/inference/text_reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+Vocabulary vocabulary_of(const Facts& facts) {
+  const Feed& feed = facts.inputs.at(0);
+  WISP_CHECK(facts.inputs.size() == 1 && feed.is_sequence() && feed.sample.rank() == 1 &&
+                 feed.dtype == DType::i32,
+             "the run's model reads no text: its input ", feed.name, " is ", feed.sample, " ",
+             name_of(feed.dtype), ", expected tokens, (0) i32");
+  WISP_CHECK(!facts.names.empty(),
+             "the run has no vocabulary: its facts.json names no words (names)");
+  try {
+    return Vocabulary(facts.names);
+  } catch (const Error& error) {
+    throw Error(concat("what the run reads are no words: ", error.what()));
+  }
+}
+
+}  // namespace
+
+TextReader::TextReader(Inference& model)
+    : model_(model), vocabulary_(vocabulary_of(model.facts())), state_(model.zeros(1)) {
+  WISP_CHECK(!state_.empty(),
+             "the run's model carries no state from word to word, so it cannot read on");
+}
+
+Tensor TextReader::read(std::span<const int32_t> tokens) {
+  const auto positions = static_cast<int64_t>(tokens.size());
+  const Tensor input({positions, 1}, DType::i32);
+  std::copy(tokens.begin(), tokens.end(), input.data<int32_t>());
+  const Step step =
+      model_({.inputs = {input}, .count = positions, .work = positions, .begins = false}, state_);
+  state_ = step.after;
+  const Tensor& logits = step.output.value();
+  const Shape expected{positions, vocabulary_.size()};
+  WISP_CHECK(logits.shape() == expected, "the model's output is ", logits.shape(), " for ",
+             positions, " tokens, expected the logits of each word, ", expected);
+  return logits;
+}
+
+std::vector<double> log_softmax(const Tensor& logits, int64_t row) {
+  std::vector<double> result;
+  dispatch_float(logits.dtype(), "log_softmax", [&](auto zero) {
+    using T = decltype(zero);
+    const Tensor of_row = logits.rows(row, row + 1);
+    result.assign(of_row.data<T>(), of_row.data<T>() + of_row.numel());
+  });
+  const double largest = *std::max_element(result.begin(), result.end());
+  double sum = 0.0;
+  for (const double logit : result) sum += std::exp(logit - largest);
+  const double log_sum = largest + std::log(sum);
+  WISP_CHECK(std::isfinite(log_sum), "the model's output is not finite; has it diverged?");
+  for (double& value : result) value -= log_sum;
+  return result;
+}
+
+}  // namespace wisp

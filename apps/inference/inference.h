@@ -34,6 +34,8 @@ class Inference {
   /// What a text of so many columns begins with.
   Carry zeros(int64_t columns) const;
 
+  /// The run's, with the overrides; not all of its keys are bound.
+  const Config& config() const { return config_; }
   const Facts& facts() const { return facts_.facts; }
   const std::vector<Metric>& metrics() const { return metrics_; }
   DType compute() const { return context_.compute; }

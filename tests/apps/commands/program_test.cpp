@@ -171,8 +171,9 @@ TEST_F(Program, SaysWhatTheDataIs) {
   EXPECT_EQ(said(), why) << "as in training";
 }
 
-TEST_F(Program, GoesOnWithAText) {
-  const std::string text = dir_.write("text", tiny_lines(100)), run_path = dir_ / "run";
+TEST_F(Program, GoesOnWithATextAndScoresOne) {
+  const std::string text = dir_.write("text", tiny_lines(100)), run_path = dir_ / "run",
+                    mine = dir_.write("mine.txt", "one two drei\n");
   tiny_text_train(run_path, text, {"train.epochs=1"});
   ASSERT_EQ(run({"generate", run_path, "--prompt", "one zwei two", "--tokens", "5", "--seed", "3"}),
             0)
@@ -192,6 +193,18 @@ TEST_F(Program, GoesOnWithAText) {
   EXPECT_EQ(run({"generate", run_path, "--temperature", "-1"}), 2);
   EXPECT_EQ(run({"generate", run_path, "--top-k", "-1"}), 2);
   EXPECT_EQ(run({"generate", run_path, "--tokens", "0"}), 2);
+
+  ASSERT_EQ(run({"score", run_path, mine}), 0) << said();
+  EXPECT_NE(said().find("3 words, each but the text's first, a line's end is one; 33.33 % unknown"),
+            std::string::npos)
+      << said();
+  ASSERT_EQ(run({"score", run_path, mine, "--json"}), 0) << said();
+  EXPECT_NE(said().find("\"words\":3,\"unknown\":1,"), std::string::npos) << said();
+  EXPECT_EQ(run({"score", run_path, dir_ / "absent"}), 1);
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": cannot read the file\n"));
+  EXPECT_EQ(run({"score", run_path, dir_ / ""}), 1);
+  EXPECT_EQ(run({"score", run_path, dir_.write("bytes", "one two\n\xff")}), 1);
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
 }
 
 TEST_F(Program, FeedsRecordedGradientsToAMethod) {

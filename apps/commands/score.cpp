@@ -1,0 +1,93 @@
+#include "apps/inference/score.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string checkpoint = "last";
+  bool json = false;
+};
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::error_code failure;
+  WISP_CHECK(in && !std::filesystem::is_directory(path, failure), path, ": cannot read the file");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Score score_file(Inference& model, const std::string& path) {
+  const std::string text = read(path);
+  try {
+    return score(model, text);
+  } catch (const Error& error) {
+    throw Error(path + ": " + error.what());
+  }
+}
+
+void print_text(const std::string& file, const Score& score) {
+  fmt::print("{}: perplexity {:.2f}, {:.4f} nats a word, {:.4f} bits a character\n", file,
+             score.perplexity(), score.nats_per_word(), score.bits_per_character());
+  fmt::print("{} words, each but the text's first, a line's end is one; {:.2f} % unknown",
+             score.words,
+             100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words));
+  if (score.unknown > 0) fmt::print(", perplexity of the others {:.2f}", score.known_perplexity());
+  fmt::print("\n");
+}
+
+void print_json(const std::string& file, const Score& score) {
+  nlohmann::ordered_json object;
+  object["file"] = file;
+  object["perplexity"] = score.perplexity();
+  object["nats_per_word"] = score.nats_per_word();
+  object["bits_per_character"] = score.bits_per_character();
+  object["words"] = score.words;
+  object["unknown"] = score.unknown;
+  object["known_perplexity"] = score.known_perplexity();
+  object["characters"] = score.characters;
+  fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void run(const Arguments& arguments) {
+  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
+  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  const Score found = score_file(model, arguments.file);
+  arguments.json ? print_json(arguments.file, found) : print_text(arguments.file, found);
+}
+
+}  // namespace
+
+void add_score(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("score", "perplexity of a text of one's own, by a run of words");
+  command.footer(
+      "Examples:\n"
+      "  wisp score runs/lm mine.txt\n"
+      "  wisp score runs/lm mine.txt --checkpoint best --json\n"
+      "Needs no data set. The text, UTF-8, is read from its beginning to its end in one column; "
+      "each word but the first is scored\nonce, given all before it, and so is each line's end "
+      "(<eos>). Words that the run does not know are scored as <unk>.");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("run", arguments->run, "run directory")->required();
+  command.add_option("file", arguments->file, "a text, UTF-8")->required();
+  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
+      ->allow_extra_args(false);
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_flag("--json", arguments->json, "print JSON");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,57 @@
+#include "apps/inference/score.h"
+
+#include <algorithm>
+
+#include "apps/inference/text_reader.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+/// Of the run's data; of data that has no windows, any number does.
+int64_t window_of(Config config) {
+  int64_t window = 35;
+  config.bind("data.window", window, "words that are read at once");
+  WISP_CHECK(window > 0, config.where("data.window"), ": data.window is ", window,
+             ", expected 1 or more");
+  return window;
+}
+
+int64_t count_characters(std::string_view utf8) {
+  return std::count_if(utf8.begin(), utf8.end(),
+                       [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; });
+}
+
+}  // namespace
+
+Score score(Inference& model, std::string_view text) {
+  check_utf8(text);
+  const std::vector<std::string_view> words = words_of(text);
+  const auto count = std::count_if(words.begin(), words.end(),
+                                   [](std::string_view word) { return word != Vocabulary::kEnd; });
+  WISP_CHECK(count > 0, "there is no word");
+  WISP_CHECK(count > 1, "there is one word, expected two or more: each is scored by those before");
+  TextReader reader(model);
+  const std::vector<int32_t> tokens = reader.vocabulary().numbers(text);
+  const int32_t unknown = reader.vocabulary().number(Vocabulary::kUnknown);
+  const size_t window = static_cast<size_t>(window_of(model.config()));
+  Score score{.words = std::ssize(tokens) - 1, .characters = count_characters(text)};
+  for (size_t begin = 0; begin + 1 < tokens.size(); begin += window) {
+    const size_t positions = std::min(window, tokens.size() - 1 - begin);
+    const Tensor logits = reader.read({tokens.data() + begin, positions});
+    for (size_t i = 0; i < positions; ++i) {
+      const int32_t target = tokens[begin + i + 1];
+      const double nats =
+          -log_softmax(logits, static_cast<int64_t>(i))[static_cast<size_t>(target)];
+      score.nats += nats;
+      if (target == unknown) {
+        ++score.unknown;
+      } else {
+        score.known_nats += nats;
+      }
+    }
+  }
+  return score;
+}
+
+}  // namespace wisp

@@ -184,14 +184,19 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
   }
   const double summands = chosen.recipe ? 1.0 : options.workers;
   const double factor = clip.local_factor > 0.0 ? clip.local_factor : std::sqrt(summands);
-  const bool waits = !chosen.recipe && options.overlap && !clip.per_layer;
   chosen.remarks.push_back(
       concat("each worker's own gradient is clipped, at ", factor * clip.norm, " (", factor,
              " x clip.norm)",
-             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual",
-             waits ? "; with clip.scope = \"model\" nothing is encoded before backward has ended, "
-                     "\"layer\" overlaps"
-                   : ""));
+             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual"));
+  if (chosen.recipe || !options.overlap || clip.per_layer) return;
+  const bool mean =
+      std::all_of(chosen.methods.begin(), chosen.methods.end(), [](const Method& method) {
+        return method.compressor->traits().clipping != Clipping::local_only;
+      });
+  chosen.remarks.push_back(
+      concat("clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is "
+             "encoded or sent beside backward, all of it behind: clip.scope = \"layer\" overlaps",
+             mean ? ", and so does clip.where = \"mean\"" : ""));
 }
 
 }  // namespace

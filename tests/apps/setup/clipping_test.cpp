@@ -9,12 +9,19 @@
 namespace wisp {
 namespace {
 
-/// The remark on clipping of a run of four workers; empty if there is none.
-std::string clipping(const Overrides& overrides) {
+/// The remarks on clipping of a run of four workers.
+std::vector<std::string> remarks_on_clipping(const Overrides& overrides) {
   const Prepared run(tiny_config(Overrides{"workers=4", "clip.norm=0.5"} + overrides));
+  std::vector<std::string> found;
   for (const std::string& remark : run.exchange().remarks)
-    if (remark.find("clip") != std::string::npos) return remark;
-  return "";
+    if (remark.find("clip") != std::string::npos) found.push_back(remark);
+  return found;
+}
+
+/// The first of them; empty if there is none.
+std::string clipping(const Overrides& overrides) {
+  const std::vector<std::string> remarks = remarks_on_clipping(overrides);
+  return remarks.empty() ? "" : remarks.front();
 }
 
 std::string refusal(const Overrides& overrides) {
@@ -37,11 +44,8 @@ TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
   const std::string own =
       "each worker's own gradient is clipped, at 1 (2 x clip.norm), before it is compressed: what "
       "is cut off is in no residual";
-  const std::string waits =
-      "; with clip.scope = \"model\" nothing is encoded before backward has ended, \"layer\" "
-      "overlaps";
   for (const char* method : {"topk", "qsgd", "powersgd"})
-    EXPECT_EQ(clipping({concat("compression.method=", method)}), own + waits);
+    EXPECT_EQ(clipping({concat("compression.method=", method)}), own);
   EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer"}), own);
   EXPECT_EQ(clipping({"compression.method=none", "clip.where=local", "clip.scope=layer"}), own);
   EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer", "clip.local_factor=1"}),
@@ -49,6 +53,25 @@ TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
             "compressed: what is cut off is in no residual");
   EXPECT_EQ(clipping({"compression.method=local_sgd"}),
             "each worker's own gradient is clipped, at 0.5 (1 x clip.norm)");
+}
+
+/// The price of the whole norm, and what costs less: only what keeps nothing can clip the mean.
+TEST(Clipping, SaysThatNothingIsEncodedBesideBackward) {
+  const std::string waits =
+      "clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is encoded "
+      "or sent beside backward, all of it behind: clip.scope = \"layer\" overlaps";
+  for (const char* method : {"topk", "dgc", "powersgd"})
+    EXPECT_EQ(remarks_on_clipping({concat("compression.method=", method)}).at(1), waits);
+  EXPECT_EQ(remarks_on_clipping({"compression.method=qsgd"}).at(1),
+            waits + ", and so does clip.where = \"mean\"");
+  EXPECT_EQ(remarks_on_clipping({"compression.method=none", "clip.where=local"}).at(1),
+            waits + ", and so does clip.where = \"mean\"");
+  const Overrides overlap[] = {{"compression.method=topk", "clip.scope=layer"},
+                               {"compression.method=topk", "compression.overlap=false"},
+                               {"compression.method=none"},
+                               {"compression.method=local_sgd"}};
+  for (const Overrides& overrides : overlap)
+    EXPECT_EQ(remarks_on_clipping(overrides).size(), 1u) << overrides.front();
 }
 
 TEST(Clipping, OfAMeanIsRefusedWhereMassWouldBeLost) {

@@ -160,9 +160,6 @@ train = { batch = 16, epochs = 1 }
 
 /// What makes the files that the commands refer to. A row of a.npy has 64 x 576 elements.
 constexpr const char* kPrepare = R"(set -e
-for line in {1..40}; do echo "the company said it will"; done > mine.txt
-wisp train apps/configs/ptb_small.toml data.name=text data.path=mine.txt workers=1 train.batch=2 model.units=8 \
-  train.max_steps=1 --quiet --out runs/lm
 train() {
   wisp train apps/configs/cifar10_resnet20.toml model.depth=8 data.name=synthetic data.train_count=160 \
     data.test_count=32 train.max_steps=1 --quiet "$@"
@@ -197,7 +194,7 @@ class DocumentedCommands : public testing::Test {
       fs::resize_file(dir_->write(concat("data-cache/", file), ""), 10'000 * 3073);
     std::string text;
     for (int line = 0; line < 60; ++line)
-      text += concat("the cat saw dog ", line % 7, " on the mat\n");
+      text += concat("the company said it saw ", line % 7, " mats\n");
     dir_->write("fresh/my.txt", text);
     for (const char* split : {"train", "valid", "test"})
       dir_->write(concat("data-cache/simple-examples/data/ptb.", split, ".txt"), text);

@@ -75,10 +75,11 @@ void add_generate(CLI::App& program) {
       *program.add_subcommand("generate", "go on with a text, as a run of words has learned it");
   command.footer(
       "Examples:\n"
-      "  wisp generate runs/lm\n"
-      "  wisp generate runs/lm --prompt \"the company said\" --tokens 40 --temperature 0.8 --top-k "
+      "  wisp generate runs/text\n"
+      "  wisp generate runs/text --prompt \"the company said\" --tokens 40 --temperature 0.8 "
+      "--top-k "
       "40\n"
-      "  wisp generate runs/lm --temperature 0 --json\n"
+      "  wisp generate runs/text --temperature 0 --json\n"
       "Needs no data set. Without a prompt a new line begins. Words of the prompt that the run "
       "does "
       "not know are read as <unk>,\nwhich is never drawn. --json prints an object with the log "

@@ -75,8 +75,8 @@ void add_score(CLI::App& program) {
       *program.add_subcommand("score", "perplexity of a text of one's own, by a run of words");
   command.footer(
       "Examples:\n"
-      "  wisp score runs/lm mine.txt\n"
-      "  wisp score runs/lm mine.txt --checkpoint best --json\n"
+      "  wisp score runs/text my.txt\n"
+      "  wisp score runs/text my.txt --checkpoint best --json\n"
       "Needs no data set. The text, UTF-8, is read from its beginning to its end in one column; "
       "each word but the first is scored\nonce, given all before it, and so is each line's end "
       "(<eos>). Words that the run does not know are scored as <unk>.");

@@ -175,7 +175,7 @@ TEST_F(Generate, ARunWithoutWordsIsRefused) {
 TEST_F(Generate, AModelThatHasDivergedSaysSo) {
   const TempDir dir;
   tiny_text_train(dir / "run", *dir_ / "text",
-                  {"optimizer.lr=1e36", "clip.norm=0.0", "train.max_steps=3"});
+                  {"optimizer.lr=1e300", "clip.norm=0.0", "train.max_steps=3"});
   Inference model(dir / "run");
   TextReader reader(model);
   EXPECT_EQ(error_of([&] {

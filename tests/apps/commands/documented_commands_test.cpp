@@ -196,8 +196,10 @@ class DocumentedCommands : public testing::Test {
     for (int line = 0; line < 60; ++line)
       text += concat("the company said it saw ", line % 7, " mats\n");
     dir_->write("fresh/my.txt", text);
-    for (const char* split : {"train", "valid", "test"})
+    for (const char* split : {"train", "valid", "test"}) {
       dir_->write(concat("data-cache/simple-examples/data/ptb.", split, ".txt"), text);
+      dir_->write(concat("data-cache/wikitext-2/wiki.", split, ".tokens"), text);
+    }
     fs::create_directory_symlink("../data-cache", *dir_ / "fresh/data-cache");
     fs::create_directories(*dir_ / "fresh/apps");
     fs::create_directory_symlink(WISP_SOURCE "/apps/configs", *dir_ / "fresh/apps/configs");

@@ -5,8 +5,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -116,7 +118,7 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace wisp
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 10;
   for (const wisp::DType dtype : {wisp::DType::f32, wisp::DType::bf16}) {
     if (!wisp::missing_for(dtype).empty()) continue;
@@ -130,4 +132,7 @@ int main(int argc, char** argv) {
       }
     }
   }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "ops_bench: %s\n", error.what());
+  return 1;
 }

@@ -1,7 +1,10 @@
 // What training asks of the memory pool.
 #include <gtest/gtest.h>
 
+#include "distributed/averaging/gradient_averaging.h"
+#include "distributed/exchange/wire_header.h"
 #include "tests/support/tiny_run.h"
+#include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
@@ -96,6 +99,49 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
 
 INSTANTIATE_TEST_SUITE_P(Memory, Peak, testing::Values(DType::f32, DType::bf16),
                          [](const auto& tested) { return name_of(tested.param); });
+
+/// What a worker's comm side keeps: of each unit an outlet and scratch, and what all others send in
+/// a slot, of one unit here.
+int64_t comm_bytes(const Cut& cut, const Compressor& compressor, int workers) {
+  const StepInfo info{.applied = 1, .workers = workers, .ratio = 0.001};
+  int64_t bytes = 0, largest = 0;
+  for (const CutUnit& unit : cut.units) {
+    const int64_t message = kFront + whole_fronts(compressor.message(unit.spec(), info, 0).bytes);
+    bytes += message + compressor.scratch_bytes(unit.spec(), info);
+    largest = std::max(largest, message);
+  }
+  return bytes + (workers - 1) * largest;
+}
+
+/// Two large matrices: arenas are nearly all of it.
+TEST(Memory, OfLargeMatricesIsWhatTheShapesSay) {
+  constexpr int kWorkers = 4;
+  const Config config = Config::from_text(
+      "workers = 4\nthreads = 1\nmodel.name = \"mlp\"\nmodel.hidden = [512, 4096]\n"
+      "data.name = \"synthetic\"\ndata.side = 8\ndata.train_count = 64\ndata.test_count = 8\n"
+      "train.batch = 16\ncompression.method = \"dgc\"\noptimizer.momentum = 0.9\n"
+      "compression.encode_bytes = 0\ncompression.bucket_bytes = 0\n",
+      "large.toml");
+  MemoryStats stats;
+  int64_t arenas = 0, comm = 0, workspace = 0;
+  with_replicas(config, [&](ReplicaTest& test) {
+    test.steps(0, 3);
+    const MemoryStats now = at_rest(test);
+    if (test.replica.rank() != 0) return;
+    stats = now;
+    arenas = 4 * 4 * test.replica.parameters().numel();  // weight, gradient, u, v
+    workspace = test.replica.context().backend.workspace_bytes();
+    const auto& sync = dynamic_cast<const GradientAveraging&>(test.replica.synchronizer());
+    comm = comm_bytes(sync.cut(), *make_method("dgc", ""), kWorkers);
+  });
+  const int64_t expected = kWorkers * (arenas + comm + workspace);
+  RecordProperty("reserved_bytes", std::to_string(stats.reserved_bytes));
+  RecordProperty("expected_bytes", std::to_string(expected));
+  EXPECT_LE(stats.reserved_bytes, expected * 11 / 10)
+      << "of each worker: arenas " << arenas << ", comm " << comm << ", workspace " << workspace;
+  EXPECT_GE(stats.reserved_bytes, expected) << "nothing of that is shared";
+  EXPECT_LT(comm, arenas / 16) << "a quarter of the gradients";
+}
 
 }  // namespace
 }  // namespace wisp

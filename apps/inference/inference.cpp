@@ -62,6 +62,14 @@ bool fits(const Shape& shape, const Feed& feed) {
   return true;
 }
 
+/// Ops read nothing for an id that is out of its table.
+template <class T>
+void check_ids(const Tensor& input, const Feed& feed) {
+  for (int64_t i = 0; i < input.numel(); ++i)
+    WISP_CHECK(input.data<T>()[i] >= 0 && input.data<T>()[i] < feed.ids, "inference: ", feed.name,
+               ": number ", i, " is ", input.data<T>()[i], ", expected 0 to ", feed.ids - 1);
+}
+
 }  // namespace
 
 Inference::Inference(const std::string& run, std::span<const std::string> overrides,
@@ -110,6 +118,9 @@ void Inference::check(const Batch& batch, const Carry& before) const {
     WISP_CHECK(fits(input.shape(), feeds[i]), "inference: ", feeds[i].name, " is ", input.shape(),
                ", expected ", feeds[i].is_sequence() ? "positions of columns" : "a batch", " of ",
                feeds[i].sample);
+    if (feeds[i].ids > 0)
+      dtype == DType::i64 ? check_ids<int64_t>(input, feeds[i])
+                          : check_ids<int32_t>(input, feeds[i]);
   }
   const std::vector<Shape> carried = model_->carried();
   WISP_CHECK(before.size() == carried.size(), "inference: a state of ", before.size(),

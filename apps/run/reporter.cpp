@@ -133,7 +133,8 @@ void Reporter::step(const StepLine& line) {
   progress.steps = line.steps;
   if (last_.any()) {
     progress.loss = last_.mean_loss();
-    progress.metric = facts_.metric().text(last_.value(facts_.metric(), 0));
+    const Metric& metric = facts_.metric();
+    progress.metric = (metric.percent ? "" : metric.name + " ") + metric.text(last_.value(metric, 0));
   }
   progress.rate = line.work_per_s;
   progress.unit = facts_.facts.work;

@@ -23,6 +23,7 @@ std::string RunFacts::json() const {
     for (int i = 0; i < feed.sample.rank(); ++i) sample.push_back(feed.sample[i]);
     ordered_json& input = object["inputs"].emplace_back();
     input = {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}};
+    if (feed.ids > 0) input["ids"] = feed.ids;
     if (feed.normalization == Normalization{}) continue;
     input["mean"] = feed.normalization.mean;
     input["deviation"] = feed.normalization.deviation;
@@ -58,7 +59,8 @@ RunFacts RunFacts::read(const std::string& directory) {
       run.facts.inputs.push_back({input.at("name"),
                                   Shape(std::span(sample)),
                                   dtype_named(input.at("dtype").get<std::string>()),
-                                  {input.value("mean", none), input.value("deviation", none)}});
+                                  {input.value("mean", none), input.value("deviation", none)},
+                                  input.value("ids", int64_t{0})});
     }
     object.at("classes").get_to(run.facts.classes);
     object.at("names").get_to(run.facts.names);

@@ -54,6 +54,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   const RunFacts facts = RunFacts::of(run);
   std::optional<Reporter> reporter;
   if (first == 0) {
+    if (resume) check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
     const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);

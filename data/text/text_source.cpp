@@ -9,6 +9,19 @@
 #include "data/text/text_examples.h"
 
 namespace wisp {
+namespace {
+
+/// The result of f, whose errors name `what`.
+template <class F>
+auto named(const std::string& what, const F& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Error(concat(what, ": ", error.what()));
+  }
+}
+
+}  // namespace
 
 std::string read_text_file(const std::string& name, const std::string& path) {
   std::error_code failure;
@@ -29,16 +42,13 @@ TextSource::TextSource(Config& config) {
 }
 
 Vocabulary TextSource::vocabulary(const std::string& train) const {
-  try {
-    return Vocabulary::of(train, most_);
-  } catch (const Error& error) {
-    throw Error(concat(name(), " ", name_of(Split::train), ": ", error.what()));
-  }
+  return named(concat(name(), " ", name_of(Split::train)),
+               [&] { return Vocabulary::of(train, most_); });
 }
 
 Facts TextSource::facts() const {
   const Vocabulary known = vocabulary(text(Split::train));
-  return {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+  return {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32, .ids = known.size()}},
           .classes = known.size(),
           .names = known.words(),
           .work = "tokens"};
@@ -49,6 +59,7 @@ Splits TextSource::open(DType) const {
   const Vocabulary known = vocabulary(train);
   const auto examples = [&](Split split, const std::string& text) {
     const std::string what = concat(name(), " ", name_of(split));
+    named(what, [&] { check_utf8(text); });
     return std::make_unique<TextExamples>(what, known.numbers(text), known.size(), window_);
   };
   return {examples(Split::train, train), examples(Split::validation, text(Split::validation)),

@@ -9,7 +9,7 @@
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -112,6 +112,21 @@ TEST(Inference, InputsThatAreNotTheModelsAreRefused) {
               model({.inputs = {image}}, {image});
             }).find("a state of 1 tensors, but the model carries 0"),
             std::string::npos);
+}
+
+TEST(Inference, RefusesTokensThatTheVocabularyDoesNotHave) {
+  const TempDir dir;
+  tiny_text_train(dir / "run", dir.write("text", tiny_lines(100)), {"train.max_steps=1"});
+  Inference model(dir / "run");
+  const Tensor tokens({2, 1}, DType::i32);
+  const auto refusal = [&](int32_t token) {
+    tokens.data<int32_t>()[1] = token;
+    return error_of([&] { model({.inputs = {tokens}}, model.zeros(1)); });
+  };
+  EXPECT_EQ(model.facts().inputs[0].ids, 9);
+  EXPECT_EQ(refusal(8), "no error");
+  EXPECT_EQ(refusal(9), "inference: tokens: number 1 is 9, expected 0 to 8");
+  EXPECT_EQ(refusal(-1), "inference: tokens: number 1 is -1, expected 0 to 8");
 }
 
 /// A weight file that was imported can be asked like a run that was trained.

@@ -11,7 +11,7 @@ namespace {
 TEST(RunFacts, ReadBackWhatWasWritten) {
   const TempDir dir;
   const RunFacts written{
-      .facts = {.inputs = {{"sound", {0, 161}, DType::f32}, {"speaker", {}, DType::i32}},
+      .facts = {.inputs = {{"sound", {0, 161}, DType::f32}, {"speaker", {}, DType::i32, {}, 7}},
                 .classes = 29,
                 .names = {"a", "\"", "ß"},
                 .work = "frames"},
@@ -23,6 +23,7 @@ TEST(RunFacts, ReadBackWhatWasWritten) {
   EXPECT_EQ(read.json(), written.json());
   EXPECT_EQ(read.facts.inputs[0].sample, Shape({0, 161}));
   EXPECT_EQ(read.facts.inputs[1].dtype, DType::i32);
+  EXPECT_EQ(read.facts.inputs, written.facts.inputs);
   EXPECT_EQ(read.facts.names, written.facts.names);
   EXPECT_TRUE(read.metric().better(0.1, 0.2));
   EXPECT_EQ(read.metric().text(0.1234), "12.34 %");

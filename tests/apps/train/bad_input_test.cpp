@@ -9,7 +9,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/fake_cifar.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -363,6 +363,61 @@ TEST(BadData, LabelAboveNineIsNamed) {
   const std::string error = cifar_error(dir.path());
   EXPECT_NE(error.find("label 10 in record 7 of"), std::string::npos) << error;
   EXPECT_NE(error.find("expected 0 to 9"), std::string::npos) << error;
+}
+
+std::string text_error(const std::string& text, const Overrides& overrides = {}) {
+  const TempDir dir;
+  const std::string path = dir.write("text", text);
+  return error_of([&] { Prepared(tiny_text_config(path, overrides)).load(); });
+}
+
+TEST(BadText, NeedsATokenForEachColumnAndWhatFollows) {
+  EXPECT_EQ(text_error(""), "text train: there is no word");
+  EXPECT_EQ(text_error("a\nb\n"), "text train: 2 tokens for 4 columns, expected at least 5");
+  EXPECT_EQ(text_error(tiny_lines(20)), "text test: 4 tokens for 4 columns, expected at least 5");
+  EXPECT_EQ(text_error(tiny_lines(40)), "no error");
+}
+
+TEST(BadText, AWorkerNeedsAColumn) {
+  EXPECT_EQ(text_error(tiny_lines(40), {"workers=8"}),
+            "text.toml:5: train.batch is 4, which 8 workers x 1 micro-batches cannot share "
+            "equally");
+}
+
+/// A run's weights are those of its own words, in their order.
+class AnotherVocabulary : public testing::Test {
+ protected:
+  AnotherVocabulary() {
+    tiny_text_train(dir_ / "run", dir_.write("text", tiny_lines(100)), {"train.max_steps=1"});
+    std::string other = tiny_lines(100);
+    for (size_t at; (at = other.find("one")) != std::string::npos;) other.replace(at, 3, "uno");
+    renamed_ = dir_.write("renamed", other);
+    larger_ = dir_.write("larger", other + "more words\n" + tiny_lines(90));
+  }
+  std::string evaluated(const std::string& text) const {
+    return error_of([&] { evaluate_run(dir_ / "run", Overrides{"data.path=" + text}); });
+  }
+  std::string resumed(const std::string& text) const {
+    return error_of([&] {
+      train(tiny_text_config(text), {dir_ / "run", RunDirectory::Open::resume, true});
+    });
+  }
+
+  TempDir dir_;
+  std::string renamed_, larger_;
+};
+
+TEST_F(AnotherVocabulary, IsNamedBesideTheRunsOwn) {
+  const std::string names = concat(dir_ / "run",
+                                   " was trained on classes of which number 3 is 'one', in this "
+                                   "data it is "),
+                    sizes = concat(dir_ / "run", " was trained on 9 classes, this data has ");
+  EXPECT_TRUE(evaluated(renamed_).starts_with(names)) << evaluated(renamed_);
+  EXPECT_TRUE(resumed(renamed_).starts_with(names)) << resumed(renamed_);
+  EXPECT_TRUE(evaluated(larger_).starts_with(sizes)) << evaluated(larger_);
+  EXPECT_TRUE(resumed(larger_).starts_with(sizes)) << resumed(larger_);
+  EXPECT_EQ(evaluated(dir_ / "text"), "no error");
+  EXPECT_EQ(resumed(dir_ / "text"), "no error");
 }
 
 // ---------------------------------------------------------------- on the way

@@ -35,6 +35,7 @@ TEST_F(TextSources, TheVocabularyIsThatOfTheTrainingText) {
   EXPECT_EQ(data->facts().names, (std::vector<std::string>{"b", "<eos>", "a", "<unk>", "c"}));
   EXPECT_EQ(data->facts().classes, 5);
   EXPECT_EQ(data->facts().work, "tokens");
+  EXPECT_EQ(data->facts().inputs[0].ids, 5);
   EXPECT_TRUE(data->facts().inputs[0].is_sequence());
   const Splits splits = data->open(DType::f32);
   EXPECT_EQ(splits.train->count(), 9);
@@ -70,6 +71,17 @@ TEST_F(TextSources, RefuseWhatCannotBeRead) {
   write_ptb("a\n\xff");
   EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }),
             "ptb train: byte 2, in line 2, is no UTF-8");
+  write_ptb("a b\n");
+  for (const char* part : {"valid", "test"}) {
+    dir_.write(concat("simple-examples/data/ptb.", part, ".txt"), "a\nb \xff");
+    const std::string split = part == std::string("valid") ? "validation" : part;
+    EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->open(DType::f32); }),
+              concat("ptb ", split, ": byte 4, in line 2, is no UTF-8"));
+    write_ptb("a b\n");
+  }
+  dir_.write("empty", "");
+  EXPECT_EQ(error_of([&] { source("text", dir_ / "empty")->facts(); }),
+            "text train: there is no word");
   EXPECT_NE(error_of([&] { source("ptb", dir_ / "", {"data.window=0"}); }).find("data.window is 0"),
             std::string::npos);
   EXPECT_NE(error_of([&] {

@@ -38,6 +38,7 @@ TEST(Vocabulary, RefusesWhatHasNoWords) {
               Vocabulary(Words{"a", "<unk>", "a"});
             }),
             "a vocabulary has the word 'a' twice");
+  EXPECT_EQ(error_of([] { Vocabulary(Words{}); }), "a vocabulary of 0 words has no <unk>");
   EXPECT_EQ(error_of([] { Vocabulary(Words{"a"}); }), "a vocabulary of 1 words has no <unk>");
 }
 

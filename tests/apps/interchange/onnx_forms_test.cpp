@@ -57,7 +57,7 @@ std::string refusal_of(const Ops& ops) {
 /// Where core/ops/ records an op, its name.
 std::set<std::string> recorded_ops() {
   std::set<std::string> names;
-  const std::regex call("record\\(\\s*\"(\\w+)\"");
+  const std::regex call("(?:record|activation<\\w+>)\\(\\s*\"(\\w+)\"");
   for (const auto& file :
        std::filesystem::directory_iterator(std::string(WISP_SOURCE) + "/core/ops")) {
     const std::string text = read_text(file.path().string());

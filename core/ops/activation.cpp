@@ -1,0 +1,87 @@
+#include "core/elementary.h"
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+// The functions: f(x), and the gradient of x from y = f(x) and its gradient.
+
+struct Relu {
+  template <class W>
+  static WISP_HD W of(W x) {
+    return x < 0 ? W(0) : x;  // keeps NaN
+  }
+  template <class W>
+  static WISP_HD W gradient(W y, W dy) {
+    return y > 0 ? dy : W(0);
+  }
+};
+
+struct Sigmoid {
+  template <class W>
+  static WISP_HD W of(W x) {
+    return sigmoid(x);
+  }
+  template <class W>
+  static WISP_HD W gradient(W y, W dy) {
+    return y * (W(1) - y) * dy;
+  }
+};
+
+struct Tanh {
+  template <class W>
+  static WISP_HD W of(W x) {
+    return tangent(x);
+  }
+  template <class W>
+  static WISP_HD W gradient(W y, W dy) {
+    return (W(1) - y * y) * dy;
+  }
+};
+
+template <class F, class T>
+struct Apply {
+  const T* x;
+  T* y;
+  WISP_HD void operator()(int64_t i) const { store(y + i, F::of(wide(x[i]))); }
+};
+
+template <class F, class T>
+struct ApplyGradient {
+  const T* y;
+  const T* dy;
+  T* dx;
+  bool accumulate;
+  WISP_HD void operator()(int64_t i) const {
+    deposit(dx + i, F::gradient(wide(y[i]), wide(dy[i])), accumulate);
+  }
+};
+
+template <class F>
+Variable activation(const char* name, const Variable& x) {
+  Context& context = x.context();
+  const Tensor y = context.empty(x.shape(), x.value().dtype());
+  dispatch_activation(y.dtype(), name, [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, y.numel(), Apply<F, T>{x.value().data<T>(), y.data<T>()});
+  });
+  return record(name, y, {x}, [&context, y, name](const Tensor& dy, Inputs& in) {
+    const GradSlot dx = in.slot(0);
+    dispatch_activation(dy.dtype(), name, [&](auto zero) {
+      using T = decltype(zero);
+      parallel_for(
+          context.stream, dy.numel(),
+          ApplyGradient<F, T>{y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
+    });
+  });
+}
+
+}  // namespace
+
+Variable relu(const Variable& x) { return activation<Relu>("relu", x); }
+Variable sigmoid(const Variable& x) { return activation<Sigmoid>("sigmoid", x); }
+Variable tanh(const Variable& x) { return activation<Tanh>("tanh", x); }
+
+}  // namespace wisp

@@ -6,18 +6,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
 
 namespace wisp {
 namespace {
 
 struct Arguments {
-  std::string run;
+  AskedRun run;
   std::string prompt;
-  std::vector<std::string> overrides;
-  std::string checkpoint = "last";
   GenerateOptions options;
-  bool json = false;
 };
 
 void print_text(TextReader& reader, const Prompt& prompt, const Arguments& arguments) {
@@ -57,15 +55,14 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
 }
 
 void run(const Arguments& arguments) {
-  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
-  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
-  TextReader reader(model);
+  const std::unique_ptr<Inference> model = arguments.run.open();
+  TextReader reader(*model);
   const Prompt prompt = Prompt::of(arguments.prompt, reader.vocabulary());
   if (!prompt.unknown.empty())
     fmt::print(stderr, "wisp: read as {}, as the run does not know them: {}\n",
                Vocabulary::kUnknown, fmt::join(prompt.unknown, ", "));
-  arguments.json ? print_json(reader, prompt, arguments.options)
-                 : print_text(reader, prompt, arguments);
+  arguments.run.json ? print_json(reader, prompt, arguments.options)
+                     : print_text(reader, prompt, arguments);
 }
 
 }  // namespace
@@ -86,7 +83,7 @@ void add_generate(CLI::App& program) {
       "probabilities that the model gives the words, whatever the\ntemperature.");
   const auto arguments = std::make_shared<Arguments>();
   GenerateOptions& options = arguments->options;
-  command.add_option("run", arguments->run, "run directory")->required();
+  arguments->run.add_to(command);
   command.add_option("--prompt", arguments->prompt, "words to go on with");
   command.add_option("--tokens", options.tokens, "words to draw; a line's end is one")
       ->check(CLI::PositiveNumber)
@@ -102,10 +99,6 @@ void add_generate(CLI::App& program) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--seed", options.seed, "the same gives the same text")->capture_default_str();
-  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
-      ->allow_extra_args(false);
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
-  command.add_flag("--json", arguments->json, "print JSON");
   command.callback([arguments] { run(*arguments); });
 }
 

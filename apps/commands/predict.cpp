@@ -5,18 +5,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
 
 namespace wisp {
 namespace {
 
 struct Arguments {
-  std::string run;
+  AskedRun run;
   std::vector<std::string> files;
-  std::vector<std::string> overrides;
-  std::string checkpoint = "last";
   int64_t top = 3;
-  bool json = false;
 };
 
 void print_json(const Prediction& prediction) {
@@ -45,11 +43,10 @@ void print_text(const Prediction& prediction) {
 }
 
 void run(const Arguments& arguments) {
-  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
-  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  const std::unique_ptr<Inference> model = arguments.run.open();
   bool failed = false;
-  predict(model, arguments.files, arguments.top, [&](const Prediction& prediction) {
-    arguments.json ? print_json(prediction) : print_text(prediction);
+  predict(*model, arguments.files, arguments.top, [&](const Prediction& prediction) {
+    arguments.run.json ? print_json(prediction) : print_text(prediction);
     failed = failed || !prediction.error.empty();
   });
   if (failed) throw ExitStatus{1};
@@ -68,14 +65,10 @@ void add_predict(CLI::App& program) {
       "their size.\n--json prints an object a line. A file that cannot be read is told and left "
       "out; the exit status is 1 then.");
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("run", arguments->run, "run directory")->required();
+  arguments->run.add_to(command);
   command.add_option("files", arguments->files, "photos: JPEG, PNG, ...")->required();
-  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
-      ->allow_extra_args(false);
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
   command.add_option("--top", arguments->top, "classes that are told of each photo")
       ->check(CLI::PositiveNumber);
-  command.add_flag("--json", arguments->json, "print JSON");
   command.callback([arguments] { run(*arguments); });
 }
 

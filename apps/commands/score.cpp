@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
 #include "core/error.h"
 
@@ -15,11 +16,8 @@ namespace wisp {
 namespace {
 
 struct Arguments {
-  std::string run;
+  AskedRun run;
   std::string file;
-  std::vector<std::string> overrides;
-  std::string checkpoint = "last";
-  bool json = false;
 };
 
 std::string read(const std::string& path) {
@@ -62,10 +60,9 @@ void print_json(const std::string& file, const Score& score) {
 }
 
 void run(const Arguments& arguments) {
-  Inference model(arguments.run, arguments.overrides, arguments.checkpoint);
-  for (const std::string& notice : model.notices()) fmt::print(stderr, "wisp: {}\n", notice);
-  const Score found = score_file(model, arguments.file);
-  arguments.json ? print_json(arguments.file, found) : print_text(arguments.file, found);
+  const std::unique_ptr<Inference> model = arguments.run.open();
+  const Score found = score_file(*model, arguments.file);
+  arguments.run.json ? print_json(arguments.file, found) : print_text(arguments.file, found);
 }
 
 }  // namespace
@@ -81,12 +78,8 @@ void add_score(CLI::App& program) {
       "each word but the first is scored\nonce, given all before it, and so is each line's end "
       "(<eos>). Words that the run does not know are scored as <unk>.");
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("run", arguments->run, "run directory")->required();
+  arguments->run.add_to(command);
   command.add_option("file", arguments->file, "a text, UTF-8")->required();
-  command.add_option("--set", arguments->overrides, "a key to change: train.precision=f32")
-      ->allow_extra_args(false);
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
-  command.add_flag("--json", arguments->json, "print JSON");
   command.callback([arguments] { run(*arguments); });
 }
 

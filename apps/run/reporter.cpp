@@ -134,7 +134,8 @@ void Reporter::step(const StepLine& line) {
   if (last_.any()) {
     progress.loss = last_.mean_loss();
     const Metric& metric = facts_.metric();
-    progress.metric = (metric.percent ? "" : metric.name + " ") + metric.text(last_.value(metric, 0));
+    progress.metric =
+        (metric.percent ? "" : metric.name + " ") + metric.text(last_.value(metric, 0));
   }
   progress.rate = line.work_per_s;
   progress.unit = facts_.facts.work;

@@ -1,7 +1,6 @@
 // Times the library ops of one ResNet-20 training step (batch 128, 32 x 32 images): every
 // convolution and batch norm on tensors of its own, as in a real step. Prints the least time of
-// each class of ops over the repetitions, in f32 and in bf16. Then recurrent layers, with the share
-// that their products have of the rate of a large one. Usage: backend_bench [repetitions]
+// each class of ops over the repetitions, in f32 and in bf16. Usage: backend_bench [repetitions]
 #include <fmt/core.h>
 #include <omp.h>
 
@@ -160,113 +159,19 @@ void report(DType dtype, int threads, int repetitions, std::vector<Layer>& layer
   fmt::print("  workspace MB {:.1f}\n", static_cast<double>(pool.stats().used_bytes) / 1e6);
 }
 
-/// A recurrent layer with all its tensors.
-struct Recurrent {
-  RnnSpec spec;
-  std::vector<RnnWeights> weights;
-  std::vector<RnnGradients> gradients;
-  RnnState before, after;
-  Tensor x, y, dy, dx, saved;
-
-  Recurrent(Backend& backend, DType dtype, RnnSpec layer) : spec(std::move(layer)) {
-    const int64_t gates = spec.gates() * spec.hidden;
-    const Shape state{spec.directions, spec.sequences(), spec.hidden};
-    const Shape outputs{spec.total_rows(), spec.directions * spec.hidden};
-    for (Tensor* in : {&x, &dx}) *in = random({spec.total_rows(), spec.inputs}, dtype);
-    for (Tensor* out : {&y, &dy}) *out = random(outputs, dtype);
-    before = {random(state, dtype), random(state, dtype)};
-    after = {random(state, dtype), random(state, dtype)};
-    if (spec.cell != RnnCell::lstm) before.c = after.c = {};
-    for (int64_t d = 0; d < spec.directions; ++d) {
-      const auto parameter = [&](Shape shape) { return random(shape, wide_of(dtype)); };
-      weights.push_back({parameter({gates, spec.inputs}), parameter({gates, spec.hidden}),
-                         parameter({gates}), parameter({gates})});
-      gradients.push_back({{parameter({gates, spec.inputs})},
-                           {parameter({gates, spec.hidden})},
-                           {parameter({gates})},
-                           {parameter({gates})}});
-    }
-    saved = Tensor({backend.rnn_saved_bytes(spec, dtype)}, DType::u8);
-  }
-
-  std::string name() const {
-    const char* const cells[] = {"tanh", "lstm", "gru"};
-    return fmt::format("{} {}->{} x{}, {} rows, {} positions", cells[static_cast<int>(spec.cell)],
-                       spec.inputs, spec.hidden, spec.directions, spec.sequences(),
-                       spec.rows.size());
-  }
-  /// Of the forward pass's products, and of those of dx or dw.
-  double operations() const {
-    return 2.0 * static_cast<double>(spec.directions * spec.total_rows() * spec.gates() *
-                                     spec.hidden * (spec.inputs + spec.hidden));
-  }
-};
-
-std::vector<RnnSpec> recurrent_layers() {
-  std::vector<RnnSpec> layers;
-  for (const int64_t hidden : {200, 650, 1500})
-    layers.push_back({RnnCell::lstm, hidden, hidden, 1, std::vector<int64_t>(35, 20)});
-  for (const int64_t rows : {4, 8})
-    layers.push_back({RnnCell::gru, 1024, 512, 2, std::vector<int64_t>(200, rows)});
-  return layers;
-}
-
-void report_recurrent(DType dtype, int threads, int repetitions) {
-  omp_set_num_threads(threads);
-  MemoryPool pool;
-  const Stream stream = Stream::immediate();
-  const std::unique_ptr<Backend> backend = make_backend(pool, stream);
-  constexpr int64_t kLarge = 2048;
-  const Tensor a = random({kLarge, kLarge}, dtype), b = random({kLarge, kLarge}, dtype);
-  const GradSlot c{random({kLarge, kLarge}, wide_of(dtype))};
-  for (const RnnSpec& spec : recurrent_layers()) {
-    Recurrent l(*backend, dtype, spec);
-    std::map<std::string, double> least;
-    for (int repetition = 0; repetition <= repetitions; ++repetition) {
-      StepTimes times;
-      times.time("product", [&] {
-        backend->gemm(stream, {kLarge, kLarge, kLarge, false, true}, a, b, c);
-      });
-      times.time("forward", [&] {
-        backend->rnn(stream, l.spec, l.x, l.weights, l.before, l.y, l.after, l.saved);
-      });
-      GradSlot dx{l.dx};
-      times.time("dx", [&] {
-        backend->rnn_dx(stream, l.spec, l.y, l.dy, l.weights, l.before, l.saved, &dx);
-      });
-      times.time(
-          "dw", [&] { backend->rnn_dw(stream, l.spec, l.x, l.y, l.before, l.saved, l.gradients); });
-      if (repetition == 0) continue;
-      for (const auto& [op, ms] : times.ms()) {
-        const auto [place, first] = least.emplace(op, ms);
-        if (!first) place->second = std::min(place->second, ms);
-      }
-    }
-    const double peak = 2.0 * kLarge * kLarge * kLarge / least["product"];
-    fmt::print("{} {}, threads {}, {}, ms:", backend->name(), name_of(dtype), threads, l.name());
-    double sum = 0;
-    for (const char* op : {"forward", "dx", "dw"}) {
-      sum += least[op];
-      fmt::print("  {} {:.2f} ({:.0f}%)", op, least[op], 100 * l.operations() / least[op] / peak);
-    }
-    fmt::print("  all {:.2f} ({:.0f}% of {:.0f} GFLOP/s)\n", sum,
-               100 * 3 * l.operations() / sum / peak, peak / 1e6);
-  }
-}
-
 }  // namespace
 }  // namespace wisp
 
 int main(int argc, char** argv) try {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 10;
+  if (repetitions < 1) {
+    std::fprintf(stderr, "usage: backend_bench [repetitions]\n");
+    return 2;
+  }
   for (const wisp::DType dtype : {wisp::DType::f32, wisp::DType::bf16}) {
     if (!wisp::missing_for(dtype).empty()) continue;
     std::vector<wisp::Layer> layers = wisp::resnet20(dtype);
     for (const int threads : {1, 2}) wisp::report(dtype, threads, repetitions, layers);
-  }
-  for (const wisp::DType dtype : {wisp::DType::f32, wisp::DType::bf16}) {
-    if (!wisp::missing_for(dtype).empty()) continue;
-    for (const int threads : {1, 2}) wisp::report_recurrent(dtype, threads, repetitions);
   }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "backend_bench: %s\n", error.what());

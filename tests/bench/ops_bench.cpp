@@ -120,6 +120,10 @@ std::vector<Case> cases() {
 
 int main(int argc, char** argv) try {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 10;
+  if (repetitions < 1) {
+    std::fprintf(stderr, "usage: ops_bench [repetitions]\n");
+    return 2;
+  }
   for (const wisp::DType dtype : {wisp::DType::f32, wisp::DType::bf16}) {
     if (!wisp::missing_for(dtype).empty()) continue;
     for (const int threads : {1, 2}) {

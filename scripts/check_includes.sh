@@ -44,7 +44,7 @@ BEGIN {
   rooms["core/train"] = "core core/io"
 
   rooms["data"] = ""
-  rooms["data/images"] = rooms["data/text"] = "data"
+  rooms["data/images"] = rooms["data/text"] = rooms["data/speech"] = "data"
 
   rooms["compression"] = ""
   rooms["compression/quantize"] = rooms["compression/low_rank"] = "compression"
@@ -59,13 +59,14 @@ BEGIN {
   rooms["distributed/gossip"] = rooms["distributed/averaging"] " distributed/own_weights"
 
   rooms["apps"] = "apps/commands"
-  rooms["apps/setup"] = "apps"
+  rooms["apps/setup"] = rooms["apps/speech"] = "apps"
   rooms["apps/run"] = rooms["apps/lab"] = rooms["apps/survey"] = rooms["apps/reference"] = "apps apps/setup"
-  rooms["apps/inference"] = rooms["apps/sweep"] = "apps apps/setup apps/run"
+  rooms["apps/sweep"] = "apps apps/setup apps/run"
+  rooms["apps/inference"] = "apps apps/setup apps/run apps/speech"
   rooms["apps/train"] = rooms["apps/interchange"] = "apps apps/setup apps/run apps/inference"
   rooms["apps/report"] = "apps apps/run"
   rooms["apps/report/page"] = "apps/run apps/report"
-  rooms["apps/commands"] = "apps apps/setup apps/run apps/inference apps/train apps/interchange apps/lab apps/survey apps/reference " \
+  rooms["apps/commands"] = "apps apps/setup apps/run apps/speech apps/inference apps/train apps/interchange apps/lab apps/survey apps/reference " \
     "apps/report apps/report/page apps/sweep"
 }
 function room_of(path) {
@@ -97,7 +98,7 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
   only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",
           "OpenCV headers belong in data/images/image_codec_opencv.cpp")
-  only_in("^sndfile", "^data/audio[.]", "libsndfile headers belong in data/audio.*")
+  only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
   in_one_file("nccl.h")
   in_one_file("mpi.h")
 }

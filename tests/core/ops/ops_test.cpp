@@ -72,6 +72,7 @@ TEST_P(OpsValue, BatchNormEvaluatesWithRunningStatistics) {
 TEST_P(OpsValue, ElementwiseOps) {
   const Variable a = constant({3}, {-1, 0, 2});
   expect_values(relu(a), {3}, {0, 0, 2});
+  expect_values(clipped_relu(a, 1.5), {3}, {0, 0, 1.5});
   expect_values(add(a, constant({3}, {10, 20, 30})), {3}, {9, 20, 32});
   expect_values(reshape(a, {1, 3}), {1, 3}, {-1, 0, 2});
 }
@@ -95,8 +96,21 @@ TEST_P(OpsValue, ColumnsAndJoinColumns) {
   expect_values(columns(reshape(x, {1, 2, 3}), 0, 1), {1, 2, 1}, {1, 4});
 }
 
+/// Three sequences of 3, 2 and 1 frames, each frame its sequence and its position.
+TEST_P(OpsValue, PackedFramesLieByPosition) {
+  const Variable padded = constant({3, 3}, {10, 11, 12, 20, 21, -1, 30, -1, -1});
+  const Tensor lengths = tensor_of<int64_t>({3, 2, 1});
+  const Variable packed = pack_frames(padded, lengths, 6);
+  expect_values(packed, {6}, {10, 20, 30, 11, 21, 12});
+  expect_values(unpack_frames(packed, lengths, 4), {3, 4},
+                {10, 11, 12, 0, 20, 21, 0, 0, 30, 0, 0, 0});
+  const Variable none = pack_frames(padded, tensor_of<int64_t>({1, 0, 0}), 1);
+  expect_values(none, {1}, {10});
+}
+
 TEST_P(OpsValue, ReluKeepsNaN) {
   EXPECT_TRUE(std::isnan(values(relu(constant({1}, {NAN})).value())[0]));
+  EXPECT_TRUE(std::isnan(values(clipped_relu(constant({1}, {NAN}), 1.0).value())[0]));
 }
 
 TEST_P(OpsValue, Pools) {
@@ -451,6 +465,20 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
   EXPECT_NE(error([&] { reshape(image, {7}); }).find("48"), std::string::npos);
   EXPECT_NE(error([&] { max_pool2d(image, 2, {.pad = 2}); }).find("pad 2"), std::string::npos);
   EXPECT_NE(error([&] { pad_channels(image, 2, 1); }).find("2 channels"), std::string::npos);
+  EXPECT_NE(error([&] { clipped_relu(image, 0.0); }).find("expected a positive"),
+            std::string::npos);
+  EXPECT_EQ(error([&] {
+              pack_frames(zeros({2, 3}), tensor_of<int64_t>({3}), 3);
+            }),
+            "pack_frames: lengths of 2 sequences, expected (N) i64");
+  EXPECT_EQ(error([&] {
+              pack_frames(zeros({2, 3}), tensor_of<int64_t>({3, 3}), 7);
+            }),
+            "pack_frames: 7 frames of (2, 3)");
+  EXPECT_EQ(error([&] {
+              unpack_frames(zeros({7, 1}), tensor_of<int64_t>({3, 3}), 3);
+            }),
+            "unpack_frames: 7 frames of 2 sequences of 3 positions");
   EXPECT_EQ(error([&] { columns(zeros({2, 3}), 2, 4); }), "columns: [2, 4) of (2, 3)");
   EXPECT_NE(error([&] {
               join_columns({zeros({2, 3}), zeros({3, 3})});

@@ -12,11 +12,10 @@ namespace {
 
 constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // apart from the samples' keys
 
-// Fisher-Yates.
-void shuffle(std::vector<int64_t>& order, uint64_t seed, int64_t epoch) {
-  const Philox philox(seed, static_cast<uint64_t>(epoch), kOrderId);
-  for (size_t i = order.size(); i-- > 1;)
-    std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
+std::vector<int64_t> in_order(int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
 }
 
 }  // namespace
@@ -54,6 +53,15 @@ const Examples* Splits::of(Split split) const {
   return nullptr;
 }
 
+// Fisher-Yates.
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> order = in_order(count);
+  const Philox philox(seed, static_cast<uint64_t>(epoch), kOrderId);
+  for (size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
+  return order;
+}
+
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name) {
   deal.check(name);
@@ -61,9 +69,8 @@ std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
              " workers, expected at least one each");
   WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
              " samples, expected at least the ", deal.batch, " of one step");
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  if (deal.training) shuffle(order, deal.seed, epoch);
+  const std::vector<int64_t> order =
+      deal.training ? shuffled(count, deal.seed, epoch) : in_order(count);
   const int64_t size = deal.batch / deal.pieces();
   const int64_t end = deal.training ? count / deal.batch * deal.batch : count;
   std::vector<Piece> pieces;

@@ -71,6 +71,9 @@ struct Splits {
   const Examples* of(Split split) const;
 };
 
+/// 0 to count - 1 in an order of (seed, epoch).
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
+
 /// Cuts samples that weigh the same, one target each. `name` is for messages.
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name);

@@ -1,0 +1,124 @@
+#include "data/speech/utterance_batches.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+using Utterances = std::vector<int64_t>;
+
+/// Falling lengths; of equal ones the first.
+void sort_by_length(Utterances& utterances, std::span<const int64_t> frames) {
+  std::sort(utterances.begin(), utterances.end(), [&](int64_t a, int64_t b) {
+    const int64_t of_a = frames[static_cast<size_t>(a)], of_b = frames[static_cast<size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+}
+
+/// Cuts utterances of falling lengths into steps of `size`.
+std::vector<Utterances> steps_of_size(const Utterances& sorted, int64_t size) {
+  std::vector<Utterances> steps;
+  for (size_t begin = 0; begin < sorted.size(); begin += static_cast<size_t>(size)) {
+    const size_t end = std::min(sorted.size(), begin + static_cast<size_t>(size));
+    steps.emplace_back(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                       sorted.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return steps;
+}
+
+/// Cuts utterances of falling lengths into steps of at most `budget` frames, the first one's length
+/// for each. What remains of less than `least` utterances joins the step before.
+std::vector<Utterances> steps_of_frames(const Utterances& sorted, std::span<const int64_t> frames,
+                                        int64_t budget, int64_t least) {
+  std::vector<Utterances> steps;
+  int64_t longest = 0;
+  for (const int64_t utterance : sorted) {
+    if (steps.empty() || (std::ssize(steps.back()) + 1) * longest > budget) {
+      steps.emplace_back();
+      longest = std::max<int64_t>(1, frames[static_cast<size_t>(utterance)]);
+    }
+    steps.back().push_back(utterance);
+  }
+  if (steps.size() > 1 && std::ssize(steps.back()) < least) {
+    const Utterances rest = std::move(steps.back());
+    steps.pop_back();
+    steps.back().insert(steps.back().end(), rest.begin(), rest.end());
+  }
+  return steps;
+}
+
+/// The step's utterances, the longest first, to `count` pieces of at most `most`, each to the one
+/// that has the fewest frames.
+std::vector<Utterances> dealt(const Utterances& step, std::span<const int64_t> frames,
+                              int64_t count, int64_t most) {
+  std::vector<Utterances> pieces(static_cast<size_t>(count));
+  std::vector<int64_t> load(static_cast<size_t>(count));
+  for (const int64_t utterance : step) {
+    size_t least = pieces.size();
+    for (size_t p = 0; p < pieces.size(); ++p)
+      if (std::ssize(pieces[p]) < most && (least == pieces.size() || load[p] < load[least]))
+        least = p;
+    pieces[least].push_back(utterance);
+    load[least] += std::max<int64_t>(1, frames[static_cast<size_t>(utterance)]);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+std::vector<Piece> cut_utterances(std::span<const int64_t> frames, const UtteranceSteps& options,
+                                  int64_t epoch, const Deal& deal, const std::string& name) {
+  if (options.frames == 0) deal.check(name);
+  const auto count = static_cast<int64_t>(frames.size());
+  const bool fixed = options.frames == 0;
+  const int64_t least = fixed && deal.training ? deal.batch : deal.pieces();
+  WISP_CHECK(count >= (deal.training ? least : deal.workers), name, ": ", count,
+             " utterances, expected at least ", deal.training ? least : deal.workers);
+
+  const int64_t longest = *std::max_element(frames.begin(), frames.end());
+  WISP_CHECK(fixed || options.frames >= deal.pieces() * longest, name, ": ", options.frames,
+             " frames a step for ", deal.pieces(), " pieces, of which one has an utterance of ",
+             longest, ", expected at least ", deal.pieces() * longest);
+
+  Utterances order = shuffled(count, deal.seed, epoch);
+  if (fixed && deal.training) order.resize(static_cast<size_t>(count / deal.batch * deal.batch));
+  sort_by_length(order, frames);
+  std::vector<Utterances> steps =
+      fixed ? steps_of_size(order, deal.batch)
+            : steps_of_frames(order, frames, options.frames, deal.pieces());
+  if (deal.training && epoch == 0) {
+    std::reverse(steps.begin() + 1, steps.end());
+  } else if (deal.training) {
+    std::vector<Utterances> drawn;
+    for (const int64_t step : shuffled(std::ssize(steps), deal.seed, epoch))
+      drawn.push_back(std::move(steps[static_cast<size_t>(step)]));
+    steps = std::move(drawn);
+  }
+
+  std::vector<Piece> pieces;
+  for (const Utterances& step : steps) {
+    const int64_t most = fixed ? deal.batch / deal.pieces() : std::ssize(step);
+    std::vector<Utterances> parts = dealt(step, frames, deal.pieces(), most);
+    int64_t of_worker = 0;
+    for (int64_t micro = 0; micro < deal.accumulate; ++micro)
+      of_worker += std::ssize(parts[static_cast<size_t>(micro * deal.workers + deal.rank)]);
+    for (int64_t micro = 0; micro < deal.accumulate; ++micro) {
+      Utterances& part = parts[static_cast<size_t>(micro * deal.workers + deal.rank)];
+      if (part.empty()) continue;
+      Piece piece{.epoch = epoch,
+                  .seed = deal.seed,
+                  .count = std::ssize(part),
+                  .of_worker = of_worker,
+                  .of_step = std::ssize(step)};
+      for (const int64_t utterance : part) piece.work += frames[static_cast<size_t>(utterance)];
+      piece.rows = std::move(part);
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+}  // namespace wisp

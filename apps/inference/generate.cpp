@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/io/utf8.h"
 #include "core/random.h"
 
 namespace wisp {

@@ -4,6 +4,7 @@
 
 #include "apps/inference/text_reader.h"
 #include "core/error.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/io/utf8.h"
 #include "data/text/text_examples.h"
 
 namespace wisp {

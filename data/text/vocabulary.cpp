@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
@@ -25,50 +26,12 @@ void each_word(std::string_view text, const Visit& visit) {
   }
 }
 
-/// How many bytes a character takes that begins with this one; 0: none does.
-size_t length_of(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return 2;
-  if (first >= 0xe0 && first < 0xf0) return 3;
-  return first >= 0xf0 && first < 0xf5 ? 4 : 0;
-}
-
-/// Whether a character of so many bytes begins here. Source: The Unicode Standard, table 3-7.
-bool is_character(std::string_view text, size_t length) {
-  if (length == 0 || text.size() < length) return false;
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (size_t i = 1; i < length; ++i)
-    if (byte(i) < 0x80 || byte(i) > 0xbf) return false;
-  switch (byte(0)) {
-    case 0xe0:
-      return byte(1) >= 0xa0;  // shorter forms exist
-    case 0xed:
-      return byte(1) <= 0x9f;  // halves of UTF-16
-    case 0xf0:
-      return byte(1) >= 0x90;
-    case 0xf4:
-      return byte(1) <= 0x8f;
-    default:
-      return true;
-  }
-}
-
 }  // namespace
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   each_word(text, [&](std::string_view word) { words.push_back(word); });
   return words;
-}
-
-void check_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = length_of(static_cast<unsigned char>(text[at]));
-    WISP_CHECK(is_character(text.substr(at), length), "byte ", at, ", in line ",
-               1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-               ", is no UTF-8");
-    at += length;
-  }
 }
 
 Vocabulary Vocabulary::of(std::string_view text, int64_t most) {

@@ -38,7 +38,4 @@ class Vocabulary {
 /// What has numbers in a text, in its order; views of it, and of kEnd.
 std::vector<std::string_view> words_of(std::string_view text);
 
-/// Throws Error with the place of the first byte that is no UTF-8.
-void check_utf8(std::string_view text);
-
 }  // namespace wisp

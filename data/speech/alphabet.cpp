@@ -1,0 +1,82 @@
+#include "data/speech/alphabet.h"
+
+#include <set>
+
+#include "core/error.h"
+#include "core/io/utf8.h"
+
+namespace wisp {
+namespace {
+
+/// An ASCII letter in the other case; anything else as it is.
+std::string other_case(std::string_view character) {
+  std::string other(character);
+  const char c = other[0];
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) other[0] = static_cast<char>(c ^ 0x20);
+  return other;
+}
+
+/// White space as one space, and none at both ends.
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  bool gap = false;
+  for (const char c : text) {
+    if (std::string_view(" \t\r\n\v\f").find(c) != std::string_view::npos) {
+      gap = !line.empty();
+    } else {
+      if (gap) line += ' ';
+      gap = false;
+      line += c;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+Alphabet::Alphabet(std::string_view characters) : names_{kBlank} {
+  check_utf8(characters);
+  for (const std::string_view character : characters_of(characters)) {
+    WISP_CHECK(numbers_.emplace(character, static_cast<int32_t>(names_.size())).second,
+               "an alphabet has '", character, "' twice");
+    names_.emplace_back(character);
+  }
+  WISP_CHECK(size() > 1, "an alphabet of no characters");
+}
+
+int32_t Alphabet::space() const {
+  const auto found = numbers_.find(" ");
+  return found == numbers_.end() ? 0 : found->second;
+}
+
+std::vector<int32_t> Alphabet::labels(std::string_view text) const {
+  check_utf8(text);
+  const std::string line = in_one_line(text);
+  std::vector<int32_t> labels;
+  std::set<std::string_view> unknown;
+  for (const std::string_view character : characters_of(line)) {
+    auto found = numbers_.find(character);
+    if (found == numbers_.end()) found = numbers_.find(other_case(character));
+    if (found == numbers_.end()) {
+      unknown.insert(character);
+    } else {
+      labels.push_back(found->second);
+    }
+  }
+  std::string list;
+  for (const std::string_view character : unknown)
+    list += concat(list.empty() ? "" : ", ", "'", character, "'");
+  std::string expected;
+  for (int64_t i = 1; i < size(); ++i) expected += names_[static_cast<size_t>(i)];
+  WISP_CHECK(unknown.empty(), "\"", line, "\" has ", list, ", expected characters of \"", expected,
+             "\"");
+  return labels;
+}
+
+std::string Alphabet::text(std::span<const int32_t> labels) const {
+  std::string text;
+  for (const int32_t label : labels) text += names_.at(static_cast<size_t>(label));
+  return text;
+}
+
+}  // namespace wisp

@@ -1,0 +1,156 @@
+#include "data/speech/manifest.h"
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/io/utf8.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKeys[] = {"audio", "text", "duration", "speaker", "id"};
+
+using Fields = std::map<std::string, std::string>;  // by key
+
+/// What an utterance's fields say. `where` is for messages.
+Utterance utterance_of(const Fields& fields, const fs::path& folder, const std::string& where) {
+  const auto value = [&](const char* key) {
+    const auto found = fields.find(key);
+    return found == fields.end() ? std::string() : found->second;
+  };
+  for (const char* key : {"audio", "text"})
+    WISP_CHECK(!value(key).empty(), where, ": there is no ", key);
+  Utterance utterance{.id = value("id"),
+                      .audio = (folder / value("audio")).string(),
+                      .text = value("text"),
+                      .speaker = value("speaker")};
+  if (utterance.id.empty()) utterance.id = fs::path(utterance.audio).stem().string();
+  if (const std::string text = value("duration"); !text.empty()) {
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, utterance.seconds);
+    WISP_CHECK(failure == std::errc() && stop == end && std::isfinite(utterance.seconds) &&
+                   utterance.seconds > 0,
+               where, ": duration is \"", text, "\", expected seconds");
+  }
+  WISP_CHECK(fs::exists(utterance.audio), where, ": there is no file ", utterance.audio);
+  return utterance;
+}
+
+Fields fields_of_json(std::string_view line, const std::string& where) {
+  Fields fields;
+  try {
+    const nlohmann::json object = nlohmann::json::parse(line);
+    WISP_CHECK(object.is_object(), where, ": expected an object of JSON");
+    for (const char* key : kKeys) {
+      if (!object.contains(key)) continue;
+      const nlohmann::json& value = object[key];
+      const bool number = std::string_view(key) == "duration";
+      WISP_CHECK(number ? value.is_number() : value.is_string(), where, ": ", key, " is ",
+                 value.dump(), ", expected ", number ? "a number" : "a text");
+      fields[key] = number ? value.dump() : value.get<std::string>();
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(concat(where, ": ", error.what()));
+  }
+  return fields;
+}
+
+/// The next record of CSV; `text` and `line` move behind it.
+std::vector<std::string> next_record(std::string_view& text, int64_t& line,
+                                     const std::string& path) {
+  const int64_t begun = line;
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\n') ++line;
+    if (quoted) {
+      if (c != '"') {
+        fields.back() += c;
+      } else if (at + 1 < text.size() && text[at + 1] == '"') {
+        fields.back() += text[++at];
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && fields.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c == '\n') {
+      ++at;
+      break;
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  WISP_CHECK(!quoted, path, ":", begun, ": a quotation without an end");
+  text.remove_prefix(at);
+  return fields;
+}
+
+std::vector<Utterance> read_json(std::string_view text, const std::string& path) {
+  std::vector<Utterance> utterances;
+  const fs::path folder = fs::path(path).parent_path();
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string where = concat(path, ":", number);
+    utterances.push_back(utterance_of(fields_of_json(line, where), folder, where));
+  }
+  return utterances;
+}
+
+std::vector<Utterance> read_csv(std::string_view text, const std::string& path) {
+  std::vector<Utterance> utterances;
+  const fs::path folder = fs::path(path).parent_path();
+  int64_t line = 1;
+  const std::vector<std::string> names = next_record(text, line, path);
+  for (const char* key : {"audio", "text"})
+    WISP_CHECK(std::find(names.begin(), names.end(), key) != names.end(), path,
+               ":1: no column is called ", key,
+               ", expected columns audio, text, and perhaps duration, speaker, id");
+  while (!text.empty()) {
+    const std::string where = concat(path, ":", line);
+    const std::vector<std::string> values = next_record(text, line, path);
+    if (values.size() == 1 && values[0].empty()) continue;
+    WISP_CHECK(values.size() == names.size(), where, ": ", values.size(), " fields, expected ",
+               names.size());
+    Fields fields;
+    for (size_t i = 0; i < names.size(); ++i) fields[names[i]] = values[i];
+    utterances.push_back(utterance_of(fields, folder, where));
+  }
+  return utterances;
+}
+
+}  // namespace
+
+std::vector<Utterance> read_manifest(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::error_code failure;
+  WISP_CHECK(in && !fs::is_directory(path, failure), path, ": cannot read the manifest");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    check_utf8(text);
+  } catch (const Error& error) {
+    throw Error(concat(path, ": ", error.what()));
+  }
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  WISP_CHECK(first != text.npos, path, ": the manifest is empty");
+  const std::vector<Utterance> utterances =
+      text[first] == '{' ? read_json(text, path) : read_csv(text, path);
+  WISP_CHECK(!utterances.empty(), path, ": no utterances");
+  return utterances;
+}
+
+}  // namespace wisp

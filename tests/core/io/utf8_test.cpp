@@ -1,0 +1,25 @@
+#include "core/io/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+
+namespace wisp {
+namespace {
+
+TEST(Utf8, RefusesOtherBytes) {
+  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+                          "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"})
+    EXPECT_NE(error_of([&] { check_utf8(bad); }), "no error") << bad;
+  for (const char* good : {"", "a", "\xc2\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(error_of([&] { check_utf8(good); }), "no error") << good;
+  EXPECT_EQ(error_of([] { check_utf8("ab\nc \xff d"); }), "byte 5, in line 2, is no UTF-8");
+}
+
+TEST(Utf8, CutsCharacters) {
+  EXPECT_EQ(characters_of("aé€😀b"), (std::vector<std::string_view>{"a", "é", "€", "😀", "b"}));
+  EXPECT_TRUE(characters_of("").empty());
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,74 @@
+#include "data/speech/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+class Manifests : public testing::Test {
+ protected:
+  Manifests() {
+    dir_.write("a b.wav", "");
+    dir_.write("sub/c.flac", "");
+  }
+  std::vector<Utterance> read(const std::string& text) const {
+    return read_manifest(dir_.write("list", text));
+  }
+  std::string error(const std::string& text) const {
+    const std::string message = error_of([&] { read(text); });
+    const std::string path = dir_ / "list";
+    return message.starts_with(path) ? message.substr(path.size()) : message;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Manifests, AreLinesOfJsonOrCsv) {
+  for (const char* text : {R"({"audio": "a b.wav", "text": "one, \"two\"", "duration": 1.5, "x": 1}
+
+{"speaker": "s", "text": "drei", "audio": "sub/c.flac", "id": "u"})",
+                           "text,audio,duration,other,speaker,id\r\n"
+                           "\"one, \"\"two\"\"\",a b.wav,1.5,x,,\r\n"
+                           "drei,sub/c.flac,,,s,u\n\n"}) {
+    const std::vector<Utterance> utterances = read(text);
+    ASSERT_EQ(utterances.size(), 2u) << text;
+    EXPECT_EQ(utterances[0].text, "one, \"two\"");
+    EXPECT_EQ(utterances[0].id, "a b");
+    EXPECT_EQ(utterances[0].seconds, 1.5);
+    EXPECT_EQ(utterances[0].audio, dir_ / "a b.wav");
+    EXPECT_EQ(utterances[1].audio, dir_ / "sub/c.flac");
+    EXPECT_EQ(utterances[1].speaker, "s");
+    EXPECT_EQ(utterances[1].id, "u");
+    EXPECT_EQ(utterances[1].seconds, 0.0);
+  }
+}
+
+TEST_F(Manifests, SayWhereTheyAreDamaged) {
+  const std::string good = R"({"audio": "a b.wav", "text": "one"})";
+  EXPECT_EQ(error_of([&] { read_manifest(dir_ / "none"); }),
+            dir_ / "none" + ": cannot read the manifest");
+  EXPECT_EQ(error(" \n"), ": the manifest is empty");
+  EXPECT_EQ(error(good + "\n{}"), ":2: there is no audio");
+  EXPECT_EQ(error(good + "\n[]"), ":2: expected an object of JSON");
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": 1})"), ":1: text is 1, expected a text");
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": "x", "duration": -1})"),
+            ":1: duration is \"-1\", expected seconds");
+  EXPECT_EQ(error(R"({"audio": "d.wav", "text": "x"})"),
+            ":1: there is no file " + (dir_ / "d.wav"));
+  EXPECT_NE(error(good + "\n{").find(":2: [json.exception"), std::string::npos);
+  EXPECT_EQ(error("audio,words\n"),
+            ":1: no column is called text, expected columns audio, text, and perhaps duration, "
+            "speaker, id");
+  EXPECT_EQ(error("audio,text\n"), ": no utterances");
+  EXPECT_EQ(error("audio,text\n\na b.wav\n"), ":3: 1 fields, expected 2");
+  EXPECT_EQ(error("audio,text\na b.wav,\"x\n"), ":2: a quotation without an end");
+  EXPECT_EQ(error("audio,text,duration\na b.wav,x,1s\n"),
+            ":2: duration is \"1s\", expected seconds");
+  EXPECT_EQ(error("audio,text\n\xff"), ": byte 11, in line 2, is no UTF-8");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -21,10 +21,11 @@ struct Feed {
   Shape sample;                 // of one sample: (H, W, C); 0: an extent that varies
   DType dtype = DType::f32;     // f32: whatever the model computes in
   Normalization normalization;  // of images; else empty
-  int64_t ids = 0;  // of numbers that name rows of a table, as words do: they are in [0, ids)
+  int64_t ids = 0;      // of numbers that name rows of a table, as words do: they are in [0, ids)
+  bool padded = false;  // samples vary on their own, and lie side by side with Batch::lengths
 
-  /// Whether the first extent varies: then a batch is (T, N, …), else (N, …).
-  bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0; }
+  /// Whether the first extent varies from batch to batch: then a batch is (T, N, …), else (N, …).
+  bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0 && !padded; }
   bool operator==(const Feed&) const = default;
 };
 

@@ -24,6 +24,7 @@ std::string RunFacts::json() const {
     ordered_json& input = object["inputs"].emplace_back();
     input = {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}};
     if (feed.ids > 0) input["ids"] = feed.ids;
+    if (feed.padded) input["padded"] = true;
     if (feed.normalization == Normalization{}) continue;
     input["mean"] = feed.normalization.mean;
     input["deviation"] = feed.normalization.deviation;
@@ -60,7 +61,8 @@ RunFacts RunFacts::read(const std::string& directory) {
                                   Shape(std::span(sample)),
                                   dtype_named(input.at("dtype").get<std::string>()),
                                   {input.value("mean", none), input.value("deviation", none)},
-                                  input.value("ids", int64_t{0})});
+                                  input.value("ids", int64_t{0}),
+                                  input.value("padded", false)});
     }
     object.at("classes").get_to(run.facts.classes);
     object.at("names").get_to(run.facts.names);

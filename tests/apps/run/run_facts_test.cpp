@@ -11,7 +11,8 @@ namespace {
 TEST(RunFacts, ReadBackWhatWasWritten) {
   const TempDir dir;
   const RunFacts written{
-      .facts = {.inputs = {{"sound", {0, 161}, DType::f32}, {"speaker", {}, DType::i32, {}, 7}},
+      .facts = {.inputs = {{.name = "sound", .sample = {0, 161}, .padded = true},
+                           {.name = "speaker", .dtype = DType::i32, .ids = 7}},
                 .classes = 29,
                 .names = {"a", "\"", "ß"},
                 .work = "frames"},

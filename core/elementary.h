@@ -1,5 +1,5 @@
-// exp, tanh and the logistic function for kernels: no call, no branch, so that loops vectorise, and
-// the same bits on every device. NaN gives NaN.
+// exp, log, tanh and the logistic function for kernels: no call, no branch, so that loops
+// vectorise, and the same bits on every device. NaN gives NaN.
 #pragma once
 
 #include <cmath>
@@ -45,6 +45,25 @@ WISP_HD inline float exponential(float x) {
          elementary::power_of_two(e.power - half);
 }
 WISP_HD inline double exponential(double x) { return ::exp(x); }
+
+/// log(x) within 1 unit of the last place, of subnormals too; -infinity at 0, NaN below. With
+/// x = 2^power (1 + f), 1 + f in [sqrt(1/2), sqrt(2)), and s = f / (2 + f):
+/// log(1 + f) = 2 s + s³ p(s²) = f - f²/2 + s (f²/2 + s² p(s²)), p found as above, 8.1e-10.
+WISP_HD inline float logarithm(float x) {
+  const bool subnormal = x < 1.17549435e-38f;
+  const uint32_t bits = float_bits(subnormal ? x * 8388608.0f : x) - 0x3f3504f3u;  // - sqrt(1/2)
+  const auto power = static_cast<float>((static_cast<int32_t>(bits) >> 23) - (subnormal ? 23 : 0));
+  const float f = float_from_bits((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+  const float s = f / (2.0f + f);
+  const float z = s * s;
+  const float p = 0.66666776f + z * (0.3997759f + z * 0.29870573f);
+  const float half = 0.5f * f * f;
+  const float log =
+      power * 0.693359375f + (f - (half - (s * (half + z * p) - power * 2.1219444e-4f)));
+  const float end = x == 0.0f ? -HUGE_VALF : x > 0.0f ? x : HUGE_VALF - HUGE_VALF;
+  return x > 0.0f && x < HUGE_VALF ? log : end;
+}
+WISP_HD inline double logarithm(double x) { return ::log(x); }
 
 /// tanh(x) = (exp(2 |x|) - 1) / (exp(2 |x|) + 1) with the sign of x, within 2.7 units of the last
 /// place, near 0 too.

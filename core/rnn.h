@@ -31,6 +31,9 @@ struct RnnSpec {
   bool operator==(const RnnSpec&) const = default;
 };
 
+/// Throws Error, in the name of `op`, unless there are sequences, and rows as `rows` has them.
+void check_rows(const char* op, const std::vector<int64_t>& rows);
+
 /// (directions, sequences, H) each, of the activations' type. Within a call c is of the wide type.
 struct RnnState {
   Tensor h;

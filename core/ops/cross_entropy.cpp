@@ -1,15 +1,9 @@
-#include <cmath>
-
-#include "core/elementary.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
+#include "core/ops/loss.h"
 
 namespace wisp {
 namespace {
-
-WISP_HD inline float logarithm(float x) { return logf(x); }
-WISP_HD inline double logarithm(double x) { return log(x); }
 
 struct Labels {
   const int32_t* label;
@@ -18,36 +12,6 @@ struct Labels {
 
   WISP_HD bool valid(int64_t row) const { return label[row] >= 0 && label[row] < classes; }
   WISP_HD bool ignored(int64_t row) const { return label[row] == -1; }
-};
-
-template <class T>
-WISP_HD T not_a_number() {
-  return static_cast<T>(float_from_bits(0x7fc00000u));
-}
-
-/// The reductions of a row of logits.
-template <class T>
-struct Largest {
-  using Value = T;
-  const T* x;
-  WISP_HD T identity() const { return x[0]; }
-  WISP_HD T map(int64_t i) const { return x[i]; }
-  WISP_HD T combine(T a, T b) const { return b > a ? b : a; }
-};
-
-template <class T>
-struct Sum {
-  using Value = T;
-  const T* x;
-  T largest;
-  WISP_HD T identity() const { return T(0); }
-  WISP_HD T map(int64_t i) const { return x[i] - largest; }
-  WISP_HD T combine(T a, T b) const { return a + b; }
-};
-
-template <class T>
-struct ExpSum : Sum<T> {
-  WISP_HD T map(int64_t i) const { return exponential(Sum<T>::map(i)); }
 };
 
 /// One index per row: log Σ exp(logit) and the row's loss.
@@ -76,16 +40,6 @@ struct RowLoss {
     }
     loss[row] = log_exp_sum - on_target;
   }
-};
-
-template <class T>
-struct Mean {
-  using Value = T;
-  const T* values;
-  T count;
-  WISP_HD T identity() const { return 0; }
-  WISP_HD T map(int64_t i) const { return values[i] / count; }
-  WISP_HD T combine(T a, T b) const { return a + b; }
 };
 
 /// One index per row: (softmax - target) / rows · dy. `dx` may be the logits' memory.

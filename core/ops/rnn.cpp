@@ -12,17 +12,6 @@ const char* name_of(RnnCell cell) {
   return cell == RnnCell::gru ? "gru" : "rnn";
 }
 
-void check_rows(const char* op, const RnnSpec& spec, const Tensor& x) {
-  WISP_CHECK(!spec.rows.empty() && spec.rows.back() > 0, op, ": no sequences");
-  for (size_t t = 1; t < spec.rows.size(); ++t) {
-    WISP_CHECK(spec.rows[t] <= spec.rows[t - 1], op, ": ", spec.rows[t],
-               " sequences reach position ", t, " and ", spec.rows[t - 1],
-               " the one before, expected the longest first");
-  }
-  WISP_CHECK(x.shape() == Shape({spec.total_rows(), spec.inputs}), op, ": input ", x.shape(),
-             ", expected (", spec.total_rows(), ", ", spec.inputs, ")");
-}
-
 void check_parameters(const char* op, const RnnSpec& spec, const RnnWeights& w, DType type) {
   const int64_t gates = spec.gates() * spec.hidden;
   const auto check = [&](const char* what, const Tensor& tensor, const Shape& shape) {
@@ -48,6 +37,14 @@ size_t input_of(size_t direction, size_t parameter) { return 1 + 4 * direction +
 
 }  // namespace
 
+void check_rows(const char* op, const std::vector<int64_t>& rows) {
+  WISP_CHECK(!rows.empty() && rows.back() > 0, op, ": no sequences");
+  for (size_t t = 1; t < rows.size(); ++t) {
+    WISP_CHECK(rows[t] <= rows[t - 1], op, ": ", rows[t], " sequences reach position ", t, " and ",
+               rows[t - 1], " the one before, expected the longest first");
+  }
+}
+
 RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
               const std::vector<RnnParameters>& directions, const RnnState& before) {
   const char* op = name_of(cell);
@@ -63,7 +60,9 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
                      .hidden = directions[0].recurrent.shape()[1],
                      .directions = std::ssize(directions),
                      .rows = rows};
-  check_rows(op, spec, x.value());
+  check_rows(op, rows);
+  WISP_CHECK(x.shape() == Shape({spec.total_rows(), spec.inputs}), op, ": input ", x.shape(),
+             ", expected (", spec.total_rows(), ", ", spec.inputs, ")");
   std::vector<RnnWeights> weights;
   std::vector<Variable> inputs{x};
   for (const RnnParameters& p : directions) {

@@ -20,6 +20,13 @@ struct Exponentials {
   WISP_HD void operator()(int64_t i) const { y[i] = of(x[i]); }
 };
 
+struct Logarithms {
+  const float* x;
+  float* y;
+  WISP_HD static float of(float x) { return logarithm(x); }
+  WISP_HD void operator()(int64_t i) const { y[i] = of(x[i]); }
+};
+
 struct Tangents {
   const float* x;
   float* y;
@@ -63,18 +70,23 @@ double worst_distance(double (*exact)(double)) {
   parallel_for(Stream::immediate(), static_cast<int64_t>(x.size()), Kernel{x.data(), y.data()});
   double worst = 0.0;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(x[i])) {
-      EXPECT_TRUE(std::isnan(y[i]));
+    const double expected = exact(static_cast<double>(x[i]));
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(y[i])) << x[i];
       continue;
     }
     EXPECT_EQ(float_bits(y[i]), float_bits(Kernel::of(x[i]))) << x[i];
-    worst = std::max(worst, distance(y[i], exact(static_cast<double>(x[i]))));
+    worst = std::max(worst, distance(y[i], expected));
   }
   return worst;
 }
 
 TEST(Elementary, ExponentialIsNear) {
   EXPECT_LE(worst_distance<Exponentials>([](double x) { return std::exp(x); }), 1.0);
+}
+
+TEST(Elementary, LogarithmIsNear) {
+  EXPECT_LE(worst_distance<Logarithms>([](double x) { return std::log(x); }), 1.0);
 }
 
 TEST(Elementary, TangentIsNear) {
@@ -92,6 +104,10 @@ TEST(Elementary, Ends) {
   EXPECT_EQ(exponential(89.0f), infinity);
   EXPECT_EQ(exponential(-infinity), 0.0f);
   EXPECT_EQ(exponential(0.0f), 1.0f);
+  EXPECT_EQ(logarithm(infinity), infinity);
+  EXPECT_EQ(logarithm(0.0f), -infinity);
+  EXPECT_EQ(logarithm(-0.0f), -infinity);
+  EXPECT_EQ(logarithm(1.0f), 0.0f);
   EXPECT_EQ(tangent(infinity), 1.0f);
   EXPECT_EQ(tangent(-infinity), -1.0f);
   EXPECT_TRUE(std::signbit(tangent(-0.0f)));
@@ -104,6 +120,7 @@ TEST(Elementary, Ends) {
 TEST(Elementary, DoublesAreTheLibrarys) {
   for (const double x : {-40.0, -0.5, 0.0, 2.0}) {
     EXPECT_EQ(exponential(x), std::exp(x));
+    EXPECT_EQ(logarithm(x * x), std::log(x * x));
     EXPECT_EQ(tangent(x), std::tanh(x));
     EXPECT_NEAR(sigmoid(x), 1.0 / (1.0 + std::exp(-x)), 1e-15);
   }

@@ -55,6 +55,17 @@ GradientCase entropy_case(const std::string& what, double smoothing) {
           }};
 }
 
+/// Sequences of 6 frames (with a repeat), 5, 3 (a frame too few), 3 (without labels) and 1.
+GradientCase ctc_case() {
+  const Tensor labels = tensor_of<int32_t>({1, 1, 2, 3, 2, -1, 2, 2, 1, -1, -1, -1, 3, -1, -1});
+  return {"ctc_loss",
+          "Plain",
+          {random_tensor({18, 4}, 1)},
+          [labels = labels.reshape({5, 3})](const Variables& in) {
+            return ctc_loss(in[0], {5, 4, 4, 2, 2, 1}, labels);
+          }};
+}
+
 /// Inputs 3, hidden 4; two of three sequences reach the second position, one the third.
 GradientCase rnn_case(const std::string& what, RnnCell cell, int64_t directions,
                       DType activations) {
@@ -195,6 +206,7 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
                  [](const Variable& v) { return dropout(v, 0.0, 1); }),
       entropy_case("Plain", 0.0),
       entropy_case("Smoothing", 0.1),
+      ctc_case(),
   };
 }
 
@@ -209,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpsGradient, testing::ValuesIn(gradient_cases()),
 
 /// Whether an input of the function is f32 beside bf16 activations.
 bool is_parameter(const std::string& function, size_t input) {
-  if (function == "cross_entropy" || function == "embedding") return true;
+  if (function == "cross_entropy" || function == "ctc_loss" || function == "embedding") return true;
   if (function == "batch_norm") return input == 1 || input == 2;
   return input > 0 && (function == "conv2d" || function == "linear" || function == "rnn");
 }
@@ -258,7 +270,7 @@ std::set<std::string> declared_functions() {
 }
 
 TEST(Ops, EveryDeclaredFunctionHasAGradientCase) {
-  std::set<std::string> checked{"count_correct", "add_mean"};  // have no gradient
+  std::set<std::string> checked{"count_correct", "count_too_short", "add_mean"};  // have no gradient
   for (const GradientCase& gradient_case : gradient_cases()) checked.insert(gradient_case.function);
   EXPECT_EQ(declared_functions(), checked);
 }

@@ -1,0 +1,389 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops.h"
+#include "core/ops/gradient.h"
+#include "core/ops/loss.h"
+
+namespace wisp {
+namespace {
+
+/// The sequences of a batch: frame t of sequence n is row first_row[t] + n.
+struct Sequences {
+  const int64_t* first_row;  // (frames + 1)
+  int64_t frames;
+  const int32_t* labels;  // (count, width)
+  int64_t count, width, classes;
+
+  WISP_HD int64_t reaching(int64_t t) const { return first_row[t + 1] - first_row[t]; }
+  WISP_HD int64_t row(int64_t t, int64_t n) const { return first_row[t] + n; }
+  WISP_HD int64_t states() const { return 2 * width + 3; }
+  WISP_HD const int32_t* transcript(int64_t n) const { return labels + n * width; }
+
+  WISP_HD int64_t length(int64_t n) const {
+    int64_t t = 0;
+    while (t < frames && reaching(t) > n) ++t;
+    return t;
+  }
+  /// How many labels sequence n has; -1 if one of them is out of range.
+  WISP_HD int64_t label_count(int64_t n) const {
+    const int32_t* label = transcript(n);
+    int64_t k = 0;
+    for (; k < width && label[k] != -1; ++k)
+      if (label[k] < 1 || label[k] >= classes) return -1;
+    return k;
+  }
+  /// Whether sequence n has fewer frames than its labels need, with a blank between equal ones.
+  WISP_HD bool too_short(int64_t n, int64_t label_count) const {
+    int64_t needed = label_count;
+    for (int64_t k = 1; k < label_count; ++k) needed += transcript(n)[k] == transcript(n)[k - 1];
+    return length(n) < needed;
+  }
+};
+
+/// Numbers of the host, on their way to the device as a kernel's members.
+struct Upload {
+  static constexpr int64_t kMost = 256;
+  int64_t number[kMost];
+  int64_t* into;
+  WISP_HD void operator()(int64_t i) const { into[i] = number[i]; }
+};
+
+/// The first row of each frame, and the end of the last.
+Tensor first_rows(Context& context, const std::vector<int64_t>& rows) {
+  const Tensor table = context.empty({std::ssize(rows) + 1}, DType::i64);
+  Upload part{};
+  int64_t row = 0;
+  for (int64_t begin = 0; begin < table.numel(); begin += Upload::kMost) {
+    const int64_t count = std::min(Upload::kMost, table.numel() - begin);
+    for (int64_t i = 0; i < count; ++i) {
+      if (begin + i > 0) row += rows[static_cast<size_t>(begin + i - 1)];
+      part.number[i] = row;
+    }
+    part.into = table.data<int64_t>() + begin;
+    parallel_for(context.stream, count, part);
+  }
+  return table;
+}
+
+template <class T>
+WISP_HD T impossible() {
+  return static_cast<T>(-HUGE_VALF);
+}
+
+/// log(exp(a) + exp(b)), and of three.
+template <class T>
+WISP_HD inline T log_sum(T a, T b) {
+  const T largest = b > a ? b : a;
+  const T shift = largest > impossible<T>() ? largest : T(0);
+  return shift + logarithm(exponential(a - shift) + exponential(b - shift));
+}
+template <class T>
+WISP_HD inline T log_sum(T a, T b, T c) {
+  const T first = b > a ? b : a;
+  const T largest = c > first ? c : first;
+  const T shift = largest > impossible<T>() ? largest : T(0);
+  return shift +
+         logarithm(exponential(a - shift) + exponential(b - shift) + exponential(c - shift));
+}
+
+/// A number for each state of a frame: the blanks in front of the labels and behind the last, then
+/// the labels. Behind the blanks and behind the labels is one more, impossible, so that
+/// label[-1] and label[labels] may be read.
+template <class T>
+struct States {
+  T* blank;
+  T* label;
+  int64_t labels;
+
+  WISP_HD States(T* numbers, int64_t label_count)
+      : blank(numbers), label(numbers + label_count + 2), labels(label_count) {}
+  WISP_HD int64_t count() const { return 2 * labels + 3; }
+  WISP_HD void forbid() const {
+    for (int64_t s = 0; s < count(); ++s) blank[s] = impossible<T>();
+  }
+  WISP_HD void bound() const { blank[labels + 1] = label[labels] = impossible<T>(); }
+  WISP_HD T largest() const { return parallel::reduce_lanes(0, count(), Largest<T>{blank}); }
+};
+
+/// Log probabilities of a frame's labels, less `norm`.
+template <class T>
+struct Frame {
+  const T* logits;
+  T norm;
+  WISP_HD T operator[](int64_t c) const { return logits[c] - norm; }
+};
+
+/// One index per row.
+template <class T>
+struct LogExpSum {
+  const T* logits;
+  int64_t classes;
+  T* log_exp_sum;
+  WISP_HD void operator()(int64_t row) const {
+    const T* x = logits + row * classes;
+    const T largest = parallel::reduce_lanes(0, classes, Largest<T>{x});
+    log_exp_sum[row] =
+        largest + logarithm(parallel::reduce_lanes(0, classes, ExpSum<T>{{x, largest}}));
+  }
+};
+
+/// What forward and backward work on.
+template <class T>
+struct Lattice {
+  Sequences sequences;
+  const T* logits;
+  const T* log_exp_sum;  // by row
+  T* alpha;              // (rows, states): log probability of the frames so far, in each state, up
+                         // to a constant of the frame; then the posterior
+  T* skip;               // (count, width + 1): 0 where the blank in front of a label may be left
+                         // out, else impossible
+  int64_t* aligned;      // (count): labels; 0 if there are none or too many, -1 if one is wrong
+  T* scratch;            // (count, 2, states)
+
+  WISP_HD States<T> states(int64_t row, int64_t n) const {
+    return {alpha + row * sequences.states(), aligned[n]};
+  }
+  WISP_HD States<T> scratch_states(int64_t n, int64_t i) const {
+    return {scratch + (2 * n + i) * sequences.states(), aligned[n]};
+  }
+  WISP_HD Frame<T> frame(int64_t row, T shift) const {
+    return {logits + row * sequences.classes, log_exp_sum[row] + shift};
+  }
+};
+
+/// One index per sequence: alpha and the loss. Each frame's alphas are relative to the largest of
+/// the frame before, so that rounding does not grow with the frames.
+template <class T>
+struct Forward {
+  Lattice<T> lattice;
+  T* loss;
+  WISP_HD void operator()(int64_t n) const {
+    const Sequences& sequences = lattice.sequences;
+    const int64_t labels = sequences.label_count(n);
+    lattice.aligned[n] = sequences.too_short(n, labels) ? 0 : labels;
+    if (lattice.aligned[n] <= 0) {
+      loss[n] = labels < 0 ? not_a_number<T>() : T(0);
+      return;
+    }
+    const int32_t* label = sequences.transcript(n);
+    T* skip = lattice.skip + n * (sequences.width + 1);
+    skip[0] = skip[labels] = impossible<T>();
+    for (int64_t k = 1; k < labels; ++k)
+      skip[k] = label[k] == label[k - 1] ? impossible<T>() : T(0);
+
+    States<T> before = lattice.scratch_states(n, 0);
+    before.forbid();
+    before.blank[0] = 0;
+    double shifts = 0.0;
+    T shift = 0;
+    const int64_t length = sequences.length(n);
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t row = sequences.row(t, n);
+      const States<T> now = lattice.states(row, n);
+      const Frame<T> frame = lattice.frame(row, shift);
+      const T blank = frame[0];
+#pragma GCC ivdep
+      for (int64_t k = 0; k <= labels; ++k)
+        now.blank[k] = log_sum(before.blank[k], before.label[k - 1]) + blank;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < labels; ++k)
+        now.label[k] = log_sum(before.label[k], before.blank[k], before.label[k - 1] + skip[k]) +
+                       frame[label[k]];
+      now.bound();
+      shifts += static_cast<double>(shift);
+      shift = now.largest();
+      before = now;
+    }
+    const T end = log_sum(before.blank[labels], before.label[labels - 1]);
+    loss[n] = static_cast<T>(-(shifts + static_cast<double>(end)));
+  }
+};
+
+/// One index per sequence: alpha becomes the posterior of each state, whose sum is 1 in each frame.
+/// beta, the log probability of the frames that follow, is computed frame by frame, relative as
+/// alpha is.
+template <class T>
+struct Posterior {
+  Lattice<T> lattice;
+  WISP_HD void operator()(int64_t n) const {
+    const int64_t labels = lattice.aligned[n];
+    if (labels <= 0) return;
+    const Sequences& sequences = lattice.sequences;
+    const int32_t* label = sequences.transcript(n);
+    const T* skip = lattice.skip + n * (sequences.width + 1);
+    const States<T> beta = lattice.scratch_states(n, 0);
+    const States<T> after = lattice.scratch_states(n, 1);  // beta and the frame that it follows
+    const int64_t states = beta.count();
+    after.forbid();
+    after.blank[labels] = 0;
+    beta.bound();
+    for (int64_t t = sequences.length(n) - 1; t >= 0; --t) {
+#pragma GCC ivdep
+      for (int64_t k = 0; k <= labels; ++k) beta.blank[k] = log_sum(after.blank[k], after.label[k]);
+#pragma GCC ivdep
+      for (int64_t k = 0; k < labels; ++k)
+        beta.label[k] =
+            log_sum(after.label[k], after.blank[k + 1], after.label[k + 1] + skip[k + 1]);
+      const int64_t row = sequences.row(t, n);
+      T* both = lattice.states(row, n).blank;
+#pragma GCC ivdep
+      for (int64_t s = 0; s < states; ++s) both[s] += beta.blank[s];
+      const T largest = parallel::reduce_lanes(0, states, Largest<T>{both});
+      const T sum = parallel::reduce_lanes(0, states, ExpSum<T>{{both, largest}});
+#pragma GCC ivdep
+      for (int64_t s = 0; s < states; ++s) both[s] = exponential(both[s] - largest) / sum;
+      const Frame<T> frame = lattice.frame(row, beta.largest());
+      const T blank = frame[0];
+#pragma GCC ivdep
+      for (int64_t k = 0; k <= labels; ++k) after.blank[k] = beta.blank[k] + blank;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < labels; ++k) after.label[k] = beta.label[k] + frame[label[k]];
+    }
+  }
+};
+
+/// One index per frame: (softmax - posterior) / N · dy. `dx` may be the logits' memory.
+template <class T>
+struct LogitGradient {
+  Lattice<T> lattice;
+  const T* dy;
+  T* dx;
+  WISP_HD void operator()(int64_t t) const {
+    for (int64_t n = 0; n < lattice.sequences.reaching(t); ++n)
+      fill(n, lattice.sequences.row(t, n));
+  }
+  WISP_HD void fill(int64_t n, int64_t row) const {
+    const Sequences& sequences = lattice.sequences;
+    const int64_t labels = lattice.aligned[n];
+    const T* x = lattice.logits + row * sequences.classes;
+    T* gradient = dx + row * sequences.classes;
+    const T scale = labels < 0 ? not_a_number<T>() : *dy / static_cast<T>(sequences.count);
+    const T log_exp_sum = lattice.log_exp_sum[row];
+#pragma GCC ivdep
+    for (int64_t c = 0; c < sequences.classes; ++c) {
+      const T value = exponential(x[c] - log_exp_sum) * scale;
+      gradient[c] = labels == 0 ? T(0) : value;
+    }
+    if (labels <= 0) return;
+    const States<T> posterior = lattice.states(row, n);
+    const int32_t* label = sequences.transcript(n);
+    for (int64_t k = 0; k <= labels; ++k) gradient[0] -= posterior.blank[k] * scale;
+    for (int64_t k = 0; k < labels; ++k) gradient[label[k]] -= posterior.label[k] * scale;
+  }
+};
+
+struct CountTooShort {
+  Sequences sequences;
+  double* sums;
+  WISP_HD void operator()() const {
+    for (int64_t n = 0; n < sequences.count; ++n) {
+      const int64_t labels = sequences.label_count(n);
+      sums[0] += sequences.too_short(n, labels);
+      sums[1] += labels != 0;
+    }
+  }
+};
+
+void check(const char* op, const Tensor& logits, const std::vector<int64_t>& rows,
+           const Tensor& labels) {
+  check_rows(op, rows);
+  const int64_t total = RnnSpec{.rows = rows}.total_rows();
+  const Shape& shape = logits.shape();
+  WISP_CHECK(shape.rank() == 2 && shape[0] == total && shape[1] > 0, op, ": logits are ", shape,
+             ", expected (", total, ", C)");
+  WISP_CHECK(logits.dtype() == wide_of(logits.dtype()), op, ": logits are ",
+             name_of(logits.dtype()), ", expected f32 or f64: widen() what the last layer reads");
+  WISP_CHECK(labels.defined() && labels.shape().rank() == 2 && labels.shape()[0] == rows.front() &&
+                 labels.dtype() == DType::i32,
+             op, ": labels are ", labels.shape(), " ", name_of(labels.dtype()), ", expected (",
+             rows.front(), ", L) i32");
+}
+
+/// `first_row` and `labels` must live as long as the result is used.
+Sequences sequences_of(const Tensor& first_row, const Tensor& labels, int64_t classes) {
+  return {first_row.data<int64_t>(), first_row.numel() - 1, labels.data<int32_t>(),
+          labels.shape()[0],         labels.shape()[1],     classes};
+}
+
+/// The memory behind a Lattice.
+struct LatticeMemory {
+  Tensor logits, labels, first_row, log_exp_sum, alpha, skip, aligned;
+
+  template <class T>
+  Lattice<T> with(const Tensor& scratch) const {
+    return {sequences_of(first_row, labels, logits.shape()[1]),
+            logits.data<T>(),
+            log_exp_sum.data<T>(),
+            alpha.data<T>(),
+            skip.data<T>(),
+            aligned.data<int64_t>(),
+            scratch.data<T>()};
+  }
+  int64_t states() const { return alpha.shape()[1]; }
+  Tensor scratch(Context& context) const {
+    return context.empty({labels.shape()[0], 2, states()}, logits.dtype());
+  }
+};
+
+}  // namespace
+
+Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels) {
+  if (!labels.defined()) return {};
+  Context& context = logits.context();
+  const Tensor& x = logits.value();
+  check("ctc_loss", x, rows, labels);
+  const DType type = x.dtype();
+  const int64_t count = labels.shape()[0], width = labels.shape()[1], classes = x.shape()[1];
+  const LatticeMemory memory{x,
+                             labels,
+                             first_rows(context, rows),
+                             context.empty({x.shape()[0]}, type),
+                             context.empty({x.shape()[0], 2 * width + 3}, type),
+                             context.empty({count, width + 1}, type),
+                             context.empty({count}, DType::i64)};
+  const int64_t frames = std::ssize(rows);
+  const int64_t per_sequence = frames * memory.states(), per_frame = count * classes;
+  const Tensor losses = context.empty({count}, type);
+  const Tensor loss = context.empty({}, type);
+  const Tensor scratch = memory.scratch(context);
+  dispatch_float(type, "ctc_loss", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, x.shape()[0],
+                 LogExpSum<T>{x.data<T>(), classes, memory.log_exp_sum.data<T>()}, classes);
+    parallel_for(context.stream, count, Forward<T>{memory.with<T>(scratch), losses.data<T>()},
+                 per_sequence);
+    parallel_reduce(context.stream, count, Mean<T>{losses.data<T>(), static_cast<T>(count)},
+                    loss.data<T>());
+  });
+  return record(
+      "ctc_loss", loss, {logits},
+      [&context, memory, frames, per_sequence, per_frame](const Tensor& dy, Inputs& in) {
+        const Tensor& spent = memory.logits;
+        const GradSlot slot = in.slot(0, spent);
+        const Tensor dx = slot.accumulate ? context.empty(spent.shape(), spent.dtype()) : slot.into;
+        const Tensor betas = memory.scratch(context);
+        dispatch_float(spent.dtype(), "ctc_loss", [&](auto zero) {
+          using T = decltype(zero);
+          const Lattice<T> lattice = memory.with<T>(betas);
+          parallel_for(context.stream, memory.aligned.numel(), Posterior<T>{lattice}, per_sequence);
+          parallel_for(context.stream, frames,
+                       LogitGradient<T>{lattice, dy.data<T>(), dx.data<T>()}, per_frame);
+        });
+        if (slot.accumulate) deposit(context.stream, dx, slot);
+      });
+}
+
+void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
+                     const Tensor& sums) {
+  check("count_too_short", logits.value(), rows, labels);
+  WISP_CHECK(sums.defined() && sums.shape() == Shape({2}) && sums.dtype() == DType::f64,
+             "count_too_short: sums are ", sums.shape(), " ", name_of(sums.dtype()),
+             ", expected (2) f64");
+  Context& context = logits.context();
+  const Tensor first_row = first_rows(context, rows);
+  run_once(context.stream,
+           CountTooShort{sequences_of(first_row, labels, logits.shape()[1]), sums.data<double>()});
+}
+
+}  // namespace wisp

@@ -1,0 +1,50 @@
+// What the kernels of losses share: sums over a row of logits, the mean over a batch.
+#pragma once
+
+#include "core/elementary.h"
+#include "core/parallel.h"
+
+namespace wisp {
+
+/// What a loss is where a label is out of range.
+template <class T>
+WISP_HD T not_a_number() {
+  return static_cast<T>(float_from_bits(0x7fc00000u));
+}
+
+/// The reductions of a row of logits.
+template <class T>
+struct Largest {
+  using Value = T;
+  const T* x;
+  WISP_HD T identity() const { return x[0]; }
+  WISP_HD T map(int64_t i) const { return x[i]; }
+  WISP_HD T combine(T a, T b) const { return b > a ? b : a; }
+};
+
+template <class T>
+struct Sum {
+  using Value = T;
+  const T* x;
+  T largest;
+  WISP_HD T identity() const { return T(0); }
+  WISP_HD T map(int64_t i) const { return x[i] - largest; }
+  WISP_HD T combine(T a, T b) const { return a + b; }
+};
+
+template <class T>
+struct ExpSum : Sum<T> {
+  WISP_HD T map(int64_t i) const { return exponential(Sum<T>::map(i)); }
+};
+
+template <class T>
+struct Mean {
+  using Value = T;
+  const T* values;
+  T count;
+  WISP_HD T identity() const { return 0; }
+  WISP_HD T map(int64_t i) const { return values[i] / count; }
+  WISP_HD T combine(T a, T b) const { return a + b; }
+};
+
+}  // namespace wisp

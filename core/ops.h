@@ -82,12 +82,11 @@ struct RnnResult {
 RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
               const std::vector<RnnParameters>& directions, const RnnState& before = {});
 
-/// The frames t < lengths[n] of padded sequences x (N, T, ...), as rows (`rows`, ...) in the order
-/// that rnn() has them: position by position, of each the sequences that reach it. `lengths` (N)
-/// i64 fall, in [0, T]; `rows` is their sum.
-Variable pack_frames(const Variable& x, const Tensor& lengths, int64_t rows);
-/// Back: rows (R, ...) -> (N, positions, ...), zeros behind a sequence's end.
-Variable unpack_frames(const Variable& x, const Tensor& lengths, int64_t positions);
+/// Images (N, H, W, C) whose columns are positions of sequences: those that the sequences have, one
+/// after another, (Σ rows, H, C); `rows` as in RnnSpec, of at most W positions and N sequences.
+Variable pack_frames(const Variable& x, const std::vector<int64_t>& rows);
+/// Back, (Σ rows, H, C) -> (N, H, positions, C): zeros behind a sequence's end.
+Variable unpack_frames(const Variable& x, const std::vector<int64_t>& rows, int64_t positions);
 
 /// Rows [begin, end) of the first extent; they share x's memory.
 Variable rows(const Variable& x, int64_t begin, int64_t end);
@@ -100,6 +99,9 @@ Variable join_columns(const std::vector<Variable>& parts);
 
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);
+
+/// The last two extents swapped, (..., A, B) -> (..., B, A).
+Variable swap_last(const Variable& x);
 
 /// bf16 as f32, anything else as it is: what a model puts before the layer whose output its loss
 /// reads.

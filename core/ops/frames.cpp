@@ -1,141 +1,137 @@
 #include "core/ops.h"
 #include "core/ops/gradient.h"
+#include "core/ops/packed_rows.h"
 #include "core/parallel.h"
 
 namespace wisp {
 namespace {
 
-/// Where the frames of padded sequences stand when they are packed.
-struct Frames {
-  const int64_t* lengths;  // (sequences), falling
-  int64_t sequences, positions;
-  int64_t width;  // elements of a frame
+/// Images (N, H, W, C) whose columns are positions of sequences, and these, packed: (R, H, C).
+struct Layout {
+  int64_t heights, positions, channels;
 
-  /// The packed row of a padded one; -1 behind a sequence's end.
-  WISP_HD int64_t row(int64_t padded) const {
-    const int64_t n = padded / positions, t = padded % positions;
-    if (t >= lengths[n]) return -1;
-    int64_t before = 0;  // rows of the positions before t
-    for (int64_t m = 0; m < sequences; ++m) before += lengths[m] < t ? lengths[m] : t;
-    return before + n;
+  WISP_HD int64_t of_image(int64_t n, int64_t h, int64_t t) const {
+    return ((n * heights + h) * positions + t) * channels;
   }
+  WISP_HD int64_t of_row(int64_t row, int64_t h) const { return (row * heights + h) * channels; }
 };
 
 template <class T>
-WISP_HD inline void deposit_row(T* into, const T* from, int64_t width, bool accumulate) {
+WISP_HD inline void deposit_pixel(T* into, const T* from, int64_t channels, bool accumulate) {
 #pragma GCC ivdep
-  for (int64_t c = 0; c < width; ++c) deposit(into + c, wide(from[c]), accumulate);
+  for (int64_t c = 0; c < channels; ++c) deposit(into + c, wide(from[c]), accumulate);
 }
 
-/// One index per padded row.
+/// One index per column of an image.
 template <class T>
 struct Pack {
-  Frames frames;
-  const T* padded;
+  Layout layout;
+  PackedRows rows;
+  const T* images;
   T* packed;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t row = frames.row(i);
-    if (row < 0) return;
-    deposit_row(packed + row * frames.width, padded + i * frames.width, frames.width, accumulate);
+    const int64_t n = i / layout.positions, t = i % layout.positions;
+    if (!rows.has(t, n)) return;
+    const int64_t row = rows.row(t, n);
+    for (int64_t h = 0; h < layout.heights; ++h)
+      deposit_pixel(packed + layout.of_row(row, h), images + layout.of_image(n, h, t),
+                    layout.channels, accumulate);
   }
 };
 
-/// One index per padded row.
+/// One index per column of an image.
 template <class T>
 struct Unpack {
-  Frames frames;
+  Layout layout;
+  PackedRows rows;
   const T* packed;
-  T* padded;
+  T* images;
   bool accumulate;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t row = frames.row(i);
-    T* into = padded + i * frames.width;
-    if (row >= 0) {
-      deposit_row(into, packed + row * frames.width, frames.width, accumulate);
-    } else if (!accumulate) {
-      for (int64_t c = 0; c < frames.width; ++c) store(into + c, 0);
+    const int64_t n = i / layout.positions, t = i % layout.positions;
+    const bool has = rows.has(t, n);
+    for (int64_t h = 0; h < layout.heights; ++h) {
+      T* into = images + layout.of_image(n, h, t);
+      if (has) {
+        deposit_pixel(into, packed + layout.of_row(rows.row(t, n), h), layout.channels, accumulate);
+      } else if (!accumulate) {
+        for (int64_t c = 0; c < layout.channels; ++c) store(into + c, 0);
+      }
     }
   }
 };
 
-/// Padded sequences (N, T, …) and their frames, packed (R, …).
-struct Layout {
-  Tensor lengths;
-  Shape padded, packed;
+/// What both directions need.
+struct Frames {
+  Shape images;  // (N, H, W, C)
+  Tensor first;  // what PackedRows reads
+  Shape packed() const { return {total, images[1], images[3]}; }
 
-  Frames frames() const {
-    const int64_t sequences = padded[0], positions = padded[1];
-    return {lengths.data<int64_t>(), sequences, positions,
-            padded.numel() / (sequences * positions)};
-  }
+  int64_t total;
+  PackedRows rows() const { return {first.data<int64_t>(), first.numel() - 1}; }
+  Layout layout() const { return {images[1], images[2], images[3]}; }
+  int64_t columns() const { return images[0] * images[2]; }
 };
 
-void pack(const Stream& stream, const Layout& layout, const Tensor& padded,
+Frames frames_of(const char* op, Context& context, const Shape& images,
+                 const std::vector<int64_t>& rows) {
+  const RnnSpec spec{.rows = rows};
+  check_rows(op, rows);
+  WISP_CHECK(spec.sequences() <= images[0] && std::ssize(rows) <= images[2], op, ": ",
+             spec.sequences(), " sequences of ", rows.size(), " positions beside images of ",
+             images);
+  return {images, first_rows(context, rows), spec.total_rows()};
+}
+
+void pack(const Stream& stream, const Frames& frames, const Tensor& images,
           const GradSlot& packed) {
-  const Frames frames = layout.frames();
-  dispatch_activation(padded.dtype(), "pack_frames", [&](auto zero) {
+  dispatch_activation(images.dtype(), "pack_frames", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, frames.sequences * frames.positions,
-                 Pack<T>{frames, padded.data<T>(), packed.into.data<T>(), packed.accumulate},
-                 frames.width);
+    parallel_for(stream, frames.columns(),
+                 Pack<T>{frames.layout(), frames.rows(), images.data<T>(), packed.into.data<T>(),
+                         packed.accumulate},
+                 frames.images[1] * frames.images[3]);
   });
 }
 
-void unpack(const Stream& stream, const Layout& layout, const Tensor& packed,
-            const GradSlot& padded) {
-  const Frames frames = layout.frames();
+void unpack(const Stream& stream, const Frames& frames, const Tensor& packed,
+            const GradSlot& images) {
   dispatch_activation(packed.dtype(), "unpack_frames", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, frames.sequences * frames.positions,
-                 Unpack<T>{frames, packed.data<T>(), padded.into.data<T>(), padded.accumulate},
-                 frames.width);
+    parallel_for(stream, frames.columns(),
+                 Unpack<T>{frames.layout(), frames.rows(), packed.data<T>(), images.into.data<T>(),
+                           images.accumulate},
+                 frames.images[1] * frames.images[3]);
   });
-}
-
-void check_lengths(const char* op, const Tensor& lengths, int64_t sequences) {
-  WISP_CHECK(
-      lengths.defined() && lengths.dtype() == DType::i64 && lengths.shape() == Shape({sequences}),
-      op, ": lengths of ", sequences, " sequences, expected (N) i64");
-}
-
-/// `shape` with other extents in the place of the first `replaced`.
-Shape behind(std::vector<int64_t> extents, const Shape& shape, int replaced) {
-  for (int i = replaced; i < shape.rank(); ++i) extents.push_back(shape[i]);
-  return Shape(std::span<const int64_t>(extents));
 }
 
 }  // namespace
 
-Variable pack_frames(const Variable& x, const Tensor& lengths, int64_t rows) {
+Variable pack_frames(const Variable& x, const std::vector<int64_t>& rows) {
   Context& context = x.context();
-  const Shape& shape = x.shape();
-  WISP_CHECK(shape.rank() >= 2 && shape.numel() > 0, "pack_frames: the input is ", shape,
-             ", expected (N, T, ...)");
-  check_lengths("pack_frames", lengths, shape[0]);
-  WISP_CHECK(rows >= 0 && rows <= shape[0] * shape[1], "pack_frames: ", rows, " frames of ", shape);
-  const Layout layout{lengths, shape, behind({rows}, shape, 2)};
-  const Tensor y = context.empty(layout.packed, x.value().dtype());
-  pack(context.stream, layout, x.value(), {y});
-  return record("pack_frames", y, {x}, [&context, layout](const Tensor& dy, Inputs& in) {
-    unpack(context.stream, layout, dy, in.slot(0));
+  WISP_CHECK(x.shape().rank() == 4 && x.shape().numel() > 0, "pack_frames: the input is ",
+             x.shape(), ", expected (N, H, W, C)");
+  const Frames frames = frames_of("pack_frames", context, x.shape(), rows);
+  const Tensor y = context.empty(frames.packed(), x.value().dtype());
+  pack(context.stream, frames, x.value(), {y});
+  return record("pack_frames", y, {x}, [&context, frames](const Tensor& dy, Inputs& in) {
+    unpack(context.stream, frames, dy, in.slot(0));
   });
 }
 
-Variable unpack_frames(const Variable& x, const Tensor& lengths, int64_t positions) {
+Variable unpack_frames(const Variable& x, const std::vector<int64_t>& rows, int64_t positions) {
   Context& context = x.context();
   const Shape& shape = x.shape();
-  WISP_CHECK(shape.rank() >= 1 && shape.numel() > 0, "unpack_frames: the input is ", shape,
-             ", expected (R, ...)");
-  const int64_t sequences = lengths.defined() ? lengths.numel() : 0;
-  check_lengths("unpack_frames", lengths, sequences);
-  WISP_CHECK(shape[0] <= sequences * positions, "unpack_frames: ", shape[0], " frames of ",
-             sequences, " sequences of ", positions, " positions");
-  const Layout layout{lengths, behind({sequences, positions}, shape, 1), shape};
-  const Tensor y = context.empty(layout.padded, x.value().dtype());
-  unpack(context.stream, layout, x.value(), {y});
-  return record("unpack_frames", y, {x}, [&context, layout](const Tensor& dy, Inputs& in) {
-    pack(context.stream, layout, dy, in.slot(0));
+  const RnnSpec spec{.rows = rows};
+  WISP_CHECK(shape.rank() == 3 && shape.numel() > 0 && shape[0] == spec.total_rows(),
+             "unpack_frames: the input is ", shape, ", expected (", spec.total_rows(), ", H, C)");
+  const Frames frames =
+      frames_of("unpack_frames", context, {spec.sequences(), shape[1], positions, shape[2]}, rows);
+  const Tensor y = context.empty(frames.images, x.value().dtype());
+  unpack(context.stream, frames, x.value(), {y});
+  return record("unpack_frames", y, {x}, [&context, frames](const Tensor& dy, Inputs& in) {
+    pack(context.stream, frames, dy, in.slot(0));
   });
 }
 

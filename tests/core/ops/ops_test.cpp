@@ -96,16 +96,26 @@ TEST_P(OpsValue, ColumnsAndJoinColumns) {
   expect_values(columns(reshape(x, {1, 2, 3}), 0, 1), {1, 2, 1}, {1, 4});
 }
 
-/// Three sequences of 3, 2 and 1 frames, each frame its sequence and its position.
+/// Three sequences of 3, 2 and 1 positions; each pixel is its sequence, its row and its position.
 TEST_P(OpsValue, PackedFramesLieByPosition) {
-  const Variable padded = constant({3, 3}, {10, 11, 12, 20, 21, -1, 30, -1, -1});
-  const Tensor lengths = tensor_of<int64_t>({3, 2, 1});
-  const Variable packed = pack_frames(padded, lengths, 6);
-  expect_values(packed, {6}, {10, 20, 30, 11, 21, 12});
-  expect_values(unpack_frames(packed, lengths, 4), {3, 4},
-                {10, 11, 12, 0, 20, 21, 0, 0, 30, 0, 0, 0});
-  const Variable none = pack_frames(padded, tensor_of<int64_t>({1, 0, 0}), 1);
-  expect_values(none, {1}, {10});
+  const Variable images = constant({3, 2, 3, 1}, {100, 101, 102, 110, 111, 112,  //
+                                                  200, 201, -1, 210, 211, -1,    //
+                                                  300, -1, -1, 310, -1, -1});
+  const Variable packed = pack_frames(images, {3, 2, 1});
+  expect_values(packed, {6, 2, 1}, {100, 110, 200, 210, 300, 310, 101, 111, 201, 211, 102, 112});
+  expect_values(unpack_frames(packed, {3, 2, 1}, 3), {3, 2, 3, 1},
+                {100, 101, 102, 110, 111, 112,  //
+                 200, 201, 0, 210, 211, 0,      //
+                 300, 0, 0, 310, 0, 0});
+  expect_values(pack_frames(images, {1}), {1, 2, 1}, {100, 110});
+  const std::vector<int64_t> many(1000, 1);  // more positions than one kernel carries to the device
+  const Variable line = constant({1000, 1, 1}, std::vector<double>(1000, 2.0));
+  expect_values(pack_frames(unpack_frames(line, many, 1001), many), {1000, 1, 1},
+                std::vector<double>(1000, 2.0));
+}
+
+TEST_P(OpsValue, SwapLast) {
+  expect_values(swap_last(constant({1, 2, 3}, {1, 2, 3, 4, 5, 6})), {1, 3, 2}, {1, 4, 2, 5, 3, 6});
 }
 
 TEST_P(OpsValue, ReluKeepsNaN) {
@@ -467,18 +477,19 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
   EXPECT_NE(error([&] { pad_channels(image, 2, 1); }).find("2 channels"), std::string::npos);
   EXPECT_NE(error([&] { clipped_relu(image, 0.0); }).find("expected a positive"),
             std::string::npos);
+  EXPECT_EQ(
+      error([&] {
+        pack_frames(image, {1, 2});
+      }),
+      "pack_frames: 2 sequences reach position 1 and 1 the one before, expected the longest first");
+  EXPECT_EQ(error([&] { pack_frames(image, {2}); }),
+            "pack_frames: 2 sequences of 1 positions beside images of (1, 4, 4, 3)");
   EXPECT_EQ(error([&] {
-              pack_frames(zeros({2, 3}), tensor_of<int64_t>({3}), 3);
+              unpack_frames(zeros({7, 1, 1}), {2, 1}, 3);
             }),
-            "pack_frames: lengths of 2 sequences, expected (N) i64");
-  EXPECT_EQ(error([&] {
-              pack_frames(zeros({2, 3}), tensor_of<int64_t>({3, 3}), 7);
-            }),
-            "pack_frames: 7 frames of (2, 3)");
-  EXPECT_EQ(error([&] {
-              unpack_frames(zeros({7, 1}), tensor_of<int64_t>({3, 3}), 3);
-            }),
-            "unpack_frames: 7 frames of 2 sequences of 3 positions");
+            "unpack_frames: the input is (7, 1, 1), expected (3, H, C)");
+  EXPECT_EQ(error([&] { swap_last(zeros({7})); }),
+            "swap_last: the input is (7), expected (..., A, B)");
   EXPECT_EQ(error([&] { columns(zeros({2, 3}), 2, 4); }), "columns: [2, 4) of (2, 3)");
   EXPECT_NE(error([&] {
               join_columns({zeros({2, 3}), zeros({3, 3})});

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/autograd.h"
+#include "core/axes.h"
 #include "core/real_fft.h"
 #include "core/rnn.h"
 
@@ -17,15 +18,13 @@ namespace wisp {
 
 struct ConvSpec {
   int64_t batch = 0, height = 0, width = 0, in_channels = 0, out_channels = 0;
-  int64_t kernel_h = 1, kernel_w = 1;
-  int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
+  Axes kernel = 1, stride = 1, pad = 0, dilation = 1;
+  int64_t groups = 1;
 
-  int64_t out_height() const {
-    return (height + 2 * pad - dilation * (kernel_h - 1) - 1) / stride + 1;
-  }
-  int64_t out_width() const {
-    return (width + 2 * pad - dilation * (kernel_w - 1) - 1) / stride + 1;
-  }
+  /// Positions from a window's first tap to its last.
+  Axes reach() const { return {dilation.h * (kernel.h - 1) + 1, dilation.w * (kernel.w - 1) + 1}; }
+  int64_t out_height() const { return (height + 2 * pad.h - reach().h) / stride.h + 1; }
+  int64_t out_width() const { return (width + 2 * pad.w - reach().w) / stride.w + 1; }
   bool operator==(const ConvSpec&) const = default;
 };
 

@@ -6,18 +6,21 @@
 #include <vector>
 
 #include "core/autograd.h"
+#include "core/axes.h"
 #include "core/batch.h"
 #include "core/rnn.h"
 
 namespace wisp {
 
 struct ConvOptions {
-  int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
+  Axes stride = 1, pad = 0, dilation = 1;  // of both axes, or {of the rows, of the columns}
+  int64_t groups = 1;
 };
 
-/// x (N, H, W, I), weight (O, kH, kW, I / groups) -> (N, H', W', O); H' = (H + 2 pad - dilation (kH
-/// - 1) - 1) / stride + 1.
-Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options = {});
+/// x (N, H, W, I), weight (O, kH, kW, I / groups), bias (O) or undefined -> (N, H', W', O); H' = (H
+/// + 2 pad - dilation (kH - 1) - 1) / stride + 1, W' likewise.
+Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options = {},
+                const Variable& bias = {});
 
 struct BatchNormState {
   Tensor running_mean, running_var;  // (C); moved in training mode

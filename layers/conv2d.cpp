@@ -5,24 +5,35 @@
 namespace wisp {
 namespace {
 
-Init he_normal(int fan) { return {Init::Kind::normal, std::sqrt(2.0 / fan)}; }
+Init he_normal(int64_t fan) {
+  return {Init::Kind::normal, std::sqrt(2.0 / static_cast<double>(fan))};
+}
 
-Shape weight_shape(int in, int out, int kernel, const ConvOptions& options) {
-  WISP_CHECK(in > 0 && out > 0 && kernel > 0 && options.groups > 0 && in % options.groups == 0,
+Init uniform_for(int64_t fan) {
+  return {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan))};
+}
+
+Shape weight_shape(int in, int out, Axes kernel, const ConvOptions& options) {
+  WISP_CHECK(in > 0 && out > 0 && kernel.h > 0 && kernel.w > 0 && options.groups > 0 &&
+                 in % options.groups == 0,
              "Conv2d: ", in, " to ", out, " channels, kernel ", kernel, ", ", options.groups,
              " groups, expected positive numbers and groups that divide the channels");
-  return {out, kernel, kernel, in / options.groups};
+  return {out, kernel.h, kernel.w, in / options.groups};
 }
 
 }  // namespace
 
-Conv2d::Conv2d(int in, int out, int kernel, ConvOptions options)
+Conv2d::Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias)
     : options_(options),
       weight_(parameter("weight", weight_shape(in, out, kernel, options),
-                        he_normal(out * kernel * kernel), /*decay=*/true, "conv")) {}
+                        he_normal(out * kernel.h * kernel.w), /*decay=*/true, "conv")) {
+  if (!bias) return;
+  const int64_t fan_in = weight_.shape.numel() / out;
+  bias_ = &parameter("bias", {out}, uniform_for(fan_in), /*decay=*/false, "bias");
+}
 
 Variable Conv2d::operator()(const Variable& x) const {
-  return conv2d(x, weight_.variable, options_);
+  return conv2d(x, weight_.variable, options_, bias_ ? bias_->variable : Variable());
 }
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// A 2-d convolution without bias (a norm follows it). Used by the thread of its context.
+// A 2-d convolution; without a bias where a norm follows it. Used by the thread of its context.
 #pragma once
 
 #include "core/ops.h"
@@ -8,9 +8,10 @@ namespace wisp {
 
 class Conv2d final : public Module {
  public:
-  /// Weights start normal with variance 2 / (O · kernel²). Source: He et al. 2015, "Delving deep
-  /// into rectifiers", equation 14 (the backward form).
-  Conv2d(int in, int out, int kernel, ConvOptions options = {});
+  /// Weights start normal with variance 2 / (O · kH · kW). Source: He et al. 2015, "Delving deep
+  /// into rectifiers", equation 14 (the backward form). The bias starts uniform in ±1 / sqrt(kH ·
+  /// kW · in / groups), without weight decay.
+  Conv2d(int in, int out, Axes kernel, ConvOptions options = {}, bool bias = false);
 
   /// (N, H, W, in) -> (N, H', W', out).
   Variable operator()(const Variable& x) const;
@@ -18,6 +19,7 @@ class Conv2d final : public Module {
  private:
   ConvOptions options_;
   Parameter& weight_;
+  Parameter* bias_ = nullptr;  // if there is one
 };
 
 }  // namespace wisp

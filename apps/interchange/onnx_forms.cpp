@@ -114,11 +114,12 @@ std::vector<OnnxAttribute> OnnxForms::window(const TracedOp& op) {
 
 std::string OnnxForms::conv2d(const TracedOp& op) {
   const Shape& weight = op.shape(1);
-  return node("Conv", {in(op, 0), in(op, 1)},
+  const int64_t top = op.integer("pad_h"), left = op.integer("pad_w");
+  return node("Conv", all_inputs(op),
               {{"kernel_shape", Ints{weight[1], weight[2]}},
-               {"strides", Ints(2, op.integer("stride"))},
-               {"pads", Ints(4, op.integer("pad"))},
-               {"dilations", Ints(2, op.integer("dilation"))},
+               {"strides", Ints{op.integer("stride_h"), op.integer("stride_w")}},
+               {"pads", Ints{top, left, top, left}},
+               {"dilations", Ints{op.integer("dilation_h"), op.integer("dilation_w")}},
                {"group", op.integer("groups")}});
 }
 

@@ -30,8 +30,8 @@ void checked(ConvPass pass, const ConvSpec& s, const Calls& calls) {
     calls();
   } catch (const dnnl::error& error) {
     throw Error(concat(name_of(pass), ": images (", s.batch, ", ", s.height, ", ", s.width, ", ",
-                       s.in_channels, "), weight (", s.out_channels, ", ", s.kernel_h, ", ",
-                       s.kernel_w, ", ", s.in_channels / s.groups, "): oneDNN: ", error.what()));
+                       s.in_channels, "), weight (", s.out_channels, ", ", s.kernel.h, ", ",
+                       s.kernel.w, ", ", s.in_channels / s.groups, "): oneDNN: ", error.what()));
   }
 }
 

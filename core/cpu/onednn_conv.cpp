@@ -24,15 +24,15 @@ struct ConvTask {
   ConvTask(const ConvSpec& s, DType images, algorithm chosen)
       : x({s.batch, s.in_channels, s.height, s.width}, onednn_type(images), Tag::nhwc),
         y({s.batch, s.out_channels, s.out_height(), s.out_width()}, onednn_type(images), Tag::nhwc),
-        strides{s.stride, s.stride},
-        dilates{s.dilation - 1, s.dilation - 1},
-        padding{s.pad, s.pad},
+        strides{s.stride.h, s.stride.w},
+        dilates{s.dilation.h - 1, s.dilation.w - 1},
+        padding{s.pad.h, s.pad.w},
         kind(chosen) {
     constexpr auto f32 = memory::data_type::f32;
     const int64_t inputs = s.in_channels / s.groups;
     const int64_t outputs = s.out_channels / s.groups;
-    memory::dims dims{outputs, inputs, s.kernel_h, s.kernel_w};
-    memory::dims steps{s.kernel_h * s.kernel_w * inputs, 1, s.kernel_w * inputs, inputs};
+    memory::dims dims{outputs, inputs, s.kernel.h, s.kernel.w};
+    memory::dims steps{s.kernel.h * s.kernel.w * inputs, 1, s.kernel.w * inputs, inputs};
     if (s.groups > 1) {
       dims.insert(dims.begin(), s.groups);
       steps.insert(steps.begin(), outputs * steps.front());
@@ -76,7 +76,7 @@ dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::eng
 bool winograd_pays(ConvPass pass, const ConvSpec& s, DType images) {
   if (images == DType::bf16 && pass != ConvPass::dw) return false;
   const int64_t least = images == DType::bf16 ? 64 : 32;
-  return s.kernel_h == 3 && s.kernel_w == 3 && s.stride == 1 && s.dilation == 1 && s.groups == 1 &&
+  return s.kernel == 3 && s.stride == 1 && s.dilation == 1 && s.groups == 1 &&
          s.in_channels >= least && s.out_channels >= least;
 }
 

@@ -58,13 +58,13 @@ void for_each_tap(const ConvSpec& s, int64_t first, int64_t last, const Visit& v
   for (int64_t n = first; n < last; ++n)
     for (int64_t oh = 0; oh < s.out_height(); ++oh)
       for (int64_t ow = 0; ow < s.out_width(); ++ow)
-        for (int64_t kh = 0; kh < s.kernel_h; ++kh)
-          for (int64_t kw = 0; kw < s.kernel_w; ++kw) {
-            const int64_t h = oh * s.stride - s.pad + kh * s.dilation;
-            const int64_t w = ow * s.stride - s.pad + kw * s.dilation;
+        for (int64_t kh = 0; kh < s.kernel.h; ++kh)
+          for (int64_t kw = 0; kw < s.kernel.w; ++kw) {
+            const int64_t h = oh * s.stride.h - s.pad.h + kh * s.dilation.h;
+            const int64_t w = ow * s.stride.w - s.pad.w + kw * s.dilation.w;
             if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
             visit((n * s.height + h) * s.width + w, (n * s.out_height() + oh) * s.out_width() + ow,
-                  kh * s.kernel_w + kw);
+                  kh * s.kernel.w + kw);
           }
 }
 
@@ -73,7 +73,7 @@ struct ConvChannels {
   explicit ConvChannels(const ConvSpec& s)
       : inputs(s.in_channels / s.groups),
         outputs(s.out_channels / s.groups),
-        taps(s.kernel_h * s.kernel_w),
+        taps(s.kernel.h * s.kernel.w),
         operations(s.batch * s.out_height() * s.out_width() * s.out_channels * taps * inputs) {}
   int64_t first_input(int64_t o) const { return o / outputs * inputs; }
   int64_t weight(int64_t o, int64_t tap) const { return (o * taps + tap) * inputs; }

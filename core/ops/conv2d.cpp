@@ -1,60 +1,76 @@
+#include <algorithm>
+
 #include "core/backend.h"
 #include "core/ops.h"
+#include "core/ops/bias.h"
 
 namespace wisp {
 namespace {
+
+int64_t least(const Axes& axes) { return std::min(axes.h, axes.w); }
 
 ConvSpec spec_of(const Tensor& x, const Tensor& weight, const ConvOptions& options) {
   WISP_CHECK(x.shape().rank() == 4 && weight.shape().rank() == 4, "conv2d: input ", x.shape(),
              " and weight ", weight.shape(), ", expected (N, H, W, I) and (O, kH, kW, I / groups)");
   WISP_CHECK(weight.dtype() == wide_of(x.dtype()), "conv2d: input is ", name_of(x.dtype()),
              ", weight ", name_of(weight.dtype()), ", expected ", name_of(wide_of(x.dtype())));
-  WISP_CHECK(options.stride > 0 && options.pad >= 0 && options.dilation > 0 && options.groups > 0,
-             "conv2d: stride ", options.stride, ", pad ", options.pad, ", dilation ",
-             options.dilation, ", groups ", options.groups,
+  const auto [stride, pad, dilation, groups] = options;
+  WISP_CHECK(least(stride) > 0 && least(pad) >= 0 && least(dilation) > 0 && groups > 0,
+             "conv2d: stride ", stride, ", pad ", pad, ", dilation ", dilation, ", groups ", groups,
              ", expected positive numbers (pad may be 0)");
   const ConvSpec spec{.batch = x.shape()[0],
                       .height = x.shape()[1],
                       .width = x.shape()[2],
                       .in_channels = x.shape()[3],
                       .out_channels = weight.shape()[0],
-                      .kernel_h = weight.shape()[1],
-                      .kernel_w = weight.shape()[2],
-                      .stride = options.stride,
-                      .pad = options.pad,
-                      .dilation = options.dilation,
-                      .groups = options.groups};
+                      .kernel = {weight.shape()[1], weight.shape()[2]},
+                      .stride = stride,
+                      .pad = pad,
+                      .dilation = dilation,
+                      .groups = groups};
   WISP_CHECK(spec.in_channels == weight.shape()[3] * spec.groups, "conv2d: input has ",
              spec.in_channels, " channels, weight expects ", weight.shape()[3], " x ", spec.groups,
              " groups");
   WISP_CHECK(spec.out_channels % spec.groups == 0, "conv2d: ", spec.out_channels,
              " output channels do not divide into ", spec.groups, " groups");
-  const int64_t reach_h = spec.dilation * (spec.kernel_h - 1) + 1;
-  const int64_t reach_w = spec.dilation * (spec.kernel_w - 1) + 1;
-  WISP_CHECK(spec.height + 2 * spec.pad >= reach_h && spec.width + 2 * spec.pad >= reach_w,
-             "conv2d: a kernel that reaches over ", reach_h, " x ", reach_w,
-             " does not fit into input ", x.shape(), " with pad ", spec.pad);
+  const Axes reach = spec.reach();
+  WISP_CHECK(spec.height + 2 * pad.h >= reach.h && spec.width + 2 * pad.w >= reach.w,
+             "conv2d: a kernel that reaches over ", reach, " does not fit into input ", x.shape(),
+             " with pad ", pad);
   return spec;
 }
 
 }  // namespace
 
-Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options) {
+Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options,
+                const Variable& bias) {
   Context& context = x.context();
   const ConvSpec spec = spec_of(x.value(), weight.value(), options);
+  check_bias("conv2d", bias, spec.out_channels, weight.value().dtype());
   Tensor y = context.empty({spec.batch, spec.out_height(), spec.out_width(), spec.out_channels},
                            x.value().dtype());
   context.backend.conv2d(context.stream, spec, x.value(), weight.value(), y);
-  return record(
-      "conv2d", y, {x, weight},
-      [&context, spec, input = x.value(), w = weight.value()](const Tensor& dy, Inputs& in) {
-        if (in.wanted(0)) context.backend.conv2d_dx(context.stream, spec, dy, w, in.slot(0));
-        if (in.wanted(1)) context.backend.conv2d_dw(context.stream, spec, input, dy, in.slot(1));
-      },
-      {{"stride", spec.stride},
-       {"pad", spec.pad},
-       {"dilation", spec.dilation},
-       {"groups", spec.groups}});
+  std::vector<Variable> inputs{x, weight};
+  if (bias.defined()) {
+    add_bias(context, bias.value(), y);
+    inputs.push_back(bias);
+  }
+  return record("conv2d", y, inputs,
+                [&context, spec, has_bias = bias.defined(), input = x.value(), w = weight.value()](
+                    const Tensor& dy, Inputs& in) {
+                  if (in.wanted(0))
+                    context.backend.conv2d_dx(context.stream, spec, dy, w, in.slot(0));
+                  if (in.wanted(1))
+                    context.backend.conv2d_dw(context.stream, spec, input, dy, in.slot(1));
+                  if (has_bias && in.wanted(2)) sum_rows(context, dy, in.slot(2));
+                },
+                {{"stride_h", spec.stride.h},
+                 {"stride_w", spec.stride.w},
+                 {"pad_h", spec.pad.h},
+                 {"pad_w", spec.pad.w},
+                 {"dilation_h", spec.dilation.h},
+                 {"dilation_w", spec.dilation.w},
+                 {"groups", spec.groups}});
 }
 
 }  // namespace wisp

@@ -1,63 +1,10 @@
 #include "core/backend.h"
 #include "core/ops.h"
+#include "core/ops/bias.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {
-
-/// One index per row.
-template <class T>
-struct AddToRows {
-  const Wide<T>* bias;
-  T* y;
-  int64_t columns;
-  WISP_HD void operator()(int64_t row) const {
-    T* out = y + row * columns;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < columns; ++c) store(out + c, wide(out[c]) + bias[c]);
-  }
-};
-
-constexpr int kColumnGroup = 16;  // columns summed side by side: whole cache lines, whole vectors
-
-/// One index per group of columns.
-template <class T>
-struct SumOfRows {
-  const T* dy;
-  Wide<T>* sum;
-  int64_t rows, columns;
-  bool accumulate;
-  WISP_HD void operator()(int64_t group) const {
-    const int64_t first = group * kColumnGroup;
-    const int64_t rest = columns - first;
-    const int width = rest < kColumnGroup ? static_cast<int>(rest) : kColumnGroup;
-    Wide<T> total[kColumnGroup] = {};
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int c = 0; c < width; ++c) total[c] += wide(dy[row * columns + first + c]);
-    }
-    for (int c = 0; c < width; ++c) deposit(sum + first + c, total[c], accumulate);
-  }
-};
-
-void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
-  dispatch_activation(y.dtype(), "linear", [&](auto zero) {
-    using T = decltype(zero);
-    parallel_for(context.stream, y.shape()[0],
-                 AddToRows<T>{bias.data<Wide<T>>(), y.data<T>(), bias.numel()}, bias.numel());
-  });
-}
-
-void sum_rows(const Context& context, const Tensor& dy, const GradSlot& d_bias) {
-  dispatch_activation(dy.dtype(), "linear", [&](auto zero) {
-    using T = decltype(zero);
-    const int64_t columns = dy.shape()[1];
-    parallel_for(context.stream, (columns + kColumnGroup - 1) / kColumnGroup,
-                 SumOfRows<T>{dy.data<T>(), d_bias.into.data<Wide<T>>(), dy.shape()[0], columns,
-                              d_bias.accumulate},
-                 dy.shape()[0] * kColumnGroup);
-  });
-}
 
 /// dy as the products read it: of what is wide a copy in the activations' type.
 Tensor rounded(const Context& context, const Tensor& dy, DType type) {
@@ -73,10 +20,7 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Variable& bias) {
                  x.shape()[1] == weight.shape()[1] && weight.dtype() == parameters,
              "linear: input ", x.shape(), " ", name_of(x.dtype()), " and weight ", weight.shape(),
              " ", name_of(weight.dtype()), ", expected (N, I) and (O, I) ", name_of(parameters));
-  if (!bias.defined()) return;
-  WISP_CHECK(bias.shape() == Shape({weight.shape()[0]}) && bias.value().dtype() == parameters,
-             "linear: bias ", bias.shape(), " ", name_of(bias.value().dtype()), ", expected (",
-             weight.shape()[0], ") ", name_of(parameters));
+  check_bias("linear", bias, weight.shape()[0], parameters);
 }
 
 }  // namespace

@@ -50,8 +50,7 @@ struct Layer {
              .width = size,
              .in_channels = in,
              .out_channels = out_channels,
-             .kernel_h = 3,
-             .kernel_w = 3,
+             .kernel = 3,
              .stride = stride,
              .pad = 1} {
     const int64_t out_size = conv.out_height();

@@ -123,7 +123,7 @@ TEST(Backend, GemmAgreesWithTheReference) {
 std::vector<Tensor> convolve(Side& side, const ConvSpec& s, bool accumulate) {
   const Shape x_shape{s.batch, s.height, s.width, s.in_channels};
   const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.out_channels};
-  const Shape w_shape{s.out_channels, s.kernel_h, s.kernel_w, s.in_channels / s.groups};
+  const Shape w_shape{s.out_channels, s.kernel.h, s.kernel.w, s.in_channels / s.groups};
   const Tensor x = side.activation(x_shape, 1);
   const Tensor w = side.parameter(w_shape, 2);
   const Tensor dy = side.activation(y_shape, 3);
@@ -142,8 +142,7 @@ ConvSpec conv(int64_t in, int64_t out, int64_t kernel) {
           .width = 11,
           .in_channels = in,
           .out_channels = out,
-          .kernel_h = kernel,
-          .kernel_w = kernel,
+          .kernel = kernel,
           .pad = kernel / 2};
 }
 
@@ -199,10 +198,36 @@ TEST(Backend, GroupedAndDilatedConvolutionsAgreeWithTheReference) {
   expect_convolution_agrees(spec);
 }
 
-TEST(Backend, RectangularKernelAgreesWithTheReference) {
+TEST(Backend, ConvolutionWithUnequalAxesAgreesWithTheReference) {
   ConvSpec spec = conv(4, 8, 3);
-  spec.kernel_w = 5;
-  spec.pad = 1;
+  spec.kernel = {3, 5};
+  expect_convolution_agrees(spec);
+  spec = conv(32, 32, 3);  // Winograd's algorithm but for one number
+  for (Axes ConvSpec::*field : {&ConvSpec::kernel, &ConvSpec::stride, &ConvSpec::dilation}) {
+    ConvSpec other = spec;
+    ++(other.*field).w;
+    expect_convolution_agrees(other);
+  }
+  spec.pad = {2, 0};
+  expect_convolution_agrees(spec);
+}
+
+TEST(Backend, ConvolutionsOverTimeAndFrequencyAgreeWithTheReference) {
+  ConvSpec spec{.batch = 2,
+                .height = 37,
+                .width = 161,
+                .in_channels = 1,
+                .out_channels = 32,
+                .kernel = {11, 41},
+                .stride = 2,
+                .pad = {5, 20}};
+  expect_convolution_agrees(spec);
+  spec.height = 9;
+  spec.width = 41;
+  spec.in_channels = 32;
+  spec.kernel = {11, 21};
+  spec.stride = {1, 2};
+  spec.pad = {5, 10};
   expect_convolution_agrees(spec);
 }
 
@@ -213,8 +238,7 @@ TEST(Backend, ConvolutionOfOnesCountsTaps) {
                       .width = 3,
                       .in_channels = 1,
                       .out_channels = 1,
-                      .kernel_h = 3,
-                      .kernel_w = 3,
+                      .kernel = 3,
                       .stride = 2,
                       .pad = 1};
   Tensor x({1, 3, 3, 1}, DType::f64);

@@ -15,15 +15,20 @@ TEST(OpLog, HoldsWhatWasComputedInOrder) {
   worker.context.log = &log;
   const Variable x(worker.context, random_tensor({1, 4, 4, 2}, 1));
   const Variable weight(worker.context, random_tensor({3, 3, 3, 2}, 2));
-  const Variable y = conv2d(x, weight, {.stride = 2, .pad = 1});
+  const Variable y = conv2d(x, weight, {.stride = {2, 3}, .pad = {1, 0}});
   const Variable z = relu(y);
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0].name, "conv2d");
   EXPECT_EQ(log[0].inputs[0].node(), x.node());
   EXPECT_EQ(log[0].inputs[1].node(), weight.node());
   EXPECT_EQ(log[0].output.node(), y.node());
-  EXPECT_EQ(log[0].attributes, (std::map<std::string, double>{
-                                   {"stride", 2}, {"pad", 1}, {"dilation", 1}, {"groups", 1}}));
+  EXPECT_EQ(log[0].attributes, (std::map<std::string, double>{{"stride_h", 2},
+                                                              {"stride_w", 3},
+                                                              {"pad_h", 1},
+                                                              {"pad_w", 0},
+                                                              {"dilation_h", 1},
+                                                              {"dilation_w", 1},
+                                                              {"groups", 1}}));
   EXPECT_EQ(log[1].name, "relu");
   EXPECT_EQ(log[1].inputs[0].node(), y.node());
   EXPECT_EQ(log[1].output.node(), z.node());

@@ -59,6 +59,25 @@ TEST(Conv2d, StartsNormalByFanOutAndMapsImages) {
   EXPECT_EQ(placed.layer(x).shape(), Shape({2, 3, 3, 64}));
 }
 
+TEST(Conv2d, TakesAnotherNumberForEachAxisAndABias) {
+  const ConvOptions options{.stride = {2, 1}, .pad = {1, 4}, .groups = 2};
+  Placed<Conv2d> placed(8, 64, Axes(3, 11), options, true);
+  EXPECT_EQ(placed.segment("weight").shape, Shape({64, 3, 11, 4}));
+  EXPECT_EQ(placed.segment("bias").shape, Shape({64}));
+  EXPECT_EQ(placed.segment("bias").kind, "bias");
+  EXPECT_FALSE(placed.segment("bias").decay);
+  EXPECT_NEAR(mean_square(placed.weight("weight")) / (2.0 / (64 * 33)), 1.0, 0.06);
+  const double bound = 1.0 / std::sqrt(3 * 11 * 4);
+  const std::vector<double> bias = placed.weight("bias");
+  EXPECT_LE(largest(bias), bound);
+  EXPECT_GT(largest(bias), 0.8 * bound) << "of 64 uniform draws";
+  const Tensor zeros({1, 5, 6, 8}, DType::f64);
+  const Variable y = placed.layer(Variable(placed.worker.context, zeros));
+  ASSERT_EQ(y.shape(), Shape({1, 3, 4, 64}));
+  const std::vector<double> found = values(y.value());
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], bias[i % 64]) << i;
+}
+
 TEST(Conv2d, RefusesGroupsThatDoNotDivide) {
   EXPECT_NE(error_of([] { Conv2d(3, 8, 3, {.groups = 2}); }).find("3 to 8 channels"),
             std::string::npos);

@@ -83,6 +83,38 @@ OnnxArray gemm(const Node& node) {
   return y;
 }
 
+/// x (N, I, H, W), weight (O, I / group, kH, kW), bias (O) if there is one.
+OnnxArray conv(const Node& node) {
+  const OnnxArray &x = *node.in[0], &weight = *node.in[1];
+  const Ints &strides = node.attributes.at("strides"), &pads = node.attributes.at("pads"),
+             &dilations = node.attributes.at("dilations"), &xs = x.dims, &ws = weight.dims;
+  const int64_t outputs = ws.at(0) / node.attributes.at("group").at(0);  // of a group
+  WISP_CHECK((node.attributes.at("kernel_shape") == Ints{ws.at(2), ws.at(3)}),
+             "evaluator: kernel_shape is not the weight's");
+  const auto extent = [&](size_t axis) {
+    const int64_t reach = dilations.at(axis) * (ws[2 + axis] - 1) + 1;
+    return (xs.at(2 + axis) + pads.at(axis) + pads.at(2 + axis) - reach) / strides.at(axis) + 1;
+  };
+  OnnxArray y{{xs[0], ws[0], extent(0), extent(1)}, {}};
+  const Ints& ys = y.dims;
+  for (int64_t i = 0; i < numel(ys); ++i) {
+    const int64_t w = i % ys[3], h = i / ys[3] % ys[2], o = i / ys[3] / ys[2] % ys[1];
+    const int64_t n = i / ys[3] / ys[2] / ys[1];
+    double sum = node.in.size() > 2 ? node.in[2]->values.at(static_cast<size_t>(o)) : 0.0;
+    for (int64_t k = 0; k < ws[1] * ws[2] * ws[3]; ++k) {
+      const int64_t channel = o / outputs * ws[1] + k / ws[3] / ws[2];
+      const int64_t row = h * strides[0] - pads[0] + k / ws[3] % ws[2] * dilations[0];
+      const int64_t column = w * strides[1] - pads[1] + k % ws[3] * dilations[1];
+      if (row < 0 || row >= xs[2] || column < 0 || column >= xs[3]) continue;
+      sum +=
+          x.values.at(static_cast<size_t>(((n * xs[1] + channel) * xs[2] + row) * xs[3] + column)) *
+          weight.values.at(static_cast<size_t>(o * ws[1] * ws[2] * ws[3] + k));
+    }
+    y.values.push_back(sum);
+  }
+  return y;
+}
+
 /// 0: as it is; -1: what is left.
 OnnxArray reshape(const Node& node) {
   OnnxArray y{node.ints(1), node.in[0]->values};
@@ -145,6 +177,7 @@ OnnxArray transpose(const Node& node) {
 OnnxArray result_of(const std::string& type, const Node& node) {
   if (type == "Add") return both(node, std::plus<>());
   if (type == "Concat") return concat(node);
+  if (type == "Conv") return conv(node);
   if (type == "Gather") return gather(node);
   if (type == "Gemm") return gemm(node);
   if (type == "Identity") return *node.in[0];

@@ -155,6 +155,23 @@ TEST(OnnxForms, ColumnsAreCutAndJoined) {
   });
 }
 
+TEST(OnnxForms, AConvolutionHasNumbersForEachAxisAndABias) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+              const int64_t n = x.shape()[0];
+              const Variable bias = reshape(rows(reshape(table, {6, 8}), 0, 1), {8});
+              return reshape(conv2d(reshape(x, {n, 3, 2, 1}), reshape(table, {8, 2, 3, 1}),
+                                    {.stride = {2, 1}, .pad = {0, 3}, .dilation = {1, 2}}, bias),
+                             {n, 32});
+            }),
+            "");
+  same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
+    const int64_t n = x.shape()[0];
+    const Variable y = conv2d(reshape(x, {n, 3, 1, 2}), reshape(table, {8, 3, 2, 1}),
+                              {.pad = {1, 2}, .dilation = {2, 1}, .groups = 2});
+    return reshape(y, {n, 32});
+  });
+}
+
 TEST(OnnxForms, AnEmbeddingGathersRows) {
   EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor& ids, const Variable& table) {
               return add(x, embedding(table, ids));

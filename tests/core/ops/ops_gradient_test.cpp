@@ -22,6 +22,13 @@ GradientCase conv_case(const std::string& what, Shape x, Shape weight, ConvOptio
           [options](const Variables& in) { return conv2d(in[0], in[1], options); }};
 }
 
+GradientCase biased_conv_case(const std::string& what, Shape x, Shape weight, ConvOptions options) {
+  return {"conv2d",
+          what,
+          {random_tensor(x, 1), random_tensor(weight, 2), random_tensor({weight[0]}, 3)},
+          [options](const Variables& in) { return conv2d(in[0], in[1], options, in[2]); }};
+}
+
 BatchNormState norm_state(int64_t channels, DType dtype = DType::f64) {
   return {.running_mean = full({channels}, 0.25, dtype),
           .running_var = full({channels}, 2.0, dtype)};
@@ -106,6 +113,9 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
       conv_case("StridePad", image, {4, 3, 3, 3}, {.stride = 2, .pad = 1}),
       conv_case("Dilation", image, {2, 2, 3, 3}, {.pad = 1, .dilation = 2}),
       conv_case("Groups", {2, 4, 4, 4}, {6, 3, 3, 2}, {.pad = 1, .groups = 2}),
+      biased_conv_case("Bias", image, {18, 2, 2, 3}, {}),
+      biased_conv_case("UnequalAxesBias", image, {4, 2, 3, 3},
+                       {.stride = {1, 2}, .pad = {2, 1}, .dilation = {3, 2}}),
       conv_case("OneByOne", image, {4, 1, 1, 3}, {.stride = 2}),
       norm_case("Plain", false, false, true, statistics),
       norm_case("Relu", true, false, true, statistics),

@@ -39,6 +39,26 @@ TEST_P(OpsValue, Conv2d) {
   const Variable weight = constant({1, 2, 2, 1}, {1, 10, 100, 1000});
   expect_values(conv2d(x, weight), {1, 1, 2, 1}, {5421, 6532});
   expect_values(conv2d(x, weight, {.stride = 2, .pad = 1}), {1, 2, 2, 1}, {1000, 3200, 40, 65});
+  expect_values(conv2d(x, weight, {.stride = {2, 1}, .pad = {0, 1}}, constant({1}, {0.5})),
+                {1, 1, 4, 1}, {4010.5, 5421.5, 6532.5, 603.5});
+}
+
+std::vector<double> counting(int64_t n, double first, double step) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < n; ++i) numbers.push_back(first + static_cast<double>(i) * step);
+  return numbers;
+}
+
+/// PyTorch 2.15, conv2d in f64; every number here is one of f32's.
+TEST_P(OpsValue, Conv2dWithUnequalAxesIsPyTorchs) {
+  const Variable x = constant({1, 3, 4, 2}, counting(24, 1, 1));
+  const Variable bias = constant({2}, {0.5, -1});
+  expect_values(conv2d(x, constant({2, 2, 3, 2}, counting(24, -1.375, 0.125)),
+                       {.stride = {1, 2}, .pad = {0, 2}, .dilation = {2, 1}}, bias),
+                {1, 1, 3, 2}, {-4, 51.5, -54, 151.5, -68.5, 104});
+  expect_values(conv2d(x, constant({2, 2, 3, 1}, counting(12, -1.375, 0.25)),
+                       {.stride = {2, 1}, .pad = {1, 0}, .groups = 2}, bias),
+                {1, 2, 2, 2}, {-1.875, 13.5, -4.125, 20.25, -56, 82, -65, 91});
 }
 
 TEST_P(OpsValue, BatchNormTrainsOnTheBatch) {
@@ -464,9 +484,18 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
             }),
             "conv2d: input has 3 channels, weight expects 4 x 1 groups");
   EXPECT_NE(error([&] {
-              conv2d(image, zeros({8, 5, 5, 3}));
-            }).find("does not fit"),
+              conv2d(image, zeros({8, 3, 7, 3}), {.pad = {0, 1}});
+            }).find("reaches over 3 x 7 does not fit into input (1, 4, 4, 3) with pad 0 x 1"),
             std::string::npos);
+  EXPECT_EQ(error([&] {
+              conv2d(image, zeros({8, 3, 3, 3}), {.stride = {1, 0}});
+            }),
+            "conv2d: stride 1 x 0, pad 0 x 0, dilation 1 x 1, groups 1, expected positive numbers "
+            "(pad may be 0)");
+  EXPECT_EQ(error([&] {
+              conv2d(image, zeros({8, 3, 3, 3}), {}, zeros({3}));
+            }),
+            "conv2d: bias (3) f64, expected (8) f64");
   EXPECT_NE(error([&] { add(image, zeros({3})); }).find("(1, 4, 4, 3)"), std::string::npos);
   EXPECT_NE(error([&] {
               linear(zeros({2, 3}), zeros({4, 5}), {});

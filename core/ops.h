@@ -153,6 +153,14 @@ void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, c
 /// f64. No gradient.
 void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums);
 
+/// How far what ctc_loss's `logits` say is from `labels`, of its shapes: of each frame the
+/// likeliest class (the first, if equal), equal neighbours merged, blanks left out. Adds to `sums`,
+/// (2, 2) f64, the fewest insertions, deletions and substitutions of words and how many words the
+/// labels have; below, the same of labels, `space` too, which stands between words. Sequences
+/// without labels count nothing. No gradient.
+void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
+                 int32_t space, const Tensor& sums);
+
 /// Of the mean over a batch's targets, one element, where those that are ignored count: adds to
 /// sums[0] the sum, to sums[1] the targets without those; nothing if the mean is not finite. `sums`
 /// is (2) f64. No gradient.

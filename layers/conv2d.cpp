@@ -24,9 +24,12 @@ Shape weight_shape(int in, int out, Axes kernel, const ConvOptions& options) {
 }  // namespace
 
 Conv2d::Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias)
+    : Conv2d(in, out, kernel, options, bias, he_normal(out * kernel.h * kernel.w)) {}
+
+Conv2d::Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias, Init weight)
     : options_(options),
-      weight_(parameter("weight", weight_shape(in, out, kernel, options),
-                        he_normal(out * kernel.h * kernel.w), /*decay=*/true, "conv")) {
+      weight_(parameter("weight", weight_shape(in, out, kernel, options), weight, /*decay=*/true,
+                        "conv")) {
   if (!bias) return;
   const int64_t fan_in = weight_.shape.numel() / out;
   bias_ = &parameter("bias", {out}, uniform_for(fan_in), /*decay=*/false, "bias");

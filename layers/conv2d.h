@@ -12,6 +12,7 @@ class Conv2d final : public Module {
   /// into rectifiers", equation 14 (the backward form). The bias starts uniform in ±1 / sqrt(kH ·
   /// kW · in / groups), without weight decay.
   Conv2d(int in, int out, Axes kernel, ConvOptions options = {}, bool bias = false);
+  Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias, Init weight);
 
   /// (N, H, W, in) -> (N, H', W', out).
   Variable operator()(const Variable& x) const;

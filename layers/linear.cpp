@@ -11,17 +11,24 @@ Init uniform_for(int64_t in) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out) : Linear(in, out, uniform_for(in), uniform_for(in)) {}
+Linear::Linear(int64_t in, int64_t out, bool bias)
+    : weight_(parameter("weight", {out, in}, uniform_for(in), /*decay=*/true, "linear")) {
+  if (bias) add_bias(uniform_for(in));
+}
 
 Linear::Linear(int64_t in, int64_t out, Init weight, Init bias)
-    : weight_(parameter("weight", {out, in}, weight, /*decay=*/true, "linear")),
-      bias_(parameter("bias", {out}, bias, /*decay=*/false, "bias")) {}
+    : weight_(parameter("weight", {out, in}, weight, /*decay=*/true, "linear")) {
+  add_bias(bias);
+}
 
-Linear::Linear(Parameter& weight, Init bias)
-    : weight_(weight), bias_(parameter("bias", {weight.shape[0]}, bias, /*decay=*/false, "bias")) {}
+Linear::Linear(Parameter& weight, Init bias) : weight_(weight) { add_bias(bias); }
+
+void Linear::add_bias(Init bias) {
+  bias_ = &parameter("bias", {weight_.shape[0]}, bias, /*decay=*/false, "bias");
+}
 
 Variable Linear::operator()(const Variable& x, LinearOptions options) const {
-  return linear(x, weight_.variable, bias_.variable, options);
+  return linear(x, weight_.variable, bias_ ? bias_->variable : Variable(), options);
 }
 
 }  // namespace wisp

@@ -4,25 +4,23 @@
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/ops/loss.h"
+#include "core/ops/packed_rows.h"
 
 namespace wisp {
 namespace {
 
-/// The sequences of a batch: frame t of sequence n is row first_row[t] + n.
+/// The sequences of a batch.
 struct Sequences {
-  const int64_t* first_row;  // (frames + 1)
-  int64_t frames;
+  PackedRows rows;
   const int32_t* labels;  // (count, width)
   int64_t count, width, classes;
 
-  WISP_HD int64_t reaching(int64_t t) const { return first_row[t + 1] - first_row[t]; }
-  WISP_HD int64_t row(int64_t t, int64_t n) const { return first_row[t] + n; }
   WISP_HD int64_t states() const { return 2 * width + 3; }
   WISP_HD const int32_t* transcript(int64_t n) const { return labels + n * width; }
 
   WISP_HD int64_t length(int64_t n) const {
     int64_t t = 0;
-    while (t < frames && reaching(t) > n) ++t;
+    while (rows.has(t, n)) ++t;
     return t;
   }
   /// How many labels sequence n has; -1 if one of them is out of range.
@@ -40,31 +38,6 @@ struct Sequences {
     return length(n) < needed;
   }
 };
-
-/// Numbers of the host, on their way to the device as a kernel's members.
-struct Upload {
-  static constexpr int64_t kMost = 256;
-  int64_t number[kMost];
-  int64_t* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = number[i]; }
-};
-
-/// The first row of each frame, and the end of the last.
-Tensor first_rows(Context& context, const std::vector<int64_t>& rows) {
-  const Tensor table = context.empty({std::ssize(rows) + 1}, DType::i64);
-  Upload part{};
-  int64_t row = 0;
-  for (int64_t begin = 0; begin < table.numel(); begin += Upload::kMost) {
-    const int64_t count = std::min(Upload::kMost, table.numel() - begin);
-    for (int64_t i = 0; i < count; ++i) {
-      if (begin + i > 0) row += rows[static_cast<size_t>(begin + i - 1)];
-      part.number[i] = row;
-    }
-    part.into = table.data<int64_t>() + begin;
-    parallel_for(context.stream, count, part);
-  }
-  return table;
-}
 
 template <class T>
 WISP_HD T impossible() {
@@ -179,7 +152,7 @@ struct Forward {
     T shift = 0;
     const int64_t length = sequences.length(n);
     for (int64_t t = 0; t < length; ++t) {
-      const int64_t row = sequences.row(t, n);
+      const int64_t row = sequences.rows.row(t, n);
       const States<T> now = lattice.states(row, n);
       const Frame<T> frame = lattice.frame(row, shift);
       const T blank = frame[0];
@@ -225,7 +198,7 @@ struct Posterior {
       for (int64_t k = 0; k < labels; ++k)
         beta.label[k] =
             log_sum(after.label[k], after.blank[k + 1], after.label[k + 1] + skip[k + 1]);
-      const int64_t row = sequences.row(t, n);
+      const int64_t row = sequences.rows.row(t, n);
       T* both = lattice.states(row, n).blank;
 #pragma GCC ivdep
       for (int64_t s = 0; s < states; ++s) both[s] += beta.blank[s];
@@ -250,8 +223,8 @@ struct LogitGradient {
   const T* dy;
   T* dx;
   WISP_HD void operator()(int64_t t) const {
-    for (int64_t n = 0; n < lattice.sequences.reaching(t); ++n)
-      fill(n, lattice.sequences.row(t, n));
+    for (int64_t n = 0; n < lattice.sequences.rows.sequences_at(t); ++n)
+      fill(n, lattice.sequences.rows.row(t, n));
   }
   WISP_HD void fill(int64_t n, int64_t row) const {
     const Sequences& sequences = lattice.sequences;
@@ -302,8 +275,11 @@ void check(const char* op, const Tensor& logits, const std::vector<int64_t>& row
 
 /// `first_row` and `labels` must live as long as the result is used.
 Sequences sequences_of(const Tensor& first_row, const Tensor& labels, int64_t classes) {
-  return {first_row.data<int64_t>(), first_row.numel() - 1, labels.data<int32_t>(),
-          labels.shape()[0],         labels.shape()[1],     classes};
+  return {{first_row.data<int64_t>(), first_row.numel() - 1},
+          labels.data<int32_t>(),
+          labels.shape()[0],
+          labels.shape()[1],
+          classes};
 }
 
 /// The memory behind a Lattice.

@@ -413,6 +413,24 @@ TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
   EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
 }
 
+/// Classes are the blank, a, b and the space. Heard is "a  ab b" where "a bb" was said, and "b"
+/// where there is no transcript.
+TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
+  const std::vector<int> first{1, 1, 3, 0, 3, 0, 1, 2, 3, 2}, second{2, 0};
+  const std::vector<int64_t> rows{2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+  std::vector<double> logits;
+  for (size_t t = 0; t < first.size(); ++t) {
+    for (const std::vector<int>* path : {&first, &second})
+      if (t < path->size())
+        for (int c = 0; c < 4; ++c) logits.push_back(c == (*path)[t] ? 2.0 : c * 0.1);
+  }
+  const Tensor sums = tensor({2, 2}, {10, 20, 30, 40});
+  count_edits(constant({12, 4}, logits), rows,
+              tensor({2, 5}, {1, 3, 2, 2, -1, -1, -1, -1, -1, -1}, DType::i32), 3, sums);
+  // words: ab for bb, and b; labels: a space and an a, and a space between the bs
+  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 33, 44}));
+}
+
 TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFinite) {
   const Tensor sums = tensor_of<double>({1, 2});
   add_mean(constant({1}, {0.5}), {.count = 10}, sums);

@@ -1,0 +1,160 @@
+#include "core/ops.h"
+#include "core/ops/packed_rows.h"
+#include "core/parallel.h"
+
+namespace wisp {
+namespace {
+
+/// A text in labels, and where its words begin; behind the last one's begin is the end of all.
+struct Text {
+  int32_t* label;
+  int32_t* word;
+  int64_t labels = 0, words = 0;
+
+  /// A word is what stands between spaces.
+  WISP_HD void find_words(int32_t space) {
+    for (int64_t i = 0; i < labels; ++i)
+      if (label[i] != space && (i == 0 || label[i - 1] == space))
+        word[words++] = static_cast<int32_t>(i);
+  }
+  /// Where a word ends.
+  WISP_HD int64_t end(int64_t i, int32_t space) const {
+    int64_t at = word[i];
+    while (at < labels && label[at] != space) ++at;
+    return at;
+  }
+};
+
+struct SameLabels {
+  Text a, b;
+  WISP_HD bool operator()(int64_t i, int64_t j) const { return a.label[i] == b.label[j]; }
+};
+
+struct SameWords {
+  Text a, b;
+  int32_t space;
+  WISP_HD bool operator()(int64_t i, int64_t j) const {
+    const int64_t length = a.end(i, space) - a.word[i];
+    if (b.end(j, space) - b.word[j] != length) return false;
+    for (int64_t k = 0; k < length; ++k)
+      if (a.label[a.word[i] + k] != b.label[b.word[j] + k]) return false;
+    return true;
+  }
+};
+
+/// Fewest insertions, deletions and substitutions that make one of two lists the other. `row` has
+/// room for of_b + 1. Source: Wagner & Fischer 1974.
+template <class Same>
+WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int32_t* row) {
+  for (int64_t j = 0; j <= of_b; ++j) row[j] = static_cast<int32_t>(j);
+  for (int64_t i = 0; i < of_a; ++i) {
+    int32_t diagonal = row[0];  // of the row before
+    row[0] = static_cast<int32_t>(i + 1);
+    for (int64_t j = 0; j < of_b; ++j) {
+      const int32_t substituted = diagonal + (same(i, j) ? 0 : 1);
+      diagonal = row[j + 1];
+      const int32_t moved = (diagonal < row[j] ? diagonal : row[j]) + 1;
+      row[j + 1] = moved < substituted ? moved : substituted;
+    }
+  }
+  return row[of_b];
+}
+
+struct Counts {
+  int64_t word_edits, words, label_edits, labels;
+};
+
+/// One index per sequence: the likeliest class of each frame, equal neighbours merged, blanks left
+/// out, beside its labels.
+template <class T>
+struct CountEdits {
+  PackedRows rows;
+  const T* logits;
+  int64_t classes;
+  const int32_t* labels;  // (N, width)
+  int64_t width;
+  int32_t space;
+  int32_t* scratch;  // (N, 2 positions + 3 width + 1)
+  Counts* counts;    // (N)
+
+  WISP_HD void operator()(int64_t n) const {
+    counts[n] = {};
+    int32_t* memory = scratch + n * (2 * rows.positions + 3 * width + 1);
+    Text said{memory, memory + width};
+    Text heard{said.word + width, said.word + width + rows.positions};
+    int32_t* row = heard.word + rows.positions;
+    for (; said.labels < width && labels[n * width + said.labels] != -1; ++said.labels)
+      said.label[said.labels] = labels[n * width + said.labels];
+    if (said.labels == 0) return;
+    int32_t before = 0;
+    for (int64_t t = 0; rows.has(t, n); ++t) {
+      const int32_t best = likeliest(logits + rows.row(t, n) * classes);
+      if (best != 0 && best != before) heard.label[heard.labels++] = best;
+      before = best;
+    }
+    said.find_words(space);
+    heard.find_words(space);
+    counts[n] = {edit_distance(heard.words, said.words, SameWords{heard, said, space}, row),
+                 said.words, edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
+                 said.labels};
+  }
+  WISP_HD int32_t likeliest(const T* x) const {
+    int32_t best = 0;
+    for (int32_t c = 1; c < classes; ++c) best = x[c] > x[best] ? c : best;
+    return best;
+  }
+};
+
+struct AddCounts {
+  const Counts* counts;
+  int64_t sequences;
+  double* sums;
+  WISP_HD void operator()() const {
+    for (int64_t n = 0; n < sequences; ++n) {
+      sums[0] += static_cast<double>(counts[n].word_edits);
+      sums[1] += static_cast<double>(counts[n].words);
+      sums[2] += static_cast<double>(counts[n].label_edits);
+      sums[3] += static_cast<double>(counts[n].labels);
+    }
+  }
+};
+
+}  // namespace
+
+void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
+                 int32_t space, const Tensor& sums) {
+  check_rows("count_edits", rows);
+  const int64_t total = RnnSpec{.rows = rows}.total_rows(), sequences = rows.front();
+  const Shape& shape = logits.shape();
+  WISP_CHECK(shape.rank() == 2 && shape[0] == total && shape[1] > 0, "count_edits: logits are ",
+             shape, ", expected (", total, ", C)");
+  WISP_CHECK(labels.defined() && labels.shape().rank() == 2 && labels.shape()[0] == sequences &&
+                 labels.dtype() == DType::i32,
+             "count_edits: labels are ", labels.shape(), " ", name_of(labels.dtype()),
+             ", expected (", sequences, ", L) i32");
+  WISP_CHECK(sums.defined() && sums.shape() == Shape({2, 2}) && sums.dtype() == DType::f64,
+             "count_edits: sums are ", sums.shape(), " ", name_of(sums.dtype()),
+             ", expected (2, 2) f64");
+  Context& context = logits.context();
+  const int64_t positions = std::ssize(rows), width = labels.shape()[1];
+  const Tensor first = first_rows(context, rows);
+  const Tensor scratch = context.empty({sequences, 2 * positions + 3 * width + 1}, DType::i32);
+  const Tensor counted = context.empty({sequences, 4}, DType::i64);
+  auto* counts = reinterpret_cast<Counts*>(counted.raw());
+  dispatch_float(logits.value().dtype(), "count_edits", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(context.stream, sequences,
+                 CountEdits<T>{{first.data<int64_t>(), positions},
+                               logits.value().data<T>(),
+                               shape[1],
+                               labels.data<int32_t>(),
+                               width,
+                               space,
+                               scratch.data<int32_t>(),
+                               counts},
+                 positions * width);
+  });
+  run_once(context.stream, AddCounts{counts, sequences, sums.data<double>()});
+}
+
+}  // namespace wisp

@@ -1,9 +1,7 @@
 #include "data/images/image_file.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include "core/error.h"
+#include "core/io/input_file.h"
 #include "core/io/output_file.h"
 #include "data/images/image_codec.h"
 #include "data/images/image_container.h"
@@ -11,25 +9,7 @@
 namespace wisp {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kMostBytes = int64_t{1} << 30;
-
-std::string read_bytes(const std::string& path) {
-  std::error_code failure;
-  const fs::file_type type = fs::status(path, failure).type();
-  WISP_CHECK(type != fs::file_type::not_found, "there is no such file");
-  WISP_CHECK(!failure, "it cannot be read: ", failure.message());
-  WISP_CHECK(type == fs::file_type::regular, "it is no file");
-  const auto size = static_cast<int64_t>(fs::file_size(path, failure));
-  WISP_CHECK(!failure, "it cannot be read: ", failure.message());
-  WISP_CHECK(size <= kMostBytes, "it has ", size, " bytes, expected ", kMostBytes, " at most");
-  std::string bytes(static_cast<size_t>(size), '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(bytes.data(), size);
-  WISP_CHECK(in, "it cannot be read");
-  return bytes;
-}
 
 }  // namespace
 
@@ -37,7 +17,7 @@ Tensor read_image(const std::string& path, int64_t channels) {
   WISP_CHECK(channels == 1 || channels == 3, "read_image: ", channels,
              " channels, expected 1 (grey) or 3 (RGB)");
   try {
-    return decode_image(checked_container(read_bytes(path)), channels);
+    return decode_image(checked_container(read_whole_file(path, kMostBytes)), channels);
   } catch (const Error& error) {
     throw Error(concat(path, ": ", error.what()));
   }

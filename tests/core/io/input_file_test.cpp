@@ -1,0 +1,27 @@
+#include "core/io/input_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(InputFile, IsReadWhole) {
+  const TempDir dir;
+  const std::string bytes("a\0\r\n\xff", 5);
+  EXPECT_EQ(read_whole_file(dir.write("a", bytes), 5), bytes);
+  EXPECT_EQ(read_whole_file(dir.write("empty", ""), 5), "");
+}
+
+TEST(InputFile, SaysWhyItCannotBeRead) {
+  const TempDir dir;
+  EXPECT_EQ(error_of([&] { read_whole_file(dir / "none", 1); }), "there is no such file");
+  EXPECT_EQ(error_of([&] { read_whole_file(dir.path(), 1); }), "it is no file");
+  const std::string file = dir.write("a", "12345");
+  EXPECT_EQ(error_of([&] { read_whole_file(file, 4); }), "it has 5 bytes, expected 4 at most");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,5 +1,5 @@
 # What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN,
-# kissfft, OpenCV, MPI, CUDA.
+# kissfft, OpenCV, libsndfile, MPI, CUDA.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -31,6 +31,13 @@ if(WISP_OPENCV)
 endif()
 if(NOT OpenCV_FOUND)
   message(STATUS "OpenCV: not found, photos cannot be read")
+endif()
+
+if(WISP_SNDFILE)
+  find_package(SndFile)
+endif()
+if(NOT SndFile_FOUND)
+  message(STATUS "libsndfile: not found, sound files cannot be read")
 endif()
 
 # The C interface is all that is used of it.

@@ -22,7 +22,8 @@ configure_package_config_file(cmake/wisp-config.cmake.in ${PROJECT_BINARY_DIR}/w
   INSTALL_DESTINATION ${wisp_package} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/wisp-config.cmake ${PROJECT_BINARY_DIR}/wisp-config-version.cmake
-  cmake/FindOneDNN.cmake cmake/FindKissFFT.cmake cmake/FindOpenCV.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
+  cmake/FindOneDNN.cmake cmake/FindKissFFT.cmake cmake/FindOpenCV.cmake
+  cmake/FindSndFile.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
 
 file(RELATIVE_PATH wisp_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(JOIN wisp_exact_flags " " wisp_pc_flags)
@@ -35,6 +36,9 @@ if(KissFFT_FOUND)
 endif()
 if(OpenCV_FOUND)
   list(APPEND wisp_pc_libraries -lopencv_imgcodecs -lopencv_core)
+endif()
+if(SndFile_FOUND)
+  list(APPEND wisp_pc_libraries -lsndfile)
 endif()
 if(MPI_CXX_FOUND)
   list(APPEND wisp_pc_libraries ${MPI_CXX_LIBRARIES})

@@ -7,8 +7,8 @@
 # sudo if not root. Exit status 1, with the reason, if packages are still missing at the end.
 set -eu
 
-packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libfmt-dev libtomlplusplus-dev
-  nlohmann-json3-dev libcli11-dev git curl ca-certificates zstd"
+packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libsndfile1-dev libfmt-dev
+  libtomlplusplus-dev nlohmann-json3-dev libcli11-dev git curl ca-certificates zstd"
 case ${1:-} in
   '') ;;
   --tests) packages="$packages libgtest-dev clang-format clang-tidy shellcheck libopenmpi-dev openmpi-bin

@@ -1,0 +1,89 @@
+#include <sndfile.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+#include "data/speech/audio_codec.h"
+
+namespace wisp {
+namespace {
+
+/// A file in memory, as libsndfile reads it.
+struct MemoryFile {
+  std::string bytes;
+  sf_count_t at = 0;
+
+  sf_count_t size() const { return static_cast<sf_count_t>(bytes.size()); }
+};
+
+MemoryFile& file_of(void* data) { return *static_cast<MemoryFile*>(data); }
+
+sf_count_t file_size(void* data) { return file_of(data).size(); }
+
+sf_count_t file_tell(void* data) { return file_of(data).at; }
+
+sf_count_t file_seek(sf_count_t offset, int whence, void* data) {
+  MemoryFile& file = file_of(data);
+  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file.at : file.size();
+  if (offset < -from || offset > file.size() - from) return -1;
+  return file.at = from + offset;
+}
+
+sf_count_t file_read(void* into, sf_count_t count, void* data) {
+  MemoryFile& file = file_of(data);
+  count = std::clamp<sf_count_t>(count, 0, file.size() - file.at);
+  std::memcpy(into, file.bytes.data() + file.at, static_cast<size_t>(count));
+  file.at += count;
+  return count;
+}
+
+sf_count_t refuse_write(const void*, sf_count_t, void*) { return 0; }
+
+struct Close {
+  void operator()(SNDFILE* file) const { sf_close(file); }
+};
+
+constexpr sf_count_t kBlock = 4096;  // frames that are read at once
+
+/// The mean of the channels of each of `count` frames, appended to `samples`.
+void append_mean(const float* frames, sf_count_t count, int channels, std::vector<float>& samples) {
+  for (sf_count_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (int c = 0; c < channels; ++c) sum += frames[i * channels + c];
+    samples.push_back(sum / static_cast<float>(channels));
+  }
+}
+
+}  // namespace
+
+Audio decode_with_library(std::string bytes) {
+  MemoryFile memory{std::move(bytes)};
+  SF_VIRTUAL_IO calls{file_size, file_seek, file_read, refuse_write, file_tell};
+  SF_INFO info{};
+  // the reason lies in a variable of all threads (sf_strerror of no file)
+  const std::unique_ptr<SNDFILE, Close> file(sf_open_virtual(&calls, SFM_READ, &info, &memory));
+  WISP_CHECK(file,
+             "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
+             "it does not know");
+  Audio audio{{}, info.samplerate};
+  std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
+  for (bool more = true; more;) {
+    const sf_count_t count = sf_readf_float(file.get(), block.data(), kBlock);
+    more = count > 0 && sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call forgets it
+    append_mean(block.data(), count, info.channels, audio.samples);
+    WISP_CHECK(std::ssize(audio.samples) <= kMostAudioSamples, "it has more than ",
+               kMostAudioSamples, " samples");
+  }
+  WISP_CHECK(sf_error(file.get()) == SF_ERR_NO_ERROR, "it is cut off or damaged: libsndfile says '",
+             sf_strerror(file.get()), "'");
+  const auto frames = static_cast<sf_count_t>(audio.samples.size());
+  const bool length_unknown = info.frames == SF_COUNT_MAX;
+  WISP_CHECK(length_unknown || frames == info.frames, "it is cut off or damaged: its header ",
+             "promises ", info.frames, " samples, ", frames, " can be read");
+  return audio;
+}
+
+}  // namespace wisp

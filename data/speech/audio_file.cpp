@@ -1,0 +1,70 @@
+#include "data/speech/audio_file.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "core/io/input_file.h"
+#include "data/speech/audio_codec.h"
+#include "data/speech/audio_container.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+
+/// What `decode` makes of the file's bytes; its errors name the path.
+template <class Decode>
+Audio read(const std::string& path, const Decode& decode) {
+  try {
+    return decode(read_whole_file(path, kMostBytes));
+  } catch (const Error& error) {
+    throw Error(concat(path, ": ", error.what()));
+  }
+}
+
+Audio decode_raw(const std::string& bytes, const RawPcm& format) {
+  const auto frame = 2 * format.channels;
+  WISP_CHECK(!bytes.empty(), "it is empty");
+  WISP_CHECK(std::ssize(bytes) % frame == 0, "it has ", bytes.size(),
+             " bytes, expected a multiple of ", frame, ": 2 for each of ", format.channels,
+             " channels");
+  const size_t high = format.big_endian ? 0 : 1;
+  Audio audio{std::vector<float>(bytes.size() / static_cast<size_t>(frame)), format.rate};
+  size_t at = 0;
+  for (float& sample : audio.samples) {
+    int64_t sum = 0;
+    for (int64_t c = 0; c < format.channels; ++c, at += 2)
+      sum += static_cast<signed char>(bytes[at + high]) * 256 +
+             static_cast<unsigned char>(bytes[at + 1 - high]);
+    sample = static_cast<float>(static_cast<double>(sum) /
+                                (32768.0 * static_cast<double>(format.channels)));
+  }
+  return audio;
+}
+
+}  // namespace
+
+Audio decode_audio(std::string bytes) {
+  check_audio_container(bytes);
+  Audio audio = decode_with_library(std::move(bytes));
+  WISP_CHECK(audio.rate > 0, "its rate is ", audio.rate, ", expected samples per second");
+  WISP_CHECK(!audio.samples.empty(), "it holds no samples");
+  for (size_t i = 0; i < audio.samples.size(); ++i)
+    WISP_CHECK(std::isfinite(audio.samples[i]), "its sample ", i, " is ", audio.samples[i],
+               ", expected a finite number");
+  return audio;
+}
+
+Audio read_audio(const std::string& path) {
+  return read(path, [](std::string bytes) { return decode_audio(std::move(bytes)); });
+}
+
+Audio read_audio(const std::string& path, const RawPcm& format) {
+  WISP_CHECK(format.rate > 0 && 0 < format.channels && format.channels <= 1024, path, ": ",
+             format.channels, " channels at a rate of ", format.rate,
+             ", expected 1 to 1024 and more than 0");
+  return read(path, [&](const std::string& bytes) { return decode_raw(bytes, format); });
+}
+
+}  // namespace wisp

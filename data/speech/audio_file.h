@@ -1,0 +1,37 @@
+// Sound as one channel of f32 samples, from files. FLAC, WAV and SPHERE need libsndfile; a build
+// without it throws Error. Any thread may call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wisp {
+
+struct Audio {
+  std::vector<float> samples;  // in [-1, 1]; a file of floats may go beyond
+  int64_t rate = 0;            // samples per second
+};
+
+/// Reads a FLAC, WAV or SPHERE file, told by what it holds, not by its name; channels are averaged.
+/// Throws Error with the path for a file that is missing, above 1 GiB, no such sound, cut off or
+/// damaged, holds no samples, more than 2^28 per channel, or samples that are not finite. Memory
+/// follows what is decoded, never what a header claims. Wrong bits within samples are found in FLAC
+/// alone, whose frames have checksums.
+Audio read_audio(const std::string& path);
+
+/// The same of a file's bytes; errors do not name a path.
+Audio decode_audio(std::string bytes);
+
+/// Samples without a header: signed 16 bits, channels interleaved.
+struct RawPcm {
+  int64_t rate = 16000;
+  int64_t channels = 1;
+  bool big_endian = false;
+};
+
+/// Reads a file of such samples, in any build. Throws Error with the path as above, and for bytes
+/// that are no whole number of frames.
+Audio read_audio(const std::string& path, const RawPcm& format);
+
+}  // namespace wisp

@@ -1,0 +1,72 @@
+#include "data/speech/audio_container.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+
+namespace wisp {
+namespace {
+
+using namespace std::string_literals;
+
+std::string complaint(const std::string& bytes) {
+  return error_of([&] { check_audio_container(bytes); });
+}
+
+TEST(AudioContainer, KnowsFlacWavAndSphere) {
+  EXPECT_EQ(complaint(flac_file({1, 2, 3})), "no error");
+  EXPECT_EQ(complaint(wav_file(pcm16({1, 2, 3}))), "no error");
+  EXPECT_EQ(complaint(sphere_file(pcm16({1, 2, 3}), 3)), "no error");
+}
+
+TEST(AudioContainer, RefusesWhatIsNoSound) {
+  const std::string expected = "it is no FLAC, WAV or SPHERE file";
+  EXPECT_EQ(complaint(""), "it is empty");
+  EXPECT_EQ(complaint("some text"), expected);
+  EXPECT_EQ(complaint("RIFF"), expected);
+  EXPECT_EQ(complaint("RIFF\0\0\0\0WEBP"s), expected);
+}
+
+TEST(AudioContainer, SkipsChunksInFrontOfTheSamples) {
+  std::string file = wav_file(pcm16({1, 2}));
+  file.insert(12, "LIST" + little_endian(3, 4) + "abc\0"s);
+  EXPECT_EQ(complaint(file), "no error");
+  EXPECT_EQ(complaint(file.substr(0, file.size() - 1)),
+            "it is cut off: its header promises 4 bytes of samples, 3 are there");
+}
+
+TEST(AudioContainer, FindsAWavThatIsCutOff) {
+  const std::string file = wav_file(pcm16({1, 2}));
+  for (size_t size = 12; size < 44; ++size)
+    EXPECT_EQ(complaint(file.substr(0, size)), "it is cut off: a WAV file without samples") << size;
+  EXPECT_EQ(complaint(file.substr(0, 44)),
+            "it is cut off: its header promises 4 bytes of samples, 0 are there");
+  std::string absurd = file;
+  absurd.replace(40, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(complaint(absurd),
+            "it is cut off: its header promises 4294967295 bytes of samples, 4 are there");
+}
+
+TEST(AudioContainer, FindsASphereFileThatIsCutOff) {
+  const std::string file = sphere_file(pcm16({1, 2}), 2);
+  EXPECT_EQ(complaint(file.substr(0, file.size() - 1)),
+            "it is cut off: its header promises 4 bytes of samples, 3 are there");
+  EXPECT_EQ(complaint(file.substr(0, 200)),
+            "it is cut off: its SPHERE header has 1024 bytes, the file 200");
+  EXPECT_EQ(complaint("NIST_1A\n"), "it is cut off: its SPHERE header has 0 bytes, the file 8");
+  EXPECT_EQ(complaint(sphere_file("", 4'000'000'000)),
+            "it is cut off: its header promises 8000000000 bytes of samples, 0 are there");
+}
+
+TEST(AudioContainer, RefusesSphereHeadersThatItCannotRead) {
+  std::string file = sphere_file("", 2);
+  file.replace(file.find("sample_count -i 2"), 17, "sample_count -i x");
+  EXPECT_EQ(complaint(file), "its SPHERE header has 'x' for sample_count, expected a number");
+  EXPECT_EQ(complaint(sphere_file("", 2, "pcm,embedded-shorten-v2.00")),
+            "it is a SPHERE file that shorten compressed, expected one of plain samples, as "
+            "sph2pipe makes of it");
+}
+
+}  // namespace
+}  // namespace wisp

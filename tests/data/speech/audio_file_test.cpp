@@ -1,0 +1,48 @@
+#include "data/speech/audio_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+TEST(AudioFile, ErrorsNameThePath) {
+  const TempDir dir;
+  const std::string none = dir / "none.wav", text = dir.write("a.wav", "some text");
+  EXPECT_EQ(error_of([&] { read_audio(none); }), none + ": there is no such file");
+  EXPECT_EQ(error_of([&] { read_audio(text); }), text + ": it is no FLAC, WAV or SPHERE file");
+  EXPECT_EQ(error_of([&] { read_audio(none, RawPcm{}); }), none + ": there is no such file");
+}
+
+TEST(AudioFile, ReadsSamplesWithoutAHeader) {
+  const TempDir dir;
+  const std::string file = dir.write("a.raw", pcm16({0, 16384, -32768, 32767}));
+  const Audio audio = read_audio(file, RawPcm{.rate = 8000});
+  EXPECT_EQ(audio.rate, 8000);
+  EXPECT_EQ(audio.samples, std::vector<float>({0, 0.5f, -1, 32767.0f / 32768}));
+}
+
+TEST(AudioFile, ReadsHighBytesFirstAndAveragesChannels) {
+  const TempDir dir;
+  const std::string file = dir.write("a.raw", big_endian(0x4000, 2) + big_endian(0xe000, 2));
+  EXPECT_EQ(read_audio(file, RawPcm{.big_endian = true}).samples,
+            std::vector<float>({0.5f, -0.25f}));
+  EXPECT_EQ(read_audio(file, RawPcm{.channels = 2, .big_endian = true}).samples,
+            std::vector<float>({0.125f}));
+}
+
+TEST(AudioFile, RefusesBytesThatAreNoWholeSamples) {
+  const TempDir dir;
+  const std::string odd = dir.write("odd", "123456"), empty = dir.write("empty", "");
+  EXPECT_EQ(error_of([&] { read_audio(odd, RawPcm{.channels = 2}); }),
+            odd + ": it has 6 bytes, expected a multiple of 4: 2 for each of 2 channels");
+  EXPECT_EQ(error_of([&] { read_audio(empty, RawPcm{}); }), empty + ": it is empty");
+  EXPECT_EQ(error_of([&] { read_audio(odd, RawPcm{.channels = 0}); }),
+            odd + ": 0 channels at a rate of 16000, expected 1 to 1024 and more than 0");
+}
+
+}  // namespace
+}  // namespace wisp

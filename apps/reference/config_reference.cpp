@@ -89,17 +89,25 @@ std::vector<Section> sections(const Bind& bind) {
   return all;
 }
 
-/// A model that reads no pictures refuses them; it reads a text then.
+/// What data is like: pictures, a text, spectrograms.
+std::vector<Facts> kinds_of_data() {
+  return {{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10},
+          {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = 10},
+          {.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}, .classes = 29}};
+}
+
+/// Of the first data that a model does not refuse.
 std::vector<Section> models() {
-  const Facts pictures{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10};
-  const Facts text{.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
-                   .classes = 10};
-  return sections<ModelRegistry>([&](const auto& entry, Config& config) {
-    try {
-      entry.make(config, pictures);
-    } catch (const Error&) {
-      config = {};
-      entry.make(config, text);
+  return sections<ModelRegistry>([](const auto& entry, Config& config) {
+    const std::vector<Facts> kinds = kinds_of_data();
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      try {
+        config = {};
+        entry.make(config, kinds[i]);
+        return;
+      } catch (const Error&) {
+        if (i + 1 == kinds.size()) throw;
+      }
     }
   });
 }

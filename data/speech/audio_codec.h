@@ -15,4 +15,8 @@ constexpr int64_t kMostAudioSamples = int64_t{1} << 28;
 /// Error for bytes that libsndfile cannot read, and for fewer samples than the header promises.
 Audio decode_with_library(std::string bytes);
 
+/// What the header of a file says. Throws Error for one that libsndfile cannot read, and if it does
+/// not say how long the sound is.
+AudioLength length_with_library(const std::string& path);
+
 }  // namespace wisp

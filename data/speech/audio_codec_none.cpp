@@ -2,11 +2,18 @@
 #include "data/speech/audio_codec.h"
 
 namespace wisp {
+namespace {
 
-Audio decode_with_library(std::string) {
+[[noreturn]] void refuse() {
   throw Error(
       "this build has no libsndfile, which reads sound files: install libsndfile1-dev and build "
       "again");
 }
+
+}  // namespace
+
+Audio decode_with_library(std::string) { refuse(); }
+
+AudioLength length_with_library(const std::string&) { refuse(); }
 
 }  // namespace wisp

@@ -46,6 +46,15 @@ struct Close {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
 
+using OpenFile = std::unique_ptr<SNDFILE, Close>;
+
+void check_open(const OpenFile& file) {
+  // the reason lies in a variable of all threads (sf_strerror of no file)
+  WISP_CHECK(file,
+             "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
+             "it does not know");
+}
+
 constexpr sf_count_t kBlock = 4096;  // frames that are read at once
 
 /// The mean of the channels of each of `count` frames, appended to `samples`.
@@ -63,11 +72,8 @@ Audio decode_with_library(std::string bytes) {
   MemoryFile memory{std::move(bytes)};
   SF_VIRTUAL_IO calls{file_size, file_seek, file_read, refuse_write, file_tell};
   SF_INFO info{};
-  // the reason lies in a variable of all threads (sf_strerror of no file)
-  const std::unique_ptr<SNDFILE, Close> file(sf_open_virtual(&calls, SFM_READ, &info, &memory));
-  WISP_CHECK(file,
-             "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
-             "it does not know");
+  const OpenFile file(sf_open_virtual(&calls, SFM_READ, &info, &memory));
+  check_open(file);
   Audio audio{{}, info.samplerate};
   std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
   for (bool more = true; more;) {
@@ -84,6 +90,14 @@ Audio decode_with_library(std::string bytes) {
   WISP_CHECK(length_unknown || frames == info.frames, "it is cut off or damaged: its header ",
              "promises ", info.frames, " samples, ", frames, " can be read");
   return audio;
+}
+
+AudioLength length_with_library(const std::string& path) {
+  SF_INFO info{};
+  const OpenFile file(sf_open(path.c_str(), SFM_READ, &info));
+  check_open(file);
+  WISP_CHECK(info.frames != SF_COUNT_MAX, "its header does not say how many samples it has");
+  return {info.frames, info.samplerate};
 }
 
 }  // namespace wisp

@@ -1,26 +1,32 @@
 #include "data/speech/audio_file.h"
 
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "core/error.h"
 #include "core/io/input_file.h"
 #include "data/speech/audio_codec.h"
 #include "data/speech/audio_container.h"
+#include "data/speech/resample.h"
 
 namespace wisp {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-/// What `decode` makes of the file's bytes; its errors name the path.
-template <class Decode>
-Audio read(const std::string& path, const Decode& decode) {
+/// What `f` gives; its errors name the path.
+template <class F>
+auto named(const std::string& path, const F& f) {
   try {
-    return decode(read_whole_file(path, kMostBytes));
+    return f();
   } catch (const Error& error) {
     throw Error(concat(path, ": ", error.what()));
   }
+}
+
+void check_rate(int64_t rate) {
+  WISP_CHECK(rate > 0, "its rate is ", rate, ", expected samples per second");
 }
 
 Audio decode_raw(const std::string& bytes, const RawPcm& format) {
@@ -48,7 +54,7 @@ Audio decode_raw(const std::string& bytes, const RawPcm& format) {
 Audio decode_audio(std::string bytes) {
   check_audio_container(bytes);
   Audio audio = decode_with_library(std::move(bytes));
-  WISP_CHECK(audio.rate > 0, "its rate is ", audio.rate, ", expected samples per second");
+  check_rate(audio.rate);
   WISP_CHECK(!audio.samples.empty(), "it holds no samples");
   for (size_t i = 0; i < audio.samples.size(); ++i)
     WISP_CHECK(std::isfinite(audio.samples[i]), "its sample ", i, " is ", audio.samples[i],
@@ -57,14 +63,30 @@ Audio decode_audio(std::string bytes) {
 }
 
 Audio read_audio(const std::string& path) {
-  return read(path, [](std::string bytes) { return decode_audio(std::move(bytes)); });
+  return named(path, [&] { return decode_audio(read_whole_file(path, kMostBytes)); });
+}
+
+std::vector<float> read_samples(const std::string& path, int64_t rate) {
+  Audio audio = read_audio(path);
+  if (audio.rate == rate) return std::move(audio.samples);
+  return Resampler(audio.rate, rate).resample(audio.samples);
+}
+
+AudioLength read_audio_length(const std::string& path) {
+  return named(path, [&] {
+    WISP_CHECK(std::filesystem::exists(path), "there is no such file");
+    const AudioLength length = length_with_library(path);
+    check_rate(length.rate);
+    WISP_CHECK(length.samples > 0, "it holds no samples");
+    return length;
+  });
 }
 
 Audio read_audio(const std::string& path, const RawPcm& format) {
   WISP_CHECK(format.rate > 0 && 0 < format.channels && format.channels <= 1024, path, ": ",
              format.channels, " channels at a rate of ", format.rate,
              ", expected 1 to 1024 and more than 0");
-  return read(path, [&](const std::string& bytes) { return decode_raw(bytes, format); });
+  return named(path, [&] { return decode_raw(read_whole_file(path, kMostBytes), format); });
 }
 
 }  // namespace wisp

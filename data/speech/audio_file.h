@@ -23,6 +23,18 @@ Audio read_audio(const std::string& path);
 /// The same of a file's bytes; errors do not name a path.
 Audio decode_audio(std::string bytes);
 
+struct AudioLength {
+  int64_t samples = 0;  // of a channel
+  int64_t rate = 0;
+};
+
+/// What a file's header says, without reading the sound. Throws Error with the path for a file that
+/// is missing, no such sound, holds no samples, or does not say how many.
+AudioLength read_audio_length(const std::string& path);
+
+/// The samples of read_audio() at a rate, resampled if the file has another.
+std::vector<float> read_samples(const std::string& path, int64_t rate);
+
 /// Samples without a header: signed 16 bits, channels interleaved.
 struct RawPcm {
   int64_t rate = 16000;

@@ -1,0 +1,138 @@
+// Speech that models are measured on, as it is published, and corpora of one's own.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "core/error.h"
+#include "data/examples.h"
+#include "data/speech/manifest.h"
+#include "data/speech/speech_source.h"
+#include "data/speech/transcripts.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of all speakers so many, drawn by their numbers alone; sorted.
+std::set<std::string> speakers_held_out(const std::vector<Utterance>& utterances, int64_t count) {
+  std::set<std::string> known;
+  for (const Utterance& utterance : utterances) known.insert(utterance.speaker);
+  const std::vector<std::string> speakers(known.begin(), known.end());
+  WISP_CHECK(count < std::ssize(speakers), "data.validation is ", count, " of ", speakers.size(),
+             " speakers, expected fewer");
+  std::set<std::string> held_out;
+  const std::vector<int64_t> order = shuffled(std::ssize(speakers), 0, 0);
+  for (int64_t i = 0; i < count; ++i)
+    held_out.insert(speakers[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+  return held_out;
+}
+
+/// 948 utterances of 74 people to learn from, 130 of 10 others; spelled names, numbers, dates.
+/// Source: Acero and Stern 1990, Carnegie Mellon University's Robust Speech group.
+class An4 final : public SpeechSource {
+ public:
+  explicit An4(Config& config) : SpeechSource(config) {
+    config.bind("data.path", path_, "folder with an4, or the folder an4");
+    config.bind(
+        "data.validation", validation_,
+        "speakers whose utterances are held out of training; they decide the best checkpoint "
+        "and the plateau");
+    WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
+               validation_, ", expected 0 or more speakers");
+  }
+  int64_t held_out() const override { return validation_; }
+
+ private:
+  std::string name() const override { return "an4"; }
+
+  std::vector<Utterance> utterances(Split split) const override {
+    const std::string inside = path_ + "/an4";
+    const std::string wav = (fs::is_directory(inside) ? inside : path_) + "/wav/";
+    if (split == Split::test) return read_transcripts(wav + "an4test_clstk");
+    if (split == Split::validation && validation_ == 0) return {};
+    std::vector<Utterance> all = read_transcripts(wav + "an4_clstk");
+    const std::set<std::string> held_out = speakers_held_out(all, validation_);
+    std::erase_if(all, [&](const Utterance& utterance) {
+      return (held_out.count(utterance.speaker) != 0) != (split == Split::validation);
+    });
+    return all;
+  }
+
+  std::string path_ = "data-cache";
+  int64_t validation_ = 0;
+};
+
+/// Source: Panayotov et al. 2015.
+class LibriSpeech final : public SpeechSource {
+ public:
+  explicit LibriSpeech(Config& config) : SpeechSource(config) {
+    config.bind("data.path", path_, "folder with LibriSpeech, or the folder LibriSpeech");
+    config.bind("data.train", train_, "subsets to learn from");
+    config.bind(
+        "data.validation", validation_,
+        "subsets that decide the best checkpoint and the plateau; none: the last is the best");
+    config.bind("data.test", test_, "subsets that test");
+  }
+  bool has_validation() const override { return !validation_.empty(); }
+
+ private:
+  std::string name() const override { return "librispeech"; }
+
+  std::vector<Utterance> utterances(Split split) const override {
+    const std::string inside = path_ + "/LibriSpeech";
+    const std::string folder = (fs::is_directory(inside) ? inside : path_) + "/";
+    std::vector<Utterance> all;
+    for (const std::string& subset : split == Split::train        ? train_
+                                     : split == Split::validation ? validation_
+                                                                  : test_) {
+      const std::vector<Utterance> part = read_transcripts(folder + subset);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
+  std::string path_ = "data-cache";
+  std::vector<std::string> train_{"train-clean-100", "train-clean-360", "train-other-500"};
+  std::vector<std::string> validation_{"dev-clean"}, test_{"test-clean"};
+};
+
+class Manifests final : public SpeechSource {
+ public:
+  explicit Manifests(Config& config) : SpeechSource(config) {
+    config.bind("data.train", train_, "manifest of the utterances to learn from");
+    config.bind(
+        "data.validation", validation_,
+        "manifest of those that decide the best checkpoint and the plateau; none: the last is "
+        "the best");
+    config.bind("data.test", test_, "manifest of those that test");
+  }
+  bool has_validation() const override { return !validation_.empty(); }
+
+ private:
+  std::string name() const override { return "speech"; }
+
+  std::vector<Utterance> utterances(Split split) const override {
+    const std::string& path = split == Split::train        ? train_
+                              : split == Split::validation ? validation_
+                                                           : test_;
+    if (path.empty() && split == Split::validation) return {};
+    WISP_CHECK(!path.empty(), "data.", name_of(split), " names no manifest");
+    return read_manifest(path);
+  }
+
+  std::string train_, validation_, test_;
+};
+
+const DataRegistration an4("an4", "CMU AN4, spelled names and numbers (Acero & Stern 1990)",
+                           [](Config& config) { return std::make_unique<An4>(config); });
+const DataRegistration librispeech("librispeech", "LibriSpeech, read books (Panayotov et al. 2015)",
+                                   [](Config& config) {
+                                     return std::make_unique<LibriSpeech>(config);
+                                   });
+const DataRegistration speech("speech", "utterances that manifests list",
+                              [](Config& config) { return std::make_unique<Manifests>(config); });
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,117 @@
+#include "data/speech/speech_examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "data/speech/audio_file.h"
+#include "data/speech/resample.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kDurationTolerance = 0.1;  // seconds between a manifest and its file
+
+/// Samples of an utterance's file at another rate.
+int64_t length_at(int64_t rate, const Utterance& utterance) {
+  const AudioLength length = read_audio_length(utterance.audio);
+  const double seconds = static_cast<double>(length.samples) / static_cast<double>(length.rate);
+  WISP_CHECK(utterance.seconds == 0 || std::abs(seconds - utterance.seconds) < kDurationTolerance,
+             utterance.audio, ": ", seconds, " seconds, the manifest says ", utterance.seconds);
+  return length.rate == rate ? length.samples : Resampler(length.rate, rate).length(length.samples);
+}
+
+int64_t rounded_up(int64_t value, int64_t quantum) {
+  return (value + quantum - 1) / quantum * quantum;
+}
+
+}  // namespace
+
+SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utterances,
+                               const Alphabet& alphabet, const SpeechOptions& options,
+                               AudioAugment augment)
+    : name_(std::move(name)),
+      utterances_(std::move(utterances)),
+      options_(options),
+      spectrogram_(options.spectrogram),
+      augment_(std::move(augment)) {
+  for (const Utterance& utterance : utterances_) {
+    try {
+      labels_.push_back(alphabet.labels(utterance.text));
+    } catch (const Error& error) {
+      throw Error(concat(name_, ": ", utterance.id, ": ", error.what()));
+    }
+    WISP_CHECK(!labels_.back().empty(), name_, ": ", utterance.id, ": the text is empty");
+    samples_.push_back(length_at(options_.spectrogram.rate, utterance));
+    WISP_CHECK(samples_.back() >= spectrogram_.least_samples(), utterance.audio, ": ",
+               samples_.back(), " samples, expected at least ", spectrogram_.least_samples());
+  }
+}
+
+UtteranceKey SpeechExamples::key(const Piece& piece, int64_t utterance) const {
+  return {.seed = piece.seed, .epoch = piece.epoch, .utterance = utterance};
+}
+
+int64_t SpeechExamples::frames(const UtteranceKey& key) const {
+  const int64_t samples = samples_[static_cast<size_t>(key.utterance)];
+  return spectrogram_.frames(augment_.length(samples, key));
+}
+
+std::vector<Piece> SpeechExamples::epoch(int64_t epoch, const Deal& deal) const {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < count(); ++i)
+    lengths.push_back(frames({.seed = deal.seed, .epoch = epoch, .utterance = i}));
+  return cut_utterances(lengths, options_.steps, epoch, deal, name_);
+}
+
+void SpeechExamples::shape(const Piece& piece, Batch& batch) const {
+  const auto rows = std::ssize(piece.rows);
+  int64_t longest = 1, labels = 1;
+  for (const int64_t utterance : piece.rows) {
+    longest = std::max(longest, frames(key(piece, utterance)));
+    labels = std::max<int64_t>(labels, std::ssize(labels_[static_cast<size_t>(utterance)]));
+  }
+  batch.inputs.resize(1);
+  batch.inputs[0] = batch.inputs[0].fitted(
+      {rows, rounded_up(longest, options_.quantum), spectrogram_.features()}, options_.compute);
+  batch.lengths = batch.lengths.fitted({rows}, DType::i64);
+  batch.targets = batch.targets.fitted({rows, labels}, DType::i32);
+  batch.samples = batch.samples.fitted({rows}, DType::i64);
+}
+
+std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
+  const int64_t utterance = piece.rows[static_cast<size_t>(row)];
+  const UtteranceKey drawn = key(piece, utterance);
+  const int64_t length = frames(drawn), width = spectrogram_.features();
+  const std::vector<int32_t>& labels = labels_[static_cast<size_t>(utterance)];
+  Tensor features;
+  std::string damage;
+  try {
+    const std::string& path = utterances_[static_cast<size_t>(utterance)].audio;
+    features = spectrogram_.compute(
+        augment_.perturb(read_samples(path, spectrogram_.options().rate), drawn));
+    WISP_CHECK(features.shape()[0] == length, path, ": ", features.shape()[0],
+               " frames, its header promised ", length);
+    augment_.mask(features, drawn);
+  } catch (const Error& error) {
+    damage = error.what();
+  }
+  batch.lengths.data<int64_t>()[row] = length;
+  batch.samples.data<int64_t>()[row] = utterance;
+  int32_t* target = batch.targets.data<int32_t>() + row * batch.targets.shape()[1];
+  std::fill(target, target + batch.targets.shape()[1], -1);
+  if (damage.empty()) std::copy(labels.begin(), labels.end(), target);
+  const int64_t padded = batch.inputs[0].shape()[1] * width;
+  dispatch_activation(options_.compute, "speech", [&](auto zero) {
+    using T = decltype(zero);
+    T* into = batch.inputs[0].data<T>() + row * padded;
+    const int64_t known = damage.empty() ? length * width : 0;
+    for (int64_t i = 0; i < known; ++i)
+      store(into + i, static_cast<Wide<T>>(features.data<float>()[i]));
+    for (int64_t i = known; i < padded; ++i) store(into + i, 0);
+  });
+  return damage;
+}
+
+}  // namespace wisp

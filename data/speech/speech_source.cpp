@@ -1,0 +1,66 @@
+#include "data/speech/speech_source.h"
+
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+#include "data/speech/audio_file.h"
+#include "data/speech/manifest.h"
+
+namespace wisp {
+
+SpeechSource::SpeechSource(Config& config) {
+  config.bind("data.alphabet", alphabet_,
+              "characters that texts are written in; label 0 is the blank");
+  config.bind("data.rate", spectrogram_.rate, "samples per second; other files are resampled");
+  config.bind("data.window_ms", spectrogram_.window_ms, "milliseconds that a frame hears");
+  config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds from frame to frame");
+  config.bind("data.mels", spectrogram_.mels, "mel bands of a frame; 0: all frequencies");
+  config.bind(
+      "data.frames", steps_.frames,
+      "frames of a step of all workers, padding counted, instead of train.batch utterances; 0: "
+      "train.batch");
+  config.bind("data.frequency_masks", augment_.frequency_masks,
+              "bands of frequencies that are silenced in training (SpecAugment, Park et al. 2019)");
+  config.bind("data.frequency_width", augment_.frequency_width, "features of such a band at most");
+  config.bind("data.time_masks", augment_.time_masks, "stretches of time that are silenced");
+  config.bind("data.time_width", augment_.time_width, "frames of such a stretch at most");
+  config.bind("data.time_share", augment_.time_share, "and this share of the utterance's");
+  config.bind("data.speed_percent", augment_.speed_percent,
+              "percent that training hears a third of the utterances faster, and a third slower");
+  config.bind("data.gain_db", augment_.gain_db, "dB by which they are louder or softer at most");
+  config.bind("data.noise", noise_, "manifest of sounds that are mixed in");
+  config.bind("data.noise_share", augment_.noise_share, "share of the utterances that have some");
+  config.bind("data.noise_low_db", augment_.noise_low_db, "dB that speech is louder at least");
+  config.bind("data.noise_high_db", augment_.noise_high_db, "and at most");
+}
+
+Facts SpeechSource::facts() const {
+  const Alphabet alphabet(alphabet_);
+  return {.inputs = {{.name = "spectrogram",
+                      .sample = {0, Spectrogram(spectrogram_).features()},
+                      .padded = true}},
+          .classes = alphabet.size(),
+          .names = alphabet.names(),
+          .work = "frames"};
+}
+
+Splits SpeechSource::open(DType compute) const {
+  const Alphabet alphabet(alphabet_);
+  const SpeechOptions options{.spectrogram = spectrogram_, .steps = steps_, .compute = compute};
+  std::vector<std::vector<float>> noises;
+  if (!noise_.empty())
+    for (const Utterance& sound : read_manifest(noise_))
+      noises.push_back(read_samples(sound.audio, spectrogram_.rate));
+  const auto examples = [&](Split split) -> std::unique_ptr<Examples> {
+    std::vector<Utterance> all = utterances(split);
+    if (all.empty()) return nullptr;
+    const bool training = split == Split::train;
+    return std::make_unique<SpeechExamples>(
+        concat(name(), " ", name_of(split)), std::move(all), alphabet, options,
+        training ? AudioAugment(augment_, std::move(noises)) : AudioAugment({}));
+  };
+  return {examples(Split::train), examples(Split::validation), examples(Split::test)};
+}
+
+}  // namespace wisp

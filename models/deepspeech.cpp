@@ -142,6 +142,12 @@ void DeepSpeech::measure(const Step& step, const Batch& batch, const Tensor& sum
   count_edits(reshape(logits, {logits.shape()[0], shape[2]}), rows, batch.targets, space_, sums);
 }
 
+std::vector<std::string> DeepSpeech::exchange_names(const std::string& name) const {
+  const size_t last = name.rfind('.') + 1;
+  const std::string of = name.substr(last);
+  return {name.substr(0, last) + (of == "gamma" ? "weight" : of == "beta" ? "bias" : of)};
+}
+
 namespace {
 
 std::unique_ptr<Model> make(Config& config, const Facts& facts) {

@@ -32,6 +32,8 @@ class DeepSpeech final : public Model {
   /// Word and character error rates of the best path.
   std::vector<Metric> metrics() const override;
   void measure(const Step& step, const Batch& batch, const Tensor& sums) const override;
+  /// deepspeech.pytorch's: "fc.0.module.0.weight" for "fc.0.module.0.gamma".
+  std::vector<std::string> exchange_names(const std::string& name) const override;
 
  private:
   struct Convolution {

@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "data/data_source.h"
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+std::unique_ptr<DataSource> source(const std::string& name, const std::vector<std::string>& keys) {
+  std::vector<std::string> overrides{"data.name=" + name};
+  overrides.insert(overrides.end(), keys.begin(), keys.end());
+  Config config = Config::from_text("", "speech.toml", overrides);
+  return make_data_source(config);
+}
+
+class SpeechCorpora : public testing::Test {
+ protected:
+  SpeechCorpora() {
+    for (const char* speaker : {"fa", "fb", "mc", "md"}) say("an4/wav/an4_clstk", speaker, "YES");
+    say("an4/wav/an4test_clstk", "mt", "NO");
+    for (const char* subset : {"train-clean-100", "dev-clean", "test-clean", "test-other"})
+      say(concat("LibriSpeech/", subset), "19", "HE SAID");
+  }
+  void say(const std::string& folder, const std::string& speaker, const std::string& text) const {
+    const std::string place = concat(folder, "/", speaker, "/", speaker);
+    dir_.write(place + ".trans.txt",
+               concat(speaker, "-1 ", text, "\n", speaker, "-2 ", text, "\n"));
+    for (const char* id : {"-1", "-2"})
+      dir_.write(place + id + ".wav", wav_file(std::string(3200, '\1')));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(SpeechCorpora, An4HoldsOutSpeakers) {
+  const auto an4 = source("an4", {"data.path=" + dir_.path(), "data.validation=1"});
+  EXPECT_EQ(an4->facts().classes, 29);
+  EXPECT_EQ(an4->facts().inputs[0].sample, Shape({0, 161}));
+  EXPECT_TRUE(an4->facts().inputs[0].padded);
+  EXPECT_TRUE(an4->has_validation());
+  const Splits splits = an4->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 6);
+  EXPECT_EQ(splits.validation->count(), 2);
+  EXPECT_EQ(splits.test->count(), 2);
+  const Splits all = source("an4", {"data.path=" + (dir_ / "an4")})->open(DType::f32);
+  EXPECT_EQ(all.train->count(), 8);
+  EXPECT_FALSE(all.validation);
+  EXPECT_EQ(error_of([&] {
+              source("an4", {"data.path=" + dir_.path(), "data.validation=4"})->open(DType::f32);
+            }),
+            "data.validation is 4 of 4 speakers, expected fewer");
+  EXPECT_EQ(error_of([&] { source("an4", {"data.path=" + (dir_ / "x")})->open(DType::f32); }),
+            dir_ / "x/wav/an4_clstk" + ": no such folder");
+}
+
+TEST_F(SpeechCorpora, LibriSpeechReadsSubsets) {
+  const auto books = source("librispeech", {"data.path=" + dir_.path(),
+                                            "data.train=[\"train-clean-100\", \"test-other\"]"});
+  const Splits splits = books->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 4);
+  EXPECT_EQ(splits.validation->count(), 2);
+  EXPECT_EQ(splits.test->count(), 2);
+  EXPECT_FALSE(source("librispeech", {"data.validation=[]"})->has_validation());
+}
+
+TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {
+  const std::string list = dir_.write(
+      "list.csv",
+      "audio,text\nan4/wav/an4_clstk/fa/fa-1.wav,ja\nan4/wav/an4_clstk/fb/fb-1.wav,nö\n");
+  const auto own = source(
+      "speech", {"data.train=" + list, "data.test=" + list, "data.alphabet=ajnö", "data.mels=40"});
+  EXPECT_EQ(own->facts().classes, 5);
+  EXPECT_EQ(own->facts().inputs[0].sample, Shape({0, 40}));
+  EXPECT_FALSE(own->has_validation());
+  EXPECT_EQ(own->open(DType::f32).train->count(), 2);
+  EXPECT_EQ(error_of([&] { source("speech", {})->open(DType::f32); }),
+            "data.train names no manifest");
+  EXPECT_NE(error_of([&] {
+              source("speech", {"data.train=" + list, "data.test=" + list})->open(DType::f32);
+            }).find("speech train: fb-1: \"nö\" has 'ö'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace wisp

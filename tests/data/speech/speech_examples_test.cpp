@@ -1,0 +1,131 @@
+#include "data/speech/speech_examples.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/loader.h"
+#include "data/speech/audio_file.h"
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+
+namespace wisp {
+namespace {
+
+std::string tone(int64_t samples, int64_t rate = 16000) {
+  std::vector<int> wave;
+  for (int64_t i = 0; i < samples; ++i)
+    wave.push_back(static_cast<int>(8000 * std::sin(0.05 * static_cast<double>(i))));
+  return wav_file(pcm16(wave), {.rate = rate});
+}
+
+class SpeechSet : public testing::Test {
+ protected:
+  /// Utterance i has (i + 1) · 1600 samples and says so many As.
+  std::vector<Utterance> utterances(int64_t count) const {
+    std::vector<Utterance> all;
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string name = concat("u", i);
+      all.push_back({.id = name,
+                     .audio = dir_.write(name + ".wav", tone((i + 1) * 1600)),
+                     .text = std::string(static_cast<size_t>(i + 1), 'a')});
+    }
+    return all;
+  }
+  SpeechExamples examples(std::vector<Utterance> all, SpeechOptions options = {},
+                          AudioAugmentOptions augment = {}) const {
+    return {"speech train", std::move(all), Alphabet(), options, AudioAugment(augment)};
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(SpeechSet, BatchesAreSpectrogramsTheLongestFirst) {
+  const SpeechExamples speech = examples(utterances(5), {.compute = DType::f32, .quantum = 16});
+  Loader loader(speech, {.batch = 2, .training = false});
+  loader.start_epoch(0);
+  const Batch batch = *loader.next();
+  EXPECT_EQ(batch.inputs[0].shape(), Shape({2, 64, 161}));  // 1 + 8000 / 160 = 51 frames
+  EXPECT_EQ(batch.lengths.data<int64_t>()[0], 51);
+  EXPECT_EQ(batch.lengths.data<int64_t>()[1], 41);
+  EXPECT_EQ(batch.targets.shape(), Shape({2, 5}));
+  const std::vector<int32_t> expected{2, 2, 2, 2, 2, 2, 2, 2, 2, -1};
+  EXPECT_EQ(std::vector<int32_t>(batch.targets.data<int32_t>(), batch.targets.data<int32_t>() + 10),
+            expected);
+  EXPECT_EQ(batch.samples.data<int64_t>()[0], 4);
+  EXPECT_EQ(batch.count, 2);
+  EXPECT_EQ(batch.work, 51 + 41);
+  EXPECT_EQ(batch.ignored, 0);
+  const Tensor features = Spectrogram().compute(read_samples(dir_ / "u4.wav", 16000));
+  const std::vector<double> read = values(batch.inputs[0]), own = values(features);
+  for (size_t i = 0; i < own.size(); ++i) ASSERT_EQ(read[i], own[i]);
+  for (size_t i = own.size(); i < 64 * 161; ++i) ASSERT_EQ(read[i], 0.0);
+}
+
+TEST_F(SpeechSet, OtherRatesAreResampled) {
+  std::vector<Utterance> all = utterances(1);
+  dir_.write("u0.wav", tone(4000, 8000));
+  const SpeechExamples speech = examples(all);
+  Loader loader(speech, {.batch = 1});
+  loader.start_epoch(0);
+  EXPECT_EQ(loader.next()->lengths.data<int64_t>()[0], 51);
+}
+
+TEST_F(SpeechSet, SpeedChangesTheLengthsOfAnEpoch) {
+  const SpeechExamples speech = examples(utterances(12), {}, {.speed_percent = 10});
+  const auto frames = [&](int64_t epoch) {
+    int64_t sum = 0;
+    for (const Piece& piece : speech.epoch(epoch, {.batch = 4})) sum += piece.work;
+    return sum;
+  };
+  EXPECT_NE(frames(1), frames(2));
+  EXPECT_EQ(frames(2), frames(2));
+  Loader loader(speech, {.batch = 4, .seed = 5});
+  loader.start_epoch(3);
+  while (const std::optional<Batch> batch = loader.next()) {
+    EXPECT_EQ(loader.last_damage(), "");
+    const auto* length = batch->lengths.data<int64_t>();
+    EXPECT_TRUE(
+        std::is_sorted(std::make_reverse_iterator(length + 4), std::make_reverse_iterator(length)));
+  }
+}
+
+TEST_F(SpeechSet, ADamagedFileHasNoTargets) {
+  const std::vector<Utterance> all = utterances(2);
+  const SpeechExamples speech = examples(all);
+  dir_.write("u1.wav", tone(3200).substr(0, 2000));  // since it was listed
+  Loader loader(speech, {.batch = 2});
+  loader.start_epoch(0);
+  const Batch batch = *loader.next();
+  EXPECT_EQ(batch.ignored, 1);
+  EXPECT_EQ(loader.last_damage().find(all[1].audio + ": it is cut off"), 0u);
+  EXPECT_EQ(batch.targets.data<int32_t>()[0], -1);
+  EXPECT_EQ(batch.targets.data<int32_t>()[2], 2);
+  for (int64_t i = 0; i < 21 * 161; ++i) ASSERT_EQ(batch.inputs[0].data<float>()[i], 0.0f);
+}
+
+TEST_F(SpeechSet, SaysWhichUtteranceIsWrong) {
+  const auto error = [&](auto change) {
+    std::vector<Utterance> all = utterances(2);
+    change(all[1]);
+    return error_of([&] { examples(all); });
+  };
+  const std::string audio = dir_ / "u1.wav";
+  EXPECT_EQ(error([](Utterance& u) { u.text = "a1"; }),
+            "speech train: u1: \"a1\" has '1', expected characters of "
+            "\"'ABCDEFGHIJKLMNOPQRSTUVWXYZ \"");
+  EXPECT_EQ(error([](Utterance& u) { u.text = " "; }), "speech train: u1: the text is empty");
+  EXPECT_EQ(error([](Utterance& u) { u.seconds = 3; }),
+            audio + ": 0.2 seconds, the manifest says 3");
+  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone(100)); }),
+            audio + ": 100 samples, expected at least 161");
+  EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone(1)); }),
+            audio + ": 1 samples, expected at least 161");
+  EXPECT_NE(error([&](Utterance&) { dir_.write("u1.wav", ""); }).find(audio), std::string::npos);
+  EXPECT_EQ(error([](Utterance& u) { u.audio += "x"; }), audio + "x: there is no such file");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -163,7 +163,18 @@ TEST(OnnxForms, AConvolutionHasNumbersForEachAxisAndABias) {
                                     {.stride = {2, 1}, .pad = {0, 3}, .dilation = {1, 2}}, bias),
                              {n, 32});
             }),
-            "");
+            "Reshape(table, integers_1) -> Reshape_0\n"
+            "Slice(Reshape_0, integers_2, integers_3, integers_4) -> Slice_1\n"
+            "Reshape(Slice_1, integers_5) -> Reshape_2\n"
+            "Reshape(Reshape_0, integers_6) -> Reshape_3\n"
+            "Reshape(Reshape_3, integers_7) -> Reshape_4\n"
+            "Transpose(Reshape_4) -> Transpose_5\n"
+            "Reshape(x, integers_8) -> Reshape_6\n"
+            "Transpose(Reshape_6) -> Transpose_7\n"
+            "Conv(Transpose_7, Transpose_5, Reshape_2) -> Conv_8\n"
+            "Transpose(Conv_8) -> Transpose_9\n"
+            "Reshape(Transpose_9, integers_9) -> Reshape_10\n"
+            "Identity(Reshape_10) -> logits\n");
   same_in_graph([](const Variable& x, const Tensor&, const Variable& table) {
     const int64_t n = x.shape()[0];
     const Variable y = conv2d(reshape(x, {n, 3, 1, 2}), reshape(table, {8, 3, 2, 1}),

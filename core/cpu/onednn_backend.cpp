@@ -7,6 +7,7 @@
 #include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <variant>
+#include <vector>
 
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/onednn_conv.h"
@@ -280,7 +281,7 @@ class OnednnBackend final : public Backend {
         const DType b_type = b.dtype();
         const DType c_type = c.into.dtype();
         run(ops_.find(GemmKey{spec, b_type, c_type, omp_get_max_threads()},
-                      [&] { return make_bf16_gemm(engine_, spec, b_type, c_type); }),
+                      [&] { return std::vector{make_bf16_gemm(engine_, spec, b_type, c_type)}; }),
             a, b, c);
       } catch (const dnnl::error& error) {
         throw Error(concat("gemm (", spec.m, ", ", spec.n, ", ", spec.k,
@@ -289,9 +290,14 @@ class OnednnBackend final : public Backend {
     });
   }
 
-  void run(OnednnOp& op, const Tensor& first, const Tensor& second, const GradSlot& result) {
-    op.run(queue_, first.raw(), second.raw(), result.into.raw(), result.accumulate,
-           workspace(op.workspace_bytes(result.accumulate)));
+  void run(std::vector<OnednnOp>& ops, const Tensor& first, const Tensor& second,
+           const GradSlot& result) {
+    const bool several = ops.size() > 1;
+    if (several && !result.accumulate) result.into.clear();
+    const bool accumulate = several || result.accumulate;
+    for (OnednnOp& op : ops)
+      op.run(queue_, first.raw(), second.raw(), result.into.raw(), accumulate,
+             workspace(op.workspace_bytes(accumulate)));
     queue_.wait();
   }
 
@@ -339,7 +345,7 @@ class OnednnBackend final : public Backend {
   std::unique_ptr<Backend> reference_;
   dnnl::engine engine_;
   dnnl::stream queue_;
-  RecentlyUsed<std::variant<ConvKey, GemmKey>, OnednnOp> ops_{kMostKeptObjects};
+  RecentlyUsed<std::variant<ConvKey, GemmKey>, std::vector<OnednnOp>> ops_{kMostKeptObjects};
   std::unique_ptr<RealFft> fft_ = make_cpu_fft();
   Tensor workspace_;
 };

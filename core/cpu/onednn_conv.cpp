@@ -1,5 +1,9 @@
 #include "core/cpu/onednn_conv.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 namespace wisp {
 namespace {
 
@@ -11,6 +15,25 @@ memory::desc any_layout(const memory::desc& like, memory::data_type type) {
   return {like.dims(), type, Tag::any};
 }
 
+/// Some taps of each row of a kernel, and the columns of x that they meet, with zeros on both
+/// sides.
+struct Strip {
+  int64_t first_tap, taps;
+  int64_t first_column, columns, left, right;
+};
+
+Strip whole(const ConvSpec& s) { return {0, s.kernel.w, 0, s.width, s.pad.w, s.pad.w}; }
+
+/// Of taps [begin, end); no columns if they meet only padding.
+Strip strip_of(const ConvSpec& s, int64_t begin, int64_t end) {
+  const int64_t first = begin * s.dilation.w - s.pad.w;
+  const int64_t last =
+      (s.out_width() - 1) * s.stride.w + (end - 1) * s.dilation.w - s.pad.w;  // included
+  const int64_t from = std::max<int64_t>(first, 0);
+  const int64_t to = std::min(last + 1, s.width);
+  return {begin, end - begin, from, std::max<int64_t>(to - from, 0), from - first, last + 1 - to};
+}
+
 /// A convolution in oneDNN's words. Images are N, H, W, C; weights O, kH, kW, I / groups. oneDNN's
 /// logical order is N, C, H, W and (G,) O, I, kH, kW.
 struct ConvTask {
@@ -18,15 +41,15 @@ struct ConvTask {
   // Asked of the primitive. The direct algorithm is as fast in NHWC as in any layout; Winograd's
   // has one of its own, and f32 only.
   memory::desc asked_x, asked_w, asked_dw, asked_y;
-  memory::dims strides, dilates, padding;
+  memory::dims strides, dilates, padding_before, padding_after;
   algorithm kind;
 
-  ConvTask(const ConvSpec& s, DType images, algorithm chosen)
-      : x({s.batch, s.in_channels, s.height, s.width}, onednn_type(images), Tag::nhwc),
-        y({s.batch, s.out_channels, s.out_height(), s.out_width()}, onednn_type(images), Tag::nhwc),
+  ConvTask(const ConvSpec& s, DType images, algorithm chosen, const Strip& strip)
+      : y({s.batch, s.out_channels, s.out_height(), s.out_width()}, onednn_type(images), Tag::nhwc),
         strides{s.stride.h, s.stride.w},
         dilates{s.dilation.h - 1, s.dilation.w - 1},
-        padding{s.pad.h, s.pad.w},
+        padding_before{s.pad.h, strip.left},
+        padding_after{s.pad.h, strip.right},
         kind(chosen) {
     constexpr auto f32 = memory::data_type::f32;
     const int64_t inputs = s.in_channels / s.groups;
@@ -37,11 +60,18 @@ struct ConvTask {
       dims.insert(dims.begin(), s.groups);
       steps.insert(steps.begin(), outputs * steps.front());
     }
-    w = memory::desc(dims, f32, steps);
+    memory::dims part = dims, offset(dims.size());
+    part.back() = strip.taps;
+    offset.back() = strip.first_tap;
+    w = memory::desc(dims, f32, steps).submemory_desc(part, offset);
+    const memory::dims images_of_strip{s.batch, s.in_channels, s.height, strip.columns};
+    const memory::desc dense_x(images_of_strip, onednn_type(images), Tag::nhwc);
+    x = memory::desc({s.batch, s.in_channels, s.height, s.width}, onednn_type(images), Tag::nhwc)
+            .submemory_desc(images_of_strip, {0, 0, 0, strip.first_column});
     const bool winograd = chosen == algorithm::convolution_winograd;
     asked_w = any_layout(w, winograd ? f32 : onednn_type(images));
     asked_dw = any_layout(w, f32);
-    asked_x = winograd ? any_layout(x, f32) : x;
+    asked_x = winograd ? any_layout(x, f32) : dense_x;
     asked_y = winograd ? any_layout(y, f32) : y;
   }
 };
@@ -49,14 +79,15 @@ struct ConvTask {
 dnnl::convolution_forward::primitive_desc forward_descriptor(const dnnl::engine& engine,
                                                              const ConvTask& t) {
   return {{dnnl::prop_kind::forward_training, t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides,
-           t.dilates, t.padding, t.padding},
+           t.dilates, t.padding_before, t.padding_after},
           own_scratchpad(),
           engine};
 }
 
 dnnl::convolution_backward_data::primitive_desc dx_descriptor(const dnnl::engine& engine,
                                                               const ConvTask& t) {
-  return {{t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding, t.padding},
+  return {{t.kind, t.asked_x, t.asked_w, t.asked_y, t.strides, t.dilates, t.padding_before,
+           t.padding_after},
           own_scratchpad(),
           engine,
           forward_descriptor(engine, t)};
@@ -64,7 +95,8 @@ dnnl::convolution_backward_data::primitive_desc dx_descriptor(const dnnl::engine
 
 dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::engine& engine,
                                                                  const ConvTask& t) {
-  return {{t.kind, t.asked_x, t.asked_dw, t.asked_y, t.strides, t.dilates, t.padding, t.padding},
+  return {{t.kind, t.asked_x, t.asked_dw, t.asked_y, t.strides, t.dilates, t.padding_before,
+           t.padding_after},
           own_scratchpad(),
           engine,
           forward_descriptor(engine, t)};
@@ -80,45 +112,83 @@ bool winograd_pays(ConvPass pass, const ConvSpec& s, DType images) {
          s.in_channels >= least && s.out_channels >= least;
 }
 
-OnednnOp build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
+/// With fewer channels than a vector holds, the library's own dx is no faster.
+bool strips_pay(ConvPass pass, const ConvSpec& s) {
+  return pass == ConvPass::dw || (pass == ConvPass::dx && s.in_channels / s.groups >= 16);
+}
+
+/// An op, and whether the library makes it from columns of x laid out as a matrix, for want of a
+/// kernel of its own.
+struct Built {
+  OnednnOp op;
+  bool by_matrix;
+};
+
+template <class Descriptor>
+Built built(const dnnl::engine& engine, const Descriptor& found, const OnednnOp::Edge& first,
+            const OnednnOp::Edge& second, const OnednnOp::Edge& result) {
+  const dnnl::primitive primitive(found);
+  return {{engine, primitive, found.scratchpad_desc(), first, second, result},
+          std::string_view(found.impl_info_str()).find("gemm") != std::string_view::npos};
+}
+
+Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
   if (pass == ConvPass::forward) {
     const auto found = forward_descriptor(engine, t);
-    return {engine,
-            dnnl::primitive(found),
-            found.scratchpad_desc(),
-            {DNNL_ARG_SRC, t.x, found.src_desc()},
-            {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
-            {DNNL_ARG_DST, t.y, found.dst_desc()}};
+    return built(engine, found, {DNNL_ARG_SRC, t.x, found.src_desc()},
+                 {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
+                 {DNNL_ARG_DST, t.y, found.dst_desc()});
   }
   if (pass == ConvPass::dx) {
     const auto found = dx_descriptor(engine, t);
-    return {engine,
-            dnnl::primitive(found),
-            found.scratchpad_desc(),
-            {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
-            {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
-            {DNNL_ARG_DIFF_SRC, t.x, found.diff_src_desc()}};
+    return built(engine, found, {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
+                 {DNNL_ARG_WEIGHTS, t.w, found.weights_desc()},
+                 {DNNL_ARG_DIFF_SRC, t.x, found.diff_src_desc()});
   }
   const auto found = dw_descriptor(engine, t);
-  return {engine,
-          dnnl::primitive(found),
-          found.scratchpad_desc(),
-          {DNNL_ARG_SRC, t.x, found.src_desc()},
-          {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
-          {DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc()}};
+  return built(engine, found, {DNNL_ARG_SRC, t.x, found.src_desc()},
+               {DNNL_ARG_DIFF_DST, t.y, found.diff_dst_desc()},
+               {DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc()});
+}
+
+/// The fewest strips for which the library has kernels of its own; none if it has not. Its backward
+/// kernels end at 11 to 14 columns, and are about five times as fast as what it does beyond.
+std::vector<OnednnOp> build_strips(const dnnl::engine& engine, ConvPass pass, const ConvSpec& s,
+                                   DType images) {
+  constexpr int64_t kLeastTaps = 5;
+  for (int64_t count = 2; s.kernel.w / count >= kLeastTaps; ++count) {
+    std::vector<OnednnOp> ops;
+    bool by_matrix = false;
+    for (int64_t i = 0; i < count && !by_matrix; ++i) {
+      const Strip strip = strip_of(s, s.kernel.w * i / count, s.kernel.w * (i + 1) / count);
+      if (strip.columns == 0) continue;
+      Built part = build(engine, pass, ConvTask(s, images, algorithm::convolution_direct, strip));
+      by_matrix = part.by_matrix;
+      ops.push_back(std::move(part.op));
+    }
+    if (!by_matrix) return ops;
+  }
+  return {};
 }
 
 }  // namespace
 
-OnednnOp make_conv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec, DType images) {
+std::vector<OnednnOp> make_conv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec,
+                                DType images) {
+  const Strip all = whole(spec);
   if (winograd_pays(pass, spec, images)) {
     try {
-      return build(engine, pass, ConvTask(spec, images, algorithm::convolution_winograd));
+      return {build(engine, pass, ConvTask(spec, images, algorithm::convolution_winograd, all)).op};
     } catch (const dnnl::error& error) {
       if (error.status != dnnl_unimplemented) throw;
     }
   }
-  return build(engine, pass, ConvTask(spec, images, algorithm::convolution_direct));
+  Built direct = build(engine, pass, ConvTask(spec, images, algorithm::convolution_direct, all));
+  if (direct.by_matrix && strips_pay(pass, spec)) {
+    std::vector<OnednnOp> strips = build_strips(engine, pass, spec, images);
+    if (strips.size() > 1) return strips;
+  }
+  return {std::move(direct.op)};
 }
 
 }  // namespace wisp

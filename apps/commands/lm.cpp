@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/speech/arpa.h"
+#include "apps/speech/ngram_training.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string text, out, perplexity;
+  int32_t order = 3;
+};
+
+/// f(content of a file); its Errors begin with the path.
+template <class F>
+auto with_text(const std::string& path, const F& f) {
+  std::ifstream in(path, std::ios::binary);
+  std::error_code failure;
+  WISP_CHECK(in && !std::filesystem::is_directory(path, failure), path, ": cannot read the file");
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  try {
+    return f(text);
+  } catch (const Error& error) {
+    throw Error(path + ": " + error.what());
+  }
+}
+
+void print(const std::string& file, const NgramScore& score) {
+  fmt::print(
+      "{}: perplexity {:.2f}, {} words of {} sentences, whose ends are words; {:.2f} % unknown",
+      file, score.perplexity(), score.words, score.sentences,
+      100.0 * static_cast<double>(score.unknown) / static_cast<double>(score.words));
+  if (score.unknown > 0) fmt::print(", perplexity of the others {:.2f}", score.known_perplexity());
+  fmt::print("\n");
+}
+
+void run(const Arguments& arguments) {
+  const NgramModel model = with_text(
+      arguments.text, [&](const std::string& text) { return train_ngrams(text, arguments.order); });
+  write_arpa(model, arguments.out);
+  fmt::print("{}:", arguments.out);
+  const std::vector<int64_t> counts = model.counts();
+  for (size_t i = 0; i < counts.size(); ++i)
+    fmt::print("{} {} {}-grams", i > 0 ? "," : "", counts[i], i + 1);
+  fmt::print("\n");
+  if (arguments.perplexity.empty()) return;
+  print(arguments.perplexity, with_text(arguments.perplexity, [&](const std::string& text) {
+          return score_ngrams(model, text);
+        }));
+}
+
+}  // namespace
+
+void add_lm(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("lm", "an n-gram model of a text's words, for beam search");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("text", arguments->text, "a text, UTF-8, with a sentence on each line")
+      ->required();
+  command.add_option("--order", arguments->order, "words of the longest n-grams")
+      ->check(CLI::Range(1, 10))
+      ->capture_default_str();
+  command.add_option("--out", arguments->out, "the file to write, in ARPA's format")->required();
+  command.add_option("--perplexity", arguments->perplexity,
+                     "a text to score, sentence by sentence");
+  command.footer(
+      "Examples:\n"
+      "  wisp lm my.txt --out text.arpa\n"
+      "  wisp lm my.txt --order 2 --out text.arpa --perplexity my.txt\n"
+      "Interpolated Kneser-Ney. Words are what stands between white space, as they are written; "
+      "one "
+      "that the text does not\nhave is scored as <unk>.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,126 @@
+#include "apps/speech/edit_distance.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "apps/speech/words.h"
+
+namespace wisp {
+namespace {
+
+using Units = std::vector<std::string_view>;
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
+/// The characters of words with a space between two of them.
+Units characters_in(const Units& words) {
+  Units characters;
+  for (const std::string_view word : words) {
+    if (!characters.empty()) characters.emplace_back(" ");
+    for (size_t at = 0, end = 0; at < word.size(); at = end) {
+      for (end = at + 1; end < word.size() && !begins_character(word[end]);) ++end;
+      characters.push_back(word.substr(at, end - at));
+    }
+  }
+  return characters;
+}
+
+}  // namespace
+
+std::vector<Edit> align(std::span<const std::string_view> reference,
+                        std::span<const std::string_view> hypothesis) {
+  const size_t rows = reference.size() + 1, columns = hypothesis.size() + 1;
+  std::vector<Edit> last(rows * columns);  // of a least sequence of edits up to (i, j)
+  std::vector<size_t> distance(columns);   // of the first i to the first j
+  std::iota(distance.begin(), distance.end(), size_t{0});
+  std::fill_n(last.begin(), columns, Edit::insertion);
+  for (size_t i = 1; i < rows; ++i) {
+    size_t diagonal = distance[0];
+    distance[0] = i;
+    last[i * columns] = Edit::deletion;
+    for (size_t j = 1; j < columns; ++j) {
+      const bool same = reference[i - 1] == hypothesis[j - 1];
+      const size_t replaced = diagonal + (same ? 0 : 1);
+      const size_t deleted = distance[j] + 1, inserted = distance[j - 1] + 1;
+      diagonal = distance[j];
+      distance[j] = std::min({replaced, deleted, inserted});
+      last[i * columns + j] = distance[j] == replaced  ? same ? Edit::correct : Edit::substitution
+                              : distance[j] == deleted ? Edit::deletion
+                                                       : Edit::insertion;
+    }
+  }
+  std::vector<Edit> edits;
+  for (size_t i = rows - 1, j = columns - 1; i > 0 || j > 0;) {
+    const Edit edit = last[i * columns + j];
+    edits.push_back(edit);
+    if (edit != Edit::insertion) --i;
+    if (edit != Edit::deletion) --j;
+  }
+  std::reverse(edits.begin(), edits.end());
+  return edits;
+}
+
+EditCounts& EditCounts::operator+=(const EditCounts& other) {
+  correct += other.correct;
+  substitutions += other.substitutions;
+  deletions += other.deletions;
+  insertions += other.insertions;
+  return *this;
+}
+
+EditCounts count_edits(std::span<const Edit> edits) {
+  const auto of = [&](Edit edit) { return std::count(edits.begin(), edits.end(), edit); };
+  return {of(Edit::correct), of(Edit::substitution), of(Edit::deletion), of(Edit::insertion)};
+}
+
+ErrorCounts& ErrorCounts::operator+=(const ErrorCounts& other) {
+  utterances += other.utterances;
+  wrong_utterances += other.wrong_utterances;
+  words += other.words;
+  characters += other.characters;
+  return *this;
+}
+
+ErrorCounts count_errors(std::string_view reference, std::string_view hypothesis) {
+  const Units said = split_words(reference), heard = split_words(hypothesis);
+  ErrorCounts counts{.utterances = 1};
+  counts.words = count_edits(align(said, heard));
+  counts.characters = count_edits(align(characters_in(said), characters_in(heard)));
+  counts.wrong_utterances = counts.words.edits() > 0 ? 1 : 0;
+  return counts;
+}
+
+ErrorReport count_errors(std::span<const Utterance> utterances) {
+  ErrorReport report;
+  for (const Utterance& utterance : utterances) {
+    const ErrorCounts counts = count_errors(utterance.reference, utterance.hypothesis);
+    report.total += counts;
+    report.speakers[utterance.speaker] += counts;
+  }
+  return report;
+}
+
+std::string alignment_text(std::string_view reference, std::string_view hypothesis) {
+  const Units said = split_words(reference), heard = split_words(hypothesis);
+  std::string lines[] = {"REF:", "HYP:", "ERR:"};
+  size_t i = 0, j = 0;
+  for (const Edit edit : align(said, heard)) {
+    std::string cells[] = {edit == Edit::insertion ? "" : std::string(said[i++]),
+                           edit == Edit::deletion ? "" : std::string(heard[j++]),
+                           std::string(1, " SDI"[static_cast<size_t>(edit)])};
+    const auto width_of = [](const std::string& cell) {
+      return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), begins_character));
+    };
+    const size_t width = std::max(width_of(cells[0]), width_of(cells[1]));
+    if (edit == Edit::insertion) cells[0] = std::string(width, '*');
+    if (edit == Edit::deletion) cells[1] = std::string(width, '*');
+    for (size_t line = 0; line < 3; ++line)
+      lines[line] += " " + cells[line] + std::string(width - width_of(cells[line]), ' ');
+  }
+  std::string text;
+  for (const std::string& line : lines)
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  return text;
+}
+
+}  // namespace wisp

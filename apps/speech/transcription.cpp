@@ -1,0 +1,140 @@
+#include "apps/speech/transcription.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+
+/// A character of a path: the frames that have it, one behind the other.
+struct Character {
+  int32_t label;
+  int64_t first, last;
+  double log_probability;  // the highest one
+};
+
+std::vector<Character> characters_of(const Frames& frames, std::span<const int32_t> path) {
+  std::vector<Character> characters;
+  int32_t before = kBlank;
+  for (int64_t t = 0; t < frames.count(); ++t) {
+    const int32_t label = path[static_cast<size_t>(t)];
+    const double value = frames[t][label];
+    if (label != kBlank && label == before) {
+      characters.back().last = t;
+      characters.back().log_probability = std::max(characters.back().log_probability, value);
+    } else if (label != kBlank) {
+      characters.push_back({label, t, t, value});
+    }
+    before = label;
+  }
+  return characters;
+}
+
+}  // namespace
+
+Frames::Frames(std::span<const float> values, int64_t labels)
+    : values_(values.data()), labels_(labels) {
+  WISP_CHECK(labels >= 2, "frames of ", labels, " labels, expected 2 or more");
+  WISP_CHECK(std::ssize(values) % labels == 0, values.size(), " log probabilities, expected ",
+             labels, " for each frame");
+  count_ = std::ssize(values) / labels;
+  for (int64_t t = 0; t < count_; ++t) {
+    bool possible = false;
+    for (int64_t label = 0; label < labels; ++label) {
+      const float value = (*this)[t][label];
+      WISP_CHECK(value < std::numeric_limits<float>::infinity(), "frame ", t, ": label ", label,
+                 " has the log probability ", value, ", expected a number");
+      possible = possible || std::isfinite(value);
+    }
+    WISP_CHECK(possible, "frame ", t, ": all labels have the log probability -inf");
+  }
+}
+
+std::vector<int32_t> best_path(const Frames& frames) {
+  std::vector<int32_t> path;
+  for (int64_t t = 0; t < frames.count(); ++t)
+    path.push_back(
+        static_cast<int32_t>(std::max_element(frames[t], frames[t] + frames.labels()) - frames[t]));
+  return path;
+}
+
+std::vector<int32_t> best_path_of(const Frames& frames, std::span<const int32_t> text) {
+  // States: blank, text[0], blank, text[1], …, blank.
+  const size_t states = 2 * text.size() + 1, count = static_cast<size_t>(frames.count());
+  const auto label_of = [&](size_t state) { return state % 2 == 0 ? kBlank : text[state / 2]; };
+  std::vector<uint8_t> step(count * states);  // how many states forward, into a frame
+  std::vector<double> best(states, kImpossible);
+  best[0] = 0.0;  // before the first frame, from where one step enters the first character
+  for (size_t t = 0; t < count; ++t) {
+    for (size_t state = states; state-- > 0;) {  // downwards: those before are the last frame's
+      double value = best[state];
+      const size_t furthest =
+          state % 2 == 1 && state > 1 && label_of(state) != label_of(state - 2) ? 2 : 1;
+      for (size_t back = 1; back <= std::min(furthest, state); ++back) {
+        if (best[state - back] <= value) continue;
+        value = best[state - back];
+        step[t * states + state] = static_cast<uint8_t>(back);
+      }
+      best[state] = value + frames[static_cast<int64_t>(t)][label_of(state)];
+    }
+  }
+  size_t state = states - 1;
+  if (state > 0 && best[state - 1] > best[state]) --state;
+  WISP_CHECK(best[state] > kImpossible, count, " frames have no path of ", text.size(), " labels");
+  std::vector<int32_t> path(count);
+  for (size_t t = count; t-- > 0; state -= step[t * states + state]) path[t] = label_of(state);
+  return path;
+}
+
+Transcription transcription_of(const Frames& frames, std::span<const int32_t> path,
+                               const Labels& labels) {
+  WISP_CHECK(std::ssize(path) == frames.count(), "a path of ", path.size(), " labels, expected ",
+             frames.count());
+  WISP_CHECK(std::ssize(labels) == frames.labels(), labels.size(), " labels, expected ",
+             frames.labels());
+  Transcription found;
+  for (int64_t t = 0; t < frames.count(); ++t)
+    found.score += frames[t][path[static_cast<size_t>(t)]];
+  int64_t in_word = 0;  // characters, of which `confidence` has the sum of log probabilities
+  const auto end_word = [&] {
+    if (in_word > 0) {
+      double& confidence = found.words.back().confidence;
+      confidence = std::exp(confidence / static_cast<double>(in_word));
+    }
+    in_word = 0;
+  };
+  for (const Character& character : characters_of(frames, path)) {
+    const std::string& text = labels[static_cast<size_t>(character.label)];
+    found.text += text;
+    if (text == " ") {
+      end_word();
+      continue;
+    }
+    if (in_word++ == 0) found.words.push_back({.word = "", .first_frame = character.first});
+    HeardWord& word = found.words.back();
+    word.word += text;
+    word.last_frame = character.last;
+    word.confidence += character.log_probability;
+  }
+  end_word();
+  return found;
+}
+
+void check_labels(const Labels& labels) {
+  WISP_CHECK(labels.size() >= 2, labels.size(), " labels, expected the blank and one or more");
+  std::set<std::string> seen;
+  for (size_t i = 1; i < labels.size(); ++i) {
+    WISP_CHECK(!labels[i].empty(), "label ", i, " is empty, expected a character");
+    WISP_CHECK(seen.insert(labels[i]).second, "label ", i, ", '", labels[i],
+               "', is there twice, expected once");
+  }
+}
+
+}  // namespace wisp

@@ -32,7 +32,14 @@ auto with_text(const std::string& path, const F& f) {
   }
 }
 
-void print(const std::string& file, const NgramScore& score) {
+void print_counts(const std::string& file, const std::vector<int64_t>& counts) {
+  fmt::print("{}:", file);
+  for (size_t i = 0; i < counts.size(); ++i)
+    fmt::print("{} {} {}-grams", i > 0 ? "," : "", counts[i], i + 1);
+  fmt::print("\n");
+}
+
+void print_score(const std::string& file, const NgramScore& score) {
   fmt::print(
       "{}: perplexity {:.2f}, {} words of {} sentences, whose ends are words; {:.2f} % unknown",
       file, score.perplexity(), score.words, score.sentences,
@@ -45,15 +52,11 @@ void run(const Arguments& arguments) {
   const NgramModel model = with_text(
       arguments.text, [&](const std::string& text) { return train_ngrams(text, arguments.order); });
   write_arpa(model, arguments.out);
-  fmt::print("{}:", arguments.out);
-  const std::vector<int64_t> counts = model.counts();
-  for (size_t i = 0; i < counts.size(); ++i)
-    fmt::print("{} {} {}-grams", i > 0 ? "," : "", counts[i], i + 1);
-  fmt::print("\n");
+  print_counts(arguments.out, model.counts());
   if (arguments.perplexity.empty()) return;
-  print(arguments.perplexity, with_text(arguments.perplexity, [&](const std::string& text) {
-          return score_ngrams(model, text);
-        }));
+  print_score(arguments.perplexity, with_text(arguments.perplexity, [&](const std::string& text) {
+                return score_ngrams(model, text);
+              }));
 }
 
 }  // namespace

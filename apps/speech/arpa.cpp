@@ -76,17 +76,13 @@ class ArpaReader {
     do need_line("a line \\data\\");
     while (line_ != "\\data\\");
     for (need_line("ngram 1=COUNT"); parts_[0] == "ngram"; need_line("\\1-grams:")) {
-      const std::string expected = concat("ngram ", counts_.size() + 1, "=COUNT");
-      const size_t begin = line_.find_first_not_of(" \t", parts_[0].size());
-      const std::string_view rest = begin == line_.npos ? "" : line_.substr(begin);
-      const size_t equals = std::min(rest.find('='), rest.size());
-      if (number<size_t>(rest.substr(0, equals)) != counts_.size() + 1)
-        fail(shown(line_), expected);
-      const std::vector<std::string_view> count =
-          split_words(rest.substr(equals).substr(equals < rest.size() ? 1 : 0));
-      const auto value = count.size() == 1 ? number<int64_t>(count[0]) : std::nullopt;
-      if (!value || *value < 0) fail(shown(line_), expected);
-      counts_.push_back(*value);
+      const size_t behind = parts_[0].size(), equals = line_.find('=');
+      const bool cut = equals != line_.npos;
+      const auto length = only_number(line_.substr(behind, cut ? equals - behind : 0));
+      const auto count = only_number(cut ? line_.substr(equals + 1) : "");
+      if (length != std::ssize(counts_) + 1 || count.value_or(-1) < 0)
+        fail(shown(line_), concat("ngram ", counts_.size() + 1, "=COUNT"));
+      counts_.push_back(*count);
     }
     if (counts_.empty()) fail(shown(line_), "ngram 1=COUNT behind \\data\\");
   }
@@ -158,6 +154,10 @@ class ArpaReader {
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+  }
+  static std::optional<int64_t> only_number(std::string_view text) {
+    const std::vector<std::string_view> parts = split_words(text);
+    return parts.size() == 1 ? number<int64_t>(parts[0]) : std::nullopt;
   }
   float weight(std::string_view text) const {
     const auto weight = static_cast<float>(number<double>(text).value_or(NAN));

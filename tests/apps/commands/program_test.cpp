@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "apps/speech/arpa.h"
 #include "core/io/checkpoint_directory.h"
 #include "data/npy.h"
 #include "tests/support/command.h"
@@ -205,6 +206,25 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(run({"score", run_path, dir_ / ""}), 1);
   EXPECT_EQ(run({"score", run_path, dir_.write("bytes", "one two\n\xff")}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
+}
+
+TEST_F(Program, MakesNgramModels) {
+  const std::string text = dir_.write("lines", "a b\na c\n"), out = dir_ / "t.arpa";
+  ASSERT_EQ(run({"lm", text, "--order", "2", "--out", out, "--perplexity", text}), 0) << said();
+  EXPECT_TRUE(said().starts_with(concat(out, ": 6 1-grams, 5 2-grams\n", text, ": perplexity ")))
+      << said();
+  EXPECT_NE(said().find("6 words of 2 sentences, whose ends are words; 0.00 % unknown\n"),
+            std::string::npos)
+      << said();
+  EXPECT_EQ(read_arpa(out).order(), 2);
+  EXPECT_EQ(run({"lm", dir_.write("bad", "a <s>\n"), "--out", out}), 1);
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "bad",
+                           ": line 1 has the word <s>, which stands for a line's border; expected "
+                           "words alone\n"));
+  EXPECT_EQ(run({"lm", text, "--out", out, "--perplexity", dir_ / "absent"}), 1);
+  EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": cannot read the file\n"));
+  EXPECT_EQ(run({"lm", text, "--out", out, "--order", "0"}), 2);
+  EXPECT_EQ(run({"lm", text}), 2);
 }
 
 TEST_F(Program, FeedsRecordedGradientsToAMethod) {

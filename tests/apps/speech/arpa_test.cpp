@@ -84,27 +84,27 @@ TEST_F(Arpa, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error("ngram 1=4", "ngram 1=-4"), "6: 'ngram 1=-4', expected ngram 1=COUNT");
   EXPECT_EQ(error("ngram 1=4", "ngram 1"), "6: 'ngram 1', expected ngram 1=COUNT");
   EXPECT_EQ(error("ngram 1=4\nngram 2 = 2", ""),
-            "9: '\\1-grams:', expected ngram 1=COUNT behind \\data\\");
-  EXPECT_EQ(error("ngram 2 = 2", "ngram 2=3"), "17: 2 2-grams, expected 3 2-grams");
+            "8: '\\1-grams:', expected ngram 1=COUNT behind \\data\\");
+  EXPECT_EQ(error("ngram 2 = 2", "ngram 2=3"), "18: 2 2-grams, expected 3 2-grams");
   EXPECT_EQ(error("ngram 2 = 2", "ngram 2=1"),
-            "16: '-0.625\ta a\t0', expected a section's title behind 1 2-grams");
-  EXPECT_EQ(error("ngram 2 = 2", "ngram 2 = 2\nngram 3=0"), "18: '\\end\\', expected \\3-grams:");
-  EXPECT_EQ(error("\\2-grams:", "\\3-grams:"), "14: '\\3-grams:', expected \\2-grams:");
-  EXPECT_EQ(error("\\2-grams:", "\\1-grams:"), "14: '\\1-grams:', expected \\2-grams:");
+            "17: '-0.625\ta a\t0', expected a section's title behind 1 2-grams");
+  EXPECT_EQ(error("ngram 2 = 2", "ngram 2 = 2\nngram 3=0"), "19: '\\end\\', expected \\3-grams:");
+  EXPECT_EQ(error("\\2-grams:", "\\3-grams:"), "15: '\\3-grams:', expected \\2-grams:");
+  EXPECT_EQ(error("\\2-grams:", "\\1-grams:"), "15: '\\1-grams:', expected \\2-grams:");
   EXPECT_EQ(error("\\end\\\n", "\\2-grams:\n"),
-            "17: '\\2-grams:', expected \\end\\ behind the last section");
-  EXPECT_EQ(error("\\end\\\nwhat else there is\n", ""), "17: the file's end, expected \\end\\");
-  EXPECT_EQ(error("-0.25\ta", "-nan\ta"), "12: '-nan', expected a finite number");
-  EXPECT_EQ(error("0.125", "1e999"), "12: '1e999', expected a finite number");
-  EXPECT_EQ(error("-0.25\ta", "0.25\ta"), "12: '0.25', expected log10 of a probability, 0 at most");
+            "18: '\\2-grams:', expected \\end\\ behind the last section");
+  EXPECT_EQ(error("\\end\\\nwhat else there is\n", ""), "18: the file's end, expected \\end\\");
+  EXPECT_EQ(error("-0.25\ta", "-nan\ta"), "13: '-nan', expected a finite number");
+  EXPECT_EQ(error("0.125", "1e999"), "13: '1e999', expected a finite number");
+  EXPECT_EQ(error("-0.25\ta", "0.25\ta"), "13: '0.25', expected log10 of a probability, 0 at most");
   EXPECT_EQ(error("-0.25\ta\t0.125", "-0.25"),
-            "12: '-0.25', expected log10 of a probability, 1 word and, at most, a back-off weight");
+            "13: '-0.25', expected log10 of a probability, 1 word and, at most, a back-off weight");
   EXPECT_EQ(error("a a\t0", "a a\t0.5"),
-            "16: a back-off weight for an n-gram of the highest order, expected none");
-  EXPECT_EQ(error("a a\t0", "a b"), "16: the word 'b', expected words that are among the 1-grams");
-  EXPECT_EQ(error("a a\t0", "<s> a"), "16: a second 2-gram '-0.625\t<s> a', expected one");
-  EXPECT_EQ(error("-0.25\ta", "-0.25\t</s>"), "12: a second 1-gram '</s>', expected one");
-  EXPECT_EQ(error("-0.25\ta\t0.125", "-0.25\t<unk>"), "12: a second 1-gram '<unk>', expected one");
+            "17: a back-off weight for an n-gram of the highest order, expected none");
+  EXPECT_EQ(error("a a\t0", "a b"), "17: the word 'b', expected words that are among the 1-grams");
+  EXPECT_EQ(error("a a\t0", "<s> a"), "17: a second 2-gram '-0.625\t<s> a', expected one");
+  EXPECT_EQ(error("-0.25\ta", "-0.25\t</s>"), "13: a second 1-gram '</s>', expected one");
+  EXPECT_EQ(error("-0.25\ta\t0.125", "-0.25\t<unk>"), "13: a second 1-gram '<unk>', expected one");
   EXPECT_EQ(error("a comment", std::string(70'000, 'x')),
             "2: a line of more than 65536 bytes, expected shorter ones");
   EXPECT_EQ(error("a comment", std::string("a\0comment", 9)), "2: a byte of zero, expected text");
@@ -130,7 +130,7 @@ TEST_F(Arpa, NeedsTheBordersOfSentencesAndContexts) {
 /// Nothing is set aside for ten billion n-grams that are not there.
 TEST_F(Arpa, TakesNoMemoryOnAClaim) {
   EXPECT_EQ(error("ngram 1=4", "ngram 1=10000000000"),
-            "14: 4 1-grams, expected 10000000000 1-grams");
+            "15: 4 1-grams, expected 10000000000 1-grams");
   EXPECT_EQ(error("ngram 1=4", "ngram 1=99999999999999999999"),
             "6: 'ngram 1=99999999999999999999', expected ngram 1=COUNT");
 }

@@ -44,8 +44,9 @@ TEST(NgramTrie, FindsWhatAMapFinds) {
     const auto word = static_cast<int32_t>(random.below(2 * i + 1, 50));
     std::vector<int32_t> words = trie.words(context);
     words.push_back(word);
-    EXPECT_EQ(trie.insert(context, word),
-              known.emplace(words, trie.find(context, word)).first->second);
+    const int32_t number = trie.insert(context, word);
+    EXPECT_EQ(number, known.emplace(words, number).first->second);
+    EXPECT_EQ(trie.find(context, word), number);
   }
   EXPECT_EQ(trie.size(), 51 + std::ssize(known));
 }

@@ -52,7 +52,7 @@ ErrorCounts count_errors(std::string_view reference, std::string_view hypothesis
 ErrorReport count_errors(std::span<const Utterance> utterances);
 
 /// Three lines with a column for each edit of words, to be read in a fixed-width font:
-///   REF: the cat sat ***
+///   REF: the cat sat ****
 ///   HYP: the bat *** down
 ///   ERR:     S   D   I
 std::string alignment_text(std::string_view reference, std::string_view hypothesis);

@@ -44,18 +44,20 @@ WISP_HD T impossible() {
   return static_cast<T>(-HUGE_VALF);
 }
 
+constexpr float kLeast = -3e38f;  // from which what is impossible can be subtracted
+
 /// log(exp(a) + exp(b)), and of three.
 template <class T>
 WISP_HD inline T log_sum(T a, T b) {
   const T largest = b > a ? b : a;
-  const T shift = largest > impossible<T>() ? largest : T(0);
+  const T shift = largest < T(kLeast) ? T(kLeast) : largest;
   return shift + logarithm(exponential(a - shift) + exponential(b - shift));
 }
 template <class T>
 WISP_HD inline T log_sum(T a, T b, T c) {
   const T first = b > a ? b : a;
   const T largest = c > first ? c : first;
-  const T shift = largest > impossible<T>() ? largest : T(0);
+  const T shift = largest < T(kLeast) ? T(kLeast) : largest;
   return shift +
          logarithm(exponential(a - shift) + exponential(b - shift) + exponential(c - shift));
 }

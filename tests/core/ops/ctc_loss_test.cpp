@@ -1,0 +1,290 @@
+// Connectionist temporal classification beside numbers by hand, all paths, and PyTorch.
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/ops.h"
+#include "tests/support/error_of.h"
+#include "tests/support/leaves.h"
+#include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+using Transcripts = std::vector<std::vector<int32_t>>;
+
+/// (N, the longest), -1 behind a sequence's last.
+Tensor labels_of(const Transcripts& transcripts) {
+  size_t width = 0;
+  for (const auto& transcript : transcripts) width = std::max(width, transcript.size());
+  std::vector<int32_t> labels;
+  for (const auto& transcript : transcripts) {
+    labels.insert(labels.end(), transcript.begin(), transcript.end());
+    labels.insert(labels.end(), width - transcript.size(), -1);
+  }
+  return tensor_of(labels).reshape({std::ssize(transcripts), static_cast<int64_t>(width)});
+}
+
+struct Outcome {
+  double loss;
+  std::vector<double> gradient;
+};
+
+Outcome outcome_of(const Tensor& logits, const std::vector<int64_t>& rows, const Tensor& labels) {
+  TestContext worker({.compute = logits.dtype()});
+  Leaves leaves;
+  const Variable loss = ctc_loss(leaves.make(worker.context, logits), rows, labels);
+  backward(loss);
+  return {values(loss.value())[0], values(leaves.gradients()[0])};
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected,
+                 double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
+class CtcLoss : public testing::TestWithParam<DType> {
+ protected:
+  /// f32 rounds what is of the size of 1 by up to 6e-8, a few times.
+  double tolerance() const { return GetParam() == DType::f32 ? 1e-6 : 1e-12; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, CtcLoss, testing::Values(DType::f32, DType::f64),
+                         [](const auto& tested) { return name_of(tested.param); });
+
+/// Softmax (1/4, 3/4), then (1/2, 1/2). The paths of "1" are 11, 1-, -1: p = 3/8 + 3/8 + 1/8 = 7/8.
+/// The label's posterior is (3/8 + 3/8) / p = 6/7 in the first frame and (3/8 + 1/8) / p = 4/7 in
+/// the second, so its gradient is 3/4 - 6/7 = -3/28 and 1/2 - 4/7 = -1/14.
+TEST_P(CtcLoss, OneLabelInTwoFramesByHand) {
+  const Tensor logits = tensor({2, 2}, {0, std::log(3.0), 5, 5}, GetParam());
+  const Outcome found = outcome_of(logits, {1, 1}, labels_of({{1}}));
+  EXPECT_NEAR(found.loss, std::log(8.0 / 7.0), tolerance());
+  expect_near(found.gradient, {3.0 / 28, -3.0 / 28, 1.0 / 14, -1.0 / 14}, tolerance());
+}
+
+/// What a path says: equal neighbours merged, then blanks left out.
+std::vector<int32_t> text_of(const std::vector<int32_t>& path) {
+  std::vector<int32_t> text;
+  for (size_t t = 0; t < path.size(); ++t)
+    if (path[t] != 0 && (t == 0 || path[t] != path[t - 1])) text.push_back(path[t]);
+  return text;
+}
+
+/// By the definition, one sequence: sums over all paths.
+Outcome by_all_paths(const Tensor& logits, const std::vector<int32_t>& transcript) {
+  const auto frames = static_cast<size_t>(logits.shape()[0]);
+  const auto classes = static_cast<size_t>(logits.shape()[1]);
+  std::vector<double> softmax = values(logits);
+  for (size_t t = 0; t < frames; ++t) {
+    double sum = 0.0;
+    for (size_t c = 0; c < classes; ++c) sum += std::exp(softmax[t * classes + c]);
+    for (size_t c = 0; c < classes; ++c)
+      softmax[t * classes + c] = std::exp(softmax[t * classes + c]) / sum;
+  }
+  double total = 0.0;
+  std::vector<double> through(softmax.size());  // the paths that have a class in a frame
+  std::vector<int32_t> path(frames);
+  for (bool more = true; more;) {
+    if (text_of(path) == transcript) {
+      double p = 1.0;
+      for (size_t t = 0; t < frames; ++t) p *= softmax[t * classes + static_cast<size_t>(path[t])];
+      total += p;
+      for (size_t t = 0; t < frames; ++t) through[t * classes + static_cast<size_t>(path[t])] += p;
+    }
+    size_t t = 0;
+    while (t < frames && path[t] + 1 == static_cast<int32_t>(classes)) path[t++] = 0;
+    more = t < frames;
+    if (more) ++path[t];
+  }
+  if (total == 0.0) return {0.0, std::vector<double>(softmax.size())};
+  for (size_t i = 0; i < softmax.size(); ++i) softmax[i] -= through[i] / total;
+  return {-std::log(total), softmax};
+}
+
+TEST_P(CtcLoss, IsTheSumOverAllPaths) {
+  uint64_t seed = 0;
+  for (int64_t frames = 1; frames <= 6; ++frames) {
+    for (const Transcripts& transcripts :
+         {Transcripts{{1}, {1, 1}, {1, 1, 1}},
+          Transcripts{{2}, {1, 2}, {2, 2}, {1, 2, 1}, {2, 1, 1}, {2, 2, 1, 1}},
+          Transcripts{
+              {3}, {3, 1}, {3, 3}, {1, 2, 3}, {1, 3, 3}, {3, 1, 2, 2}, {1, 2, 3, 1, 2, 3}}}) {
+      const int64_t classes = transcripts[0][0] + 1;
+      for (const auto& transcript : transcripts) {
+        const Tensor logits = random_tensor({frames, classes}, ++seed, GetParam());
+        const std::vector<int64_t> rows(static_cast<size_t>(frames), 1);
+        const Outcome found = outcome_of(logits, rows, labels_of({transcript}));
+        const Outcome expected = by_all_paths(logits, transcript);
+        EXPECT_NEAR(found.loss, expected.loss, 10 * tolerance()) << "of up to 10";
+        expect_near(found.gradient, expected.gradient, tolerance());
+      }
+    }
+  }
+}
+
+/// PyTorch 2.15, ctc_loss(log_softmax(x), reduction="sum", zero_infinity=True) / 4 in f64, with
+/// x[i] = 2 sin(0.7 i). The last sequence, 4 4 in two frames, is too short.
+TEST_P(CtcLoss, IsPyTorchs) {
+  std::vector<double> numbers(90);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = 2.0 * std::sin(0.7 * static_cast<double>(i));
+  const Outcome found = outcome_of(tensor({18, 5}, numbers, GetParam()), {4, 4, 3, 3, 2, 1, 1},
+                                   labels_of({{1, 1, 2}, {3, 4}, {2, 3, 2, 4}, {4, 4}}));
+  EXPECT_NEAR(found.loss, 5.649678311027181, 10 * tolerance());
+  const struct {
+    size_t row;
+    std::vector<double> gradient;
+  } torch[] = {{0, {-0.009549090, -0.180758370, 0.092589401, 0.072507786, 0.025210272}},
+               {1, {-0.081289943, 0.020554679, 0.016466614, -0.077225723, 0.121494373}},
+               {2, {0.049387793, 0.095781213, -0.176673072, 0.025126594, 0.006377472}},
+               {3, {0, 0, 0, 0, 0}},
+               {8, {-0.045794571, -0.010283088, 0.014785397, 0.012979316, 0.028312946}},
+               {17, {-0.079179762, 0.037612676, -0.009765264, 0.015135272, 0.036197078}}};
+  for (const auto& expected : torch) {
+    const auto begin = found.gradient.begin() + static_cast<long>(5 * expected.row);
+    expect_near({begin, begin + 5}, expected.gradient, 1e-7);  // f32, and 9 digits
+  }
+}
+
+TEST_P(CtcLoss, WhatCannotBeAlignedCountsInTheMeanAlone) {
+  const std::vector<double> frame{0, std::log(3.0)};
+  const auto frames = [&](size_t count) {
+    std::vector<double> numbers;
+    for (size_t i = 0; i < count; ++i) numbers.insert(numbers.end(), frame.begin(), frame.end());
+    return tensor({static_cast<int64_t>(count), 2}, numbers, GetParam());
+  };
+  const Outcome alone = outcome_of(frames(2), {1, 1}, labels_of({{1}}));
+  // two labels in two frames need a blank between them; nothing to align; one label
+  const Outcome found = outcome_of(frames(6), {3, 3}, labels_of({{1, 1}, {}, {1}}));
+  EXPECT_NEAR(found.loss, alone.loss / 3, tolerance());
+  const std::vector<double>& g = alone.gradient;
+  expect_near(found.gradient, {0, 0, 0, 0, g[0] / 3, g[1] / 3, 0, 0, 0, 0, g[2] / 3, g[3] / 3},
+              tolerance());
+  EXPECT_EQ(outcome_of(frames(6), {3, 3}, Tensor({3, 0}, DType::i32)).loss, 0.0);
+}
+
+TEST_P(CtcLoss, WhatIsTooShortIsCounted) {
+  TestContext worker({.compute = GetParam()});
+  const Variable logits(worker.context, full({9, 3}, 0.0, GetParam()));
+  const Tensor sums = tensor_of<double>({10, 100});
+  // of 3, 3, 2 and 1 frames
+  count_too_short(logits, {4, 3, 2}, labels_of({{1, 1}, {1, 1, 2}, {}, {1}}), sums);
+  EXPECT_EQ(values(sums), (std::vector<double>{11, 103}));
+}
+
+TEST_P(CtcLoss, ALabelOutOfRangeIsNaN) {
+  for (const int32_t label : {-2, 0, 3}) {
+    const Outcome found =
+        outcome_of(random_tensor({6, 3}, 1, GetParam()), {2, 2, 2}, labels_of({{1, label}, {1}}));
+    EXPECT_TRUE(std::isnan(found.loss)) << label;
+    EXPECT_TRUE(std::isnan(found.gradient[0])) << label;
+  }
+}
+
+TEST_P(CtcLoss, ALogitThatIsNaNShows) {
+  const Tensor logits = tensor({2, 2}, {0, 1, NAN, 1}, GetParam());
+  const Outcome found = outcome_of(logits, {1, 1}, labels_of({{1}}));
+  EXPECT_TRUE(std::isnan(found.loss));
+  EXPECT_TRUE(std::isnan(found.gradient[2]));
+}
+
+/// As a model in training sees them: 8 utterances of 200 frames and fewer, 40 labels and fewer.
+struct Utterances {
+  std::vector<int64_t> rows;
+  Tensor logits, labels;
+
+  explicit Utterances(DType dtype) {
+    for (int64_t t = 0; t < 200; ++t) rows.push_back(8 - t / 30);
+    const Philox random(1, 0, 0);
+    Transcripts transcripts(8);
+    for (uint64_t n = 0; n < 8; ++n)
+      for (uint64_t k = 0; k < 40 - 4 * n; ++k)
+        transcripts[n].push_back(static_cast<int32_t>(1 + random.below(40 * n + k, 28)));
+    labels = labels_of(transcripts);
+    const int64_t total = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+    logits = random_tensor({total, 29}, 2, dtype);
+  }
+};
+
+TEST_P(CtcLoss, HasTheSameBitsForAnyThreads) {
+  const Utterances utterances(GetParam());
+  const int before = omp_get_max_threads();
+  Outcome first;
+  for (const int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    Outcome found = outcome_of(utterances.logits, utterances.rows, utterances.labels);
+    if (threads == 1) first = found;
+    EXPECT_EQ(found.loss, first.loss) << threads << " threads";
+    EXPECT_EQ(found.gradient, first.gradient) << threads << " threads";
+  }
+  omp_set_num_threads(before);
+}
+
+/// Alphas grow to -34,000, where f32 has steps of 0.004; relative to each frame they stay small.
+TEST(CtcLossInF32, TenThousandFramesAreThoseOfF64) {
+  const std::vector<int64_t> rows(10'000, 1);
+  std::vector<int32_t> transcript;
+  for (int32_t k = 0; k < 500; ++k) transcript.push_back(1 + k * k % 28);
+  const Tensor labels = labels_of({transcript});
+  const Tensor narrow = random_tensor({10'000, 29}, 1, DType::f32);
+  const Outcome found = outcome_of(narrow, rows, labels);
+  const Outcome expected = outcome_of(tensor(narrow.shape(), values(narrow)), rows, labels);
+  EXPECT_GT(expected.loss, 1e4);
+  EXPECT_NEAR(found.loss, expected.loss, 1e-6 * expected.loss);
+  // alpha and beta may differ from the largest of their frames by a few thousand
+  expect_near(found.gradient, expected.gradient, 1e-3);
+}
+
+TEST(CtcLossMemory, TheGradientIsWrittenOverTheLogits) {
+  const Utterances utterances(DType::f64);
+  const int64_t frames = utterances.logits.shape()[0], classes = 1000;
+  Leaves leaves;
+  const auto peak_of = [&](bool keep) {
+    TestContext worker;
+    const Variable x(worker.context, random_tensor({frames, 2}, 1));
+    Variable logits = linear(x, leaves.make(worker.context, random_tensor({classes, 2}, 2)), {});
+    const Variable loss = ctc_loss(logits, utterances.rows, utterances.labels);
+    if (!keep) logits = {};
+    backward(loss);
+    return worker.pool.stats().peak_used_bytes;
+  };
+  const int64_t bytes = frames * classes * 8;
+  EXPECT_LT(peak_of(false), bytes + bytes / 4);
+  EXPECT_GE(peak_of(true), 2 * bytes);
+  EXPECT_EQ(values(leaves.gradients()[0]), values(leaves.gradients()[1]));
+}
+
+TEST(CtcLossOf, NoLabelsIsUndefined) {
+  TestContext worker;
+  EXPECT_FALSE(ctc_loss(Variable(worker.context, full({2, 3}, 0.0)), {1, 1}, {}).defined());
+}
+
+TEST(CtcLossOf, WhatDoesNotFitIsRefused) {
+  TestContext worker;
+  const auto error = [&](Tensor logits, std::vector<int64_t> rows, Tensor labels) {
+    return error_of([&] { ctc_loss(Variable(worker.context, logits), rows, labels); });
+  };
+  const Tensor logits = full({3, 4}, 0.0), labels = labels_of({{1}, {2}});
+  EXPECT_EQ(error(logits, {2, 2}, labels), "ctc_loss: logits are (3, 4), expected (4, C)");
+  EXPECT_EQ(error(logits, {1, 2}, labels),
+            "ctc_loss: 2 sequences reach position 1 and 1 the one before, expected the longest "
+            "first");
+  EXPECT_EQ(error(logits, {}, labels), "ctc_loss: no sequences");
+  EXPECT_EQ(error(logits, {2, 1}, labels_of({{1}})),
+            "ctc_loss: labels are (1, 1) i32, expected (2, L) i32");
+  EXPECT_EQ(error(full({3, 4}, 0.0, DType::bf16), {2, 1}, labels),
+            "ctc_loss: logits are bf16, expected f32 or f64: widen() what the last layer reads");
+  EXPECT_EQ(
+      error_of([&] {
+        count_too_short(Variable(worker.context, logits), {2, 1}, labels, tensor_of<double>({0}));
+      }),
+      "count_too_short: sums are (1) f64, expected (2) f64");
+}
+
+}  // namespace
+}  // namespace wisp

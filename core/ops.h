@@ -133,18 +133,19 @@ Variable dropout(const Variable& x, double probability, uint64_t layer);
 /// 2016, section 7.
 Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
 
-/// Mean over N sequences of -log p(labels | frames), in nats, where p sums over all paths: a class
-/// for each frame, from which equal neighbours are merged and then blanks, class 0, left out.
-/// logits (Σ rows, C) f32 or f64, `rows` as in RnnSpec; labels (N, L) i32 in [1, C), -1 behind a
-/// sequence's last. A sequence without labels (a damaged sample), or with more than fit into its
-/// frames, where equal neighbours need a blank between them, has loss 0, no gradient, and counts in
-/// the mean. Any other label out of range gives NaN, as in cross_entropy. Without labels the result
-/// is undefined, too. In log space, each frame relative to its likeliest state. Source: Graves et
-/// al. 2006, sections 4.1 and 4.2 (here: backward variables without the frame's own probability).
+/// Mean over N sequences of -log p(labels | frames), in nats (connectionist temporal
+/// classification). p sums over the paths, a class for each frame, that give the labels once equal
+/// neighbours are merged and blanks, class 0, left out. logits (Σ rows, C) f32 or f64, `rows` as in
+/// RnnSpec; labels (N, L) i32 in [1, C), -1 behind a sequence's last. A sequence without labels (a
+/// damaged sample), or with more than its frames can hold, of which equal neighbours need a blank
+/// between them, has loss 0 and no gradient, and counts in the mean. Any other label out of range
+/// gives NaN, as in cross_entropy. Without labels the result is undefined, too. In log space, each
+/// frame relative to its likeliest state; keeps (Σ rows, 2 L + 3) for its gradient. Source: Graves
+/// et al. 2006, sections 3 and 4 (here: the backward variable leaves out its own frame).
 Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels);
 
-/// How many sequences of ctc_loss have more labels than fit into their frames. Adds to sums[0]
-/// those, to sums[1] the sequences that have labels; `sums` is (2) f64. No gradient.
+/// Of the sequences of ctc_loss: adds to sums[0] how many have more labels than their frames can
+/// hold, to sums[1] how many have labels. `sums` is (2) f64. No gradient.
 void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
                      const Tensor& sums);
 

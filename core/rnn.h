@@ -31,8 +31,14 @@ struct RnnSpec {
   bool operator==(const RnnSpec&) const = default;
 };
 
-/// Throws Error, in the name of `op`, unless there are sequences, and rows as `rows` has them.
-void check_rows(const char* op, const std::vector<int64_t>& rows);
+/// Throws Error, in the name of `op`, unless `rows` are those of sequences, the longest first.
+inline void check_rows(const char* op, const std::vector<int64_t>& rows) {
+  WISP_CHECK(!rows.empty() && rows.back() > 0, op, ": no sequences");
+  for (size_t t = 1; t < rows.size(); ++t) {
+    WISP_CHECK(rows[t] <= rows[t - 1], op, ": ", rows[t], " sequences reach position ", t, " and ",
+               rows[t - 1], " the one before, expected the longest first");
+  }
+}
 
 /// (directions, sequences, H) each, of the activations' type. Within a call c is of the wide type.
 struct RnnState {

@@ -44,27 +44,30 @@ WISP_HD T impossible() {
   return static_cast<T>(-HUGE_VALF);
 }
 
-constexpr float kLeast = -3e38f;  // from which what is impossible can be subtracted
+/// What terms are taken relative to: the largest, or, if that is impossible, a number that can be
+/// subtracted from it.
+template <class T>
+WISP_HD T finite(T largest) {
+  return largest < T(-3e38f) ? T(-3e38f) : largest;
+}
 
 /// log(exp(a) + exp(b)), and of three.
 template <class T>
 WISP_HD inline T log_sum(T a, T b) {
-  const T largest = b > a ? b : a;
-  const T shift = largest < T(kLeast) ? T(kLeast) : largest;
+  const T shift = finite(b > a ? b : a);
   return shift + logarithm(exponential(a - shift) + exponential(b - shift));
 }
 template <class T>
 WISP_HD inline T log_sum(T a, T b, T c) {
   const T first = b > a ? b : a;
-  const T largest = c > first ? c : first;
-  const T shift = largest < T(kLeast) ? T(kLeast) : largest;
+  const T shift = finite(c > first ? c : first);
   return shift +
          logarithm(exponential(a - shift) + exponential(b - shift) + exponential(c - shift));
 }
 
-/// A number for each state of a frame: the blanks in front of the labels and behind the last, then
-/// the labels. Behind the blanks and behind the labels is one more, impossible, so that
-/// label[-1] and label[labels] may be read.
+/// A number for each state of a frame: the blanks, one in front of each label and one behind the
+/// last, then the labels. Behind either is one more, impossible, so that label[-1] and
+/// label[labels] may be read, and loops have no ends to mind.
 template <class T>
 struct States {
   T* blank;
@@ -89,7 +92,7 @@ struct Frame {
   WISP_HD T operator[](int64_t c) const { return logits[c] - norm; }
 };
 
-/// One index per row.
+/// One index per row: log Σ exp(logit).
 template <class T>
 struct LogExpSum {
   const T* logits;
@@ -321,7 +324,8 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
                              context.empty({count, width + 1}, type),
                              context.empty({count}, DType::i64)};
   const int64_t frames = std::ssize(rows);
-  const int64_t per_sequence = frames * memory.states(), per_frame = count * classes;
+  const int64_t per_sequence = frames * memory.states();
+  const int64_t per_frame = count * (classes + memory.states());
   const Tensor losses = context.empty({count}, type);
   const Tensor loss = context.empty({}, type);
   const Tensor scratch = memory.scratch(context);

@@ -37,14 +37,6 @@ size_t input_of(size_t direction, size_t parameter) { return 1 + 4 * direction +
 
 }  // namespace
 
-void check_rows(const char* op, const std::vector<int64_t>& rows) {
-  WISP_CHECK(!rows.empty() && rows.back() > 0, op, ": no sequences");
-  for (size_t t = 1; t < rows.size(); ++t) {
-    WISP_CHECK(rows[t] <= rows[t - 1], op, ": ", rows[t], " sequences reach position ", t, " and ",
-               rows[t - 1], " the one before, expected the longest first");
-  }
-}
-
 RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
               const std::vector<RnnParameters>& directions, const RnnState& before) {
   const char* op = name_of(cell);

@@ -74,7 +74,7 @@ accepts core/parallel_cuda.h '#include <cuda_runtime.h>'
 accepts core/cpu/onednn_conv.h '#include <oneapi/dnnl/dnnl.hpp>'
 accepts core/cpu/kiss_fft.cpp '#include <kiss_fftr.h>'
 accepts data/images/image_codec_opencv.cpp '#include <opencv2/core.hpp>'
-accepts data/audio.cpp '#include <sndfile.h>'
+accepts data/speech/audio_codec_sndfile.cpp '#include <sndfile.h>'
 accepts distributed/launch.cpp 'const char* rank = std::getenv("RANK");'
 
 # One file may hold mpi.h, a second one may not.

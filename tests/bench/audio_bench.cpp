@@ -1,7 +1,6 @@
 // Times what a loader thread does for speech: all FLAC, WAV and SPHERE files below a directory are
-// read, changed and made features. Each figure is hours
-// of audio per second of one core, by the time it spent, the best of the repetitions. Usage:
-// audio_bench DIR [repetitions]
+// read, changed and made features. Each figure is hours of audio per second of one core, by the
+// time it spent, the best of the repetitions. Usage: audio_bench DIR [repetitions]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "core/error.h"
 #include "data/speech/audio_augment.h"
 #include "data/speech/audio_file.h"
+#include "data/speech/resample.h"
 #include "data/speech/spectrogram.h"
 
 namespace wisp {
@@ -54,6 +54,7 @@ void bench(const std::string& directory, int repetitions) {
     fmt::print("{:32} {:6.2f} s  {:6.3f} hours/s\n", what, least, of / least);
   };
   const Spectrogram linear({.rate = kRate}), mel({.rate = kRate, .mels = 40});
+  const Resampler resampler(44100, kRate);
   const AudioAugment speeds({.speed_percent = 10});
   const AudioAugment noise({.gain_db = 6, .noise_share = 1}, {sounds.front().samples});
   const auto key = [](size_t i) { return UtteranceKey{1, 0, static_cast<int64_t>(i)}; };
@@ -61,7 +62,7 @@ void bench(const std::string& directory, int repetitions) {
   time("features, 161 frequencies", hours, [&](size_t i) { linear.compute(sounds[i].samples); });
   time("features, 40 mel bands", hours, [&](size_t i) { mel.compute(sounds[i].samples); });
   time("resample, as if at 44.1 kHz", hours * kRate / 44100,
-       [&](size_t i) { Resampler(44100, kRate).resample(sounds[i].samples); });
+       [&](size_t i) { resampler.resample(sounds[i].samples); });
   time("speeds", hours, [&](size_t i) { speeds.perturb(sounds[i].samples, key(i)); });
   time("noise and gain", hours, [&](size_t i) { noise.perturb(sounds[i].samples, key(i)); });
   time("read, features", hours, [&](size_t i) { linear.compute(read_audio(files[i]).samples); });

@@ -34,6 +34,7 @@ int parse_and_run(int argc, char** argv) {
   add_predict(program);
   add_generate(program);
   add_score(program);
+  add_transcribe(program);
   add_lm(program);
   add_import(program);
   add_export(program);

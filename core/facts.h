@@ -15,6 +15,15 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
+/// How sound becomes frames.
+struct SpectrogramOptions {
+  int64_t rate = 16000;    // samples per second; 0: it is no sound
+  int64_t window_ms = 20;  // a Hamming window
+  int64_t stride_ms = 10;  // from one frame to the next
+  int64_t mels = 0;        // mel bands that stand for the frequencies; 0: all frequencies
+  bool operator==(const SpectrogramOptions&) const = default;
+};
+
 /// One of a model's inputs.
 struct Feed {
   std::string name;             // in exported files
@@ -23,6 +32,7 @@ struct Feed {
   Normalization normalization;  // of images; else empty
   int64_t ids = 0;      // of numbers that name rows of a table, as words do: they are in [0, ids)
   bool padded = false;  // samples vary on their own, and lie side by side with Batch::lengths
+  SpectrogramOptions sound{.rate = 0};  // of spectrograms
 
   /// Whether the first extent varies from batch to batch: then a batch is (T, N, …), else (N, …).
   bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0 && !padded; }

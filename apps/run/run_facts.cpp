@@ -25,6 +25,11 @@ std::string RunFacts::json() const {
     input = {{"name", feed.name}, {"sample", sample}, {"dtype", name_of(feed.dtype)}};
     if (feed.ids > 0) input["ids"] = feed.ids;
     if (feed.padded) input["padded"] = true;
+    if (const SpectrogramOptions& sound = feed.sound; sound.rate > 0)
+      input["sound"] = {{"rate", sound.rate},
+                        {"window_ms", sound.window_ms},
+                        {"stride_ms", sound.stride_ms},
+                        {"mels", sound.mels}};
     if (feed.normalization == Normalization{}) continue;
     input["mean"] = feed.normalization.mean;
     input["deviation"] = feed.normalization.deviation;
@@ -47,6 +52,16 @@ std::string RunFacts::json() const {
   }
 }
 
+namespace {
+
+SpectrogramOptions sound_of(const ordered_json& input) {
+  if (!input.contains("sound")) return {.rate = 0};
+  const ordered_json& sound = input["sound"];
+  return {sound.at("rate"), sound.at("window_ms"), sound.at("stride_ms"), sound.at("mels")};
+}
+
+}  // namespace
+
 RunFacts RunFacts::read(const std::string& directory) {
   const std::string path = directory + "/facts.json";
   if (!std::filesystem::exists(path)) return {};
@@ -62,7 +77,8 @@ RunFacts RunFacts::read(const std::string& directory) {
                                   dtype_named(input.at("dtype").get<std::string>()),
                                   {input.value("mean", none), input.value("deviation", none)},
                                   input.value("ids", int64_t{0}),
-                                  input.value("padded", false)});
+                                  input.value("padded", false),
+                                  sound_of(input)});
     }
     object.at("classes").get_to(run.facts.classes);
     object.at("names").get_to(run.facts.names);

@@ -90,9 +90,9 @@ ErrorCounts count_errors(std::string_view reference, std::string_view hypothesis
   return counts;
 }
 
-ErrorReport count_errors(std::span<const Utterance> utterances) {
+ErrorReport count_errors(std::span<const HeardUtterance> utterances) {
   ErrorReport report;
-  for (const Utterance& utterance : utterances) {
+  for (const HeardUtterance& utterance : utterances) {
     const ErrorCounts counts = count_errors(utterance.reference, utterance.hypothesis);
     report.total += counts;
     report.speakers[utterance.speaker] += counts;

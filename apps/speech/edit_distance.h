@@ -31,7 +31,7 @@ struct EditCounts {
 };
 EditCounts count_edits(std::span<const Edit> edits);
 
-struct Utterance {
+struct HeardUtterance {
   std::string speaker;
   std::string reference, hypothesis;  // UTF-8; words stand between white space
 };
@@ -49,7 +49,7 @@ struct ErrorReport {
 };
 
 ErrorCounts count_errors(std::string_view reference, std::string_view hypothesis);
-ErrorReport count_errors(std::span<const Utterance> utterances);
+ErrorReport count_errors(std::span<const HeardUtterance> utterances);
 
 /// Three lines with a column for each edit of words, to be read in a fixed-width font:
 ///   REF: the cat sat ****

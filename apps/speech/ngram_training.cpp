@@ -8,6 +8,7 @@
 
 #include "apps/speech/words.h"
 #include "core/error.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {

@@ -5,16 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "core/facts.h"
 #include "core/tensor.h"
 
 namespace wisp {
-
-struct SpectrogramOptions {
-  int64_t rate = 16000;    // samples per second
-  int64_t window_ms = 20;  // a Hamming window
-  int64_t stride_ms = 10;  // from one frame to the next
-  int64_t mels = 0;        // mel bands that stand for the frequencies; 0: all frequencies
-};
 
 /// Any thread may call.
 class Spectrogram {

@@ -39,7 +39,8 @@ Facts SpeechSource::facts() const {
   const Alphabet alphabet(alphabet_);
   return {.inputs = {{.name = "spectrogram",
                       .sample = {0, Spectrogram(spectrogram_).features()},
-                      .padded = true}},
+                      .padded = true,
+                      .sound = spectrogram_}},
           .classes = alphabet.size(),
           .names = alphabet.names(),
           .work = "frames"};

@@ -11,7 +11,10 @@ namespace {
 TEST(RunFacts, ReadBackWhatWasWritten) {
   const TempDir dir;
   const RunFacts written{
-      .facts = {.inputs = {{.name = "sound", .sample = {0, 161}, .padded = true},
+      .facts = {.inputs = {{.name = "sound",
+                            .sample = {0, 161},
+                            .padded = true,
+                            .sound = {.rate = 8000, .mels = 40}},
                            {.name = "speaker", .dtype = DType::i32, .ids = 7}},
                 .classes = 29,
                 .names = {"a", "\"", "ß"},

@@ -61,7 +61,7 @@ TEST(EditDistance, IsThatOfTheDefinition) {
 }
 
 TEST(EditDistance, SumsUpBeforeItDivides) {
-  const std::vector<Utterance> utterances = {
+  const std::vector<HeardUtterance> utterances = {
       {"ann", "the cat sat", "the bat sat down"}, {"bob", " yes ", "yes"}, {"ann", "no", ""}};
   const ErrorReport report = count_errors(utterances);
   EXPECT_DOUBLE_EQ(report.total.words.rate(), 3.0 / 5.0);

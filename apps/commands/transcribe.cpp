@@ -1,0 +1,86 @@
+#include "apps/inference/transcribe.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/asked_run.h"
+#include "apps/commands/commands.h"
+#include "apps/speech/arpa.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  AskedRun run;
+  std::vector<std::string> files;
+  BeamOptions beam{.width = 0};
+  std::string words;
+};
+
+void print_text(const Transcript& transcript) {
+  if (!transcript.error.empty()) return fmt::print(stderr, "wisp: {}\n", transcript.error);
+  fmt::print("{}: {}\n", transcript.file, transcript.text);
+}
+
+void print_json(const Transcript& transcript) {
+  nlohmann::ordered_json line;
+  line["file"] = transcript.file;
+  if (!transcript.error.empty()) {
+    line["error"] = transcript.error;
+  } else {
+    line["text"] = transcript.text;
+    line["words"] = nlohmann::ordered_json::array();
+    for (const TimedWord& word : transcript.words)
+      line["words"].push_back({{"word", word.word},
+                               {"begin_s", word.begin_s},
+                               {"end_s", word.end_s},
+                               {"confidence", word.confidence}});
+  }
+  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void run(const Arguments& arguments) {
+  const std::unique_ptr<Inference> model = arguments.run.open();
+  std::optional<NgramModel> words;
+  std::optional<BeamOptions> beam;
+  if (!arguments.words.empty()) words.emplace(read_arpa(arguments.words));
+  if (arguments.beam.width > 0 || words) {
+    beam = arguments.beam;
+    if (beam->width == 0) beam->width = BeamOptions{}.width;
+    if (words) beam->words = &*words;
+  }
+  bool failed = false;
+  transcribe(*model, arguments.files, beam, [&](const Transcript& transcript) {
+    arguments.run.json ? print_json(transcript) : print_text(transcript);
+    failed = failed || !transcript.error.empty();
+  });
+  if (failed) throw ExitStatus{1};
+}
+
+}  // namespace
+
+void add_transcribe(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("transcribe", "what a run's model hears in sound files");
+  command.footer(
+      "Examples:\n"
+      "  wisp transcribe runs/own a.wav\n"
+      "  wisp transcribe runs/own a.wav --beam 64 --lm text.arpa\n"
+      "Needs no data set. Without --beam and --lm the likeliest label of each frame. --json prints "
+      "an object a line, with each\nword's begin and end in seconds and how sure the model is of "
+      "it. A file that cannot be read is told and left out; the\nexit status is 1 then.");
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->run.add_to(command);
+  command.add_option("files", arguments->files, "sound files: FLAC, WAV, SPHERE")->required();
+  command.add_option("--beam", arguments->beam.width, "texts that a search keeps in each frame")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--lm", arguments->words, "ARPA file of an n-gram model of words");
+  command.add_option("--alpha", arguments->beam.alpha, "weight of the words' log probability")
+      ->capture_default_str();
+  command.add_option("--beta", arguments->beam.beta, "added for each word")->capture_default_str();
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,88 @@
+#include "apps/inference/transcribe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "data/speech/audio_file.h"
+#include "data/speech/spectrogram.h"
+
+namespace wisp {
+namespace {
+
+void check(const Facts& facts) {
+  const bool hears = facts.inputs.size() == 1 && facts.inputs[0].padded &&
+                     facts.inputs[0].sound.rate > 0 && std::ssize(facts.names) == facts.classes;
+  WISP_CHECK(hears, "transcribe: the run's model does not hear sound");
+}
+
+/// (1, T, F) as the model computes.
+Batch batch_of(const Tensor& features, DType compute) {
+  const Tensor sound(features.shape().stacked(1), compute);
+  dispatch_activation(compute, "transcribe", [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < features.numel(); ++i)
+      store(sound.data<T>() + i, static_cast<Wide<T>>(features.data<float>()[i]));
+  });
+  const Tensor lengths({1}, DType::i64);
+  *lengths.data<int64_t>() = features.shape()[0];
+  return {.inputs = {sound}, .lengths = lengths, .count = 1};
+}
+
+/// Log probabilities of each row of logits.
+std::vector<float> log_softmax(const Tensor& logits) {
+  const int64_t classes = logits.shape()[-1];
+  std::vector<float> result(static_cast<size_t>(logits.numel()));
+  dispatch_float(logits.dtype(), "transcribe", [&](auto zero) {
+    const auto* x = logits.data<decltype(zero)>();
+    for (int64_t begin = 0; begin < logits.numel(); begin += classes) {
+      const auto largest = static_cast<double>(*std::max_element(x + begin, x + begin + classes));
+      double sum = 0.0;
+      for (int64_t c = 0; c < classes; ++c)
+        sum += std::exp(static_cast<double>(x[begin + c]) - largest);
+      for (int64_t c = 0; c < classes; ++c)
+        result[static_cast<size_t>(begin + c)] =
+            static_cast<float>(static_cast<double>(x[begin + c]) - largest - std::log(sum));
+    }
+  });
+  return result;
+}
+
+Transcription heard(const Frames& frames, const Labels& labels,
+                    const std::optional<BeamOptions>& beam) {
+  return beam ? beam_search(frames, labels, *beam).front()
+              : transcription_of(frames, best_path(frames), labels);
+}
+
+}  // namespace
+
+void transcribe(Inference& model, std::span<const std::string> files,
+                const std::optional<BeamOptions>& beam,
+                const std::function<void(const Transcript&)>& tell) {
+  const Facts& facts = model.facts();
+  check(facts);
+  const Spectrogram spectrogram(facts.inputs[0].sound);
+  for (const std::string& file : files) {
+    Transcript transcript{.file = file};
+    try {
+      const Tensor features = spectrogram.compute(read_samples(file, spectrogram.options().rate));
+      const Tensor logits = model(batch_of(features, model.compute())).output.value();
+      const std::vector<float> values = log_softmax(logits);
+      const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);
+      // the model may have fewer frames than it reads, by a whole factor
+      const double factor = std::round(static_cast<double>(features.shape()[0]) /
+                                       static_cast<double>(logits.shape()[1]));
+      const double seconds = 1e-3 * factor * static_cast<double>(spectrogram.options().stride_ms);
+      transcript.text = found.text;
+      for (const HeardWord& word : found.words)
+        transcript.words.push_back({word.word, static_cast<double>(word.first_frame) * seconds,
+                                    static_cast<double>(word.last_frame + 1) * seconds,
+                                    word.confidence});
+    } catch (const Error& error) {
+      transcript.error = error.what();
+    }
+    tell(transcript);
+  }
+}
+
+}  // namespace wisp

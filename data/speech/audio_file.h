@@ -9,15 +9,15 @@
 namespace wisp {
 
 struct Audio {
-  std::vector<float> samples;  // in [-1, 1]; a file of floats may go beyond
+  std::vector<float> samples;  // in [-1, 1]; a file of floats may go beyond, to ±32768
   int64_t rate = 0;            // samples per second
 };
 
 /// Reads a FLAC, WAV or SPHERE file, told by what it holds, not by its name; channels are averaged.
 /// Throws Error with the path for a file that is missing, above 1 GiB, no such sound, cut off or
-/// damaged, holds no samples, more than 2^28 per channel, or samples that are not finite. Memory
-/// follows what is decoded, never what a header claims. Wrong bits within samples are found in FLAC
-/// alone, whose frames have checksums.
+/// damaged, holds no samples, more than 2^28 per channel, or samples that are not finite or beyond
+/// ±32768. Memory follows what is decoded, never what a header claims. Wrong bits within samples
+/// are found in FLAC alone, whose frames have checksums.
 Audio read_audio(const std::string& path);
 
 /// The same of a file's bytes; errors do not name a path.

@@ -118,13 +118,15 @@ TEST(AudioCodec, RefusesFilesWithoutSamples) {
   EXPECT_EQ(complaint(sphere_file("", 0)), "it holds no samples");
 }
 
-TEST(AudioCodec, RefusesSamplesThatAreNotFinite) {
+TEST(AudioCodec, RefusesSamplesThatAreNotFiniteOrMuchTooLoud) {
   const WavFormat format{.tag = 3, .bits = 32};
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(complaint(wav_file(floats({0, 1, nan}), format)),
-            "its sample 2 is nan, expected a finite number");
+            "its sample 2 is nan, expected a number within -32768 and 32768");
   EXPECT_EQ(complaint(wav_file(floats({std::numeric_limits<float>::infinity()}), format)),
-            "its sample 0 is inf, expected a finite number");
+            "its sample 0 is inf, expected a number within -32768 and 32768");
+  EXPECT_EQ(complaint(wav_file(floats({1e6f}), format)),
+            "its sample 0 is 1e+06, expected a number within -32768 and 32768");
 }
 
 TEST(AudioCodec, RefusesHeadersThatMakeNoSense) {

@@ -16,6 +16,16 @@ void check(const Facts& facts) {
   WISP_CHECK(hears, "transcribe: the run's model does not hear sound");
 }
 
+/// (T, F). Errors name the file.
+Tensor features_of(const std::string& file, const Spectrogram& spectrogram) {
+  const std::vector<float> samples = read_samples(file, spectrogram.options().rate);
+  try {
+    return spectrogram.compute(samples);
+  } catch (const Error& error) {
+    throw Error(concat(file, ": ", error.what()));
+  }
+}
+
 /// (1, T, F) as the model computes.
 Batch batch_of(const Tensor& features, DType compute) {
   const Tensor sound(features.shape().stacked(1), compute);
@@ -65,7 +75,7 @@ void transcribe(Inference& model, std::span<const std::string> files,
   for (const std::string& file : files) {
     Transcript transcript{.file = file};
     try {
-      const Tensor features = spectrogram.compute(read_samples(file, spectrogram.options().rate));
+      const Tensor features = features_of(file, spectrogram);
       const Tensor logits = model(batch_of(features, model.compute())).output.value();
       const std::vector<float> values = log_softmax(logits);
       const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);

@@ -1,0 +1,96 @@
+#include "apps/inference/transcribe.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+/// A low tone says "LOW", a high one "HI HI".
+std::string tone(bool high, int64_t samples) {
+  std::vector<int> wave;
+  for (int64_t i = 0; i < samples; ++i)
+    wave.push_back(static_cast<int>(8000 * std::sin((high ? 1.0 : 0.2) * static_cast<double>(i))));
+  return wav_file(pcm16(wave));
+}
+
+class Transcribe : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dir_ = new TempDir;
+    std::string list = "audio,text\n";
+    for (int i = 0; i < 8; ++i) {
+      const bool high = i % 2 != 0;
+      dir_->write(concat(i, ".wav"), tone(high, 5000 + 160 * i));
+      list += concat(i, ".wav,", high ? "hi hi" : "low", "\n");
+    }
+    const std::string manifest = dir_->write("list.csv", list);
+    train(Config::from_text(R"(
+threads = 1
+model = { name = "deepspeech", layers = 1, units = 16 }
+data = { name = "speech", alphabet = "HILOW " }
+train = { batch = 4, epochs = 40, eval_every = 0 }
+optimizer = { lr = 3e-3, momentum = 0.9 }
+clip.norm = 50.0
+timeout_s = 30.0
+)",
+                            "speech.toml",
+                            Overrides{"data.train=" + manifest, "data.test=" + manifest}),
+          {*dir_ / "run", RunDirectory::Open::create, true});
+  }
+  static void TearDownTestSuite() { delete dir_; }
+
+  static std::vector<Transcript> heard(const std::vector<std::string>& files,
+                                       const std::optional<BeamOptions>& beam = {}) {
+    Inference model(*dir_ / "run");
+    std::vector<Transcript> found;
+    transcribe(model, files, beam, [&](const Transcript& one) { found.push_back(one); });
+    return found;
+  }
+
+  static TempDir* dir_;
+};
+TempDir* Transcribe::dir_ = nullptr;
+
+TEST_F(Transcribe, HearsWhatItHasLearned) {
+  for (const std::optional<BeamOptions>& beam :
+       {std::optional<BeamOptions>(), std::optional<BeamOptions>({.width = 8})}) {
+    const std::vector<Transcript> found = heard({*dir_ / "2.wav", *dir_ / "5.wav"}, beam);
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0].text, "LOW") << found[0].error;
+    EXPECT_EQ(found[1].text, "HI HI") << found[1].error;
+    ASSERT_EQ(found[1].words.size(), 2u);
+    EXPECT_EQ(found[1].words[1].word, "HI");
+    const double seconds = (5000 + 5 * 160) / 16000.0;
+    EXPECT_GE(found[1].words[0].begin_s, 0.0);
+    EXPECT_LE(found[1].words[0].end_s, found[1].words[1].begin_s);
+    EXPECT_LE(found[1].words[1].end_s, seconds + 0.03);
+  }
+}
+
+TEST_F(Transcribe, AFileThatCannotBeReadStopsNoOther) {
+  const std::string bad = dir_->write("bad.wav", "no sound"),
+                    small = dir_->write("small.wav", tone(true, 20));
+  const std::vector<Transcript> found = heard({bad, small, *dir_ / "0.wav"});
+  EXPECT_EQ(found[0].error.find(bad), 0u) << found[0].error;
+  EXPECT_EQ(found[1].error.find(small), 0u) << found[1].error;
+  EXPECT_EQ(found[2].error, "");
+  EXPECT_EQ(found[2].text, "LOW");
+}
+
+TEST(TranscribeOfOthers, RefusesAModelThatHearsNothing) {
+  const TempDir dir;
+  tiny_train(dir / "run");
+  Inference model(dir / "run");
+  EXPECT_EQ(error_of([&] { transcribe(model, {}, {}, [](const Transcript&) {}); }),
+            "transcribe: the run's model does not hear sound");
+}
+
+}  // namespace
+}  // namespace wisp

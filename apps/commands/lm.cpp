@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/commands/commands.h"
 #include "apps/speech/arpa.h"
@@ -18,15 +20,18 @@ struct Arguments {
   int32_t order = 3;
 };
 
-/// f(content of a file); its Errors begin with the path.
-template <class F>
-auto with_text(const std::string& path, const F& f) {
+std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::error_code failure;
   WISP_CHECK(in && !std::filesystem::is_directory(path, failure), path, ": cannot read the file");
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// f(); its Errors begin with the path.
+template <class F>
+auto about(const std::string& path, const F& f) {
   try {
-    return f(text);
+    return f();
   } catch (const Error& error) {
     throw Error(path + ": " + error.what());
   }
@@ -49,14 +54,15 @@ void print_score(const std::string& file, const NgramScore& score) {
 }
 
 void run(const Arguments& arguments) {
-  const NgramModel model = with_text(
-      arguments.text, [&](const std::string& text) { return train_ngrams(text, arguments.order); });
+  const bool scores = !arguments.perplexity.empty();
+  const std::string text = read(arguments.text), scored = scores ? read(arguments.perplexity) : "";
+  const NgramModel model =
+      about(arguments.text, [&] { return train_ngrams(text, arguments.order); });
   write_arpa(model, arguments.out);
   print_counts(arguments.out, model.counts());
-  if (arguments.perplexity.empty()) return;
-  print_score(arguments.perplexity, with_text(arguments.perplexity, [&](const std::string& text) {
-                return score_ngrams(model, text);
-              }));
+  if (!scores) return;
+  print_score(arguments.perplexity,
+              about(arguments.perplexity, [&] { return score_ngrams(model, scored); }));
 }
 
 }  // namespace

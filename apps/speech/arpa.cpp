@@ -130,7 +130,7 @@ class ArpaReader {
     const int64_t count = counts_[length - 1];
     const std::string all = concat(count, " ", length, "-grams");
     int64_t read = 0;
-    for (need_line(all); line_[0] != '\\'; need_line(read < count ? all : "\\end\\"), ++read) {
+    for (need_line(all); line_[0] != '\\'; need_line(++read < count ? all : "\\end\\")) {
       if (read == count) fail(shown(line_), concat("a section's title behind ", all));
       if (parts_.size() != length + 1 && parts_.size() != length + 2)
         fail(shown(line_), concat("log10 of a probability, ", length, " word",

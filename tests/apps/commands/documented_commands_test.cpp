@@ -172,6 +172,7 @@ train compression.method=dgc --out runs/dgc
 train compression.method=dgc --out runs/dgc-again
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
+wisp lm my.txt --out text.arpa
 wisp train apps/configs/text_lstm.toml data.path=my.txt model.units=8 train.max_steps=2 --quiet --out runs/text
 if [ $WISP_HAS_SNDFILE = 1 ]; then
   wisp train apps/configs/an4_deepspeech.toml data.name=speech data.train=train.csv data.test=test.csv model.units=8 \
@@ -239,6 +240,7 @@ class DocumentedCommands : public testing::Test {
     for (int i = 0; i < 16; ++i)
       list += concat("data-cache/an4/wav/an4_clstk/fa/u", i, ".wav,yes\n");
     for (const char* name : {"fresh/train.csv", "fresh/test.csv"}) dir_->write(name, list);
+    dir_->write("fresh/a.wav", sound);
   }
 
   static CommandResult run_in(const std::string& folder, const std::string& script) {

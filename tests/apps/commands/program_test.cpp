@@ -111,7 +111,7 @@ TEST_F(Program, ItsCompletionKnowsCommandsOptionsAndKeys) {
     EXPECT_EQ(wait(), 0) << said();
     return said();
   };
-  EXPECT_EQ(complete("wisp tr"), "train\n");
+  EXPECT_EQ(complete("wisp tr"), "train transcribe\n");
   EXPECT_EQ(complete("wisp bench co"), "codec\n");
   EXPECT_EQ(complete("wisp train x.toml --over"), "--overwrite\n");
   EXPECT_EQ(complete("wisp train x.toml optimizer.mom"), "optimizer.momentum=\n");

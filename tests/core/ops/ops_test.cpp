@@ -426,7 +426,7 @@ TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
   }
   const Tensor sums = tensor({2, 2}, {10, 20, 30, 40});
   count_edits(constant({12, 4}, logits), rows,
-              tensor({2, 5}, {1, 3, 2, 2, -1, -1, -1, -1, -1, -1}, DType::i32), 3, sums);
+              tensor_of<int32_t>({1, 3, 2, 2, -1, -1, -1, -1, -1, -1}).reshape({2, 5}), 3, sums);
   // words: ab for bb, and b; labels: a space and an a, and a space between the bs
   EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 33, 44}));
 }

@@ -229,6 +229,23 @@ TEST(Backend, ConvolutionsOverTimeAndFrequencyAgreeWithTheReference) {
   spec.stride = {1, 2};
   spec.pad = {5, 10};
   expect_convolution_agrees(spec);
+  // frequencies one below the other, as DeepSpeech has them
+  spec = {.batch = 2,
+          .height = 41,
+          .width = 9,
+          .in_channels = 1,
+          .out_channels = 32,
+          .kernel = {41, 11},
+          .stride = 2,
+          .pad = {20, 5}};
+  expect_convolution_agrees(spec);
+  spec.height = 21;
+  spec.width = 5;
+  spec.in_channels = 32;
+  spec.kernel = {21, 11};
+  spec.stride = {2, 1};
+  spec.pad = {10, 5};
+  expect_convolution_agrees(spec);
 }
 
 TEST(Backend, WideKernelsAgreeWithTheReference) {

@@ -19,7 +19,7 @@ void print(const char* split, const RunEvaluation& run, const Evaluation& evalua
   fmt::print("{}", split);
   for (size_t i = 0; i < run.metrics.size(); ++i)
     fmt::print(" {} {},", run.metrics[i].name, run.metrics[i].text(evaluation.metrics[i]));
-  fmt::print(" loss {:.4f}, {} {}\n", evaluation.loss, evaluation.targets, run.work);
+  fmt::print(" loss {:.4f}, {} targets\n", evaluation.loss, evaluation.targets);
 }
 
 void run(const Arguments& arguments) {

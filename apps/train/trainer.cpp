@@ -112,7 +112,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   std::optional<Inference> model;  // at first, so that what it refuses is told before the work
   if (!predictions.empty() && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
   run.load();
-  RunEvaluation evaluation{.metrics = run.metrics(), .work = run.facts().work};
+  RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
     Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
     const Evaluation test = evaluate(replica, run, Split::test);

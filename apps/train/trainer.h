@@ -35,7 +35,6 @@ struct Evaluation {
 
 struct RunEvaluation {
   std::vector<Metric> metrics;
-  std::string work;  // what targets are: "images"
   Evaluation test;
   std::optional<Evaluation> validation;  // if the run has such a split
 };

@@ -53,15 +53,17 @@ Splits SpeechSource::open(DType compute) const {
   if (!noise_.empty())
     for (const Utterance& sound : read_manifest(noise_))
       noises.push_back(read_samples(sound.audio, spectrogram_.rate));
-  const auto examples = [&](Split split) -> std::unique_ptr<Examples> {
+  const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
     std::vector<Utterance> all = utterances(split);
     if (all.empty()) return nullptr;
-    const bool training = split == Split::train;
-    return std::make_unique<SpeechExamples>(
-        concat(name(), " ", name_of(split)), std::move(all), alphabet, options,
-        training ? AudioAugment(augment_, std::move(noises)) : AudioAugment({}));
+    return std::make_unique<SpeechExamples>(concat(name(), " ", name_of(split)), std::move(all),
+                                            alphabet, options, std::move(augment));
   };
-  return {examples(Split::train), examples(Split::validation), examples(Split::test)};
+  Splits splits;
+  splits.train = examples(Split::train, AudioAugment(augment_, std::move(noises)));
+  splits.validation = examples(Split::validation, AudioAugment({}));
+  splits.test = examples(Split::test, AudioAugment({}));
+  return splits;
 }
 
 }  // namespace wisp

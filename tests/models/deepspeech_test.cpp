@@ -71,7 +71,7 @@ struct Placed {
         model({.cell = RnnCell::gru, .layers = 2, .units = 3}, speech(13, 5)),
         parameters(worker.context, model.parameters(), model.buffers()) {
     worker.context.training = training;
-    for (Segment segment : parameters.segments()) {
+    for (const Segment& segment : parameters.segments()) {
       const Tensor value = FlatParameters::view(parameters.weight(), segment);
       set(value, segment.name, segment.kind == "conv");
     }
@@ -102,8 +102,7 @@ struct Placed {
     for (const Segment& segment : parameters.segments()) {
       if (segment.name != name) continue;
       double sum = 0;
-      for (const double g : values(parameters.gradient(segment.id)))
-        sum += std::abs(g);
+      for (const double g : values(parameters.gradient(segment.id))) sum += std::abs(g);
       return sum;
     }
     return std::nan("");

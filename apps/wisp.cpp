@@ -36,6 +36,7 @@ int parse_and_run(int argc, char** argv) {
   add_score(program);
   add_transcribe(program);
   add_lm(program);
+  add_tune_lm(program);
   add_import(program);
   add_export(program);
   add_report(program);

@@ -156,9 +156,9 @@ void count_correct(const Variable& logits, const Tensor& labels, const Tensor& s
 
 /// How far what ctc_loss's `logits` say is from `labels`, of its shapes: of each frame the
 /// likeliest class (the first, if equal), equal neighbours merged, blanks left out. Adds to `sums`,
-/// (2, 2) f64, the fewest insertions, deletions and substitutions of words and how many words the
-/// labels have; below, the same of labels, `space` too, which stands between words. Sequences
-/// without labels count nothing. No gradient.
+/// (3, 2) f64, the fewest insertions, deletions and substitutions of words and how many words the
+/// labels have; the same of labels, a `space` between words is one; how many of the frames are
+/// blank, and how many there are. Sequences without labels count nothing. No gradient.
 void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
                  int32_t space, const Tensor& sums);
 

@@ -42,6 +42,11 @@ struct Piece {
   bool begins = false;
 };
 
+/// Where a sample comes from, for people; empty where it is not known.
+struct Origin {
+  std::string id, speaker;
+};
+
 /// One split of a data set. It does not change once made; any thread may call.
 class Examples {
  public:
@@ -61,6 +66,7 @@ class Examples {
   /// What the first input of a row looks like, for people: (H, W, C) u8, C 1 or 3. Undefined if
   /// it is no picture.
   virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
+  virtual Origin origin(int64_t /*sample*/) const { return {}; }
 };
 
 /// The splits of a data set; there may be no validation split.

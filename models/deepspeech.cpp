@@ -130,7 +130,19 @@ Step DeepSpeech::forward(Context& context, const Batch& batch, const Carry&) {
 
 std::vector<Metric> DeepSpeech::metrics() const {
   return {{.name = "wer", .percent = true, .lower_is_better = true},
-          {.name = "cer", .percent = true, .lower_is_better = true}};
+          {.name = "cer", .percent = true, .lower_is_better = true},
+          {.name = "blank",
+           .percent = true,
+           .lower_is_better = true,
+           .alarm = Alarm{.above = 0.99,
+                          .epochs = 5,
+                          .meaning = "of the frames say nothing, epoch after epoch; the model has "
+                                     "learned no letter: a lower rate, or shorter utterances?"}},
+          {.name = "too_short",
+           .percent = true,
+           .lower_is_better = true,
+           .alarm = Alarm{.meaning = "of the texts have more letters than their utterances have "
+                                     "frames for; they teach nothing"}}};
 }
 
 void DeepSpeech::measure(const Step& step, const Batch& batch, const Tensor& sums) const {
@@ -139,7 +151,9 @@ void DeepSpeech::measure(const Step& step, const Batch& batch, const Tensor& sum
   const Shape& shape = step.output.shape();
   const Variable logits =
       pack_frames(reshape(step.output, {shape[0], 1, shape[1], shape[2]}), rows);
-  count_edits(reshape(logits, {logits.shape()[0], shape[2]}), rows, batch.targets, space_, sums);
+  const Variable frames = reshape(logits, {logits.shape()[0], shape[2]});
+  count_edits(frames, rows, batch.targets, space_, sums.rows(0, 3));
+  count_too_short(frames, rows, batch.targets, sums.rows(3, 4).reshape({2}));
 }
 
 std::vector<std::string> DeepSpeech::exchange_names(const std::string& name) const {

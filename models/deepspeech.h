@@ -29,7 +29,8 @@ class DeepSpeech final : public Model {
 
   /// The output is (N, T', classes), T' = (T + 1) / 2, with the lengths of each.
   Step forward(Context& context, const Batch& batch, const Carry& before) override;
-  /// Word and character error rates of the best path.
+  /// Word and character error rates of the best path, the share of its frames that are blank, and
+  /// that of the texts that are too long for their frames.
   std::vector<Metric> metrics() const override;
   void measure(const Step& step, const Batch& batch, const Tensor& sums) const override;
   /// deepspeech.pytorch's: "fc.0.module.0.weight" for "fc.0.module.0.gamma".

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,20 @@ struct Step {
   double weight = 1.0;  // gradients are those of so many times the loss
 };
 
+/// What a metric warns of.
+struct Alarm {
+  double above = 0.0;        // mean over an epoch of training
+  int64_t epochs = 1;        // as many in a row
+  const char* meaning = "";  // "0.42 % " goes before it
+};
+
 /// A figure of merit: a function of a mean over targets, as a rule.
 struct Metric {
   std::string name;      // "accuracy": test_accuracy is that of the test set
   bool percent = false;  // people read it in percent
   bool lower_is_better = false;
   double (*of_mean)(double mean) = [](double mean) { return mean; };
+  std::optional<Alarm> alarm;
 
   bool better(double a, double b) const { return lower_is_better ? a < b : a > b; }
   /// What people read for 1 of it.

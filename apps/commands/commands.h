@@ -18,6 +18,7 @@ void add_generate(CLI::App& program);
 void add_score(CLI::App& program);
 void add_lm(CLI::App& program);
 void add_transcribe(CLI::App& program);
+void add_tune_lm(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
 void add_codec_lab(CLI::App& program);

@@ -1,19 +1,76 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "apps/commands/asked_beam.h"
 #include "apps/commands/commands.h"
+#include "apps/inference/hear.h"
+#include "apps/inference/predictions_file.h"
+#include "apps/run/run_facts.h"
 #include "apps/train/trainer.h"
+#include "core/io/output_file.h"
 
 namespace wisp {
 namespace {
+
+using nlohmann::ordered_json;
 
 struct Arguments {
   std::string run;
   std::vector<std::string> overrides;
   std::string checkpoint = "last";
   std::string predictions;
+  AskedBeam beam;
+  std::string alignment;
+  bool json = false;
+
+  bool decodes() const { return beam.asked() || !alignment.empty(); }
 };
+
+/// The test set's utterances, decoded in one way.
+struct Decoded {
+  std::string way;  // "best path", "beam 64, text.arpa"
+  std::vector<HeardUtterance> utterances;
+  ErrorReport errors;
+};
+
+std::string name_of_file(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+std::string percent(double rate) { return fmt::format("{:.2f} %", 100.0 * rate); }
+
+std::vector<Decoded> decode_all(const Arguments& arguments, const Prepared& run, Inference& model) {
+  const std::vector<Heard> heard = hear(model, run, Split::test, [](const std::string& damage) {
+    fmt::print(stderr, "wisp: {}\n", damage);
+  });
+  std::optional<NgramModel> words;
+  std::vector<Decoded> ways;
+  const auto add = [&](const std::string& way, const std::optional<BeamOptions>& beam) {
+    Decoded decoded{way, decode(heard, model.facts().names, beam, model.context().threads), {}};
+    decoded.errors = count_errors(decoded.utterances);
+    ways.push_back(std::move(decoded));
+  };
+  add("best path", {});
+  if (const std::optional<BeamOptions> beam = arguments.beam.open(words))
+    add(fmt::format("beam {}{}", beam->width,
+                    words ? ", " + name_of_file(arguments.beam.words) : ""),
+        beam);
+  return ways;
+}
+
+void write_alignment(const std::string& path, const Decoded& decoded) {
+  std::string text;
+  for (const HeardUtterance& utterance : decoded.utterances) {
+    const EditCounts words = count_errors(utterance.reference, utterance.hypothesis).words;
+    text += fmt::format("{} {}: {} edits, {} words\n{}\n", utterance.id, utterance.speaker,
+                        words.edits(), words.reference(),
+                        alignment_text(utterance.reference, utterance.hypothesis));
+  }
+  write_file(path, text);
+}
 
 void print(const char* split, const RunEvaluation& run, const Evaluation& evaluation) {
   fmt::print("{}", split);
@@ -22,11 +79,77 @@ void print(const char* split, const RunEvaluation& run, const Evaluation& evalua
   fmt::print(" loss {:.4f}, {} targets\n", evaluation.loss, evaluation.targets);
 }
 
+void print(const std::vector<Decoded>& ways) {
+  for (const Decoded& decoded : ways) {
+    const ErrorCounts& total = decoded.errors.total;
+    fmt::print("test, {}: wer {}, cer {}, {} of {} utterances have errors\n", decoded.way,
+               percent(total.words.rate()), percent(total.characters.rate()),
+               total.wrong_utterances, total.utterances);
+  }
+  const auto& speakers = ways.front().errors.speakers;
+  if (speakers.size() < 2) return;
+  fmt::print("\n{:<16} {:>10} {:>8}", "speaker", "utterances", "words");
+  for (const Decoded& decoded : ways) fmt::print("  wer, {}", decoded.way);
+  fmt::print("\n");
+  for (const auto& [speaker, counts] : speakers) {
+    fmt::print("{:<16} {:>10} {:>8}", speaker, counts.utterances, counts.words.reference());
+    for (const Decoded& decoded : ways)
+      fmt::print("  {:>{}}", percent(decoded.errors.speakers.at(speaker).words.rate()),
+                 decoded.way.size() + 5);
+    fmt::print("\n");
+  }
+}
+
+ordered_json json_of(const RunEvaluation& run, const Evaluation& evaluation) {
+  ordered_json object;
+  for (size_t i = 0; i < run.metrics.size(); ++i)
+    object[run.metrics[i].name] = evaluation.metrics[i];
+  object["loss"] = evaluation.loss;
+  object["targets"] = evaluation.targets;
+  return object;
+}
+
+ordered_json json_of(const ErrorCounts& counts) {
+  return {{"utterances", counts.utterances},
+          {"words", counts.words.reference()},
+          {"word_edits", counts.words.edits()},
+          {"characters", counts.characters.reference()},
+          {"character_edits", counts.characters.edits()}};
+}
+
+ordered_json json_of(const Decoded& decoded) {
+  ordered_json object{{"way", decoded.way}, {"test", json_of(decoded.errors.total)}};
+  for (const auto& [speaker, counts] : decoded.errors.speakers)
+    object["speakers"][speaker] = json_of(counts);
+  return object;
+}
+
+void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& ways) {
+  ordered_json object{{"test", json_of(evaluation, evaluation.test)}};
+  if (evaluation.validation) object["validation"] = json_of(evaluation, *evaluation.validation);
+  for (const Decoded& decoded : ways) object["decoded"].push_back(json_of(decoded));
+  fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
 void run(const Arguments& arguments) {
+  if (arguments.decodes())
+    check_hears(RunFacts::read(arguments.run).facts, "--beam, --lm, --alignment");
+  std::vector<Decoded> ways;
+  AskModel ask;
+  if (arguments.decodes() || !arguments.predictions.empty()) {
+    ask = [&](const Prepared& run, Inference& model) {
+      if (!arguments.predictions.empty()) write_predictions(arguments.predictions, run, model);
+      if (arguments.decodes()) ways = decode_all(arguments, run, model);
+    };
+  }
   const RunEvaluation evaluation =
-      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, arguments.predictions);
+      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, ask);
+  if (!arguments.alignment.empty() && !ways.empty())
+    write_alignment(arguments.alignment, ways.back());
+  if (arguments.json) return print_json(evaluation, ways);
   print("test", evaluation, evaluation.test);
   if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
+  if (!ways.empty()) print(ways);
 }
 
 }  // namespace
@@ -34,13 +157,22 @@ void run(const Arguments& arguments) {
 void add_eval(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "eval", "evaluate a run's checkpoint on its test set and what it held out");
-  command.footer("Example:\n  wisp eval runs/dgc --checkpoint best");
+  command.footer(
+      "Examples:\n"
+      "  wisp eval runs/dgc --checkpoint best\n"
+      "  wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt\n"
+      "--beam, --lm and --alignment are for speech: the test set's errors, speaker by speaker, of "
+      "the likeliest label of each\nframe and of what a search finds.");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
   command.add_option("--predictions", arguments->predictions,
                      "write input, labels and logits of the test set to this safetensors file");
+  arguments->beam.add_to(command);
+  command.add_option("--alignment", arguments->alignment,
+                     "write what was said and what was heard instead to this file");
+  command.add_flag("--json", arguments->json, "print JSON");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/commands/asked_beam.h"
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
-#include "apps/speech/arpa.h"
 
 namespace wisp {
 namespace {
@@ -15,8 +15,7 @@ namespace {
 struct Arguments {
   AskedRun run;
   std::vector<std::string> files;
-  BeamOptions beam{.width = 0};
-  std::string words;
+  AskedBeam beam;
 };
 
 void print_text(const Transcript& transcript) {
@@ -44,13 +43,7 @@ void print_json(const Transcript& transcript) {
 void run(const Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   std::optional<NgramModel> words;
-  std::optional<BeamOptions> beam;
-  if (!arguments.words.empty()) words.emplace(read_arpa(arguments.words));
-  if (arguments.beam.width > 0 || words) {
-    beam = arguments.beam;
-    if (beam->width == 0) beam->width = BeamOptions{}.width;
-    if (words) beam->words = &*words;
-  }
+  const std::optional<BeamOptions> beam = arguments.beam.open(words);
   bool failed = false;
   transcribe(*model, arguments.files, beam, [&](const Transcript& transcript) {
     arguments.run.json ? print_json(transcript) : print_text(transcript);
@@ -74,12 +67,7 @@ void add_transcribe(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   arguments->run.add_to(command);
   command.add_option("files", arguments->files, "sound files: FLAC, WAV, SPHERE")->required();
-  command.add_option("--beam", arguments->beam.width, "texts that a search keeps in each frame")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--lm", arguments->words, "ARPA file of an n-gram model of words");
-  command.add_option("--alpha", arguments->beam.alpha, "weight of the words' log probability")
-      ->capture_default_str();
-  command.add_option("--beta", arguments->beam.beta, "added for each word")->capture_default_str();
+  arguments->beam.add_to(command);
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -1,20 +1,14 @@
 #include "apps/inference/transcribe.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "apps/inference/hear.h"
 #include "core/error.h"
 #include "data/speech/audio_file.h"
 #include "data/speech/spectrogram.h"
 
 namespace wisp {
 namespace {
-
-void check(const Facts& facts) {
-  const bool hears = facts.inputs.size() == 1 && facts.inputs[0].padded &&
-                     facts.inputs[0].sound.rate > 0 && std::ssize(facts.names) == facts.classes;
-  WISP_CHECK(hears, "transcribe: the run's model does not hear sound");
-}
 
 /// (T, F). Errors name the file.
 Tensor features_of(const std::string& file, const Spectrogram& spectrogram) {
@@ -39,25 +33,6 @@ Batch batch_of(const Tensor& features, DType compute) {
   return {.inputs = {sound}, .lengths = lengths, .count = 1};
 }
 
-/// Log probabilities of each row of logits.
-std::vector<float> log_softmax(const Tensor& logits) {
-  const int64_t classes = logits.shape()[-1];
-  std::vector<float> result(static_cast<size_t>(logits.numel()));
-  dispatch_float(logits.dtype(), "transcribe", [&](auto zero) {
-    const auto* x = logits.data<decltype(zero)>();
-    for (int64_t begin = 0; begin < logits.numel(); begin += classes) {
-      const auto largest = static_cast<double>(*std::max_element(x + begin, x + begin + classes));
-      double sum = 0.0;
-      for (int64_t c = 0; c < classes; ++c)
-        sum += std::exp(static_cast<double>(x[begin + c]) - largest);
-      for (int64_t c = 0; c < classes; ++c)
-        result[static_cast<size_t>(begin + c)] =
-            static_cast<float>(static_cast<double>(x[begin + c]) - largest - std::log(sum));
-    }
-  });
-  return result;
-}
-
 Transcription heard(const Frames& frames, const Labels& labels,
                     const std::optional<BeamOptions>& beam) {
   return beam ? beam_search(frames, labels, *beam).front()
@@ -70,7 +45,7 @@ void transcribe(Inference& model, std::span<const std::string> files,
                 const std::optional<BeamOptions>& beam,
                 const std::function<void(const Transcript&)>& tell) {
   const Facts& facts = model.facts();
-  check(facts);
+  check_hears(facts, "transcribe");
   const Spectrogram spectrogram(facts.inputs[0].sound);
   for (const std::string& file : files) {
     Transcript transcript{.file = file};

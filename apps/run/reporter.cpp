@@ -207,6 +207,7 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   row.emplace_back("seconds", seconds_before_ + spent.seconds);
   if (distance) row.emplace_back("consensus_distance", *distance);
   write(row, total_step);
+  alarm(epochs, train);
   if (quiet_) return;
   const Metric& metric = facts_.metric();
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}", epochs, train.mean_loss());
@@ -219,6 +220,19 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   add("test", test);
   if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
+}
+
+/// Tells once what a metric warns of, until it is well again.
+void Reporter::alarm(double epochs, const TallyValues& train) {
+  alarming_.resize(facts_.metrics.size());
+  for (size_t i = 0; i < facts_.metrics.size(); ++i) {
+    const Metric& metric = facts_.metrics[i];
+    if (!metric.alarm) continue;
+    const double value = train.value(metric, i);
+    alarming_[i] = value > metric.alarm->above ? alarming_[i] + 1 : 0;
+    if (alarming_[i] == metric.alarm->epochs)
+      say(fmt::format("epoch {:.4g}: {} {}", epochs, metric.text(value), metric.alarm->meaning));
+  }
 }
 
 void Reporter::finish(const Summary& summary) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/run/run_directory.h"
 #include "apps/run/run_facts.h"
@@ -72,6 +73,7 @@ class Reporter {
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
   void health(const Health& health, int64_t step);
+  void alarm(double epochs, const TallyValues& train);
   void add_metrics(MetricRow& row, const std::string& prefix,
                    const std::optional<TallyValues>& values) const;
 
@@ -87,7 +89,8 @@ class Reporter {
   bool quiet_;
   double drawn_us_ = 0.0;  // when the bar was drawn last
   TallyValues last_;
-  StepCost since_line_;  // of the steps since the last multiple of log_every
+  std::vector<int64_t> alarming_;  // by metric: epochs in a row that it was above its bound
+  StepCost since_line_;            // of the steps since the last multiple of log_every
 };
 
 }  // namespace wisp

@@ -34,6 +34,7 @@ EditCounts count_edits(std::span<const Edit> edits);
 struct HeardUtterance {
   std::string speaker;
   std::string reference, hypothesis;  // UTF-8; words stand between white space
+  std::string id;                     // may be empty
 };
 
 struct ErrorCounts {

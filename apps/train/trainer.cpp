@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "apps/inference/predictions_file.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
 #include "apps/train/training.h"
@@ -105,12 +104,12 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
 }
 
 RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
-                           const std::string& checkpoint, const std::string& predictions) {
+                           const std::string& checkpoint, const AskModel& ask) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);
   std::optional<Inference> model;  // at first, so that what it refuses is told before the work
-  if (!predictions.empty() && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
+  if (ask && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
   run.load();
   RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
@@ -122,7 +121,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     evaluation.test = test;
     evaluation.validation = validation;
   });
-  if (model) write_predictions(predictions, run, *model);
+  if (model) ask(run, *model);
   return evaluation;
 }
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/inference/inference.h"
 #include "apps/run/run_directory.h"
 #include "apps/run/summary.h"
+#include "apps/setup/prepared.h"
 #include "core/io/config.h"
 #include "models/model.h"
 
@@ -39,10 +41,12 @@ struct RunEvaluation {
   std::optional<Evaluation> validation;  // if the run has such a split
 };
 
-/// Evaluates a checkpoint of a run: "last", "best", or that of a step. Writes predictions for the
-/// test set to a file, if one is named.
+/// Asks the model that is evaluated something else, on one process.
+using AskModel = std::function<void(const Prepared& run, Inference& model)>;
+
+/// Evaluates a checkpoint of a run: "last", "best", or that of a step; then asks its model, if
+/// there is anything to ask.
 RunEvaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
-                           const std::string& checkpoint = "last",
-                           const std::string& predictions = "");
+                           const std::string& checkpoint = "last", const AskModel& ask = {});
 
 }  // namespace wisp

@@ -11,8 +11,13 @@ struct Text {
   int32_t* word;
   int64_t labels = 0, words = 0;
 
+  /// A space counts once between words, and not at the ends.
+  WISP_HD void add(int32_t next, int32_t space) {
+    if (next != space || (labels > 0 && label[labels - 1] != space)) label[labels++] = next;
+  }
   /// A word is what stands between spaces.
   WISP_HD void find_words(int32_t space) {
+    if (labels > 0 && label[labels - 1] == space) --labels;
     for (int64_t i = 0; i < labels; ++i)
       if (label[i] != space && (i == 0 || label[i - 1] == space))
         word[words++] = static_cast<int32_t>(i);
@@ -61,7 +66,7 @@ WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int3
 }
 
 struct Counts {
-  int64_t word_edits, words, label_edits, labels;
+  int64_t word_edits, words, label_edits, labels, blanks, frames;
 };
 
 /// One index per sequence: the likeliest class of each frame, equal neighbours merged, blanks left
@@ -83,20 +88,25 @@ struct CountEdits {
     Text said{memory, memory + width};
     Text heard{said.word + width, said.word + width + rows.positions};
     int32_t* row = heard.word + rows.positions;
-    for (; said.labels < width && labels[n * width + said.labels] != -1; ++said.labels)
-      said.label[said.labels] = labels[n * width + said.labels];
+    for (int64_t i = 0; i < width && labels[n * width + i] != -1; ++i)
+      said.add(labels[n * width + i], space);
     if (said.labels == 0) return;
     int32_t before = 0;
-    for (int64_t t = 0; rows.has(t, n); ++t) {
+    int64_t blanks = 0, t = 0;
+    for (; rows.has(t, n); ++t) {
       const int32_t best = likeliest(logits + rows.row(t, n) * classes);
-      if (best != 0 && best != before) heard.label[heard.labels++] = best;
+      blanks += best == 0;
+      if (best != 0 && best != before) heard.add(best, space);
       before = best;
     }
     said.find_words(space);
     heard.find_words(space);
     counts[n] = {edit_distance(heard.words, said.words, SameWords{heard, said, space}, row),
-                 said.words, edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
-                 said.labels};
+                 said.words,
+                 edit_distance(heard.labels, said.labels, SameLabels{heard, said}, row),
+                 said.labels,
+                 blanks,
+                 t};
   }
   WISP_HD int32_t likeliest(const T* x) const {
     int32_t best = 0;
@@ -115,6 +125,8 @@ struct AddCounts {
       sums[1] += static_cast<double>(counts[n].words);
       sums[2] += static_cast<double>(counts[n].label_edits);
       sums[3] += static_cast<double>(counts[n].labels);
+      sums[4] += static_cast<double>(counts[n].blanks);
+      sums[5] += static_cast<double>(counts[n].frames);
     }
   }
 };
@@ -132,14 +144,14 @@ void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const
                  labels.dtype() == DType::i32,
              "count_edits: labels are ", labels.shape(), " ", name_of(labels.dtype()),
              ", expected (", sequences, ", L) i32");
-  WISP_CHECK(sums.defined() && sums.shape() == Shape({2, 2}) && sums.dtype() == DType::f64,
+  WISP_CHECK(sums.defined() && sums.shape() == Shape({3, 2}) && sums.dtype() == DType::f64,
              "count_edits: sums are ", sums.shape(), " ", name_of(sums.dtype()),
-             ", expected (2, 2) f64");
+             ", expected (3, 2) f64");
   Context& context = logits.context();
   const int64_t positions = std::ssize(rows), width = labels.shape()[1];
   const Tensor first = first_rows(context, rows);
   const Tensor scratch = context.empty({sequences, 2 * positions + 3 * width + 1}, DType::i32);
-  const Tensor counted = context.empty({sequences, 4}, DType::i64);
+  const Tensor counted = context.empty({sequences, 6}, DType::i64);
   auto* counts = reinterpret_cast<Counts*>(counted.raw());
   dispatch_float(logits.value().dtype(), "count_edits", [&](auto zero) {
     using T = decltype(zero);

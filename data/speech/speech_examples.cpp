@@ -49,6 +49,11 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
   }
 }
 
+Origin SpeechExamples::origin(int64_t sample) const {
+  const Utterance& utterance = utterances_[static_cast<size_t>(sample)];
+  return {utterance.id, utterance.speaker};
+}
+
 UtteranceKey SpeechExamples::key(const Piece& piece, int64_t utterance) const {
   return {.seed = piece.seed, .epoch = piece.epoch, .utterance = utterance};
 }

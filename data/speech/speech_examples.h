@@ -38,6 +38,7 @@ class SpeechExamples final : public Examples {
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
   void shape(const Piece& piece, Batch& batch) const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
+  Origin origin(int64_t sample) const override;
 
  private:
   UtteranceKey key(const Piece& piece, int64_t utterance) const;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/inference/inference.h"
+#include "apps/inference/predictions_file.h"
 #include "apps/run/checkpoints.h"
 #include "apps/survey/data_survey.h"
 #include "core/io/checkpoint.h"
@@ -203,7 +204,10 @@ TEST_F(Characters, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
 TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   const Overrides f32 = {"train.precision=f32", "train.backend=auto", "workers=2", "data.window=3"};
   train(config(f32), {dir_ / "run", RunDirectory::Open::create, true});
-  const Evaluation evaluation = evaluate_run(dir_ / "run", {}, "last", dir_ / "predictions").test;
+  const AskModel predict_all = [&](const Prepared& prepared, Inference& model) {
+    write_predictions(dir_ / "predictions", prepared, model);
+  };
+  const Evaluation evaluation = evaluate_run(dir_ / "run", {}, "last", predict_all).test;
   EXPECT_EQ(evaluation.targets, 99) << "of 100 characters, 8 in a column and 3 left over";
   std::filesystem::remove(text_);
 

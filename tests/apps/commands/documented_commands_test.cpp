@@ -142,7 +142,7 @@ std::string shortened(const std::string& text) {
     } else if (has("apps/configs/")) {
       less = " model.units=8";
     }
-    if (has("data.validation=")) less += " data.validation=16";
+    if (has("data.validation=") && !has(".csv")) less += " data.validation=16";
     return text + less + " train.max_steps=2";
   }
   if (!has("wisp bench ")) return text;
@@ -175,8 +175,8 @@ wisp export run --to model.safetensors
 wisp lm my.txt --out text.arpa
 wisp train apps/configs/text_lstm.toml data.path=my.txt model.units=8 train.max_steps=2 --quiet --out runs/text
 if [ $WISP_HAS_SNDFILE = 1 ]; then
-  wisp train apps/configs/an4_deepspeech.toml data.name=speech data.train=train.csv data.test=test.csv model.units=8 \
-    train.max_steps=2 --quiet --out runs/own
+  wisp train apps/configs/an4_deepspeech.toml data.name=speech data.train=train.csv data.validation=validation.csv \
+    data.test=test.csv model.units=8 train.max_steps=2 --quiet --out runs/own
 fi
 if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
 mkdir -p docs .local/share/bash-completion/completions runs/a
@@ -239,7 +239,8 @@ class DocumentedCommands : public testing::Test {
     std::string list = "audio,text\n";
     for (int i = 0; i < 16; ++i)
       list += concat("data-cache/an4/wav/an4_clstk/fa/u", i, ".wav,yes\n");
-    for (const char* name : {"fresh/train.csv", "fresh/test.csv"}) dir_->write(name, list);
+    for (const char* split : {"train", "validation", "test"})
+      dir_->write(concat("fresh/", split, ".csv"), list);
     dir_->write("fresh/a.wav", sound);
   }
 

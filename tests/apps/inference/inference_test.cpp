@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "apps/inference/predictions_file.h"
 #include "apps/interchange/exchange.h"
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
@@ -49,7 +50,10 @@ TEST(Inference, HasTheWeightsAndStatisticsOfEvaluation) {
   for (const Overrides& run : runs) {
     const TempDir dir;
     train(small_config(run), {dir / "run", RunDirectory::Open::create, true});
-    const Evaluation found = evaluate_run(dir / "run", {}, "last", dir / "predictions").test;
+    const AskModel predict_all = [&](const Prepared& prepared, Inference& model) {
+      write_predictions(dir / "predictions", prepared, model);
+    };
+    const Evaluation found = evaluate_run(dir / "run", {}, "last", predict_all).test;
     // f32 losses there, f64 here
     EXPECT_NEAR(loss_of(dir / "predictions", 40), found.loss, 2e-6) << run.back();
   }

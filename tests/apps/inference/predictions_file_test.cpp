@@ -18,7 +18,10 @@ TEST(Predictions, AreThoseThatEvaluationCounts) {
   const TempDir dir;
   const Overrides run = {"workers=3", "train.batch=24"};  // the last batches of 40 are not full
   tiny_train(dir / "run", run);
-  const Evaluation evaluation = evaluate_run(dir / "run", {}, "last", dir / "predictions").test;
+  const AskModel predict_all = [&](const Prepared& prepared, Inference& model) {
+    write_predictions(dir / "predictions", prepared, model);
+  };
+  const Evaluation evaluation = evaluate_run(dir / "run", {}, "last", predict_all).test;
   const CheckpointReader file(dir / "predictions");
   const Tensor input({40, 3, 32, 32}, DType::f32), labels({40}, DType::i32),
       logits({40, 10}, DType::f32);

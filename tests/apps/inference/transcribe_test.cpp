@@ -2,47 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/support/error_of.h"
-#include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"
+#include "tests/support/tone_run.h"
 
 namespace wisp {
 namespace {
-
-/// A low tone says "LOW", a high one "HI HI".
-std::string tone(bool high, int64_t samples) {
-  std::vector<int> wave;
-  for (int64_t i = 0; i < samples; ++i)
-    wave.push_back(static_cast<int>(8000 * std::sin((high ? 1.0 : 0.2) * static_cast<double>(i))));
-  return wav_file(pcm16(wave));
-}
 
 class Transcribe : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     dir_ = new TempDir;
-    std::string list = "audio,text\n";
-    for (int i = 0; i < 8; ++i) {
-      const bool high = i % 2 != 0;
-      dir_->write(concat(i, ".wav"), tone(high, 5000 + 160 * i));
-      list += concat(i, ".wav,", high ? "hi hi" : "low", "\n");
-    }
-    const std::string manifest = dir_->write("list.csv", list);
-    train(Config::from_text(R"(
-threads = 1
-model = { name = "deepspeech", layers = 1, units = 16 }
-data = { name = "speech", alphabet = "HILOW " }
-train = { batch = 4, epochs = 40, eval_every = 0 }
-optimizer = { lr = 3e-3, momentum = 0.9 }
-clip.norm = 50.0
-timeout_s = 30.0
-)",
-                            "speech.toml",
-                            Overrides{"data.train=" + manifest, "data.test=" + manifest}),
-          {*dir_ / "run", RunDirectory::Open::create, true});
+    train(tone_config(write_tones(*dir_)), {*dir_ / "run", RunDirectory::Open::create, true});
   }
   static void TearDownTestSuite() { delete dir_; }
 

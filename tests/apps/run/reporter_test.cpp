@@ -115,6 +115,30 @@ TEST(Reporter, NamesGradientsThatWereNotFinite) {
   }
 }
 
+TEST(Reporter, TellsOnceWhatAMetricWarnsOf) {
+  const TempDir dir;
+  const Prepared run(tiny_config());
+  RunDirectory directory(dir / "run", RunDirectory::Open::create);
+  directory.make();
+  RunFacts facts;
+  facts.metrics = {{.name = "wer"},
+                   {.name = "blank",
+                    .percent = true,
+                    .alarm = Alarm{.above = 0.9, .epochs = 2, .meaning = "say nothing"}}};
+  Reporter reporter(directory, run.options(), facts, /*quiet=*/false);
+  reporter.open_metrics();
+  std::string told;
+  for (const double blank : {0.95, 0.85, 0.95, 0.99, 0.97, 0.1, 1.0, 1.0}) {
+    const TallyValues train{{1.0, 1.0, 0.5, 1.0, blank, 1.0}};
+    testing::internal::CaptureStdout();
+    reporter.epoch(1.0, 1, train, {}, {}, 1.0, {});
+    const std::string text = testing::internal::GetCapturedStdout();
+    told +=
+        text.find("say nothing") == std::string::npos ? "-" : text.substr(9, text.find(" %") - 9);
+  }
+  EXPECT_EQ(told, "---99.00---100.00");
+}
+
 TEST(Reporter, ResumesInAnEventFileThatReplacesLaterSteps) {
   const TempDir dir;
   tiny_train(dir / "run", kTwo + Overrides{"train.max_steps=4"});

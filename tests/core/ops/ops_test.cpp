@@ -413,8 +413,8 @@ TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
   EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
 }
 
-/// Classes are the blank, a, b and the space. Heard is "a  ab b" where "a bb" was said, and "b"
-/// where there is no transcript.
+/// Classes are the blank, a, b and the space. Heard is "a  ab b" where "a bb" was said, spaces
+/// together are one, and "b" where there is no transcript.
 TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
   const std::vector<int> first{1, 1, 3, 0, 3, 0, 1, 2, 3, 2}, second{2, 0};
   const std::vector<int64_t> rows{2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -424,11 +424,11 @@ TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
       if (t < path->size())
         for (int c = 0; c < 4; ++c) logits.push_back(c == (*path)[t] ? 2.0 : c * 0.1);
   }
-  const Tensor sums = tensor({2, 2}, {10, 20, 30, 40});
+  const Tensor sums = tensor({3, 2}, {10, 20, 30, 40, 50, 60});
   count_edits(constant({12, 4}, logits), rows,
               tensor_of<int32_t>({1, 3, 2, 2, -1, -1, -1, -1, -1, -1}).reshape({2, 5}), 3, sums);
-  // words: ab for bb, and b; labels: a space and an a, and a space between the bs
-  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 33, 44}));
+  // words: ab for bb, and b; labels: an a, and a space between the bs; two blanks
+  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 32, 44, 52, 70}));
 }
 
 TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFinite) {

@@ -1,0 +1,23 @@
+// What commands share that search for what a model of speech heard: wisp transcribe, eval.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "apps/speech/beam_search.h"
+
+namespace wisp {
+
+struct AskedBeam {
+  BeamOptions options{.width = 0};  // 0: none was asked for
+  std::string words;                // path of an ARPA file, or empty
+
+  void add_to(CLI::App& command);
+  bool asked() const { return options.width > 0 || !words.empty(); }
+  /// Reads the model of words into `model`, which has to outlive the options. Nothing if no search
+  /// was asked for.
+  std::optional<BeamOptions> open(std::optional<NgramModel>& model) const;
+};
+
+}  // namespace wisp

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/commands/asked_run.h"
+#include "apps/commands/commands.h"
+#include "apps/inference/tune_decoding.h"
+#include "apps/run/run_directory.h"
+#include "apps/speech/arpa.h"
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  AskedRun run;
+  std::string words;
+  BeamOptions beam;
+  std::vector<double> alphas{0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5};
+  std::vector<double> betas{0.0, 0.5, 1.0, 1.5, 2.0, 3.0};
+};
+
+std::vector<Heard> hear_validation(const Arguments& arguments, Inference& model) {
+  const std::string& path = arguments.run.path;
+  Prepared run(Config::load(RunDirectory(path, RunDirectory::Open::resume).file("config.toml"),
+                            arguments.run.overrides));
+  WISP_CHECK(run.has_validation(), path,
+             " has no validation split to choose weights on; data.validation holds one out");
+  run.load();
+  return hear(model, run, Split::validation,
+              [](const std::string& damage) { fmt::print(stderr, "wisp: {}\n", damage); });
+}
+
+nlohmann::ordered_json json_of(const TriedWeights& tried) {
+  return {{"alpha", tried.alpha},
+          {"beta", tried.beta},
+          {"wer", tried.errors.words.rate()},
+          {"cer", tried.errors.characters.rate()}};
+}
+
+void run(const Arguments& arguments) {
+  const std::unique_ptr<Inference> model = arguments.run.open();
+  check_hears(model->facts(), "tune-lm");
+  const NgramModel words = read_arpa(arguments.words);
+  BeamOptions beam = arguments.beam;
+  beam.words = &words;
+  const std::vector<Heard> heard = hear_validation(arguments, *model);
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  const bool json = arguments.run.json;
+  if (!json) fmt::print("{:>6} {:>6} {:>10} {:>10}\n", "alpha", "beta", "wer", "cer");
+  const TriedWeights best = tune_decoding(
+      heard, model->facts().names, beam, arguments.alphas, arguments.betas,
+      model->context().threads, [&](const TriedWeights& tried) {
+        if (json) return all.push_back(json_of(tried));
+        fmt::print("{:>6} {:>6} {:>8.2f} % {:>8.2f} %\n", tried.alpha, tried.beta,
+                   100.0 * tried.errors.words.rate(), 100.0 * tried.errors.characters.rate());
+      });
+  if (json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"best", json_of(best)}, {"tried", all}}.dump(2));
+    return;
+  }
+  fmt::print("the fewest errors in {} utterances of the validation split: --alpha {} --beta {}\n",
+             best.errors.utterances, best.alpha, best.beta);
+}
+
+}  // namespace
+
+void add_tune_lm(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand(
+      "tune-lm", "weights of an n-gram model of words, chosen on a run's validation split");
+  command.footer(
+      "Example:\n"
+      "  wisp tune-lm runs/own --lm text.arpa\n"
+      "Searches with each --alphas and each --betas; wisp eval and wisp transcribe take the pair "
+      "that made the fewest errors.");
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->run.add_to(command);
+  command.add_option("--lm", arguments->words, "ARPA file of an n-gram model of words")->required();
+  command.add_option("--beam", arguments->beam.width, "texts that a search keeps in each frame")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--alphas", arguments->alphas, "weights of the words' log probability")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--betas", arguments->betas, "numbers added for each word")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

@@ -1,0 +1,98 @@
+#include "apps/inference/hear.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace wisp {
+namespace {
+
+std::string text_of(const int32_t* labels, int64_t most, const Labels& names) {
+  std::string text;
+  for (int64_t i = 0; i < most && labels[i] >= 0; ++i)
+    text += names[static_cast<size_t>(labels[i])];
+  return text;
+}
+
+/// Fills in what a batch's utterances say and what the model heard of them.
+void keep(const Batch& batch, const Step& step, const Labels& names, std::vector<Heard>& all) {
+  const Tensor& logits = step.output.value();
+  const int64_t positions = logits.shape()[1], width = batch.targets.shape()[1];
+  for (int64_t row = 0; row < batch.samples.numel(); ++row) {
+    Heard& heard = all[static_cast<size_t>(batch.samples.data<int64_t>()[row])];
+    heard.text = text_of(batch.targets.data<int32_t>() + row * width, width, names);
+    if (heard.text.empty()) continue;  // damaged
+    const Tensor frames = logits.rows(row, row + 1).reshape({positions, logits.shape()[2]});
+    heard.log_probabilities = log_softmax(frames.rows(0, step.lengths.data<int64_t>()[row]));
+  }
+}
+
+}  // namespace
+
+void check_hears(const Facts& facts, const std::string& what) {
+  const bool hears = facts.inputs.size() == 1 && facts.inputs[0].padded &&
+                     facts.inputs[0].sound.rate > 0 && std::ssize(facts.names) == facts.classes;
+  WISP_CHECK(hears, what, ": the run's model does not hear sound");
+}
+
+std::vector<float> log_softmax(const Tensor& logits) {
+  const int64_t classes = logits.shape()[-1];
+  std::vector<float> result(static_cast<size_t>(logits.numel()));
+  dispatch_float(logits.dtype(), "log_softmax", [&](auto zero) {
+    const auto* x = logits.data<decltype(zero)>();
+    for (int64_t begin = 0; begin < logits.numel(); begin += classes) {
+      const auto largest = static_cast<double>(*std::max_element(x + begin, x + begin + classes));
+      double sum = 0.0;
+      for (int64_t c = 0; c < classes; ++c)
+        sum += std::exp(static_cast<double>(x[begin + c]) - largest);
+      for (int64_t c = 0; c < classes; ++c)
+        result[static_cast<size_t>(begin + c)] =
+            static_cast<float>(static_cast<double>(x[begin + c]) - largest - std::log(sum));
+    }
+  });
+  return result;
+}
+
+std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
+                        const std::function<void(const std::string&)>& damaged) {
+  check_hears(model.facts(), "hear");
+  const Examples& examples = *run.examples(split);
+  std::vector<Heard> all(static_cast<size_t>(examples.count()));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Origin origin = examples.origin(static_cast<int64_t>(i));
+    all[i].id = origin.id;
+    all[i].speaker = origin.speaker;
+  }
+  Deal deal = run.options().deal(split, 0);
+  deal.workers = 1;
+  Loader loader(examples, deal);
+  loader.start_epoch(0);
+  while (const std::optional<Batch> batch = loader.next()) {
+    for (const std::string& damage : loader.damage()) damaged(damage);
+    keep(*batch, model(*batch), model.facts().names, all);
+  }
+  return all;
+}
+
+std::vector<HeardUtterance> decode(std::span<const Heard> utterances, const Labels& labels,
+                                   const std::optional<BeamOptions>& beam, int threads) {
+  std::vector<HeardUtterance> decoded;
+  std::vector<Frames> frames;
+  for (const Heard& heard : utterances) {
+    if (heard.log_probabilities.empty()) continue;
+    frames.emplace_back(heard.log_probabilities, std::ssize(labels));
+    decoded.push_back({heard.speaker, heard.text, "", heard.id});
+  }
+  if (beam) {
+    const std::vector<std::vector<Transcription>> found =
+        beam_search(frames, labels, *beam, threads);
+    for (size_t i = 0; i < found.size(); ++i) decoded[i].hypothesis = found[i].front().text;
+  } else {
+    for (size_t i = 0; i < frames.size(); ++i)
+      decoded[i].hypothesis = transcription_of(frames[i], best_path(frames[i]), labels).text;
+  }
+  return decoded;
+}
+
+}  // namespace wisp

@@ -1,0 +1,57 @@
+// Speech, trained: what the trainer promises of any task, and what is CTC's own.
+#include <gtest/gtest.h>
+
+#include "tests/support/command.h"
+#include "tests/support/tiny_run.h"
+#include "tests/support/tone_run.h"
+
+namespace wisp {
+namespace {
+
+void run(const std::string& out, const Config& config,
+         RunDirectory::Open open = RunDirectory::Open::create) {
+  train(config, {out, open, /*quiet=*/true});
+}
+
+/// Steps of a number of utterances, and of a budget of frames.
+TEST(SpeechRun, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
+  const TempDir dir;
+  const std::string manifest = write_tones(dir);
+  const Overrides dgc = {"workers=2",
+                         "train.epochs=4",
+                         "compression.method=dgc",
+                         "compression.ratio=0.1",
+                         "data.frequency_masks=2",
+                         "data.time_masks=1",
+                         "data.speed_percent=5"};
+  for (const std::string& steps : {std::string("data.frames=0"), std::string("data.frames=160")}) {
+    const Overrides all = dgc + Overrides{steps};
+    run(dir / "whole", tone_config(manifest, all), RunDirectory::Open::overwrite);
+    run(dir / "cut", tone_config(manifest, all + Overrides{"train.max_steps=5"}),
+        RunDirectory::Open::overwrite);
+    run(dir / "cut", tone_config(manifest, all), RunDirectory::Open::resume);
+    EXPECT_TRUE(checkpoint_content(dir / "cut", 8) == checkpoint_content(dir / "whole", 8))
+        << steps;
+  }
+}
+
+TEST(SpeechRun, TellsOfTextsThatTheirFramesCannotHold) {
+  const TempDir dir;
+  const std::string manifest = write_tones(dir);
+  std::string list = read_text(manifest);
+  list.replace(list.find("low"), 3, "low low low low low low");
+  dir.write("list.csv", list);
+  testing::internal::CaptureStdout();
+  const std::optional<Summary> summary =
+      train(tone_config(manifest, {"train.epochs=2"}),
+            {dir / "run", RunDirectory::Open::create, /*quiet=*/false});
+  const std::string told = testing::internal::GetCapturedStdout();
+  EXPECT_NE(told.find("epoch 1: 12.50 % of the texts have more letters than their utterances"),
+            std::string::npos)
+      << told;
+  EXPECT_EQ(told.find("epoch 2: 12.50 %"), std::string::npos) << "told once";
+  EXPECT_EQ(summary->score("test_too_short"), 1.0 / 8);
+}
+
+}  // namespace
+}  // namespace wisp

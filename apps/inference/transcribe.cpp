@@ -4,15 +4,16 @@
 
 #include "apps/inference/hear.h"
 #include "core/error.h"
-#include "data/speech/audio_file.h"
+#include "data/speech/audio_reader.h"
 #include "data/speech/spectrogram.h"
 
 namespace wisp {
 namespace {
 
 /// (T, F). Errors name the file.
-Tensor features_of(const std::string& file, const Spectrogram& spectrogram) {
-  const std::vector<float> samples = read_samples(file, spectrogram.options().rate);
+Tensor features_of(const std::string& file, const AudioReader& reader,
+                   const Spectrogram& spectrogram) {
+  const std::vector<float> samples = reader.read(file);
   try {
     return spectrogram.compute(samples);
   } catch (const Error& error) {
@@ -47,10 +48,11 @@ void transcribe(Inference& model, std::span<const std::string> files,
   const Facts& facts = model.facts();
   check_hears(facts, "transcribe");
   const Spectrogram spectrogram(facts.inputs[0].sound);
+  const AudioReader reader(spectrogram.options().rate);
   for (const std::string& file : files) {
     Transcript transcript{.file = file};
     try {
-      const Tensor features = features_of(file, spectrogram);
+      const Tensor features = features_of(file, reader, spectrogram);
       const Tensor logits = model(batch_of(features, model.compute())).output.value();
       const std::vector<float> values = log_softmax(logits);
       const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);

@@ -8,7 +8,6 @@
 #include "core/io/input_file.h"
 #include "data/speech/audio_codec.h"
 #include "data/speech/audio_container.h"
-#include "data/speech/resample.h"
 
 namespace wisp {
 namespace {
@@ -65,12 +64,6 @@ Audio decode_audio(std::string bytes) {
 
 Audio read_audio(const std::string& path) {
   return named(path, [&] { return decode_audio(read_whole_file(path, kMostBytes)); });
-}
-
-std::vector<float> read_samples(const std::string& path, int64_t rate) {
-  Audio audio = read_audio(path);
-  if (audio.rate == rate) return std::move(audio.samples);
-  return Resampler(audio.rate, rate).resample(audio.samples);
 }
 
 AudioLength read_audio_length(const std::string& path) {

@@ -32,9 +32,6 @@ struct AudioLength {
 /// is missing, no such sound, holds no samples, or does not say how many.
 AudioLength read_audio_length(const std::string& path);
 
-/// The samples of read_audio() at a rate, resampled if the file has another.
-std::vector<float> read_samples(const std::string& path, int64_t rate);
-
 /// Samples without a header: signed 16 bits, channels interleaved.
 struct RawPcm {
   int64_t rate = 16000;

@@ -6,20 +6,19 @@
 
 #include "core/error.h"
 #include "data/speech/audio_file.h"
-#include "data/speech/resample.h"
 
 namespace wisp {
 namespace {
 
 constexpr double kDurationTolerance = 0.1;  // seconds between a manifest and its file
 
-/// Samples of an utterance's file at another rate.
-int64_t length_at(int64_t rate, const Utterance& utterance) {
+/// What the file says, if the manifest agrees.
+AudioLength length_of(const Utterance& utterance) {
   const AudioLength length = read_audio_length(utterance.audio);
   const double seconds = static_cast<double>(length.samples) / static_cast<double>(length.rate);
   WISP_CHECK(utterance.seconds == 0 || std::abs(seconds - utterance.seconds) < kDurationTolerance,
              utterance.audio, ": ", seconds, " seconds, the manifest says ", utterance.seconds);
-  return length.rate == rate ? length.samples : Resampler(length.rate, rate).length(length.samples);
+  return length;
 }
 
 int64_t rounded_up(int64_t value, int64_t quantum) {
@@ -35,6 +34,7 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       utterances_(std::move(utterances)),
       options_(options),
       spectrogram_(options.spectrogram),
+      reader_(options.spectrogram.rate),
       augment_(std::move(augment)) {
   for (const Utterance& utterance : utterances_) {
     try {
@@ -43,7 +43,7 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       throw Error(concat(name_, ": ", utterance.id, ": ", error.what()));
     }
     WISP_CHECK(!labels_.back().empty(), name_, ": ", utterance.id, ": the text is empty");
-    samples_.push_back(length_at(options_.spectrogram.rate, utterance));
+    samples_.push_back(reader_.resampled(length_of(utterance)));
     WISP_CHECK(samples_.back() >= spectrogram_.least_samples(), utterance.audio, ": ",
                samples_.back(), " samples, expected at least ", spectrogram_.least_samples());
   }
@@ -94,8 +94,7 @@ std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& b
   std::string damage;
   try {
     const std::string& path = utterances_[static_cast<size_t>(utterance)].audio;
-    features = spectrogram_.compute(
-        augment_.perturb(read_samples(path, spectrogram_.options().rate), drawn));
+    features = spectrogram_.compute(augment_.perturb(reader_.read(path), drawn));
     WISP_CHECK(features.shape()[0] == length, path, ": ", features.shape()[0],
                " frames, its header promised ", length);
     augment_.mask(features, drawn);

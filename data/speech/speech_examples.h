@@ -7,6 +7,7 @@
 #include "data/examples.h"
 #include "data/speech/alphabet.h"
 #include "data/speech/audio_augment.h"
+#include "data/speech/audio_reader.h"
 #include "data/speech/spectrogram.h"
 #include "data/speech/utterance.h"
 #include "data/speech/utterance_batches.h"
@@ -48,6 +49,7 @@ class SpeechExamples final : public Examples {
   const std::vector<Utterance> utterances_;
   const SpeechOptions options_;
   const Spectrogram spectrogram_;
+  const AudioReader reader_;
   const AudioAugment augment_;
   std::vector<int64_t> samples_;  // at the spectrogram's rate
   std::vector<std::vector<int32_t>> labels_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/speech/audio_file.h"
+#include "data/speech/audio_reader.h"
 #include "data/speech/manifest.h"
 
 namespace wisp {
@@ -50,9 +50,9 @@ Splits SpeechSource::open(DType compute) const {
   const Alphabet alphabet(alphabet_);
   const SpeechOptions options{.spectrogram = spectrogram_, .steps = steps_, .compute = compute};
   std::vector<std::vector<float>> noises;
+  const AudioReader reader(spectrogram_.rate);
   if (!noise_.empty())
-    for (const Utterance& sound : read_manifest(noise_))
-      noises.push_back(read_samples(sound.audio, spectrogram_.rate));
+    for (const Utterance& sound : read_manifest(noise_)) noises.push_back(reader.read(sound.audio));
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
     std::vector<Utterance> all = utterances(split);
     if (all.empty()) return nullptr;

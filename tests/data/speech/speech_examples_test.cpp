@@ -58,7 +58,7 @@ TEST_F(SpeechSet, BatchesAreSpectrogramsTheLongestFirst) {
   EXPECT_EQ(batch.count, 2);
   EXPECT_EQ(batch.work, 51 + 41);
   EXPECT_EQ(batch.ignored, 0);
-  const Tensor features = Spectrogram().compute(read_samples(dir_ / "u4.wav", 16000));
+  const Tensor features = Spectrogram().compute(read_audio(dir_ / "u4.wav").samples);
   const std::vector<double> read = values(batch.inputs[0]), own = values(features);
   for (size_t i = 0; i < own.size(); ++i) ASSERT_EQ(read[i], own[i]);
   for (size_t i = own.size(); i < 64 * 161; ++i) ASSERT_EQ(read[i], 0.0);

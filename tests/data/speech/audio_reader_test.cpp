@@ -1,0 +1,65 @@
+#include "data/speech/audio_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kRates[] = {8000, 16000, 44100};
+
+class AudioFiles : public testing::Test {
+ protected:
+  /// Of about 0.1 seconds.
+  std::string file(int64_t rate) const {
+    std::vector<int> wave;
+    for (int i = 0; i < rate / 10; ++i) wave.push_back(i * 7919 % 20000 - 10000);
+    return dir_.write(concat(rate, ".wav"), wav_file(pcm16(wave), {.rate = rate}));
+  }
+
+  TempDir dir_;
+  const AudioReader reader_{16000};
+};
+
+TEST_F(AudioFiles, AreReadAtOneRate) {
+  for (const int64_t rate : kRates) {
+    const std::string path = file(rate);
+    const std::vector<float> samples = reader_.read(path);
+    EXPECT_EQ(samples, Resampler(rate, 16000).resample(read_audio(path).samples));
+    EXPECT_EQ(reader_.resampled(read_audio_length(path)), std::ssize(samples));
+  }
+}
+
+TEST_F(AudioFiles, AreReadAlikeByThreads) {
+  std::vector<std::string> paths;
+  std::vector<std::vector<float>> expected;
+  for (const int64_t rate : kRates) {
+    paths.push_back(file(rate));
+    expected.push_back(AudioReader(16000).read(paths.back()));
+  }
+  std::vector<std::vector<float>> read(paths.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < paths.size(); ++i)
+      threads.emplace_back([&, i] {
+        for (size_t k = 0; k < paths.size(); ++k) read[i] = reader_.read(paths[(i + k) % 3]);
+      });
+  }
+  for (size_t i = 0; i < paths.size(); ++i) EXPECT_EQ(read[i], expected[(i + 2) % 3]);
+}
+
+TEST_F(AudioFiles, OfRatesWithoutATableAreRefused) {
+  const std::string odd = dir_.write("odd.wav", wav_file(pcm16({1, 2}), {.rate = 4'000'007}));
+  for (int again = 0; again < 2; ++again)
+    EXPECT_EQ(error_of([&] { reader_.read(odd); }),
+              "resample: from 4000007 to 16000 samples per second takes too large a table of taps, "
+              "expected rates with a larger common divisor");
+}
+
+}  // namespace
+}  // namespace wisp

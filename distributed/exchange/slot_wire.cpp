@@ -4,7 +4,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "distributed/exchange/hash.h"
+#include "core/hash.h"
 #include "distributed/exchange/message.h"
 #include "distributed/exchange/wire_header.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "distributed/exchange/hash.h"
+#include "core/hash.h"
 #include "distributed/exchange/message.h"
 
 namespace wisp {

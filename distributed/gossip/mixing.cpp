@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "distributed/exchange/hash.h"
+#include "core/hash.h"
 
 namespace wisp {
 namespace {

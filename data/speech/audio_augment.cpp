@@ -88,10 +88,18 @@ int64_t AudioAugment::length(int64_t samples, const UtteranceKey& key) const {
   return speed(key).length(samples);
 }
 
+bool AudioAugment::mixes(const UtteranceKey& key) const {
+  return options_.noise_share > uniform(key, kMixed, 0, 1);
+}
+
+bool AudioAugment::perturbs(const UtteranceKey& key) const {
+  return !speed(key).rates_are_equal() || mixes(key) || options_.gain_db > 0;
+}
+
 std::vector<float> AudioAugment::perturb(std::span<const float> speech,
                                          const UtteranceKey& key) const {
   std::vector<float> samples = speed(key).resample(speech);
-  if (options_.noise_share > uniform(key, kMixed, 0, 1)) add_noise(samples, key);
+  if (mixes(key)) add_noise(samples, key);
   if (options_.gain_db > 0) {
     const auto gain =
         static_cast<float>(amplitude(uniform(key, kGain, -options_.gain_db, options_.gain_db)));

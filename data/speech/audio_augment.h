@@ -43,6 +43,9 @@ class AudioAugment {
   /// How many samples perturb() makes of `samples`.
   int64_t length(int64_t samples, const UtteranceKey& key) const;
 
+  /// False where perturb() gives its argument, to the bit.
+  bool perturbs(const UtteranceKey& key) const;
+
   /// Another speed (tempo and pitch), then noise, then another gain. The noise is one of those
   /// given, from a drawn place on and around its end; the ratio of powers, over the utterance, is
   /// uniform in dB, as the gain is. Nothing is mixed into silence. Results beyond ±1 are not cut.
@@ -57,6 +60,7 @@ class AudioAugment {
 
  private:
   const Resampler& speed(const UtteranceKey& key) const;
+  bool mixes(const UtteranceKey& key) const;
   void add_noise(std::vector<float>& samples, const UtteranceKey& key) const;
 
   AudioAugmentOptions options_;

@@ -56,7 +56,7 @@ Resampler::Resampler(int64_t from, int64_t to) : from_(from), to_(to) {
   const int64_t divisor = std::gcd(from, to);
   from_ /= divisor;
   to_ /= divisor;
-  if (from_ == to_) return;
+  if (rates_are_equal()) return;
   // samples of the lower rate for each of the input
   const double step = std::min(1.0, static_cast<double>(to_) / static_cast<double>(from_));
   const double half = std::ceil(kHalfWidth / step);
@@ -80,7 +80,7 @@ Resampler::Resampler(int64_t from, int64_t to) : from_(from), to_(to) {
 int64_t Resampler::length(int64_t count) const { return (count * to_ + from_ - 1) / from_; }
 
 std::vector<float> Resampler::resample(std::span<const float> samples) const {
-  if (from_ == to_) return {samples.begin(), samples.end()};
+  if (rates_are_equal()) return {samples.begin(), samples.end()};
   const int64_t count = std::ssize(samples);
   std::vector<float> result(static_cast<size_t>(length(count)));
   for (int64_t n = 0; n < std::ssize(result); ++n) {

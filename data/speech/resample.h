@@ -20,6 +20,7 @@ class Resampler {
   /// table of taps, (to / gcd) phases, would be above 64 MiB.
   Resampler(int64_t from, int64_t to);
 
+  bool rates_are_equal() const { return from_ == to_; }
   /// Samples that `count` become: count · to / from, rounded up.
   int64_t length(int64_t count) const;
   /// Equal rates change nothing, to the bit.

@@ -36,6 +36,7 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       spectrogram_(options.spectrogram),
       reader_(options.spectrogram.rate),
       augment_(std::move(augment)) {
+  if (!options_.cache.empty()) cache_.emplace(options_.cache, options_.spectrogram);
   for (const Utterance& utterance : utterances_) {
     try {
       labels_.push_back(alphabet.labels(utterance.text));
@@ -61,6 +62,19 @@ UtteranceKey SpeechExamples::key(const Piece& piece, int64_t utterance) const {
 int64_t SpeechExamples::frames(const UtteranceKey& key) const {
   const int64_t samples = samples_[static_cast<size_t>(key.utterance)];
   return spectrogram_.frames(augment_.length(samples, key));
+}
+
+Tensor SpeechExamples::features(const UtteranceKey& key) const {
+  const std::string& path = utterances_[static_cast<size_t>(key.utterance)].audio;
+  const int64_t length = frames(key);
+  const auto compute = [&] {
+    const Tensor features = spectrogram_.compute(augment_.perturb(reader_.read(path), key));
+    WISP_CHECK(features.shape()[0] == length, path, ": ", features.shape()[0],
+               " frames, its header promised ", length);
+    return features;
+  };
+  if (!cache_ || augment_.perturbs(key)) return compute();
+  return cache_->find(path, {length, spectrogram_.features()}, compute);
 }
 
 std::vector<Piece> SpeechExamples::epoch(int64_t epoch, const Deal& deal) const {
@@ -90,14 +104,13 @@ std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& b
   const UtteranceKey drawn = key(piece, utterance);
   const int64_t length = frames(drawn), width = spectrogram_.features();
   const std::vector<int32_t>& labels = labels_[static_cast<size_t>(utterance)];
-  Tensor features;
+  Tensor heard;
   std::string damage;
   try {
-    const std::string& path = utterances_[static_cast<size_t>(utterance)].audio;
-    features = spectrogram_.compute(augment_.perturb(reader_.read(path), drawn));
-    WISP_CHECK(features.shape()[0] == length, path, ": ", features.shape()[0],
-               " frames, its header promised ", length);
-    augment_.mask(features, drawn);
+    heard = features(drawn);
+    augment_.mask(heard, drawn);
+  } catch (const FeatureCacheError&) {
+    throw;
   } catch (const Error& error) {
     damage = error.what();
   }
@@ -112,7 +125,7 @@ std::string SpeechExamples::fill(const Piece& piece, int64_t row, const Batch& b
     T* into = batch.inputs[0].data<T>() + row * padded;
     const int64_t known = damage.empty() ? length * width : 0;
     for (int64_t i = 0; i < known; ++i)
-      store(into + i, static_cast<Wide<T>>(features.data<float>()[i]));
+      store(into + i, static_cast<Wide<T>>(heard.data<float>()[i]));
     for (int64_t i = known; i < padded; ++i) store(into + i, 0);
   });
   return damage;

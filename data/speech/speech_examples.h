@@ -1,6 +1,7 @@
 // Utterances as spectrograms, cut into batches of about the same length.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "data/speech/alphabet.h"
 #include "data/speech/audio_augment.h"
 #include "data/speech/audio_reader.h"
+#include "data/speech/feature_cache.h"
 #include "data/speech/spectrogram.h"
 #include "data/speech/utterance.h"
 #include "data/speech/utterance_batches.h"
@@ -19,31 +21,35 @@ struct SpeechOptions {
   UtteranceSteps steps;
   DType compute = DType::f32;
   int64_t quantum = 32;  // lengths of batches are multiples of so many frames
+  std::string cache;     // folder that keeps what no perturbation changes; empty: none
 };
 
 /// A batch has
 ///   inputs[0]   (N, T, F) in the compute type: spectrograms, the longest first, zeros behind their
 ///   end lengths     (N) i64: frames of each targets     (N, L) i32: labels, -1 behind the last
 ///   samples     (N) i64: the utterances
-/// Audio is read when a batch is prepared. Of a file that cannot be read the targets are -1, and
-/// the features zero.
+/// Audio is read when a batch is prepared, unless its spectrogram was kept. Of a file that cannot
+/// be read the targets are -1, and the features zero.
 class SpeechExamples final : public Examples {
  public:
   /// `name` is for messages: "an4 train". Reads the length of each file. Throws Error, naming the
   /// file, for one that is no audio, too short for a frame, or not as long as the manifest says,
-  /// and for a text that the alphabet cannot write.
+  /// for a text that the alphabet cannot write, and FeatureCacheError.
   SpeechExamples(std::string name, std::vector<Utterance> utterances, const Alphabet& alphabet,
                  const SpeechOptions& options, AudioAugment augment);
 
   int64_t count() const override { return static_cast<int64_t>(utterances_.size()); }
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
   void shape(const Piece& piece, Batch& batch) const override;
+  /// Throws FeatureCacheError.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Origin origin(int64_t sample) const override;
 
  private:
   UtteranceKey key(const Piece& piece, int64_t utterance) const;
   int64_t frames(const UtteranceKey& key) const;
+  /// Before masks, (T, F).
+  Tensor features(const UtteranceKey& key) const;
 
   const std::string name_;
   const std::vector<Utterance> utterances_;
@@ -51,6 +57,7 @@ class SpeechExamples final : public Examples {
   const Spectrogram spectrogram_;
   const AudioReader reader_;
   const AudioAugment augment_;
+  std::optional<FeatureCache> cache_;
   std::vector<int64_t> samples_;  // at the spectrogram's rate
   std::vector<std::vector<int32_t>> labels_;
 };

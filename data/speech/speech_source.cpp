@@ -16,6 +16,9 @@ SpeechSource::SpeechSource(Config& config) {
   config.bind("data.window_ms", spectrogram_.window_ms, "milliseconds that a frame hears");
   config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds from frame to frame");
   config.bind("data.mels", spectrogram_.mels, "mel bands of a frame; 0: all frequencies");
+  config.bind("data.cache", cache_,
+              "folder that keeps spectrograms from epoch to epoch and run to run; none: they are "
+              "computed each time");
   config.bind(
       "data.frames", steps_.frames,
       "frames of a step of all workers, padding counted, instead of train.batch utterances; 0: "
@@ -48,7 +51,8 @@ Facts SpeechSource::facts() const {
 
 Splits SpeechSource::open(DType compute) const {
   const Alphabet alphabet(alphabet_);
-  const SpeechOptions options{.spectrogram = spectrogram_, .steps = steps_, .compute = compute};
+  const SpeechOptions options{
+      .spectrogram = spectrogram_, .steps = steps_, .compute = compute, .cache = cache_};
   std::vector<std::vector<float>> noises;
   const AudioReader reader(spectrogram_.rate);
   if (!noise_.empty())

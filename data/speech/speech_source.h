@@ -31,6 +31,7 @@ class SpeechSource : public DataSource {
   AudioAugmentOptions augment_;
   std::string alphabet_ = Alphabet::kEnglish;
   std::string noise_;  // a manifest, or a folder, of sounds
+  std::string cache_;
 };
 
 }  // namespace wisp

@@ -195,5 +195,18 @@ TEST(AudioAugment, RefusesOptionsThatMakeNoSense) {
             "audio augmentation: features are (2) f32, expected (T, F) f32");
 }
 
+TEST(AudioAugment, KnowsWhatItPerturbs) {
+  const std::vector<float> speech = tone(400), noise = tone(70, 0.1f);
+  const AudioAugmentOptions all[] = {
+      {}, {.speed_percent = 10}, {.gain_db = 3}, {.noise_share = 0.5}, {.frequency_masks = 2}};
+  for (const AudioAugmentOptions& options : all) {
+    const AudioAugment augment(options, {noise});
+    for (int64_t utterance = 0; utterance < 50; ++utterance) {
+      const UtteranceKey key{1, 2, utterance};
+      EXPECT_EQ(augment.perturbs(key), augment.perturb(speech, key) != speech);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wisp

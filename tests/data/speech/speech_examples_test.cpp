@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "data/loader.h"
 #include "data/speech/audio_file.h"
@@ -38,9 +39,27 @@ class SpeechSet : public testing::Test {
                           AudioAugmentOptions augment = {}) const {
     return {"speech train", std::move(all), Alphabet(), options, AudioAugment(augment)};
   }
+  /// All that the batches of two epochs hold.
+  std::vector<std::string> epochs(const SpeechExamples& speech) const {
+    std::vector<std::string> held;
+    Loader loader(speech, {.batch = 2, .seed = 3}, {.threads = 2});
+    for (const int64_t epoch : {1, 2}) {
+      loader.start_epoch(epoch);
+      while (const std::optional<Batch> batch = loader.next())
+        for (const Tensor& tensor : {batch->inputs[0], batch->lengths, batch->targets})
+          held.emplace_back(reinterpret_cast<const char*>(tensor.raw()),
+                            static_cast<size_t>(tensor.bytes()));
+    }
+    EXPECT_EQ(loader.last_damage(), "");
+    return held;
+  }
 
   TempDir dir_;
 };
+
+int64_t files_in(const std::string& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
 
 TEST_F(SpeechSet, BatchesAreSpectrogramsTheLongestFirst) {
   const SpeechExamples speech = examples(utterances(5), {.compute = DType::f32, .quantum = 16});
@@ -104,6 +123,54 @@ TEST_F(SpeechSet, ADamagedFileHasNoTargets) {
   EXPECT_EQ(batch.targets.data<int32_t>()[0], -1);
   EXPECT_EQ(batch.targets.data<int32_t>()[2], 2);
   for (int64_t i = 0; i < 21 * 161; ++i) ASSERT_EQ(batch.inputs[0].data<float>()[i], 0.0f);
+}
+
+TEST_F(SpeechSet, KeptSpectrogramsChangeNoBit) {
+  const std::vector<Utterance> all = utterances(6);
+  const struct {
+    AudioAugmentOptions augment;
+    int64_t kept;  // in two epochs
+  } kCases[] = {{{}, 6}, {{.frequency_masks = 2, .time_masks = 1}, 6}, {{.gain_db = 6}, 0}};
+  for (const auto& [augment, kept] : kCases) {
+    const TempDir cache;
+    const SpeechOptions with{.cache = cache.path()};
+    const std::vector<std::string> expected = epochs(examples(all, {}, augment));
+    EXPECT_EQ(epochs(examples(all, with, augment)), expected) << "while they are kept";
+    EXPECT_EQ(epochs(examples(all, with, augment)), expected) << "where they are found";
+    EXPECT_EQ(files_in(cache.path()), kept);
+  }
+}
+
+TEST_F(SpeechSet, KeptSpectrogramsAreOfTheSpeedThatWasRecorded) {
+  const std::vector<Utterance> all = utterances(6);
+  const SpeechOptions with{.cache = dir_ / "cache"};
+  const AudioAugmentOptions speeds{.speed_percent = 10};
+  epochs(examples(all, with, speeds));
+  EXPECT_GT(files_in(with.cache), 0);
+  EXPECT_EQ(epochs(examples(all, with)), epochs(examples(all)));
+  EXPECT_EQ(epochs(examples(all, with, speeds)), epochs(examples(all, {}, speeds)));
+}
+
+TEST_F(SpeechSet, KeptSpectrogramsSpareReadingTheSound) {
+  const std::vector<Utterance> all = utterances(2);
+  const SpeechExamples speech = examples(all, {.cache = dir_ / "cache"});
+  const std::vector<std::string> expected = epochs(speech);
+  const auto time = std::filesystem::last_write_time(all[1].audio);
+  dir_.write("u1.wav", std::string(tone(3200).size(), 'x'));
+  std::filesystem::last_write_time(all[1].audio, time);
+  EXPECT_EQ(epochs(speech), expected);
+}
+
+TEST_F(SpeechSet, AFolderThatCannotBeWrittenDamagesNothing) {
+  const std::string cache = dir_ / "cache";
+  const std::string complaint =
+      concat("data.cache: ", cache, ": cannot be written: No such file or directory");
+  const SpeechExamples speech = examples(utterances(2), {.cache = cache});
+  std::filesystem::remove_all(cache);
+  Loader loader(speech, {.batch = 2});
+  loader.start_epoch(0);
+  EXPECT_EQ(error_of([&] { loader.next(); }), complaint);
+  EXPECT_EQ(loader.damaged(), 0);
 }
 
 TEST_F(SpeechSet, SaysWhichUtteranceIsWrong) {

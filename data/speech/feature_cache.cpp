@@ -1,0 +1,124 @@
+#include "data/speech/feature_cache.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "core/hash.h"
+#include "core/io/checkpoint.h"
+#include "core/real_fft.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// To be raised when the same file and options give other features: decoding, resampling,
+/// spectrogram.
+constexpr int kVersion = 1;
+
+constexpr const char* kFeatures = "features";
+constexpr const char* kSound = "sound";
+
+/// A file of a name that nobody else has; it is gone in the end, unless it was renamed.
+class UniqueFile {
+ public:
+  explicit UniqueFile(const std::string& folder) : path_(folder + "/XXXXXX") {
+    const int descriptor = mkstemp(path_.data());
+    WISP_CHECK(descriptor >= 0, folder, ": cannot be written: ", std::strerror(errno));
+    close(descriptor);
+  }
+  ~UniqueFile() { unlink(path_.c_str()); }
+  UniqueFile(const UniqueFile&) = delete;
+  UniqueFile& operator=(const UniqueFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// What `write` does to the folder; its errors are the folder's.
+template <class F>
+void change(const F& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    throw FeatureCacheError(concat("data.cache: ", error.what()));
+  }
+}
+
+std::string settings_of(const SpectrogramOptions& options) {
+  const auto& [rate, window_ms, stride_ms, mels] = options;  // all there are
+  return concat("version ", kVersion, " rate ", rate, " window ", window_ms, " stride ", stride_ms,
+                " mels ", mels, " fft ", make_cpu_fft()->numerics());
+}
+
+struct Sound {
+  std::string path;   // canonical
+  std::string state;  // another one once the file was replaced or touched
+};
+
+Sound sound_of(const std::string& audio) {
+  try {
+    return {fs::canonical(audio).string(),
+            concat(fs::file_size(audio), " bytes, modified ",
+                   fs::last_write_time(audio).time_since_epoch().count())};
+  } catch (const fs::filesystem_error& error) {
+    throw Error(concat(audio, ": ", error.code().message()));
+  }
+}
+
+/// Undefined if there are none, or others, or damaged ones.
+Tensor kept(const std::string& entry, const std::string& state, const Shape& shape) {
+  try {
+    const CheckpointReader reader(entry);
+    if (reader.metadata(kSound) != state) return {};
+    Tensor features(shape, DType::f32);
+    reader.read(kFeatures, features);
+    return features;
+  } catch (const Error&) {
+    return {};  // what made it so does not matter: the entry is written again
+  }
+}
+
+void keep(const std::string& folder, const std::string& entry, const std::string& state,
+          const Tensor& features) {
+  const UniqueFile file(folder);
+  CheckpointWriter writer;
+  writer.add(kFeatures, features);
+  writer.metadata(kSound, state);
+  writer.write(file.path());
+  rename_path(file.path(), entry);
+}
+
+}  // namespace
+
+FeatureCache::FeatureCache(std::string folder, const SpectrogramOptions& options)
+    : folder_(std::move(folder)), settings_(settings_of(options)) {
+  change([&] {
+    std::error_code failure;
+    fs::create_directories(folder_, failure);
+    WISP_CHECK(!failure, folder_, ": cannot be made: ", failure.message());
+    const UniqueFile probe(folder_);
+  });
+}
+
+Tensor FeatureCache::find(const std::string& audio, const Shape& shape,
+                          const std::function<Tensor()>& make) const {
+  const auto [path, state] = sound_of(audio);  // before make() reads it
+  const std::string entry =
+      fmt::format("{}/{:016x}.safetensors", folder_, hash_text(settings_, hash_text(path)));
+  Tensor features = kept(entry, state, shape);
+  if (features.defined()) return features;
+  features = make();
+  change([&] { keep(folder_, entry, state, features); });
+  return features;
+}
+
+}  // namespace wisp

@@ -29,14 +29,21 @@ void check_rate(int64_t rate) {
   WISP_CHECK(rate > 0, "its rate is ", rate, ", expected samples per second");
 }
 
+/// Of `bytes` without a header.
+AudioLength raw_length(int64_t bytes, const RawPcm& format) {
+  WISP_CHECK(format.rate > 0 && 0 < format.channels && format.channels <= 1024, format.channels,
+             " channels at a rate of ", format.rate, ", expected 1 to 1024 and more than 0");
+  const int64_t frame = 2 * format.channels;
+  WISP_CHECK(bytes > 0, "it is empty");
+  WISP_CHECK(bytes % frame == 0, "it has ", bytes, " bytes, expected a multiple of ", frame,
+             ": 2 for each of ", format.channels, " channels");
+  return {bytes / frame, format.rate};
+}
+
 Audio decode_raw(const std::string& bytes, const RawPcm& format) {
-  const auto frame = 2 * format.channels;
-  WISP_CHECK(!bytes.empty(), "it is empty");
-  WISP_CHECK(std::ssize(bytes) % frame == 0, "it has ", bytes.size(),
-             " bytes, expected a multiple of ", frame, ": 2 for each of ", format.channels,
-             " channels");
+  const AudioLength length = raw_length(std::ssize(bytes), format);
   const size_t high = format.big_endian ? 0 : 1;
-  Audio audio{std::vector<float>(bytes.size() / static_cast<size_t>(frame)), format.rate};
+  Audio audio{std::vector<float>(static_cast<size_t>(length.samples)), length.rate};
   size_t at = 0;
   for (float& sample : audio.samples) {
     int64_t sum = 0;
@@ -77,10 +84,14 @@ AudioLength read_audio_length(const std::string& path) {
 }
 
 Audio read_audio(const std::string& path, const RawPcm& format) {
-  WISP_CHECK(format.rate > 0 && 0 < format.channels && format.channels <= 1024, path, ": ",
-             format.channels, " channels at a rate of ", format.rate,
-             ", expected 1 to 1024 and more than 0");
   return named(path, [&] { return decode_raw(read_whole_file(path, kMostBytes), format); });
+}
+
+AudioLength read_audio_length(const std::string& path, const RawPcm& format) {
+  return named(path, [&] {
+    WISP_CHECK(std::filesystem::is_regular_file(path), "there is no such file");
+    return raw_length(static_cast<int64_t>(std::filesystem::file_size(path)), format);
+  });
 }
 
 }  // namespace wisp

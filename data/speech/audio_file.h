@@ -43,4 +43,7 @@ struct RawPcm {
 /// that are no whole number of frames.
 Audio read_audio(const std::string& path, const RawPcm& format);
 
+/// How long the sound of such a file is, by its size. Throws Error as that.
+AudioLength read_audio_length(const std::string& path, const RawPcm& format);
+
 }  // namespace wisp

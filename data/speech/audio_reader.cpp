@@ -2,12 +2,30 @@
 
 #include <utility>
 
+#include "core/error.h"
+
 namespace wisp {
+namespace {
+
+/// Whether the file has no header. Throws Error unless `raw` says then how it is read.
+bool is_raw(const std::string& path, const RawPcm& raw) {
+  if (!path.ends_with(".raw") && !path.ends_with(".pcm")) return false;
+  WISP_CHECK(raw.rate != 0, path,
+             ": has no header, by its name, and data.raw_rate is not set; expected a FLAC, WAV or "
+             "SPHERE file");
+  return true;
+}
+
+}  // namespace
 
 std::vector<float> AudioReader::read(const std::string& path) const {
-  Audio audio = read_audio(path);
+  Audio audio = is_raw(path, raw_) ? read_audio(path, raw_) : read_audio(path);
   if (audio.rate == rate_) return std::move(audio.samples);
   return resampler(audio.rate).resample(audio.samples);
+}
+
+AudioLength AudioReader::length(const std::string& path) const {
+  return is_raw(path, raw_) ? read_audio_length(path, raw_) : read_audio_length(path);
 }
 
 int64_t AudioReader::resampled(const AudioLength& length) const {

@@ -53,10 +53,12 @@ void change(const F& write) {
   }
 }
 
-std::string settings_of(const SpectrogramOptions& options) {
+std::string settings_of(const SpectrogramOptions& options, const RawPcm& raw) {
   const auto& [rate, window_ms, stride_ms, mels] = options;  // all there are
+  const auto& [raw_rate, channels, big_endian] = raw;
   return concat("version ", kVersion, " rate ", rate, " window ", window_ms, " stride ", stride_ms,
-                " mels ", mels, " fft ", make_cpu_fft()->numerics());
+                " mels ", mels, " raw ", raw_rate, " ", channels, " ", big_endian, " fft ",
+                make_cpu_fft()->numerics());
 }
 
 struct Sound {
@@ -99,8 +101,8 @@ void keep(const std::string& folder, const std::string& entry, const std::string
 
 }  // namespace
 
-FeatureCache::FeatureCache(std::string folder, const SpectrogramOptions& options)
-    : folder_(std::move(folder)), settings_(settings_of(options)) {
+FeatureCache::FeatureCache(std::string folder, const SpectrogramOptions& options, const RawPcm& raw)
+    : folder_(std::move(folder)), settings_(settings_of(options, raw)) {
   change([&] {
     std::error_code failure;
     fs::create_directories(folder_, failure);

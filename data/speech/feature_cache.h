@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/facts.h"
 #include "core/tensor.h"
+#include "data/speech/audio_file.h"
 
 namespace wisp {
 
@@ -24,7 +25,7 @@ class FeatureCache {
  public:
   /// Makes the folder if there is none. Throws FeatureCacheError naming it if nothing can be
   /// written there.
-  FeatureCache(std::string folder, const SpectrogramOptions& options);
+  FeatureCache(std::string folder, const SpectrogramOptions& options, const RawPcm& raw);
 
   /// The features of a sound file: those kept, if they are of this shape, else what make() returns,
   /// f32, which is kept then. Throws Error if there is no such file, FeatureCacheError (a full

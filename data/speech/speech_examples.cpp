@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/speech/audio_file.h"
 
 namespace wisp {
 namespace {
@@ -13,8 +12,8 @@ namespace {
 constexpr double kDurationTolerance = 0.1;  // seconds between a manifest and its file
 
 /// What the file says, if the manifest agrees.
-AudioLength length_of(const Utterance& utterance) {
-  const AudioLength length = read_audio_length(utterance.audio);
+AudioLength length_of(const Utterance& utterance, const AudioReader& reader) {
+  const AudioLength length = reader.length(utterance.audio);
   const double seconds = static_cast<double>(length.samples) / static_cast<double>(length.rate);
   WISP_CHECK(utterance.seconds == 0 || std::abs(seconds - utterance.seconds) < kDurationTolerance,
              utterance.audio, ": ", seconds, " seconds, the manifest says ", utterance.seconds);
@@ -34,9 +33,9 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       utterances_(std::move(utterances)),
       options_(options),
       spectrogram_(options.spectrogram),
-      reader_(options.spectrogram.rate),
+      reader_(options.spectrogram.rate, options.raw),
       augment_(std::move(augment)) {
-  if (!options_.cache.empty()) cache_.emplace(options_.cache, options_.spectrogram);
+  if (!options_.cache.empty()) cache_.emplace(options_.cache, options_.spectrogram, options_.raw);
   for (const Utterance& utterance : utterances_) {
     try {
       labels_.push_back(alphabet.labels(utterance.text));
@@ -44,7 +43,7 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       throw Error(concat(name_, ": ", utterance.id, ": ", error.what()));
     }
     WISP_CHECK(!labels_.back().empty(), name_, ": ", utterance.id, ": the text is empty");
-    samples_.push_back(reader_.resampled(length_of(utterance)));
+    samples_.push_back(reader_.resampled(length_of(utterance, reader_)));
     WISP_CHECK(samples_.back() >= spectrogram_.least_samples(), utterance.audio, ": ",
                samples_.back(), " samples, expected at least ", spectrogram_.least_samples());
   }

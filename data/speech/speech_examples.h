@@ -18,6 +18,7 @@ namespace wisp {
 
 struct SpeechOptions {
   SpectrogramOptions spectrogram;
+  RawPcm raw{.rate = 0};  // as AudioReader's
   UtteranceSteps steps;
   DType compute = DType::f32;
   int64_t quantum = 32;  // lengths of batches are multiples of so many frames

@@ -13,6 +13,11 @@ SpeechSource::SpeechSource(Config& config) {
   config.bind("data.alphabet", alphabet_,
               "characters that texts are written in; label 0 is the blank");
   config.bind("data.rate", spectrogram_.rate, "samples per second; other files are resampled");
+  config.bind(
+      "data.raw_rate", raw_.rate,
+      "samples per second of .raw and .pcm files: 16 bits, no header; 0: those are refused");
+  config.bind("data.raw_channels", raw_.channels, "their channels, interleaved");
+  config.bind("data.raw_big_endian", raw_.big_endian, "their high bytes are first");
   config.bind("data.window_ms", spectrogram_.window_ms, "milliseconds that a frame hears");
   config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds from frame to frame");
   config.bind("data.mels", spectrogram_.mels, "mel bands of a frame; 0: all frequencies");
@@ -51,10 +56,13 @@ Facts SpeechSource::facts() const {
 
 Splits SpeechSource::open(DType compute) const {
   const Alphabet alphabet(alphabet_);
-  const SpeechOptions options{
-      .spectrogram = spectrogram_, .steps = steps_, .compute = compute, .cache = cache_};
+  const SpeechOptions options{.spectrogram = spectrogram_,
+                              .raw = raw_,
+                              .steps = steps_,
+                              .compute = compute,
+                              .cache = cache_};
   std::vector<std::vector<float>> noises;
-  const AudioReader reader(spectrogram_.rate);
+  const AudioReader reader(spectrogram_.rate, raw_);
   if (!noise_.empty())
     for (const Utterance& sound : read_manifest(noise_)) noises.push_back(reader.read(sound.audio));
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {

@@ -27,6 +27,7 @@ class SpeechSource : public DataSource {
 
  private:
   SpectrogramOptions spectrogram_;
+  RawPcm raw_{.rate = 0};
   UtteranceSteps steps_;
   AudioAugmentOptions augment_;
   std::string alphabet_ = Alphabet::kEnglish;

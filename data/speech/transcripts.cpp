@@ -24,11 +24,11 @@ std::vector<fs::path> transcript_files(const std::string& folder) {
 }
 
 std::string audio_of(const fs::path& folder, const std::string& id, const std::string& where) {
-  for (const char* ending : {".flac", ".wav", ".sph"}) {
+  for (const char* ending : {".flac", ".wav", ".sph", ".raw"}) {
     const std::string path = (folder / (id + ending)).string();
     if (fs::exists(path)) return path;
   }
-  throw Error(concat(where, ": there is no ", id, ".flac, .wav or .sph beside it"));
+  throw Error(concat(where, ": there is no ", id, ".flac, .wav, .sph or .raw beside it"));
 }
 
 }  // namespace

@@ -44,5 +44,18 @@ TEST(AudioFile, RefusesBytesThatAreNoWholeSamples) {
             odd + ": 0 channels at a rate of 16000, expected 1 to 1024 and more than 0");
 }
 
+TEST(AudioFile, TellsTheLengthOfSamplesWithoutAHeader) {
+  const TempDir dir;
+  const std::string file = dir.write("a.raw", "12345678"), empty = dir.write("empty", "");
+  const AudioLength length = read_audio_length(file, RawPcm{.rate = 8000, .channels = 2});
+  EXPECT_EQ(length.samples, 2);
+  EXPECT_EQ(length.rate, 8000);
+  EXPECT_EQ(error_of([&] { read_audio_length(file, RawPcm{.channels = 3}); }),
+            file + ": it has 8 bytes, expected a multiple of 6: 2 for each of 3 channels");
+  EXPECT_EQ(error_of([&] { read_audio_length(empty, RawPcm{}); }), empty + ": it is empty");
+  EXPECT_EQ(error_of([&] { read_audio_length(dir.path(), RawPcm{}); }),
+            dir.path() + ": there is no such file");
+}
+
 }  // namespace
 }  // namespace wisp

@@ -31,7 +31,7 @@ TEST_F(AudioFiles, AreReadAtOneRate) {
     const std::string path = file(rate);
     const std::vector<float> samples = reader_.read(path);
     EXPECT_EQ(samples, Resampler(rate, 16000).resample(read_audio(path).samples));
-    EXPECT_EQ(reader_.resampled(read_audio_length(path)), std::ssize(samples));
+    EXPECT_EQ(reader_.resampled(reader_.length(path)), std::ssize(samples));
   }
 }
 
@@ -51,6 +51,28 @@ TEST_F(AudioFiles, AreReadAlikeByThreads) {
       });
   }
   for (size_t i = 0; i < paths.size(); ++i) EXPECT_EQ(read[i], expected[(i + 2) % 3]);
+}
+
+TEST_F(AudioFiles, AreReadWithoutAHeaderWhereTheirNamesSaySo) {
+  const AudioReader reader(16000, {.rate = 8000, .channels = 2, .big_endian = true});
+  for (const char* name : {"a.raw", "a.pcm"}) {
+    const std::string path = dir_.write(name, big_endian(0x4000'2000, 4) + big_endian(0, 4));
+    EXPECT_EQ(reader.read(path), Resampler(8000, 16000).resample(std::vector<float>{0.375f, 0}));
+    EXPECT_EQ(reader.resampled(reader.length(path)), 4);
+  }
+  const std::string wav = file(16000);
+  EXPECT_EQ(reader.read(wav), read_audio(wav).samples);
+  EXPECT_EQ(reader.length(wav).samples, 1600);
+}
+
+TEST_F(AudioFiles, WithoutAHeaderAreRefusedWhereNobodyToldTheRate) {
+  const std::string path = dir_.write("a.raw", "1234");
+  const std::string complaint =
+      path +
+      ": has no header, by its name, and data.raw_rate is not set; expected a FLAC, WAV or SPHERE "
+      "file";
+  EXPECT_EQ(error_of([&] { reader_.read(path); }), complaint);
+  EXPECT_EQ(error_of([&] { reader_.length(path); }), complaint);
 }
 
 TEST_F(AudioFiles, OfRatesWithoutATableAreRefused) {

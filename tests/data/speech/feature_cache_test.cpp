@@ -27,9 +27,9 @@ Tensor features(float number) {
 class KeptFeatures : public testing::Test {
  protected:
   /// The first of the features that are found; `number` is that of those made if there are none.
-  float find(float number, const SpectrogramOptions& options = {}) const {
+  float find(float number, const SpectrogramOptions& options = {}, const RawPcm& raw = {}) const {
     const Tensor found =
-        FeatureCache(folder_, options).find(audio_, kShape, [&] { return features(number); });
+        FeatureCache(folder_, options, raw).find(audio_, kShape, [&] { return features(number); });
     const float first = found.data<float>()[0];
     EXPECT_EQ(values(found), values(features(first)));
     return first;
@@ -55,7 +55,7 @@ TEST_F(KeptFeatures, AreOfTheSameFileUnderAnotherName) {
   find(1);
   fs::create_directory_symlink(dir_.path(), dir_ / "link");
   const Tensor found =
-      FeatureCache(folder_, {}).find(dir_ / "link/a.flac", kShape, [] { return features(2); });
+      FeatureCache(folder_, {}, {}).find(dir_ / "link/a.flac", kShape, [] { return features(2); });
   EXPECT_EQ(found.data<float>()[0], 1);
 }
 
@@ -66,6 +66,9 @@ TEST_F(KeptFeatures, AreOfTheseOptions) {
   for (const SpectrogramOptions& options : all) find(number++, options);
   number = 1;
   for (const SpectrogramOptions& options : all) EXPECT_EQ(find(0, options), number++);
+  EXPECT_EQ(find(0, {}, {.rate = 8000}), 0);
+  EXPECT_EQ(find(-1, {}, {.channels = 2}), -1);
+  EXPECT_EQ(find(-2, {}, {.big_endian = true}), -2);
 }
 
 TEST_F(KeptFeatures, AreMadeAgainForAnotherFile) {
@@ -82,7 +85,7 @@ TEST_F(KeptFeatures, AreMadeAgainForAnotherShape) {
   find(1);
   const Tensor wide({3, 2}, DType::f32);
   const auto make = [&] { return wide; };
-  EXPECT_EQ(FeatureCache(folder_, {}).find(audio_, wide.shape(), make).shape(), wide.shape());
+  EXPECT_EQ(FeatureCache(folder_, {}, {}).find(audio_, wide.shape(), make).shape(), wide.shape());
 }
 
 TEST_F(KeptFeatures, AreMadeAgainWhereDamaged) {
@@ -107,7 +110,7 @@ TEST_F(KeptFeatures, AreMadeAgainWhereDamaged) {
 TEST_F(KeptFeatures, AreFoundByThreadsAtOnce) {
   std::vector<std::string> sounds;
   for (int i = 0; i < 8; ++i) sounds.push_back(dir_.write(concat("b", i, ".wav"), "sound"));
-  const FeatureCache first(folder_, {}), second(folder_, {});
+  const FeatureCache first(folder_, {}, {}), second(folder_, {}, {});
   {
     std::vector<std::jthread> threads;
     for (const FeatureCache* cache : {&first, &second, &first})
@@ -125,7 +128,7 @@ TEST_F(KeptFeatures, AreFoundByThreadsAtOnce) {
 
 TEST_F(KeptFeatures, NeedAFolderThatCanBeWritten) {
   const auto complaint = [](const std::string& folder) {
-    return error_of([&] { FeatureCache(folder, {}); });
+    return error_of([&] { FeatureCache(folder, {}, {}); });
   };
   EXPECT_EQ(complaint(audio_ + "/cache"),
             concat("data.cache: ", audio_, "/cache: cannot be made: Not a directory"));
@@ -133,7 +136,7 @@ TEST_F(KeptFeatures, NeedAFolderThatCanBeWritten) {
 }
 
 TEST_F(KeptFeatures, AreMissedOnceTheFolderIsGone) {
-  const FeatureCache cache(folder_, {});
+  const FeatureCache cache(folder_, {}, {});
   fs::remove_all(folder_);
   try {
     cache.find(audio_, kShape, [] { return features(1); });
@@ -146,13 +149,14 @@ TEST_F(KeptFeatures, AreMissedOnceTheFolderIsGone) {
 
 TEST_F(KeptFeatures, AreNoneOfAFileThatIsNotThere) {
   const std::string none = dir_ / "none.wav";
-  EXPECT_EQ(
-      error_of([&] { FeatureCache(folder_, {}).find(none, kShape, [] { return features(1); }); }),
-      none + ": No such file or directory");
+  EXPECT_EQ(error_of([&] {
+              FeatureCache(folder_, {}, {}).find(none, kShape, [] { return features(1); });
+            }),
+            none + ": No such file or directory");
 }
 
 TEST_F(KeptFeatures, AreNotThoseThatCouldNotBeMade) {
-  const FeatureCache cache(folder_, {});
+  const FeatureCache cache(folder_, {}, {});
   EXPECT_EQ(
       error_of([&] { cache.find(audio_, kShape, []() -> Tensor { throw Error("cut off"); }); }),
       "cut off");

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "data/data_source.h"
@@ -83,6 +84,33 @@ TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {
               source("speech", {"data.train=" + list, "data.test=" + list})->open(DType::f32);
             }).find("speech train: fb-1: \"nö\" has 'ö'"),
             std::string::npos);
+}
+
+TEST_F(SpeechCorpora, FilesMayHaveNoHeader) {
+  dir_.write("a.raw", std::string(3200, '\1'));
+  const std::string list = dir_.write("list.csv", "audio,text,duration\na.raw,ja,0.1\n");
+  const std::vector<std::string> keys{"data.train=" + list, "data.test=" + list};
+  const auto open = [&](const std::string& key) {
+    std::vector<std::string> all = keys;
+    all.push_back(key);
+    return source("speech", all)->open(DType::f32);
+  };
+  EXPECT_EQ(open("data.raw_rate=16000").train->count(), 1);
+  EXPECT_EQ(error_of([&] { open("data.raw_rate=8000"); }),
+            dir_ / "a.raw" + ": 0.2 seconds, the manifest says 0.1");
+  EXPECT_NE(error_of([&] { open("data.raw_rate=0"); }).find("data.raw_rate is not set"),
+            std::string::npos);
+}
+
+TEST_F(SpeechCorpora, SpectrogramsAreKept) {
+  const std::string cache = dir_ / "cache";
+  source("an4", {"data.path=" + dir_.path(), "data.cache=" + cache})->open(DType::f32);
+  EXPECT_TRUE(std::filesystem::is_directory(cache));
+  const std::string file = dir_.write("file", "");
+  EXPECT_EQ(error_of([&] {
+              source("an4", {"data.path=" + dir_.path(), "data.cache=" + file})->open(DType::f32);
+            }),
+            concat("data.cache: ", file, ": cannot be made: Not a directory"));
 }
 
 }  // namespace

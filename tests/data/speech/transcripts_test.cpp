@@ -32,7 +32,7 @@ TEST(Transcripts, SayWhereTheyAreDamaged) {
   const std::string path = dir.write("a/s/x.trans.txt", "");
   EXPECT_EQ(error(), dir / "a" + ": no utterances, expected files *.trans.txt in it");
   dir.write("a/s/x.trans.txt", "u1 WORDS\n");
-  EXPECT_EQ(error(), path + ":1: there is no u1.flac, .wav or .sph beside it");
+  EXPECT_EQ(error(), path + ":1: there is no u1.flac, .wav, .sph or .raw beside it");
   dir.write("a/s/u1.flac", "");
   dir.write("a/s/x.trans.txt", "u1 WORDS\nu2 \n");
   EXPECT_EQ(error(), path + ":2: expected \"ID WORDS\"");

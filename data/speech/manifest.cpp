@@ -41,8 +41,14 @@ Utterance utterance_of(const Fields& fields, const fs::path& folder, const std::
                    utterance.seconds > 0,
                where, ": duration is \"", text, "\", expected seconds");
   }
-  WISP_CHECK(fs::exists(utterance.audio), where, ": there is no file ", utterance.audio);
+  std::error_code failure;  // a name that is too long
+  WISP_CHECK(fs::exists(utterance.audio, failure), where, ": there is no file ", utterance.audio);
   return utterance;
+}
+
+/// For messages. What is nested is not walked: it may be deeper than the stack.
+std::string text_of(const nlohmann::json& value) {
+  return value.is_structured() ? value.type_name() : value.dump();
 }
 
 Fields fields_of_json(std::string_view line, const std::string& where) {
@@ -55,7 +61,7 @@ Fields fields_of_json(std::string_view line, const std::string& where) {
       const nlohmann::json& value = object[key];
       const bool number = std::string_view(key) == "duration";
       WISP_CHECK(number ? value.is_number() : value.is_string(), where, ": ", key, " is ",
-                 value.dump(), ", expected ", number ? "a number" : "a text");
+                 text_of(value), ", expected ", number ? "a number" : "a text");
       fields[key] = number ? value.dump() : value.get<std::string>();
     }
   } catch (const nlohmann::json::exception& error) {

@@ -54,10 +54,15 @@ TEST_F(Manifests, SayWhereTheyAreDamaged) {
   EXPECT_EQ(error(good + "\n{}"), ":2: there is no audio");
   EXPECT_EQ(error(good + "\n[]"), ":2: expected an object of JSON");
   EXPECT_EQ(error(R"({"audio": "a b.wav", "text": 1})"), ":1: text is 1, expected a text");
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": )" + deep + "}"),
+            ":1: text is array, expected a text");
   EXPECT_EQ(error(R"({"audio": "a b.wav", "text": "x", "duration": -1})"),
             ":1: duration is \"-1\", expected seconds");
   EXPECT_EQ(error(R"({"audio": "d.wav", "text": "x"})"),
             ":1: there is no file " + (dir_ / "d.wav"));
+  const std::string endless(5000, 'x');
+  EXPECT_EQ(error("audio,text\n" + endless + ",x\n"), ":2: there is no file " + (dir_ / endless));
   EXPECT_NE(error(good + "\n{").find(":2: [json.exception"), std::string::npos);
   EXPECT_EQ(error("audio,words\n"),
             ":1: no column is called text, expected columns audio, text, and perhaps duration, "

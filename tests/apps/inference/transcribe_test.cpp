@@ -48,12 +48,14 @@ TEST_F(Transcribe, HearsWhatItHasLearned) {
 
 TEST_F(Transcribe, AFileThatCannotBeReadStopsNoOther) {
   const std::string bad = dir_->write("bad.wav", "no sound"),
-                    small = dir_->write("small.wav", tone(true, 20));
-  const std::vector<Transcript> found = heard({bad, small, *dir_ / "0.wav"});
+                    small = dir_->write("small.wav", tone(true, 20)),
+                    raw = dir_->write("a.raw", pcm16({1, 2}));
+  const std::vector<Transcript> found = heard({bad, small, raw, *dir_ / "0.wav"});
   EXPECT_EQ(found[0].error.find(bad), 0u) << found[0].error;
   EXPECT_EQ(found[1].error.find(small), 0u) << found[1].error;
-  EXPECT_EQ(found[2].error, "");
-  EXPECT_EQ(found[2].text, "LOW");
+  EXPECT_EQ(found[2].error.find(raw + ": has no header"), 0u) << found[2].error;
+  EXPECT_EQ(found[3].error, "");
+  EXPECT_EQ(found[3].text, "LOW");
 }
 
 TEST(TranscribeOfOthers, RefusesAModelThatHearsNothing) {

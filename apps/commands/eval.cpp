@@ -24,9 +24,9 @@ struct Arguments {
   std::string predictions;
   AskedBeam beam;
   std::string alignment;
-  bool json = false;
+  bool speakers = false, json = false;
 
-  bool decodes() const { return beam.asked() || !alignment.empty(); }
+  bool decodes() const { return speakers || beam.asked() || !alignment.empty(); }
 };
 
 /// The test set's utterances, decoded in one way.
@@ -133,7 +133,7 @@ void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& way
 
 void run(const Arguments& arguments) {
   if (arguments.decodes())
-    check_hears(RunFacts::read(arguments.run).facts, "--beam, --lm, --alignment");
+    check_hears(RunFacts::read(arguments.run).facts, "--speakers, --beam, --lm, --alignment");
   std::vector<Decoded> ways;
   AskModel ask;
   if (arguments.decodes() || !arguments.predictions.empty()) {
@@ -161,14 +161,15 @@ void add_eval(CLI::App& program) {
       "Examples:\n"
       "  wisp eval runs/dgc --checkpoint best\n"
       "  wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt\n"
-      "--beam, --lm and --alignment are for speech: the test set's errors, speaker by speaker, of "
-      "the likeliest label of each\nframe and of what a search finds.");
+      "--speakers, --beam, --lm and --alignment are for speech: the test set's errors, speaker by "
+      "speaker, of the likeliest\nlabel of each frame and of what a search finds.");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
   command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
   command.add_option("--predictions", arguments->predictions,
                      "write input, labels and logits of the test set to this safetensors file");
+  command.add_flag("--speakers", arguments->speakers, "errors of each speaker");
   arguments->beam.add_to(command);
   command.add_option("--alignment", arguments->alignment,
                      "write what was said and what was heard instead to this file");

@@ -186,5 +186,26 @@ refused 'the row m10-text has a bits of 2.25; the picture is of accuracies' draw
 echo "$old" | cat "$root/docs/results.csv" - >"$work/results.csv"
 refused 'the row old has not 24 fields; scripts/convert_results.sh' draw
 
+# speakers: of 10 words of each, anna's and ben's ways differ by 2 and 2 errors, so any draw of them does by 2 in 10
+speakers() { "$python" "$root/scripts/speaker_errors.py" --csv "$work/speakers.csv" "$@"; }
+evaluation() {
+  counts='"utterances": 1, "words": 10, "word_edits": %d, "characters": 40, "character_edits": 9'
+  # shellcheck disable=SC2059 # the counts are the format
+  printf "{\"decoded\": [{\"way\": \"best path\", \"speakers\": {\"anna\": {$counts}, \"ben\": {$counts}}}]}" "$1" "$2"
+}
+evaluation 1 3 | speakers add dense-s1
+evaluation 2 4 | speakers add dense-s2
+evaluation 3 5 | speakers add sparse-s1
+evaluation 4 6 | speakers add sparse-s2
+speakers compare dense sparse >"$work/difference"
+expect 'dense: 25.00 % of the words wrong, 2 seeds, 2 speakers' "$work/difference"
+expect 'difference +20.00 points, +20.00 to +20.00 in 95 % of the draws of speakers' "$work/difference"
+evaluation 4 9 | speakers add odd-s1
+speakers compare dense odd >"$work/difference"
+expect 'difference +40.00 points, +25.00 to +55.00 in 95 % of the draws of speakers' "$work/difference"
+evaluation 1 3 | refused 'dense-s1 is there already' speakers add dense-s1
+echo '{}' | refused 'the evaluation has no speakers' speakers add dense-s3
+refused 'no run dence-sSEED' speakers compare dence sparse
+
 "$python" "$root/scripts/draw_results.py" --check || failed=1
 exit "$failed"

@@ -2,6 +2,7 @@
 // then be decoded in one way or another.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "apps/inference/inference.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
 #include "apps/train/training.h"

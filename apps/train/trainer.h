@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "apps/inference/inference.h"
 #include "apps/run/run_directory.h"
 #include "apps/run/summary.h"
-#include "apps/setup/prepared.h"
 #include "core/io/config.h"
 #include "models/model.h"
 
 namespace wisp {
+
+class Inference;
+class Prepared;
 
 struct TrainRequest {
   std::string out;  // run directory

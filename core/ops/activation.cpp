@@ -74,22 +74,26 @@ struct ApplyGradient {
 };
 
 template <class F>
-Variable activation(const char* name, const Variable& x, F f = {}) {
+Variable activation(const char* name, const Variable& x, F f = {},
+                    std::initializer_list<OpAttribute> attributes = {}) {
   Context& context = x.context();
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   dispatch_activation(y.dtype(), name, [&](auto zero) {
     using T = decltype(zero);
     parallel_for(context.stream, y.numel(), Apply<F, T>{f, x.value().data<T>(), y.data<T>()});
   });
-  return record(name, y, {x}, [&context, y, name, f](const Tensor& dy, Inputs& in) {
-    const GradSlot dx = in.slot(0);
-    dispatch_activation(dy.dtype(), name, [&](auto zero) {
-      using T = decltype(zero);
-      parallel_for(
-          context.stream, dy.numel(),
-          ApplyGradient<F, T>{f, y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
-    });
-  });
+  return record(
+      name, y, {x},
+      [&context, y, name, f](const Tensor& dy, Inputs& in) {
+        const GradSlot dx = in.slot(0);
+        dispatch_activation(dy.dtype(), name, [&](auto zero) {
+          using T = decltype(zero);
+          parallel_for(
+              context.stream, dy.numel(),
+              ApplyGradient<F, T>{f, y.data<T>(), dy.data<T>(), dx.into.data<T>(), dx.accumulate});
+        });
+      },
+      attributes);
 }
 
 }  // namespace
@@ -97,7 +101,7 @@ Variable activation(const char* name, const Variable& x, F f = {}) {
 Variable relu(const Variable& x) { return activation<Relu>("relu", x); }
 Variable clipped_relu(const Variable& x, double bound) {
   WISP_CHECK(bound > 0.0, "clipped_relu: the bound is ", bound, ", expected a positive number");
-  return activation<ClippedRelu>("clipped_relu", x, {bound});
+  return activation<ClippedRelu>("clipped_relu", x, {bound}, {{"bound", bound}});
 }
 Variable sigmoid(const Variable& x) { return activation<Sigmoid>("sigmoid", x); }
 Variable tanh(const Variable& x) { return activation<Tanh>("tanh", x); }

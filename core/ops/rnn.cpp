@@ -106,6 +106,7 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
       },
       {{"cell", static_cast<int>(cell)},
        {"positions", std::ssize(rows)},
+       {"sequences", spec.sequences()},
        {"directions", spec.directions}});
   if (context.log) context.log->back().more = logged(after);
   return {std::move(result), std::move(after)};

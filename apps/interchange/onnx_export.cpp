@@ -15,6 +15,10 @@ void check_feed(const Feed& feed, bool carries) {
   for (int i = 1; i < sample.rank(); ++i)
     WISP_CHECK(sample[i] > 0, "onnx: extent ", i, " of input ", feed.name, " ", sample,
                " varies, expected that of the first one alone, the positions of a sequence");
+  WISP_CHECK(
+      !feed.padded || !carries, "onnx: input ", feed.name, " ", sample,
+      " is padded, of which a graph reads one sample as a whole, but the model carries state "
+      "from one to the next");
   if (!feed.is_sequence()) return;
   WISP_CHECK(carries, "onnx: input ", feed.name, " ", sample,
              " is a sequence, of which a graph reads one position at a time, but the model carries "
@@ -23,8 +27,14 @@ void check_feed(const Feed& feed, bool carries) {
              ", expected numbers or vectors at each position");
 }
 
+/// What an extent is called that grows with the batch.
+std::string name_of_extent(int64_t number, bool padded) {
+  if (padded) return number == OnnxTrace::kFrames ? "frames" : "positions";
+  return number == 1 ? "batch" : concat(number, "*batch");
+}
+
 /// A value at an end of the graph.
-OnnxValue value_of(std::string name, const TracedTensor& tensor) {
+OnnxValue value_of(std::string name, const TracedTensor& tensor, bool padded) {
   OnnxValue value{std::move(name), tensor.small.dtype(), {}};
   const TracedTensor first{tensor.small.reshape(channels_first(tensor.small.shape())),
                            tensor.large.reshape(channels_first(tensor.large.shape()))};
@@ -32,7 +42,7 @@ OnnxValue value_of(std::string name, const TracedTensor& tensor) {
     if (!of_batch) {
       value.extents.emplace_back(number);
     } else {
-      value.extents.emplace_back(number == 1 ? "batch" : concat(number, "*batch"));
+      value.extents.emplace_back(name_of_extent(number, padded));
     }
   }
   return value;
@@ -61,13 +71,13 @@ std::string onnx_model(Context& context, Model& model, const FlatParameters& par
   for (size_t i = 0; i < trace.ends.size(); ++i) {
     names.push_back(name_of_end(trace.ends[i], model));
     if (trace.ends[i].kind != TracedEnd::Kind::weight)
-      graph.inputs.push_back(value_of(names.back(), trace.values[i]));
+      graph.inputs.push_back(value_of(names.back(), trace.values[i], trace.padded));
   }
   OnnxForms forms(trace, std::move(names), graph);
   for (const TracedOp& op : trace.ops) forms.add(op);
   const auto give = [&](const std::string& name, size_t value) {
     graph.nodes.push_back({"Identity", {forms.name(value)}, name, {}});
-    graph.outputs.push_back(value_of(name, trace.values[value]));
+    graph.outputs.push_back(value_of(name, trace.values[value], trace.padded));
   };
   give("logits", trace.logits);
   for (size_t i = 0; i < trace.after.size(); ++i)

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/channel_order.h"
-#include "core/rnn.h"
 
 namespace wisp {
 namespace {
@@ -15,6 +15,21 @@ using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
 const Ints kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
+
+/// (..., C) as (rows, C).
+Extents matrix_of(const Extents& extents) {
+  Extent rows{1, false};
+  for (size_t i = 0; i + 1 < extents.size(); ++i)
+    rows = {rows.number * extents[i].number, rows.of_batch || extents[i].of_batch};
+  return {rows, extents.back()};
+}
+
+/// Images (N, H, W, C) and packed frames: these are as many as the images have columns only if no
+/// sequence ends before another.
+void check_frames(const TracedOp& op, const Shape& images, const Shape& packed) {
+  WISP_CHECK(packed[0] == images[0] * images[2], "onnx: ", op.name(), " of ", packed[0],
+             " frames in images ", images, ", expected sequences that are data to their end");
+}
 
 }  // namespace
 
@@ -28,6 +43,7 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"add", &OnnxForms::add_values},
       {"avg_pool2d", &OnnxForms::avg_pool2d},
       {"batch_norm", &OnnxForms::batch_norm},
+      {"clipped_relu", &OnnxForms::clipped_relu},
       {"columns", &OnnxForms::columns},
       {"conv2d", &OnnxForms::conv2d},
       {"embedding", &OnnxForms::embedding},
@@ -36,13 +52,16 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"join_rows", &OnnxForms::join_rows},
       {"linear", &OnnxForms::linear},
       {"max_pool2d", &OnnxForms::max_pool2d},
+      {"pack_frames", &OnnxForms::pack_frames},
       {"pad_channels", &OnnxForms::pad_channels},
       {"relu", &OnnxForms::relu},
       {"reshape", &OnnxForms::reshape},
       {"rnn", &OnnxForms::rnn},
       {"rows", &OnnxForms::rows},
       {"sigmoid", &OnnxForms::sigmoid},
-      {"tanh", &OnnxForms::tanh}};
+      {"swap_last", &OnnxForms::swap_last},
+      {"tanh", &OnnxForms::tanh},
+      {"unpack_frames", &OnnxForms::unpack_frames}};
   return forms;
 }
 
@@ -62,6 +81,9 @@ const std::string& OnnxForms::name(size_t value) {
     written_[value] = true;
     graph_.initializers.emplace_back(names_[value], channels_first(trace_.values[value].small));
   }
+  WISP_CHECK(!names_[value].empty(),
+             "onnx: the state behind a recurrent layer that reads all positions at once is used, "
+             "expected its output alone");
   return names_[value];
 }
 
@@ -81,19 +103,31 @@ Names OnnxForms::all_inputs(const TracedOp& op) {
 
 std::string OnnxForms::reshaped(const std::string& value, const Extents& from, const Extents& to) {
   if (from == to) return value;
+  std::string name = from.size() == 4 ? node("Transpose", {value}, {{"perm", kToLast}}) : value;
+  name = shaped(name, to);
+  return to.size() == 4 ? node("Transpose", {name}, {{"perm", kToFirst}}) : name;
+}
+
+std::string OnnxForms::shaped(const std::string& value, const Extents& to) {
   Ints shape;
   for (const Extent& extent : to) shape.push_back(extent.of_batch ? -1 : extent.number);
   WISP_CHECK(std::count(shape.begin(), shape.end(), -1) <= 1, "onnx: a reshape of ", value,
              " to a shape with the batch in two extents, expected it in one");
-  std::string name = from.size() == 4 ? node("Transpose", {value}, {{"perm", kToLast}}) : value;
-  name = node("Reshape", {name, integers(shape)});
-  return to.size() == 4 ? node("Transpose", {name}, {{"perm", kToFirst}}) : name;
+  return node("Reshape", {value, integers(shape)});
 }
 
 std::string OnnxForms::integers(const Ints& values) {
   const std::string name = concat("integers_", graph_.initializers.size());
   const Tensor tensor({static_cast<int64_t>(values.size())}, DType::i64);
   std::copy(values.begin(), values.end(), tensor.data<int64_t>());
+  graph_.initializers.emplace_back(name, tensor);
+  return name;
+}
+
+std::string OnnxForms::scalar(double value) {
+  const std::string name = concat("scalar_", graph_.initializers.size());
+  const Tensor tensor({}, DType::f64);
+  tensor.data<double>()[0] = value;
   graph_.initializers.emplace_back(name, tensor);
   return name;
 }
@@ -123,17 +157,23 @@ std::string OnnxForms::conv2d(const TracedOp& op) {
                {"group", op.integer("groups")}});
 }
 
+/// The second extent there is the channels: what is no image becomes a matrix.
 std::string OnnxForms::batch_norm(const TracedOp& op) {
-  const int rank = op.shape(0).rank();
-  WISP_CHECK(rank == 2 || rank == 4, "onnx: batch_norm of ", op.shape(0),
-             ", expected rank 2 or 4, whose second extent there is the channels");
+  const Extents extents = op.input(0).extents();
+  const Extents inside = extents.size() == 4 ? extents : matrix_of(extents);
   const bool residual = op.integer("residual") != 0;
   const size_t mean = residual ? 4 : 3;
-  std::string value =
-      node("BatchNormalization", {in(op, 0), in(op, 1), in(op, 2), in(op, mean), in(op, mean + 1)},
-           {{"epsilon", static_cast<float>(op.small.attributes.at("epsilon"))}});
+  std::string value = node(
+      "BatchNormalization",
+      {reshaped(in(op, 0), extents, inside), in(op, 1), in(op, 2), in(op, mean), in(op, mean + 1)},
+      {{"epsilon", static_cast<float>(op.small.attributes.at("epsilon"))}});
+  value = reshaped(value, inside, extents);
   if (residual) value = node("Add", {value, in(op, 3)});
   return op.integer("relu") ? node("Relu", {value}) : value;
+}
+
+std::string OnnxForms::clipped_relu(const TracedOp& op) {
+  return node("Clip", {in(op, 0), scalar(0.0), scalar(op.small.attributes.at("bound"))});
 }
 
 std::string OnnxForms::avg_pool2d(const TracedOp& op) {
@@ -174,6 +214,9 @@ std::string OnnxForms::rows(const TracedOp& op) {
     return node("Slice", {whole, integers({begin.number}), integers({end.number}), integers({0})});
   };
   if (!all.of_batch) return slice(value);
+  WISP_CHECK(!trace_.padded, "onnx: rows [", op.small.integer("begin"), ", ",
+             op.small.integer("end"), ") of ", op.shape(0),
+             ", which grow with the frames, expected all of them");
   const Extents extents = op.input(0).extents();
   WISP_CHECK(std::none_of(extents.begin() + 1, extents.end(), [](Extent e) { return e.of_batch; }),
              "onnx: rows of ", op.shape(0), ", expected one extent that grows with the batch");
@@ -191,42 +234,30 @@ std::string OnnxForms::join_rows(const TracedOp& op) {
   return node("Concat", all_inputs(op), {{"axis", int64_t{0}}});
 }
 
-/// One position in nodes of its own, so that weights keep their names and the order of their gates.
-std::string OnnxForms::rnn(const TracedOp& op) {
-  const bool has_state = op.inputs.size() > 5;
-  WISP_CHECK(has_state && op.integer("positions") == 1 && op.integer("directions") == 1,
-             "onnx: a recurrent layer of ", op.integer("directions"), " directions over ",
-             op.integer("positions"), " positions, ", has_state ? "with" : "without",
-             " a state before, expected one position at a time, one direction and a state");
-  const auto product = [&](size_t x, size_t weight, size_t bias) {
-    return node("Gemm", {in(op, x), in(op, weight), in(op, bias)}, {{"transB", int64_t{1}}});
-  };
-  const std::string ax = product(0, 1, 3), ah = product(5, 2, 4);
-  const int64_t units = op.shape(2)[1];
-  const auto part = [&](const std::string& all, int64_t gate) {
-    return node("Slice",
-                {all, integers({gate * units}), integers({(gate + 1) * units}), integers({1})});
-  };
-  const auto sum = [&](int64_t gate) { return node("Add", {part(ax, gate), part(ah, gate)}); };
-  std::string h;
-  const auto cell = static_cast<RnnCell>(op.integer("cell"));
-  if (cell == RnnCell::tanh) {
-    h = node("Tanh", {node("Add", {ax, ah})});
-  } else if (cell == RnnCell::lstm) {
-    const std::string in_gate = node("Sigmoid", {sum(0)}), forget = node("Sigmoid", {sum(1)});
-    const std::string candidate = node("Tanh", {sum(2)}), out_gate = node("Sigmoid", {sum(3)});
-    const std::string c =
-        node("Add", {node("Mul", {forget, in(op, 6)}), node("Mul", {in_gate, candidate})});
-    h = node("Mul", {out_gate, node("Tanh", {c})});
-    names_[op.more[1]] = c;
+/// (N, C, H, W) -> (W, N, H, C): position by position, as packed rows are.
+std::string OnnxForms::pack_frames(const TracedOp& op) {
+  check_frames(op, op.shape(0), op.small.output.shape());
+  const std::string frames = node("Transpose", {in(op, 0)}, {{"perm", Ints{3, 0, 2, 1}}});
+  return shaped(frames, op.result().extents());
+}
+
+std::string OnnxForms::unpack_frames(const TracedOp& op) {
+  check_frames(op, op.small.output.shape(), op.shape(0));
+  const Extents images = op.result().extents();
+  const std::string frames = shaped(in(op, 0), {images[2], images[0], images[1], images[3]});
+  return node("Transpose", {frames}, {{"perm", Ints{1, 3, 2, 0}}});
+}
+
+/// An image's last two extents, width and channels, are no neighbours there.
+std::string OnnxForms::swap_last(const TracedOp& op) {
+  Ints order(static_cast<size_t>(op.shape(0).rank()));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  if (order.size() == 4) {
+    std::swap(order[1], order[3]);
   } else {
-    const std::string reset = node("Sigmoid", {sum(0)}), update = node("Sigmoid", {sum(1)});
-    const std::string candidate =
-        node("Tanh", {node("Add", {part(ax, 2), node("Mul", {reset, part(ah, 2)})})});
-    h = node("Add", {candidate, node("Mul", {update, node("Sub", {in(op, 5), candidate})})});
+    std::swap(order.end()[-1], order.end()[-2]);
   }
-  names_[op.more[0]] = h;
-  return h;
+  return node("Transpose", {in(op, 0)}, {{"perm", order}});
 }
 
 /// The last extent is the channels of a value of rank 4.

@@ -29,6 +29,7 @@ class OnnxForms {
   std::string add_values(const TracedOp& op) { return node("Add", {in(op, 0), in(op, 1)}); }
   std::string avg_pool2d(const TracedOp& op);
   std::string batch_norm(const TracedOp& op);
+  std::string clipped_relu(const TracedOp& op);
   std::string columns(const TracedOp& op);
   std::string conv2d(const TracedOp& op);
   std::string embedding(const TracedOp& op);
@@ -37,20 +38,36 @@ class OnnxForms {
   std::string join_rows(const TracedOp& op);
   std::string linear(const TracedOp& op);
   std::string max_pool2d(const TracedOp& op) { return node("MaxPool", {in(op, 0)}, window(op)); }
+  std::string pack_frames(const TracedOp& op);
   std::string pad_channels(const TracedOp& op);
   std::string relu(const TracedOp& op) { return node("Relu", {in(op, 0)}); }
   std::string reshape(const TracedOp& op);
   std::string rnn(const TracedOp& op);
   std::string rows(const TracedOp& op);
   std::string sigmoid(const TracedOp& op) { return node("Sigmoid", {in(op, 0)}); }
+  std::string swap_last(const TracedOp& op);
   std::string tanh(const TracedOp& op) { return node("Tanh", {in(op, 0)}); }
+  std::string unpack_frames(const TracedOp& op);
+
+  std::string rnn_position(const TracedOp& op);
+  std::string rnn_sequence(const TracedOp& op);
+  /// Of a recurrent layer, each direction's `parameters` (0 to 3: W of the input and of the state,
+  /// their biases) as ONNX has them, (directions, gates, ...), in its order of gates. The name is
+  /// the first one's with `operand` behind.
+  std::string stacked(const TracedOp& op, const char* operand,
+                      const std::vector<size_t>& parameters);
+  /// What input i is. Throws Error unless it is a parameter or buffer.
+  size_t weight(const TracedOp& op, size_t i) const;
 
   /// The name of an op's input, in the shape that the op saw.
   std::string in(const TracedOp& op, size_t i);
   std::vector<std::string> all_inputs(const TracedOp& op);
   /// The elements of what lies channels last in another shape, as a reshape there.
   std::string reshaped(const std::string& value, const Extents& from, const Extents& to);
+  /// The elements in the order in which they lie there.
+  std::string shaped(const std::string& value, const Extents& to);
   std::string integers(const std::vector<int64_t>& values);
+  std::string scalar(double value);
   std::string node(const char* type, std::vector<std::string> inputs,
                    std::vector<OnnxAttribute> attributes = {});
   static std::vector<OnnxAttribute> window(const TracedOp& op);

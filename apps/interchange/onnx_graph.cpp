@@ -21,8 +21,8 @@ int64_t type_of(DType dtype, const std::string& name) {
 }
 
 ProtobufWriter attribute_message(const OnnxAttribute& attribute) {
-  constexpr int kName = 1, kF = 2, kI = 3, kInts = 8, kType = 20;
-  constexpr int64_t kTypeFloat = 1, kTypeInt = 2, kTypeInts = 7;
+  constexpr int kName = 1, kF = 2, kI = 3, kS = 4, kInts = 8, kType = 20;
+  constexpr int64_t kTypeFloat = 1, kTypeInt = 2, kTypeString = 3, kTypeInts = 7;
   ProtobufWriter message;
   message.bytes(kName, attribute.name);
   if (const auto* number = std::get_if<float>(&attribute.value)) {
@@ -31,6 +31,9 @@ ProtobufWriter attribute_message(const OnnxAttribute& attribute) {
   } else if (const auto* integer = std::get_if<int64_t>(&attribute.value)) {
     message.varint(kI, *integer);
     message.varint(kType, kTypeInt);
+  } else if (const auto* word = std::get_if<std::string>(&attribute.value)) {
+    message.bytes(kS, *word);
+    message.varint(kType, kTypeString);
   } else {
     for (const int64_t value : std::get<std::vector<int64_t>>(attribute.value))
       message.varint(kInts, value);

@@ -14,7 +14,7 @@ namespace wisp {
 
 struct OnnxAttribute {
   std::string name;
-  std::variant<int64_t, float, std::vector<int64_t>> value;
+  std::variant<int64_t, float, std::string, std::vector<int64_t>> value;
 };
 
 struct OnnxNode {

@@ -10,20 +10,38 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kSmall = 2, kLarge = 3;  // samples; without a common divisor
+constexpr int64_t kSmall = 2, kLarge = 3;  // sizes of the batch; without a common divisor
 
 Extent extent_of(int64_t small, int64_t large, const std::string& what) {
   if (small == large) return {small, false};
-  WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch of ",
-             kSmall, " and ", large, " in one of ", kLarge,
-             ", expected the same or a multiple of the batch");
+  WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch and ",
+             large, " in one half as large again, expected the same or half as much again");
   return {small / kSmall, true};
 }
 
-Shape batch_shape(const Feed& feed, int64_t samples) {
-  return feed.is_sequence() ? feed.sample.with_rows(samples).stacked(1)
-                            : feed.sample.stacked(samples);
+template <class Property>
+bool any_feed(const Facts& facts, Property property) {
+  return std::any_of(facts.inputs.begin(), facts.inputs.end(), std::mem_fn(property));
 }
+
+/// How much one of the passes reads.
+struct Size {
+  int64_t samples, frames;  // of each sample that is padded
+
+  static Size of(int64_t units, bool padded) {
+    return padded ? Size{1, OnnxTrace::kFrames * units} : Size{units, 1};
+  }
+  Shape shape(const Feed& feed) const {
+    if (feed.padded) return feed.sample.with_rows(frames).stacked(samples);
+    return feed.is_sequence() ? feed.sample.with_rows(samples).stacked(1)
+                              : feed.sample.stacked(samples);
+  }
+  Tensor lengths() const {
+    Tensor lengths({samples}, DType::i64);
+    std::fill_n(lengths.data<int64_t>(), samples, frames);
+    return lengths;
+  }
+};
 
 /// Lets a context evaluate and log, in the type of the weights; puts it back.
 class Evaluation {
@@ -61,24 +79,20 @@ struct Pass {
   Step step;
 };
 
-Pass forward(Context& context, Model& model, DType compute, const Facts& facts, int64_t samples) {
-  Tensor lengths;
-  if (std::any_of(facts.inputs.begin(), facts.inputs.end(), std::mem_fn(&Feed::is_sequence))) {
-    lengths = Tensor({samples}, DType::i64);
-    std::fill_n(lengths.data<int64_t>(), samples, 1);
-  }
-  Pass pass{.batch = {.lengths = lengths,
-                      .samples = Tensor({samples}, DType::i64),
-                      .count = samples,
-                      .of_worker = samples,
-                      .of_step = samples,
-                      .work = samples,
+Pass forward(Context& context, Model& model, DType compute, const Facts& facts, const Size& size) {
+  const bool varies = any_feed(facts, &Feed::padded) || any_feed(facts, &Feed::is_sequence);
+  Pass pass{.batch = {.lengths = varies ? size.lengths() : Tensor(),
+                      .samples = Tensor({size.samples}, DType::i64),
+                      .count = size.samples,
+                      .of_worker = size.samples,
+                      .of_step = size.samples,
+                      .work = size.samples,
                       .begins = true}};
   for (const Feed& feed : facts.inputs)
     pass.batch.inputs.push_back(
-        context.zeros(batch_shape(feed, samples), feed.dtype == DType::f32 ? compute : feed.dtype));
+        context.zeros(size.shape(feed), feed.dtype == DType::f32 ? compute : feed.dtype));
   for (const Shape& column : model.carried())
-    pass.before.push_back(context.zeros(column.stacked(samples), compute));
+    pass.before.push_back(context.zeros(column.stacked(size.samples), compute));
   const Evaluation evaluation(context, compute, pass.batch.samples, pass.log);
   pass.step = model.forward(context, pass.batch, pass.before);
   context.stream.synchronize();
@@ -178,6 +192,19 @@ void check_after(const Pass& pass, const Wiring& wiring) {
   }
 }
 
+/// A graph's output is data to its end.
+void check_lengths(const Step& step, bool padded) {
+  if (!step.lengths.defined()) return;
+  WISP_CHECK(padded,
+             "onnx: the model tells lengths of its output's rows, which no op computes, "
+             "expected rows that are data to their end");
+  const Shape& output = step.output.shape();
+  WISP_CHECK(step.lengths.numel() == 1 && output.rank() >= 2 &&
+                 step.lengths.data<int64_t>()[0] == output[1],
+             "onnx: the model tells of ", step.lengths.numel(), " lengths for an output ", output,
+             " from one sample, expected the second extent alone");
+}
+
 /// Which of the ops lead to `wanted` values.
 std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
   std::vector<bool> result(wiring.ops.size());
@@ -197,8 +224,7 @@ std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
 
 Extents TracedTensor::extents() const {
   WISP_CHECK(small.shape().rank() == large.shape().rank(), "onnx: a tensor is ", small.shape(),
-             " in a batch of ", kSmall, " and ", large.shape(), " in one of ", kLarge,
-             ", expected the same rank");
+             " in a batch and ", large.shape(), " in a larger one, expected the same rank");
   Extents extents;
   for (int i = 0; i < small.shape().rank(); ++i)
     extents.push_back(extent_of(small.shape()[i], large.shape()[i],
@@ -220,20 +246,21 @@ int64_t TracedOp::integer(const std::string& attribute) const {
 
 OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& parameters,
                       const Facts& facts) {
-  const Pass small = forward(context, model, parameters.dtype(), facts, kSmall);
-  const Pass large = forward(context, model, parameters.dtype(), facts, kLarge);
+  const bool padded = any_feed(facts, &Feed::padded);
+  const Pass small = forward(context, model, parameters.dtype(), facts, Size::of(kSmall, padded));
+  const Pass large = forward(context, model, parameters.dtype(), facts, Size::of(kLarge, padded));
   Values values = ends_of(small, parameters), larger = ends_of(large, parameters);
   const Wiring wiring = wire(small, values);
   WISP_CHECK(wire(large, larger) == wiring,
-             "onnx: the model computes something else in a batch of ", kLarge, " than in one of ",
-             kSmall, ", expected the same ops");
+             "onnx: the model computes something else in a larger batch, expected the same ops");
   WISP_CHECK(wiring.logits, "onnx: the model's output is no op's result");
-  WISP_CHECK(!small.step.lengths.defined(),
-             "onnx: the model tells lengths of its output's rows, which no op computes, expected "
-             "rows that are data to their end");
+  check_lengths(small.step, padded);
   check_after(small, wiring);
 
-  OnnxTrace trace{.ends = names_of_ends(small, parameters, facts), .logits = *wiring.logits};
+  OnnxTrace trace{.padded = padded,
+                  .sequence = any_feed(facts, &Feed::is_sequence),
+                  .ends = names_of_ends(small, parameters, facts),
+                  .logits = *wiring.logits};
   for (size_t i = 0; i < values.tensors().size(); ++i)
     trace.values.push_back({values.tensors()[i], larger.tensors()[i]});
   std::set<size_t> wanted{trace.logits};

@@ -1,6 +1,7 @@
 #include "tests/support/onnx_evaluator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -24,6 +25,7 @@ int64_t numel(const Ints& dims) { return product(dims, 0, dims.size()); }
 struct Node {
   std::vector<const OnnxArray*> in;
   std::map<std::string, Ints> attributes;
+  std::map<std::string, std::string> words;
 
   Ints ints(size_t input) const {
     return {in.at(input)->values.begin(), in.at(input)->values.end()};
@@ -48,6 +50,27 @@ OnnxArray both(const Node& node, const Op& op) {
   for (size_t i = 0; i < result.values.size(); ++i)
     result.values[i] = op(result.values[i], node.in[1]->values[i]);
   return result;
+}
+
+double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+OnnxArray clip(const Node& node) {
+  const double low = node.in[1]->values.at(0), high = node.in[2]->values.at(0);
+  return each(*node.in[0], [&](double x) { return std::clamp(x, low, high); });
+}
+
+/// x (N, C, ...), then scale, bias, mean and variance (C).
+OnnxArray batch_normalization(const Node& node) {
+  const auto bits = static_cast<int32_t>(node.attributes.at("epsilon").at(0));
+  const double epsilon = std::bit_cast<float>(bits);
+  const auto of = [&](size_t input, size_t channel) { return node.in[input]->values.at(channel); };
+  OnnxArray y = *node.in[0];
+  const int64_t channels = y.dims.at(1), width = product(y.dims, 2, y.dims.size());
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / width % channels);
+    y.values[i] = (y.values[i] - of(3, c)) / std::sqrt(of(4, c) + epsilon) * of(1, c) + of(2, c);
+  }
+  return y;
 }
 
 OnnxArray gather(const Node& node) {
@@ -174,18 +197,79 @@ OnnxArray transpose(const Node& node) {
   return y;
 }
 
+/// A direction's position: what input and state give to each gate, units after units; h and c are
+/// those before, and become those after.
+void step(const std::string& cell, const std::vector<double>& x, const std::vector<double>& r,
+          std::vector<double>& h, std::vector<double>& c) {
+  const size_t units = h.size();
+  for (size_t u = 0; u < units; ++u) {
+    const auto sum = [&](size_t gate) { return x[gate * units + u] + r[gate * units + u]; };
+    if (cell == "LSTM") {  // i, o, f, c
+      c[u] = sigmoid(sum(2)) * c[u] + sigmoid(sum(0)) * std::tanh(sum(3));
+      h[u] = sigmoid(sum(1)) * std::tanh(c[u]);
+    } else if (cell == "GRU") {  // z, r, h
+      const double update = sigmoid(sum(0));
+      const double candidate = std::tanh(x[2 * units + u] + sigmoid(sum(1)) * r[2 * units + u]);
+      h[u] = (1.0 - update) * candidate + update * h[u];
+    } else {
+      h[u] = std::tanh(sum(0));
+    }
+  }
+}
+
+/// A block of a weight (B, rows, I) times `v`, plus the bias that begins at `bias`.
+std::vector<double> product_of(const OnnxArray& weight, int64_t block, const double* v,
+                               const double* bias) {
+  const int64_t rows = weight.dims[1], width = weight.dims[2];
+  std::vector<double> y(bias, bias + rows);
+  const double* from = weight.values.data() + block * rows * width;
+  for (double& value : y) {
+    value = std::inner_product(from, from + width, v, value);
+    from += width;
+  }
+  return y;
+}
+
+/// x (T, N, I), weights (D, G H, I) and (D, G H, H), biases (D, 2 G H) -> (T, D, N, H), from zeros.
+OnnxArray recurrent(const std::string& cell, const Node& node) {
+  const OnnxArray &x = *node.in[0], &w = *node.in[1], &r = *node.in[2], &b = *node.in[3];
+  const int64_t positions = x.dims.at(0), sequences = x.dims.at(1), directions = w.dims.at(0);
+  const int64_t gates = w.dims.at(1), units = r.dims.at(2);
+  if (cell == "GRU") node.expect("linear_before_reset", 1);
+  node.expect("hidden_size", units);
+  WISP_CHECK(directions == (node.words.count("direction") ? 2 : 1) && w.dims[2] == x.dims.at(2) &&
+                 r.dims[1] == gates && b.dims == (Ints{directions, 2 * gates}),
+             "evaluator: ", cell, " of other shapes");
+  OnnxArray y{{positions, directions, sequences, units}, {}};
+  y.values.resize(static_cast<size_t>(numel(y.dims)));
+  for (int64_t line = 0; line < directions * sequences; ++line) {
+    const int64_t d = line / sequences, n = line % sequences;
+    const double* bias = b.values.data() + d * 2 * gates;
+    std::vector<double> h(static_cast<size_t>(units)), c = h;
+    for (int64_t i = 0; i < positions; ++i) {
+      const int64_t t = d == 0 ? i : positions - 1 - i;
+      const double* at = x.values.data() + (t * sequences + n) * x.dims[2];
+      step(cell, product_of(w, d, at, bias), product_of(r, d, h.data(), bias + gates), h, c);
+      std::copy(h.begin(), h.end(), y.values.begin() + (t * directions * sequences + line) * units);
+    }
+  }
+  return y;
+}
+
 OnnxArray result_of(const std::string& type, const Node& node) {
   if (type == "Add") return both(node, std::plus<>());
+  if (type == "BatchNormalization") return batch_normalization(node);
+  if (type == "Clip") return clip(node);
   if (type == "Concat") return concat(node);
   if (type == "Conv") return conv(node);
   if (type == "Gather") return gather(node);
   if (type == "Gemm") return gemm(node);
+  if (type == "GRU" || type == "LSTM" || type == "RNN") return recurrent(type, node);
   if (type == "Identity") return *node.in[0];
   if (type == "Mul") return both(node, std::multiplies<>());
   if (type == "Relu") return each(*node.in[0], [](double x) { return std::max(x, 0.0); });
   if (type == "Reshape") return reshape(node);
-  if (type == "Sigmoid")
-    return each(*node.in[0], [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
+  if (type == "Sigmoid") return each(*node.in[0], sigmoid);
   if (type == "Slice") return slice(node);
   if (type == "Sub") return both(node, std::minus<>());
   if (type == "Tanh") return each(*node.in[0], [](double x) { return std::tanh(x); });
@@ -193,8 +277,9 @@ OnnxArray result_of(const std::string& type, const Node& node) {
   return transpose(node);
 }
 
-/// `declared`: "state_0 1 batch 32".
-void check_extents(const std::string& declared, const OnnxArrays& inputs, int64_t& batch) {
+/// `declared`: "state_0 1 batch 32"; `free`: what "batch" is, once known.
+void check_extents(const std::string& declared, const OnnxArrays& inputs,
+                   std::map<std::string, int64_t>& free) {
   std::istringstream words(declared);
   std::string name, type;
   words >> name >> type;
@@ -202,8 +287,9 @@ void check_extents(const std::string& declared, const OnnxArrays& inputs, int64_
   Ints dims;
   for (std::string word; words >> word;) {
     const size_t axis = dims.size();
-    if (word == "batch" && batch == 0) batch = inputs.at(name).dims.at(axis);
-    dims.push_back(word == "batch" ? batch : std::stoll(word));
+    const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
+    dims.push_back(is_number ? std::stoll(word)
+                             : free.emplace(word, inputs.at(name).dims.at(axis)).first->second);
   }
   WISP_CHECK(inputs.at(name).dims == dims, "evaluator: ", name, " is not as declared: ", declared);
 }
@@ -222,8 +308,8 @@ OnnxArray OnnxArray::of(const Tensor& tensor) {
 }
 
 OnnxArrays evaluate(const OnnxFile& file, OnnxArrays arrays) {
-  int64_t batch = 0;
-  for (const std::string& end : file.ends(OnnxFile::kInput)) check_extents(end, arrays, batch);
+  std::map<std::string, int64_t> free;
+  for (const std::string& end : file.ends(OnnxFile::kInput)) check_extents(end, arrays, free);
   for (const auto& [name, tensor] : file.initializers) {
     constexpr int64_t kInt64 = 7;
     OnnxArray& array = arrays[name];
@@ -238,7 +324,7 @@ OnnxArrays evaluate(const OnnxFile& file, OnnxArrays arrays) {
   }
   for (size_t i = 0; i < file.nodes.size(); ++i) {
     const ProtobufFields& fields = file.nodes[i];
-    Node node{.in = {}, .attributes = file.attributes(i)};
+    Node node{.in = {}, .attributes = file.attributes(i), .words = file.words(i)};
     for (size_t k = 0; k < fields.count(OnnxFile::kNodeInput); ++k)
       node.in.push_back(&arrays.at(fields.text(OnnxFile::kNodeInput, k)));
     arrays[fields.text(OnnxFile::kNodeOutput)] = result_of(fields.text(OnnxFile::kOpType), node);

@@ -20,7 +20,7 @@ struct OnnxArray {
 using OnnxArrays = std::map<std::string, OnnxArray>;
 
 /// All values of the graph by name. Throws Error for inputs that are not of the declared extents
-/// ("batch" is the same in all), and for a node that it does not know.
+/// (those of one name, as "batch", are the same), and for a node that it does not know.
 OnnxArrays evaluate(const OnnxFile& file, OnnxArrays inputs);
 
 }  // namespace wisp

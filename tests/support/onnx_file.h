@@ -47,6 +47,15 @@ struct OnnxFile {
     }
     return found;
   }
+  /// Its attributes that are words.
+  std::map<std::string, std::string> words(size_t node) const {
+    std::map<std::string, std::string> found;
+    for (size_t i = 0; i < nodes[node].count(kAttribute); ++i) {
+      const ProtobufFields attribute = nodes[node].message(kAttribute, i);
+      if (attribute.count(4)) found[attribute.text(1)] = attribute.text(4);
+    }
+    return found;
+  }
   std::vector<int64_t> dims(const std::string& initializer) const {
     const auto& numbers = initializers.at(initializer).numbers;
     if (!numbers.count(kDims)) return {};

@@ -31,14 +31,16 @@ struct OnnxRig {
 
   /// What the model itself says, of so many targets.
   Step forward(const std::vector<Tensor>& inputs, const Carry& before, int64_t targets) {
+    return forward({.inputs = inputs,
+                    .targets = Tensor({targets}, DType::i32),
+                    .samples = Tensor({targets}, DType::i64),
+                    .count = targets},
+                   before);
+  }
+  Step forward(const Batch& batch, const Carry& before) {
     worker.context.training = false;
     worker.context.recording = false;
-    return model.forward(worker.context,
-                         {.inputs = inputs,
-                          .targets = Tensor({targets}, DType::i32),
-                          .samples = Tensor({targets}, DType::i64),
-                          .count = targets},
-                         before);
+    return model.forward(worker.context, batch, before);
   }
 
   Facts facts;

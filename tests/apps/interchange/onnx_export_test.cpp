@@ -8,7 +8,6 @@
 #include "core/channel_order.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
-#include "models/lstm_lm.h"
 #include "tests/support/error_of.h"
 #include "tests/support/onnx_rig.h"
 #include "tests/support/tiny_run.h"
@@ -273,42 +272,31 @@ TEST(OnnxExport, AStateMayBeHandedOnAsItIs) {
             "Identity(state_0) -> state_0_after\n");
 }
 
-TEST(OnnxExport, ALanguageModelOfEachCellIsReadWordByWord) {
-  constexpr int64_t kWords = 7, kColumns = 3, kPositions = 4;
-  const Facts text{.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
-                   .classes = kWords};
-  for (const RnnCell cell : {RnnCell::lstm, RnnCell::gru, RnnCell::tanh}) {
-    const LstmLmOptions options{.cell = cell, .layers = 2, .units = 5, .tied = true};
-    OnnxRig<LstmLm> rig(text, options, text);
-    const OnnxFile file(rig.exported());
-    const auto states = std::ssize(rig.model.carried());
-    const Tensor tokens({kPositions, kColumns}, DType::i32);
-    for (int64_t i = 0; i < tokens.numel(); ++i)
-      tokens.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % kWords);
-    Carry before;
-    for (int64_t i = 0; i < states; ++i)
-      before.push_back(random_tensor({kColumns, 5}, static_cast<uint64_t>(40 + i), DType::f32));
-    const Step whole = rig.forward({tokens}, before, kPositions * kColumns);
+/// Of a model that carries nothing, reads one padded sample (T, 3), and returns what `forward`
+/// does.
+std::string refusal_of_padded(const AnyStep::Forward& forward) {
+  const Facts facts{.inputs = {{.name = "x", .sample = {0, 3}, .padded = true}}};
+  return error_of([&] { OnnxRig<AnyStep>(facts, std::vector<Shape>{}, forward).exported(); });
+}
 
-    OnnxArrays state;
-    for (int64_t i = 0; i < states; ++i)
-      state[concat("state_", i)] = OnnxArray::of(before[static_cast<size_t>(i)]);
-    for (int64_t t = 0; t < kPositions; ++t) {
-      OnnxArrays inputs = state;
-      inputs["tokens"] = OnnxArray::of(tokens.rows(t, t + 1));
-      const OnnxArrays found = evaluate(file, inputs);
-      const Tensor expected = whole.output.value().rows(t * kColumns, (t + 1) * kColumns);
-      expect_near(found.at("logits"), OnnxArray::of(expected), concat("logits of position ", t));
-      for (int64_t i = 0; i < states; ++i)
-        state[concat("state_", i)] = found.at(concat("state_", i, "_after"));
-    }
-    for (int64_t i = 0; i < states; ++i)
-      expect_near(state.at(concat("state_", i)), OnnxArray::of(whole.after[static_cast<size_t>(i)]),
-                  concat("state ", i));
-    EXPECT_TRUE(file.initializers.count("rnn.weight_hh_l1"));
-    EXPECT_TRUE(file.initializers.count("encoder.weight"));
-    EXPECT_FALSE(file.initializers.count("decoder.weight")) << "one weight, one initializer";
-  }
+TEST(OnnxExport, RefusesWhatAGraphOfAnyFramesCannotSay) {
+  const auto told = [](const Variable& output) { return Step{.loss = {}, .output = output}; };
+  EXPECT_EQ(refusal_of_padded([](const Variable& x, const Carry&) {
+              return Step{.loss = {}, .output = tanh(x), .lengths = Tensor({1}, DType::i64)};
+            }),
+            "onnx: the model tells of 1 lengths for an output (1, 32, 3) from one sample, expected "
+            "the second extent alone");
+  EXPECT_EQ(refusal_of_padded([&](const Variable& x, const Carry&) {
+              const int64_t frames = x.shape()[1];
+              return told(tanh(rows(reshape(x, {frames, 3}), 0, frames / 2)));
+            }),
+            "onnx: rows [0, 16) of (32, 3), which grow with the frames, expected all of them");
+  EXPECT_EQ(refusal_of_padded([&](const Variable& x, const Carry&) {
+              const int64_t frames = x.shape()[1];
+              return told(rows(reshape(x, {frames, 3}), 0, frames - 1));
+            }),
+            "onnx: the end of rows is 31 in a batch and 47 in one half as large again, expected "
+            "the same or half as much again");
 }
 
 /// Of a model that carries (2) and returns what `forward` does.
@@ -339,6 +327,9 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
             }),
             "onnx: input x (0) is a sequence, of which a graph reads one position at a time, but "
             "the model carries no state from one to the next");
+  EXPECT_EQ(refusal_of({.name = "x", .sample = {0, 3}, .padded = true}, same),
+            "onnx: input x (0, 3) is padded, of which a graph reads one sample as a whole, but the "
+            "model carries state from one to the next");
 
   const auto with_after = [](const Carry& after) {
     return [after](const Variable& input, const Carry&) {
@@ -372,6 +363,25 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
                              .after = before};
                        }),
             "onnx: the model's output is no op's result");
+}
+
+TEST(OnnxExport, OfASequenceALayerNeedsTheStateBefore) {
+  const Feed x{.name = "x", .sample = {0, 3}};
+  const auto without = [](const Variable& input, const Carry& before) {
+    Context& context = input.context();
+    const int64_t n = input.shape()[1];
+    const Variable weight(context, full({2, 3}, 0.1, DType::f32)),
+        recurrent(context, full({2, 2}, 0.1, DType::f32)),
+        bias(context, full({2}, 0.1, DType::f32));
+    const RnnParameters parameters{weight, recurrent, bias, bias};
+    return Step{.loss = {},
+                .output = rnn(RnnCell::tanh, reshape(input, {n, 3}), {n}, {parameters}).y,
+                .after = before};
+  };
+  EXPECT_EQ(refusal_of(x, without),
+            "onnx: a recurrent layer of 1 directions over 1 positions, without a state before, "
+            "expected one position at a time, one direction and a state, or samples that are read "
+            "as a whole, and none");
 }
 
 }  // namespace

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/deepspeech.h"
+#include "models/lstm_lm.h"
+#include "tests/support/onnx_rig.h"
+
+namespace wisp {
+namespace {
+
+using Ends = std::vector<std::string>;
+
+TEST(OnnxModels, ALanguageModelOfEachCellIsReadWordByWord) {
+  constexpr int64_t kWords = 7, kColumns = 3, kPositions = 4;
+  const Facts text{.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
+                   .classes = kWords};
+  for (const RnnCell cell : {RnnCell::lstm, RnnCell::gru, RnnCell::tanh}) {
+    const LstmLmOptions options{.cell = cell, .layers = 2, .units = 5, .tied = true};
+    OnnxRig<LstmLm> rig(text, options, text);
+    const OnnxFile file(rig.exported());
+    const auto states = std::ssize(rig.model.carried());
+    const Tensor tokens({kPositions, kColumns}, DType::i32);
+    for (int64_t i = 0; i < tokens.numel(); ++i)
+      tokens.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % kWords);
+    Carry before;
+    for (int64_t i = 0; i < states; ++i)
+      before.push_back(random_tensor({kColumns, 5}, static_cast<uint64_t>(40 + i), DType::f32));
+    const Step whole = rig.forward({tokens}, before, kPositions * kColumns);
+
+    OnnxArrays state;
+    for (int64_t i = 0; i < states; ++i)
+      state[concat("state_", i)] = OnnxArray::of(before[static_cast<size_t>(i)]);
+    for (int64_t t = 0; t < kPositions; ++t) {
+      OnnxArrays inputs = state;
+      inputs["tokens"] = OnnxArray::of(tokens.rows(t, t + 1));
+      const OnnxArrays found = evaluate(file, inputs);
+      const Tensor expected = whole.output.value().rows(t * kColumns, (t + 1) * kColumns);
+      expect_near(found.at("logits"), OnnxArray::of(expected), concat("logits of position ", t));
+      for (int64_t i = 0; i < states; ++i)
+        state[concat("state_", i)] = found.at(concat("state_", i, "_after"));
+    }
+    for (int64_t i = 0; i < states; ++i)
+      expect_near(state.at(concat("state_", i)), OnnxArray::of(whole.after[static_cast<size_t>(i)]),
+                  concat("state ", i));
+    EXPECT_TRUE(file.initializers.count("rnn.weight_hh_l1"));
+    EXPECT_TRUE(file.initializers.count("encoder.weight"));
+    EXPECT_FALSE(file.initializers.count("decoder.weight")) << "one weight, one initializer";
+  }
+}
+
+/// Running means about 0, variances about 1.5.
+void draw_statistics(Model& model) {
+  for (const Buffer* buffer : model.buffers()) {
+    const double center = buffer->name.ends_with("var") ? 1.5 : 0.0;
+    for (int64_t i = 0; i < buffer->value.numel(); ++i)
+      buffer->value.data<float>()[i] =
+          static_cast<float>(center + std::sin(static_cast<double>(i)));
+  }
+}
+
+TEST(OnnxModels, ADeepSpeechOfEachCellReadsAnUtteranceOfAnyLength) {
+  constexpr int64_t kFrequencies = 8, kLetters = 5;
+  const Facts speech{
+      .inputs = {{.name = "spectrogram", .sample = {0, kFrequencies}, .padded = true}},
+      .classes = kLetters};
+  for (const RnnCell cell : {RnnCell::lstm, RnnCell::gru, RnnCell::tanh}) {
+    const DeepSpeechOptions options{.convolutions = cell == RnnCell::gru ? 3 : 2,
+                                    .conv_bias = cell != RnnCell::lstm,
+                                    .cell = cell,
+                                    .layers = 2,
+                                    .units = 4};
+    OnnxRig<DeepSpeech> rig(speech, options, speech);
+    draw_statistics(rig.model);
+    const OnnxFile file(rig.exported());
+    EXPECT_EQ(file.ends(OnnxFile::kInput), Ends{"spectrogram 1 1 frames 8"});
+    EXPECT_EQ(file.ends(OnnxFile::kOutput), Ends{"logits 1 1 positions 5"});
+    for (const int64_t frames : {1, 2, 7, 12}) {
+      const Tensor sound = random_tensor({1, frames, kFrequencies}, 3, DType::f32);
+      Tensor lengths({1}, DType::i64);
+      lengths.data<int64_t>()[0] = frames;
+      const Step step = rig.forward({.inputs = {sound}, .lengths = lengths, .count = 1}, {});
+      const OnnxArrays found = evaluate(file, {{"spectrogram", OnnxArray::of(sound)}});
+      expect_near(found.at("logits"), OnnxArray::of(step.output.value()),
+                  concat(frames, " frames"));
+    }
+    EXPECT_TRUE(file.initializers.count("rnns.1.rnn.weight_hh_l0.R"));
+    EXPECT_TRUE(file.initializers.count("fc.0.module.1.weight"));
+  }
+}
+
+}  // namespace
+}  // namespace wisp

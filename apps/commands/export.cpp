@@ -41,7 +41,8 @@ void add_export(CLI::App& program) {
       "An ONNX model's inputs have the data's names: of images \"input\", (N, C, H, W) f32,\n"
       "pixels as the loader normalises them, (pixel - mean) / deviation per channel. Its output\n"
       "is \"logits\". A sequence is read one position at a time, as (1, N, ...); what the model\n"
-      "carries goes in as state_0, ..., zeros at a beginning, and comes out as state_0_after, ...");
+      "carries goes in as state_0, ..., zeros at a beginning, and comes out as state_0_after, ...\n"
+      "Of spectrograms one is read, (1, frames, F), of any number of frames.");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -18,10 +18,12 @@ namespace wisp {
 ///   "logits"   the model's output
 ///   state_I_after   what becomes state_I of the next position
 /// Every value of rank 4 is channels first. Initializers have the model's exchange names, the first
-/// of a weight that has several. Throws Error that names an op without an ONNX form, and for what a
-/// graph of one position and any batch, or of one sample and any frames, cannot say: a sequence
-/// without state, padded samples with one, extents that vary otherwise, lengths of output rows,
-/// numbers that depend on the batch or the frames but are no multiple of them.
+/// of a weight that has several; those of a recurrent layer that reads whole sequences, stacked and
+/// in ONNX's order of gates, the first one's with ".W", ".R" or ".B" behind. Throws Error that
+/// names an op without an ONNX form, and for what a graph of one position and any batch, or of one
+/// sample and any frames, cannot say: a sequence without state, padded samples with one, extents
+/// that vary otherwise, lengths of output rows, numbers that depend on the batch or the frames but
+/// are no multiple of them.
 std::string onnx_model(Context& context, Model& model, const FlatParameters& parameters,
                        const Facts& facts);
 

@@ -151,6 +151,65 @@ TEST_P(CtcLoss, IsPyTorchs) {
   }
 }
 
+/// Knuth's linear congruential numbers, which the script had too that made PyTorch's.
+class Draws {
+ public:
+  uint64_t operator()() {
+    state_ = state_ * 6364136223846793005 + 1442695040888963407;
+    return state_ >> 33;
+  }
+  /// In [1, most].
+  int64_t up_to(int64_t most) {
+    return 1 + static_cast<int64_t>((*this)() % static_cast<uint64_t>(most));
+  }
+  /// In [0, 1).
+  double unit() { return static_cast<double>((*this)()) / static_cast<double>(1u << 31); }
+
+ private:
+  uint64_t state_ = 1;
+};
+
+/// Ten sequences of up to 50 frames, 21 classes and half as many labels as frames, or one more:
+/// some are too short. Adds the loss to sums[0], to sums[1] the gradient weighted by draws.
+void add_drawn(Draws& draw, DType dtype, double (&sums)[2]) {
+  const int64_t classes = 1 + draw.up_to(20);
+  std::vector<int64_t> lengths(10);
+  for (int64_t& length : lengths) length = draw.up_to(50);
+  std::sort(lengths.rbegin(), lengths.rend());
+  Transcripts texts;
+  for (const int64_t length : lengths) {
+    texts.emplace_back(static_cast<size_t>(draw.up_to((length + 1) / 2 + 1)));
+    for (int32_t& label : texts.back()) label = static_cast<int32_t>(draw.up_to(classes - 1));
+  }
+  std::vector<int64_t> rows(static_cast<size_t>(lengths[0]));
+  for (const int64_t length : lengths)
+    for (int64_t t = 0; t < length; ++t) ++rows[static_cast<size_t>(t)];
+  const int64_t frames = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  std::vector<double> logits(static_cast<size_t>(frames * classes));
+  for (double& logit : logits) logit = 8.0 * draw.unit() - 4.0;
+  const Outcome found =
+      outcome_of(tensor({frames, classes}, logits, dtype), rows, labels_of(texts));
+  sums[0] += found.loss;
+  for (const double gradient : found.gradient) sums[1] += gradient * draw.unit();
+}
+
+/// A thousand sequences, of which PyTorch 2.15 (as above) said this.
+TEST_P(CtcLoss, IsPyTorchsOfAThousandDrawnCases) {
+  const double torch[][2] = {
+      {621.611286983575, -0.769485196971}, {574.767017703487, -0.061152620760},
+      {646.843676999439, 1.427425890715},  {523.132308111491, -0.458987941475},
+      {543.326515068707, 0.045103646043},  {535.954872070980, -0.069698175242},
+      {590.431596576667, -0.527920180064}, {683.473464729042, 1.615119879646},
+      {668.646332070178, -1.143002425604}, {666.860978440146, -0.035920814921}};
+  Draws draw;
+  for (const auto& expected : torch) {
+    double sums[2] = {0.0, 0.0};
+    for (int batch = 0; batch < 10; ++batch) add_drawn(draw, GetParam(), sums);
+    EXPECT_NEAR(sums[0], expected[0], 1000 * tolerance()) << "of 600";
+    EXPECT_NEAR(sums[1], expected[1], 100 * tolerance());
+  }
+}
+
 TEST_P(CtcLoss, WhatCannotBeAlignedCountsInTheMeanAlone) {
   const std::vector<double> frame{0, std::log(3.0)};
   const auto frames = [&](size_t count) {

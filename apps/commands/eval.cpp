@@ -31,33 +31,33 @@ struct Arguments {
 
 /// The test set's utterances, decoded in one way.
 struct Decoded {
-  std::string way;  // "best path", "beam 64, text.arpa"
+  std::string way;  // "best path", or name_of()
   std::vector<HeardUtterance> utterances;
   ErrorReport errors;
 };
 
-std::string name_of_file(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
-
 std::string percent(double rate) { return fmt::format("{:.2f} %", 100.0 * rate); }
 
-std::vector<Decoded> decode_all(const Arguments& arguments, const Prepared& run, Inference& model) {
+/// "beam 64, text.arpa"
+std::string name_of(const BeamOptions& beam, const std::string& words) {
+  const std::string name = fmt::format("beam {}", beam.width);
+  return words.empty() ? name : name + ", " + std::filesystem::path(words).filename().string();
+}
+
+/// By the best path and, if there is one, by the search `beam`.
+std::vector<Decoded> decode_all(const Arguments& arguments, const std::optional<BeamOptions>& beam,
+                                const Prepared& run, Inference& model) {
   const std::vector<Heard> heard = hear(model, run, Split::test, [](const std::string& damage) {
     fmt::print(stderr, "wisp: {}\n", damage);
   });
-  std::optional<NgramModel> words;
   std::vector<Decoded> ways;
-  const auto add = [&](const std::string& way, const std::optional<BeamOptions>& beam) {
-    Decoded decoded{way, decode(heard, model.facts().names, beam, model.context().threads), {}};
+  const auto add = [&](const std::string& way, const std::optional<BeamOptions>& by) {
+    Decoded decoded{way, decode(heard, model.facts().names, by, model.context().threads), {}};
     decoded.errors = count_errors(decoded.utterances);
     ways.push_back(std::move(decoded));
   };
   add("best path", {});
-  if (const std::optional<BeamOptions> beam = arguments.beam.open(words))
-    add(fmt::format("beam {}{}", beam->width,
-                    words ? ", " + name_of_file(arguments.beam.words) : ""),
-        beam);
+  if (beam) add(name_of(*beam, arguments.beam.words), beam);
   return ways;
 }
 
@@ -134,12 +134,14 @@ void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& way
 void run(const Arguments& arguments) {
   if (arguments.decodes())
     check_hears(RunFacts::read(arguments.run).facts, "--speakers, --beam, --lm, --alignment");
+  std::optional<NgramModel> words;
+  const std::optional<BeamOptions> beam = arguments.beam.open(words);
   std::vector<Decoded> ways;
   AskModel ask;
   if (arguments.decodes() || !arguments.predictions.empty()) {
     ask = [&](const Prepared& run, Inference& model) {
       if (!arguments.predictions.empty()) write_predictions(arguments.predictions, run, model);
-      if (arguments.decodes()) ways = decode_all(arguments, run, model);
+      if (arguments.decodes()) ways = decode_all(arguments, beam, run, model);
     };
   }
   const RunEvaluation evaluation =

@@ -21,8 +21,8 @@ struct DeepSpeechOptions {
   int64_t layers = 5, units = 800;
 };
 
-/// Inputs are spectrograms (N, T, F), the longest first, with their lengths. What lies behind an
-/// utterance's end changes nothing, in training neither: norms see frames of utterances alone.
+/// Inputs are spectrograms (N, T, F), the longest first, with their lengths and zeros behind their
+/// ends. How many changes nothing, in training neither: norms see frames of utterances alone.
 class DeepSpeech final : public Model {
  public:
   DeepSpeech(const DeepSpeechOptions& options, const Facts& facts);

@@ -25,10 +25,9 @@ struct SpeechOptions {
   std::string cache;     // folder that keeps what no perturbation changes; empty: none
 };
 
-/// A batch has
-///   inputs[0]   (N, T, F) in the compute type: spectrograms, the longest first, zeros behind their
-///   end lengths     (N) i64: frames of each targets     (N, L) i32: labels, -1 behind the last
-///   samples     (N) i64: the utterances
+/// A batch's inputs[0] are spectrograms (N, T, F) in the compute type, the longest first, zeros
+/// behind their ends; lengths (N) i64 the frames of each; targets (N, L) i32 the labels, -1 behind
+/// the last; samples (N) i64 the utterances.
 /// Audio is read when a batch is prepared, unless its spectrogram was kept. Of a file that cannot
 /// be read the targets are -1, and the features zero.
 class SpeechExamples final : public Examples {

@@ -37,7 +37,7 @@ TEST(DeepSpeech, WithThreeConvolutionsIsThatOfDeepGradientCompression) {
   EXPECT_NEAR(static_cast<double>(count) * 4 / (1 << 20), 488.08, 0.005);
 }
 
-/// Sequences of (frame, feature): sin(0.3 t + 1.1 f + n), padded by what must not matter.
+/// Sequences of (frame, feature): sin(0.3 t + 1.1 f + n), padded by zeros, any number of them.
 Batch sound(const std::vector<int64_t>& lengths, const std::vector<std::vector<int32_t>>& labels,
             int64_t positions, DType dtype, int64_t first = 0) {
   const auto count = static_cast<int64_t>(lengths.size());

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,7 +7,7 @@
 #include "apps/commands/commands.h"
 #include "apps/speech/arpa.h"
 #include "apps/speech/ngram_training.h"
-#include "core/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -21,20 +18,7 @@ struct Arguments {
 };
 
 std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::error_code failure;
-  WISP_CHECK(in && !std::filesystem::is_directory(path, failure), path, ": cannot read the file");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// f(); its Errors begin with the path.
-template <class F>
-auto about(const std::string& path, const F& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
-  }
+  return naming(path, [&] { return read_to_end(path); });
 }
 
 void print_counts(const std::string& file, const std::vector<int64_t>& counts) {
@@ -57,12 +41,12 @@ void run(const Arguments& arguments) {
   const bool scores = !arguments.perplexity.empty();
   const std::string text = read(arguments.text), scored = scores ? read(arguments.perplexity) : "";
   const NgramModel model =
-      about(arguments.text, [&] { return train_ngrams(text, arguments.order); });
+      naming(arguments.text, [&] { return train_ngrams(text, arguments.order); });
   write_arpa(model, arguments.out);
   print_counts(arguments.out, model.counts());
   if (!scores) return;
   print_score(arguments.perplexity,
-              about(arguments.perplexity, [&] { return score_ngrams(model, scored); }));
+              naming(arguments.perplexity, [&] { return score_ngrams(model, scored); }));
 }
 
 }  // namespace

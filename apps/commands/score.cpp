@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
-#include "core/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -20,20 +17,8 @@ struct Arguments {
   std::string file;
 };
 
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::error_code failure;
-  WISP_CHECK(in && !std::filesystem::is_directory(path, failure), path, ": cannot read the file");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 Score score_file(Inference& model, const std::string& path) {
-  const std::string text = read(path);
-  try {
-    return score(model, text);
-  } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
-  }
+  return naming(path, [&] { return score(model, read_to_end(path)); });
 }
 
 void print_text(const std::string& file, const Score& score) {

@@ -1,27 +1,45 @@
 #include "core/io/input_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-
-#include "core/error.h"
+#include <iterator>
 
 namespace wisp {
 
 namespace fs = std::filesystem;
 
-std::string read_whole_file(const std::string& path, int64_t most_bytes) {
+int64_t file_bytes(const std::string& path) {
   std::error_code failure;
   const fs::file_type type = fs::status(path, failure).type();
   WISP_CHECK(type != fs::file_type::not_found, "there is no such file");
   WISP_CHECK(!failure, "it cannot be read: ", failure.message());
   WISP_CHECK(type == fs::file_type::regular, "it is no file");
-  const auto size = static_cast<int64_t>(fs::file_size(path, failure));
+  const auto bytes = static_cast<int64_t>(fs::file_size(path, failure));
   WISP_CHECK(!failure, "it cannot be read: ", failure.message());
-  WISP_CHECK(size <= most_bytes, "it has ", size, " bytes, expected ", most_bytes, " at most");
-  std::string bytes(static_cast<size_t>(size), '\0');
+  return bytes;
+}
+
+std::string read_head(const std::string& path, int64_t most_bytes) {
+  std::string bytes(static_cast<size_t>(std::min(file_bytes(path), most_bytes)), '\0');
   std::ifstream in(path, std::ios::binary);
-  in.read(bytes.data(), size);
+  in.read(bytes.data(), std::ssize(bytes));
   WISP_CHECK(in, "it cannot be read");
+  return bytes;
+}
+
+std::string read_whole_file(const std::string& path, int64_t most_bytes) {
+  const int64_t size = file_bytes(path);
+  WISP_CHECK(size <= most_bytes, "it has ", size, " bytes, expected ", most_bytes, " at most");
+  return read_head(path, size);
+}
+
+std::string read_to_end(const std::string& path) {
+  std::error_code failure;
+  std::ifstream in(path, std::ios::binary);
+  WISP_CHECK(in && !fs::is_directory(path, failure), "cannot read the file");
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  WISP_CHECK(!in.bad(), "cannot read the file to its end");
   return bytes;
 }
 

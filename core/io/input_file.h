@@ -4,10 +4,31 @@
 #include <cstdint>
 #include <string>
 
+#include "core/error.h"
+
 namespace wisp {
 
-/// All bytes of a file. Throws Error, without the path, if there is no such file, it cannot be read
-/// or has more than `most_bytes`.
+/// f(); its Errors begin with `where`, a path or a place in a file.
+template <class F>
+decltype(auto) naming(const std::string& where, const F& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Error(concat(where, ": ", error.what()));
+  }
+}
+
+/// The bytes that a file has. Throws Error, without the path, if there is no such file.
+int64_t file_bytes(const std::string& path);
+
+/// The first of them, so many at most. Throws Error, without the path, as file_bytes() and if they
+/// cannot be read.
+std::string read_head(const std::string& path, int64_t most_bytes);
+
+/// All bytes of a file. Throws Error, without the path, as read_head() and for more than so many.
 std::string read_whole_file(const std::string& path, int64_t most_bytes);
+
+/// All bytes of a file or a pipe. Throws Error, without the path, if they cannot be read.
+std::string read_to_end(const std::string& path);
 
 }  // namespace wisp

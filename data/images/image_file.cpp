@@ -16,11 +16,9 @@ constexpr int64_t kMostBytes = int64_t{1} << 30;
 Tensor read_image(const std::string& path, int64_t channels) {
   WISP_CHECK(channels == 1 || channels == 3, "read_image: ", channels,
              " channels, expected 1 (grey) or 3 (RGB)");
-  try {
+  return naming(path, [&] {
     return decode_image(checked_container(read_whole_file(path, kMostBytes)), channels);
-  } catch (const Error& error) {
-    throw Error(concat(path, ": ", error.what()));
-  }
+  });
 }
 
 void write_image(const std::string& path, const Tensor& image) {

@@ -6,23 +6,11 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/io/input_file.h"
 #include "core/io/utf8.h"
 #include "data/text/text_examples.h"
 
 namespace wisp {
-namespace {
-
-/// The result of f, whose errors name `what`.
-template <class F>
-auto named(const std::string& what, const F& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    throw Error(concat(what, ": ", error.what()));
-  }
-}
-
-}  // namespace
 
 std::string read_text_file(const std::string& name, const std::string& path) {
   std::error_code failure;
@@ -43,8 +31,8 @@ TextSource::TextSource(Config& config) {
 }
 
 Vocabulary TextSource::vocabulary(const std::string& train) const {
-  return named(concat(name(), " ", name_of(Split::train)),
-               [&] { return Vocabulary::of(train, most_); });
+  return naming(concat(name(), " ", name_of(Split::train)),
+                [&] { return Vocabulary::of(train, most_); });
 }
 
 Facts TextSource::facts() const {
@@ -60,7 +48,7 @@ Splits TextSource::open(DType) const {
   const Vocabulary known = vocabulary(train);
   const auto examples = [&](Split split, const std::string& text) {
     const std::string what = concat(name(), " ", name_of(split));
-    named(what, [&] { check_utf8(text); });
+    naming(what, [&] { check_utf8(text); });
     return std::make_unique<TextExamples>(what, known.numbers(text), known.size(), window_);
   };
   return {examples(Split::train, train), examples(Split::validation, text(Split::validation)),

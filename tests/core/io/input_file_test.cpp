@@ -15,6 +15,28 @@ TEST(InputFile, IsReadWhole) {
   EXPECT_EQ(read_whole_file(dir.write("empty", ""), 5), "");
 }
 
+TEST(InputFile, IsReadFromItsBeginning) {
+  const TempDir dir;
+  const std::string file = dir.write("a", "12345");
+  EXPECT_EQ(read_head(file, 3), "123");
+  EXPECT_EQ(read_head(file, 9), "12345");
+  EXPECT_EQ(file_bytes(file), 5);
+}
+
+TEST(InputFile, IsReadToItsEnd) {
+  const TempDir dir;
+  EXPECT_EQ(read_to_end(dir.write("a", "12345")), "12345");
+  EXPECT_EQ(read_to_end("/dev/null"), "");
+  EXPECT_EQ(error_of([&] { read_to_end(dir / "none"); }), "cannot read the file");
+  EXPECT_EQ(error_of([&] { read_to_end(dir.path()); }), "cannot read the file");
+}
+
+TEST(InputFile, IsNamedInErrors) {
+  EXPECT_EQ(naming("a.txt", [] { return 2; }), 2);
+  EXPECT_EQ(error_of([] { naming("a.txt:3", [] { throw Error("too long"); }); }),
+            "a.txt:3: too long");
+}
+
 TEST(InputFile, SaysWhyItCannotBeRead) {
   const TempDir dir;
   EXPECT_EQ(error_of([&] { read_whole_file(dir / "none", 1); }), "there is no such file");

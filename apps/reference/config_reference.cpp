@@ -28,7 +28,6 @@ std::string unit_of(const std::string& key) {
                                                        {"log_every", "steps"},
                                                        {"eval_every", "epochs"},
                                                        {".batch", "samples"},
-                                                       {".validation", "samples"},
                                                        {"_count", "samples"}};
   for (const auto& [suffix, unit] : units) {
     if (key.ends_with(suffix)) return unit;

@@ -42,6 +42,9 @@ class AudioAugment {
 
   /// How many samples perturb() makes of `samples`.
   int64_t length(int64_t samples, const UtteranceKey& key) const;
+  /// And how few, and how many, with any key.
+  int64_t shortest(int64_t samples) const { return speeds_.back().length(samples); }
+  int64_t longest(int64_t samples) const { return speeds_.front().length(samples); }
 
   /// False where perturb() gives its argument, to the bit.
   bool perturbs(const UtteranceKey& key) const;

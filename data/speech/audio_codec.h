@@ -8,9 +8,6 @@
 
 namespace wisp {
 
-/// How many samples a channel may have: 4.6 hours at 16 kHz. A few bytes of FLAC can be many.
-constexpr int64_t kMostAudioSamples = int64_t{1} << 28;
-
 /// The sound in the bytes of a file that passed check_audio_container, channels averaged. Throws
 /// Error for bytes that libsndfile cannot read, and for fewer samples than the header promises.
 Audio decode_with_library(std::string bytes);

@@ -80,8 +80,7 @@ Audio decode_with_library(std::string bytes) {
     const sf_count_t count = sf_readf_float(file.get(), block.data(), kBlock);
     more = count > 0 && sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call forgets it
     append_mean(block.data(), count, info.channels, audio.samples);
-    WISP_CHECK(std::ssize(audio.samples) <= kMostAudioSamples, "it has more than ",
-               kMostAudioSamples, " samples");
+    check_audio_samples(std::ssize(audio.samples));
   }
   WISP_CHECK(sf_error(file.get()) == SF_ERR_NO_ERROR, "it is cut off or damaged: libsndfile says '",
              sf_strerror(file.get()), "'");

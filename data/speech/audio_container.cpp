@@ -20,18 +20,19 @@ uint64_t little_endian_word(std::string_view bytes) {
   return word;
 }
 
-/// `chunks` begins with the first chunk: a name, a size, that many bytes, one more if it is odd.
-void check_wav(std::string_view chunks) {
+/// Chunks follow each other from byte 12 on: a name, a size, that many bytes, one more if it is
+/// odd.
+void check_wav(std::string_view head, uint64_t bytes) {
   constexpr size_t kHeader = 8;
-  while (chunks.size() >= kHeader) {
-    const std::string_view name = chunks.substr(0, 4);
-    const uint64_t size = little_endian_word(chunks.substr(4));
-    chunks.remove_prefix(kHeader);
-    if (name == "data") return check_samples(size, chunks.size());
-    if (size + size % 2 > chunks.size()) break;
-    chunks.remove_prefix(size + size % 2);
+  uint64_t at = 12;
+  while (at + kHeader <= head.size()) {
+    const uint64_t size = little_endian_word(head.substr(at + 4));
+    const bool samples = head.substr(at, 4) == "data";
+    at += kHeader;
+    if (samples) return check_samples(size, bytes - at);
+    at += size + size % 2;
   }
-  throw Error("it is cut off: a WAV file without samples");
+  WISP_CHECK(at + kHeader <= bytes, "it is cut off: a WAV file without samples");
 }
 
 /// The value of a line "name -type value".
@@ -52,14 +53,14 @@ uint64_t sphere_number(std::string_view header, std::string_view name) {
 }
 
 /// The header is text of the length that its second line tells.
-void check_sphere(std::string_view bytes) {
+void check_sphere(std::string_view head, uint64_t bytes) {
   uint32_t length = 0;
-  const std::string_view line = bytes.substr(0, 16).substr(8);
+  const std::string_view line = head.substr(0, 16).substr(8);
   const size_t digits = line.find_first_not_of(' ');
   if (digits != line.npos) std::from_chars(line.data() + digits, line.data() + line.size(), length);
-  WISP_CHECK(16 < length && length <= bytes.size(), "it is cut off: its SPHERE header has ", length,
-             " bytes, the file ", bytes.size());
-  const std::string_view header = bytes.substr(0, length);
+  WISP_CHECK(16 < length && length <= head.size(), "it is cut off: its SPHERE header has ", length,
+             " bytes, the file ", bytes);
+  const std::string_view header = head.substr(0, length);
   const std::string_view coding = sphere_field(header, "sample_coding").value_or("pcm");
   WISP_CHECK(coding.find("shorten") == coding.npos,
              "it is a SPHERE file that shorten compressed, expected one of plain samples, as "
@@ -68,18 +69,19 @@ void check_sphere(std::string_view bytes) {
       sphere_number(header, "channel_count") * sphere_number(header, "sample_n_bytes");
   const uint64_t frames = sphere_number(header, "sample_count");
   WISP_CHECK(frame <= 65536, "its SPHERE header has frames of ", frame, " bytes");
-  check_samples(frames * frame, bytes.size() - length);
+  check_samples(frames * frame, bytes - length);
 }
 
 }  // namespace
 
-void check_audio_container(std::string_view bytes) {
-  WISP_CHECK(!bytes.empty(), "it is empty");
-  if (bytes.starts_with("fLaC")) return;
-  if (bytes.starts_with("RIFF") && bytes.size() >= 12 && bytes.substr(8, 4) == "WAVE")
-    return check_wav(bytes.substr(12));
-  WISP_CHECK(bytes.starts_with("NIST_1A\n"), "it is no FLAC, WAV or SPHERE file");
-  check_sphere(bytes);
+void check_audio_container(std::string_view head, int64_t bytes) {
+  WISP_CHECK(!head.empty(), "it is empty");
+  const auto size = static_cast<uint64_t>(bytes);
+  if (head.starts_with("fLaC")) return;
+  if (head.starts_with("RIFF") && head.size() >= 12 && head.substr(8, 4) == "WAVE")
+    return check_wav(head, size);
+  WISP_CHECK(head.starts_with("NIST_1A\n"), "it is no FLAC, WAV or SPHERE file");
+  check_sphere(head, size);
 }
 
 }  // namespace wisp

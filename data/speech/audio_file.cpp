@@ -1,7 +1,6 @@
 #include "data/speech/audio_file.h"
 
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "core/error.h"
@@ -13,17 +12,8 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
-constexpr float kLoudest = 32768;  // so that no square of a sum leaves f32
-
-/// What `f` gives; its errors name the path.
-template <class F>
-auto named(const std::string& path, const F& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    throw Error(concat(path, ": ", error.what()));
-  }
-}
+constexpr int64_t kHead = int64_t{64} << 10;  // bytes that nearly always have all headers
+constexpr float kLoudest = 32768;             // so that no square of a sum leaves f32
 
 void check_rate(int64_t rate) {
   WISP_CHECK(rate > 0, "its rate is ", rate, ", expected samples per second");
@@ -58,8 +48,13 @@ Audio decode_raw(const std::string& bytes, const RawPcm& format) {
 
 }  // namespace
 
+void check_audio_samples(int64_t samples) {
+  WISP_CHECK(samples <= kMostAudioSamples, "it has ", samples, " samples, expected ",
+             kMostAudioSamples, " at most");
+}
+
 Audio decode_audio(std::string bytes) {
-  check_audio_container(bytes);
+  check_audio_container(bytes, std::ssize(bytes));
   Audio audio = decode_with_library(std::move(bytes));
   check_rate(audio.rate);
   WISP_CHECK(!audio.samples.empty(), "it holds no samples");
@@ -70,27 +65,29 @@ Audio decode_audio(std::string bytes) {
 }
 
 Audio read_audio(const std::string& path) {
-  return named(path, [&] { return decode_audio(read_whole_file(path, kMostBytes)); });
+  return naming(path, [&] { return decode_audio(read_whole_file(path, kMostBytes)); });
 }
 
 AudioLength read_audio_length(const std::string& path) {
-  return named(path, [&] {
-    WISP_CHECK(std::filesystem::exists(path), "there is no such file");
+  return naming(path, [&] {
+    check_audio_container(read_head(path, kHead), file_bytes(path));
     const AudioLength length = length_with_library(path);
     check_rate(length.rate);
     WISP_CHECK(length.samples > 0, "it holds no samples");
+    check_audio_samples(length.samples);
     return length;
   });
 }
 
 Audio read_audio(const std::string& path, const RawPcm& format) {
-  return named(path, [&] { return decode_raw(read_whole_file(path, kMostBytes), format); });
+  return naming(path, [&] { return decode_raw(read_whole_file(path, kMostBytes), format); });
 }
 
 AudioLength read_audio_length(const std::string& path, const RawPcm& format) {
-  return named(path, [&] {
-    WISP_CHECK(std::filesystem::is_regular_file(path), "there is no such file");
-    return raw_length(static_cast<int64_t>(std::filesystem::file_size(path)), format);
+  return naming(path, [&] {
+    const AudioLength length = raw_length(file_bytes(path), format);
+    check_audio_samples(length.samples);
+    return length;
   });
 }
 

@@ -13,9 +13,15 @@ struct Audio {
   int64_t rate = 0;            // samples per second
 };
 
+/// How many samples a channel may have: 4.6 hours at 16 kHz. A few bytes of FLAC can be many.
+constexpr int64_t kMostAudioSamples = int64_t{1} << 28;
+
+/// Throws Error for more.
+void check_audio_samples(int64_t samples);
+
 /// Reads a FLAC, WAV or SPHERE file, told by what it holds, not by its name; channels are averaged.
 /// Throws Error with the path for a file that is missing, above 1 GiB, no such sound, cut off or
-/// damaged, holds no samples, more than 2^28 per channel, or samples that are not finite or beyond
+/// damaged, holds no samples, more than kMostAudioSamples, or samples that are not finite or beyond
 /// ±32768. Memory follows what is decoded, never what a header claims. Wrong bits within samples
 /// are found in FLAC alone, whose frames have checksums.
 Audio read_audio(const std::string& path);
@@ -29,7 +35,8 @@ struct AudioLength {
 };
 
 /// What a file's header says, without reading the sound. Throws Error with the path for a file that
-/// is missing, no such sound, holds no samples, or does not say how many.
+/// is missing, no such sound, cut off (of FLAC only decoding tells), holds no samples or more than
+/// kMostAudioSamples, or does not say how many.
 AudioLength read_audio_length(const std::string& path);
 
 /// Samples without a header: signed 16 bits, channels interleaved.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -21,6 +21,7 @@ bool is_raw(const std::string& path, const RawPcm& raw) {
 std::vector<float> AudioReader::read(const std::string& path) const {
   Audio audio = is_raw(path, raw_) ? read_audio(path, raw_) : read_audio(path);
   if (audio.rate == rate_) return std::move(audio.samples);
+  resampled(path, {std::ssize(audio.samples), audio.rate});  // a rate of 1 makes sound very long
   return resampler(audio.rate).resample(audio.samples);
 }
 
@@ -28,8 +29,14 @@ AudioLength AudioReader::length(const std::string& path) const {
   return is_raw(path, raw_) ? read_audio_length(path, raw_) : read_audio_length(path);
 }
 
-int64_t AudioReader::resampled(const AudioLength& length) const {
-  return resampler(length.rate).length(length.samples);
+int64_t AudioReader::resampled(const std::string& path, const AudioLength& length) const {
+  return naming(path, [&] {
+    const int64_t samples = resampler(length.rate).length(length.samples);
+    WISP_CHECK(samples <= kMostAudioSamples, "its ", length.samples, " samples at a rate of ",
+               length.rate, " are ", samples, " at ", rate_, ", expected ", kMostAudioSamples,
+               " at most");
+    return samples;
+  });
 }
 
 const Resampler& AudioReader::resampler(int64_t from) const {

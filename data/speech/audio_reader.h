@@ -19,12 +19,13 @@ class AudioReader {
   explicit AudioReader(int64_t rate, const RawPcm& raw = {.rate = 0}) : rate_(rate), raw_(raw) {}
 
   /// The samples of read_audio(), resampled if the file has another rate. Throws Error as that and
-  /// as Resampler.
+  /// as resampled().
   std::vector<float> read(const std::string& path) const;
   /// read_audio_length() of the file, at its own rate. Throws Error as that.
   AudioLength length(const std::string& path) const;
-  /// How many samples read() makes of a file of this length. Throws Error as Resampler.
-  int64_t resampled(const AudioLength& length) const;
+  /// How many samples read() makes of a file of this length. Throws Error with the path as
+  /// Resampler, and for more than kMostAudioSamples.
+  int64_t resampled(const std::string& path, const AudioLength& length) const;
 
  private:
   const Resampler& resampler(int64_t from) const;

@@ -1,15 +1,14 @@
 #include "data/speech/manifest.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/io/input_file.h"
 #include "core/io/utf8.h"
 
 namespace wisp {
@@ -21,13 +20,18 @@ constexpr const char* kKeys[] = {"audio", "text", "duration", "speaker", "id"};
 
 using Fields = std::map<std::string, std::string>;  // by key
 
+std::vector<const char*> needed_keys(Texts texts) {
+  return texts == Texts::needed ? std::vector{"audio", "text"} : std::vector{"audio"};
+}
+
 /// What an utterance's fields say. `where` is for messages.
-Utterance utterance_of(const Fields& fields, const fs::path& folder, const std::string& where) {
+Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts,
+                       const std::string& where) {
   const auto value = [&](const char* key) {
     const auto found = fields.find(key);
     return found == fields.end() ? std::string() : found->second;
   };
-  for (const char* key : {"audio", "text"})
+  for (const char* key : needed_keys(texts))
     WISP_CHECK(!value(key).empty(), where, ": there is no ", key);
   Utterance utterance{.id = value("id"),
                       .audio = (folder / value("audio")).string(),
@@ -104,7 +108,7 @@ std::vector<std::string> next_record(std::string_view& text, int64_t& line,
   return fields;
 }
 
-std::vector<Utterance> read_json(std::string_view text, const std::string& path) {
+std::vector<Utterance> read_json(std::string_view text, const std::string& path, Texts texts) {
   std::vector<Utterance> utterances;
   const fs::path folder = fs::path(path).parent_path();
   for (int64_t number = 1; !text.empty(); ++number) {
@@ -112,19 +116,24 @@ std::vector<Utterance> read_json(std::string_view text, const std::string& path)
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const std::string where = concat(path, ":", number);
-    utterances.push_back(utterance_of(fields_of_json(line, where), folder, where));
+    utterances.push_back(utterance_of(fields_of_json(line, where), folder, texts, where));
   }
   return utterances;
 }
 
-std::vector<Utterance> read_csv(std::string_view text, const std::string& path) {
+std::vector<Utterance> read_csv(std::string_view text, const std::string& path, Texts texts) {
   std::vector<Utterance> utterances;
   const fs::path folder = fs::path(path).parent_path();
-  int64_t line = 1;
+  // blank lines may be in front
+  const size_t begin =
+      text.rfind('\n', text.find_first_not_of(" \t\r\n")) + 1;  // 0 if there are none
+  int64_t line = 1 + std::count(text.data(), text.data() + begin, '\n');
+  text.remove_prefix(begin);
+  const std::string title = concat(path, ":", line);
   const std::vector<std::string> names = next_record(text, line, path);
-  for (const char* key : {"audio", "text"})
-    WISP_CHECK(std::find(names.begin(), names.end(), key) != names.end(), path,
-               ":1: no column is called ", key,
+  for (const char* key : needed_keys(texts))
+    WISP_CHECK(std::find(names.begin(), names.end(), key) != names.end(), title,
+               ": no column is called ", key,
                ", expected columns audio, text, and perhaps duration, speaker, id");
   while (!text.empty()) {
     const std::string where = concat(path, ":", line);
@@ -134,27 +143,26 @@ std::vector<Utterance> read_csv(std::string_view text, const std::string& path) 
                names.size());
     Fields fields;
     for (size_t i = 0; i < names.size(); ++i) fields[names[i]] = values[i];
-    utterances.push_back(utterance_of(fields, folder, where));
+    utterances.push_back(utterance_of(fields, folder, texts, where));
   }
   return utterances;
 }
 
 }  // namespace
 
-std::vector<Utterance> read_manifest(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::error_code failure;
-  WISP_CHECK(in && !fs::is_directory(path, failure), path, ": cannot read the manifest");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  try {
-    check_utf8(text);
-  } catch (const Error& error) {
-    throw Error(concat(path, ": ", error.what()));
-  }
+std::vector<Utterance> read_manifest(const std::string& path, Texts texts) {
+  const std::string bytes = naming(path, [&] {
+    std::string read = read_to_end(path);
+    check_utf8(read);
+    return read;
+  });
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // a byte order mark, as spreadsheets write
+  std::string_view text = bytes;
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   const size_t first = text.find_first_not_of(" \t\r\n");
   WISP_CHECK(first != text.npos, path, ": the manifest is empty");
   const std::vector<Utterance> utterances =
-      text[first] == '{' ? read_json(text, path) : read_csv(text, path);
+      text[first] == '{' ? read_json(text, path, texts) : read_csv(text, path, texts);
   WISP_CHECK(!utterances.empty(), path, ": no utterances");
   return utterances;
 }

@@ -22,8 +22,8 @@ class Spectrogram {
   int64_t features() const;
   /// The fewest samples that compute() takes: half a window is mirrored at each end.
   int64_t least_samples() const { return window_ / 2 + 1; }
-  /// T = 1 + samples / stride.
-  int64_t frames(int64_t samples) const { return 1 + samples / stride_; }
+  /// T = 1 + samples / stride; of a window that is odd, one sample less.
+  int64_t frames(int64_t samples) const { return 1 + (samples - window_ % 2) / stride_; }
 
   /// log(1 + |STFT|), or log(1 + M |STFT|) with mel bands M, less its mean and over its deviation
   /// (of the whole utterance, divisor T F - 1): (T, F) f32. Without any deviation, as of silence,

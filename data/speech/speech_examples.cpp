@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -37,15 +37,15 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
       augment_(std::move(augment)) {
   if (!options_.cache.empty()) cache_.emplace(options_.cache, options_.spectrogram, options_.raw);
   for (const Utterance& utterance : utterances_) {
-    try {
+    naming(concat(name_, ": ", utterance.id), [&] {
       labels_.push_back(alphabet.labels(utterance.text));
-    } catch (const Error& error) {
-      throw Error(concat(name_, ": ", utterance.id, ": ", error.what()));
-    }
-    WISP_CHECK(!labels_.back().empty(), name_, ": ", utterance.id, ": the text is empty");
-    samples_.push_back(reader_.resampled(length_of(utterance, reader_)));
-    WISP_CHECK(samples_.back() >= spectrogram_.least_samples(), utterance.audio, ": ",
-               samples_.back(), " samples, expected at least ", spectrogram_.least_samples());
+      WISP_CHECK(!labels_.back().empty(), "the text is empty");
+    });
+    const int64_t samples = reader_.resampled(utterance.audio, length_of(utterance, reader_));
+    const int64_t fastest = augment_.shortest(samples), least = spectrogram_.least_samples();
+    WISP_CHECK(fastest >= least, utterance.audio, ": ", fastest, " samples",
+               fastest < samples ? " at the highest speed" : "", ", expected at least ", least);
+    samples_.push_back(samples);
   }
 }
 
@@ -77,10 +77,13 @@ Tensor SpeechExamples::features(const UtteranceKey& key) const {
 }
 
 std::vector<Piece> SpeechExamples::epoch(int64_t epoch, const Deal& deal) const {
-  std::vector<int64_t> lengths;
-  for (int64_t i = 0; i < count(); ++i)
+  std::vector<int64_t> lengths, most;
+  for (int64_t i = 0; i < count(); ++i) {
     lengths.push_back(frames({.seed = deal.seed, .epoch = epoch, .utterance = i}));
-  return cut_utterances(lengths, options_.steps, epoch, deal, name_);
+    const int64_t slowest = augment_.longest(samples_[static_cast<size_t>(i)]);
+    most.push_back(rounded_up(spectrogram_.frames(slowest), options_.quantum));
+  }
+  return cut_utterances(lengths, most, options_.steps, epoch, deal, name_);
 }
 
 void SpeechExamples::shape(const Piece& piece, Batch& batch) const {

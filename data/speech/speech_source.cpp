@@ -9,15 +9,19 @@
 
 namespace wisp {
 
+void bind_raw_pcm(Config& config, RawPcm& raw) {
+  config.bind(
+      "data.raw_rate", raw.rate,
+      "samples per second of .raw and .pcm files: 16 bits, no header; 0: those are refused");
+  config.bind("data.raw_channels", raw.channels, "their channels, interleaved");
+  config.bind("data.raw_big_endian", raw.big_endian, "their high bytes are first");
+}
+
 SpeechSource::SpeechSource(Config& config) {
   config.bind("data.alphabet", alphabet_,
               "characters that texts are written in; label 0 is the blank");
   config.bind("data.rate", spectrogram_.rate, "samples per second; other files are resampled");
-  config.bind(
-      "data.raw_rate", raw_.rate,
-      "samples per second of .raw and .pcm files: 16 bits, no header; 0: those are refused");
-  config.bind("data.raw_channels", raw_.channels, "their channels, interleaved");
-  config.bind("data.raw_big_endian", raw_.big_endian, "their high bytes are first");
+  bind_raw_pcm(config, raw_);
   config.bind("data.window_ms", spectrogram_.window_ms, "milliseconds that a frame hears");
   config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds from frame to frame");
   config.bind("data.mels", spectrogram_.mels, "mel bands of a frame; 0: all frequencies");
@@ -37,10 +41,15 @@ SpeechSource::SpeechSource(Config& config) {
   config.bind("data.speed_percent", augment_.speed_percent,
               "percent that training hears a third of the utterances faster, and a third slower");
   config.bind("data.gain_db", augment_.gain_db, "dB by which they are louder or softer at most");
-  config.bind("data.noise", noise_, "manifest of sounds that are mixed in");
+  config.bind(
+      "data.noise", noise_,
+      "manifest of sounds, which needs no texts; they are mixed in as data.noise_share says");
   config.bind("data.noise_share", augment_.noise_share, "share of the utterances that have some");
   config.bind("data.noise_low_db", augment_.noise_low_db, "dB that speech is louder at least");
   config.bind("data.noise_high_db", augment_.noise_high_db, "and at most");
+  WISP_CHECK(noise_.empty() == (augment_.noise_share == 0), config.where("data.noise"),
+             ": data.noise is \"", noise_, "\" and data.noise_share ", augment_.noise_share,
+             ", expected both or neither");
 }
 
 Facts SpeechSource::facts() const {
@@ -64,10 +73,12 @@ Splits SpeechSource::open(DType compute) const {
   std::vector<std::vector<float>> noises;
   const AudioReader reader(spectrogram_.rate, raw_);
   if (!noise_.empty())
-    for (const Utterance& sound : read_manifest(noise_)) noises.push_back(reader.read(sound.audio));
+    for (const Utterance& sound : read_manifest(noise_, Texts::ignored))
+      noises.push_back(reader.read(sound.audio));
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
     std::vector<Utterance> all = utterances(split);
-    if (all.empty()) return nullptr;
+    if (all.empty() && split == Split::validation) return nullptr;
+    WISP_CHECK(!all.empty(), name(), ": data.", name_of(split), " is empty, expected some data");
     return std::make_unique<SpeechExamples>(concat(name(), " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };

@@ -9,6 +9,9 @@
 
 namespace wisp {
 
+/// Binds data.raw_rate and the other keys of sound without a header.
+void bind_raw_pcm(Config& config, RawPcm& raw);
+
 class SpeechSource : public DataSource {
  public:
   /// Binds the keys that all speech has: those of spectrograms, of batches, and of what is heard
@@ -31,7 +34,7 @@ class SpeechSource : public DataSource {
   UtteranceSteps steps_;
   AudioAugmentOptions augment_;
   std::string alphabet_ = Alphabet::kEnglish;
-  std::string noise_;  // a manifest, or a folder, of sounds
+  std::string noise_;  // a manifest of sounds
   std::string cache_;
 };
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "core/error.h"
+#include "core/io/input_file.h"
 #include "core/io/utf8.h"
 
 namespace wisp {
@@ -48,11 +48,7 @@ std::vector<Utterance> read_transcripts(const std::string& folder) {
       const size_t gap = line.find(' ');
       WISP_CHECK(gap != line.npos && line.find_first_not_of(" \t\r", gap) != line.npos, where,
                  ": expected \"ID WORDS\"");
-      try {
-        check_utf8(line);
-      } catch (const Error& error) {
-        throw Error(concat(where, ": ", error.what()));
-      }
+      naming(where, [&] { check_utf8(line); });
       const std::string id = line.substr(0, gap);
       WISP_CHECK(ids.insert(id).second, where, ": ", id, " is there twice");
       utterances.push_back({.id = id,

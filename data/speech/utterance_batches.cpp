@@ -69,8 +69,9 @@ std::vector<Utterances> dealt(const Utterances& step, std::span<const int64_t> f
 
 }  // namespace
 
-std::vector<Piece> cut_utterances(std::span<const int64_t> frames, const UtteranceSteps& options,
-                                  int64_t epoch, const Deal& deal, const std::string& name) {
+std::vector<Piece> cut_utterances(std::span<const int64_t> frames, std::span<const int64_t> most,
+                                  const UtteranceSteps& options, int64_t epoch, const Deal& deal,
+                                  const std::string& name) {
   if (options.frames == 0) deal.check(name);
   const auto count = static_cast<int64_t>(frames.size());
   const bool fixed = options.frames == 0;
@@ -78,17 +79,23 @@ std::vector<Piece> cut_utterances(std::span<const int64_t> frames, const Utteran
   WISP_CHECK(count >= (deal.training ? least : deal.workers), name, ": ", count,
              " utterances, expected at least ", deal.training ? least : deal.workers);
 
-  const int64_t longest = *std::max_element(frames.begin(), frames.end());
+  const auto furthest = std::max_element(most.begin(), most.end());
+  const int64_t longest = *furthest;
   WISP_CHECK(fixed || options.frames >= deal.pieces() * longest, name, ": ", options.frames,
              " frames a step for ", deal.pieces(), " pieces, of which one has an utterance of ",
              longest, ", expected at least ", deal.pieces() * longest);
 
   Utterances order = shuffled(count, deal.seed, epoch);
-  if (fixed && deal.training) order.resize(static_cast<size_t>(count / deal.batch * deal.batch));
-  sort_by_length(order, frames);
-  std::vector<Utterances> steps =
-      fixed ? steps_of_size(order, deal.batch)
-            : steps_of_frames(order, frames, options.frames, deal.pieces());
+  if (fixed && deal.training) {
+    if (epoch == 0)
+      std::iter_swap(order.begin(), std::find(order.begin(), order.end(), furthest - most.begin()));
+    order.resize(static_cast<size_t>(count / deal.batch * deal.batch));
+  }
+  sort_by_length(order, fixed ? frames : most);
+  std::vector<Utterances> steps = fixed
+                                      ? steps_of_size(order, deal.batch)
+                                      : steps_of_frames(order, most, options.frames, deal.pieces());
+  for (Utterances& step : steps) sort_by_length(step, frames);
   if (deal.training && epoch == 0) {
     std::reverse(steps.begin() + 1, steps.end());
   } else if (deal.training) {
@@ -100,8 +107,8 @@ std::vector<Piece> cut_utterances(std::span<const int64_t> frames, const Utteran
 
   std::vector<Piece> pieces;
   for (const Utterances& step : steps) {
-    const int64_t most = fixed ? deal.batch / deal.pieces() : std::ssize(step);
-    std::vector<Utterances> parts = dealt(step, frames, deal.pieces(), most);
+    const int64_t places = fixed ? deal.batch / deal.pieces() : std::ssize(step);
+    std::vector<Utterances> parts = dealt(step, frames, deal.pieces(), places);
     int64_t of_worker = 0;
     for (int64_t micro = 0; micro < deal.accumulate; ++micro)
       of_worker += std::ssize(parts[static_cast<size_t>(micro * deal.workers + deal.rank)]);

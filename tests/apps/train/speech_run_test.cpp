@@ -24,7 +24,7 @@ TEST(SpeechRun, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
                          "data.frequency_masks=2",
                          "data.time_masks=1",
                          "data.speed_percent=5"};
-  for (const std::string& steps : {std::string("data.frames=0"), std::string("data.frames=160")}) {
+  for (const std::string& steps : {std::string("data.frames=0"), std::string("data.frames=256")}) {
     const Overrides all = dgc + Overrides{steps};
     run(dir / "whole", tone_config(manifest, all), RunDirectory::Open::overwrite);
     run(dir / "cut", tone_config(manifest, all + Overrides{"train.max_steps=5"}),

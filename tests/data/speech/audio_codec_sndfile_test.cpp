@@ -110,6 +110,11 @@ TEST(AudioCodec, FindsDamagedFlac) {
 TEST(AudioCodec, ClaimsOfLengthTakeNoMemory) {
   EXPECT_EQ(complaint(flac_file(ramp(20), 1, 16000, (int64_t{1} << 36) - 1)),
             "it is cut off or damaged: its header promises 68719476735 samples, 20 can be read");
+  const TempDir dir;
+  const std::string file =
+      dir.write("a.flac", flac_file(ramp(20), 1, 16000, (int64_t{1} << 36) - 1));
+  EXPECT_EQ(error_of([&] { read_audio_length(file); }),
+            file + ": it has 68719476735 samples, expected 268435456 at most");
 }
 
 TEST(AudioCodec, RefusesFilesWithoutSamples) {

@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_literals;
 
 std::string complaint(const std::string& bytes) {
-  return error_of([&] { check_audio_container(bytes); });
+  return error_of([&] { check_audio_container(bytes, std::ssize(bytes)); });
 }
 
 TEST(AudioContainer, KnowsFlacWavAndSphere) {
@@ -34,6 +34,23 @@ TEST(AudioContainer, SkipsChunksInFrontOfTheSamples) {
   EXPECT_EQ(complaint(file), "no error");
   EXPECT_EQ(complaint(file.substr(0, file.size() - 1)),
             "it is cut off: its header promises 4 bytes of samples, 3 are there");
+}
+
+TEST(AudioContainer, NeedsOnlyWhatTheFileBeginsWith) {
+  const auto of_head = [](const std::string& head, int64_t bytes) {
+    return error_of([&] { check_audio_container(head, bytes); });
+  };
+  const std::string wav = wav_file(pcm16({1, 2})), sphere = sphere_file(pcm16({1, 2}), 2);
+  EXPECT_EQ(of_head(wav.substr(0, 44), 48), "no error");
+  EXPECT_EQ(of_head(wav.substr(0, 44), 47),
+            "it is cut off: its header promises 4 bytes of samples, 3 are there");
+  EXPECT_EQ(of_head(sphere.substr(0, 1024), 1027),
+            "it is cut off: its header promises 4 bytes of samples, 3 are there");
+  std::string pictures = wav;
+  pictures.insert(12, "LIST" + little_endian(1000, 4) + std::string(1000, 'p'));
+  EXPECT_EQ(of_head(pictures.substr(0, 100), std::ssize(pictures)), "no error")
+      << "the samples begin behind the head";
+  EXPECT_EQ(of_head(pictures.substr(0, 100), 1000), "it is cut off: a WAV file without samples");
 }
 
 TEST(AudioContainer, FindsAWavThatIsCutOff) {

@@ -44,6 +44,25 @@ TEST(AudioFile, RefusesBytesThatAreNoWholeSamples) {
             odd + ": 0 channels at a rate of 16000, expected 1 to 1024 and more than 0");
 }
 
+TEST(AudioFile, TellsNoLengthOfWhatItWouldNotRead) {
+  const TempDir dir;
+  const auto complaint = [](const std::string& path) {
+    return error_of([&] { read_audio_length(path); });
+  };
+  const std::string sound = dir.write("a.au", ".snd" + big_endian(24, 4) + big_endian(2, 4));
+  EXPECT_EQ(complaint(sound), sound + ": it is no FLAC, WAV or SPHERE file");
+  const std::string cut = dir.write("cut.wav", wav_file(pcm16({1, 2, 3})).substr(0, 48));
+  EXPECT_EQ(complaint(cut),
+            cut + ": it is cut off: its header promises 6 bytes of samples, 4 are there");
+  const std::string short_sphere =
+      dir.write("a.sph", sphere_file("", 2, "pcm,embedded-shorten-v2.00"));
+  EXPECT_EQ(complaint(short_sphere),
+            short_sphere +
+                ": it is a SPHERE file that shorten compressed, expected one of plain samples, as "
+                "sph2pipe makes of it");
+  EXPECT_EQ(complaint(dir.path()), dir.path() + ": it is no file");
+}
+
 TEST(AudioFile, TellsTheLengthOfSamplesWithoutAHeader) {
   const TempDir dir;
   const std::string file = dir.write("a.raw", "12345678"), empty = dir.write("empty", "");
@@ -54,7 +73,7 @@ TEST(AudioFile, TellsTheLengthOfSamplesWithoutAHeader) {
             file + ": it has 8 bytes, expected a multiple of 6: 2 for each of 3 channels");
   EXPECT_EQ(error_of([&] { read_audio_length(empty, RawPcm{}); }), empty + ": it is empty");
   EXPECT_EQ(error_of([&] { read_audio_length(dir.path(), RawPcm{}); }),
-            dir.path() + ": there is no such file");
+            dir.path() + ": it is no file");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST_F(AudioFiles, AreReadAtOneRate) {
     const std::string path = file(rate);
     const std::vector<float> samples = reader_.read(path);
     EXPECT_EQ(samples, Resampler(rate, 16000).resample(read_audio(path).samples));
-    EXPECT_EQ(reader_.resampled(reader_.length(path)), std::ssize(samples));
+    EXPECT_EQ(reader_.resampled(path, reader_.length(path)), std::ssize(samples));
   }
 }
 
@@ -58,7 +58,7 @@ TEST_F(AudioFiles, AreReadWithoutAHeaderWhereTheirNamesSaySo) {
   for (const char* name : {"a.raw", "a.pcm"}) {
     const std::string path = dir_.write(name, big_endian(0x4000'2000, 4) + big_endian(0, 4));
     EXPECT_EQ(reader.read(path), Resampler(8000, 16000).resample(std::vector<float>{0.375f, 0}));
-    EXPECT_EQ(reader.resampled(reader.length(path)), 4);
+    EXPECT_EQ(reader.resampled(path, reader.length(path)), 4);
   }
   const std::string wav = file(16000);
   EXPECT_EQ(reader.read(wav), read_audio(wav).samples);
@@ -78,9 +78,21 @@ TEST_F(AudioFiles, WithoutAHeaderAreRefusedWhereNobodyToldTheRate) {
 TEST_F(AudioFiles, OfRatesWithoutATableAreRefused) {
   const std::string odd = dir_.write("odd.wav", wav_file(pcm16({1, 2}), {.rate = 4'000'007}));
   for (int again = 0; again < 2; ++again)
-    EXPECT_EQ(error_of([&] { reader_.read(odd); }),
-              "resample: from 4000007 to 16000 samples per second takes too large a table of taps, "
-              "expected rates with a larger common divisor");
+    EXPECT_EQ(
+        error_of([&] { reader_.read(odd); }),
+        odd +
+            ": resample: from 4000007 to 16000 samples per second takes too large a table of taps, "
+            "expected rates with a larger common divisor");
+}
+
+TEST_F(AudioFiles, OfRatesThatMakeThemVeryLongAreRefused) {
+  const std::string slow =
+      dir_.write("slow.wav", wav_file(pcm16(std::vector<int>(17000)), {.rate = 1}));
+  const std::string complaint = slow +
+                                ": its 17000 samples at a rate of 1 are 272000000 at 16000, "
+                                "expected 268435456 at most";
+  EXPECT_EQ(error_of([&] { reader_.resampled(slow, reader_.length(slow)); }), complaint);
+  EXPECT_EQ(error_of([&] { reader_.read(slow); }), complaint);
 }
 
 }  // namespace

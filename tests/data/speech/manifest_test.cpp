@@ -46,10 +46,32 @@ TEST_F(Manifests, AreLinesOfJsonOrCsv) {
   }
 }
 
+TEST_F(Manifests, MayBeginWithAMarkAndBlankLines) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const char* text : {"audio,text\na b.wav,one\n", "\r\n \naudio,text\r\na b.wav,one\r\n",
+                           "\n{\"audio\": \"a b.wav\", \"text\": \"one\"}"}) {
+    for (const std::string& before : {std::string(), mark}) {
+      const std::vector<Utterance> utterances = read(before + text);
+      ASSERT_EQ(utterances.size(), 1u) << text;
+      EXPECT_EQ(utterances[0].text, "one");
+    }
+  }
+  EXPECT_EQ(error(mark), ": the manifest is empty");
+  EXPECT_EQ(error("\n\naudio,words\n").substr(0, 28), ":3: no column is called text");
+}
+
+TEST_F(Manifests, OfSoundsNeedNoTexts) {
+  for (const char* text : {"audio\na b.wav\n", "{\"audio\": \"a b.wav\"}"}) {
+    const std::vector<Utterance> sounds = read_manifest(dir_.write("noise", text), Texts::ignored);
+    ASSERT_EQ(sounds.size(), 1u);
+    EXPECT_EQ(sounds[0].audio, dir_ / "a b.wav");
+  }
+}
+
 TEST_F(Manifests, SayWhereTheyAreDamaged) {
   const std::string good = R"({"audio": "a b.wav", "text": "one"})";
   EXPECT_EQ(error_of([&] { read_manifest(dir_ / "none"); }),
-            dir_ / "none" + ": cannot read the manifest");
+            dir_ / "none" + ": cannot read the file");
   EXPECT_EQ(error(" \n"), ": the manifest is empty");
   EXPECT_EQ(error(good + "\n{}"), ":2: there is no audio");
   EXPECT_EQ(error(good + "\n[]"), ":2: expected an object of JSON");

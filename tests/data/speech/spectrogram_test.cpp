@@ -60,6 +60,16 @@ TEST(Spectrogram, EqualsTorchAtEightKilohertz) {
   expect_values(features, {{0, 0, 2.528873f}, {4, 33, -0.43216f}, {8, 80, -0.406867f}});
 }
 
+TEST(Spectrogram, EqualsTorchWithAnOddWindow) {
+  const Spectrogram spectrogram({.rate = 9000, .window_ms = 25});
+  const Tensor features = spectrogram.compute(tones(1800));
+  ASSERT_EQ(features.shape(), Shape({20, 113})) << "the last stride has no whole window";
+  expect_values(
+      features,
+      {{0, 0, 2.547101f}, {7, 14, -0.287098f}, {19, 0, 0.733031f}, {19, 112, -0.361604f}});
+  EXPECT_EQ(spectrogram.compute(tones(1801)).shape()[0], 21);
+}
+
 // torchaudio's melscale_fbanks(161, 0, 8000, 40, 16000, None, "htk"), in NumPy
 TEST(Spectrogram, MelBandsEqualTorchaudio) {
   const Tensor features = Spectrogram({.mels = 40}).compute(tones(4000));

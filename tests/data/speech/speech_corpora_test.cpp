@@ -4,9 +4,11 @@
 #include <set>
 
 #include "data/data_source.h"
+#include "data/loader.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
 
 namespace wisp {
 namespace {
@@ -66,6 +68,16 @@ TEST_F(SpeechCorpora, LibriSpeechReadsSubsets) {
   EXPECT_EQ(splits.validation->count(), 2);
   EXPECT_EQ(splits.test->count(), 2);
   EXPECT_FALSE(source("librispeech", {"data.validation=[]"})->has_validation());
+  for (const std::string split : {"train", "test"}) {
+    const auto none = source(
+        "librispeech", {"data.path=" + dir_.path(), "data." + split + "=[]", "data.validation=[]"});
+    EXPECT_NE(error_of([&] { none->open(DType::f32); }), "no error") << split;
+  }
+  EXPECT_EQ(
+      error_of([&] {
+        source("librispeech", {"data.path=" + dir_.path(), "data.train=[]"})->open(DType::f32);
+      }),
+      "librispeech: data.train is empty, expected some data");
 }
 
 TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {
@@ -83,6 +95,26 @@ TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {
   EXPECT_NE(error_of([&] {
               source("speech", {"data.train=" + list, "data.test=" + list})->open(DType::f32);
             }).find("speech train: fb-1: \"nö\" has 'ö'"),
+            std::string::npos);
+}
+
+TEST_F(SpeechCorpora, NoiseIsMixedIntoTraining) {
+  const std::string noise = dir_.write("noise.csv", "audio\nan4/wav/an4_clstk/fb/fb-1.wav\n");
+  const std::vector<std::string> quiet{"data.path=" + dir_.path()};
+  const auto first = [&](std::vector<std::string> keys, Split split) {
+    keys.insert(keys.end(), quiet.begin(), quiet.end());
+    const Splits splits = source("an4", keys)->open(DType::f32);
+    Loader loader(*splits.of(split), {.batch = 1, .training = split == Split::train});
+    loader.start_epoch(0);
+    return values(loader.next()->inputs[0]);
+  };
+  const std::vector<std::string> mixed{"data.noise=" + noise, "data.noise_share=1"};
+  EXPECT_NE(first(mixed, Split::train), first({}, Split::train));
+  EXPECT_EQ(first(mixed, Split::test), first({}, Split::test));
+  EXPECT_EQ(error_of([&] { source("an4", {"data.noise=" + noise}); }),
+            concat("command line: data.noise is \"", noise,
+                   "\" and data.noise_share 0, expected both or neither"));
+  EXPECT_NE(error_of([&] { source("an4", {"data.noise_share=0.5"}); }).find("expected both"),
             std::string::npos);
 }
 

@@ -111,6 +111,27 @@ TEST_F(SpeechSet, SpeedChangesTheLengthsOfAnEpoch) {
   }
 }
 
+TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
+  const SpeechExamples speech =
+      examples(utterances(40), {.steps = {.frames = 1500}}, {.speed_percent = 10});
+  Loader loader(speech, {.workers = 2, .seed = 5});
+  int64_t frames = 0;
+  for (int64_t epoch = 0; epoch < 6; ++epoch) {
+    loader.start_epoch(epoch);
+    while (const std::optional<Batch> batch = loader.next()) {
+      frames += batch->work;
+      EXPECT_LE(batch->inputs[0].shape()[0] * batch->inputs[0].shape()[1], 1500);
+    }
+  }
+  EXPECT_GT(frames, 0);
+  EXPECT_EQ(
+      error_of([&] {
+        examples(utterances(1), {.steps = {.frames = 20}}, {.speed_percent = 10}).epoch(0, {});
+      }),
+      "speech train: 20 frames a step for 1 pieces, of which one has an utterance of 32, "
+      "expected at least 32");
+}
+
 TEST_F(SpeechSet, ADamagedFileHasNoTargets) {
   const std::vector<Utterance> all = utterances(2);
   const SpeechExamples speech = examples(all);
@@ -190,6 +211,10 @@ TEST_F(SpeechSet, SaysWhichUtteranceIsWrong) {
             audio + ": 100 samples, expected at least 161");
   EXPECT_EQ(error([&](Utterance&) { dir_.write("u1.wav", tone(1)); }),
             audio + ": 1 samples, expected at least 161");
+  const std::vector<Utterance> all = utterances(1);
+  dir_.write("u0.wav", tone(170));
+  EXPECT_EQ(error_of([&] { examples(all, {}, {.speed_percent = 10}); }),
+            dir_ / "u0.wav" + ": 155 samples at the highest speed, expected at least 161");
   EXPECT_NE(error([&](Utterance&) { dir_.write("u1.wav", ""); }).find(audio), std::string::npos);
   EXPECT_EQ(error([](Utterance& u) { u.audio += "x"; }), audio + "x: there is no such file");
 }

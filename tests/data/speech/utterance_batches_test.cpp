@@ -22,10 +22,12 @@ std::vector<int64_t> lengths(int64_t count) {
 
 /// Steps of all ranks: of each the pieces by (micro-batch, rank).
 std::vector<std::vector<Piece>> steps_of(const std::vector<int64_t>& frames, Deal deal,
-                                         int64_t epoch, UtteranceSteps options = {}) {
+                                         int64_t epoch, UtteranceSteps options = {},
+                                         const std::vector<int64_t>& most = {}) {
   std::vector<std::vector<Piece>> steps;
   for (deal.rank = 0; deal.rank < deal.workers; ++deal.rank) {
-    const std::vector<Piece> pieces = cut_utterances(frames, options, epoch, deal, "speech");
+    const std::vector<Piece> pieces =
+        cut_utterances(frames, most.empty() ? frames : most, options, epoch, deal, "speech");
     steps.resize(pieces.size() / static_cast<size_t>(deal.accumulate));
     for (size_t i = 0; i < pieces.size(); ++i)
       steps[i / static_cast<size_t>(deal.accumulate)].push_back(pieces[i]);
@@ -92,6 +94,10 @@ TEST(UtteranceBatches, TheFirstEpochIsSortedButForTheLongest) {
   EXPECT_EQ(longest(frames, steps[0]), *std::max_element(frames.begin(), frames.end()));
   for (size_t i = 2; i < steps.size(); ++i)
     EXPECT_LE(longest(frames, steps[i - 1]), longest(frames, steps[i]));
+  const std::vector<int64_t> more = lengths(87);
+  const auto furthest = std::max_element(more.begin(), more.end()) - more.begin();
+  for (uint64_t seed = 0; seed < 40; ++seed)  // 7 of 87 are left out
+    EXPECT_EQ(rows_of(steps_of(more, {.batch = 8, .seed = seed}, 0)[0]).count(furthest), 1u);
   EXPECT_NE(rows_of(steps_of(frames, {.batch = 8}, 1)[1]),
             rows_of(steps_of(frames, {.batch = 8}, 2)[1]));
 }
@@ -129,6 +135,31 @@ TEST(UtteranceBatches, ABudgetOfFramesBoundsEachStep) {
   EXPECT_EQ(all.size(), 300u);
 }
 
+TEST(UtteranceBatches, ABudgetMakesTheSameStepsWhateverAnEpochDraws) {
+  const std::vector<int64_t> usual = lengths(300);
+  std::vector<int64_t> most;
+  for (const int64_t frames : usual) most.push_back(frames + frames / 8);
+  std::set<std::multiset<int64_t>> first;
+  for (int64_t epoch = 0; epoch < 20; ++epoch) {
+    std::vector<int64_t> frames;
+    const Philox draw(5, static_cast<uint64_t>(epoch), 0);
+    for (size_t i = 0; i < usual.size(); ++i)
+      frames.push_back(most[i] - draw.below64(i, usual[i] / 4 + 1));
+    std::set<std::multiset<int64_t>> all;
+    const auto steps = steps_of(frames, {.workers = 2, .seed = 9}, epoch, {4000}, most);
+    for (const auto& step : steps) {
+      all.insert(rows_of(step));
+      EXPECT_LE(std::ssize(rows_of(step)) * longest(most, step), 4000 + longest(most, step));
+      for (const Piece& piece : step)
+        for (size_t i = 1; i < piece.rows.size(); ++i)
+          EXPECT_GE(frames[static_cast<size_t>(piece.rows[i - 1])],
+                    frames[static_cast<size_t>(piece.rows[i])]);
+    }
+    if (epoch == 0) first = all;
+    EXPECT_TRUE(all == first) << epoch;
+  }
+}
+
 TEST(UtteranceBatches, AnEvaluationReadsAllOnce) {
   const std::vector<int64_t> frames = lengths(43);
   std::multiset<int64_t> all;
@@ -143,22 +174,18 @@ TEST(UtteranceBatches, AnEvaluationReadsAllOnce) {
 }
 
 TEST(UtteranceBatches, NeedAStep) {
-  EXPECT_EQ(error_of([] {
-              cut_utterances(std::vector<int64_t>(5, 1), {}, 0, {.batch = 8}, "an4 train");
-            }),
-            "an4 train: 5 utterances, expected at least 8");
-  EXPECT_EQ(error_of([] {
-              cut_utterances(std::vector<int64_t>(5, 1), {}, 0, {.batch = 6, .workers = 4},
-                             "an4 train");
-            }),
+  const auto complaint = [](const std::vector<int64_t>& frames, const Deal& deal,
+                            UtteranceSteps options = {}) {
+    return error_of([&] { cut_utterances(frames, frames, options, 0, deal, "an4 train"); });
+  };
+  const std::vector<int64_t> five(5, 1);
+  EXPECT_EQ(complaint(five, {.batch = 8}), "an4 train: 5 utterances, expected at least 8");
+  EXPECT_EQ(complaint(five, {.batch = 6, .workers = 4}),
             "an4 train: a batch of 6 is not the same number of samples for 4 workers and 1 "
             "micro-batches");
-  EXPECT_EQ(
-      error_of([] {
-        cut_utterances(std::vector<int64_t>{90, 300, 20}, {500}, 0, {.workers = 2}, "an4 train");
-      }),
-      "an4 train: 500 frames a step for 2 pieces, of which one has an utterance of 300, expected "
-      "at least 600");
+  EXPECT_EQ(complaint({90, 300, 20}, {.workers = 2}, {500}),
+            "an4 train: 500 frames a step for 2 pieces, of which one has an utterance of 300, "
+            "expected at least 600");
 }
 
 }  // namespace

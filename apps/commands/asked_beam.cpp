@@ -4,13 +4,22 @@
 
 namespace wisp {
 
+CLI::Option& AskedBeam::add_search_to(CLI::App& command) {
+  CLI::Option& beam =
+      *command.add_option("--beam", options.width, "texts that a search keeps in each frame")
+           ->check(CLI::Range(int64_t{1}, BeamOptions::kWidest));
+  if (options.width > 0) beam.capture_default_str();
+  return *command.add_option("--lm", words, "ARPA file of an n-gram model of words");
+}
+
 void AskedBeam::add_to(CLI::App& command) {
-  command.add_option("--beam", options.width, "texts that a search keeps in each frame")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--lm", words, "ARPA file of an n-gram model of words");
+  add_search_to(command);
   command.add_option("--alpha", options.alpha, "weight of the words' log probability")
-      ->capture_default_str();
-  command.add_option("--beta", options.beta, "added for each word")->capture_default_str();
+      ->capture_default_str()
+      ->needs("--lm");
+  command.add_option("--beta", options.beta, "added for each word")
+      ->capture_default_str()
+      ->needs("--lm");
 }
 
 std::optional<BeamOptions> AskedBeam::open(std::optional<NgramModel>& model) const {

@@ -1,4 +1,4 @@
-// What commands share that search for what a model of speech heard: wisp transcribe, eval.
+// What commands share that search for what a model of speech heard: wisp transcribe, eval, tune-lm.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,9 @@ struct AskedBeam {
   BeamOptions options{.width = 0};  // 0: none was asked for
   std::string words;                // path of an ARPA file, or empty
 
+  /// --beam and --lm, which is returned.
+  CLI::Option& add_search_to(CLI::App& command);
+  /// These, --alpha and --beta.
   void add_to(CLI::App& command);
   bool asked() const { return options.width > 0 || !words.empty(); }
   /// Reads the model of words into `model`, which has to outlive the options. Nothing if no search

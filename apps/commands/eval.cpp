@@ -38,10 +38,11 @@ struct Decoded {
 
 std::string percent(double rate) { return fmt::format("{:.2f} %", 100.0 * rate); }
 
-/// "beam 64, text.arpa"
+/// "beam 64, text.arpa, alpha 0.5, beta 1"
 std::string name_of(const BeamOptions& beam, const std::string& words) {
-  const std::string name = fmt::format("beam {}", beam.width);
-  return words.empty() ? name : name + ", " + std::filesystem::path(words).filename().string();
+  if (words.empty()) return fmt::format("beam {}", beam.width);
+  return fmt::format("beam {}, {}, alpha {}, beta {}", beam.width,
+                     std::filesystem::path(words).filename().string(), beam.alpha, beam.beta);
 }
 
 /// By the best path and, if there is one, by the search `beam`.
@@ -146,12 +147,14 @@ void run(const Arguments& arguments) {
   }
   const RunEvaluation evaluation =
       evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, ask);
-  if (!arguments.alignment.empty() && !ways.empty())
-    write_alignment(arguments.alignment, ways.back());
-  if (arguments.json) return print_json(evaluation, ways);
-  print("test", evaluation, evaluation.test);
-  if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
-  if (!ways.empty()) print(ways);
+  if (arguments.json) {
+    print_json(evaluation, ways);
+  } else {
+    print("test", evaluation, evaluation.test);
+    if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
+    if (!ways.empty()) print(ways);
+  }
+  if (!arguments.alignment.empty()) write_alignment(arguments.alignment, ways.back());
 }
 
 }  // namespace

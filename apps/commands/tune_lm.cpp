@@ -2,13 +2,14 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
+#include "apps/commands/asked_beam.h"
 #include "apps/commands/asked_run.h"
 #include "apps/commands/commands.h"
 #include "apps/inference/tune_decoding.h"
 #include "apps/run/run_directory.h"
-#include "apps/speech/arpa.h"
 #include "core/error.h"
 
 namespace wisp {
@@ -16,8 +17,7 @@ namespace {
 
 struct Arguments {
   AskedRun run;
-  std::string words;
-  BeamOptions beam;
+  AskedBeam beam{.options = {}};
   std::vector<double> alphas{0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5};
   std::vector<double> betas{0.0, 0.5, 1.0, 1.5, 2.0, 3.0};
 };
@@ -43,9 +43,8 @@ nlohmann::ordered_json json_of(const TriedWeights& tried) {
 void run(const Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   check_hears(model->facts(), "tune-lm");
-  const NgramModel words = read_arpa(arguments.words);
-  BeamOptions beam = arguments.beam;
-  beam.words = &words;
+  std::optional<NgramModel> words;
+  const BeamOptions beam = arguments.beam.open(words).value();
   const std::vector<Heard> heard = hear_validation(arguments, *model);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   const bool json = arguments.run.json;
@@ -77,10 +76,7 @@ void add_tune_lm(CLI::App& program) {
       "that made the fewest errors.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->run.add_to(command);
-  command.add_option("--lm", arguments->words, "ARPA file of an n-gram model of words")->required();
-  command.add_option("--beam", arguments->beam.width, "texts that a search keeps in each frame")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  arguments->beam.add_search_to(command).required();
   command.add_option("--alphas", arguments->alphas, "weights of the words' log probability")
       ->delimiter(',')
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/inference/log_softmax.h"
 #include "core/error.h"
 #include "core/io/utf8.h"
 #include "core/random.h"

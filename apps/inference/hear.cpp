@@ -1,9 +1,8 @@
 #include "apps/inference/hear.h"
 
-#include <algorithm>
-#include <cmath>
-
+#include "apps/inference/log_softmax.h"
 #include "core/error.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
@@ -24,39 +23,35 @@ void keep(const Batch& batch, const Step& step, const Labels& names, std::vector
     heard.text = text_of(batch.targets.data<int32_t>() + row * width, width, names);
     if (heard.text.empty()) continue;  // damaged
     const Tensor frames = logits.rows(row, row + 1).reshape({positions, logits.shape()[2]});
-    heard.log_probabilities = log_softmax(frames.rows(0, step.lengths.data<int64_t>()[row]));
+    naming(heard.id, [&] {
+      heard.log_probabilities =
+          log_probabilities_of(frames.rows(0, step.lengths.data<int64_t>()[row]));
+    });
   }
 }
 
 }  // namespace
 
 void check_hears(const Facts& facts, const std::string& what) {
-  const bool hears = facts.inputs.size() == 1 && facts.inputs[0].padded &&
-                     facts.inputs[0].sound.rate > 0 && std::ssize(facts.names) == facts.classes;
+  const bool hears =
+      facts.inputs.size() == 1 && facts.inputs[0].padded && facts.inputs[0].sound.rate > 0;
   WISP_CHECK(hears, what, ": the run's model does not hear sound");
+  WISP_CHECK(std::ssize(facts.names) == facts.classes, what, ": the run's model has ",
+             facts.classes, " labels, its alphabet ", facts.names.size(),
+             ", expected as many (model.classes)");
 }
 
-std::vector<float> log_softmax(const Tensor& logits) {
-  const int64_t classes = logits.shape()[-1];
-  std::vector<float> result(static_cast<size_t>(logits.numel()));
-  dispatch_float(logits.dtype(), "log_softmax", [&](auto zero) {
-    const auto* x = logits.data<decltype(zero)>();
-    for (int64_t begin = 0; begin < logits.numel(); begin += classes) {
-      const auto largest = static_cast<double>(*std::max_element(x + begin, x + begin + classes));
-      double sum = 0.0;
-      for (int64_t c = 0; c < classes; ++c)
-        sum += std::exp(static_cast<double>(x[begin + c]) - largest);
-      for (int64_t c = 0; c < classes; ++c)
-        result[static_cast<size_t>(begin + c)] =
-            static_cast<float>(static_cast<double>(x[begin + c]) - largest - std::log(sum));
-    }
-  });
+std::vector<float> log_probabilities_of(const Tensor& logits) {
+  std::vector<float> result;
+  for (int64_t row = 0; row < logits.shape()[0]; ++row)
+    for (const double value : log_softmax(logits, row)) result.push_back(static_cast<float>(value));
   return result;
 }
 
 std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
                         const std::function<void(const std::string&)>& damaged) {
   check_hears(model.facts(), "hear");
+  check_classes(run.facts(), model.facts(), "the run");
   const Examples& examples = *run.examples(split);
   std::vector<Heard> all(static_cast<size_t>(examples.count()));
   for (size_t i = 0; i < all.size(); ++i) {

@@ -25,11 +25,13 @@ struct Heard {
 /// Throws Error, naming `what` was asked for, unless the facts are those of a model of speech.
 void check_hears(const Facts& facts, const std::string& what);
 
-/// Natural logs (rows, classes) of the softmax of each row of logits (…, classes).
-std::vector<float> log_softmax(const Tensor& logits);
+/// Natural logs (rows, classes) of the softmax of each row of logits (rows, classes). Throws Error
+/// if they are not finite.
+std::vector<float> log_probabilities_of(const Tensor& logits);
 
 /// The utterances of a split, in its order, one that cannot be read told to `damaged`. Throws Error
-/// for a model that does not hear sound.
+/// for a model that does not hear sound, data of another alphabet, and, naming the utterance, an
+/// output that is not finite.
 std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
                         const std::function<void(const std::string&)>& damaged);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/inference/log_softmax.h"
 #include "apps/inference/text_reader.h"
 #include "core/error.h"
 #include "core/io/utf8.h"

@@ -28,7 +28,4 @@ class TextReader {
   Carry state_;
 };
 
-/// The logarithms of a row's softmax. Throws Error if they are not finite.
-std::vector<double> log_softmax(const Tensor& logits, int64_t row);
-
 }  // namespace wisp

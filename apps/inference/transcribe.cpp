@@ -3,22 +3,19 @@
 #include <cmath>
 
 #include "apps/inference/hear.h"
-#include "core/error.h"
+#include "core/io/input_file.h"
 #include "data/speech/audio_reader.h"
 #include "data/speech/spectrogram.h"
+#include "data/speech/speech_source.h"
 
 namespace wisp {
 namespace {
 
-/// (T, F). Errors name the file.
-Tensor features_of(const std::string& file, const AudioReader& reader,
-                   const Spectrogram& spectrogram) {
-  const std::vector<float> samples = reader.read(file);
-  try {
-    return spectrogram.compute(samples);
-  } catch (const Error& error) {
-    throw Error(concat(file, ": ", error.what()));
-  }
+/// How the run's data reads sound without a header.
+RawPcm raw_pcm_of(Config config) {
+  RawPcm raw{.rate = 0};
+  bind_raw_pcm(config, raw);
+  return raw;
 }
 
 /// (1, T, F) as the model computes.
@@ -48,23 +45,27 @@ void transcribe(Inference& model, std::span<const std::string> files,
   const Facts& facts = model.facts();
   check_hears(facts, "transcribe");
   const Spectrogram spectrogram(facts.inputs[0].sound);
-  const AudioReader reader(spectrogram.options().rate);
+  const AudioReader reader(spectrogram.options().rate, raw_pcm_of(model.config()));
   for (const std::string& file : files) {
     Transcript transcript{.file = file};
     try {
-      const Tensor features = features_of(file, reader, spectrogram);
-      const Tensor logits = model(batch_of(features, model.compute())).output.value();
-      const std::vector<float> values = log_softmax(logits);
-      const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);
-      // the model may have fewer frames than it reads, by a whole factor
-      const double factor = std::round(static_cast<double>(features.shape()[0]) /
-                                       static_cast<double>(logits.shape()[1]));
-      const double seconds = 1e-3 * factor * static_cast<double>(spectrogram.options().stride_ms);
-      transcript.text = found.text;
-      for (const HeardWord& word : found.words)
-        transcript.words.push_back({word.word, static_cast<double>(word.first_frame) * seconds,
-                                    static_cast<double>(word.last_frame + 1) * seconds,
-                                    word.confidence});
+      const std::vector<float> samples = reader.read(file);
+      naming(file, [&] {
+        const Tensor features = spectrogram.compute(samples);
+        const Tensor logits = model(batch_of(features, model.compute())).output.value();
+        const std::vector<float> values =
+            log_probabilities_of(logits.reshape({logits.shape()[1], logits.shape()[2]}));
+        const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);
+        // the model may have fewer frames than it reads, by a whole factor
+        const double factor = std::round(static_cast<double>(features.shape()[0]) /
+                                         static_cast<double>(logits.shape()[1]));
+        const double seconds = 1e-3 * factor * static_cast<double>(spectrogram.options().stride_ms);
+        transcript.text = found.text;
+        for (const HeardWord& word : found.words)
+          transcript.words.push_back({word.word, static_cast<double>(word.first_frame) * seconds,
+                                      static_cast<double>(word.last_frame + 1) * seconds,
+                                      word.confidence});
+      });
     } catch (const Error& error) {
       transcript.error = error.what();
     }

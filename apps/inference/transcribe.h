@@ -26,7 +26,8 @@ struct Transcript {
 };
 
 /// Tells of each file, in their order, the text of the likeliest path, or what a beam search finds.
-/// Throws Error for a model that does not hear sound.
+/// Files without a header are read as the run's data reads them. Throws Error for a model that does
+/// not hear sound.
 void transcribe(Inference& model, std::span<const std::string> files,
                 const std::optional<BeamOptions>& beam,
                 const std::function<void(const Transcript&)>& tell);

@@ -319,8 +319,9 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
              methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
   int64_t held_out = 0;
   if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
-  WISP_CHECK(held_out == replica.held_out(), directory, " is of a run that held out ", held_out,
-             " training samples, this run has data.validation = ", replica.held_out(),
+  WISP_CHECK(held_out == replica.held_out(), directory,
+             " is of a run with data.validation = ", held_out, ", this run has ",
+             replica.held_out(),
              "; with another choice samples that it was trained on would validate it");
   int workers = 0;
   read(facts, "workers", workers);

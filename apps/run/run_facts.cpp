@@ -1,5 +1,6 @@
 #include "apps/run/run_facts.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,6 +96,15 @@ RunFacts RunFacts::read(const std::string& directory) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " does not say what a run's data and model are: " + error.what());
   }
+}
+
+void check_classes(const Facts& data, const Facts& trained, const std::string& run) {
+  if (trained.inputs.empty()) return;  // an older run, which does not say
+  WISP_CHECK(data.classes == trained.classes, run, " was trained on ", trained.classes,
+             " classes, this data has ", data.classes);
+  for (size_t i = 0; i < std::min(data.names.size(), trained.names.size()); ++i)
+    WISP_CHECK(data.names[i] == trained.names[i], run, " was trained on classes of which number ",
+               i, " is '", trained.names[i], "', in this data it is '", data.names[i], "'");
 }
 
 }  // namespace wisp

@@ -26,4 +26,8 @@ struct RunFacts {
   static RunFacts read(const std::string& directory);
 };
 
+/// The weights tell the classes that `run` was trained on, in their order. Throws Error for data of
+/// others.
+void check_classes(const Facts& data, const Facts& trained, const std::string& run);
+
 }  // namespace wisp

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/io/glob.h"
+#include "core/io/input_file.h"
 #include "core/train/freeze.h"
 
 namespace wisp {
@@ -74,12 +75,14 @@ Prepared::Prepared(Config config)
 
 void Prepared::load() {
   splits_ = source_->open(options_.compute());
-  const int64_t left = splits_.train->count();
-  WISP_CHECK(source_->held_out() == 0 || left >= options_.batch, config_.where("data.validation"),
-             ": data.validation is ", source_->held_out(), " of ", left + source_->held_out(),
-             " training samples, but the rest has to make a step of ", options_.batch,
-             " (train.batch)");
-  for (const Split split : {Split::train, Split::validation, Split::test}) loader(split, 0);
+  const auto check_training = [&] { loader(Split::train, 0); };
+  if (source_->held_out() == 0) {
+    check_training();
+  } else {
+    naming(concat(config_.where("data.validation"), ": data.validation is ", source_->held_out()),
+           check_training);
+  }
+  for (const Split split : {Split::validation, Split::test}) loader(split, 0);
 }
 
 std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {

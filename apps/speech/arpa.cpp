@@ -89,7 +89,7 @@ class ArpaReader {
 
   void read_words() {
     read_section(1, [&](const NgramWeights& weights) {
-      const std::string word(known_as(parts_[1]));
+      const std::string word(NgramModel::known_as(parts_[1]));
       if (!numbers_.emplace(word, static_cast<int32_t>(words_.size())).second)
         fail(concat("a second 1-gram ", shown(word)), "one");
       words_.push_back(word);
@@ -105,7 +105,7 @@ class ArpaReader {
     read_section(length, [&](const NgramWeights& weights) {
       int32_t context = NgramTrie::kEmpty, word = NgramTrie::kNone;
       for (size_t i = 1; i <= length; ++i) {
-        const auto found = numbers_.find(std::string(known_as(parts_[i])));
+        const auto found = numbers_.find(std::string(NgramModel::known_as(parts_[i])));
         if (found == numbers_.end())
           fail(concat("the word ", shown(parts_[i])), "words that are among the 1-grams");
         word = found->second;
@@ -145,9 +145,6 @@ class ArpaReader {
     if (read != count) fail(concat(read, " ", length, "-grams"), all);
   }
 
-  static std::string_view known_as(std::string_view word) {
-    return word == "<UNK>" ? NgramModel::kUnknown : word;
-  }
   template <class T>
   static std::optional<T> number(std::string_view text) {
     T value{};

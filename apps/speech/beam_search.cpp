@@ -268,8 +268,8 @@ class Search {
 
 void check_options(const Labels& labels, const BeamOptions& options) {
   check_labels(labels);
-  WISP_CHECK(options.width >= 1 && options.width <= (1 << 24), "a beam of ", options.width,
-             " prefixes, expected 1 to ", 1 << 24);
+  WISP_CHECK(options.width >= 1 && options.width <= BeamOptions::kWidest, "a beam of ",
+             options.width, " prefixes, expected 1 to ", BeamOptions::kWidest);
   WISP_CHECK(options.best >= 1, options.best, " best transcriptions, expected 1 or more");
   WISP_CHECK(options.most_labels >= 0, "at most ", options.most_labels,
              " labels, expected 0 (all) or more");

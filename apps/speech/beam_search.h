@@ -12,6 +12,8 @@
 namespace wisp {
 
 struct BeamOptions {
+  static constexpr int64_t kWidest = int64_t{1} << 24;
+
   int64_t width = 64;  // prefixes that are kept in a frame
   int64_t best = 1;    // transcriptions that are returned, `width` at most
   /// Labels that may begin a new prefix in a frame: the most probable ones (0: all), and of these

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "apps/speech/ngram_trie.h"
@@ -23,6 +24,11 @@ class NgramModel {
   static constexpr const char* kEnd = "</s>";
   static constexpr const char* kUnknown = Vocabulary::kUnknown;
   static constexpr float kNever = -99.0f;  // log10 of 0, as other programs write it
+
+  /// Some programs write <UNK>.
+  static std::string_view known_as(std::string_view word) {
+    return word == "<UNK>" ? kUnknown : word;
+  }
 
   /// A word behind a state: how probable it is, and the state behind it.
   struct Step {

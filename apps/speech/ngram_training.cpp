@@ -13,6 +13,8 @@
 namespace wisp {
 namespace {
 
+constexpr size_t kLongestWord = 4096;  // a line of an ARPA file holds ten of them
+
 /// visit(words) for each line with words.
 template <class Visit>
 void each_sentence(std::string_view text, const Visit& visit) {
@@ -21,11 +23,16 @@ void each_sentence(std::string_view text, const Visit& visit) {
   for (int64_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::vector<std::string_view> words = split_words(line);
-    for (const std::string_view word : words)
+    WISP_CHECK(line.find('\0') == line.npos, "line ", number, " has a byte of zero, expected text");
+    std::vector<std::string_view> words = split_words(line);
+    for (std::string_view& word : words) {
+      word = NgramModel::known_as(word);
       WISP_CHECK(word != NgramModel::kBegin && word != NgramModel::kEnd, "line ", number,
                  " has the word ", word,
                  ", which stands for a line's border; expected words alone");
+      WISP_CHECK(word.size() <= kLongestWord, "line ", number, " has a word of ", word.size(),
+                 " bytes, expected ", kLongestWord, " at most");
+    }
     if (words.empty()) continue;
     visit(words);
     any = true;

@@ -15,9 +15,10 @@ namespace wisp {
 /// stand before, but for n-grams that begin a sentence. Words alone are interpolated with 1 / V, V
 /// with </s> and <unk>, so an unknown word has a probability too; it is a word of the text if the
 /// text has it. The probabilities of all words but <s> sum up to 1 behind each state.
-/// Throws Error as check_utf8(), for a text without words, and for one with <s> or </s>.
-/// Source: Kneser and Ney 1995, in the interpolated form of Chen and Goodman 1999 (not their
-/// modified one, whose three discounts need n-grams that are counted three and four times).
+/// <UNK> is <unk>. Throws Error as check_utf8(), for a text without words, for one with <s> or
+/// </s>, bytes of zero, and words above 4 KiB. Source: Kneser and Ney 1995, in the interpolated
+/// form of Chen and Goodman 1999 (not their modified one, whose three discounts need n-grams that
+/// are counted three and four times).
 NgramModel train_ngrams(std::string_view text, int32_t order);
 
 struct NgramScore {

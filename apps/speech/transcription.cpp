@@ -37,6 +37,46 @@ std::vector<Character> characters_of(const Frames& frames, std::span<const int32
   return characters;
 }
 
+/// The likeliest paths of a text, frame by frame. States: blank, text[0], blank, text[1], …, blank.
+class TextPaths {
+ public:
+  explicit TextPaths(std::span<const int32_t> text)
+      : text_(text), best_(2 * text.size() + 1, kImpossible) {
+    best_[0] = 0.0;  // before the first frame, from where one step enters the first character
+  }
+
+  size_t states() const { return best_.size(); }
+  int32_t label_of(size_t state) const { return state % 2 == 0 ? kBlank : text_[state / 2]; }
+  /// Of the likeliest path to a state.
+  double log_probability(size_t state) const { return best_[state]; }
+  size_t likeliest_end() const {
+    const size_t last = states() - 1;
+    return last > 0 && best_[last - 1] > best_[last] ? last - 1 : last;
+  }
+
+  /// Goes on by a frame; `steps`, if it is not empty, gets for each state how many states forward
+  /// the likeliest path to it goes.
+  void advance(const float* frame, std::span<uint8_t> steps) {
+    for (size_t state = states(); state-- > 0;) {  // downwards: those before are the last frame's
+      double value = best_[state];
+      size_t step = 0;
+      const size_t furthest =
+          state % 2 == 1 && state > 1 && label_of(state) != label_of(state - 2) ? 2 : 1;
+      for (size_t back = 1; back <= std::min(furthest, state); ++back) {
+        if (best_[state - back] <= value) continue;
+        value = best_[state - back];
+        step = back;
+      }
+      best_[state] = value + frame[label_of(state)];
+      if (!steps.empty()) steps[state] = static_cast<uint8_t>(step);
+    }
+  }
+
+ private:
+  std::span<const int32_t> text_;
+  std::vector<double> best_;
+};
+
 }  // namespace
 
 Frames::Frames(std::span<const float> values, int64_t labels)
@@ -66,30 +106,34 @@ std::vector<int32_t> best_path(const Frames& frames) {
 }
 
 std::vector<int32_t> best_path_of(const Frames& frames, std::span<const int32_t> text) {
-  // States: blank, text[0], blank, text[1], …, blank.
-  const size_t states = 2 * text.size() + 1, count = static_cast<size_t>(frames.count());
-  const auto label_of = [&](size_t state) { return state % 2 == 0 ? kBlank : text[state / 2]; };
-  std::vector<uint8_t> step(count * states);  // how many states forward, into a frame
-  std::vector<double> best(states, kImpossible);
-  best[0] = 0.0;  // before the first frame, from where one step enters the first character
+  const size_t count = static_cast<size_t>(frames.count());
+  // Of a block of frames that which it begins with is kept; its steps are found again on the way
+  // back. A block of sqrt(8 count) frames makes both together smallest.
+  const size_t block = 1 + static_cast<size_t>(std::sqrt(8.0 * static_cast<double>(count)));
+  TextPaths paths(text);
+  std::vector<TextPaths> begins;
   for (size_t t = 0; t < count; ++t) {
-    for (size_t state = states; state-- > 0;) {  // downwards: those before are the last frame's
-      double value = best[state];
-      const size_t furthest =
-          state % 2 == 1 && state > 1 && label_of(state) != label_of(state - 2) ? 2 : 1;
-      for (size_t back = 1; back <= std::min(furthest, state); ++back) {
-        if (best[state - back] <= value) continue;
-        value = best[state - back];
-        step[t * states + state] = static_cast<uint8_t>(back);
-      }
-      best[state] = value + frames[static_cast<int64_t>(t)][label_of(state)];
+    if (t % block == 0) begins.push_back(paths);
+    paths.advance(frames[static_cast<int64_t>(t)], {});
+  }
+  const size_t states = paths.states();
+  size_t state = paths.likeliest_end();
+  WISP_CHECK(paths.log_probability(state) > kImpossible, count, " frames have no path of ",
+             text.size(), " labels");
+  std::vector<int32_t> path(count);
+  std::vector<uint8_t> steps(std::min(block, count) * states);
+  const auto steps_into = [&](size_t t) {
+    return std::span(steps).subspan(t % block * states, states);
+  };
+  for (size_t end = count; !begins.empty(); begins.pop_back()) {
+    const size_t begin = (begins.size() - 1) * block;
+    for (size_t t = begin; t < end; ++t)
+      begins.back().advance(frames[static_cast<int64_t>(t)], steps_into(t));
+    for (; end > begin; --end) {
+      path[end - 1] = paths.label_of(state);
+      state -= steps_into(end - 1)[state];
     }
   }
-  size_t state = states - 1;
-  if (state > 0 && best[state - 1] > best[state]) --state;
-  WISP_CHECK(best[state] > kImpossible, count, " frames have no path of ", text.size(), " labels");
-  std::vector<int32_t> path(count);
-  for (size_t t = count; t-- > 0; state -= step[t * states + state]) path[t] = label_of(state);
   return path;
 }
 

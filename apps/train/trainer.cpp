@@ -1,9 +1,9 @@
 #include "apps/train/trainer.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "apps/inference/inference.h"
+#include "apps/run/run_facts.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
 #include "apps/train/training.h"
@@ -30,16 +30,6 @@ Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
   for (size_t i = 0; i < run.metrics().size(); ++i)
     evaluation.metrics.push_back(values.value(run.metrics()[i], i));
   return evaluation;
-}
-
-/// The weights tell the classes that the run was trained on, in their order.
-void check_classes(const Facts& data, const Facts& trained, const std::string& run) {
-  if (trained.inputs.empty()) return;  // an older run, which does not say
-  WISP_CHECK(data.classes == trained.classes, run, " was trained on ", trained.classes,
-             " classes, this data has ", data.classes);
-  for (size_t i = 0; i < std::min(data.names.size(), trained.names.size()); ++i)
-    WISP_CHECK(data.names[i] == trained.names[i], run, " was trained on classes of which number ",
-               i, " is '", trained.names[i], "', in this data it is '", data.names[i], "'");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "apps/inference/log_softmax.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_text_run.h"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "apps/inference/tune_decoding.h"
 #include "apps/speech/ngram_training.h"
 #include "tests/support/error_of.h"
@@ -87,6 +89,21 @@ TEST_F(Hear, LeavesOutWhatCannotBeRead) {
   EXPECT_EQ(damages[0].find(*dir_ / "2.wav"), 0u) << damages[0];
   EXPECT_EQ(decode(heard_, names_, {}, 1).size(), 7u);
   EXPECT_TRUE(heard_[2].log_probabilities.empty());
+}
+
+TEST_F(Hear, NeedsTheAlphabetThatWasLearned) {
+  Inference model(*dir_ / "run");
+  Prepared run(tone_config(*dir_ / "list.csv", {"data.alphabet=LOWHI "}));
+  run.load();
+  EXPECT_EQ(error_of([&] { hear(model, run, Split::test, [](const std::string&) {}); }),
+            "the run was trained on classes of which number 1 is 'H', in this data it is 'L'");
+}
+
+TEST(HeardLogits, HaveToBeFinite) {
+  const Tensor logits({2, 2}, DType::f32);
+  logits.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(error_of([&] { log_probabilities_of(logits); }),
+            "the model's output is not finite; has it diverged?");
 }
 
 TEST(Tune, NeedsSomethingToTry) {

@@ -58,6 +58,17 @@ TEST_F(Transcribe, AFileThatCannotBeReadStopsNoOther) {
   EXPECT_EQ(found[3].text, "LOW");
 }
 
+TEST_F(Transcribe, ReadsSoundWithoutAHeaderAsTheRunDoes) {
+  constexpr size_t kHeader = 44;
+  const std::string raw = dir_->write("low.raw", tone(false, 5320).substr(kHeader));
+  const Overrides overrides{"data.raw_rate=16000"};
+  Inference model(*dir_ / "run", overrides);
+  transcribe(model, std::vector{raw}, {}, [](const Transcript& found) {
+    EXPECT_EQ(found.error, "");
+    EXPECT_EQ(found.text, "LOW");
+  });
+}
+
 TEST(TranscribeOfOthers, RefusesAModelThatHearsNothing) {
   const TempDir dir;
   tiny_train(dir / "run");

@@ -101,11 +101,28 @@ TEST(NgramTraining, SurvivesAFileAndTellsItsOwnTextBetter) {
   }
 }
 
+TEST(NgramTraining, AnyTextThatIsLearnedCanBeReadAgain) {
+  const TempDir dir;
+  std::string longest(4096, 'x');
+  for (const std::string& text : {std::string("HELLO <UNK> <unk> WORLD\n"), longest}) {
+    const NgramModel model = train_ngrams(text, 10);
+    write_arpa(model, dir / "t.arpa");
+    EXPECT_EQ(read_arpa(dir / "t.arpa").counts(), model.counts());
+  }
+  EXPECT_EQ(train_ngrams("a <UNK>\n", 1).words().words(),
+            train_ngrams("a <unk>\n", 1).words().words());
+  EXPECT_EQ(score_ngrams(train_ngrams("a <unk>\n", 1), "<UNK>").unknown, 1);
+}
+
 TEST(NgramTraining, RefusesTextsWithoutWordsAndWithBorders) {
   EXPECT_EQ(error_of([] { train_ngrams(" \n\n", 2); }), "there is no word");
   EXPECT_EQ(error_of([] { train_ngrams("a\nb <s>\n", 2); }),
             "line 2 has the word <s>, which stands for a line's border; expected words alone");
   EXPECT_EQ(error_of([] { train_ngrams("a\nb \xff\n", 2); }), "byte 4, in line 2, is no UTF-8");
+  EXPECT_EQ(error_of([] { train_ngrams(std::string("a\nb \0c\n", 7), 2); }),
+            "line 2 has a byte of zero, expected text");
+  EXPECT_EQ(error_of([] { train_ngrams(std::string(4097, 'a'), 2); }),
+            "line 1 has a word of 4097 bytes, expected 4096 at most");
   EXPECT_EQ(error_of([] { train_ngrams("a", 0); }), "n-grams of 0 words, expected 1 or more");
   EXPECT_EQ(error_of([] { score_ngrams(train_ngrams("a", 1), ""); }), "there is no word");
 }

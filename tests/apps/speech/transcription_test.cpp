@@ -98,6 +98,44 @@ TEST(Transcription, BestPathOfATextIsTheBestOfAll) {
   }
 }
 
+/// Of a text that is as long as its frames nearly hold: one path in a great many.
+TEST(Transcription, BestPathOfALongTextIsTheBest) {
+  for (const int64_t count : {1, 28, 29, 57, 400}) {
+    const Philox random(4, static_cast<uint64_t>(count), 0);
+    std::vector<float> values;
+    for (uint64_t i = 0; i < static_cast<uint64_t>(4 * count); ++i)
+      values.push_back(std::log(static_cast<float>(1 + random.below(i, 1000)) / 1001.0f));
+    const Frames frames(values, 4);
+    std::vector<int32_t> text;
+    for (int64_t i = 0; i < count / 3; ++i)
+      text.push_back(1 +
+                     static_cast<int32_t>(random.below(1'000'000 + static_cast<uint64_t>(i), 3)));
+    // Viterbi's recursion from the end: of the text from `at` on, `in` its character or before it
+    const auto characters = text.size();
+    std::vector<double> before(characters + 1, -INFINITY), in(characters + 1, -INFINITY);
+    before[characters] = 0.0;
+    if (characters > 0) in[characters - 1] = 0.0;
+    for (int64_t t = count; t-- > 0;) {
+      std::vector<double> next_before(characters + 1), next_in(characters + 1, -INFINITY);
+      for (size_t at = 0; at <= characters; ++at) {
+        const double enter = at < characters ? frames[t][text[at]] + in[at] : -INFINITY;
+        next_before[at] = std::max(frames[t][kBlank] + before[at], enter);
+        if (at == characters) continue;
+        const bool repeats = at + 1 < characters && text[at + 1] == text[at];
+        const double onward =
+            at + 1 < characters && !repeats ? frames[t][text[at + 1]] + in[at + 1] : -INFINITY;
+        next_in[at] =
+            std::max({frames[t][text[at]] + in[at], frames[t][kBlank] + before[at + 1], onward});
+      }
+      before = next_before;
+      in = next_in;
+    }
+    const std::vector<int32_t> path = best_path_of(frames, text);
+    EXPECT_EQ(collapsed(path), text);
+    EXPECT_NEAR(transcription_of(frames, path, kLabels).score, before[0], 1e-9) << count;
+  }
+}
+
 TEST(Transcription, RefusesWhatIsNoUtterance) {
   std::vector<float> values = frames_of("ab", 0.5);
   const auto made = [&](int64_t labels) { return error_of([&] { Frames(values, labels); }); };

@@ -317,8 +317,8 @@ TEST(BadData, ValidationOfFewerSamplesThanWorkers) {
 
 TEST(BadData, ValidationThatLeavesNoStep) {
   EXPECT_EQ(load_error({"data.validation=97"}),
-            "command line: data.validation is 97 of 128 training samples, but the rest has to make "
-            "a step of 32 (train.batch)");
+            "command line: data.validation is 97: synthetic train: 31 samples, expected at least "
+            "the 32 of one step");
   for (const char* count : {"128", "1000000"}) {
     EXPECT_EQ(load_error({concat("data.validation=", count)}),
               concat("synthetic train: data.validation is ", count,

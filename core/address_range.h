@@ -4,26 +4,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+#include "core/device.h"
 
 namespace wisp {
 
 class AddressRange {
  public:
-  /// Reserves `capacity` bytes of addresses, no memory. Throws Error if the system refuses.
-  explicit AddressRange(int64_t capacity);
-  ~AddressRange();
-  AddressRange(const AddressRange&) = delete;
-  AddressRange& operator=(const AddressRange&) = delete;
+  virtual ~AddressRange() = default;
 
-  std::byte* begin() const { return begin_; }
+  virtual std::byte* begin() const = 0;
   int64_t bytes() const { return bytes_; }
-  /// Adds `bytes`, a multiple of 1 MiB, of zeroed memory at the end. False if there is none left.
-  bool grow(int64_t bytes);
+  /// What it grows by is a multiple of this.
+  virtual int64_t granularity() const = 0;
+  /// Adds memory at the end; the host's is zeroed. False if there is none left.
+  virtual bool grow(int64_t bytes) = 0;
 
- private:
-  std::byte* begin_ = nullptr;
-  int64_t capacity_;
+ protected:
   int64_t bytes_ = 0;
 };
+
+/// Reserves `capacity` bytes of addresses of a device, no memory. Throws Error if the system
+/// refuses.
+std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity);
 
 }  // namespace wisp

@@ -128,12 +128,17 @@ class Backend {
 };
 
 /// Plain loops, in every type on every machine: the oracle of the others, and the CPU path where no
-/// library is installed.
-std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, int64_t stream_id);
+/// library is installed. On an emulated device the same loops are its library.
+std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, const Stream& stream);
 
-/// The fastest backend this build has for the device: oneDNN on the CPU if it was found, else the
-/// reference.
+/// The fastest backend this build has for the stream's device: on the CPU oneDNN if it was found,
+/// else the reference; on an emulated device what the CPU has.
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream);
+
+// What the two choose from. There is one implementation of each in a build.
+std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t stream_id);
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
+std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest);
 
 /// What this machine's CPU lacks for make_backend()'s backend to compute with activations of
 /// `compute`; empty if nothing.

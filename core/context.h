@@ -29,12 +29,8 @@ struct Context {
                    // in a text; dropout draws by it, whichever worker has the row
 
   Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
-  /// For what outlives a step: zeroed by the host, at once.
-  Tensor zeros(Shape shape, DType dtype) const {
-    Tensor tensor = empty(shape, dtype);
-    tensor.clear();
-    return tensor;
-  }
+  /// For what outlives a step: zero when this returns.
+  Tensor zeros(Shape shape, DType dtype) const;
 };
 
 }  // namespace wisp

@@ -6,12 +6,16 @@
 namespace wisp {
 
 struct Device {
-  enum class Kind { cpu, cuda } kind = Kind::cpu;
+  enum class Kind { cpu, cuda } kind = Kind::cpu;  // cuda: emulated, in a build without CUDA
   int index = 0;
 
   bool is_cuda() const { return kind == Kind::cuda; }
   bool operator==(const Device& other) const { return kind == other.kind && index == other.index; }
-  std::string str() const { return is_cuda() ? "cuda:" + std::to_string(index) : "cpu"; }
+  /// "cpu", "cuda:0", "emulated:0".
+  std::string str() const;
 };
+
+/// What this build's Device::Kind::cuda is: "cuda" or "emulated".
+const char* device_kind();
 
 }  // namespace wisp

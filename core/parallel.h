@@ -194,7 +194,7 @@ void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elemen
   if (stream.device().is_cuda()) return cuda::launch_for(stream, n, nullptr, kernel);
 #endif
   const int64_t grain = parallel::kGrain / std::clamp<int64_t>(elements, 1, parallel::kGrain);
-  stream.submit([n, kernel, grain] {
+  stream.launch([n, kernel, grain] {
     parallel::cpu_ranges(
         n, grain, [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); }, 2 * grain);
   });
@@ -206,7 +206,7 @@ void parallel_for_counted(const Stream& stream, const int64_t* n, int64_t capaci
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_for(stream, capacity, n, kernel);
 #endif
-  stream.submit([n, capacity, kernel] {
+  stream.launch([n, capacity, kernel] {
     parallel::cpu_ranges(std::min(*n, capacity), parallel::kGrain,
                          [&](int64_t b, int64_t e) { parallel::cpu_for(b, e, kernel); });
   });
@@ -218,7 +218,7 @@ void run_once(const Stream& stream, Kernel kernel) {
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_once(stream, kernel);
 #endif
-  stream.submit([kernel] { kernel(); });
+  stream.launch([kernel] { kernel(); });
 }
 
 /// *out = combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that depends on n
@@ -229,7 +229,7 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_reduce(stream, n, kernel, out);
 #endif
-  stream.submit([n, kernel, out] {
+  stream.launch([n, kernel, out] {
     const int64_t block = parallel::reduce_block(n);
     typename Kernel::Value partial[parallel::kMaxPartials];
     parallel::cpu_ranges(n, block, [&](int64_t begin, int64_t end) {
@@ -248,7 +248,7 @@ void parallel_histogram(const Stream& stream, int64_t n, Kernel kernel, uint32_t
   if (stream.device().is_cuda())
     return cuda::launch_histogram(stream, n, nullptr, kernel, bins, bin_count);
 #endif
-  stream.submit(
+  stream.launch(
       [n, kernel, bins, bin_count] { parallel::cpu_histogram(n, kernel, bins, bin_count); });
 }
 
@@ -260,7 +260,7 @@ void parallel_histogram_counted(const Stream& stream, const int64_t* n, int64_t 
   if (stream.device().is_cuda())
     return cuda::launch_histogram(stream, capacity, n, kernel, bins, bin_count);
 #endif
-  stream.submit([n, capacity, kernel, bins, bin_count] {
+  stream.launch([n, capacity, kernel, bins, bin_count] {
     parallel::cpu_histogram(std::min(*n, capacity), kernel, bins, bin_count);
   });
 }
@@ -282,7 +282,7 @@ void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* co
   if (stream.device().is_cuda())
     return cuda::launch_select(stream, n, nullptr, kernel, count, scratch);
 #endif
-  stream.submit([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); });
+  stream.launch([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); });
 }
 
 /// The same over [0, min(*n, capacity)); `n` lies on the device, `scratch` is sized for `capacity`.
@@ -293,7 +293,7 @@ void parallel_select_counted(const Stream& stream, const int64_t* n, int64_t cap
   if (stream.device().is_cuda())
     return cuda::launch_select(stream, capacity, n, kernel, count, scratch);
 #endif
-  stream.submit([=] {
+  stream.launch([=] {
     parallel::cpu_select(std::min(*n, capacity), kernel, count, static_cast<uint64_t*>(scratch));
   });
 }

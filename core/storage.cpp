@@ -13,7 +13,6 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kGrowth = int64_t{1} << 20;
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -66,9 +65,7 @@ struct MemoryPool::Range {
 };
 
 MemoryPool::MemoryPool(Device device, int64_t range_bytes)
-    : device_(device), range_bytes_(range_bytes) {
-  WISP_CHECK(!device.is_cuda(), "MemoryPool: this build has no allocator for ", device.str());
-}
+    : device_(device), range_bytes_(range_bytes) {}
 
 MemoryPool::~MemoryPool() = default;
 
@@ -103,16 +100,22 @@ MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
 void MemoryPool::grow(Range& range, int64_t bytes) {
   Block* last = range.last;
   const int64_t there = last && last->free ? last->bytes : 0;
-  int64_t more = round_up(bytes - there, kGrowth);
-  bool grown = !range.memory.empty() && range.memory.back()->grow(more);
-  const bool in_place = grown;
-  if (!grown) {
-    more = round_up(bytes, kGrowth);
-    range.memory.push_back(std::make_unique<AddressRange>(std::max(range_bytes_, more)));
+  int64_t more = 0;
+  bool grown = false;
+  if (!range.memory.empty()) {
+    more = round_up(bytes - there, range.memory.back()->granularity());
     grown = range.memory.back()->grow(more);
   }
-  WISP_CHECK(grown, "out of memory: ", more, " bytes asked for, ", stats_.reserved_bytes,
-             " bytes held");
+  const bool in_place = grown;
+  if (!grown) {
+    range.memory.push_back(reserve_addresses(device_, std::max(range_bytes_, bytes)));
+    more = round_up(bytes, range.memory.back()->granularity());
+    grown = range.memory.back()->grow(more);
+  }
+  WISP_CHECK(grown, device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", more,
+             " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ",
+             stats_.used_bytes, " are in use",
+             device_.is_cuda() ? "; a smaller train.batch, or train.accumulate, would help" : "");
   ++stats_.system_allocations;
   stats_.reserved_bytes += more;
   const AddressRange& memory = *range.memory.back();
@@ -167,15 +170,17 @@ Storage::Storage(int64_t bytes) : bytes_(round_up(std::max<int64_t>(bytes, 1), k
   data_ = static_cast<std::byte*>(
       ::operator new (static_cast<size_t>(bytes_), std::align_val_t{kAlignment}, std::nothrow));
   WISP_CHECK(data_, "out of memory: ", bytes_, " bytes asked for");
+  owner_ = {data_, [](std::byte* owned) {
+              ::operator delete (owned, std::align_val_t{kAlignment});
+            }};
   std::memset(data_, 0, static_cast<size_t>(bytes_));
 }
 
+Storage::Storage(std::shared_ptr<std::byte> memory, int64_t bytes)
+    : owner_(std::move(memory)), data_(owner_.get()), bytes_(bytes) {}
+
 Storage::~Storage() {
-  if (pool_) {
-    pool_->free(block_);
-  } else {
-    ::operator delete (data_, std::align_val_t{kAlignment});
-  }
+  if (pool_) pool_->free(block_);
 }
 
 }  // namespace wisp

@@ -61,6 +61,8 @@ class Storage {
   Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id);
   /// Memory outside any pool, zeroed: for tensors that live on the host by themselves.
   explicit Storage(int64_t bytes);
+  /// Memory of the host's that is somebody else's to give back.
+  Storage(std::shared_ptr<std::byte> memory, int64_t bytes);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -72,6 +74,7 @@ class Storage {
  private:
   MemoryPool* pool_ = nullptr;
   MemoryPool::Block* block_ = nullptr;
+  std::shared_ptr<std::byte> owner_;  // of what is no pool's
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   Device device_;

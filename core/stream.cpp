@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "core/cuda/stream.h"
+#include "core/error.h"
 #include "core/work_queue.h"
 
 namespace wisp {
@@ -30,9 +32,22 @@ Stream Stream::late(int threads) {
   return stream;
 }
 
-void Stream::post(std::function<void()> task) const { queue_->post(std::move(task)); }
+Stream Stream::on(Device device) {
+  Stream stream = immediate();
+  if (!device.is_cuda()) return stream;
+  stream.device_ = device;
+  stream.native_ = cuda::make_stream(device);
+  return stream;
+}
+
+void Stream::post(std::function<void()> task) const {
+  WISP_CHECK(queue_, "a stream of ", device_.str(),
+             " was given work of the host's, which it cannot order");
+  queue_->post(std::move(task));
+}
 
 void Stream::synchronize() const {
+  if (native_) cuda::synchronize(native_.get());
   if (queue_) queue_->drain();
 }
 
@@ -49,6 +64,14 @@ struct Event::State {
     }
     changed.notify_all();
   }
+  int64_t recorded_now() {
+    std::lock_guard lock(mutex);
+    return recorded;
+  }
+  bool has_reached(int64_t point) {
+    std::lock_guard lock(mutex);
+    return reached >= point;
+  }
   void wait_for(int64_t point) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return reached >= point; });
@@ -58,6 +81,12 @@ struct Event::State {
 Event::Event() : state_(std::make_shared<State>()) {}
 
 void Event::record(const Stream& stream) {
+  if (stream.device().is_cuda()) {
+    if (!native_ || device_ != stream.device()) native_ = cuda::make_event(stream.device());
+    device_ = stream.device();
+    return cuda::record(native_.get(), stream.native());
+  }
+  device_ = {};
   int64_t point;
   {
     std::lock_guard lock(state_->mutex);
@@ -69,21 +98,21 @@ void Event::record(const Stream& stream) {
 }
 
 void Event::wait(const Stream& stream) const {
-  int64_t point;
-  {
-    std::lock_guard lock(state_->mutex);
-    point = state_->recorded;
-  }
-  stream.submit([state = state_, point] { state->wait_for(point); });
+  if (device_.is_cuda() && stream.device().is_cuda())
+    return cuda::wait(native_.get(), stream.native());
+  WISP_CHECK(device_.is_cuda() == stream.device().is_cuda() || reached(), "a stream of ",
+             stream.device().str(), " cannot wait for work of ", device_.str());
+  stream.submit([state = state_, point = state_->recorded_now()] { state->wait_for(point); });
 }
 
 void Event::synchronize() const {
-  int64_t point;
-  {
-    std::lock_guard lock(state_->mutex);
-    point = state_->recorded;
-  }
-  state_->wait_for(point);
+  if (device_.is_cuda()) return cuda::synchronize_event(native_.get());
+  state_->wait_for(state_->recorded_now());
+}
+
+bool Event::reached() const {
+  if (device_.is_cuda()) return cuda::reached(native_.get());
+  return state_->has_reached(state_->recorded_now());
 }
 
 }  // namespace wisp

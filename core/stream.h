@@ -1,12 +1,13 @@
 // A device's in-order queue, and events that order one stream after another. All device work, CPU
 // work too, is submitted to a stream. The CPU's stream runs a task at once in the calling thread; a
-// late CPU stream runs it on a thread of its own, which shows a missing event without a GPU.
-// Streams are cheap value handles.
+// late CPU stream runs it on a thread of its own, which shows a missing event without a GPU; a
+// device's takes kernels, its libraries' calls and copies. Streams are cheap value handles.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "core/device.h"
@@ -21,37 +22,58 @@ class Stream {
   static Stream immediate();
   /// A CPU stream with a thread of its own, which uses `threads` OpenMP threads (tests).
   static Stream late(int threads = 1);
+  /// A queue of the device's, beside all others; of the CPU an immediate one. Throws Error if there
+  /// is no such device.
+  static Stream on(Device device);
 
   Device device() const { return device_; }
   /// Different for each stream of the process; memory freed on one is reused on the same one only.
   int64_t id() const { return id_; }
 
+  /// Work of the host's. Throws Error on a device's stream, which could not order it.
   template <class Task>
   void submit(Task&& task) const {
-    if (!queue_) {
+    if (!queue_ && !native_) {
       task();
     } else {
       post(std::function<void()>(std::forward<Task>(task)));
     }
   }
+  /// A kernel's loop, whose bytes are all that a device gets of it.
+  template <class Task>
+  void launch(const Task& task) const {
+    static_assert(std::is_trivially_copyable_v<Task>, "a device gets a kernel's bytes");
+    if (!native_) return submit(task);
+    launch_bytes({&task, sizeof task, alignof(Task),
+                  [](const void* copy) { (*static_cast<const Task*>(copy))(); }});
+  }
 
   /// Waits for everything submitted so far; rethrows what a task threw.
   void synchronize() const;
   /// The native handle of a CUDA stream (cudaStream_t); null on the CPU.
-  void* native() const { return native_; }
+  void* native() const { return native_.get(); }
+
+  /// A task as bytes, and what they are run by.
+  struct Launch {
+    const void* bytes;
+    size_t size, alignment;
+    void (*run)(const void*);
+  };
 
  private:
   Stream() = default;
   void post(std::function<void()> task) const;
+  void launch_bytes(const Launch& launch) const;
 
   Device device_;
   int64_t id_ = 0;
   std::shared_ptr<WorkQueue> queue_;
-  void* native_ = nullptr;
+  std::shared_ptr<void> native_;
 };
 
 /// A point in a stream that others can wait for. Reusable: record() again moves it. A stream whose
-/// task threw passes its points too: its synchronize() tells what happened.
+/// task threw passes its points too: its synchronize() tells what happened. Points of one kind of
+/// device order streams of that kind only.
 class Event {
  public:
   Event();
@@ -60,10 +82,14 @@ class Event {
   void wait(const Stream& stream) const;
   /// Blocks the calling thread until the recorded point is reached.
   void synchronize() const;
+  /// Whether the recorded point is reached. Does not block.
+  bool reached() const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
+  std::shared_ptr<void> native_;  // cudaEvent_t, once recorded on a device's stream
+  Device device_;                 // where it was recorded
 };
 
 }  // namespace wisp

@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 
@@ -16,7 +17,14 @@ Tensor::Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id)
       shape_(shape),
       dtype_(dtype) {}
 
+Tensor::Tensor(Shape shape, DType dtype, std::shared_ptr<std::byte> memory)
+    : storage_(std::make_shared<Storage>(std::move(memory), shape.numel() * size_of(dtype))),
+      shape_(shape),
+      dtype_(dtype) {}
+
 void Tensor::clear() const {
+  WISP_CHECK(!device().is_cuda(), "clear: a tensor on ", device().str(),
+             ", which its streams have to clear");
   if (bytes() > 0) std::memset(raw(), 0, static_cast<size_t>(bytes()));
 }
 

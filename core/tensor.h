@@ -19,6 +19,8 @@ class Tensor {
   Tensor(Shape shape, DType dtype);
   /// Uninitialised memory of a pool, for work on the stream with that id.
   Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id);
+  /// A view of the host's `memory`, which holds as much.
+  Tensor(Shape shape, DType dtype, std::shared_ptr<std::byte> memory);
 
   bool defined() const { return storage_ != nullptr; }
   /// Whether this tensor is all of its storage, and no other has any of it.
@@ -34,7 +36,7 @@ class Tensor {
     assert(dtype_of<T>::value == dtype_);
     return reinterpret_cast<T*>(raw());
   }
-  /// All bytes zero, by the host, at once.
+  /// All bytes of a host tensor zero, at once.
   void clear() const;
   std::byte* raw() const { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
 

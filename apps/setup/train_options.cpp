@@ -226,7 +226,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
 }
 
 std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream) const {
-  return backend == "reference" ? make_reference_backend(pool, stream.id())
+  return backend == "reference" ? make_reference_backend(pool, stream)
                                 : wisp::make_backend(pool, stream);
 }
 

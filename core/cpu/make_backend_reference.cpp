@@ -2,8 +2,8 @@
 
 namespace wisp {
 
-std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) {
-  return make_reference_backend(pool, stream.id());
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id) {
+  return make_cpu_reference_backend(pool, stream_id);
 }
 
 std::string missing_for(DType) { return {}; }

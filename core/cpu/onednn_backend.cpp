@@ -48,7 +48,7 @@ class OnednnBackend final : public Backend {
  public:
   OnednnBackend(MemoryPool& pool, int64_t stream_id)
       : pool_(pool),
-        reference_(make_reference_backend(pool, stream_id)),
+        reference_(make_cpu_reference_backend(pool, stream_id)),
         engine_(dnnl::engine::kind::cpu, 0),
         queue_(engine_) {
     // Each backend keeps its own primitives; the library's cache of them is one for all threads.
@@ -352,8 +352,8 @@ class OnednnBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) {
-  return std::make_unique<OnednnBackend>(pool, stream.id());
+std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id) {
+  return std::make_unique<OnednnBackend>(pool, stream_id);
 }
 
 std::string missing_for(DType compute) {

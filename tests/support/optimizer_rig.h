@@ -11,7 +11,7 @@ namespace wisp {
 
 struct OptimizerRig {
   OptimizerRig()
-      : backend(make_reference_backend(pool, stream.id())),
+      : backend(make_reference_backend(pool, stream)),
         context{stream, *backend, pool, DType::f64},
         parameters(context, {&plain, &with_decay}, {}) {
     for (const Segment& segment : parameters.segments()) {

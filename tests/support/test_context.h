@@ -12,13 +12,15 @@ struct TestContextOptions {
   DType compute = DType::f64;
   bool late = false;     // a stream with a thread of its own; synchronize before reading
   bool fastest = false;  // the build's best backend instead of the reference
+  Device device;         // not the CPU: synchronize and fetch() before reading
 };
 
 struct TestContext {
   explicit TestContext(TestContextOptions options = {})
-      : stream(options.late ? Stream::late() : Stream::immediate()),
+      : pool(options.device),
+        stream(options.late ? Stream::late() : Stream::on(options.device)),
         backend(options.fastest ? make_backend(pool, stream)
-                                : make_reference_backend(pool, stream.id())),
+                                : make_reference_backend(pool, stream)),
         context{.stream = stream, .backend = *backend, .pool = pool, .compute = options.compute} {}
   ~TestContext() {
     try {

@@ -64,7 +64,7 @@ class Layer {
   Layer(const Case& layer, DType dtype, bool reference)
       : s(layer.spec),
         dtype_(dtype),
-        backend_(reference ? make_reference_backend(pool_, stream_.id())
+        backend_(reference ? make_reference_backend(pool_, stream_)
                            : make_backend(pool_, stream_)) {
     const int64_t gates = s.gates() * s.hidden;
     x_ = activation({s.total_rows(), s.inputs}, 1);

@@ -1,0 +1,26 @@
+// All traffic between the host and devices, and on a device. A host tensor that a device copies from
+// or to is pinned; one that is not goes through a pinned block.
+#pragma once
+
+#include "core/context.h"
+
+namespace wisp {
+
+/// A zeroed tensor of the host's that copies to and from `device` read and write directly: pinned,
+/// where the device is not the CPU.
+Tensor host_tensor(Shape shape, DType dtype, Device device);
+
+/// `to` becomes `from`, of the same shape and type, in the order of `stream`: a copy between host and
+/// device needs a pinned host tensor, which stays as it is until the stream has come so far.
+/// Throws Error if the two do not fit, or the stream is of neither's device.
+void copy(const Stream& stream, const Tensor& from, const Tensor& to);
+/// The same at once, whatever host memory it is; returns when `to` is there. What other streams do
+/// with either must be over.
+void copy_now(const Stream& stream, const Tensor& from, const Tensor& to);
+/// `x` as a host tensor that nobody changes any more: itself, if it is one and `stream` has come so
+/// far. Waits for the stream.
+Tensor fetch(const Stream& stream, const Tensor& x);
+/// All bytes zero, in the order of `stream`.
+void clear(const Stream& stream, const Tensor& x);
+
+}  // namespace wisp

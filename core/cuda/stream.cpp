@@ -1,0 +1,75 @@
+#include "core/cuda/stream.h"
+
+#include "core/cuda/check.h"
+#include "core/cuda/device.h"
+
+namespace wisp::cuda {
+namespace {
+
+cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
+
+cudaMemcpyKind kind_of(Way way) {
+  switch (way) {
+    case Way::to_device:
+      return cudaMemcpyHostToDevice;
+    case Way::to_host:
+      return cudaMemcpyDeviceToHost;
+    case Way::on_device:
+      return cudaMemcpyDeviceToDevice;
+  }
+  throw Error("copy: not a way");
+}
+
+}  // namespace
+
+std::shared_ptr<void> make_stream(Device device) {
+  check_device(device);
+  use(device);
+  cudaStream_t stream = nullptr;
+  WISP_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return {stream, [](void* owned) {
+            cudaStreamSynchronize(stream_of(owned));  // whatever it says was said before
+            cudaStreamDestroy(stream_of(owned));
+          }};
+}
+
+void synchronize(void* stream) { WISP_CUDA_CHECK(cudaStreamSynchronize(stream_of(stream))); }
+
+std::shared_ptr<void> make_event(Device device) {
+  use(device);
+  cudaEvent_t event = nullptr;
+  WISP_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return {event, [](void* owned) { cudaEventDestroy(event_of(owned)); }};
+}
+
+void record(void* event, void* stream) {
+  WISP_CUDA_CHECK(cudaEventRecord(event_of(event), stream_of(stream)));
+}
+
+void wait(void* event, void* stream) {
+  WISP_CUDA_CHECK(cudaStreamWaitEvent(stream_of(stream), event_of(event), 0));
+}
+
+void synchronize_event(void* event) { WISP_CUDA_CHECK(cudaEventSynchronize(event_of(event))); }
+
+bool reached(void* event) {
+  const cudaError_t status = cudaEventQuery(event_of(event));
+  if (status == cudaErrorNotReady) return false;
+  check(status, "cudaEventQuery");
+  return true;
+}
+
+void copy_bytes(void* stream, std::byte* to, const std::byte* from, int64_t bytes, Way way) {
+  if (bytes == 0) return;
+  WISP_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind_of(way),
+                                  stream_of(stream)));
+}
+
+void fill_bytes(void* stream, std::byte* to, int value, int64_t bytes) {
+  if (bytes == 0) return;
+  WISP_CUDA_CHECK(cudaMemsetAsync(to, value, static_cast<size_t>(bytes), stream_of(stream)));
+}
+
+}  // namespace wisp::cuda

@@ -1,0 +1,30 @@
+// Streams and events of CUDA devices, behind core/stream.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/device.h"
+
+namespace wisp::cuda {
+
+/// A cudaStream_t that runs beside all others; its last owner waits for its work and destroys it.
+/// Throws Error if there is no such device.
+std::shared_ptr<void> make_stream(Device device);
+/// Waits for everything submitted so far. Throws Error for what any work of the device's threw.
+void synchronize(void* stream);
+
+/// A cudaEvent_t of a device's, without a time.
+std::shared_ptr<void> make_event(Device device);
+void record(void* event, void* stream);
+void wait(void* event, void* stream);
+void synchronize_event(void* event);
+/// Whether the recorded point is reached. Does not block.
+bool reached(void* event);
+
+/// Bytes from and to where the two lie, in the order of `stream`; host memory is pinned.
+enum class Way { to_device, to_host, on_device };
+void copy_bytes(void* stream, std::byte* to, const std::byte* from, int64_t bytes, Way way);
+void fill_bytes(void* stream, std::byte* to, int value, int64_t bytes);
+
+}  // namespace wisp::cuda

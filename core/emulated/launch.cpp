@@ -1,0 +1,24 @@
+// How kernels run on emulated devices: the CPU's loop over an argument that was moved there.
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "core/emulated/memory.h"
+#include "core/emulated/runtime.h"
+#include "core/stream.h"
+
+namespace wisp {
+
+const char* device_kind() { return "emulated"; }
+
+void Stream::launch_bytes(const Launch& launch) const {
+  const std::align_val_t alignment{launch.alignment};
+  const std::shared_ptr<std::byte> argument(
+      static_cast<std::byte*>(::operator new (launch.size, alignment)),
+      [alignment](std::byte* owned) { ::operator delete (owned, alignment); });
+  std::memcpy(argument.get(), launch.bytes, launch.size);
+  emulated::Memory::get().relocate(argument.get(), launch.size);
+  emulated::enqueue(native(), [argument, run = launch.run] { run(argument.get()); });
+}
+
+}  // namespace wisp

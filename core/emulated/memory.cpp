@@ -1,0 +1,177 @@
+#include "core/emulated/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "core/error.h"
+
+namespace wisp::emulated {
+namespace {
+
+constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
+
+std::byte* reserve_addresses(size_t bytes, int protection) {
+  void* range = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);
+}
+
+/// Whether a word may be an address of this process: where programs, heaps and stacks lie.
+bool may_be_address(uint64_t word) { return word >= 0x10000 && word < uint64_t{1} << 47; }
+
+/// Whether there is memory of the host's.
+bool is_host_memory(uint64_t word) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(word / page * page), page, &resident) == 0;
+}
+
+}  // namespace
+
+Memory& Memory::get() {
+  static auto* memory = new Memory;
+  return *memory;
+}
+
+bool Memory::Range::covers(size_t begin, size_t end) const {
+  auto part = mapped.upper_bound(begin);
+  if (part == mapped.begin()) return false;
+  for (--part; part != mapped.end() && part->first <= begin; ++part) {
+    if (part->second >= end) return true;
+    begin = part->second;
+  }
+  return false;
+}
+
+Memory::Ranges::const_iterator Memory::find(const void* memory) const {
+  const auto* address = static_cast<const std::byte*>(memory);
+  auto range = ranges_.upper_bound(address);
+  if (range == ranges_.begin()) return ranges_.end();
+  --range;
+  return address < range->first + range->second.bytes ? range : ranges_.end();
+}
+
+std::byte* Memory::reserve(size_t bytes) {
+  std::byte* view = reserve_addresses(bytes, PROT_NONE);
+  if (!view) return nullptr;
+  std::byte* alias = reserve_addresses(bytes, PROT_READ | PROT_WRITE);
+  if (!alias) {
+    munmap(view, bytes);
+    return nullptr;
+  }
+  std::lock_guard lock(mutex_);
+  ranges_[view] = {bytes, alias, {}};
+  return view;
+}
+
+bool Memory::release(std::byte* view, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const auto range = ranges_.find(view);
+  if (range == ranges_.end() || range->second.bytes != bytes || !range->second.mapped.empty())
+    return false;
+  munmap(range->second.alias, bytes);
+  munmap(view, bytes);
+  ranges_.erase(range);
+  return true;
+}
+
+bool Memory::map(std::byte* at, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const auto found = find(at);
+  if (found == ranges_.end() || bytes > limit_ - mapped_) return false;
+  Range& range = ranges_.at(found->first);
+  const auto begin = static_cast<size_t>(at - found->first), end = begin + bytes;
+  if (end > range.bytes) return false;
+  const auto after = range.mapped.lower_bound(begin);
+  if (after != range.mapped.end() && after->first < end) return false;
+  if (after != range.mapped.begin() && std::prev(after)->second > begin) return false;
+  range.mapped[begin] = end;
+  mapped_ += bytes;
+  std::memset(range.alias + begin, kFresh, bytes);
+  return true;
+}
+
+bool Memory::unmap(std::byte* at, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const auto found = find(at);
+  if (found == ranges_.end()) return false;
+  Range& range = ranges_.at(found->first);
+  const auto begin = static_cast<size_t>(at - found->first);
+  const auto part = range.mapped.find(begin);
+  if (part == range.mapped.end() || part->second != begin + bytes) return false;
+  range.mapped.erase(part);
+  madvise(range.alias + begin, bytes, MADV_DONTNEED);
+  mapped_ -= bytes;
+  return true;
+}
+
+size_t Memory::mapped_bytes() const {
+  std::lock_guard lock(mutex_);
+  return mapped_;
+}
+
+size_t Memory::limit() const {
+  std::lock_guard lock(mutex_);
+  return limit_;
+}
+
+void Memory::set_limit(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  limit_ = std::max(bytes, mapped_);
+}
+
+bool Memory::pin(std::byte* memory, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  return pinned_.emplace(memory, bytes).second;
+}
+
+bool Memory::unpin(std::byte* memory) {
+  std::lock_guard lock(mutex_);
+  return pinned_.erase(memory) > 0;
+}
+
+bool Memory::is_pinned(const void* memory, size_t bytes) const {
+  const auto* address = static_cast<const std::byte*>(memory);
+  std::lock_guard lock(mutex_);
+  auto block = pinned_.upper_bound(address);
+  if (block == pinned_.begin()) return false;
+  --block;
+  return address + bytes <= block->first + block->second;
+}
+
+std::byte* Memory::alias(const void* memory, size_t bytes) const {
+  std::lock_guard lock(mutex_);
+  const auto range = find(memory);
+  if (range == ranges_.end()) return nullptr;
+  const auto begin = static_cast<size_t>(static_cast<const std::byte*>(memory) - range->first);
+  WISP_CHECK(range->second.covers(begin, begin + std::max<size_t>(bytes, 1)), "emulated device: ",
+             bytes, " bytes at ", memory, " are not memory: ", begin,
+             " bytes into a range of addresses whose memory ends or was given back");
+  return range->second.alias + begin;
+}
+
+void Memory::relocate(std::byte* argument, size_t bytes) const {
+  for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, argument + at, sizeof word);
+    if (!may_be_address(word)) continue;
+    const auto* pointer = reinterpret_cast<const std::byte*>(word);
+    {
+      std::lock_guard lock(mutex_);
+      if (const auto range = find(pointer); range != ranges_.end()) {
+        const std::byte* moved = range->second.alias + (pointer - range->first);
+        std::memcpy(argument + at, &moved, sizeof moved);
+        continue;
+      }
+    }
+    WISP_CHECK(is_pinned(pointer, 1) || !is_host_memory(word),
+               "emulated device: a kernel was given the address ", pointer,
+               " of memory of the host's, word ", at / sizeof(uint64_t), " of ",
+               bytes / sizeof(uint64_t), "; a device reads its own memory and pinned memory only");
+  }
+}
+
+}  // namespace wisp::emulated

@@ -1,0 +1,143 @@
+#include "core/emulated/queues.h"
+
+#include <omp.h>
+
+#include <exception>
+#include <utility>
+
+#include "core/random.h"
+
+namespace wisp::emulated {
+namespace {
+
+/// Runs a task with as many OpenMP threads as the thread that posted it has.
+std::string complaint_of(const Queue::Item& item) {
+  const int own = omp_get_max_threads();
+  omp_set_num_threads(item.threads);
+  std::string complaint;
+  try {
+    item.run();
+  } catch (const std::exception& failure) {
+    complaint = failure.what();
+  }
+  omp_set_num_threads(own);
+  return complaint;
+}
+
+}  // namespace
+
+Queues& Queues::get() {
+  static auto* queues = new Queues;
+  return *queues;
+}
+
+std::shared_ptr<Queue> Queues::make(int device) {
+  auto queue = std::make_shared<Queue>();
+  queue->device = device;
+  std::lock_guard lock(mutex_);
+  std::erase_if(queues_, [](const auto& old) { return old.expired(); });
+  queues_.push_back(queue);
+  return queue;
+}
+
+void Queues::post(const std::shared_ptr<Queue>& queue, std::function<void()> task) {
+  std::lock_guard lock(mutex_);
+  queue->items.push_back({std::move(task), {}, omp_get_max_threads()});
+  ++queue->posted;
+}
+
+void Queues::post_wait(const std::shared_ptr<Queue>& queue, Point point) {
+  std::lock_guard lock(mutex_);
+  queue->items.push_back({{}, std::move(point)});
+  ++queue->posted;
+}
+
+Point Queues::end(const std::shared_ptr<Queue>& queue) {
+  std::lock_guard lock(mutex_);
+  return {queue, queue->posted};
+}
+
+bool Queues::reached_locked(const Point& point) const {
+  return !point.queue || point.queue->done >= point.position;
+}
+
+bool Queues::reached(const Point& point) {
+  std::lock_guard lock(mutex_);
+  return reached_locked(point);
+}
+
+/// The queue whose first task has to run before an unreached point can be; null if that one is
+/// running, or if it was only waits that stood before the point. Passes the waits that are over.
+Queue* Queues::next(const Point& point) {
+  Queue& queue = *point.queue;
+  while (!queue.running && !reached_locked(point)) {
+    const Queue::Item& first = queue.items.front();
+    if (first.run) return &queue;
+    if (!reached_locked(first.wait)) {
+      if (Queue* const before = next(first.wait)) return before;
+      if (!reached_locked(first.wait)) return nullptr;
+    }
+    const Queue::Item over = std::move(queue.items.front());
+    queue.items.pop_front();
+    ++queue.done;
+    changed_.notify_all();
+  }
+  return nullptr;
+}
+
+/// One of all that could run.
+Queue* Queues::draw() {
+  std::vector<Queue*> could;
+  for (const auto& weak : queues_) {
+    const std::shared_ptr<Queue> queue = weak.lock();
+    if (!queue || queue->running || queue->items.empty()) continue;
+    if (next({queue, queue->done + 1}) == queue.get()) could.push_back(queue.get());
+  }
+  const Philox random(shuffle_, drawn_++, 0);
+  return could[random.below(0, static_cast<uint32_t>(could.size()))];
+}
+
+void Queues::run_one(Lock& lock, Queue& queue) {
+  const Queue::Item item = std::move(queue.items.front());
+  queue.items.pop_front();
+  queue.running = true;
+  const bool skip = !failure_.empty();
+  lock.unlock();
+  std::string complaint;
+  if (!skip) complaint = complaint_of(item);
+  lock.lock();
+  if (failure_.empty()) failure_ = std::move(complaint);
+  queue.running = false;
+  ++queue.done;
+  changed_.notify_all();
+}
+
+void Queues::drain(const Point& point) {
+  Lock lock(mutex_);
+  while (!reached_locked(point)) {
+    Queue* const queue = next(point);
+    if (queue) {
+      run_one(lock, shuffle_ != 0 ? *draw() : *queue);
+    } else if (!reached_locked(point)) {
+      changed_.wait(lock);
+    }
+  }
+}
+
+std::string Queues::failure() {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Queues::forgive() {
+  std::lock_guard lock(mutex_);
+  failure_.clear();
+}
+
+void Queues::shuffle(uint64_t seed) {
+  std::lock_guard lock(mutex_);
+  shuffle_ = seed;
+  drawn_ = 0;
+}
+
+}  // namespace wisp::emulated

@@ -1,0 +1,101 @@
+#include "core/copy.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/devices.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+std::vector<float> floats(const Tensor& x) {
+  return {x.data<float>(), x.data<float>() + x.numel()};
+}
+
+TEST(Copy, ReachesADeviceAndComesBack) {
+  TestContext rig({.device = first_device()});
+  const Tensor host = tensor_of<float>({1, 2, 3, 4});
+  const Tensor a = rig.context.zeros({4}, DType::f32), b = rig.context.empty({4}, DType::f32);
+  EXPECT_EQ(floats(fetch(rig.stream, a)), (std::vector<float>{0, 0, 0, 0}));
+  copy_now(rig.stream, host, a);
+  copy(rig.stream, a, b);
+  const Tensor back({4}, DType::f32);
+  copy_now(rig.stream, b, back);
+  EXPECT_EQ(floats(back), floats(host));
+  clear(rig.stream, b);
+  EXPECT_EQ(floats(fetch(rig.stream, b)), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST(Copy, OnTheCpuIsInTheOrderOfTheStream) {
+  TestContext rig;
+  const Tensor host = tensor_of<float>({1, 2}), there({2}, DType::f32);
+  copy(rig.stream, host, there);
+  EXPECT_EQ(floats(fetch(rig.stream, there)), floats(host));
+  EXPECT_EQ(fetch(rig.stream, there).raw(), there.raw());
+}
+
+/// Ordered copies of memory that the system may move would wait for the device, in silence.
+TEST(Copy, InOrderNeedsPinnedMemory) {
+  TestContext rig({.device = first_device()});
+  const Tensor device = rig.context.zeros({2}, DType::f32);
+  const Tensor pinned = host_tensor({2}, DType::f32, first_device());
+  EXPECT_EQ(floats(pinned), (std::vector<float>{0, 0}));
+  copy(rig.stream, pinned, device);
+#if !WISP_CUDA
+  const std::string refused = error_of([&] { copy(rig.stream, Tensor({2}, DType::f32), device); });
+  EXPECT_NE(refused.find("not pinned"), std::string::npos) << refused;
+#endif
+}
+
+TEST(Copy, RefusesWhatDoesNotFit) {
+  TestContext rig({.device = first_device()});
+  const Tensor device = rig.context.zeros({2}, DType::f32);
+  EXPECT_EQ(error_of([&] { copy_now(rig.stream, Tensor({3}, DType::f32), device); }),
+            "copy: from (3) f32 to (2) f32");
+  EXPECT_EQ(error_of([&] { copy_now(Stream::immediate(), Tensor({2}, DType::f32), device); }),
+            "copy: a tensor on " + first_device().str() + " by a stream of cpu");
+  EXPECT_EQ(error_of([&] { device.clear(); }),
+            "clear: a tensor on " + first_device().str() + ", which its streams have to clear");
+}
+
+TEST(DeviceStream, RefusesWorkOfTheHost) {
+  const Stream stream = Stream::on(first_device());
+  EXPECT_EQ(error_of([&] { stream.submit([] {}); }),
+            "a stream of " + first_device().str() +
+                " was given work of the host's, which it cannot order");
+}
+
+TEST(DeviceStream, OfADeviceThatIsNotThereIsAnError) {
+  const std::string refused = error_of([] { Stream::on({Device::Kind::cuda, 99}); });
+  EXPECT_NE(refused.find(":99: there are "), std::string::npos) << refused;
+}
+
+TEST(DeviceEvent, OrdersStreamsOfOneDevice) {
+  TestContext rig({.device = first_device()});
+  const Stream other = Stream::on(first_device());
+  const Tensor pinned = host_tensor({1}, DType::f32, first_device());
+  *pinned.data<float>() = 7.0f;
+  const Tensor x = rig.context.zeros({1}, DType::f32);
+  Event written;
+  copy(rig.stream, pinned, x);
+  written.record(rig.stream);
+  written.wait(other);
+  const Tensor back = host_tensor({1}, DType::f32, first_device());
+  copy(other, x, back);
+  other.synchronize();
+  EXPECT_EQ(*back.data<float>(), 7.0f);
+  EXPECT_TRUE(written.reached());
+}
+
+TEST(DeviceEvent, OfADeviceHoldsNoStreamOfTheCpu) {
+  TestContext rig({.device = first_device()});
+  clear(rig.stream, rig.context.empty({1}, DType::f32));  // there is something to wait for
+  Event event;
+  event.record(rig.stream);
+  EXPECT_EQ(error_of([&] { event.wait(Stream::late()); }).find("a stream of cpu cannot wait"), 0u);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,109 @@
+// The loops of core/parallel.h on a device: the CPU's bits.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/copy.h"
+#include "core/parallel.h"
+#include "tests/support/devices.h"
+#include "tests/support/test_context.h"
+#include "tests/support/tensors.h"
+
+namespace wisp {
+namespace {
+
+struct Square {
+  const float* x;
+  float* y;
+  WISP_HD void operator()(int64_t i) const { y[i] += x[i] * x[i]; }
+};
+
+struct Sum {
+  using Value = float;
+  const float* x;
+  WISP_HD float identity() const { return 0.0f; }
+  WISP_HD float map(int64_t i) const { return x[i]; }
+  WISP_HD float combine(float a, float b) const { return a + b; }
+};
+
+struct SelectAbove {
+  const float* x;
+  float threshold;
+  int64_t* index;
+  WISP_HD bool operator()(int64_t i) const { return x[i] > threshold; }
+  WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
+};
+
+struct BinOf {
+  const float* x;
+  WISP_HD int operator()(int64_t i) const { return static_cast<int>((x[i] + 1.0f) * 8) - 1; }
+};
+
+struct Double {
+  int64_t* word;
+  WISP_HD void operator()() const { *word *= 2; }
+};
+
+/// What each loop leaves of `x`, on one device.
+struct Loops {
+  Tensor sum, squares, once, count, index, counted, bins;
+
+  Loops(const Device& device, const Tensor& host, int64_t limit) {
+    TestContext rig({.compute = DType::f32, .device = device});
+    const Context& context = rig.context;
+    const int64_t n = host.numel();
+    const auto put = [&](const Tensor& from) {
+      const Tensor to = context.empty(from.shape(), from.dtype());
+      copy_now(context.stream, from, to);
+      return to;
+    };
+    const Tensor words({1}, DType::i64);
+    *words.data<int64_t>() = limit;
+    const Tensor x = put(host), few = put(words), y = context.zeros({n}, DType::f32);
+    const Tensor total = context.zeros({1}, DType::f32), doubled = put(words);
+    const Tensor selected = context.zeros({1}, DType::i64);
+    const Tensor where = context.zeros({n}, DType::i64);
+    const Tensor scratch = context.empty({select_scratch_bytes(n)}, DType::u8);
+    const Tensor histogram = context.empty({15}, DType::u32);
+    const Tensor some = context.zeros({n}, DType::f32);
+    parallel_for(context.stream, n, Square{x.data<float>(), y.data<float>()});
+    parallel_for_counted(context.stream, few.data<int64_t>(), n,
+                         Square{x.data<float>(), some.data<float>()});
+    parallel_reduce(context.stream, n, Sum{x.data<float>()}, total.data<float>());
+    run_once(context.stream, Double{doubled.data<int64_t>()});
+    parallel_select(context.stream, n, SelectAbove{x.data<float>(), 0.25f, where.data<int64_t>()},
+                    selected.data<int64_t>(), scratch.raw());
+    parallel_histogram_counted(context.stream, few.data<int64_t>(), n, BinOf{x.data<float>()},
+                               histogram.data<uint32_t>(), 15);
+    const auto get = [&](const Tensor& from) { return fetch(context.stream, from); };
+    sum = get(total), squares = get(y), once = get(doubled), count = get(selected);
+    index = get(where), counted = get(some), bins = get(histogram);
+    for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &bins}) {
+      const Tensor own(result->shape(), result->dtype());
+      std::memcpy(own.raw(), result->raw(), static_cast<size_t>(own.bytes()));
+      *result = own;  // the pool goes
+    }
+  }
+};
+
+void expect_same(const Tensor& a, const Tensor& b, const char* what) {
+  ASSERT_EQ(a.bytes(), b.bytes());
+  EXPECT_EQ(std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())), 0) << what;
+}
+
+TEST(DeviceLoops, GiveTheBitsOfTheCpu) {
+  for (const int64_t n : {1, 15, 64, 4097, 8193, 100'003}) {
+    const Tensor x = random_tensor({n}, static_cast<uint64_t>(n), DType::f32);
+    const Loops cpu({}, x, n / 2), device(first_device(), x, n / 2);
+    expect_same(cpu.sum, device.sum, "reduce");
+    expect_same(cpu.squares, device.squares, "for");
+    expect_same(cpu.counted, device.counted, "counted for");
+    expect_same(cpu.once, device.once, "once");
+    expect_same(cpu.count, device.count, "select, count");
+    expect_same(cpu.index, device.index, "select, index");
+    expect_same(cpu.bins, device.bins, "histogram");
+  }
+}
+
+}  // namespace
+}  // namespace wisp

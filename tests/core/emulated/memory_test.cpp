@@ -1,0 +1,94 @@
+#include "core/emulated/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/copy.h"
+#include "core/emulated/queues.h"
+#include "core/parallel.h"
+#include "tests/support/devices.h"
+#include "tests/support/error_of.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+using emulated::Memory;
+
+struct Store {
+  float* into;
+  float value;
+  void operator()() const { *into = value; }
+};
+
+TEST(EmulatedMemory, FaultsWhereTheHostTouchesIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  TestContext rig({.device = first_device()});
+  const Tensor x = rig.context.zeros({4}, DType::f32);
+  EXPECT_DEATH(*x.data<float>() = 1.0f, "");
+  EXPECT_DEATH(std::memset(x.raw(), 0, 4), "");
+}
+
+TEST(EmulatedMemory, HoldsNothingThatAProgramMayRelyOn) {
+  TestContext rig({.device = first_device()});
+  const Tensor x = fetch(rig.stream, rig.context.empty({4}, DType::f32));
+  EXPECT_LT(x.data<float>()[3], -1e36f);
+}
+
+TEST(EmulatedMemory, RefusesKernelsThatPointToTheHost) {
+  const Stream stream = Stream::on(first_device());
+  float on_the_stack = 0.0f;
+  auto on_the_heap = std::make_unique<float>(0.0f);
+  static float of_the_program = 0.0f;
+  for (float* word : {&on_the_stack, on_the_heap.get(), &of_the_program}) {
+    const std::string refused = error_of([&] { run_once(stream, Store{word, 1.0f}); });
+    EXPECT_NE(refused.find("memory of the host's"), std::string::npos) << refused;
+  }
+  const Tensor pinned = host_tensor({1}, DType::f32, first_device());
+  run_once(stream, Store{pinned.data<float>(), 2.0f});
+  stream.synchronize();
+  EXPECT_EQ(*pinned.data<float>(), 2.0f);
+}
+
+TEST(EmulatedMemory, RunsOutWithWordsThatHelp) {
+  const size_t limit = Memory::get().limit();
+  Memory::get().set_limit(Memory::get().mapped_bytes() + (size_t{4} << 20));
+  {
+    TestContext rig({.device = first_device()});
+    const Tensor some = rig.context.empty({1 << 20}, DType::u8);
+    const std::string refused = error_of([&] { rig.context.empty({64 << 20}, DType::u8); });
+    EXPECT_EQ(refused.find("emulated:0: out of memory: 67108864 bytes asked for, 2097152 bytes "
+                           "held, of which 1048576 are in use"),
+              0u)
+        << refused;
+  }
+  Memory::get().set_limit(limit);
+}
+
+TEST(EmulatedMemory, IsGivenBack) {
+  const size_t before = Memory::get().mapped_bytes();
+  {
+    TestContext rig({.device = first_device()});
+    const Tensor x = rig.context.zeros({1 << 20}, DType::f32);
+    EXPECT_GT(Memory::get().mapped_bytes(), before);
+  }
+  EXPECT_EQ(Memory::get().mapped_bytes(), before);
+}
+
+TEST(EmulatedMemory, EndsWhereItEnds) {
+  std::byte* view = Memory::get().reserve(size_t{4} << 20);
+  ASSERT_TRUE(Memory::get().map(view, size_t{2} << 20));
+  EXPECT_FALSE(Memory::get().map(view + (1 << 20), size_t{1} << 20));  // there is some
+  EXPECT_FALSE(Memory::get().map(view, size_t{8} << 20));              // beyond the range
+  EXPECT_NE(Memory::get().alias(view + 100, 8), nullptr);
+  EXPECT_NE(error_of([&] { Memory::get().alias(view + (2 << 20) - 4, 8); }), "");
+  EXPECT_FALSE(Memory::get().release(view, size_t{4} << 20));  // some is mapped
+  EXPECT_TRUE(Memory::get().unmap(view, size_t{2} << 20));
+  EXPECT_NE(error_of([&] { Memory::get().alias(view, 1); }), "");
+  EXPECT_TRUE(Memory::get().release(view, size_t{4} << 20));
+  EXPECT_EQ(Memory::get().alias(view, 1), nullptr);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -6,6 +6,7 @@
 #include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace wisp {
 namespace {
@@ -27,6 +28,16 @@ void copy_on_host(const std::byte* from, std::byte* to, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
+struct SwapBytes {
+  std::byte* a;
+  std::byte* b;
+  WISP_HD void operator()(int64_t i) const {
+    const std::byte kept = a[i];
+    a[i] = b[i];
+    b[i] = kept;
+  }
+};
+
 }  // namespace
 
 Tensor Context::zeros(Shape shape, DType dtype) const {
@@ -40,26 +51,29 @@ Tensor Context::zeros(Shape shape, DType dtype) const {
   return tensor;
 }
 
+std::shared_ptr<std::byte> pinned_block(int64_t bytes, Device device) {
+  WISP_CHECK(device.is_cuda(), "pinned memory is for copies to and from devices");
+  return cuda::make_pinned(std::max<int64_t>(bytes, 1));
+}
+
 Tensor host_tensor(Shape shape, DType dtype, Device device) {
   if (!device.is_cuda()) return {shape, dtype};
-  const int64_t bytes = std::max<int64_t>(shape.numel() * size_of(dtype), 1);
-  const Tensor tensor(shape, dtype, cuda::make_pinned(bytes));
+  const Tensor tensor(shape, dtype, pinned_block(shape.numel() * size_of(dtype), device));
   tensor.clear();
   return tensor;
 }
 
 void copy(const Stream& stream, const Tensor& from, const Tensor& to) {
   check(stream, from, to);
-  if (!stream.device().is_cuda()) {
-    stream.submit([from = from.raw(), to = to.raw(), bytes = to.bytes()] { copy_on_host(from, to, bytes); });
-    return;
-  }
-  WISP_CHECK(!on_host(from, to), "copy: both tensors are the host's, the stream is ",
-             stream.device().str(), "'s");
-  const cuda::Way way = !from.device().is_cuda() ? cuda::Way::to_device
-                        : to.device().is_cuda()  ? cuda::Way::on_device
-                                                 : cuda::Way::to_host;
-  cuda::copy_bytes(stream.native(), to.raw(), from.raw(), to.bytes(), way);
+  if (stream.device().is_cuda())
+    return cuda::copy_bytes(stream.native(), from.raw(), to.raw(), to.bytes());
+  stream.submit([from = from.raw(), to = to.raw(), bytes = to.bytes()] {
+    copy_on_host(from, to, bytes);
+  });
+}
+
+void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int64_t bytes) {
+  cuda::copy_bytes(stream.native(), from, to, bytes);
 }
 
 void copy_now(const Stream& stream, const Tensor& from, const Tensor& to) {
@@ -100,6 +114,12 @@ void clear(const Stream& stream, const Tensor& x) {
   stream.submit([at = x.raw(), bytes = x.bytes()] {
     if (bytes > 0) std::memset(at, 0, static_cast<size_t>(bytes));
   });
+}
+
+
+void swap_contents(const Stream& stream, const Tensor& a, const Tensor& b) {
+  WISP_CHECK(a.bytes() == b.bytes(), "swap: ", a.bytes(), " and ", b.bytes(), " bytes");
+  parallel_for(stream, a.bytes(), SwapBytes{a.raw(), b.raw()});
 }
 
 }  // namespace wisp

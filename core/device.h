@@ -15,6 +15,10 @@ struct Device {
   std::string str() const;
 };
 
+/// Makes the device the calling thread's current one, on whose streams it works. The CPU changes
+/// nothing.
+void use(Device device);
+
 /// What this build's Device::Kind::cuda is: "cuda" or "emulated".
 const char* device_kind();
 

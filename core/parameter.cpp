@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -60,9 +61,11 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   for (const Segment& segment : all_segments_) {
     Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
-    dispatch_float(dtype, "FlatParameters", [&](auto zero) {
-      fill(weight.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
-           segment.name);
+    write_from_host(context.stream, weight, [&](const Tensor& host) {
+      dispatch_float(dtype, "FlatParameters", [&](auto zero) {
+        fill(host.data<decltype(zero)>(), segment.numel, parameter.init, context.seed,
+             segment.name);
+      });
     });
     parameter.variable = parameter.frozen ? Variable(context, weight)
                                           : Variable::leaf(context, weight, *this, segment.id);
@@ -70,9 +73,11 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   for (Buffer* buffer : buffers_) {
     WISP_CHECK(names.insert(buffer->name).second, "two buffers are named ", buffer->name);
     buffer->value = context.empty(buffer->shape, dtype);
-    dispatch_float(dtype, "FlatParameters", [&](auto zero) {
-      using T = decltype(zero);
-      std::fill_n(buffer->value.data<T>(), buffer->shape.numel(), static_cast<T>(buffer->initial));
+    write_from_host(context.stream, buffer->value, [&](const Tensor& host) {
+      dispatch_float(dtype, "FlatParameters", [&](auto zero) {
+        using T = decltype(zero);
+        std::fill_n(host.data<T>(), buffer->shape.numel(), static_cast<T>(buffer->initial));
+      });
     });
   }
 }

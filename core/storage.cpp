@@ -71,6 +71,16 @@ MemoryPool::~MemoryPool() = default;
 
 std::byte* MemoryPool::data(const Block* block) { return block->data; }
 
+bool MemoryPool::holds(const std::byte* memory) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, range] : ranges_) {
+    for (const auto& part : range->memory) {
+      if (part->begin() <= memory && memory < part->begin() + part->bytes()) return true;
+    }
+  }
+  return false;
+}
+
 MemoryStats MemoryPool::stats() const {
   std::lock_guard lock(mutex_);
   return stats_;

@@ -38,6 +38,8 @@ class MemoryPool {
   Block* allocate(int64_t bytes, int64_t stream_id);
   void free(Block* block) noexcept;
   static std::byte* data(const Block* block);
+  /// Whether the memory is this pool's.
+  bool holds(const std::byte* memory) const;
   MemoryStats stats() const;
 
  private:

@@ -44,7 +44,9 @@ class Stream {
   void launch(const Task& task) const {
     static_assert(std::is_trivially_copyable_v<Task>, "a device gets a kernel's bytes");
     if (!native_) return submit(task);
-    launch_bytes({&task, sizeof task, alignof(Task),
+    Task argument = task;
+    clear_padding(argument);
+    launch_bytes({&argument, sizeof argument, alignof(Task),
                   [](const void* copy) { (*static_cast<const Task*>(copy))(); }});
   }
 
@@ -62,6 +64,15 @@ class Stream {
 
  private:
   Stream() = default;
+  /// What lies between members may look like an address.
+  template <class Task>
+  static void clear_padding([[maybe_unused]] Task& task) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&task);
+#endif
+#endif
+  }
   void post(std::function<void()> task) const;
   void launch_bytes(const Launch& launch) const;
 

@@ -33,21 +33,23 @@ GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOpt
       options_(options),
       bound_(bound_of(options, summands)),
       elements_(parameters.parameter_count()),
-      squares_(context.empty({static_cast<int64_t>(parameters.segments().size())}, DType::f64)) {}
+      squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64) {}
 
 void GradientClip::measure(std::span<const int> segments) {
   for (const int id : segments) {
-    sum_of_squares(context_.stream, gradient_of(parameters_, id), squares_.data<double>() + id);
+    sum_of_squares(context_.stream, gradient_of(parameters_, id),
+                   squares_.device().data<double>() + id);
   }
+  squares_.fetch(context_.stream);
 }
 
 bool GradientClip::finite(int segment) const {
-  return squares_.data<double>()[segment] <= kLargestNorm * kLargestNorm;  // false for NaN
+  return squares_.host().data<double>()[segment] <= kLargestNorm * kLargestNorm;  // false for NaN
 }
 
 void GradientClip::clip(std::span<const int> segments, const Tensor& squares_arena) {
   if (options_.norm <= 0.0) return;
-  const double* squares = squares_.data<double>();
+  const double* squares = squares_.host().data<double>();
   double total = 0.0;
   if (!options_.per_layer) {
     for (const Segment& segment : parameters_.segments()) {

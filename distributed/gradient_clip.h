@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "core/device_words.h"
 #include "core/parameter.h"
 
 namespace wisp {
@@ -45,7 +46,7 @@ class GradientClip {
   ClipOptions options_;
   double bound_;  // of what is measured
   int64_t elements_;
-  Tensor squares_;  // (segments) f64: sum of squares of each
+  DeviceWords squares_;  // (segments) f64: sum of squares of each
 };
 
 }  // namespace wisp

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "apps/run/resize.h"
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/io/checkpoint.h"
 
@@ -51,10 +52,11 @@ void read_list(const CheckpointFacts& facts, const std::string& name, std::vecto
   for (std::string word; words >> word;) values.push_back(number<double>(word, name));
 }
 
-void write_state(const std::string& path, const std::vector<SavedState>& state, Sharing sharing) {
+void write_state(const Stream& stream, const std::string& path,
+                 const std::vector<SavedState>& state, Sharing sharing) {
   CheckpointWriter writer;
   for (const SavedState& saved : state) {
-    if (saved.sharing == sharing) writer.add(saved.name, saved.tensor);
+    if (saved.sharing == sharing) writer.add(saved.name, fetch(stream, saved.tensor));
   }
   writer.write(path);
 }
@@ -82,7 +84,9 @@ void load_shared(const std::string& directory, Replica& replica) {
   const std::vector<SavedState> state = replica.state();
   check_names(path, file, state, Sharing::shared);
   for (const SavedState& saved : state) {
-    if (saved.sharing == Sharing::shared) file.read(saved.name, saved.tensor);
+    if (saved.sharing != Sharing::shared) continue;
+    write_from_host(replica.context().stream, saved.tensor,
+                    [&](const Tensor& host) { file.read(saved.name, host); });
   }
 }
 
@@ -99,11 +103,12 @@ void load_own(const std::string& directory, Replica& replica, int saved_workers)
   check_names(rank_file(directory, 0), *files.front(), state, Sharing::per_rank);
   for (const SavedState& saved : state) {
     if (saved.sharing != Sharing::per_rank) continue;
-    if (saved_workers == replica.workers()) {
-      files.front()->read(saved.name, saved.tensor);
-    } else {
-      read_resized(saved, files, replica.rank(), replica.workers());
-    }
+    write_from_host(replica.context().stream, saved.tensor, [&](const Tensor& host) {
+      if (saved_workers == replica.workers()) return files.front()->read(saved.name, host);
+      SavedState there = saved;
+      there.tensor = host;
+      read_resized(there, files, replica.rank(), replica.workers());
+    });
   }
 }
 
@@ -212,10 +217,10 @@ void Checkpoints::save(Replica& replica, const Position& position) const {
   const std::vector<SavedState> state = replica.state();
   if (replica.rank() == 0) {
     prepare_directory(tmp);
-    write_state(shared_file(tmp), state, Sharing::shared);
+    write_state(replica.context().stream, shared_file(tmp), state, Sharing::shared);
   }
   replica.barrier();
-  write_state(rank_file(tmp, replica.rank()), state, Sharing::per_rank);
+  write_state(replica.context().stream, rank_file(tmp, replica.rank()), state, Sharing::per_rank);
   replica.barrier();
   if (replica.rank() == 0) {
     CheckpointFacts facts = position.facts();

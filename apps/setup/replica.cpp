@@ -9,6 +9,7 @@
 #include "apps/setup/methods.h"
 #include "apps/setup/weights.h"
 #include "core/clock.h"
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
@@ -26,6 +27,22 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
+/// The batch where a model computes; what it holds stays as long as the loader's does.
+Batch on_device(const Context& context, const Batch& batch) {
+  if (!context.stream.device().is_cuda()) return batch;
+  Batch there = batch;
+  const auto move = [&](Tensor& tensor) {
+    if (!tensor.defined()) return;
+    const Tensor to = context.empty(tensor.shape(), tensor.dtype());
+    copy_now(context.stream, tensor, to);
+    tensor = to;
+  };
+  for (Tensor& input : there.inputs) move(input);
+  move(there.targets);
+  move(there.samples);
+  return there;
+}
+
 }  // namespace
 
 Replica::Replica(const Shared& shared, Worker& worker)
@@ -33,8 +50,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
       worker_(worker),
       held_out_(shared.held_out),
       trace_(worker.rank, shared.options.trace),
-      compute_stream_(Stream::immediate()),
-      comm_stream_(Stream::immediate()),
+      compute_stream_(Stream::on(shared.pool.device())),
+      comm_stream_(Stream::on(shared.pool.device())),
       compute_backend_(shared.options.make_backend(shared.pool, compute_stream_)),
       comm_backend_(shared.options.make_backend(shared.pool, comm_stream_)),
       compute_(context_for(shared.options, worker, shared.pool, compute_stream_, *compute_backend_,
@@ -42,8 +59,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
       plateau_(options_.schedule),
-      skipped_in_a_row_(compute_.zeros({1}, DType::i64)),
-      traffic_(compute_.zeros({6}, DType::i64)) {
+      skipped_in_a_row_({1}, DType::i64),
+      traffic_({6}, DType::i64) {
   Config config = shared.config;
   model_ = make_model(options_.model, config, shared.facts);
   tally_.emplace(compute_, *model_);
@@ -59,8 +76,10 @@ Replica::Replica(const Shared& shared, Worker& worker)
   }
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
+  if (shared.pool.device().is_cuda())
+    staged_.emplace(worker.communicator, comm_.stream, shared.pool);
   synchronizer_ =
-      chosen.make({worker.communicator, compute_, comm_, *parameters_, trace_}, options_);
+      chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }
 
 /// Gives the turn to another worker while this one waits.
@@ -130,7 +149,7 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   tally_->begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
-    const Batch batch = next();
+    const Batch batch = on_device(compute_, next());
     const double begin = now_us();
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
@@ -164,8 +183,7 @@ double Replica::share_of(const Batch& batch) const {
 void Replica::save_buffers() {
   size_t i = 0;
   for (const Buffer* buffer : parameters_->buffers()) {
-    std::memcpy(saved_buffers_[i].raw(), buffer->value.raw(),
-                static_cast<size_t>(buffer->value.bytes()));
+    copy(compute_.stream, buffer->value, saved_buffers_[i]);
     ++i;
   }
 }
@@ -173,8 +191,7 @@ void Replica::save_buffers() {
 void Replica::restore_buffers() {
   size_t i = 0;
   for (const Buffer* buffer : parameters_->buffers()) {
-    std::memcpy(buffer->value.raw(), saved_buffers_[i].raw(),
-                static_cast<size_t>(buffer->value.bytes()));
+    copy(compute_.stream, saved_buffers_[i], buffer->value);
     ++i;
   }
 }
@@ -184,7 +201,7 @@ void Replica::sum_over_workers(std::span<double> values) {
                    static_cast<int64_t>(values.size_bytes())};
   without_turn([&] {
     synchronizer_->between_steps([&] {
-      worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
+      communicator().all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
     });
   });
 }
@@ -205,14 +222,14 @@ std::vector<std::string> Replica::gather(const std::string& text) {
                 static_cast<int64_t>(texts[rank].size())};
   }
   without_turn([&] {
-    synchronizer_->between_steps([&] { worker_.communicator.all_to_all(out, in)->wait(); });
+    synchronizer_->between_steps([&] { communicator().all_to_all(out, in)->wait(); });
   });
   return texts;
 }
 
 void Replica::barrier() {
   without_turn(
-      [&] { synchronizer_->between_steps([&] { worker_.communicator.barrier()->wait(); }); });
+      [&] { synchronizer_->between_steps([&] { communicator().barrier()->wait(); }); });
 }
 
 TallyValues Replica::total(Tally& tally) {
@@ -222,8 +239,8 @@ TallyValues Replica::total(Tally& tally) {
 }
 
 void Replica::start_from(const std::string& file, const Facts& facts) {
-  read_weights(file, *model_, *parameters_, facts);
-  if (ema_) ema_->restart();
+  read_weights(compute_.stream, file, *model_, *parameters_, facts);
+  if (ema_) ema_->restart(compute_);
 }
 
 void Replica::observe(const TallyValues& evaluation) {
@@ -250,12 +267,13 @@ void Replica::share_buffers() {
     buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
   if (buffers.empty()) return;
   const bool differ = synchronizer_->replicas_differ();
+  compute_.stream.synchronize();  // they travel from here on
   without_turn([&] {
     synchronizer_->between_steps([&] {
       if (differ) {
-        worker_.communicator.all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
+        communicator().all_reduce(buffers, parameters_->dtype(), ReduceOp::sum)->wait();
       } else {
-        worker_.communicator.broadcast(buffers, 0)->wait();
+        communicator().broadcast(buffers, 0)->wait();
       }
     });
   });
@@ -267,7 +285,8 @@ void Replica::share_buffers() {
 
 /// Exchanges the trained weights with `others`.
 void Replica::swap_weights(const Tensor& others) {
-  std::swap_ranges(others.raw(), others.raw() + others.bytes(), parameters_->weight().raw());
+  swap_contents(compute_.stream, others, parameters_->weight().slice(0, others.shape()));
+  compute_.stream.synchronize();
 }
 
 std::optional<double> Replica::consensus_distance() {
@@ -295,12 +314,13 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
   loader.start_epoch(0);
   double stopped = stop();
   while (stopped == 0.0) {
-    const std::optional<Batch> batch = loader.next();
-    if (!batch) break;
-    const int64_t micro = batch->index % deal.accumulate;
-    compute_.samples = batch->samples;
-    const Step result = model_->forward(compute_, *batch, carried.before(*batch, micro));
-    evaluation_->add(result, *batch);
+    const std::optional<Batch> loaded = loader.next();
+    if (!loaded) break;
+    const Batch batch = on_device(compute_, *loaded);
+    const int64_t micro = batch.index % deal.accumulate;
+    compute_.samples = batch.samples;
+    const Step result = model_->forward(compute_, batch, carried.before(batch, micro));
+    evaluation_->add(result, batch);
     carried.after(micro, result.after);
     carried.commit();
     stopped = stop();
@@ -318,7 +338,7 @@ void Replica::share_carried() {
   if (tensors.empty()) return;
   without_turn([&] {
     synchronizer_->between_steps(
-        [&] { worker_.communicator.all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
+        [&] { communicator().all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
   });
 }
 

@@ -17,6 +17,7 @@
 #include "core/backend.h"
 #include "core/train/plateau.h"
 #include "data/loader.h"
+#include "distributed/communicator/staged_communicator.h"
 #include "distributed/launch.h"
 #include "distributed/synchronizer.h"
 #include "models/model.h"
@@ -129,6 +130,11 @@ class Replica {
   template <class Work>
   void without_turn(const Work& work);
 
+  /// The worker's, which moves memory of its device.
+  Communicator& communicator() {
+    return staged_ ? static_cast<Communicator&>(*staged_) : worker_.communicator;
+  }
+
   const TrainOptions& options_;
   Worker& worker_;
   const int64_t held_out_;
@@ -139,6 +145,7 @@ class Replica {
   std::unique_ptr<Backend> comm_backend_;
   Context compute_;
   Context comm_;
+  std::optional<StagedCommunicator> staged_;  // on a device
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -4,7 +4,7 @@ namespace wisp {
 
 void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work) {
   const TrainOptions& options = run.options();
-  MemoryPool pool;
+  MemoryPool pool(options.target());
   const LaunchOptions launch{options.threads, options.turns, {}, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
     const Shared shared = run.shared(pool);

@@ -42,7 +42,7 @@ Tally::Tally(Context& context, const Model& model)
     : context_(context),
       model_(model),
       step_loss_(context.zeros({1}, DType::f64)),
-      sums_(context.zeros({1 + std::ssize(model.metrics()), 2}, DType::f64)) {}
+      sums_(context, {1 + std::ssize(model.metrics()), 2}, DType::f64) {}
 
 void Tally::begin_step() { run_once(context_.stream, Clear{step_loss_.data<double>()}); }
 
@@ -52,15 +52,17 @@ void Tally::add(const Step& step, const Batch& batch) {
     using T = decltype(zero);
     run_once(context_.stream, AddLoss<T>{step_loss_.data<double>(), loss.data<T>()});
   });
-  add_mean(step.loss, batch, sums_.slice(0, {2}));
-  model_.measure(step, batch, sums_.rows(1, sums_.shape()[0]));
+  const Tensor& sums = sums_.device();
+  add_mean(step.loss, batch, sums.slice(0, {2}));
+  model_.measure(step, batch, sums.rows(1, sums.shape()[0]));
 }
 
 TallyValues Tally::take() {
+  sums_.fetch(context_.stream);
   context_.stream.synchronize();
-  const auto* sums = sums_.data<double>();
-  TallyValues values{{sums, sums + sums_.numel()}};
-  sums_.clear();
+  const auto* sums = sums_.host().data<double>();
+  TallyValues values{{sums, sums + sums_.host().numel()}};
+  clear(context_.stream, sums_.device());
   return values;
 }
 

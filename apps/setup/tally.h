@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/device_words.h"
 #include "core/io/saved_state.h"
 #include "models/model.h"
 
@@ -36,7 +37,7 @@ class Tally {
   const Tensor& step_loss() const { return step_loss_; }
   /// The sums so far, for a checkpoint.
   SavedState state() const {
-    return {"tally", sums_, Sharing::per_rank, OnResize::redistribute_sum};
+    return {"tally", sums_.device(), Sharing::per_rank, OnResize::redistribute_sum};
   }
   /// Waits for the stream, returns the sums so far and starts again at zero.
   TallyValues take();
@@ -45,7 +46,7 @@ class Tally {
   Context& context_;
   const Model& model_;
   Tensor step_loss_;
-  Tensor sums_;  // (1 + metrics, 2) f64
+  DeviceWords sums_;  // (1 + metrics, 2) f64
 };
 
 }  // namespace wisp

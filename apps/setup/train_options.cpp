@@ -62,7 +62,9 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   config.bind("turns", o.turns,
               "one worker computes at a time: one worker's activations in memory, no overlap; "
               "threads only");
-  config.bind("device", o.device, "cpu");
+  config.bind("device", o.device,
+              "cpu; emulated: the CPU, as if it were a device with memory of its own, which shows "
+              "what a GPU would trip over");
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
@@ -75,7 +77,7 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   at_least(config, "timeout_s", o.timeout_s, 0.001);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
-  one_of(config, "device", o.device, {"cpu"});
+  one_of(config, "device", o.device, {"cpu", device_kind()});
   check_engine(config, o, world);
 }
 
@@ -239,6 +241,10 @@ Deal TrainOptions::deal(Split split, int rank) const {
           .accumulate = as_trained ? accumulate : 1,
           .seed = static_cast<uint64_t>(seed),
           .training = training};
+}
+
+Device TrainOptions::target() const {
+  return device == "cpu" ? Device{} : Device{Device::Kind::cuda, 0};
 }
 
 DType TrainOptions::compute() const {

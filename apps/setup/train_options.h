@@ -83,6 +83,8 @@ struct TrainOptions {
 
   /// Of activations; parameters and gradients are wide_of() it.
   DType compute() const;
+  /// Where the workers of this process compute.
+  Device target() const;
   std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) const;
   /// How a split is dealt to a worker.
   Deal deal(Split split, int rank) const;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/channel_order.h"
+#include "core/copy.h"
 #include "core/io/checkpoint.h"
 
 namespace wisp {
@@ -147,8 +148,8 @@ std::vector<std::string> check_weights(const std::string& path, const Prepared& 
   return match(file, wanted, run.facts()).other_classes;
 }
 
-void read_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
-                  const Facts& facts) {
+void read_weights(const Stream& stream, const std::string& path, const Model& model,
+                  const FlatParameters& parameters, const Facts& facts) {
   const WantedTensors wanted = tensors_of(model, parameters);
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
   std::map<const std::byte*, std::string> read;  // a tensor that has several names has one value
@@ -160,10 +161,11 @@ void read_weights(const std::string& path, const Model& model, const FlatParamet
     convert_any(given, converted);
     converted = channels_last(converted);
     const auto [first, once] = read.emplace(value.raw(), name);
-    WISP_CHECK(
-        once || std::memcmp(value.raw(), converted.raw(), static_cast<size_t>(value.bytes())) == 0,
-        path, ": ", first->second, " and ", name, " differ, but are one tensor of this model");
-    std::memcpy(value.raw(), converted.raw(), static_cast<size_t>(value.bytes()));
+    WISP_CHECK(once || std::memcmp(fetch(stream, value).raw(), converted.raw(),
+                                   static_cast<size_t>(value.bytes())) == 0,
+               path, ": ", first->second, " and ", name,
+               " differ, but are one tensor of this model");
+    copy_now(stream, converted, value);
   }
 }
 

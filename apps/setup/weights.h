@@ -20,8 +20,9 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
 /// is none of these: its tensors, which differ in their first extent alone, are returned.
 std::vector<std::string> check_weights(const std::string& path, const Prepared& run);
 
-/// Reads all that check_weights() did not return; f16, bf16, f32 and f64 are converted.
-void read_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
-                  const Facts& facts);
+/// Reads all that check_weights() did not return; f16, bf16, f32 and f64 are converted. `stream` is
+/// one of the parameters' device.
+void read_weights(const Stream& stream, const std::string& path, const Model& model,
+                  const FlatParameters& parameters, const Facts& facts);
 
 }  // namespace wisp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/io/glob.h"
 #include "data/npy.h"
@@ -36,7 +37,8 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
     if (!glob(options.layers, segment.name)) continue;
     layer.shape = segment.shape;
     layer.path = folder + "/" + segment.name + ".npy";
-    layer.gradient.resize(static_cast<size_t>(segment.numel));
+    layer.gradient = host_tensor(segment.shape, replica.parameters().dtype(),
+                                 replica.context().stream.device());
     NpyWriter file(layer.path, segment.shape);
     file.keep(rows);
     WISP_CHECK(file.rows() == rows, layer.path, ": holds ", file.rows(), " of ", rows,
@@ -54,23 +56,29 @@ void GradientRecord::begin(int64_t step) {
 
 void GradientRecord::keep(const Segment& segment) {
   Layer& layer = layers_[static_cast<size_t>(segment.id)];
-  if (!due_ || layer.gradient.empty()) return;
-  replica_.context().stream.submit([this, &segment, &layer] {
-    const Tensor gradient = FlatParameters::view(replica_.parameters().grad(), segment);
-    dispatch_float(gradient.dtype(), "record", [&](auto zero) {
-      const auto summands = static_cast<decltype(zero)>(replica_.synchronizer().summands());
-      const auto* values = gradient.data<decltype(zero)>();
-      std::transform(values, values + segment.numel, layer.gradient.begin(),
-                     [&](auto value) { return static_cast<float>(value * summands); });
-    });
+  if (!due_ || !layer.gradient.defined()) return;
+  copy(replica_.context().stream, FlatParameters::view(replica_.parameters().grad(), segment),
+       layer.gradient);
+}
+
+/// The gradient of the worker's own loss.
+std::vector<float> GradientRecord::values(const Layer& layer) const {
+  std::vector<float> result(static_cast<size_t>(layer.gradient.numel()));
+  dispatch_float(layer.gradient.dtype(), "record", [&](auto zero) {
+    const auto summands = static_cast<decltype(zero)>(replica_.synchronizer().summands());
+    const auto* from = layer.gradient.data<decltype(zero)>();
+    std::transform(from, from + result.size(), result.begin(),
+                   [&](auto value) { return static_cast<float>(value * summands); });
   });
+  return result;
 }
 
 void GradientRecord::write() {
   if (!due_) return;
   replica_.context().stream.synchronize();
   for (const Layer& layer : layers_) {
-    if (!layer.gradient.empty()) NpyWriter(layer.path, layer.shape).append(layer.gradient.data());
+    if (layer.gradient.defined())
+      NpyWriter(layer.path, layer.shape).append(values(layer).data());
   }
   const auto number = static_cast<float>(step_);
   NpyWriter(steps_path_, {}).append(&number);

@@ -30,10 +30,11 @@ class GradientRecord {
   struct Layer {
     Shape shape;
     std::string path;
-    std::vector<float> gradient;  // empty: not recorded
+    Tensor gradient;  // the host's; undefined: not recorded
   };
 
   void keep(const Segment& segment);
+  std::vector<float> values(const Layer& layer) const;
 
   Replica& replica_;
   const int64_t every_;

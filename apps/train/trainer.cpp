@@ -56,7 +56,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->open_metrics();
   }
 
-  MemoryPool pool;
+  MemoryPool pool(options.target());
   std::vector<std::string> traces;
   std::optional<Summary> summary;
   bool trained = true;

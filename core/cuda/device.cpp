@@ -2,7 +2,13 @@
 
 #include "core/cuda/check.h"
 
-namespace wisp::cuda {
+namespace wisp {
+
+void use(Device device) {
+  if (device.is_cuda()) WISP_CUDA_CHECK(cudaSetDevice(device.index));
+}
+
+namespace cuda {
 
 void check_device(Device device) {
   int count = 0;
@@ -13,14 +19,11 @@ void check_device(Device device) {
              " devices, counted from 0");
 }
 
-void use(Device device) {
-  if (device.is_cuda()) WISP_CUDA_CHECK(cudaSetDevice(device.index));
-}
-
 DeviceMemory memory_of_current() {
   size_t free = 0, total = 0;
   WISP_CUDA_CHECK(cudaMemGetInfo(&free, &total));
   return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
 }
 
-}  // namespace wisp::cuda
+}  // namespace cuda
+}  // namespace wisp

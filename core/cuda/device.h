@@ -7,8 +7,6 @@ namespace wisp::cuda {
 
 /// Throws Error, saying what there is, unless the device exists and its driver works.
 void check_device(Device device);
-/// Makes the device the calling thread's current one. The CPU changes nothing.
-void use(Device device);
 
 struct DeviceMemory {
   int64_t free = 0, total = 0;  // bytes

@@ -10,18 +10,6 @@ cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream);
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
-cudaMemcpyKind kind_of(Way way) {
-  switch (way) {
-    case Way::to_device:
-      return cudaMemcpyHostToDevice;
-    case Way::to_host:
-      return cudaMemcpyDeviceToHost;
-    case Way::on_device:
-      return cudaMemcpyDeviceToDevice;
-  }
-  throw Error("copy: not a way");
-}
-
 }  // namespace
 
 std::shared_ptr<void> make_stream(Device device) {
@@ -61,9 +49,9 @@ bool reached(void* event) {
   return true;
 }
 
-void copy_bytes(void* stream, std::byte* to, const std::byte* from, int64_t bytes, Way way) {
+void copy_bytes(void* stream, const std::byte* from, std::byte* to, int64_t bytes) {
   if (bytes == 0) return;
-  WISP_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind_of(way),
+  WISP_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault,
                                   stream_of(stream)));
 }
 

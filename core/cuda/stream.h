@@ -22,9 +22,8 @@ void synchronize_event(void* event);
 /// Whether the recorded point is reached. Does not block.
 bool reached(void* event);
 
-/// Bytes from and to where the two lie, in the order of `stream`; host memory is pinned.
-enum class Way { to_device, to_host, on_device };
-void copy_bytes(void* stream, std::byte* to, const std::byte* from, int64_t bytes, Way way);
+/// In the order of `stream`; memory of the host's is pinned.
+void copy_bytes(void* stream, const std::byte* from, std::byte* to, int64_t bytes);
 void fill_bytes(void* stream, std::byte* to, int value, int64_t bytes);
 
 }  // namespace wisp::cuda

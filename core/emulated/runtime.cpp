@@ -94,12 +94,9 @@ bool is_left_out() {
 }
 
 /// Where the emulation finds `bytes` that a copy names; throws Error if a device could not.
-std::byte* place(const void* memory, size_t bytes, bool on_device, const char* call) {
-  std::byte* alias = Memory::get().alias(memory, bytes);
-  WISP_CHECK((alias != nullptr) == on_device, call, ": ", memory, " is memory of the ",
-             alias ? "device" : "host", "'s, expected the ", on_device ? "device" : "host", "'s");
-  if (alias) return alias;
-  WISP_CHECK(Memory::get().is_pinned(memory, bytes), call, ": ", bytes, " bytes at ", memory,
+std::byte* place(const void* memory, size_t bytes) {
+  if (std::byte* alias = Memory::get().alias(memory, bytes)) return alias;
+  WISP_CHECK(Memory::get().is_pinned(memory, bytes), bytes, " bytes at ", memory,
              " of the host's are not pinned: the call would wait for the device");
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
@@ -278,13 +275,11 @@ cudaError_t cudaFreeHost(void* memory) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   return guarded([&] {
-    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    std::byte* into = place(to, bytes, to_device, "cudaMemcpyAsync");
-    const std::byte* source = place(from, bytes, from_device, "cudaMemcpyAsync");
+    std::byte* into = place(to, bytes);
+    const std::byte* source = place(from, bytes);
     Queues::get().post(stream->queue, [=] { std::memcpy(into, source, bytes); });
     return cudaSuccess;
   });
@@ -292,7 +287,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
   return guarded([&] {
-    std::byte* into = place(memory, bytes, true, "cudaMemsetAsync");
+    std::byte* into = place(memory, bytes);
     Queues::get().post(stream->queue, [=] { std::memset(into, value, bytes); });
     return cudaSuccess;
   });

@@ -1,8 +1,8 @@
 #include "core/train/ema.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
@@ -17,21 +17,10 @@ struct Move {
   WISP_HD void operator()(int64_t i) const { average[i] += share * (value[i] - average[i]); }
 };
 
-template <class T>
-struct Swap {
-  T* a;
-  T* b;
-  WISP_HD void operator()(int64_t i) const {
-    const T kept = a[i];
-    a[i] = b[i];
-    b[i] = kept;
-  }
-};
-
 Tensor copy_of(const Context& context, const Tensor& tensor) {
-  Tensor copy = context.empty(tensor.shape(), tensor.dtype());
-  std::memcpy(copy.raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
-  return copy;
+  Tensor result = context.empty(tensor.shape(), tensor.dtype());
+  copy(context.stream, tensor, result);
+  return result;
 }
 
 }  // namespace
@@ -61,10 +50,8 @@ void Ema::each(const Visit& visit) const {
   for (size_t i = 0; i < buffers_.size(); ++i) visit(buffers_[i], parameters_.buffers()[i]->value);
 }
 
-void Ema::restart() {
-  each([](const Tensor& average, const Tensor& value) {
-    std::memcpy(average.raw(), value.raw(), static_cast<size_t>(value.bytes()));
-  });
+void Ema::restart(const Context& context) {
+  each([&](const Tensor& average, const Tensor& value) { copy(context.stream, value, average); });
 }
 
 void Ema::update(const Context& context, int64_t number) {
@@ -81,10 +68,7 @@ void Ema::update(const Context& context, int64_t number) {
 
 void Ema::exchange(const Context& context) {
   each([&](const Tensor& average, const Tensor& value) {
-    dispatch_float(value.dtype(), "ema", [&](auto zero) {
-      using T = decltype(zero);
-      parallel_for(context.stream, value.numel(), Swap<T>{average.data<T>(), value.data<T>()});
-    });
+    swap_contents(context.stream, average, value);
   });
 }
 

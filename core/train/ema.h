@@ -23,7 +23,7 @@ class Ema {
   Ema(const Context& context, FlatParameters& parameters, EmaOptions options);
 
   /// Starts again at the present values: somebody replaced the weights.
-  void restart();
+  void restart(const Context& context);
 
   /// After update `number` (from 1): each average a of x moves to d a + (1 - d) x, where
   /// d = min(decay, (1 + number) / (10 + number)), so that the initial values are soon forgotten.

@@ -73,10 +73,13 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, units_.cut()),
       probe_(communicator, comm, parameters, units_, options_.probe_every),
-      counters_(comm.zeros({1}, DType::i64)),
-      last_lr_(comm.zeros({1}, DType::f64)),
+      counters_({1}, DType::i64),
+      last_lr_({1}, DType::f64),
       status_(communicator, comm),
-      queue_([threads = comm.threads] { omp_set_num_threads(threads); }) {
+      queue_([threads = comm.threads, device = comm.stream.device()] {
+        omp_set_num_threads(threads);
+        use(device);
+      }) {
   for (const Segment& segment : parameters.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters.dtype());
@@ -196,7 +199,7 @@ void GradientAveraging::plan_step() {
 
 /// Slot 0. False if the step is skipped.
 bool GradientAveraging::agree_on_status() {
-  loss_event_.synchronize();
+  loss_event_.wait(comm_.stream);
   const PendingPtr status = status_.start(loss_, stop_requested_, units_.step_plan().hash());
   courier_.finish(*status, "status", begin_.step);
   outcome_ = status_.outcome(begin_.step);

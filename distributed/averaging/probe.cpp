@@ -69,7 +69,7 @@ Probe::Probe(Communicator& communicator, Context& context, FlatParameters& param
   if (!enabled()) return;
   gradient_ = context.zeros(parameters.grad().shape(), DType::f32);
   age_ = context.zeros(parameters.grad().shape(), DType::i32);
-  sums_ = context.zeros({4}, DType::f64);
+  sums_ = DeviceWords(context, {4}, DType::f64);
   for (size_t i = 0; i < units.cut().units.size(); ++i) {
     const Unit& unit = units.memory().unit(static_cast<int>(i));
     const std::vector<StateSpec> specs =
@@ -129,10 +129,12 @@ void Probe::add_waiting(std::span<double> squares) const {
     };
     const float* gradient = at(gradient_);
     const float* target = kept.target.defined() ? at(kept.target) : gradient;
-    auto* sums = reinterpret_cast<WaitingSums*>(sums_.raw());
     parallel_reduce(context_.stream, slice.numel,
-                    Waiting{at(kept.residual), at(kept.tracked), target, gradient}, sums);
+                    Waiting{at(kept.residual), at(kept.tracked), target, gradient},
+                    reinterpret_cast<WaitingSums*>(sums_.device().raw()));
+    sums_.fetch(context_.stream);
     context_.stream.synchronize();
+    const auto* sums = reinterpret_cast<const WaitingSums*>(sums_.host().raw());
     squares[0] += sums->waiting;
     squares[1] += sums->gradient;
   });
@@ -142,13 +144,14 @@ Health Probe::compare() const {
   ComparedSums total{};
   double aged = 0.0, ages = 0.0;
   each_slice([&](size_t unit, const Slice& slice) {
-    auto* sums = reinterpret_cast<ComparedSums*>(sums_.raw());
     parallel_reduce(
         context_.stream, slice.numel,
         Compare{parameters_.grad().data<float>() + slice.offset,
                 gradient_.data<float>() + slice.offset, age_.data<int32_t>() + slice.offset},
-        sums);
+        reinterpret_cast<ComparedSums*>(sums_.device().raw()));
+    sums_.fetch(context_.stream);
     context_.stream.synchronize();
+    const auto* sums = reinterpret_cast<const ComparedSums*>(sums_.host().raw());
     total.decoded += sums->decoded;
     total.mean += sums->mean;
     total.product += sums->product;

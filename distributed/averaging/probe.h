@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/context.h"
+#include "core/device_words.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/unit_exchange.h"
@@ -53,7 +54,7 @@ class Probe {
   std::vector<Kept> kept_;  // by unit
   Tensor gradient_;         // arena: a worker's own, then the sum
   Tensor age_;              // arena, i32: steps since the result was not zero
-  Tensor sums_;             // (4) f64: of a slice
+  DeviceWords sums_;        // (4) f64: of a slice
 };
 
 }  // namespace wisp

@@ -27,7 +27,9 @@ SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& mem
       workers_(communicator.size()),
       piece_bytes_(piece_bytes),
       neighbours_(std::move(neighbours)),
-      checksums_(context.zeros({communicator.size() + 1}, DType::u32)) {}
+      headers_(context, {communicator.size(), kHeaderBytes / size_of(DType::u32)}, DType::u32),
+      checksums_(context, {communicator.size()}, DType::u32),
+      scratch_(context.zeros({1}, DType::u32)) {}
 
 void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
   int64_t most = 0;
@@ -120,7 +122,6 @@ void SlotWire::seal() {
   const double begin = now_us();
   const WireHeader header{.step = static_cast<uint32_t>(step_),
                           .slot = slot_word(communicator_.rank())};
-  uint32_t* scratch = checksums_.data<uint32_t>() + workers_;
   for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
     covered_.clear();
     for (size_t i = 0; i < slot_->units.size(); ++i) {
@@ -128,7 +129,7 @@ void SlotWire::seal() {
                           memory_.used(slot_->units[i], messages_[i], outlet)});
     }
     std::byte* front = memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes;
-    wisp::seal(context_.stream, header, covered_, front, scratch);
+    wisp::seal(context_.stream, header, covered_, front, scratch_.data<uint32_t>());
   }
   context_.stream.synchronize();
   seal_us_ = now_us() - begin;
@@ -138,24 +139,29 @@ void SlotWire::seal() {
 void SlotWire::check() {
   const double begin = now_us();
   const size_t units = slot_->units.size();
-  auto* sums = checksums_.data<uint32_t>();
   for (size_t source = 0; source < sources_.size(); ++source) {
-    if (sources_[source] == communicator_.rank()) continue;
+    const int from = sources_[source];
+    if (from == communicator_.rank()) continue;
     covered_.clear();
     for (size_t i = 0; i < units; ++i) {
       const Payload payload = arrived(source, i);
       covered_.push_back({payload.data, payload.bytes});
     }
-    checksum(context_.stream, covered_, sums + sources_[source], sums + workers_);
+    read_header(context_.stream, in_[source * units].data, headers_.device().rows(from, from + 1));
+    checksum(context_.stream, covered_, checksums_.device().data<uint32_t>() + from,
+             scratch_.data<uint32_t>());
   }
+  headers_.fetch(context_.stream);
+  checksums_.fetch(context_.stream);
   context_.stream.synchronize();
-  for (size_t source = 0; source < sources_.size(); ++source) {
-    const int from = sources_[source];
+  for (const int from : sources_) {
     if (from == communicator_.rank()) continue;
-    const WireHeader expected{
-        .step = static_cast<uint32_t>(step_), .slot = slot_word(from), .checksum = sums[from]};
-    const std::string wrong =
-        complaint(*reinterpret_cast<const WireHeader*>(in_[source * units].data), expected);
+    const WireHeader expected{.step = static_cast<uint32_t>(step_),
+                              .slot = slot_word(from),
+                              .checksum = checksums_.host().data<uint32_t>()[from]};
+    const auto* got =
+        reinterpret_cast<const WireHeader*>(headers_.host().rows(from, from + 1).raw());
+    const std::string wrong = complaint(*got, expected);
     WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
                from, " ", wrong);
   }

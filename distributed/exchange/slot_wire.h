@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/device_words.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/unit_memory.h"
@@ -87,7 +88,9 @@ class SlotWire {
   std::vector<Bytes> in_;        // [source][unit], a header with the first; or the sizes: [source]
   std::vector<Bytes> part_;      // of in_: a piece
   std::vector<ConstBytes> covered_;  // by a checksum
-  Tensor checksums_;                 // (workers + 1) u32: by rank, and scratch
+  DeviceWords headers_;              // (workers, words of a header) u32: as they came, by rank
+  DeviceWords checksums_;            // (workers) u32: of what came
+  Tensor scratch_;                   // (1) u32
   std::vector<Payload> payloads_;
   PendingPtr pending_;  // last: others may use the memory above until it is gone
 };

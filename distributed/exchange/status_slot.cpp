@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/copy.h"
 #include "core/error.h"
 
 namespace wisp {
@@ -18,12 +19,12 @@ double value_of(const Tensor& scalar) {
 }  // namespace
 
 StatusSlot::StatusSlot(Communicator& communicator, Context& context)
-    : communicator_(communicator), words_(context.zeros({kWords}, DType::u32)) {}
+    : communicator_(communicator), context_(context), words_({kWords}, DType::u32) {}
 
 PendingPtr StatusSlot::start(const Tensor& loss, bool stop, uint64_t hash) {
   hash_ = static_cast<uint32_t>(hash);
   auto* words = words_.data<uint32_t>();
-  words[kNonFinite] = !std::isfinite(value_of(loss));
+  words[kNonFinite] = !std::isfinite(value_of(fetch(context_.stream, loss)));
   words[kStop] = stop;
   words[kHash] = hash_;
   words[kNotHash] = ~hash_;

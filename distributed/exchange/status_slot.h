@@ -22,6 +22,7 @@ class StatusSlot {
 
  private:
   Communicator& communicator_;
+  Context& context_;
   uint32_t hash_ = 0;
   Tensor words_;  // u32; the maximum over ranks
 };

@@ -53,7 +53,7 @@ UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const Uni
   return dense ? UnitPath::more_than_dense : UnitPath::compressed;
 }
 
-StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Cut& cut,
+StepPlan::StepPlan(const FlatParameters& parameters, const Cut& cut,
                    std::span<Compressor* const> compressors, bool guard)
     : parameters_(parameters),
       cut_(cut),
@@ -62,7 +62,7 @@ StepPlan::StepPlan(Context& context, const FlatParameters& parameters, const Cut
       rounds_(cut.units.size()),
       next_rounds_(cut.units.size()),
       rules_(parameters.segments().size(), UpdateRule::gradient),
-      engaged_(context.zeros({static_cast<int64_t>(parameters.segments().size())}, DType::i64)) {
+      engaged_({static_cast<int64_t>(parameters.segments().size())}, DType::i64) {
   for (const CutUnit& unit : cut.units)
     traits_.push_back(compressors[static_cast<size_t>(unit.method)]->traits());
 }

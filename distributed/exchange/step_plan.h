@@ -26,7 +26,7 @@ class StepPlan {
  public:
   /// `compressors` are by method. With `guard`, a unit stays dense as long as it would send more
   /// than dense. The arguments outlive this object.
-  StepPlan(Context& context, const FlatParameters& parameters, const Cut& cut,
+  StepPlan(const FlatParameters& parameters, const Cut& cut,
            std::span<Compressor* const> compressors, bool guard);
 
   /// Plans the step of `info`. True if it differs from the one before.

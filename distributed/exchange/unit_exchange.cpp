@@ -14,7 +14,7 @@ UnitExchange::UnitExchange(Communicator& communicator, Context& context, FlatPar
       cut_(std::move(cut)),
       memory_(context, parameters, cut_, compressors_, communicator.rank(), communicator.size()),
       wire_(communicator, context, memory_, parameters, cut_.bucket_bytes, std::move(neighbours)),
-      step_plan_(context, parameters, cut_, compressors_, guard) {}
+      step_plan_(parameters, cut_, compressors_, guard) {}
 
 void UnitExchange::begin(const StepInfo& info) {
   info_ = info;
@@ -35,6 +35,7 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);
+  if (message.variable) memory_.fetch_used(index);
   context_.stream.synchronize();
   const double end = now_us();
   courier.cost.encode_ms += (end - begin) * 1e-3;

@@ -84,7 +84,8 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, const StepInfo& info) {
       outlets = std::max(outlets, count);
     }
     grow(wire.out, bytes);
-    grow(wire.used, size_of(DType::i64) * outlets);
+    if (!wire.used.device().defined() || wire.used.device().numel() < outlets)
+      wire.used = DeviceWords(context_, {outlets}, DType::i64);
     wire.outlets.reserve(static_cast<size_t>(outlets));
     const Compressor& compressor = *compressors_[static_cast<size_t>(cut_.units[i].method)];
     grow(wire.scratch, compressor.scratch_bytes(units_[i].spec, info));
@@ -94,7 +95,7 @@ void UnitMemory::fit(std::span<const UnitRounds> rounds, const StepInfo& info) {
 
 std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
   Wire& wire = wires_[static_cast<size_t>(index)];
-  auto* used = reinterpret_cast<int64_t*>(wire.used.raw());
+  auto* used = wire.used.device().data<int64_t>();
   wire.outlets.clear();
   for (int i = 0; i < outlet_count(message, rank_, workers_); ++i) {
     wire.outlets.push_back({wire.out.raw() + i * stride_of(message) + kFront, message.bytes,
@@ -106,7 +107,7 @@ std::span<const Outlet> UnitMemory::outlets(int index, const Message& message) {
 int64_t UnitMemory::used(int index, const Message& message, size_t outlet) const {
   if (!message.variable) return message.bytes;
   const Wire& wire = wires_[static_cast<size_t>(index)];
-  const int64_t used = reinterpret_cast<const int64_t*>(wire.used.raw())[outlet];
+  const int64_t used = wire.used.host().data<int64_t>()[outlet];
   WISP_CHECK(0 <= used && used <= message.bytes, "unit ", index, " encoded ", used,
              " bytes into a message of at most ", message.bytes);
   return used;

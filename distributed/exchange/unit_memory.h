@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/device_words.h"
 #include "core/parameter.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/slot.h"
@@ -25,7 +26,9 @@ class UnitMemory {
   /// Where a unit encodes to: as many as outlet_count() says. The kHeaderBytes before each are free
   /// for a header.
   std::span<const Outlet> outlets(int index, const Message& message);
-  /// Bytes in use of an outlet after encode. Throws Error if they are more than it holds.
+  /// After encode: what used() says when the stream has come so far.
+  void fetch_used(int index) const { wires_[static_cast<size_t>(index)].used.fetch(context_.stream); }
+  /// Bytes in use of an outlet. Throws Error if they are more than it holds.
   int64_t used(int index, const Message& message, size_t outlet) const;
 
   /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
@@ -37,7 +40,8 @@ class UnitMemory {
 
  private:
   struct Wire {
-    Tensor out, used, scratch;
+    Tensor out, scratch;
+    DeviceWords used;  // i64, by outlet
     std::vector<Outlet> outlets;
   };
   void grow(Tensor& tensor, int64_t bytes);

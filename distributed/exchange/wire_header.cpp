@@ -43,6 +43,12 @@ struct AddPayload {
   }
 };
 
+struct Read {
+  const WireHeader* from;
+  WireHeader* into;
+  WISP_HD void operator()() const { *into = *from; }
+};
+
 struct Write {
   WireHeader header;
   WireHeader* into;
@@ -71,6 +77,11 @@ void seal(const Stream& stream, const WireHeader& header, std::span<const ConstB
   auto* written = reinterpret_cast<WireHeader*>(into);
   run_once(stream, Write{header, written});
   checksum(stream, payloads, &written->checksum, scratch);
+}
+
+void read_header(const Stream& stream, const std::byte* from, const Tensor& into) {
+  run_once(stream, Read{reinterpret_cast<const WireHeader*>(from),
+                        reinterpret_cast<WireHeader*>(into.raw())});
 }
 
 std::string complaint(const WireHeader& got, const WireHeader& expected) {

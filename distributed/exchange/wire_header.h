@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/stream.h"
+#include "core/tensor.h"
 #include "distributed/communicator/communicator.h"
 
 namespace wisp {
@@ -40,6 +41,9 @@ void checksum(const Stream& stream, std::span<const ConstBytes> payloads, uint32
 /// Writes `header`, with the checksum of `payloads`, to `into`.
 void seal(const Stream& stream, const WireHeader& header, std::span<const ConstBytes> payloads,
           std::byte* into, uint32_t* scratch);
+
+/// The header at `from` becomes the words of `into`.
+void read_header(const Stream& stream, const std::byte* from, const Tensor& into);
 
 /// Why `got` is not `expected`; empty if it is.
 std::string complaint(const WireHeader& got, const WireHeader& expected);

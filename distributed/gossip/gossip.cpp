@@ -35,7 +35,7 @@ Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> metho
           make_cut(parameters_.segments(), size_of(parameters_.dtype()), code_of,
                    std::vector<CutMethod>(codes.size(), {.scope = options.scope}), options.buckets),
           false, mixing_->neighbours(site.communicator.rank())),
-      told_(comm_.zeros({1}, DType::i64)) {}
+      told_({1}, DType::i64) {}
 
 void Gossip::begin(const StepInfo& info, Courier& courier) {
   StepInfo with_ratio = info;

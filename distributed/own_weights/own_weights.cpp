@@ -3,9 +3,9 @@
 #include <omp.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "core/clock.h"
+#include "core/device_words.h"
 #include "core/parallel.h"
 #include "core/train/norm.h"
 
@@ -45,10 +45,13 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       clip_(site.compute, site.parameters, options.clip, 1),
       status_(site.communicator, site.comm),
       rules_(site.parameters.segments().size(), UpdateRule::gradient),
-      applied_(site.comm.zeros({1}, DType::i64)),
+      applied_({1}, DType::i64),
       courier_(inbox_, site.trace, options.timeout_s),
       exchange_(std::move(exchange)),
-      queue_([threads = site.comm.threads] { omp_set_num_threads(threads); }) {
+      queue_([threads = site.comm.threads, device = site.comm.stream.device()] {
+        omp_set_num_threads(threads);
+        use(device);
+      }) {
   for (const Segment& segment : parameters_.segments()) {
     all_segments_.push_back(segment.id);
     bytes_raw_ += segment.numel * size_of(parameters_.dtype());
@@ -131,7 +134,7 @@ void OwnWeights::after_update() {
 }
 
 void OwnWeights::agree_on_status() {
-  loss_event_.synchronize();
+  loss_event_.wait(comm_.stream);
   const PendingPtr status = status_.start(loss_, stop_requested_, exchange_->hash());
   courier_.finish(*status, "status", info_.step);
   outcome_ = status_.outcome(info_.step);
@@ -160,7 +163,8 @@ Tensor OwnWeights::consensus() {
   if (!mean_.defined()) mean_ = comm_.empty(weights.shape(), weights.dtype());
   compute_.stream.synchronize();
   between_steps([&] {
-    std::memcpy(mean_.raw(), weights.raw(), static_cast<size_t>(mean_.bytes()));
+    copy(comm_.stream, weights, mean_);
+    comm_.stream.synchronize();
     const Bytes data{mean_.raw(), mean_.bytes()};
     communicator_.all_reduce({&data, 1}, mean_.dtype(), ReduceOp::sum)->wait();
     scale(comm_.stream, mean_, 1.0 / communicator_.size());
@@ -173,12 +177,16 @@ double OwnWeights::consensus_distance() {
   const Tensor mean = consensus();
   double sum = 0.0;
   between_steps([&] {
+    const DeviceWords squares(comm_, {1}, DType::f64);
     dispatch_float(mean.dtype(), "consensus_distance", [&](auto zero) {
       using T = decltype(zero);
       parallel_reduce(comm_.stream, mean.numel(),
-                      SquaredDistance<T>{parameters_.weight().data<T>(), mean.data<T>()}, &sum);
+                      SquaredDistance<T>{parameters_.weight().data<T>(), mean.data<T>()},
+                      squares.device().data<double>());
     });
+    squares.fetch(comm_.stream);
     comm_.stream.synchronize();
+    sum = *squares.host().data<double>();
     const Bytes data{reinterpret_cast<std::byte*>(&sum), sizeof sum};
     communicator_.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
   });

@@ -19,13 +19,7 @@ using cudaError_t = enum cudaError {
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 
-enum cudaMemcpyKind {
-  cudaMemcpyHostToHost = 0,
-  cudaMemcpyHostToDevice = 1,
-  cudaMemcpyDeviceToHost = 2,
-  cudaMemcpyDeviceToDevice = 3,
-  cudaMemcpyDefault = 4
-};
+enum cudaMemcpyKind { cudaMemcpyDefault = 4 };  // where the memory lies is seen by its address
 
 enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess = 0,

@@ -26,8 +26,8 @@ TEST(EmulatedMemory, FaultsWhereTheHostTouchesIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   TestContext rig({.device = first_device()});
   const Tensor x = rig.context.zeros({4}, DType::f32);
-  EXPECT_DEATH(*x.data<float>() = 1.0f, "");
-  EXPECT_DEATH(std::memset(x.raw(), 0, 4), "");
+  EXPECT_DEATH(*x.data<float>() = 1.0f, "the host touched memory of the device");
+  EXPECT_DEATH(std::memset(x.raw(), 0, 4), "the host touched memory of the device");
 }
 
 TEST(EmulatedMemory, HoldsNothingThatAProgramMayRelyOn) {

@@ -51,12 +51,18 @@ class Checkpoints {
   /// Throws Error as above.
   std::vector<std::string> load_evaluated(const FlatParameters& parameters,
                                           const std::string& which = "last") const;
+  /// The same into a replica, whose other state stays as it is. Collective. Throws Error for a
+  /// checkpoint of another data.validation, too.
+  std::vector<std::string> load_evaluated(Replica& replica,
+                                          const std::string& which = "last") const;
   /// Whether the checkpoint of a step is there, whole or not. Collective.
   bool has(Replica& replica, int64_t step) const;
 
  private:
   int64_t last(const std::vector<int64_t>& steps, std::vector<std::string>& notices) const;
   int64_t choose(const std::string& which, std::vector<std::string>& notices) const;
+  std::string choose(Replica& replica, const std::string& which,
+                     std::vector<std::string>& notices) const;
   void prune(const Position& position) const;
 
   std::string folder_;

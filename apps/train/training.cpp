@@ -267,8 +267,8 @@ std::optional<TallyValues> Training::test_the_best() {
                       best));
     return std::nullopt;
   }
-  checkpoints_.load(replica_, "best");
-  const std::optional<TallyValues> found = replica_.evaluate(*test_);
+  checkpoints_.load_evaluated(replica_, "best");
+  const std::optional<TallyValues> found = replica_.evaluate_as_is(*test_);
   checkpoints_.load(replica_);
   return found;
 }

@@ -14,7 +14,7 @@
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -311,6 +311,26 @@ TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {
   tiny_train(dir / "run", {}, Open::resume);
   EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
   EXPECT_EQ(metrics_of(dir / "run"), metrics_of(dir / "whole"));
+}
+
+TEST(Checkpoint, WhatAModelCarriesIsReadWithinAnEpochAlone) {
+  const TempDir dir;
+  const std::string text = dir.write("text", tiny_lines(100));
+  const auto resumed = [&](const Overrides& overrides) {
+    return error_of([&] {
+      train(tiny_text_config(text, overrides), {dir / "run", Open::resume, true});
+    });
+  };
+  const int64_t steps_per_epoch = 12;  // 4 columns of 101 positions, in windows of 9
+  tiny_text_train(dir / "run", text, {"train.max_steps=3"});
+  const std::string within = resumed({"train.precision=bf16", "train.backend=reference"});
+  EXPECT_NE(within.find("stopped within an epoch, so it goes on with its own train.batch and "
+                        "train.precision: "),
+            std::string::npos)
+      << within;
+  EXPECT_NE(within.find("carry/0"), std::string::npos) << within;
+  EXPECT_EQ(resumed({concat("train.max_steps=", steps_per_epoch)}), "no error");
+  EXPECT_EQ(resumed({"train.batch=2", "train.epochs=2"}), "no error") << "where an epoch begins";
 }
 
 TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {

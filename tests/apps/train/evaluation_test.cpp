@@ -3,7 +3,7 @@
 
 #include "tests/support/random_images.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -92,6 +92,20 @@ TEST(Evaluation, WeighsByTargets) {
     EXPECT_NEAR(cut_loss, loss, 1e-12) << cut.front();  // f64: only the order of the sum differs
     EXPECT_EQ(cut_accuracy, accuracy) << cut.front();
   }
+}
+
+/// A run that stopped within an epoch has state of its columns in its checkpoint.
+TEST(Evaluation, TakesNothingThatAModelCarries) {
+  const TempDir dir;
+  tiny_text_train(dir / "run", dir.write("text", tiny_lines(100)), {"train.max_steps=3"});
+  const auto perplexity = [&](const Overrides& overrides) {
+    return evaluate_run(dir / "run", overrides).test.metrics[0];
+  };
+  EXPECT_EQ(perplexity({"train.batch=2"}), perplexity({"train.eval_batch=2"}));
+  // bf16 rounds each output by 2^-9 at most
+  const double trained = perplexity({});
+  EXPECT_NEAR(perplexity({"train.precision=bf16", "train.backend=reference"}), trained,
+              0.02 * trained);
 }
 
 }  // namespace

@@ -208,6 +208,19 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
 }
 
+TEST_F(Program, SaysThatAnEvaluationIsNotFinite) {
+  const std::string run_path = dir_ / "run";
+  tiny_text_train(run_path, dir_.write("text", tiny_lines(100)),
+                  {"optimizer.lr=1e300", "clip.norm=0.0", "train.max_steps=3"});
+  ASSERT_EQ(run({"eval", run_path}), 0) << said();
+  for (const char* split : {"test", "validation"})
+    EXPECT_NE(
+        said().find(concat("wisp: ", split, ": the loss is not finite; has the model diverged?")),
+        std::string::npos)
+        << said();
+  EXPECT_NE(said().find("test perplexity -, loss nan, "), std::string::npos) << said();
+}
+
 TEST_F(Program, MakesNgramModels) {
   const std::string text = dir_.write("lines", "a b\na c\n"), out = dir_ / "t.arpa";
   ASSERT_EQ(run({"lm", text, "--order", "2", "--out", out, "--perplexity", text}), 0) << said();

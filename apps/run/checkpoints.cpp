@@ -18,7 +18,8 @@
 namespace wisp {
 namespace {
 
-constexpr const char* kHeldOut = "held_out";  // absent: none
+constexpr const char* kHeldOut = "held_out";               // absent: none
+constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: not known
 
 std::string rank_file(const std::string& directory, int rank) {
   return directory + "/rank_" + std::to_string(rank) + ".safetensors";
@@ -215,6 +216,7 @@ CheckpointFacts Position::facts() const {
   const auto put = [&](const char* name, auto value) { facts[name] = fmt::format("{}", value); };
   put("epoch", epoch);
   put("in_epoch", in_epoch);
+  put(kStepsPerEpoch, steps_per_epoch);
   put("step", step);
   put("skipped", skipped);
   facts["tally"] = fmt::format("{}", fmt::join(tally.sums, " "));
@@ -227,6 +229,7 @@ Position Position::from(const CheckpointFacts& facts) {
   Position position;
   read(facts, "epoch", position.epoch);
   read(facts, "in_epoch", position.in_epoch);
+  if (facts.count(kStepsPerEpoch) > 0) read(facts, kStepsPerEpoch, position.steps_per_epoch);
   read(facts, "step", position.step);
   read(facts, "skipped", position.skipped);
   read_list(facts, "tally", position.tally.sums);

@@ -15,7 +15,8 @@ namespace wisp {
 struct Position {
   int64_t epoch = 0;     // completed
   int64_t in_epoch = 0;  // steps done of the epoch under way; all of them: it is to be evaluated
-  int64_t step = 0;      // of the run
+  int64_t steps_per_epoch = 0;  // 0: an older checkpoint, which does not say
+  int64_t step = 0;             // of the run
   int64_t skipped = 0;
   TallyValues tally;       // of the epoch under way, what metrics have told of it
   int64_t best_step = -1;  // by the model's first metric on the validation split, if there is one

@@ -333,6 +333,34 @@ TEST(Checkpoint, WhatAModelCarriesIsReadWithinAnEpochAlone) {
   EXPECT_EQ(resumed({"train.batch=2", "train.epochs=2"}), "no error") << "where an epoch begins";
 }
 
+TEST(Checkpoint, WithinAnEpochItGoesOnInStepsOfTheSameNumber) {
+  const TempDir dir;
+  const std::string text = dir.write("text", tiny_lines(100));
+  tiny_text_train(dir / "run", text, {"train.max_steps=3"});
+  const auto resumed = [&](const Overrides& overrides) {
+    return error_of([&] {
+      train(tiny_text_config(text, overrides), {dir / "run", Open::resume, true});
+    });
+  };
+  const std::string refusal = resumed({"data.window=5"});
+  EXPECT_NE(refusal.find("the run stopped after 3 of the 12 steps of an epoch, which now has 21; "
+                         "resume with the same train.batch and data, of a text with the same "
+                         "data.window"),
+            std::string::npos)
+      << refusal;
+  EXPECT_EQ(resumed({"train.max_steps=12"}), "no error");
+  EXPECT_EQ(resumed({"data.window=5", "train.max_steps=13"}), "no error") << "an epoch begins";
+}
+
+/// An older checkpoint does not say it; then no more steps must have been made than there are.
+TEST(Checkpoint, TellsHowManyStepsAnEpochHas) {
+  CheckpointFacts facts = Position{.in_epoch = 3, .steps_per_epoch = 12}.facts();
+  EXPECT_EQ(Position::from(facts).steps_per_epoch, 12);
+  facts.erase("steps_per_epoch");
+  EXPECT_EQ(Position::from(facts).steps_per_epoch, 0);
+  EXPECT_EQ(Position::from(facts).in_epoch, 3);
+}
+
 TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {
   const TempDir dir;
   tiny_train(dir / "run", {"train.max_steps=4"});

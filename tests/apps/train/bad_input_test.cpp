@@ -374,9 +374,11 @@ std::string text_error(const std::string& text, const Overrides& overrides = {})
 }
 
 TEST(BadText, NeedsATokenForEachColumnAndWhatFollows) {
-  EXPECT_EQ(text_error(""), "text train: there is no word");
-  EXPECT_EQ(text_error("a\nb\n"), "text train: 2 tokens for 4 columns, expected at least 5");
-  EXPECT_EQ(text_error(tiny_lines(20)), "text test: 4 tokens for 4 columns, expected at least 5");
+  EXPECT_EQ(text_error(tiny_lines(20), {"train.batch=100"}),
+            "text train: 81 tokens for 100 columns (train.batch), expected at least 101");
+  EXPECT_EQ(text_error(tiny_lines(20)),
+            "text test: 4 tokens for 4 columns (train.eval_batch; 0: train.batch), expected at "
+            "least 5");
   EXPECT_EQ(text_error(tiny_lines(40)), "no error");
 }
 

@@ -12,16 +12,6 @@
 namespace wisp {
 namespace {
 
-void check(const GenerateOptions& options, const Vocabulary& vocabulary) {
-  WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
-  WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
-             "generate: a temperature of ", options.temperature, ", expected 0 or more");
-  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
-             " words, expected 0 (all) or more");
-  WISP_CHECK(vocabulary.size() > 1, "generate: the vocabulary has no word but ",
-             Vocabulary::kUnknown);
-}
-
 /// Uniform in [0, 1), 53 bits: words of small probability are many.
 double uniform(const Philox& philox, uint64_t index) {
   const Philox::Block block = philox.block(index);
@@ -63,6 +53,14 @@ int32_t draw(const std::vector<int32_t>& words, const std::vector<double>& log_p
 
 }  // namespace
 
+void check(const GenerateOptions& options) {
+  WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
+  WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
+             "generate: a temperature of ", options.temperature, ", expected 0 or more");
+  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
+             " words, expected 0 (all) or more");
+}
+
 Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
   try {
     check_utf8(text);
@@ -90,7 +88,9 @@ Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
 
 void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& options,
               const std::function<void(const DrawnWord&)>& tell) {
-  check(options, reader.vocabulary());
+  check(options);
+  WISP_CHECK(reader.vocabulary().size() > 1, "generate: the vocabulary has no word but ",
+             Vocabulary::kUnknown);
   const bool greedy = options.temperature == 0.0;
   const Philox philox(options.seed, 0, 0);
   Tensor logits;

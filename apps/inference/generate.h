@@ -18,6 +18,9 @@ struct GenerateOptions {
   uint64_t seed = 1;         // of what is drawn
 };
 
+/// Throws Error for options out of range.
+void check(const GenerateOptions& options);
+
 /// A text to go on with.
 struct Prompt {
   std::vector<int32_t> tokens;       // a line's end alone if there are no words

@@ -163,8 +163,9 @@ void count_edits(const Variable& logits, const std::vector<int64_t>& rows, const
                  int32_t space, const Tensor& sums);
 
 /// Of the mean over a batch's targets, one element, where those that are ignored count: adds to
-/// sums[0] the sum, to sums[1] the targets without those; nothing if the mean is not finite. `sums`
-/// is (2) f64. No gradient.
+/// sums[0] the sum, to sums[1] the targets without those. A mean that is not finite adds nothing in
+/// training, where its step is skipped; in an evaluation the sum is then not finite. `sums` is (2)
+/// f64. No gradient.
 void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums);
 
 }  // namespace wisp

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "apps/inference/hear.h"
 #include "apps/inference/predictions_file.h"
 #include "apps/run/run_facts.h"
+#include "apps/setup/tally.h"
 #include "apps/train/trainer.h"
 #include "core/io/output_file.h"
 
@@ -71,6 +73,10 @@ void write_alignment(const std::string& path, const Decoded& decoded) {
                         alignment_text(utterance.reference, utterance.hypothesis));
   }
   write_file(path, text);
+}
+
+void warn(const char* split, const Evaluation& evaluation) {
+  if (!std::isfinite(evaluation.loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);
 }
 
 void print(const char* split, const RunEvaluation& run, const Evaluation& evaluation) {
@@ -147,6 +153,8 @@ void run(const Arguments& arguments) {
   }
   const RunEvaluation evaluation =
       evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, ask);
+  warn("test", evaluation.test);
+  if (evaluation.validation) warn("validation", *evaluation.validation);
   if (arguments.json) {
     print_json(evaluation, ways);
   } else {

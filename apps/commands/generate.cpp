@@ -55,6 +55,7 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
 }
 
 void run(const Arguments& arguments) {
+  check(arguments.options);  // before a model is read and the prompt is printed
   const std::unique_ptr<Inference> model = arguments.run.open();
   TextReader reader(*model);
   const Prompt prompt = Prompt::of(arguments.prompt, reader.vocabulary());
@@ -86,17 +87,14 @@ void add_generate(CLI::App& program) {
   arguments->run.add_to(command);
   command.add_option("--prompt", arguments->prompt, "words to go on with");
   command.add_option("--tokens", options.tokens, "words to draw; a line's end is one")
-      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
       .add_option("--temperature", options.temperature,
                   "logits are divided by it; 0: always the most probable word")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       .add_option("--top-k", options.top_k,
                   "draw among so many words, the most probable ones; 0: all")
-      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--seed", options.seed, "the same gives the same text")->capture_default_str();
   command.callback([arguments] { run(*arguments); });

@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 std::string read(const std::string& path) {
-  return naming(path, [&] { return read_to_end(path); });
+  return naming(path, [&] { return read_utf8(path); });
 }
 
 void print_counts(const std::string& file, const std::vector<int64_t>& counts) {

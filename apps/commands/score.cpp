@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 Score score_file(Inference& model, const std::string& path) {
-  return naming(path, [&] { return score(model, read_to_end(path)); });
+  return naming(path, [&] { return score(model, read_utf8(path)); });
 }
 
 void print_text(const std::string& file, const Score& score) {

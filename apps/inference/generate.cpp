@@ -12,16 +12,6 @@
 namespace wisp {
 namespace {
 
-void check(const GenerateOptions& options, const Vocabulary& vocabulary) {
-  WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
-  WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
-             "generate: a temperature of ", options.temperature, ", expected 0 or more");
-  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
-             " words, expected 0 (all) or more");
-  WISP_CHECK(vocabulary.size() > 1, "generate: the vocabulary has no word but ",
-             Vocabulary::kUnknown);
-}
-
 /// Uniform in [0, 1), 53 bits: words of small probability are many.
 double uniform(const Philox& philox, uint64_t index) {
   const Philox::Block block = philox.block(index);
@@ -29,11 +19,12 @@ double uniform(const Philox& philox, uint64_t index) {
   return std::ldexp(static_cast<double>(bits), -53);
 }
 
-/// The `count` most probable words, or all if that is 0; never `unknown`.
-std::vector<int32_t> candidates(const std::vector<double>& log_probabilities, int32_t unknown,
-                                int64_t count) {
+/// The `count` most probable words, or all if that is 0; never Vocabulary::kUnknown.
+std::vector<int32_t> candidates(const std::vector<double>& log_probabilities,
+                                const Vocabulary& vocabulary, int64_t count) {
+  const int32_t unknown = vocabulary.number(Vocabulary::kUnknown);
   std::vector<int32_t> words;
-  for (int32_t word = 0; word < std::ssize(log_probabilities); ++word)
+  for (int32_t word = 0; word < vocabulary.size(); ++word)
     if (word != unknown) words.push_back(word);
   if (count == 0 || count >= std::ssize(words)) return words;
   const auto more_probable = [&](int32_t a, int32_t b) {
@@ -62,6 +53,14 @@ int32_t draw(const std::vector<int32_t>& words, const std::vector<double>& log_p
 
 }  // namespace
 
+void check(const GenerateOptions& options) {
+  WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
+  WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
+             "generate: a temperature of ", options.temperature, ", expected 0 or more");
+  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
+             " words, expected 0 (all) or more");
+}
+
 Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
   try {
     check_utf8(text);
@@ -89,8 +88,9 @@ Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
 
 void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& options,
               const std::function<void(const DrawnWord&)>& tell) {
-  check(options, reader.vocabulary());
-  const int32_t unknown = reader.vocabulary().number(Vocabulary::kUnknown);
+  check(options);
+  WISP_CHECK(reader.vocabulary().size() > 1, "generate: the vocabulary has no word but ",
+             Vocabulary::kUnknown);
   const bool greedy = options.temperature == 0.0;
   const Philox philox(options.seed, 0, 0);
   Tensor logits;
@@ -98,7 +98,7 @@ void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& o
   for (int64_t i = 0; i < options.tokens; ++i) {
     const std::vector<double> log_probabilities = log_softmax(logits, 0);
     const std::vector<int32_t> words =
-        candidates(log_probabilities, unknown, greedy ? 1 : options.top_k);
+        candidates(log_probabilities, reader.vocabulary(), greedy ? 1 : options.top_k);
     const int32_t token = greedy ? words.front()
                                  : draw(words, log_probabilities, options.temperature,
                                         uniform(philox, static_cast<uint64_t>(i)));

@@ -18,6 +18,9 @@ struct GenerateOptions {
   uint64_t seed = 1;         // of what is drawn
 };
 
+/// Throws Error for options out of range.
+void check(const GenerateOptions& options);
+
 /// A text to go on with.
 struct Prompt {
   std::vector<int32_t> tokens;       // a line's end alone if there are no words
@@ -34,8 +37,8 @@ struct DrawnWord {
 };
 
 /// Lets the reader, which has read nothing yet, read the prompt and what is drawn, and tells each
-/// word. Never draws Vocabulary::kUnknown. The draws are keyed by (seed, position), so the same
-/// options give the same text. Throws Error for options out of range.
+/// word. Never draws Vocabulary::kUnknown, nor a class that has no word. The draws are keyed by
+/// (seed, position), so the same options give the same text. Throws Error for options out of range.
 void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& options,
               const std::function<void(const DrawnWord&)>& tell);
 

@@ -1,6 +1,7 @@
 #include "apps/inference/text_reader.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.h"
 
@@ -15,6 +16,8 @@ Vocabulary vocabulary_of(const Facts& facts) {
              name_of(feed.dtype), ", expected tokens, (0) i32");
   WISP_CHECK(!facts.names.empty(),
              "the run has no vocabulary: its facts.json names no words (names)");
+  WISP_CHECK(std::ssize(facts.names) <= facts.classes, "the run's facts.json names ",
+             facts.names.size(), " words, but the model has ", facts.classes, " classes");
   try {
     return Vocabulary(facts.names);
   } catch (const Error& error) {
@@ -38,7 +41,7 @@ Tensor TextReader::read(std::span<const int32_t> tokens) {
       model_({.inputs = {input}, .count = positions, .work = positions, .begins = false}, state_);
   state_ = step.after;
   const Tensor& logits = step.output.value();
-  const Shape expected{positions, vocabulary_.size()};
+  const Shape expected{positions, model_.facts().classes};
   WISP_CHECK(logits.shape() == expected, "the model's output is ", logits.shape(), " for ",
              positions, " tokens, expected the logits of each word, ", expected);
   return logits;

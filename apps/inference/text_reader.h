@@ -18,8 +18,9 @@ class TextReader {
   explicit TextReader(Inference& model);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// Reads on. Returns the logits of what follows each token, (tokens, words). Throws Error if the
-  /// model's output is of another shape.
+  /// Reads on. Returns the logits of what follows each token, (tokens, classes): of the
+  /// vocabulary's words, then of classes that have none, if model.classes is more than there are
+  /// words. Throws Error if the model's output is of another shape.
   Tensor read(std::span<const int32_t> tokens);
 
  private:

@@ -37,7 +37,7 @@ void export_run(const std::string& run_path, const std::string& path,
   if (ending == ".onnx") {
     write_file(path, onnx_model(model.context(), model.model(), model.parameters(), model.facts()));
   } else {
-    write_weights(path, model.model(), model.parameters());
+    write_weights(path, model.model(), model.parameters(), model.facts());
   }
 }
 

@@ -14,11 +14,13 @@
 #include "core/copy.h"
 #include "core/error.h"
 #include "core/io/checkpoint.h"
+#include "core/io/input_file.h"
 
 namespace wisp {
 namespace {
 
-constexpr const char* kHeldOut = "held_out";  // absent: none
+constexpr const char* kHeldOut = "held_out";               // absent: none
+constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: not known
 
 std::string rank_file(const std::string& directory, int rank) {
   return directory + "/rank_" + std::to_string(rank) + ".safetensors";
@@ -78,15 +80,25 @@ void check_names(const std::string& path, const CheckpointReader& file,
   }
 }
 
-void load_shared(const std::string& directory, Replica& replica) {
+void load_shared(const std::string& directory, Replica& replica, bool within_epoch) {
   const std::string path = shared_file(directory);
   const CheckpointReader file(path);
   const std::vector<SavedState> state = replica.state();
   check_names(path, file, state, Sharing::shared);
   for (const SavedState& saved : state) {
     if (saved.sharing != Sharing::shared) continue;
-    write_from_host(replica.context().stream, saved.tensor,
-                    [&](const Tensor& host) { file.read(saved.name, host); });
+    const auto read = [&] {
+      write_from_host(replica.context().stream, saved.tensor,
+                      [&](const Tensor& host) { file.read(saved.name, host); });
+    };
+    if (!saved.within_epoch) {
+      read();
+    } else if (within_epoch) {
+      naming(
+          "the run stopped within an epoch, so it goes on with its own train.batch and "
+          "train.precision",
+          read);
+    }
   }
 }
 
@@ -165,6 +177,26 @@ class EvaluatedFiles {
   bool differ_ = false;
 };
 
+/// Loads what evaluation takes.
+void read_evaluated(const std::string& directory, const FlatParameters& parameters) {
+  EvaluatedFiles files(directory);
+  for (const Segment& segment : parameters.all_segments())
+    files.read_weight({"ema/" + segment.name, "weight/" + segment.name},
+                      FlatParameters::view(parameters.weight(), segment));
+  for (const Buffer* buffer : parameters.buffers())
+    files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, buffer->value);
+}
+
+void check_held_out(const std::string& directory, const CheckpointFacts& facts,
+                    const Replica& replica) {
+  int64_t held_out = 0;
+  if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
+  WISP_CHECK(held_out == replica.held_out(), directory,
+             " is of a run with data.validation = ", held_out, ", this run has ",
+             replica.held_out(),
+             "; with another choice samples that it was trained on would validate it");
+}
+
 /// "residual, tally: summed and shared out; buffer: repeated".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
@@ -191,6 +223,7 @@ CheckpointFacts Position::facts() const {
   const auto put = [&](const char* name, auto value) { facts[name] = fmt::format("{}", value); };
   put("epoch", epoch);
   put("in_epoch", in_epoch);
+  put(kStepsPerEpoch, steps_per_epoch);
   put("step", step);
   put("skipped", skipped);
   facts["tally"] = fmt::format("{}", fmt::join(tally.sums, " "));
@@ -203,6 +236,7 @@ Position Position::from(const CheckpointFacts& facts) {
   Position position;
   read(facts, "epoch", position.epoch);
   read(facts, "in_epoch", position.in_epoch);
+  if (facts.count(kStepsPerEpoch) > 0) read(facts, kStepsPerEpoch, position.steps_per_epoch);
   read(facts, "step", position.step);
   read(facts, "skipped", position.skipped);
   read_list(facts, "tally", position.tally.sums);
@@ -297,37 +331,41 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
   return step;
 }
 
+/// The directory of the checkpoint that rank 0 chose. Collective.
+std::string Checkpoints::choose(Replica& replica, const std::string& which,
+                                std::vector<std::string>& notices) const {
+  double chosen = 0.0;
+  if (replica.rank() == 0) chosen = static_cast<double>(choose(which, notices));
+  replica.sum_over_workers({&chosen, 1});  // the others add zero
+  return find_checkpoint(checkpoint_path(folder_, static_cast<int64_t>(chosen)));
+}
+
 std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& parameters,
                                                      const std::string& which) const {
   std::vector<std::string> notices;
-  EvaluatedFiles files(find_checkpoint(checkpoint_path(folder_, choose(which, notices))));
-  for (const Segment& segment : parameters.all_segments())
-    files.read_weight({"ema/" + segment.name, "weight/" + segment.name},
-                      FlatParameters::view(parameters.weight(), segment));
-  for (const Buffer* buffer : parameters.buffers())
-    files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, buffer->value);
+  read_evaluated(find_checkpoint(checkpoint_path(folder_, choose(which, notices))), parameters);
+  return notices;
+}
+
+std::vector<std::string> Checkpoints::load_evaluated(Replica& replica,
+                                                     const std::string& which) const {
+  std::vector<std::string> notices;
+  const std::string directory = choose(replica, which, notices);
+  check_held_out(directory, checkpoint_facts(directory), replica);
+  read_evaluated(directory, replica.parameters());
   return notices;
 }
 
 Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which) const {
   Loaded loaded;
-  double chosen = 0.0;
-  if (replica.rank() == 0) chosen = static_cast<double>(choose(which, loaded.notices));
-  replica.sum_over_workers({&chosen, 1});  // the others add zero
-  const std::string directory =
-      find_checkpoint(checkpoint_path(folder_, static_cast<int64_t>(chosen)));
+  const std::string directory = choose(replica, which, loaded.notices);
   const CheckpointFacts facts = checkpoint_facts(directory);
   loaded.position = Position::from(facts);
 
   const std::string& methods = fact(facts, "methods");
   WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
              methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
-  int64_t held_out = 0;
-  if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
-  WISP_CHECK(held_out == replica.held_out(), directory,
-             " is of a run with data.validation = ", held_out, ", this run has ",
-             replica.held_out(),
-             "; with another choice samples that it was trained on would validate it");
+  check_held_out(directory, facts, replica);
   int workers = 0;
   read(facts, "workers", workers);
   WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",
@@ -337,7 +375,7 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
              " holds state of another cut of the model or another graph; resume with the method "
              "options, compression.bucket_bytes and compression.encode_bytes of the run");
-  load_shared(directory, replica);
+  load_shared(directory, replica, loaded.position.in_epoch > 0);
   load_own(directory, replica, workers);
   if (replica.rank() == 0) {
     if (workers != replica.workers())

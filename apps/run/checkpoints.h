@@ -15,7 +15,8 @@ namespace wisp {
 struct Position {
   int64_t epoch = 0;     // completed
   int64_t in_epoch = 0;  // steps done of the epoch under way; all of them: it is to be evaluated
-  int64_t step = 0;      // of the run
+  int64_t steps_per_epoch = 0;  // 0: an older checkpoint, which does not say
+  int64_t step = 0;             // of the run
   int64_t skipped = 0;
   TallyValues tally;       // of the epoch under way, what metrics have told of it
   int64_t best_step = -1;  // by the model's first metric on the validation split, if there is one
@@ -51,12 +52,18 @@ class Checkpoints {
   /// Throws Error as above.
   std::vector<std::string> load_evaluated(const FlatParameters& parameters,
                                           const std::string& which = "last") const;
+  /// The same into a replica, whose other state stays as it is. Collective. Throws Error for a
+  /// checkpoint of another data.validation, too.
+  std::vector<std::string> load_evaluated(Replica& replica,
+                                          const std::string& which = "last") const;
   /// Whether the checkpoint of a step is there, whole or not. Collective.
   bool has(Replica& replica, int64_t step) const;
 
  private:
   int64_t last(const std::vector<int64_t>& steps, std::vector<std::string>& notices) const;
   int64_t choose(const std::string& which, std::vector<std::string>& notices) const;
+  std::string choose(Replica& replica, const std::string& which,
+                     std::vector<std::string>& notices) const;
   void prune(const Position& position) const;
 
   std::string folder_;

@@ -220,6 +220,10 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   add("test", test);
   if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
+  for (const auto& values : {validation, test}) {
+    if (values && !std::isfinite(values->mean_loss()))
+      progress_.say(fmt::format("epoch {:.4g}: {}", epochs, kNotFinite));
+  }
 }
 
 /// Tells once what a metric warns of, until it is well again.

@@ -297,8 +297,14 @@ std::optional<double> Replica::consensus_distance() {
 }
 
 std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function<bool()>& stop) {
-  double stopped = 0.0;
-  with_averages([&] { stopped = run_evaluation(loader, stop); });
+  std::optional<TallyValues> values;
+  with_averages([&] { values = evaluate_as_is(loader, stop); });
+  return values;
+}
+
+std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
+                                                   const std::function<bool()>& stop) {
+  double stopped = run_evaluation(loader, stop);
   const TallyValues values = total(*evaluation_);
   sum_over_workers({&stopped, 1});
   if (stopped > 0.0) return std::nullopt;
@@ -368,7 +374,10 @@ std::vector<SavedState> Replica::state() {
     saved.push_back({"schedule", plateau_.state(), Sharing::shared});
   saved.push_back(tally_->state());
   for (size_t i = 0; i < carried_->whole().size(); ++i)
-    saved.push_back({concat("carry/", i), carried_->whole()[i], Sharing::shared});
+    saved.push_back({.name = concat("carry/", i),
+                     .tensor = carried_->whole()[i],
+                     .sharing = Sharing::shared,
+                     .within_epoch = true});
   saved.push_back({"skipped_in_a_row", skipped_in_a_row_, Sharing::shared});
   saved.push_back({"traffic", traffic_, Sharing::per_rank, OnResize::redistribute_sum});
   return saved;

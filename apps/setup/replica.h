@@ -67,6 +67,9 @@ class Replica {
   /// said so to some worker on the way. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
+  /// The same with the weights and statistics as they are: Checkpoints::load_evaluated() left them.
+  std::optional<TallyValues> evaluate_as_is(
+      Loader& loader, const std::function<bool()>& stop = [] { return false; });
   /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
   /// same values.
   void observe(const TallyValues& evaluation);

@@ -9,14 +9,18 @@
 
 namespace wisp {
 
+/// Said of an evaluation whose loss is not finite.
+inline constexpr const char* kNotFinite = "the loss is not finite; has the model diverged?";
+
 /// Read between steps. Plain sums, so that workers add up.
 struct TallyValues {
   std::vector<double> sums;  // of the loss, then of each metric: a sum and what it is divided by
 
   TallyValues& operator+=(const TallyValues& other);
-  /// Whether any loss was finite.
+  /// Whether any target was counted.
   bool any() const { return sums.size() > 1 && sums[1] > 0.0; }
-  /// Over targets; 0 if there is none.
+  /// Over targets; 0 if there is none. In training of the losses that are finite; of an evaluation
+  /// with one that is not, not finite.
   double mean_loss() const { return mean(0); }
   /// The value of a metric, the i-th of the model's; NaN if it has no target.
   double value(const Metric& metric, size_t i) const;
@@ -31,7 +35,7 @@ class Tally {
   Tally(Context& context, const Model& model);
   /// A step of one or more micro-batches begins.
   void begin_step();
-  /// Adds a batch: its loss, left out of the sums if it is not finite, and its metrics.
+  /// Adds a batch: its loss, as add_mean() does, and its metrics.
   void add(const Step& step, const Batch& batch);
   /// (1) f64: sum of the losses since begin_step(), the non-finite ones too.
   const Tensor& step_loss() const { return step_loss_; }

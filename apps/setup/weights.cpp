@@ -1,11 +1,14 @@
 #include "apps/setup/weights.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <map>
 #include <type_traits>
 
 #include "core/channel_order.h"
 #include "core/copy.h"
+#include "core/hash.h"
 #include "core/io/checkpoint.h"
 
 namespace wisp {
@@ -13,7 +16,8 @@ namespace {
 
 constexpr const char* kRunningMean = "running_mean";
 constexpr const char* kBatchesTracked = "num_batches_tracked";
-constexpr size_t kListed = 12;  // names in an error of each kind
+constexpr const char* kClasses = "classes_fnv1a";  // metadata: a hash of their names
+constexpr size_t kListed = 12;                     // names in an error of each kind
 
 /// One of the model's tensors; `value` is undefined where it has no memory.
 struct Wanted {
@@ -63,6 +67,23 @@ std::string listed(const char* what, const std::vector<std::string>& names) {
   return names.empty() ? text : concat("\n", what, ":", text);
 }
 
+/// The classes in their order, as a number in hexadecimal digits; they have names.
+std::string hash_of_classes(const Facts& facts) {
+  uint64_t hash = hash_text(kClasses);
+  for (const std::string& name : facts.names) hash = hash_text(name, hash);
+  return fmt::format("{:016x}", hash);
+}
+
+/// An output of the file's model and of this one mean the same, as far as both say.
+void check_names(const CheckpointReader& file, const Facts& facts) {
+  if (facts.names.empty() || !file.has_metadata(kClasses)) return;
+  WISP_CHECK(file.metadata(kClasses) == hash_of_classes(facts), file.path(),
+             " holds weights of other classes or words than this data's ", facts.names.size(),
+             ", or in another order; to train from it all the same, let these stay as drawn: give "
+             "it as model.init with model.classes = ",
+             facts.classes + 1);
+}
+
 /// How the model's tensors meet the file's.
 struct Match {
   std::vector<std::string> fitting;        // exchange names
@@ -94,6 +115,7 @@ Match match(const CheckpointReader& file, const WantedTensors& wanted, const Fac
   const std::string faults = listed("missing", missing) + listed("unexpected", unexpected) +
                              listed("of another shape or type", misfits);
   WISP_CHECK(faults.empty(), file.path(), " does not hold this model's weights", faults);
+  if (match.other_classes.empty()) check_names(file, facts);
   return match;
 }
 
@@ -122,7 +144,8 @@ void convert_any(const Tensor& from, const Tensor& to) {
 
 }  // namespace
 
-void write_weights(const std::string& path, const Model& model, const FlatParameters& parameters) {
+void write_weights(const std::string& path, const Model& model, const FlatParameters& parameters,
+                   const Facts& facts) {
   CheckpointWriter writer;
   for (const auto& [name, tensor] : tensors_of(model, parameters)) {
     writer.add(name, channels_first(tensor.value));
@@ -132,6 +155,7 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
     }
   }
   writer.metadata("format", "pt");  // what Python's loaders ask for
+  if (!facts.names.empty()) writer.metadata(kClasses, hash_of_classes(facts));
   writer.write(path);
 }
 

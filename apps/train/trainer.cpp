@@ -25,7 +25,7 @@ std::vector<std::string> check_init(const Prepared& run) {
 /// Over all workers. Collective.
 Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
   const std::unique_ptr<Loader> loader = run.loader(split, replica.rank());
-  const TallyValues values = *replica.evaluate(*loader);
+  const TallyValues values = *replica.evaluate_as_is(*loader);
   Evaluation evaluation{values.mean_loss(), {}, values.targets()};
   for (size_t i = 0; i < run.metrics().size(); ++i)
     evaluation.metrics.push_back(values.value(run.metrics()[i], i));
@@ -104,7 +104,8 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   run.load();
   RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
-    Checkpoints(directory.file("checkpoints"), run.options().checkpoint).load(replica, checkpoint);
+    Checkpoints(directory.file("checkpoints"), run.options().checkpoint)
+        .load_evaluated(replica, checkpoint);
     const Evaluation test = evaluate(replica, run, Split::test);
     std::optional<Evaluation> validation;
     if (run.has_validation()) validation = evaluate(replica, run, Split::validation);

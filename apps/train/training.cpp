@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -26,7 +27,9 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
       facts_(facts),
       record_path_(run.options().record.out.empty() ? directory.file("gradients")
                                                     : run.options().record.out),
-      steps_per_epoch_(train_->batches() / run.options().accumulate) {}
+      steps_per_epoch_(train_->batches() / run.options().accumulate) {
+  position_.steps_per_epoch = steps_per_epoch_;
+}
 
 void Training::start() {
   if (reporter_) {
@@ -39,9 +42,13 @@ void Training::start() {
 void Training::resume() {
   const Checkpoints::Loaded loaded = checkpoints_.load(replica_);
   position_ = loaded.position;
-  WISP_CHECK(position_.in_epoch <= steps_per_epoch_, "the run stopped after ", position_.in_epoch,
-             " steps of an epoch, which now has ", steps_per_epoch_,
-             "; resume with the same train.batch and data");
+  const int64_t before = std::exchange(position_.steps_per_epoch, steps_per_epoch_);
+  const bool same =
+      before > 0 ? before == steps_per_epoch_ : position_.in_epoch <= steps_per_epoch_;
+  WISP_CHECK(same || position_.in_epoch == 0, "the run stopped after ", position_.in_epoch,
+             before > 0 ? concat(" of the ", before) : "", " steps of an epoch, which now has ",
+             steps_per_epoch_,
+             "; resume with the same train.batch and data, of a text with the same data.window");
   start_record();
   if (!reporter_) return;
   for (const std::string& notice : loaded.notices) reporter_->say(notice);
@@ -267,8 +274,8 @@ std::optional<TallyValues> Training::test_the_best() {
                       best));
     return std::nullopt;
   }
-  checkpoints_.load(replica_, "best");
-  const std::optional<TallyValues> found = replica_.evaluate(*test_);
+  checkpoints_.load_evaluated(replica_, "best");
+  const std::optional<TallyValues> found = replica_.evaluate_as_is(*test_);
   checkpoints_.load(replica_);
   return found;
 }

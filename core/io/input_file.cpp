@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+
+#include "core/io/utf8.h"
 
 namespace wisp {
 
@@ -41,6 +44,14 @@ std::string read_to_end(const std::string& path) {
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
   WISP_CHECK(!in.bad(), "cannot read the file to its end");
   return bytes;
+}
+
+std::string read_utf8(const std::string& path) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // as spreadsheets and some editors write
+  std::string text = read_to_end(path);
+  check_utf8(text);
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  return text;
 }
 
 }  // namespace wisp

@@ -25,6 +25,7 @@ struct SavedState {
   Tensor tensor;     // on the host
   Sharing sharing = Sharing::per_rank;
   OnResize on_resize = OnResize::repeat;
+  bool within_epoch = false;  // means nothing to a run that goes on where an epoch begins
 };
 
 }  // namespace wisp

@@ -8,10 +8,11 @@ template <class T>
 struct AddMean {
   const T* mean;
   double count, ignored;
+  bool skip;  // what is not finite
   double* sums;
   WISP_HD void operator()() const {
     const auto value = static_cast<double>(*mean);
-    if (!(value - value == 0.0)) return;  // infinite or NaN
+    if (skip && !(value - value == 0.0)) return;  // infinite or NaN
     sums[0] += value * count;
     sums[1] += count - ignored;
   }
@@ -28,7 +29,8 @@ void add_mean(const Variable& mean, const Batch& batch, const Tensor& sums) {
     using T = decltype(zero);
     run_once(mean.context().stream,
              AddMean<T>{mean.value().data<T>(), static_cast<double>(batch.count),
-                        static_cast<double>(batch.ignored), sums.data<double>()});
+                        static_cast<double>(batch.ignored), mean.context().training,
+                        sums.data<double>()});
   });
 }
 

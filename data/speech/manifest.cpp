@@ -151,14 +151,7 @@ std::vector<Utterance> read_csv(std::string_view text, const std::string& path, 
 }  // namespace
 
 std::vector<Utterance> read_manifest(const std::string& path, Texts texts) {
-  const std::string bytes = naming(path, [&] {
-    std::string read = read_to_end(path);
-    check_utf8(read);
-    return read;
-  });
-  constexpr std::string_view kMark = "\xef\xbb\xbf";  // a byte order mark, as spreadsheets write
-  std::string_view text = bytes;
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  const std::string text = naming(path, [&] { return read_utf8(path); });
   const size_t first = text.find_first_not_of(" \t\r\n");
   WISP_CHECK(first != text.npos, path, ": the manifest is empty");
   const std::vector<Utterance> utterances =

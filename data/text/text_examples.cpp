@@ -26,8 +26,9 @@ TextExamples::TextExamples(std::string name, std::vector<int32_t> tokens, int64_
 std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
   deal.check(name_);
   const int64_t length = (count() - 1) / deal.batch;
-  WISP_CHECK(length > 0, name_, ": ", count(), " tokens for ", deal.batch,
-             " columns, expected at least ", deal.batch + 1);
+  WISP_CHECK(length > 0, name_, ": ", count(), " tokens for ", deal.batch, " columns (",
+             deal.training ? "train.batch" : "train.eval_batch; 0: train.batch",
+             "), expected at least ", deal.batch + 1);
   WISP_CHECK(length < kMostPositions, name_, ": a column of ", length, " tokens");
   const int64_t longer = deal.training ? 0 : (count() - 1) % deal.batch;  // columns, by a token
   const int64_t columns = deal.batch / deal.pieces();                     // of a piece

@@ -1,34 +1,51 @@
 // Any text of one's own: the first nine tenths of its lines are to learn from, then half a tenth
-// each to validate and to test.
+// each to validate and to test. A text of few lines, as one long line, is cut between words
+// instead.
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
+#include "core/error.h"
 #include "data/text/text_source.h"
 
 namespace wisp {
 namespace {
 
+constexpr int64_t kFewest = 20;  // so that each part has one of them
+constexpr std::string_view kLineEnds = "\n", kSpaces = "\n \t\r\v\f";
+
 class TextFile final : public TextSource {
  public:
   explicit TextFile(Config& config) : TextSource(config) {
-    config.bind("data.path", path_, "a text, UTF-8");
+    config.bind("data.path", path_, "a text, UTF-8, of 20 lines or words at least");
   }
 
  private:
   std::string name() const override { return "text"; }
   std::string text(Split split) const override {
     const std::string whole = read_text_file(name(), path_);
-    const auto lines = std::count(whole.begin(), whole.end(), '\n');
-    const size_t train = line(whole, lines * 9 / 10);
-    const size_t test = line(whole, lines * 19 / 20);
+    const bool lines = count(whole, kLineEnds) >= kFewest;
+    const std::string_view ends = lines ? kLineEnds : kSpaces;
+    const int64_t parts = count(whole, ends);
+    WISP_CHECK(parts >= kFewest, name(), ": ", path_, " (data.path) has ", count(whole, kLineEnds),
+               " line feeds and ", parts, " spaces, line feeds counted; expected ", kFewest,
+               " of either at least, as nine tenths are to learn from, half a tenth each to "
+               "validate and to test");
+    const size_t train = behind(whole, ends, parts * 9 / 10);
+    const size_t test = behind(whole, ends, parts * 19 / 20);
     if (split == Split::train) return whole.substr(0, train);
     return split == Split::validation ? whole.substr(train, test - train) : whole.substr(test);
   }
 
-  /// Where line number `wanted` begins.
-  static size_t line(const std::string& text, int64_t wanted) {
+  /// How many of the characters `any` there are.
+  static int64_t count(std::string_view text, std::string_view any) {
+    return std::count_if(text.begin(), text.end(), [&](char c) { return any.find(c) != any.npos; });
+  }
+
+  /// Where the text goes on behind number `wanted` of these.
+  static size_t behind(std::string_view text, std::string_view any, int64_t wanted) {
     size_t at = 0;
-    for (int64_t i = 0; i < wanted; ++i) at = text.find('\n', at) + 1;
+    for (int64_t i = 0; i < wanted; ++i) at = text.find_first_of(any, at) + 1;
     return at;
   }
 

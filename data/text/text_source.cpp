@@ -1,23 +1,18 @@
 #include "data/text/text_source.h"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "core/error.h"
 #include "core/io/input_file.h"
-#include "core/io/utf8.h"
 #include "data/text/text_examples.h"
 
 namespace wisp {
 
 std::string read_text_file(const std::string& name, const std::string& path) {
-  std::error_code failure;
-  const bool is_file = std::filesystem::is_regular_file(path, failure);
-  std::ifstream in(path, std::ios::binary);
-  WISP_CHECK(is_file && in, name, ": cannot read the file ", path, " (data.path)");
-  return {std::istreambuf_iterator<char>(in), {}};
+  return naming(concat(name, ": ", path, " (data.path)"), [&] {
+    file_bytes(path);  // a pipe could be read once, but is asked for more often
+    return read_utf8(path);
+  });
 }
 
 TextSource::TextSource(Config& config) {
@@ -47,9 +42,8 @@ Splits TextSource::open(DType) const {
   const std::string train = text(Split::train);
   const Vocabulary known = vocabulary(train);
   const auto examples = [&](Split split, const std::string& text) {
-    const std::string what = concat(name(), " ", name_of(split));
-    naming(what, [&] { check_utf8(text); });
-    return std::make_unique<TextExamples>(what, known.numbers(text), known.size(), window_);
+    return std::make_unique<TextExamples>(concat(name(), " ", name_of(split)), known.numbers(text),
+                                          known.size(), window_);
   };
   return {examples(Split::train, train), examples(Split::validation, text(Split::validation)),
           examples(Split::test, text(Split::test))};

@@ -23,7 +23,7 @@ class TextSource : public DataSource {
  protected:
   /// For messages: "ptb".
   virtual std::string name() const = 0;
-  /// The whole text of a split. Throws Error for a file that is missing.
+  /// The whole text of a split, as read_text_file() gives it.
   virtual std::string text(Split split) const = 0;
 
  private:
@@ -33,7 +33,8 @@ class TextSource : public DataSource {
   int64_t most_ = 0;  // words of the vocabulary
 };
 
-/// The content of a file. Throws Error, naming the data set and data.path, if it cannot be read.
+/// The content of a file in UTF-8, without a byte order mark. Throws Error, naming the data set,
+/// the file and data.path, if it cannot be read or is no UTF-8.
 std::string read_text_file(const std::string& name, const std::string& path);
 
 }  // namespace wisp

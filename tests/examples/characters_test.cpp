@@ -299,7 +299,7 @@ TEST_F(Characters, AnExportedGraphReadsAWindowPositionByPosition) {
 TEST_F(Characters, RefusesATextThatIsTooShort) {
   dir_.write("text", "abcabcabc");
   EXPECT_EQ(error_of([&] { Prepared(config({})).load(); }),
-            "characters train: 8 tokens for 12 columns, expected at least 13");
+            "characters train: 8 tokens for 12 columns (train.batch), expected at least 13");
   std::filesystem::remove(text_);
   EXPECT_EQ(error_of([&] { Prepared(config({})); }),
             "characters: cannot read " + text_ + " (data.path)");

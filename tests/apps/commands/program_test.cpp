@@ -191,9 +191,14 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   ASSERT_EQ(run(json), 0);
   EXPECT_EQ(said(), first);
   EXPECT_EQ(run({"generate", run_path, "--prompt", "zwei"}), 1);
-  EXPECT_EQ(run({"generate", run_path, "--temperature", "-1"}), 2);
-  EXPECT_EQ(run({"generate", run_path, "--top-k", "-1"}), 2);
-  EXPECT_EQ(run({"generate", run_path, "--tokens", "0"}), 2);
+  const std::vector<std::vector<std::string>> refused = {
+      {"--temperature", "-1", "a temperature of -1, expected 0 or more"},
+      {"--top-k", "-1", "the best -1 words, expected 0 (all) or more"},
+      {"--tokens", "0", "0 tokens, expected 1 or more"}};
+  for (const std::vector<std::string>& option : refused) {
+    EXPECT_EQ(run({"generate", run_path, "--prompt", "one", option[0], option[1]}), 1);
+    EXPECT_EQ(said(), concat("wisp: generate: ", option[2], "\n"));
+  }
 
   ASSERT_EQ(run({"score", run_path, mine}), 0) << said();
   EXPECT_NE(said().find("3 words, each but the text's first, a line's end is one; 33.33 % unknown"),
@@ -206,6 +211,19 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(run({"score", run_path, dir_ / ""}), 1);
   EXPECT_EQ(run({"score", run_path, dir_.write("bytes", "one two\n\xff")}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
+}
+
+TEST_F(Program, SaysThatAnEvaluationIsNotFinite) {
+  const std::string run_path = dir_ / "run";
+  tiny_text_train(run_path, dir_.write("text", tiny_lines(100)),
+                  {"optimizer.lr=1e300", "clip.norm=0.0", "train.max_steps=3"});
+  ASSERT_EQ(run({"eval", run_path}), 0) << said();
+  for (const char* split : {"test", "validation"})
+    EXPECT_NE(
+        said().find(concat("wisp: ", split, ": the loss is not finite; has the model diverged?")),
+        std::string::npos)
+        << said();
+  EXPECT_NE(said().find("test perplexity -, loss nan, "), std::string::npos) << said();
 }
 
 TEST_F(Program, MakesNgramModels) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "apps/inference/log_softmax.h"
+#include "apps/inference/score.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_text_run.h"
 
@@ -171,6 +172,21 @@ TEST_F(Generate, ARunWithoutWordsIsRefused) {
   const size_t begin = facts.find("\"names\""), end = facts.find(']', begin);
   EXPECT_EQ(refusal(facts.substr(begin, end - begin), "\"names\": ["),
             "the run has no vocabulary: its facts.json names no words (names)");
+}
+
+/// As a model that has room for the words of other texts.
+TEST_F(Generate, ClassesWithoutAWordAreNeverDrawn) {
+  const TempDir dir;
+  tiny_text_train(dir / "run", *dir_ / "text", {"model.classes=1000", "train.max_steps=1"});
+  Inference model(dir / "run");
+  TextReader reader(model);
+  EXPECT_EQ(reader.vocabulary().size(), 9);
+  generate(reader, Prompt::of("one", reader.vocabulary()), {.tokens = 50, .temperature = 100.0},
+           [&](const DrawnWord& drawn) {
+             EXPECT_LT(drawn.token, 9);
+             EXPECT_LT(drawn.log_probability, std::log(0.1)) << "the others have their share";
+           });
+  EXPECT_GT(score(model, "one two three").perplexity(), 100.0);
 }
 
 TEST_F(Generate, AModelThatHasDivergedSaysSo) {

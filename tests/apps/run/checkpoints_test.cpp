@@ -14,7 +14,7 @@
 #include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -311,6 +311,54 @@ TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {
   tiny_train(dir / "run", {}, Open::resume);
   EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
   EXPECT_EQ(metrics_of(dir / "run"), metrics_of(dir / "whole"));
+}
+
+TEST(Checkpoint, WhatAModelCarriesIsReadWithinAnEpochAlone) {
+  const TempDir dir;
+  const std::string text = dir.write("text", tiny_lines(100));
+  const auto resumed = [&](const Overrides& overrides) {
+    return error_of([&] {
+      train(tiny_text_config(text, overrides), {dir / "run", Open::resume, true});
+    });
+  };
+  const int64_t steps_per_epoch = 12;  // 4 columns of 101 positions, in windows of 9
+  tiny_text_train(dir / "run", text, {"train.max_steps=3"});
+  const std::string within = resumed({"train.precision=bf16", "train.backend=reference"});
+  EXPECT_NE(within.find("stopped within an epoch, so it goes on with its own train.batch and "
+                        "train.precision: "),
+            std::string::npos)
+      << within;
+  EXPECT_NE(within.find("carry/0"), std::string::npos) << within;
+  EXPECT_EQ(resumed({concat("train.max_steps=", steps_per_epoch)}), "no error");
+  EXPECT_EQ(resumed({"train.batch=2", "train.epochs=2"}), "no error") << "where an epoch begins";
+}
+
+TEST(Checkpoint, WithinAnEpochItGoesOnInStepsOfTheSameNumber) {
+  const TempDir dir;
+  const std::string text = dir.write("text", tiny_lines(100));
+  tiny_text_train(dir / "run", text, {"train.max_steps=3"});
+  const auto resumed = [&](const Overrides& overrides) {
+    return error_of([&] {
+      train(tiny_text_config(text, overrides), {dir / "run", Open::resume, true});
+    });
+  };
+  const std::string refusal = resumed({"data.window=5"});
+  EXPECT_NE(refusal.find("the run stopped after 3 of the 12 steps of an epoch, which now has 21; "
+                         "resume with the same train.batch and data, of a text with the same "
+                         "data.window"),
+            std::string::npos)
+      << refusal;
+  EXPECT_EQ(resumed({"train.max_steps=12"}), "no error");
+  EXPECT_EQ(resumed({"data.window=5", "train.max_steps=13"}), "no error") << "an epoch begins";
+}
+
+/// An older checkpoint does not say it; then no more steps must have been made than there are.
+TEST(Checkpoint, TellsHowManyStepsAnEpochHas) {
+  CheckpointFacts facts = Position{.in_epoch = 3, .steps_per_epoch = 12}.facts();
+  EXPECT_EQ(Position::from(facts).steps_per_epoch, 12);
+  facts.erase("steps_per_epoch");
+  EXPECT_EQ(Position::from(facts).steps_per_epoch, 0);
+  EXPECT_EQ(Position::from(facts).in_epoch, 3);
 }
 
 TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {

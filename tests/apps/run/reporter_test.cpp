@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -137,6 +138,25 @@ TEST(Reporter, TellsOnceWhatAMetricWarnsOf) {
         text.find("say nothing") == std::string::npos ? "-" : text.substr(9, text.find(" %") - 9);
   }
   EXPECT_EQ(told, "---99.00---100.00");
+}
+
+TEST(Reporter, SaysThatAnEvaluationIsNotFinite) {
+  const TempDir dir;
+  const Prepared run(tiny_config());
+  RunDirectory directory(dir / "run", RunDirectory::Open::create);
+  directory.make();
+  const RunFacts facts;
+  Reporter reporter(directory, run.options(), facts, /*quiet=*/false);
+  reporter.open_metrics();
+  const TallyValues train{{1.0, 1.0, 0.5, 1.0}}, bad{{std::nan(""), 1.0, 0.5, 1.0}};
+  for (const TallyValues& test : {train, bad}) {
+    testing::internal::CaptureStdout();
+    reporter.epoch(1.0, 1, train, {.test = test}, {}, 1.0, {});
+    EXPECT_EQ(
+        testing::internal::GetCapturedStdout().find(
+            "\nepoch 1: the loss is not finite; has the model diverged?\n") != std::string::npos,
+        std::isnan(test.mean_loss()));
+  }
 }
 
 TEST(Reporter, ResumesInAnEventFileThatReplacesLaterSteps) {

@@ -4,18 +4,23 @@
 #include "apps/setup/prepared.h"
 #include "core/error.h"
 #include "tests/support/error_of.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
 
-/// The remarks on clipping of a run of four workers.
-std::vector<std::string> remarks_on_clipping(const Overrides& overrides) {
-  const Prepared run(tiny_config(Overrides{"workers=4", "clip.norm=0.5"} + overrides));
+/// The remarks on clipping of a run.
+std::vector<std::string> remarks_on_clipping(const Config& config) {
   std::vector<std::string> found;
+  const Prepared run(config);
   for (const std::string& remark : run.exchange().remarks)
     if (remark.find("clip") != std::string::npos) found.push_back(remark);
   return found;
+}
+
+/// The same of four workers.
+std::vector<std::string> remarks_on_clipping(const Overrides& overrides) {
+  return remarks_on_clipping(tiny_config(Overrides{"workers=4", "clip.norm=0.5"} + overrides));
 }
 
 /// The first of them; empty if there is none.
@@ -53,6 +58,22 @@ TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
             "compressed: what is cut off is in no residual");
   EXPECT_EQ(clipping({"compression.method=local_sgd"}),
             "each worker's own gradient is clipped, at 0.5 (1 x clip.norm)");
+}
+
+/// PowerSGD's recipe bounds each worker's gradient; dense gradients are clipped as ever.
+TEST(Clipping, OfPowerSgdsLanguageModelIsAtItsOwnBound) {
+  const TempDir dir;
+  const auto remark = [&](const std::string& method) {
+    const Overrides small{"data.name=text", "data.path=" + dir.write("text", tiny_lines(40)),
+                          "model.units=8", "compression.method=" + method};
+    return remarks_on_clipping(Config::load(WISP_CONFIGS "/wikitext2_powersgd.toml", small))
+        .front();
+  };
+  EXPECT_EQ(remark("powersgd"),
+            "each worker's own gradient is clipped, at 0.4 (1 x clip.norm), before it is "
+            "compressed: what is cut off is in no residual");
+  EXPECT_EQ(remark("none"),
+            "clip.norm = 0.4 bounds the mean gradient; clip.local_factor has no effect on it");
 }
 
 /// The price of the whole norm, and what costs less: only what keeps nothing can clip the mean.

@@ -34,7 +34,7 @@ std::map<std::string, std::vector<double>> content(Replica& replica) {
 void write(const std::string& path, const Config& config) {
   with_replicas(config, [&](ReplicaTest& test) {
     test.steps(0, 1);  // so that running statistics move
-    write_weights(path, test.replica.model(), test.replica.parameters());
+    write_weights(path, test.replica.model(), test.replica.parameters(), {});
   });
 }
 
@@ -55,7 +55,7 @@ TEST(Weights, ComeBackBitForBit) {
   with_replicas(resnet(), [&](ReplicaTest& test) {
     test.steps(0, 1);
     before = content(test.replica);
-    write_weights(dir / "a", test.replica.model(), test.replica.parameters());
+    write_weights(dir / "a", test.replica.model(), test.replica.parameters(), {});
   });
   EXPECT_EQ(read(dir / "a", resnet(kOther)), before);
 }
@@ -64,7 +64,7 @@ TEST(Weights, FileHasPyTorchsNamesAndLayouts) {
   const TempDir dir;
   Tensor conv;
   with_replicas(resnet(), [&](ReplicaTest& test) {
-    write_weights(dir / "a", test.replica.model(), test.replica.parameters());
+    write_weights(dir / "a", test.replica.model(), test.replica.parameters(), {});
     const FlatParameters& parameters = test.replica.parameters();
     conv = channels_first(FlatParameters::view(parameters.weight(), parameters.segments().back()));
   });

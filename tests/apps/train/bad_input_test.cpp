@@ -4,7 +4,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "apps/interchange/exchange.h"
 #include "core/error.h"
+#include "core/io/checkpoint.h"
 #include "layers/linear.h"
 #include "tests/support/error_of.h"
 #include "tests/support/fake_cifar.h"
@@ -372,9 +374,11 @@ std::string text_error(const std::string& text, const Overrides& overrides = {})
 }
 
 TEST(BadText, NeedsATokenForEachColumnAndWhatFollows) {
-  EXPECT_EQ(text_error(""), "text train: there is no word");
-  EXPECT_EQ(text_error("a\nb\n"), "text train: 2 tokens for 4 columns, expected at least 5");
-  EXPECT_EQ(text_error(tiny_lines(20)), "text test: 4 tokens for 4 columns, expected at least 5");
+  EXPECT_EQ(text_error(tiny_lines(20), {"train.batch=100"}),
+            "text train: 81 tokens for 100 columns (train.batch), expected at least 101");
+  EXPECT_EQ(text_error(tiny_lines(20)),
+            "text test: 4 tokens for 4 columns (train.eval_batch; 0: train.batch), expected at "
+            "least 5");
   EXPECT_EQ(text_error(tiny_lines(40)), "no error");
 }
 
@@ -418,6 +422,45 @@ TEST_F(AnotherVocabulary, IsNamedBesideTheRunsOwn) {
   EXPECT_TRUE(resumed(larger_).starts_with(sizes)) << resumed(larger_);
   EXPECT_EQ(evaluated(dir_ / "text"), "no error");
   EXPECT_EQ(resumed(dir_ / "text"), "no error");
+}
+
+TEST_F(AnotherVocabulary, IsToldByAFileOfWeights) {
+  const std::string file = dir_ / "a.safetensors";
+  export_run(dir_ / "run", file, {});
+  const auto imported = [&](const std::string& text) {
+    return error_of([&] {
+      import_run(tiny_text_config(text), file, dir_ / "own", RunDirectory::Open::overwrite);
+    });
+  };
+  const auto begun = [&](const std::string& text, const Overrides& more = {}) {
+    const Overrides one_step{"model.init=" + file, "train.max_steps=1"};
+    return error_of([&] {
+      train(tiny_text_config(text, one_step + more),
+            {dir_ / "own", RunDirectory::Open::overwrite, true});
+    });
+  };
+  const std::string refusal = concat(
+      file,
+      " holds weights of other classes or words than this data's 9, or in another order; to train "
+      "from it all the same, let these stay as drawn: give it as model.init with model.classes = "
+      "10");
+  EXPECT_EQ(imported(renamed_), refusal);
+  EXPECT_EQ(begun(renamed_), refusal);
+  EXPECT_EQ(begun(renamed_, {"model.classes=10"}), "no error");
+  EXPECT_EQ(imported(dir_ / "text"), "no error");
+  EXPECT_EQ(begun(dir_ / "text"), "no error");
+  {
+    const CheckpointReader own(file);
+    CheckpointWriter others;  // as another program writes it
+    for (const std::string& name : own.names()) {
+      const Shape shape{std::span(own.entry(name).extents)};
+      const Tensor tensor(shape, DType::f32);
+      own.read(name, tensor);
+      others.add(name, tensor);
+    }
+    others.write(file);
+  }
+  EXPECT_EQ(imported(renamed_), "no error") << "the file does not say what its words are";
 }
 
 // ---------------------------------------------------------------- on the way

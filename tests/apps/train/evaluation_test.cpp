@@ -1,9 +1,13 @@
 // What an evaluation finds does not depend on how the split is cut.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "data/text/vocabulary.h"
 #include "tests/support/random_images.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -92,6 +96,48 @@ TEST(Evaluation, WeighsByTargets) {
     EXPECT_NEAR(cut_loss, loss, 1e-12) << cut.front();  // f64: only the order of the sum differs
     EXPECT_EQ(cut_accuracy, accuracy) << cut.front();
   }
+}
+
+/// A word whose vector is no number spoils what follows it, and nothing before.
+TEST(Evaluation, HidesNoLossThatIsNotFinite) {
+  const TempDir dir;
+  const std::string text = "odd\n" + tiny_lines(98) + "one two odd\n";  // known, and tested last
+  const Config config = tiny_text_config(dir.write("text", text), {"train.batch=1"});
+  Prepared run(config);
+  run.load();
+  with_replicas(config, [&](ReplicaTest& test) {
+    const auto evaluate = [&] {
+      const TallyValues found = *test.replica.evaluate(*run.loader(Split::test, 0));
+      EXPECT_EQ(found.targets(), 4 + 5 + 4 + 5 + 4 - 1);
+      return std::pair(found.mean_loss(), found.value(run.metrics()[0], 0));
+    };
+    const auto [loss, perplexity] = evaluate();
+    EXPECT_TRUE(std::isfinite(loss) && std::isfinite(perplexity));
+    const FlatParameters& parameters = test.replica.parameters();
+    for (const Segment& segment : parameters.segments()) {
+      if (segment.name != "encoder.weight") continue;
+      const int64_t odd = Vocabulary(run.facts().names).number("odd");
+      FlatParameters::view(parameters.weight(), segment).data<float>()[odd * 12] =
+          std::numeric_limits<float>::quiet_NaN();
+    }
+    const auto [spoilt_loss, spoilt_perplexity] = evaluate();
+    EXPECT_TRUE(std::isnan(spoilt_loss)) << spoilt_loss;
+    EXPECT_TRUE(std::isnan(spoilt_perplexity)) << spoilt_perplexity;
+  });
+}
+
+/// A run that stopped within an epoch has state of its columns in its checkpoint.
+TEST(Evaluation, TakesNothingThatAModelCarries) {
+  const TempDir dir;
+  tiny_text_train(dir / "run", dir.write("text", tiny_lines(100)), {"train.max_steps=3"});
+  const auto perplexity = [&](const Overrides& overrides) {
+    return evaluate_run(dir / "run", overrides).test.metrics[0];
+  };
+  EXPECT_EQ(perplexity({"train.batch=2"}), perplexity({"train.eval_batch=2"}));
+  // bf16 rounds each output by 2^-9 at most
+  const double trained = perplexity({});
+  EXPECT_NEAR(perplexity({"train.precision=bf16", "train.backend=reference"}), trained,
+              0.02 * trained);
 }
 
 }  // namespace

@@ -31,6 +31,22 @@ TEST(InputFile, IsReadToItsEnd) {
   EXPECT_EQ(error_of([&] { read_to_end(dir.path()); }), "cannot read the file");
 }
 
+TEST(InputFile, OfTextLosesItsMark) {
+  const TempDir dir;
+  EXPECT_EQ(read_utf8(dir.write("a",
+                                "\xef\xbb\xbf"
+                                "a b")),
+            "a b");
+  EXPECT_EQ(read_utf8("/dev/null"), "");
+  EXPECT_EQ(error_of([&] {
+              read_utf8(dir.write("b",
+                                  "\xef\xbb\xbf"
+                                  "a\n\xff"));
+            }),
+            "byte 5, in line 2, is no UTF-8");
+  EXPECT_EQ(error_of([&] { read_utf8(dir / "none"); }), "cannot read the file");
+}
+
 TEST(InputFile, IsNamedInErrors) {
   EXPECT_EQ(naming("a.txt", [] { return 2; }), 2);
   EXPECT_EQ(error_of([] { naming("a.txt:3", [] { throw Error("too long"); }); }),

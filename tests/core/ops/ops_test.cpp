@@ -431,11 +431,15 @@ TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
   EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 32, 44, 52, 70}));
 }
 
-TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFinite) {
+TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFiniteInTraining) {
   const Tensor sums = tensor_of<double>({1, 2});
   add_mean(constant({1}, {0.5}), {.count = 10}, sums);
   add_mean(constant({1}, {std::nan("")}), {.count = 10}, sums);
   EXPECT_EQ(values(sums), (std::vector<double>{6, 12}));
+  worker_.context.training = false;
+  add_mean(constant({1}, {std::nan("")}), {.count = 10}, sums);
+  EXPECT_TRUE(std::isnan(values(sums)[0]));
+  EXPECT_EQ(values(sums)[1], 22);
 }
 
 TEST_P(OpsValue, AddMeanDividesByTheTargetsThatThereAre) {

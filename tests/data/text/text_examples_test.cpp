@@ -96,7 +96,10 @@ TEST(TextExamples, EvaluationHasAsManyBatchesAsTraining) {
 
 TEST(TextExamples, RefusesWhatCannotBeCut) {
   EXPECT_EQ(error_of([] { counted(12, 4).epoch(0, {.batch = 12}); }),
-            "text: 12 tokens for 12 columns, expected at least 13");
+            "text: 12 tokens for 12 columns (train.batch), expected at least 13");
+  EXPECT_EQ(error_of([] { counted(12, 4).epoch(0, {.batch = 12, .training = false}); }),
+            "text: 12 tokens for 12 columns (train.eval_batch; 0: train.batch), expected at least "
+            "13");
   EXPECT_EQ(error_of([] {
               TextExamples("text", {0, 3, 1}, 3, 4);
             }),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/loader.h"
+#include "data/text/vocabulary.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -60,27 +61,68 @@ TEST_F(TextSources, AnyTextIsCutAtItsLines) {
   EXPECT_EQ(splits.test->count(), 2 * 3);
 }
 
+TEST_F(TextSources, ATextOfFewLinesIsCutBetweenWords) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "word" + std::to_string(i) + (i == 20 ? "\n" : " ");
+  dir_.write("text", text);
+  const auto data = source("text", dir_ / "text");
+  const Splits splits = data->open(DType::f32);
+  EXPECT_EQ(splits.train->count(), 36 + 2) << "two lines end: the first and what is cut off";
+  EXPECT_EQ(splits.validation->count(), 2 + 1);
+  EXPECT_EQ(splits.test->count(), 2 + 1);
+  EXPECT_TRUE(Vocabulary(data->facts().names).has("word35"));
+  EXPECT_FALSE(Vocabulary(data->facts().names).has("word36"));
+  dir_.write("text", "just one line of a few words");
+  EXPECT_EQ(error_of([&] { data->facts(); }),
+            concat("text: ", dir_ / "text",
+                   " (data.path) has 0 line feeds and 6 spaces, line feeds counted; expected 20 of "
+                   "either at least, as nine tenths are to learn from, half a tenth each to "
+                   "validate and to test"));
+}
+
+TEST_F(TextSources, AByteOrderMarkIsNoPartOfAWord) {
+  write_ptb(
+      "\xef\xbb\xbf"
+      "a b\n");
+  EXPECT_EQ(source("ptb", dir_ / "")->facts().names,
+            (std::vector<std::string>{"<eos>", "a", "b", "<unk>"}));
+}
+
 TEST_F(TextSources, RefuseWhatCannotBeRead) {
   EXPECT_EQ(
       error_of([&] { source("wikitext2", dir_ / "")->facts(); }),
-      concat("wikitext2: cannot read the file ", dir_ / "", "/wiki.train.tokens (data.path)"));
+      concat("wikitext2: ", dir_ / "", "/wiki.train.tokens (data.path): there is no such file"));
   EXPECT_EQ(error_of([&] { source("text", dir_ / "")->facts(); }),
-            concat("text: cannot read the file ", dir_ / "", " (data.path)"));
+            concat("text: ", dir_ / "", " (data.path): it is no file"));
   write_ptb("");
   EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }), "ptb train: there is no word");
   write_ptb("a\n\xff");
+  const auto no_utf8 = [&](const std::string& file, const std::string& place) {
+    return concat(dir_ / "", file, " (data.path): ", place, ", is no UTF-8");
+  };
+  const std::string folder = "simple-examples/data/ptb.";
   EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->facts(); }),
-            "ptb train: byte 2, in line 2, is no UTF-8");
+            "ptb: " + no_utf8("/" + folder + "train.txt", "byte 2, in line 2"));
   write_ptb("a b\n");
   for (const char* part : {"valid", "test"}) {
     dir_.write(concat("simple-examples/data/ptb.", part, ".txt"), "a\nb \xff");
-    const std::string split = part == std::string("valid") ? "validation" : part;
     EXPECT_EQ(error_of([&] { source("ptb", dir_ / "")->open(DType::f32); }),
-              concat("ptb ", split, ": byte 4, in line 2, is no UTF-8"));
+              "ptb: " + no_utf8(concat("/", folder, part, ".txt"), "byte 4, in line 2"));
     write_ptb("a b\n");
   }
-  dir_.write("empty", "");
-  EXPECT_EQ(error_of([&] { source("text", dir_ / "empty")->facts(); }),
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += i == 39 ? "b\xff\n" : "a\n";
+  dir_.write("text", text);
+  EXPECT_EQ(error_of([&] { source("text", dir_ / "text")->open(DType::f32); }),
+            "text: " + no_utf8("text", "byte 79, in line 40"))
+      << "of the file, not of its part";
+  dir_.write("text", "");
+  EXPECT_NE(error_of([&] {
+              source("text", dir_ / "text")->facts();
+            }).find("text (data.path) has 0 line feeds and 0 spaces"),
+            std::string::npos);
+  dir_.write("text", std::string(20, '\n'));
+  EXPECT_EQ(error_of([&] { source("text", dir_ / "text")->facts(); }),
             "text train: there is no word");
   EXPECT_NE(error_of([&] { source("ptb", dir_ / "", {"data.window=0"}); }).find("data.window is 0"),
             std::string::npos);

@@ -68,29 +68,29 @@ cudaError_t check_current(int device, const char* what) {
                                                      current_device, " (cudaSetDevice)"));
 }
 
-/// Waits that a test leaves out, by the address of the code that asks for them.
-struct LeftOut {
+/// The waits that a test watches.
+struct Watched {
   std::mutex mutex;
-  bool watched = false;
-  std::set<const void*> places;
-  const void* left_out = nullptr;
+  bool watching = false;
+  std::set<WaitPlace> places;
+  WaitPlace left_out{};
 };
 
-LeftOut& left_out() {
-  static auto* waits = new LeftOut;
+Watched& watched() {
+  static auto* waits = new Watched;
   return *waits;
 }
 
-/// Whether the wait under way is to be left out: the code that called Event or Stream asks for it.
-bool is_left_out() {
-  LeftOut& waits = left_out();
+/// Whether the wait under way is to be left out.
+[[gnu::noinline]] bool is_left_out() {
+  Watched& waits = watched();
   std::lock_guard lock(waits.mutex);
-  if (!waits.watched) return false;
-  // this function, the call of the runtime, core/cuda/, Event or Stream, and who called that
-  void* frames[5] = {};
-  if (backtrace(frames, 5) < 5) return false;
-  waits.places.insert(frames[4]);
-  return frames[4] == waits.left_out;
+  if (!waits.watching) return false;
+  void* frames[6] = {};  // this function, the runtime's, core/cuda's, then Stream or Event
+  if (backtrace(frames, 6) < 6) return false;
+  const WaitPlace place{frames[3], frames[4], frames[5]};
+  waits.places.insert(place);
+  return place == waits.left_out;
 }
 
 /// Where the emulation finds `bytes` that a copy names; throws Error if a device could not.
@@ -114,22 +114,19 @@ void set_devices(int count) { devices = count; }
 
 void set_polls(int count) { polls_before_work = count; }
 
-std::vector<const void*> watch_waits(const void* left_out_place) {
-  LeftOut& waits = left_out();
+std::set<WaitPlace> watch_waits(const WaitPlace& left_out) {
+  Watched& waits = watched();
   std::lock_guard lock(waits.mutex);
-  std::vector<const void*> seen(waits.places.begin(), waits.places.end());
-  waits.places.clear();
-  waits.watched = true;
-  waits.left_out = left_out_place;
-  return seen;
+  waits.watching = true;
+  waits.left_out = left_out;
+  return std::exchange(waits.places, {});
 }
 
 void forget_waits() {
-  LeftOut& waits = left_out();
+  Watched& waits = watched();
   std::lock_guard lock(waits.mutex);
-  waits.watched = false;
+  waits.watching = false;
   waits.places.clear();
-  waits.left_out = nullptr;
 }
 
 }  // namespace wisp::emulated

@@ -2,8 +2,9 @@
 // libraries, and what tests ask of them. Any thread.
 #pragma once
 
+#include <array>
 #include <functional>
-#include <vector>
+#include <set>
 
 namespace wisp::emulated {
 
@@ -14,9 +15,13 @@ void enqueue(void* stream, std::function<void()> task);
 void set_devices(int count);
 /// For tests: how often cudaEventQuery says "not yet" before it does the work; 2 at first.
 void set_polls(int count);
-/// For tests: from now on the places in the code are noted that wait for an event or a stream, and
-/// the waits of `left_out` do nothing. Returns the places noted since the last call.
-std::vector<const void*> watch_waits(const void* left_out = nullptr);
+
+/// Where in the code a wait for an event or a stream is asked for: its return addresses, innermost
+/// first.
+using WaitPlace = std::array<void*, 3>;
+/// For tests: from now on the places are noted, and the waits of `left_out` do nothing. Returns the
+/// places noted since the last call.
+std::set<WaitPlace> watch_waits(const WaitPlace& left_out = {});
 void forget_waits();
 
 }  // namespace wisp::emulated

@@ -10,11 +10,15 @@
 namespace wisp {
 namespace {
 
+class Copy : public DeviceTest {};
+class DeviceStream : public DeviceTest {};
+class DeviceEvent : public DeviceTest {};
+
 std::vector<float> floats(const Tensor& x) {
   return {x.data<float>(), x.data<float>() + x.numel()};
 }
 
-TEST(Copy, ReachesADeviceAndComesBack) {
+TEST_F(Copy, ReachesADeviceAndComesBack) {
   TestContext rig({.device = first_device()});
   const Tensor host = tensor_of<float>({1, 2, 3, 4});
   const Tensor a = rig.context.zeros({4}, DType::f32), b = rig.context.empty({4}, DType::f32);
@@ -28,7 +32,7 @@ TEST(Copy, ReachesADeviceAndComesBack) {
   EXPECT_EQ(floats(fetch(rig.stream, b)), (std::vector<float>{0, 0, 0, 0}));
 }
 
-TEST(Copy, OnTheCpuIsInTheOrderOfTheStream) {
+TEST_F(Copy, OnTheCpuIsInTheOrderOfTheStream) {
   TestContext rig;
   const Tensor host = tensor_of<float>({1, 2}), there({2}, DType::f32);
   copy(rig.stream, host, there);
@@ -37,7 +41,7 @@ TEST(Copy, OnTheCpuIsInTheOrderOfTheStream) {
 }
 
 /// Ordered copies of memory that the system may move would wait for the device, in silence.
-TEST(Copy, InOrderNeedsPinnedMemory) {
+TEST_F(Copy, InOrderNeedsPinnedMemory) {
   TestContext rig({.device = first_device()});
   const Tensor device = rig.context.zeros({2}, DType::f32);
   const Tensor pinned = host_tensor({2}, DType::f32, first_device());
@@ -49,7 +53,7 @@ TEST(Copy, InOrderNeedsPinnedMemory) {
 #endif
 }
 
-TEST(Copy, RefusesWhatDoesNotFit) {
+TEST_F(Copy, RefusesWhatDoesNotFit) {
   TestContext rig({.device = first_device()});
   const Tensor device = rig.context.zeros({2}, DType::f32);
   EXPECT_EQ(error_of([&] { copy_now(rig.stream, Tensor({3}, DType::f32), device); }),
@@ -60,19 +64,19 @@ TEST(Copy, RefusesWhatDoesNotFit) {
             "clear: a tensor on " + first_device().str() + ", which its streams have to clear");
 }
 
-TEST(DeviceStream, RefusesWorkOfTheHost) {
+TEST_F(DeviceStream, RefusesWorkOfTheHost) {
   const Stream stream = Stream::on(first_device());
   EXPECT_EQ(error_of([&] { stream.submit([] {}); }),
             "a stream of " + first_device().str() +
                 " was given work of the host's, which it cannot order");
 }
 
-TEST(DeviceStream, OfADeviceThatIsNotThereIsAnError) {
+TEST_F(DeviceStream, OfADeviceThatIsNotThereIsAnError) {
   const std::string refused = error_of([] { Stream::on({Device::Kind::cuda, 99}); });
   EXPECT_NE(refused.find(":99: there are "), std::string::npos) << refused;
 }
 
-TEST(DeviceEvent, OrdersStreamsOfOneDevice) {
+TEST_F(DeviceEvent, OrdersStreamsOfOneDevice) {
   TestContext rig({.device = first_device()});
   const Stream other = Stream::on(first_device());
   const Tensor pinned = host_tensor({1}, DType::f32, first_device());
@@ -89,7 +93,7 @@ TEST(DeviceEvent, OrdersStreamsOfOneDevice) {
   EXPECT_TRUE(written.reached());
 }
 
-TEST(DeviceEvent, OfADeviceHoldsNoStreamOfTheCpu) {
+TEST_F(DeviceEvent, OfADeviceHoldsNoStreamOfTheCpu) {
   TestContext rig({.device = first_device()});
   clear(rig.stream, rig.context.empty({1}, DType::f32));  // there is something to wait for
   Event event;

@@ -12,6 +12,8 @@
 namespace wisp {
 namespace {
 
+class DeviceLoops : public DeviceTest {};
+
 struct Square {
   const float* x;
   float* y;
@@ -91,7 +93,7 @@ void expect_same(const Tensor& a, const Tensor& b, const char* what) {
   EXPECT_EQ(std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())), 0) << what;
 }
 
-TEST(DeviceLoops, GiveTheBitsOfTheCpu) {
+TEST_F(DeviceLoops, GiveTheBitsOfTheCpu) {
   for (const int64_t n : {1, 15, 64, 4097, 8193, 100'003}) {
     const Tensor x = random_tensor({n}, static_cast<uint64_t>(n), DType::f32);
     const Loops cpu({}, x, n / 2), device(first_device(), x, n / 2);

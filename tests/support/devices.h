@@ -1,11 +1,26 @@
 // The devices that a test can use here.
 #pragma once
 
-#include "core/device.h"
+#include <gtest/gtest.h>
+
+#include "core/cuda/device.h"
+#include "core/error.h"
 
 namespace wisp {
 
 /// The first device that is not the CPU: an emulated one, or in a build with CUDA a real one.
 inline Device first_device() { return {Device::Kind::cuda, 0}; }
+
+/// Tests that need first_device(); skipped in a build with CUDA on a machine without a GPU.
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      cuda::check_device(first_device());
+    } catch (const Error& missing) {
+      GTEST_SKIP() << missing.what();
+    }
+  }
+};
 
 }  // namespace wisp

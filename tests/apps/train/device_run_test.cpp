@@ -1,0 +1,155 @@
+// Whole runs on a device: the CPU's bits, for every method, model and feature, in whatever order the
+// device does what is not ordered; and each wait in the code is needed for that.
+#include <gtest/gtest.h>
+
+#include "apps/setup/weights.h"
+#include "core/emulated/queues.h"
+#include "core/emulated/runtime.h"
+#include "distributed/synchronizer_recipe.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
+#include "tests/support/tone_run.h"
+
+namespace wisp {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+/// What a run of `config` leaves at its end: the files of its last checkpoint, which say nothing of
+/// the device.
+Files trained(const Config& config) {
+  const TempDir dir;
+  const std::optional<Summary> summary =
+      train(config, {dir / "run", RunDirectory::Open::create, true});
+  return checkpoint_content(dir / "run", summary->steps);
+}
+
+const Overrides kOnDevice{"device=emulated"};
+const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0"};
+
+/// Two convolutions deep, with batch norm.
+const Overrides kResNet{"model.name=resnet_cifar", "model.depth=8", "train.batch=12"};
+
+Config images(const Overrides& overrides) {
+  return tiny_config_of("", kShort + overrides);
+}
+
+std::vector<std::string> all_methods() {
+  std::vector<std::string> names = shipped_methods();
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    names.push_back(name);
+  return names;
+}
+
+class DeviceMethods : public testing::TestWithParam<std::string> {};
+
+TEST_P(DeviceMethods, TrainWithTheBitsOfTheCpu) {
+  Overrides chosen = Overrides{"workers=3", "train.batch=30"} + method_overrides(GetParam());
+  if (GetParam() != "local_sgd") chosen.push_back("compression.guard=false");
+  if (GetParam() == "signum") chosen.push_back("optimizer.nesterov=false");
+  const auto config = [&](const Overrides& more) { return tiny_config(kShort + chosen + more); };
+  EXPECT_EQ(trained(config({})), trained(config(kOnDevice)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeviceMethods, testing::ValuesIn(all_methods()),
+                         [](const auto& tested) { return tested.param; });
+
+struct Feature {
+  const char* name;
+  Overrides overrides;
+};
+
+class DeviceFeatures : public testing::TestWithParam<Feature> {};
+
+TEST_P(DeviceFeatures, TrainWithTheBitsOfTheCpu) {
+  const Overrides chosen = kResNet + Overrides{"workers=2"} + GetParam().overrides;
+  EXPECT_EQ(trained(images(chosen)), trained(images(chosen + kOnDevice)));
+}
+
+const Overrides kDgc{"compression.method=dgc", "compression.ratio=0.05"};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DeviceFeatures,
+    testing::Values(
+        Feature{"dense", {}}, Feature{"accumulation", kDgc + Overrides{"train.accumulate=3"}},
+        Feature{"squares", {"compression.method=variance", "train.accumulate=3"}},
+        Feature{"averages", kDgc + Overrides{"ema.decay=0.9", "train.eval_every=1"}},
+        Feature{"clipped_locally", kDgc + Overrides{"clip.norm=0.5"}},
+        Feature{"clipped_mean", {"clip.norm=0.5", "clip.where=mean"}},
+        Feature{"clipped_by_layer", kDgc + Overrides{"clip.norm=0.5", "clip.scope=layer"}},
+        Feature{"no_overlap", kDgc + Overrides{"compression.overlap=false"}},
+        Feature{"turns", kDgc + Overrides{"turns=true"}},
+        Feature{"probe", kDgc + Overrides{"compression.probe_every=2"}},
+        Feature{"record", kDgc + Overrides{"record.gradients.every=1"}},
+        Feature{"frozen", kDgc + Overrides{"train.freeze=[\"conv*\"]"}},
+        Feature{"model_scope", kDgc + Overrides{"compression.scope=model"}},
+        Feature{"f64", {"train.precision=f64", "train.backend=reference"}},
+        Feature{"distance",
+                {"compression.method=choco", "gossip.code=topk", "train.distance_every=1"}}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(DeviceRun, OfWordsHasTheBitsOfTheCpu) {
+  const TempDir dir;
+  const std::string text = dir.write("text.txt", tiny_lines(60));
+  const Overrides chosen{"workers=2", "train.epochs=2", "model.dropout=0.3",
+                         "compression.method=topk", "compression.ratio=0.1"};
+  EXPECT_EQ(trained(tiny_text_config(text, chosen)),
+            trained(tiny_text_config(text, chosen + kOnDevice)));
+}
+
+#if WISP_HAS_SNDFILE
+TEST(DeviceRun, OfSpeechHasTheBitsOfTheCpu) {
+  const TempDir dir;
+  const std::string manifest = write_tones(dir);
+  const Overrides chosen{"workers=2", "train.epochs=2"};
+  EXPECT_EQ(trained(tone_config(manifest, chosen)),
+            trained(tone_config(manifest, chosen + kOnDevice)));
+}
+#endif
+
+TEST(DeviceRun, GoesOnOnTheCpuAndBack) {
+  const TempDir dir;
+  const Overrides chosen = Overrides{"workers=2", "train.epochs=2"} + kDgc;
+  const auto run = [&](const std::string& name, const std::string& first, const std::string& then) {
+    tiny_train(dir / name, chosen + Overrides{"train.max_steps=3", "device=" + first});
+    tiny_train(dir / name, chosen + Overrides{"device=" + then}, RunDirectory::Open::resume);
+    return checkpoint_content(dir / name, 8);
+  };
+  const Files whole = run("cpu", "cpu", "cpu");
+  EXPECT_EQ(run("to_cpu", "emulated", "cpu"), whole);
+  EXPECT_EQ(run("from_cpu", "cpu", "emulated"), whole);
+}
+
+TEST(DeviceRun, StartsFromWeightsInAFile) {
+  const TempDir dir;
+  tiny_train(dir / "first", kShort);
+  const Overrides chosen = kShort + Overrides{"model.init=" + (dir / "w.safetensors")};
+  const Prepared run(tiny_config());
+  with_replicas(tiny_config(), [&](ReplicaTest& test) {
+    write_weights(dir / "w.safetensors", test.replica.model(), test.replica.parameters(), run.facts());
+  });
+  EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
+}
+
+/// Runs whose threads, streams and events cover all that orders a step.
+std::vector<Config> ordered_runs() {
+  const Overrides dgc = kDgc + Overrides{"workers=2", "train.eval_every=1", "clip.norm=0.5",
+                                         "train.accumulate=2"} + kOnDevice;
+  const Overrides choco{"compression.method=choco", "gossip.code=topk", "workers=2"};
+  return {images(kResNet + dgc), tiny_config(kShort + choco + kOnDevice)};
+}
+
+TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
+  std::vector<Files> expected;
+  for (const Config& config : ordered_runs()) expected.push_back(trained(config));
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    emulated::Queues::get().shuffle(seed);
+    size_t i = 0;
+    for (const Config& config : ordered_runs()) EXPECT_EQ(trained(config), expected[i++]) << seed;
+  }
+  emulated::Queues::get().shuffle(0);
+}
+
+}  // namespace
+}  // namespace wisp

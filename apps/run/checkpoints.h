@@ -42,9 +42,11 @@ class Checkpoints {
   };
   /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
   /// passed over, with a notice), "best" (the last, if no validation split decided) or a step. If
-  /// another number of workers saved it, each state's rule says what a rank gets. Collective.
-  /// Throws Error if there is no whole checkpoint, if the one asked for was not kept, or for one of
-  /// another model, method or data.validation.
+  /// another number of workers saved it, each state's rule says what a rank gets; what a model
+  /// carries is read if the position is within an epoch. Collective. Throws Error if there is no
+  /// whole checkpoint, if the one asked for was not kept, or for one of another model, method or
+  /// data.validation, and, within an epoch of a model that carries, of another train.batch or
+  /// train.precision.
   Loaded load(Replica& replica, const std::string& which = "last") const;
   /// Loads what evaluation takes of a checkpoint, by any number of workers: the weights and running
   /// statistics, or their averages over time if the run kept them; rank 0's statistics; the mean

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "core/io/input_file.h"
-#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {

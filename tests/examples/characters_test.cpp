@@ -123,8 +123,7 @@ TEST_F(Characters, ARunGoesOnWithAnotherNumberOfWorkers) {
     expected = weights_of(test.replica);
   });
   const CheckpointOptions options;
-  Position position;
-  position.step = 13;  // within an epoch
+  const Position position{.epoch = 1, .in_epoch = 3, .step = 13};
   with_replicas(config({"workers=4"}), [&](ReplicaTest& test) {
     steps(test, 0, 13, kSpoiled);
     Checkpoints(dir_ / "checkpoints", options).save(test.replica, position);

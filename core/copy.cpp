@@ -67,9 +67,8 @@ void copy(const Stream& stream, const Tensor& from, const Tensor& to) {
   check(stream, from, to);
   if (stream.device().is_cuda())
     return cuda::copy_bytes(stream.native(), from.raw(), to.raw(), to.bytes());
-  stream.submit([from = from.raw(), to = to.raw(), bytes = to.bytes()] {
-    copy_on_host(from, to, bytes);
-  });
+  stream.submit(
+      [from = from.raw(), to = to.raw(), bytes = to.bytes()] { copy_on_host(from, to, bytes); });
 }
 
 void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int64_t bytes) {
@@ -78,8 +77,10 @@ void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int6
 
 void copy_now(const Stream& stream, const Tensor& from, const Tensor& to) {
   check(stream, from, to);
-  stream.synchronize();
-  if (on_host(from, to)) return copy_on_host(from.raw(), to.raw(), to.bytes());
+  if (on_host(from, to)) {
+    stream.synchronize();
+    return copy_on_host(from.raw(), to.raw(), to.bytes());
+  }
   const Device device = stream.device();
   if (from.device().is_cuda() && to.device().is_cuda()) {
     copy(stream, from, to);
@@ -109,13 +110,11 @@ Tensor fetch(const Stream& stream, const Tensor& x) {
 }
 
 void clear(const Stream& stream, const Tensor& x) {
-  if (x.device().is_cuda())
-    return cuda::fill_bytes(stream.native(), x.raw(), 0, x.bytes());
+  if (x.device().is_cuda()) return cuda::fill_bytes(stream.native(), x.raw(), 0, x.bytes());
   stream.submit([at = x.raw(), bytes = x.bytes()] {
     if (bytes > 0) std::memset(at, 0, static_cast<size_t>(bytes));
   });
 }
-
 
 void swap_contents(const Stream& stream, const Tensor& a, const Tensor& b) {
   WISP_CHECK(a.bytes() == b.bytes(), "swap: ", a.bytes(), " and ", b.bytes(), " bytes");

@@ -180,9 +180,8 @@ Storage::Storage(int64_t bytes) : bytes_(round_up(std::max<int64_t>(bytes, 1), k
   data_ = static_cast<std::byte*>(
       ::operator new (static_cast<size_t>(bytes_), std::align_val_t{kAlignment}, std::nothrow));
   WISP_CHECK(data_, "out of memory: ", bytes_, " bytes asked for");
-  owner_ = {data_, [](std::byte* owned) {
-              ::operator delete (owned, std::align_val_t{kAlignment});
-            }};
+  owner_ = {data_,
+            [](std::byte* owned) { ::operator delete (owned, std::align_val_t{kAlignment}); }};
   std::memset(data_, 0, static_cast<size_t>(bytes_));
 }
 

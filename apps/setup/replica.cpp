@@ -78,8 +78,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   methods_ = chosen.names;
   if (shared.pool.device().is_cuda())
     staged_.emplace(worker.communicator, comm_.stream, shared.pool);
-  synchronizer_ =
-      chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
+  synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }
 
 /// Gives the turn to another worker while this one waits.
@@ -221,15 +220,13 @@ std::vector<std::string> Replica::gather(const std::string& text) {
     in[rank] = {reinterpret_cast<std::byte*>(texts[rank].data()),
                 static_cast<int64_t>(texts[rank].size())};
   }
-  without_turn([&] {
-    synchronizer_->between_steps([&] { communicator().all_to_all(out, in)->wait(); });
-  });
+  without_turn(
+      [&] { synchronizer_->between_steps([&] { communicator().all_to_all(out, in)->wait(); }); });
   return texts;
 }
 
 void Replica::barrier() {
-  without_turn(
-      [&] { synchronizer_->between_steps([&] { communicator().barrier()->wait(); }); });
+  without_turn([&] { synchronizer_->between_steps([&] { communicator().barrier()->wait(); }); });
 }
 
 TallyValues Replica::total(Tally& tally) {
@@ -286,7 +283,6 @@ void Replica::share_buffers() {
 /// Exchanges the trained weights with `others`.
 void Replica::swap_weights(const Tensor& others) {
   swap_contents(compute_.stream, others, parameters_->weight().slice(0, others.shape()));
-  compute_.stream.synchronize();
 }
 
 std::optional<double> Replica::consensus_distance() {
@@ -338,10 +334,10 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
 
 void Replica::share_carried() {
   std::vector<Bytes> tensors;
-  carried_->keep_own();
-  compute_.stream.synchronize();
   for (const Tensor& tensor : carried_->whole()) tensors.push_back({tensor.raw(), tensor.bytes()});
   if (tensors.empty()) return;
+  carried_->keep_own();
+  compute_.stream.synchronize();  // they travel from here on
   without_turn([&] {
     synchronizer_->between_steps(
         [&] { communicator().all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });

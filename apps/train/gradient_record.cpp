@@ -37,8 +37,8 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
     if (!glob(options.layers, segment.name)) continue;
     layer.shape = segment.shape;
     layer.path = folder + "/" + segment.name + ".npy";
-    layer.gradient = host_tensor(segment.shape, replica.parameters().dtype(),
-                                 replica.context().stream.device());
+    layer.gradient =
+        host_tensor(segment.shape, replica.parameters().dtype(), replica.context().stream.device());
     NpyWriter file(layer.path, segment.shape);
     file.keep(rows);
     WISP_CHECK(file.rows() == rows, layer.path, ": holds ", file.rows(), " of ", rows,
@@ -77,8 +77,7 @@ void GradientRecord::write() {
   if (!due_) return;
   replica_.context().stream.synchronize();
   for (const Layer& layer : layers_) {
-    if (layer.gradient.defined())
-      NpyWriter(layer.path, layer.shape).append(values(layer).data());
+    if (layer.gradient.defined()) NpyWriter(layer.path, layer.shape).append(values(layer).data());
   }
   const auto number = static_cast<float>(step_);
   NpyWriter(steps_path_, {}).append(&number);

@@ -16,15 +16,15 @@ template <class Function>
 Function* driver(const char* name, Function*) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  WISP_CUDA_CHECK(
-      cudaGetDriverEntryPointByVersion(name, &function, CUDART_VERSION, 0, &found));
+  WISP_CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, CUDART_VERSION, 0, &found));
   WISP_CHECK(function && found == cudaDriverEntryPointSuccess, "the CUDA driver has no ", name,
              "; it is older than this program");
   return reinterpret_cast<Function*>(function);
 }
 
 struct Driver {
-#define WISP_DRIVER(name) decltype(&::name) name = driver(#name, static_cast<decltype(&::name)>(nullptr))
+#define WISP_DRIVER(name) \
+  decltype(&::name) name = driver(#name, static_cast<decltype(&::name)>(nullptr))
   WISP_DRIVER(cuGetErrorString);
   WISP_DRIVER(cuMemAddressFree);
   WISP_DRIVER(cuMemAddressReserve);
@@ -57,9 +57,8 @@ class DeviceRange final : public AddressRange {
                   "cuMemGetAllocationGranularity");
     granularity_ = static_cast<int64_t>(granularity);
     capacity_ = (capacity + granularity_ - 1) / granularity_ * granularity_;
-    driver_.check(
-        driver_.cuMemAddressReserve(&begin_, static_cast<size_t>(capacity_), 0, 0, 0),
-        "cuMemAddressReserve");
+    driver_.check(driver_.cuMemAddressReserve(&begin_, static_cast<size_t>(capacity_), 0, 0, 0),
+                  "cuMemAddressReserve");
   }
   ~DeviceRange() override {
     CUdeviceptr at = begin_;

@@ -51,8 +51,8 @@ bool reached(void* event) {
 
 void copy_bytes(void* stream, const std::byte* from, std::byte* to, int64_t bytes) {
   if (bytes == 0) return;
-  WISP_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault,
-                                  stream_of(stream)));
+  WISP_CUDA_CHECK(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream_of(stream)));
 }
 
 void fill_bytes(void* stream, std::byte* to, int value, int64_t bytes) {

@@ -1,9 +1,10 @@
 // What stands for vendors' libraries on emulated devices: a CPU backend whose calls become tasks of
 // the device's stream, on aliases of the device's memory. Its bits are the CPU's.
+#include "core/backend.h"
+
 #include <optional>
 #include <utility>
 
-#include "core/backend.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
 
@@ -96,10 +97,10 @@ class EmulatedBackend final : public Backend {
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
-    run(stream, [spec, x = here(x), w = here(w), y = here(y)](Backend& inner,
-                                                              const Stream& now) mutable {
-      inner.conv2d(now, spec, x, w, y);
-    });
+    run(stream,
+        [spec, x = here(x), w = here(w), y = here(y)](Backend& inner, const Stream& now) mutable {
+          inner.conv2d(now, spec, x, w, y);
+        });
   }
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
@@ -114,17 +115,16 @@ class EmulatedBackend final : public Backend {
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    run(stream, [spec, x = here(x), y = here(y), argmax = here(argmax)](
-                    Backend& inner, const Stream& now) mutable {
+    run(stream, [spec, x = here(x), y = here(y), argmax = here(argmax)](Backend& inner,
+                                                                        const Stream& now) mutable {
       inner.max_pool(now, spec, x, y, argmax);
     });
   }
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    run(stream, [spec, dy = here(dy), argmax = here(argmax), dx = here(dx)](
-                    Backend& inner, const Stream& now) {
-      inner.max_pool_dx(now, spec, dy, argmax, dx);
-    });
+    run(stream,
+        [spec, dy = here(dy), argmax = here(argmax), dx = here(dx)](
+            Backend& inner, const Stream& now) { inner.max_pool_dx(now, spec, dy, argmax, dx); });
   }
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
     run(stream, [spec, x = here(x), y = here(y)](Backend& inner, const Stream& now) mutable {
@@ -153,13 +153,13 @@ class EmulatedBackend final : public Backend {
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    run(stream, [spec, x = here(x), gamma = here(gamma), beta = here(beta),
-                 residual = here(residual), running_mean = here(running_mean),
-                 running_var = here(running_var),
-                 y = here(y)](Backend& inner, const Stream& now) mutable {
-      inner.batch_norm_eval(now, spec, x, gamma, beta, pointer(residual), running_mean, running_var,
-                            y);
-    });
+    run(stream,
+        [spec, x = here(x), gamma = here(gamma), beta = here(beta), residual = here(residual),
+         running_mean = here(running_mean), running_var = here(running_var),
+         y = here(y)](Backend& inner, const Stream& now) mutable {
+          inner.batch_norm_eval(now, spec, x, gamma, beta, pointer(residual), running_mean,
+                                running_var, y);
+        });
   }
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                      const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
@@ -180,20 +180,20 @@ class EmulatedBackend final : public Backend {
   void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
-    run(stream, [spec, x = here(x), weights = all_here(weights), before = here(before), y = here(y),
-                 after = here(after),
-                 saved = here(saved)](Backend& inner, const Stream& now) mutable {
-      inner.rnn(now, spec, x, weights, before, y, after, saved);
-    });
+    run(stream,
+        [spec, x = here(x), weights = all_here(weights), before = here(before), y = here(y),
+         after = here(after), saved = here(saved)](Backend& inner, const Stream& now) mutable {
+          inner.rnn(now, spec, x, weights, before, y, after, saved);
+        });
   }
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    run(stream, [spec, y = here(y), dy = here(dy), weights = all_here(weights),
-                 before = here(before), saved = here(saved),
-                 dx = here(dx)](Backend& inner, const Stream& now) mutable {
-      inner.rnn_dx(now, spec, y, dy, weights, before, saved, pointer(dx));
-    });
+    run(stream,
+        [spec, y = here(y), dy = here(dy), weights = all_here(weights), before = here(before),
+         saved = here(saved), dx = here(dx)](Backend& inner, const Stream& now) mutable {
+          inner.rnn_dx(now, spec, y, dy, weights, before, saved, pointer(dx));
+        });
   }
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,

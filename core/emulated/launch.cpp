@@ -14,8 +14,8 @@ const char* device_kind() { return "emulated"; }
 void Stream::launch_bytes(const Launch& launch) const {
   const std::align_val_t alignment{launch.alignment};
   const std::shared_ptr<std::byte> argument(
-      static_cast<std::byte*>(::operator new (launch.size, alignment)),
-      [alignment](std::byte* owned) { ::operator delete (owned, alignment); });
+      static_cast<std::byte*>(::operator new(launch.size, alignment)),
+      [alignment](std::byte* owned) { ::operator delete(owned, alignment); });
   std::memcpy(argument.get(), launch.bytes, launch.size);
   emulated::Memory::get().relocate(argument.get(), launch.size);
   emulated::enqueue(native(), [argument, run = launch.run] { run(argument.get()); });

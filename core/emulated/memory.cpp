@@ -18,7 +18,8 @@ namespace {
 constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
 
 std::byte* reserve_addresses(size_t bytes, int protection) {
-  void* range = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* range =
+      mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);
 }
 
@@ -162,9 +163,13 @@ bool Memory::pin(std::byte* memory, size_t bytes) {
   return pinned_.emplace(memory, bytes).second;
 }
 
-bool Memory::unpin(std::byte* memory) {
+size_t Memory::unpin(std::byte* memory) {
   std::lock_guard lock(mutex_);
-  return pinned_.erase(memory) > 0;
+  const auto block = pinned_.find(memory);
+  if (block == pinned_.end()) return 0;
+  const size_t bytes = block->second;
+  pinned_.erase(block);
+  return bytes;
 }
 
 bool Memory::is_pinned(const void* memory, size_t bytes) const {
@@ -181,8 +186,8 @@ std::byte* Memory::alias(const void* memory, size_t bytes) const {
   const auto range = find(memory);
   if (range == ranges_.end()) return nullptr;
   const auto begin = static_cast<size_t>(static_cast<const std::byte*>(memory) - range->first);
-  WISP_CHECK(range->second.covers(begin, begin + std::max<size_t>(bytes, 1)), "emulated device: ",
-             bytes, " bytes at ", memory, " are not memory: ", begin,
+  WISP_CHECK(range->second.covers(begin, begin + std::max<size_t>(bytes, 1)),
+             "emulated device: ", bytes, " bytes at ", memory, " are not memory: ", begin,
              " bytes into a range of addresses whose memory ends or was given back");
   return range->second.alias + begin;
 }

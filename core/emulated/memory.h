@@ -1,6 +1,7 @@
-// The memory of the emulated devices. A range of addresses is there twice: the view, whose addresses
-// a program gets and nobody may touch, ever, so that a host that does faults; and the alias, through
-// which tasks on the device work. Pinned memory is ordinary memory that is known here. Any thread.
+// The memory of the emulated devices. A range of addresses is there twice: the view, whose
+// addresses a program gets and nobody may touch, ever, so that a host that does faults; and the
+// alias, through which tasks on the device work. Pinned memory is ordinary memory that is known
+// here. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,8 @@ class Memory {
   void set_limit(size_t bytes);
 
   bool pin(std::byte* memory, size_t bytes);
-  bool unpin(std::byte* memory);
+  /// How many bytes it had; 0 if it is not pinned.
+  size_t unpin(std::byte* memory);
   bool is_pinned(const void* memory, size_t bytes) const;
 
   /// What a task uses for these bytes of a view; null if they are not a device's. Throws Error if

@@ -129,6 +129,11 @@ std::string Queues::failure() {
   return failure_;
 }
 
+void Queues::fail(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = why;
+}
+
 void Queues::forgive() {
   std::lock_guard lock(mutex_);
   failure_.clear();

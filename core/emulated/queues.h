@@ -54,11 +54,13 @@ class Queues {
   /// What the first task threw; empty if none did. From then on no task is run, and every point is
   /// reached.
   std::string failure();
+  void fail(const std::string& why);
   /// For tests: what failed is forgotten.
   void forgive();
 
-  /// For tests: 0 runs what a wait needs and no more; another number draws, whenever somebody waits,
-  /// from all that could run, so that work may also be earlier than whatever does not wait for it.
+  /// For tests: 0 runs what a wait needs and no more; another number draws, whenever somebody
+  /// waits, from all that could run, so that work may also be earlier than whatever does not wait
+  /// for it.
   void shuffle(uint64_t seed);
 
  private:

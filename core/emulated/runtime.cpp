@@ -32,6 +32,7 @@ namespace wisp::emulated {
 namespace {
 
 constexpr size_t kPinnedAlignment = 4096;
+constexpr int kFreed = 0xfb;
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -63,12 +64,12 @@ cudaError_t health() {
 
 cudaError_t check_current(int device, const char* what) {
   if (device == current_device) return cudaSuccess;
-  return fail(cudaErrorInvalidResourceHandle, concat("the ", what, " is of device ", device,
-                                                     ", the thread's current one is ",
-                                                     current_device, " (cudaSetDevice)"));
+  return fail(cudaErrorInvalidResourceHandle,
+              concat("the ", what, " is of device ", device, ", the thread's current one is ",
+                     current_device, " (cudaSetDevice)"));
 }
 
-/// The waits that a test watches.
+/// The waits for events that a test watches.
 struct Watched {
   std::mutex mutex;
   bool watching = false;
@@ -105,8 +106,8 @@ std::byte* place(const void* memory, size_t bytes) {
 
 void enqueue(void* stream, std::function<void()> task) {
   const auto* queue = static_cast<cudaStream_t>(stream);
-  WISP_CHECK(check_current(queue->queue->device, "stream") == cudaSuccess, "launch: ",
-             last_message);
+  WISP_CHECK(check_current(queue->queue->device, "stream") == cudaSuccess,
+             "launch: ", last_message);
   Queues::get().post(queue->queue, std::move(task));
 }
 
@@ -192,13 +193,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  Queues::get().drain(Queues::get().end(stream->queue));
+  // a real device goes on with the work, beside whatever becomes of the memory it uses
+  const bool idle = Queues::get().reached(Queues::get().end(stream->queue));
+  if (!idle) Queues::get().fail("a stream was destroyed before its work was done");
   delete stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (!is_left_out()) Queues::get().drain(Queues::get().end(stream->queue));
+  Queues::get().drain(Queues::get().end(stream->queue));
   return health();
 }
 
@@ -251,13 +254,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     std::lock_guard lock(event->mutex);
     point = event->point;
   }
-  if (!is_left_out()) Queues::get().drain(point);
+  Queues::get().drain(point);
   return health();
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  const size_t whole = (std::max<size_t>(bytes, 1) + kPinnedAlignment - 1) / kPinnedAlignment *
-                       kPinnedAlignment;
+  const size_t whole =
+      (std::max<size_t>(bytes, 1) + kPinnedAlignment - 1) / kPinnedAlignment * kPinnedAlignment;
   *memory = std::aligned_alloc(kPinnedAlignment, whole);
   if (!*memory)
     return fail(cudaErrorMemoryAllocation, wisp::concat("no memory for ", bytes, " pinned bytes"));
@@ -266,8 +269,9 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  if (!Memory::get().unpin(static_cast<std::byte*>(memory)))
-    return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
+  const size_t bytes = Memory::get().unpin(static_cast<std::byte*>(memory));
+  if (bytes == 0) return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
+  std::memset(memory, kFreed, bytes);  // a copy under way is seen
   std::free(memory);
   return cudaSuccess;
 }

@@ -16,8 +16,7 @@ void set_devices(int count);
 /// For tests: how often cudaEventQuery says "not yet" before it does the work; 2 at first.
 void set_polls(int count);
 
-/// Where in the code a wait for an event or a stream is asked for: its return addresses, innermost
-/// first.
+/// Where in the code a stream is asked to wait for an event: return addresses, innermost first.
 using WaitPlace = std::array<void*, 3>;
 /// For tests: from now on the places are noted, and the waits of `left_out` do nothing. Returns the
 /// places noted since the last call.

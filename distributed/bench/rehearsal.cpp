@@ -20,8 +20,7 @@ void fit(Tensor& memory, int64_t bytes) {
 
 Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest)
     : stream_(Stream::immediate()),
-      backend_(fastest ? make_backend(pool_, stream_)
-                       : make_reference_backend(pool_, stream_)),
+      backend_(fastest ? make_backend(pool_, stream_) : make_reference_backend(pool_, stream_)),
       context_{.stream = stream_, .backend = *backend_, .pool = pool_},
       fields_(std::move(fields)) {
   context_.compute = DType::f32;

@@ -62,6 +62,7 @@ std::byte* StagedCommunicator::staged(size_t place, const std::byte* data) const
 
 /// Makes room for all slices and fetches those that are sent.
 void StagedCommunicator::fit_and_send() {
+  if (slices_.empty()) return;
   if (used_bytes_ > block_bytes_) {
     block_.reset();  // first give back, then take
     block_ = pinned_block(used_bytes_, stream_.device());
@@ -74,6 +75,7 @@ void StagedCommunicator::fit_and_send() {
 }
 
 void StagedCommunicator::deliver() {
+  if (slices_.empty()) return;
   for (const Slice& slice : slices_) {
     if (slice.received) copy_bytes(stream_, block_.get() + slice.offset, slice.device, slice.bytes);
   }

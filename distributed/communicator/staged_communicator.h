@@ -1,6 +1,6 @@
-// Collectives on a device's memory, by a communicator that knows the host's alone: what a collective
-// sends is copied to pinned memory first, and what came goes to the device at the end. Slices of the
-// host's travel as they are. Used by its rank's comm thread.
+// Collectives on a device's memory, by a communicator that knows the host's alone: what a
+// collective sends is copied to pinned memory first, and what came goes to the device at the end.
+// Slices of the host's travel as they are. Used by its rank's comm thread.
 #pragma once
 
 #include <vector>

@@ -27,7 +27,9 @@ class UnitMemory {
   /// for a header.
   std::span<const Outlet> outlets(int index, const Message& message);
   /// After encode: what used() says when the stream has come so far.
-  void fetch_used(int index) const { wires_[static_cast<size_t>(index)].used.fetch(context_.stream); }
+  void fetch_used(int index) const {
+    wires_[static_cast<size_t>(index)].used.fetch(context_.stream);
+  }
   /// Bytes in use of an outlet. Throws Error if they are more than it holds.
   int64_t used(int index, const Message& message, size_t outlet) const;
 

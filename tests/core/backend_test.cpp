@@ -61,8 +61,7 @@ struct Side {
   Side(bool reference, DType activations, bool coarse_numbers)
       : dtype(activations),
         coarse(coarse_numbers),
-        backend(reference ? make_reference_backend(pool, stream)
-                          : make_backend(pool, stream)) {}
+        backend(reference ? make_reference_backend(pool, stream) : make_backend(pool, stream)) {}
 
   Tensor activation(Shape shape, uint64_t id, double offset = 0.0) const {
     return random(shape, dtype, id, offset, coarse);

@@ -6,8 +6,8 @@
 #include "core/copy.h"
 #include "core/parallel.h"
 #include "tests/support/devices.h"
-#include "tests/support/test_context.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test_context.h"
 
 namespace wisp {
 namespace {

@@ -1,6 +1,6 @@
-// The part of the CUDA runtime that core/cuda/ calls, for builds without CUDA: the same names, types
-// and meanings, carried out by core/emulated/. A call that is not here is not emulated; one that is
-// takes the arguments that the toolkit's takes. Any thread. Source: CUDA Runtime API 13.0.
+// The part of the CUDA runtime that core/cuda/ calls, for builds without CUDA: the same names,
+// types and meanings, carried out by core/emulated/. A call that is not here is not emulated; one
+// that is takes the arguments that the toolkit's takes. Any thread. Source: CUDA Runtime API 13.0.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,8 @@ std::map<std::string, std::vector<double>> read(const std::string& path, const C
   std::map<std::string, std::vector<double>> found;
   const Facts ends = Prepared(config).facts();
   with_replicas(config, [&](ReplicaTest& test) {
-    read_weights(test.replica.context().stream, path, test.replica.model(), test.replica.parameters(), ends);
+    read_weights(test.replica.context().stream, path, test.replica.model(),
+                 test.replica.parameters(), ends);
     found = content(test.replica);
   });
   return found;

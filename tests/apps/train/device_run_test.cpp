@@ -1,6 +1,10 @@
-// Whole runs on a device: the CPU's bits, for every method, model and feature, in whatever order the
-// device does what is not ordered; and each wait in the code is needed for that.
+// Whole runs on a device: the CPU's bits, for every method, model and feature, in whatever order
+// the device does what is not ordered; and each wait in the code is needed for that.
+#include <execinfo.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "apps/setup/weights.h"
 #include "core/emulated/queues.h"
@@ -31,9 +35,7 @@ const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0
 /// Two convolutions deep, with batch norm.
 const Overrides kResNet{"model.name=resnet_cifar", "model.depth=8", "train.batch=12"};
 
-Config images(const Overrides& overrides) {
-  return tiny_config_of("", kShort + overrides);
-}
+Config images(const Overrides& overrides) { return tiny_config_of("", kShort + overrides); }
 
 std::vector<std::string> all_methods() {
   std::vector<std::string> names = shipped_methods();
@@ -127,17 +129,22 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
   const Overrides chosen = kShort + Overrides{"model.init=" + (dir / "w.safetensors")};
   const Prepared run(tiny_config());
   with_replicas(tiny_config(), [&](ReplicaTest& test) {
-    write_weights(dir / "w.safetensors", test.replica.model(), test.replica.parameters(), run.facts());
+    write_weights(dir / "w.safetensors", test.replica.model(), test.replica.parameters(),
+                  run.facts());
   });
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
 }
 
 /// Runs whose threads, streams and events cover all that orders a step.
 std::vector<Config> ordered_runs() {
-  const Overrides dgc = kDgc + Overrides{"workers=2", "train.eval_every=1", "clip.norm=0.5",
-                                         "train.accumulate=2"} + kOnDevice;
+  const Overrides dgc =
+      kDgc + Overrides{"workers=2", "train.eval_every=1", "clip.norm=0.5", "train.accumulate=2"} +
+      kOnDevice;
   const Overrides choco{"compression.method=choco", "gossip.code=topk", "workers=2"};
-  return {images(kResNet + dgc), tiny_config(kShort + choco + kOnDevice)};
+  const Overrides diverges{"optimizer.lr=1e30", "optimizer.weight_decay=0"};
+  return {images(kResNet + dgc), tiny_config(kShort + choco + kOnDevice),
+          tiny_config(kShort + diverges + kOnDevice),
+          tiny_config(kShort + diverges + choco + kOnDevice)};
 }
 
 TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
@@ -149,6 +156,49 @@ TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
     for (const Config& config : ordered_runs()) EXPECT_EQ(trained(config), expected[i++]) << seed;
   }
   emulated::Queues::get().shuffle(0);
+}
+
+/// Whether a run without the waits of a place ends as it should, in a process of its own: one that
+/// misses a wait may do anything.
+bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
+                       const Files& expected) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const int silent = open("/dev/null", O_WRONLY);
+    dup2(silent, STDERR_FILENO);
+    emulated::watch_waits(place);
+    bool well = false;
+    try {
+      well = trained(config) == expected && emulated::Queues::get().failure().empty();
+    } catch (const std::exception&) {  // a wait that was missed
+    }
+    _exit(well ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Each wait for an event is missed by some run when it is left out, wherever it stands in the
+/// code.
+TEST(DeviceOrder, NeedsEachEvent) {
+  std::map<emulated::WaitPlace, bool> missed;
+  for (const Config& config : ordered_runs()) {
+    emulated::watch_waits();
+    const Files expected = trained(config);
+    const std::set<emulated::WaitPlace> places = emulated::watch_waits();
+    emulated::forget_waits();
+    EXPECT_GE(places.size(), 2u);
+    for (const emulated::WaitPlace& place : places)
+      missed[place] = missed[place] || !ends_well_without(place, config, expected);
+  }
+  EXPECT_GE(missed.size(), 4u);
+  for (const auto& [place, by_some] : missed) {
+    if (by_some) continue;
+    ADD_FAILURE() << "no run misses the wait that is asked for here:";
+    backtrace_symbols_fd(place.data(), static_cast<int>(place.size()), STDERR_FILENO);
+  }
 }
 
 }  // namespace

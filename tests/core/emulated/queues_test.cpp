@@ -102,8 +102,7 @@ TEST(EmulatedQueues, TellWhatFailedForLife) {
 TEST(EmulatedQueues, BelongToADevice) {
   const Stream second = Stream::on({Device::Kind::cuda, 1});
   const Stream first = Stream::on({Device::Kind::cuda, 0});  // and device 0 is current
-  const std::string refused =
-      error_of([&] { emulated::enqueue(second.native(), [] {}); });
+  const std::string refused = error_of([&] { emulated::enqueue(second.native(), [] {}); });
   EXPECT_NE(refused.find("the stream is of device 1, the thread's current one is 0"),
             std::string::npos)
       << refused;

@@ -9,6 +9,7 @@ set(wisp_header_folders core layers models data compression distributed apps)
 install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp
   FILES_MATCHING PATTERN "*.h"
   PATTERN core/cpu EXCLUDE
+  PATTERN core/emulated/include EXCLUDE
   PATTERN core/io/toml_node.h EXCLUDE
   PATTERN apps/commands EXCLUDE
   PATTERN apps/configs EXCLUDE)

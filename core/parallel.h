@@ -28,6 +28,8 @@ constexpr int64_t kGrain = 1 << 14;  // elements a thread must have before it is
 constexpr int kLanes = 16;
 constexpr int64_t kMaxPartials = 1024;
 constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
+constexpr int kReduceKernels = 2;          // launches of a device: the other loops take one
+constexpr int kSelectKernels = 3;
 
 /// Elements per partial result of a reduction: depends on n alone.
 WISP_HD inline int64_t reduce_block(int64_t n) {
@@ -229,15 +231,17 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_reduce(stream, n, kernel, out);
 #endif
-  stream.launch([n, kernel, out] {
-    const int64_t block = parallel::reduce_block(n);
-    typename Kernel::Value partial[parallel::kMaxPartials];
-    parallel::cpu_ranges(n, block, [&](int64_t begin, int64_t end) {
-      partial[begin / block] = parallel::cpu_reduce_block(begin, end, kernel);
-    });
-    *out = parallel::cpu_reduce_block(0, (n + block - 1) / block,
-                                      parallel::Partials<Kernel>{partial, kernel});
-  });
+  stream.launch(
+      [n, kernel, out] {
+        const int64_t block = parallel::reduce_block(n);
+        typename Kernel::Value partial[parallel::kMaxPartials];
+        parallel::cpu_ranges(n, block, [&](int64_t begin, int64_t end) {
+          partial[begin / block] = parallel::cpu_reduce_block(begin, end, kernel);
+        });
+        *out = parallel::cpu_reduce_block(0, (n + block - 1) / block,
+                                          parallel::Partials<Kernel>{partial, kernel});
+      },
+      parallel::kReduceKernels);
 }
 
 /// bins[b] = how many i in [0, n) have kernel(i) == b; a negative b is not counted. Exact.
@@ -282,7 +286,8 @@ void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* co
   if (stream.device().is_cuda())
     return cuda::launch_select(stream, n, nullptr, kernel, count, scratch);
 #endif
-  stream.launch([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); });
+  stream.launch([=] { parallel::cpu_select(n, kernel, count, static_cast<uint64_t*>(scratch)); },
+                parallel::kSelectKernels);
 }
 
 /// The same over [0, min(*n, capacity)); `n` lies on the device, `scratch` is sized for `capacity`.
@@ -293,9 +298,12 @@ void parallel_select_counted(const Stream& stream, const int64_t* n, int64_t cap
   if (stream.device().is_cuda())
     return cuda::launch_select(stream, capacity, n, kernel, count, scratch);
 #endif
-  stream.launch([=] {
-    parallel::cpu_select(std::min(*n, capacity), kernel, count, static_cast<uint64_t*>(scratch));
-  });
+  stream.launch(
+      [=] {
+        parallel::cpu_select(std::min(*n, capacity), kernel, count,
+                             static_cast<uint64_t*>(scratch));
+      },
+      parallel::kSelectKernels);
 }
 
 }  // namespace wisp

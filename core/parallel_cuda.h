@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/cuda/check.h"
+#include "core/device_work.h"
 #include "core/parallel.h"
 
 namespace wisp::cuda {
@@ -19,6 +20,12 @@ static_assert(kThreads % parallel::kLanes == 0 && parallel::kSelectChunk % kThre
 
 inline cudaStream_t handle(const Stream& stream) {
   return static_cast<cudaStream_t>(stream.native());
+}
+
+/// Throws Error if the launches failed; counts them.
+inline void launched(const char* loop, int kernels) {
+  check(cudaGetLastError(), loop);
+  count_device_work({.kernels = kernels});
 }
 
 inline unsigned blocks_for(int64_t n) {
@@ -45,7 +52,7 @@ template <class Kernel>
 void launch_for(const Stream& stream, int64_t n, const int64_t* counted, const Kernel& kernel) {
   if (n <= 0) return;
   run_for<<<blocks_for(n), kThreads, 0, handle(stream)>>>(n, counted, kernel);
-  check(cudaGetLastError(), "parallel_for");
+  launched("parallel_for", 1);
 }
 
 template <class Kernel>
@@ -56,7 +63,7 @@ __global__ void run_single(const Kernel kernel) {
 template <class Kernel>
 void launch_once(const Stream& stream, const Kernel& kernel) {
   run_single<<<1, 1, 0, handle(stream)>>>(kernel);
-  check(cudaGetLastError(), "run_once");
+  launched("run_once", 1);
 }
 
 /// cpu_reduce_block over [begin, end) by one block of threads, for thread 0. All threads evaluate
@@ -110,7 +117,7 @@ void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
     run_reduce<<<static_cast<unsigned>(partials), kThreads, 0, queue>>>(n, block, kernel, partial);
   run_reduce<<<1, kThreads, 0, queue>>>(partials, parallel::kMaxPartials,
                                         parallel::Partials<Kernel>{partial, kernel}, out);
-  check(cudaGetLastError(), "parallel_reduce");
+  launched("parallel_reduce", parallel::kReduceKernels);
   WISP_CUDA_CHECK(cudaFreeAsync(memory, queue));
 }
 
@@ -143,7 +150,7 @@ void launch_histogram(const Stream& stream, int64_t n, const int64_t* counted, c
   WISP_CUDA_CHECK(cudaMemsetAsync(bins, 0, bytes, queue));
   if (n <= 0) return;
   run_histogram<<<blocks_for(n), kThreads, 0, queue>>>(n, counted, kernel, bins, bin_count);
-  check(cudaGetLastError(), "parallel_histogram");
+  launched("parallel_histogram", 1);
 }
 
 constexpr int kChunkWords = static_cast<int>(parallel::kSelectChunk / 64);
@@ -256,7 +263,7 @@ void launch_select(const Stream& stream, int64_t n, const int64_t* counted, cons
   run_select_masks<<<chunks, kThreads, 0, queue>>>(n, counted, kernel, masks);
   run_select_scan<<<1, kScanThreads, 0, queue>>>(n, counted, masks, count);
   run_select_emit<<<chunks, kThreads, 0, queue>>>(n, counted, kernel, masks);
-  check(cudaGetLastError(), "parallel_select");
+  launched("parallel_select", parallel::kSelectKernels);
 }
 
 }  // namespace wisp::cuda

@@ -39,14 +39,14 @@ class Stream {
       post(std::function<void()>(std::forward<Task>(task)));
     }
   }
-  /// A kernel's loop, whose bytes are all that a device gets of it.
+  /// A kernel's loop, whose bytes are all that a device gets of it. It takes `kernels` launches.
   template <class Task>
-  void launch(const Task& task) const {
+  void launch(const Task& task, int kernels = 1) const {
     static_assert(std::is_trivially_copyable_v<Task>, "a device gets a kernel's bytes");
     if (!native_) return submit(task);
     Task argument = task;
     clear_padding(argument);
-    launch_bytes({&argument, sizeof argument, alignof(Task),
+    launch_bytes({&argument, sizeof argument, alignof(Task), kernels,
                   [](const void* copy) { (*static_cast<const Task*>(copy))(); }});
   }
 
@@ -59,6 +59,7 @@ class Stream {
   struct Launch {
     const void* bytes;
     size_t size, alignment;
+    int kernels;
     void (*run)(const void*);
   };
 

@@ -42,6 +42,8 @@ BEGIN {
   rooms["core"] = "core/cpu core/cuda"
   rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/io"] = "core"
   rooms["core/train"] = "core core/io"
+  rooms["core/emulated"] = "core"
+  rooms["core/emulated/include"] = ""
 
   rooms["data"] = ""
   rooms["data/images"] = rooms["data/text"] = rooms["data/speech"] = "data"
@@ -92,8 +94,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
       index(" " rooms[room] " ", " " other " ") == 0)
     fail(room " does not include " other)
 
-  only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|parallel_cuda[.]h$)",
-          "CUDA headers belong in core/cuda/ and core/parallel_cuda.h")
+  only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|emulated/|parallel_cuda[.]h$)",
+          "CUDA headers belong in core/cuda/, core/parallel_cuda.h and what stands for CUDA, core/emulated/")
   only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
   only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",

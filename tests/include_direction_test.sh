@@ -70,6 +70,7 @@ fi
 accepts apps/train/trainer.cpp '#include "distributed/synchronizer.h"'
 accepts distributed/exchange/cut.cpp '#include "compression/compressor.h"'
 accepts core/cuda/check.h '#include <cuda_runtime.h>'
+accepts core/emulated/runtime.cpp '#include <cuda_runtime.h>'
 accepts core/parallel_cuda.h '#include <cuda_runtime.h>'
 accepts core/cpu/onednn_conv.h '#include <oneapi/dnnl/dnnl.hpp>'
 accepts core/cpu/kiss_fft.cpp '#include <kiss_fftr.h>'

@@ -28,6 +28,16 @@ void run_step(const StepArguments& arguments) {
   } else {
     fmt::print("{} ({}): batch {}, {:.1f} {}, {:.2f} ms a step\n", timing.name, timing.impl,
                timing.batch, timing.rate, timing.unit, timing.ms);
+    if (timing.device.kernels > 0) {
+      const auto of_step = [&](int64_t count) {
+        return static_cast<double>(count) / static_cast<double>(timing.steps);
+      };
+      fmt::print(
+          "a step of a worker asks the device for {:.1f} kernels, {:.1f} calls of libraries "
+          "and {:.1f} copies\n",
+          of_step(timing.device.kernels), of_step(timing.device.calls),
+          of_step(timing.device.copies));
+    }
   }
 }
 

@@ -46,15 +46,23 @@ Batch copy_of(const Batch& batch) {
 
 std::string StepTiming::json() const {
   const auto rounded = [](double value, double to) { return std::round(value / to) * to; };
-  const nlohmann::ordered_json row = {{"case", name},
-                                      {"impl", impl},
-                                      {"batch", batch},
-                                      {"rate", rounded(rate, 0.1)},
-                                      {"unit", unit},
-                                      {"ms", rounded(ms, 0.01)},
-                                      {"peak_mb", std::round(peak_mb)},
-                                      {"loss0", loss0},
-                                      {"loss1", loss1}};
+  nlohmann::ordered_json row = {{"case", name},
+                                {"impl", impl},
+                                {"batch", batch},
+                                {"rate", rounded(rate, 0.1)},
+                                {"unit", unit},
+                                {"ms", rounded(ms, 0.01)},
+                                {"peak_mb", std::round(peak_mb)},
+                                {"loss0", loss0},
+                                {"loss1", loss1}};
+  if (device.kernels > 0) {
+    const auto of_step = [&](int64_t count) {
+      return static_cast<double>(count) / static_cast<double>(steps);
+    };
+    row["kernels"] = of_step(device.kernels);
+    row["calls"] = of_step(device.calls);
+    row["copies"] = of_step(device.copies);
+  }
   return row.dump();
 }
 
@@ -63,7 +71,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   run.load();
   const TrainOptions& options = run.options();
   const double base_mb = resident_mb();
-  MemoryPool pool;
+  MemoryPool pool(options.target());
   StepTiming timing;
   double work = 0.0;  // of a step
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
@@ -75,11 +83,17 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     const Batch batch = copy_of(*loader->next());
     const auto steps_per_epoch = static_cast<double>(loader->batches() / options.accumulate);
     std::vector<double> times, losses;
+    DeviceWork before;
     double of_step = 0.0;
     double deadline = 0.0;
     bool more = true;
     for (int64_t step = 0; more; ++step) {
-      if (step == kWarmUp) deadline = now_us() + seconds * 1e6;
+      if (step == kWarmUp) {
+        replica.barrier();
+        before = device_work();
+        replica.barrier();
+        deadline = now_us() + seconds * 1e6;
+      }
       const double begin = now_us();
       const StepReport report =
           replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
@@ -103,6 +117,8 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     timing.unit = run.facts().work + "/s";
     timing.ms = median(times);
     timing.losses = losses;
+    timing.device = device_work() - before;
+    timing.steps = static_cast<int64_t>(times.size()) * options.workers;
     work = of_step;
   });
   timing.rate = work / (timing.ms * 1e-3);

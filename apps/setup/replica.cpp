@@ -27,22 +27,6 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
-/// The batch where a model computes; what it holds stays as long as the loader's does.
-Batch on_device(const Context& context, const Batch& batch) {
-  if (!context.stream.device().is_cuda()) return batch;
-  Batch there = batch;
-  const auto move = [&](Tensor& tensor) {
-    if (!tensor.defined()) return;
-    const Tensor to = context.empty(tensor.shape(), tensor.dtype());
-    copy_now(context.stream, tensor, to);
-    tensor = to;
-  };
-  for (Tensor& input : there.inputs) move(input);
-  move(there.targets);
-  move(there.samples);
-  return there;
-}
-
 }  // namespace
 
 Replica::Replica(const Shared& shared, Worker& worker)
@@ -58,6 +42,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
                            worker.threads)),
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,
                         shared.options.comm_threads)),
+      upload_(compute_),
       plateau_(options_.schedule),
       skipped_in_a_row_({1}, DType::i64),
       traffic_({6}, DType::i64) {
@@ -148,7 +133,7 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   tally_->begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
-    const Batch batch = on_device(compute_, next());
+    const Batch batch = upload_(next());
     const double begin = now_us();
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
@@ -318,7 +303,7 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
   while (stopped == 0.0) {
     const std::optional<Batch> loaded = loader.next();
     if (!loaded) break;
-    const Batch batch = on_device(compute_, *loaded);
+    const Batch batch = upload_(*loaded);
     const int64_t micro = batch.index % deal.accumulate;
     compute_.samples = batch.samples;
     const Step result = model_->forward(compute_, batch, carried.before(batch, micro));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/setup/batch_upload.h"
 #include "apps/setup/carried_state.h"
 #include "apps/setup/tally.h"
 #include "apps/setup/train_options.h"
@@ -148,6 +149,7 @@ class Replica {
   std::unique_ptr<Backend> comm_backend_;
   Context compute_;
   Context comm_;
+  BatchUpload upload_;
   std::optional<StagedCommunicator> staged_;  // on a device
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;

@@ -2,6 +2,7 @@
 
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
+#include "core/device_work.h"
 
 namespace wisp::cuda {
 namespace {
@@ -53,11 +54,13 @@ void copy_bytes(void* stream, const std::byte* from, std::byte* to, int64_t byte
   if (bytes == 0) return;
   WISP_CUDA_CHECK(
       cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream_of(stream)));
+  count_device_work({.copies = 1});
 }
 
 void fill_bytes(void* stream, std::byte* to, int value, int64_t bytes) {
   if (bytes == 0) return;
   WISP_CUDA_CHECK(cudaMemsetAsync(to, value, static_cast<size_t>(bytes), stream_of(stream)));
+  count_device_work({.copies = 1});
 }
 
 }  // namespace wisp::cuda

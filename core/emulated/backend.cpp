@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/device_work.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
 
@@ -52,20 +53,41 @@ T* pointer(std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
+/// The CPU's backend. Tasks share it: those of a stream may outlive the object that posted them.
+struct Inner {
+  explicit Inner(bool fastest)
+      : backend(fastest ? make_backend(pool, now) : make_reference_backend(pool, now)) {}
+
+  MemoryPool pool;  // the host's, for temporaries
+  const Stream now = Stream::immediate();
+  const std::unique_ptr<Backend> backend;
+};
+
+/// call(backend, stream) becomes the stream's next task.
+template <class Call>
+void run(const Stream& stream, const std::shared_ptr<Inner>& inner, Call call) {
+  count_device_work({.calls = 1});
+  emulated::enqueue(stream.native(), [inner, call = std::move(call)]() mutable {
+    call(*inner->backend, inner->now);
+  });
+}
+
 class EmulatedFft final : public RealFft {
  public:
-  explicit EmulatedFft(RealFft& inner, const Stream& now) : inner_(inner), now_(now) {}
+  explicit EmulatedFft(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}
 
-  std::string numerics() const override { return inner_.numerics(); }
+  std::string numerics() const override { return inner_->backend->fft().numerics(); }
   void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
-    emulated::enqueue(stream.native(), [this, n, x = moved(x), spectrum = moved(spectrum)] {
-      inner_.forward(now_, n, x, spectrum);
-    });
+    run(stream, inner_,
+        [n, x = moved(x), spectrum = moved(spectrum)](Backend& inner, const Stream& now) {
+          inner.fft().forward(now, n, x, spectrum);
+        });
   }
   void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
-    emulated::enqueue(stream.native(), [this, n, spectrum = moved(spectrum), x = moved(x)] {
-      inner_.inverse(now_, n, spectrum, x);
-    });
+    run(stream, inner_,
+        [n, spectrum = moved(spectrum), x = moved(x)](Backend& inner, const Stream& now) {
+          inner.fft().inverse(now, n, spectrum, x);
+        });
   }
 
  private:
@@ -73,67 +95,71 @@ class EmulatedFft final : public RealFft {
     return reinterpret_cast<float*>(emulated::Memory::get().alias(x, sizeof *x));
   }
 
-  RealFft& inner_;
-  const Stream& now_;
+  std::shared_ptr<Inner> inner_;
 };
 
 class EmulatedBackend final : public Backend {
  public:
-  explicit EmulatedBackend(bool fastest)
-      : inner_(fastest ? make_backend(pool_, now_) : make_reference_backend(pool_, now_)),
-        fft_(inner_->fft(), now_) {}
+  explicit EmulatedBackend(bool fastest) : inner_(std::make_shared<Inner>(fastest)), fft_(inner_) {}
 
-  std::string name() const override { return inner_->name(); }
-  std::string numerics() const override { return inner_->numerics(); }
-  int64_t workspace_bytes() const override { return inner_->workspace_bytes(); }
-  int64_t kept_objects() const override { return inner_->kept_objects(); }
+  std::string name() const override { return inner_->backend->name(); }
+  std::string numerics() const override { return inner_->backend->numerics(); }
+  int64_t workspace_bytes() const override { return inner_->backend->workspace_bytes(); }
+  int64_t kept_objects() const override { return inner_->backend->kept_objects(); }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
-    run(stream, [spec, a = here(a), b = here(b), c = here(c)](Backend& inner, const Stream& now) {
-      inner.gemm(now, spec, a, b, c);
-    });
+    run(stream, inner_,
+        [spec, a = here(a), b = here(b), c = here(c)](Backend& inner, const Stream& now) {
+          inner.gemm(now, spec, a, b, c);
+        });
   }
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
-    run(stream,
+    run(stream, inner_,
         [spec, x = here(x), w = here(w), y = here(y)](Backend& inner, const Stream& now) mutable {
           inner.conv2d(now, spec, x, w, y);
         });
   }
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
-    run(stream, [spec, dy = here(dy), w = here(w), dx = here(dx)](
-                    Backend& inner, const Stream& now) { inner.conv2d_dx(now, spec, dy, w, dx); });
+    run(stream, inner_,
+        [spec, dy = here(dy), w = here(w), dx = here(dx)](Backend& inner, const Stream& now) {
+          inner.conv2d_dx(now, spec, dy, w, dx);
+        });
   }
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
-    run(stream, [spec, x = here(x), dy = here(dy), dw = here(dw)](
-                    Backend& inner, const Stream& now) { inner.conv2d_dw(now, spec, x, dy, dw); });
+    run(stream, inner_,
+        [spec, x = here(x), dy = here(dy), dw = here(dw)](Backend& inner, const Stream& now) {
+          inner.conv2d_dw(now, spec, x, dy, dw);
+        });
   }
 
   void max_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y,
                 Tensor& argmax) override {
-    run(stream, [spec, x = here(x), y = here(y), argmax = here(argmax)](Backend& inner,
-                                                                        const Stream& now) mutable {
-      inner.max_pool(now, spec, x, y, argmax);
-    });
+    run(stream, inner_,
+        [spec, x = here(x), y = here(y), argmax = here(argmax)](Backend& inner,
+                                                                const Stream& now) mutable {
+          inner.max_pool(now, spec, x, y, argmax);
+        });
   }
   void max_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    const Tensor& argmax, GradSlot dx) override {
-    run(stream,
+    run(stream, inner_,
         [spec, dy = here(dy), argmax = here(argmax), dx = here(dx)](
             Backend& inner, const Stream& now) { inner.max_pool_dx(now, spec, dy, argmax, dx); });
   }
   void avg_pool(const Stream& stream, const PoolSpec& spec, const Tensor& x, Tensor& y) override {
-    run(stream, [spec, x = here(x), y = here(y)](Backend& inner, const Stream& now) mutable {
-      inner.avg_pool(now, spec, x, y);
-    });
+    run(stream, inner_,
+        [spec, x = here(x), y = here(y)](Backend& inner, const Stream& now) mutable {
+          inner.avg_pool(now, spec, x, y);
+        });
   }
   void avg_pool_dx(const Stream& stream, const PoolSpec& spec, const Tensor& dy,
                    GradSlot dx) override {
-    run(stream, [spec, dy = here(dy), dx = here(dx)](Backend& inner, const Stream& now) {
+    run(stream, inner_, [spec, dy = here(dy), dx = here(dx)](Backend& inner, const Stream& now) {
       inner.avg_pool_dx(now, spec, dy, dx);
     });
   }
@@ -142,18 +168,19 @@ class EmulatedBackend final : public Backend {
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                   Tensor& y) override {
-    run(stream, [spec, x = here(x), gamma = here(gamma), beta = here(beta),
-                 residual = here(residual), momentum, running_mean = here(running_mean),
-                 running_var = here(running_var), mean = here(mean), inv_std = here(inv_std),
-                 y = here(y)](Backend& inner, const Stream& now) mutable {
-      inner.batch_norm(now, spec, x, gamma, beta, pointer(residual), momentum, running_mean,
-                       running_var, mean, inv_std, y);
-    });
+    run(stream, inner_,
+        [spec, x = here(x), gamma = here(gamma), beta = here(beta), residual = here(residual),
+         momentum, running_mean = here(running_mean), running_var = here(running_var),
+         mean = here(mean), inv_std = here(inv_std),
+         y = here(y)](Backend& inner, const Stream& now) mutable {
+          inner.batch_norm(now, spec, x, gamma, beta, pointer(residual), momentum, running_mean,
+                           running_var, mean, inv_std, y);
+        });
   }
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                        const Tensor& running_mean, const Tensor& running_var, Tensor& y) override {
-    run(stream,
+    run(stream, inner_,
         [spec, x = here(x), gamma = here(gamma), beta = here(beta), residual = here(residual),
          running_mean = here(running_mean), running_var = here(running_var),
          y = here(y)](Backend& inner, const Stream& now) mutable {
@@ -165,22 +192,23 @@ class EmulatedBackend final : public Backend {
                      const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                      const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
                      GradSlot* d_beta) override {
-    run(stream, [spec, x = here(x), y = here(y), dy = here(dy), gamma = here(gamma),
-                 mean = here(mean), inv_std = here(inv_std), dx = here(dx),
-                 d_residual = here(d_residual), d_gamma = here(d_gamma),
-                 d_beta = here(d_beta)](Backend& inner, const Stream& now) mutable {
-      inner.batch_norm_dx(now, spec, x, y, dy, gamma, mean, inv_std, pointer(dx),
-                          pointer(d_residual), pointer(d_gamma), pointer(d_beta));
-    });
+    run(stream, inner_,
+        [spec, x = here(x), y = here(y), dy = here(dy), gamma = here(gamma), mean = here(mean),
+         inv_std = here(inv_std), dx = here(dx), d_residual = here(d_residual),
+         d_gamma = here(d_gamma),
+         d_beta = here(d_beta)](Backend& inner, const Stream& now) mutable {
+          inner.batch_norm_dx(now, spec, x, y, dy, gamma, mean, inv_std, pointer(dx),
+                              pointer(d_residual), pointer(d_gamma), pointer(d_beta));
+        });
   }
 
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {
-    return inner_->rnn_saved_bytes(spec, activations);
+    return inner_->backend->rnn_saved_bytes(spec, activations);
   }
   void rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
            std::span<const RnnWeights> weights, const RnnState& before, Tensor& y, RnnState& after,
            Tensor& saved) override {
-    run(stream,
+    run(stream, inner_,
         [spec, x = here(x), weights = all_here(weights), before = here(before), y = here(y),
          after = here(after), saved = here(saved)](Backend& inner, const Stream& now) mutable {
           inner.rnn(now, spec, x, weights, before, y, after, saved);
@@ -189,7 +217,7 @@ class EmulatedBackend final : public Backend {
   void rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y, const Tensor& dy,
               std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
               GradSlot* dx) override {
-    run(stream,
+    run(stream, inner_,
         [spec, y = here(y), dy = here(dy), weights = all_here(weights), before = here(before),
          saved = here(saved), dx = here(dx)](Backend& inner, const Stream& now) mutable {
           inner.rnn_dx(now, spec, y, dy, weights, before, saved, pointer(dx));
@@ -198,24 +226,17 @@ class EmulatedBackend final : public Backend {
   void rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x, const Tensor& y,
               const RnnState& before, const Tensor& saved,
               std::span<const RnnGradients> gradients) override {
-    run(stream, [spec, x = here(x), y = here(y), before = here(before), saved = here(saved),
-                 gradients = all_here(gradients)](Backend& inner, const Stream& now) {
-      inner.rnn_dw(now, spec, x, y, before, saved, gradients);
-    });
+    run(stream, inner_,
+        [spec, x = here(x), y = here(y), before = here(before), saved = here(saved),
+         gradients = all_here(gradients)](Backend& inner, const Stream& now) {
+          inner.rnn_dw(now, spec, x, y, before, saved, gradients);
+        });
   }
 
   RealFft& fft() override { return fft_; }
 
  private:
-  template <class Call>
-  void run(const Stream& stream, Call call) {
-    emulated::enqueue(stream.native(),
-                      [this, call = std::move(call)]() mutable { call(*inner_, now_); });
-  }
-
-  MemoryPool pool_;  // the host's, for temporaries
-  const Stream now_ = Stream::immediate();
-  const std::unique_ptr<Backend> inner_;
+  std::shared_ptr<Inner> inner_;
   EmulatedFft fft_;
 };
 

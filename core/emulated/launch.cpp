@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 
+#include "core/device_work.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
 #include "core/stream.h"
@@ -18,6 +19,7 @@ void Stream::launch_bytes(const Launch& launch) const {
       [alignment](std::byte* owned) { ::operator delete(owned, alignment); });
   std::memcpy(argument.get(), launch.bytes, launch.size);
   emulated::Memory::get().relocate(argument.get(), launch.size);
+  count_device_work({.kernels = launch.kernels});
   emulated::enqueue(native(), [argument, run = launch.run] { run(argument.get()); });
 }
 

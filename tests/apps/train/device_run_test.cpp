@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps/lab/bench_step.h"
 #include "apps/setup/weights.h"
 #include "core/emulated/queues.h"
 #include "core/emulated/runtime.h"
@@ -133,6 +134,32 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
                   run.facts());
   });
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
+}
+
+/// What a step of one of two workers asks a device for: kernels and calls of libraries.
+double launches(const Overrides& method) {
+  const Config config = tiny_config_of("", kResNet + method + Overrides{"workers=2"} + kOnDevice);
+  const StepTiming timing = bench_step(config, "launches", 0.0, 2);
+  return static_cast<double>(timing.device.kernels + timing.device.calls) /
+         static_cast<double>(timing.steps);
+}
+
+/// Each launch costs microseconds on a GPU: more of them than docs/performance.md has are no
+/// accident.
+TEST(DeviceWork, OfAStepDoesNotGrow) {
+  EXPECT_LE(launches({}), 120.0);
+  EXPECT_LE(launches({"compression.method=dgc"}), 719.0);
+  EXPECT_LE(launches({"compression.method=topk"}), 719.0);
+  EXPECT_LE(launches({"compression.method=acpsgd"}), 872.0);
+  EXPECT_LE(launches({"compression.method=qsgd"}), 210.0);
+}
+
+TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {
+  const std::string failure = error_of([] {
+    // a worker's batch norm has one row in the last stage, behind convolutions nobody waited for
+    trained(images({"model.name=resnet", "model.depth=18", "train.batch=1", "device=emulated"}));
+  });
+  EXPECT_NE(failure.find("batch statistics need at least 2"), std::string::npos) << failure;
 }
 
 /// Runs whose threads, streams and events cover all that orders a step.

@@ -1,0 +1,20 @@
+#include "core/device_work.h"
+
+#include <atomic>
+
+namespace wisp {
+namespace {
+
+std::atomic<int64_t> kernels{0}, calls{0}, copies{0};
+
+}  // namespace
+
+DeviceWork device_work() { return {kernels, calls, copies}; }
+
+void count_device_work(const DeviceWork& more) {
+  kernels += more.kernels;
+  calls += more.calls;
+  copies += more.copies;
+}
+
+}  // namespace wisp

@@ -20,6 +20,7 @@ void check(const Stream& stream, const Tensor& from, const Tensor& to) {
   }
 }
 
+/// Neither side is a device's.
 bool on_host(const Tensor& a, const Tensor& b) {
   return !a.device().is_cuda() && !b.device().is_cuda();
 }
@@ -65,6 +66,8 @@ Tensor host_tensor(Shape shape, DType dtype, Device device) {
 
 void copy(const Stream& stream, const Tensor& from, const Tensor& to) {
   check(stream, from, to);
+  WISP_CHECK(!stream.device().is_cuda() || !on_host(from, to),
+             "copy: both tensors are the host's, ", "the stream is of ", stream.device().str());
   if (stream.device().is_cuda())
     return cuda::copy_bytes(stream.native(), from.raw(), to.raw(), to.bytes());
   stream.submit(

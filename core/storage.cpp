@@ -124,8 +124,7 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
   }
   WISP_CHECK(grown, device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", more,
              " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ",
-             stats_.used_bytes, " are in use",
-             device_.is_cuda() ? "; a smaller train.batch, or train.accumulate, would help" : "");
+             stats_.used_bytes, " are in use");
   ++stats_.system_allocations;
   stats_.reserved_bytes += more;
   const AddressRange& memory = *range.memory.back();

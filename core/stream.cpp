@@ -102,6 +102,7 @@ void Event::wait(const Stream& stream) const {
     return cuda::wait(native_.get(), stream.native());
   WISP_CHECK(device_.is_cuda() == stream.device().is_cuda() || reached(), "a stream of ",
              stream.device().str(), " cannot wait for work of ", device_.str());
+  if (stream.device().is_cuda()) return;  // there is nothing to wait for
   stream.submit([state = state_, point = state_->recorded_now()] { state->wait_for(point); });
 }
 

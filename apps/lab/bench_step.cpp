@@ -118,7 +118,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     timing.ms = median(times);
     timing.losses = losses;
     timing.device = device_work() - before;
-    timing.steps = static_cast<int64_t>(times.size()) * options.workers;
+    timing.steps = static_cast<int64_t>(times.size()) * (world().processes() ? 1 : options.workers);
     work = of_step;
   });
   timing.rate = work / (timing.ms * 1e-3);

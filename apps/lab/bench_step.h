@@ -19,7 +19,7 @@ struct StepTiming {
   double peak_mb = 0.0;             // growth of the process's resident memory
   double loss0 = 0.0, loss1 = 0.0;  // of the first and the last step
   std::vector<double> losses;
-  DeviceWork device;  // what the timed steps of all workers asked of devices
+  DeviceWork device;  // what the timed steps of this process's workers asked of devices
   int64_t steps = 0;  // so many
 
   std::string json() const;  // one line

@@ -54,11 +54,19 @@ void read_list(const CheckpointFacts& facts, const std::string& name, std::vecto
   for (std::string word; words >> word;) values.push_back(number<double>(word, name));
 }
 
+/// A host tensor that lasts until the file is written: memory in pages that the system may move.
+Tensor unpinned(const Stream& stream, const Tensor& x) {
+  if (!x.device().is_cuda()) return fetch(stream, x);
+  const Tensor host(x.shape(), x.dtype());
+  copy_now(stream, x, host);
+  return host;
+}
+
 void write_state(const Stream& stream, const std::string& path,
                  const std::vector<SavedState>& state, Sharing sharing) {
   CheckpointWriter writer;
   for (const SavedState& saved : state) {
-    if (saved.sharing == sharing) writer.add(saved.name, fetch(stream, saved.tensor));
+    if (saved.sharing == sharing) writer.add(saved.name, unpinned(stream, saved.tensor));
   }
   writer.write(path);
 }
@@ -178,13 +186,20 @@ class EvaluatedFiles {
 };
 
 /// Loads what evaluation takes.
-void read_evaluated(const std::string& directory, const FlatParameters& parameters) {
+void read_evaluated(const Stream& stream, const std::string& directory,
+                    const FlatParameters& parameters) {
   EvaluatedFiles files(directory);
-  for (const Segment& segment : parameters.all_segments())
-    files.read_weight({"ema/" + segment.name, "weight/" + segment.name},
-                      FlatParameters::view(parameters.weight(), segment));
-  for (const Buffer* buffer : parameters.buffers())
-    files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, buffer->value);
+  for (const Segment& segment : parameters.all_segments()) {
+    const Tensor weight = FlatParameters::view(parameters.weight(), segment);
+    write_from_host(stream, weight, [&](const Tensor& host) {
+      files.read_weight({"ema/" + segment.name, "weight/" + segment.name}, host);
+    });
+  }
+  for (const Buffer* buffer : parameters.buffers()) {
+    write_from_host(stream, buffer->value, [&](const Tensor& host) {
+      files.read_buffer({"ema_buffer/" + buffer->name, "buffer/" + buffer->name}, host);
+    });
+  }
 }
 
 void check_held_out(const std::string& directory, const CheckpointFacts& facts,
@@ -343,7 +358,8 @@ std::string Checkpoints::choose(Replica& replica, const std::string& which,
 std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& parameters,
                                                      const std::string& which) const {
   std::vector<std::string> notices;
-  read_evaluated(find_checkpoint(checkpoint_path(folder_, choose(which, notices))), parameters);
+  read_evaluated(Stream::immediate(),
+                 find_checkpoint(checkpoint_path(folder_, choose(which, notices))), parameters);
   return notices;
 }
 
@@ -352,7 +368,7 @@ std::vector<std::string> Checkpoints::load_evaluated(Replica& replica,
   std::vector<std::string> notices;
   const std::string directory = choose(replica, which, notices);
   check_held_out(directory, checkpoint_facts(directory), replica);
-  read_evaluated(directory, replica.parameters());
+  read_evaluated(replica.context().stream, directory, replica.parameters());
   return notices;
 }
 

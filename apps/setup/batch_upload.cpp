@@ -18,18 +18,17 @@ Tensor BatchUpload::upload(const Tensor& tensor, Slot& slot, size_t place) const
   return there;
 }
 
-Batch BatchUpload::operator()(const Batch& batch) {
+Batch BatchUpload::operator()(Batch batch) {
   if (!context_.stream.device().is_cuda()) return batch;
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   slot.copied.synchronize();
-  Batch there = batch;
   size_t place = 0;
-  for (Tensor& input : there.inputs) input = upload(input, slot, place++);
-  there.targets = upload(batch.targets, slot, place++);
-  there.samples = upload(batch.samples, slot, place++);
+  for (Tensor& input : batch.inputs) input = upload(input, slot, place++);
+  batch.targets = upload(batch.targets, slot, place++);
+  batch.samples = upload(batch.samples, slot, place++);
   slot.copied.record(context_.stream);
-  return there;
+  return batch;
 }
 
 }  // namespace wisp

@@ -14,9 +14,9 @@ class BatchUpload {
   /// The context outlives this object.
   explicit BatchUpload(const Context& context) : context_(context) {}
 
-  /// The batch where the context computes, in the order of its stream; on the CPU as it is. The
-  /// loader may have its memory back at once, on a device.
-  Batch operator()(const Batch& batch);
+  /// The batch where the context computes, in the order of its stream; on the CPU as it is. Lengths
+  /// stay on the host.
+  Batch operator()(Batch batch);
 
  private:
   /// Pinned copies of a batch's tensors, which a later batch may have when `copied` is reached.

@@ -2,23 +2,10 @@
 
 #include <utility>
 
+#include "core/copy.h"
 #include "core/error.h"
-#include "core/parallel.h"
 
 namespace wisp {
-namespace {
-
-struct CopyBytes {
-  const std::byte* from;  // or null: zeros
-  std::byte* to;
-  WISP_HD void operator()(int64_t i) const { to[i] = from ? from[i] : std::byte{0}; }
-};
-
-void copy(const Stream& stream, const Tensor* from, const Tensor& to) {
-  parallel_for(stream, to.bytes(), CopyBytes{from ? from->raw() : nullptr, to.raw()});
-}
-
-}  // namespace
 
 CarriedState::CarriedState(Context& context, const Model& model, const Deal& deal)
     : context_(context),
@@ -39,7 +26,7 @@ Carry CarriedState::before(const Batch& batch, int64_t micro) const {
   Carry before;
   for (const Tensor& tensor : whole_) {
     before.push_back(columns(tensor, micro));
-    if (batch.begins) copy(context_.stream, nullptr, before.back());
+    if (batch.begins) clear(context_.stream, before.back());
   }
   return before;
 }
@@ -59,7 +46,7 @@ void CarriedState::after(int64_t micro, Carry carry) {
 void CarriedState::commit() {
   for (size_t micro = 0; micro < after_.size(); ++micro) {
     for (size_t i = 0; i < after_[micro].size(); ++i)
-      copy(context_.stream, &after_[micro][i], columns(whole_[i], static_cast<int64_t>(micro)));
+      copy(context_.stream, after_[micro][i], columns(whole_[i], static_cast<int64_t>(micro)));
   }
   drop();
 }
@@ -68,7 +55,7 @@ void CarriedState::keep_own() const {
   for (const Tensor& tensor : whole_) {
     for (int64_t piece = 0; piece < workers_ * std::ssize(after_); ++piece) {
       if (piece % workers_ == rank_) continue;
-      copy(context_.stream, nullptr, tensor.rows(piece * columns_, (piece + 1) * columns_));
+      clear(context_.stream, tensor.rows(piece * columns_, (piece + 1) * columns_));
     }
   }
 }

@@ -66,6 +66,16 @@ Replica::Replica(const Shared& shared, Worker& worker)
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }
 
+Replica::~Replica() {
+  synchronizer_.reset();
+  for (const Stream& stream : {compute_stream_, comm_stream_}) {
+    try {
+      stream.synchronize();
+    } catch (const std::exception& failure) {  // the worker that noticed has told of it
+    }
+  }
+}
+
 /// Gives the turn to another worker while this one waits.
 template <class Work>
 void Replica::without_turn(const Work& work) {
@@ -133,8 +143,9 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   tally_->begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
-    const Batch batch = upload_(next());
+    Batch loaded = next();
     const double begin = now_us();
+    const Batch batch = upload_(std::move(loaded));
     report.loader_ms += (begin - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;

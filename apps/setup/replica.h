@@ -55,6 +55,8 @@ class Replica {
   using NextBatch = std::function<Batch()>;
 
   Replica(const Shared& shared, Worker& worker);
+  /// Waits for what is under way on the device, which may use memory of all below.
+  ~Replica();
 
   /// One training step at `epoch` (with fraction): forward and backward over the micro-batches that
   /// `next` hands out, exchange, update. Throws Error after options.nonfinite_max skipped steps in

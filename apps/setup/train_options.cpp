@@ -62,9 +62,10 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   config.bind("turns", o.turns,
               "one worker computes at a time: one worker's activations in memory, no overlap; "
               "threads only");
-  config.bind("device", o.device,
-              "cpu; emulated: the CPU, as if it were a device with memory of its own, which shows "
-              "what a GPU would trip over");
+  config.bind(
+      "device", o.device,
+      "cpu; emulated, in a build without CUDA: the CPU, as if it were a device with memory of "
+      "its own, which shows what a GPU would trip over");
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
@@ -77,7 +78,10 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   at_least(config, "timeout_s", o.timeout_s, 0.001);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
-  one_of(config, "device", o.device, {"cpu", device_kind()});
+  one_of(config, "device", o.device, {"cpu", "emulated"});
+  WISP_CHECK(o.device == "cpu" || o.device == device_kind(), config.where("device"),
+             ": device is emulated, which stands for CUDA, and this program was built with CUDA; "
+             "it trains on the CPU only, until it has a backend for CUDA devices");
   check_engine(config, o, world);
 }
 

@@ -49,6 +49,15 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
   replica.watch_gradients([this](const Segment& segment) { keep(segment); });
 }
 
+/// A step that failed may have left copies under way.
+GradientRecord::~GradientRecord() {
+  replica_.watch_gradients({});
+  try {
+    replica_.context().stream.synchronize();
+  } catch (const std::exception& failure) {  // the step has told of it
+  }
+}
+
 void GradientRecord::begin(int64_t step) {
   step_ = step;
   due_ = step % every_ == 0;

@@ -17,7 +17,7 @@ class GradientRecord {
   /// Error if other parameters were recorded before.
   GradientRecord(Replica& replica, const RecordOptions& options, const std::string& path,
                  int64_t step);
-  ~GradientRecord() { replica_.watch_gradients({}); }
+  ~GradientRecord();
   GradientRecord(const GradientRecord&) = delete;
   GradientRecord& operator=(const GradientRecord&) = delete;
 

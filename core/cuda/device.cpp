@@ -19,11 +19,5 @@ void check_device(Device device) {
              " devices, counted from 0");
 }
 
-DeviceMemory memory_of_current() {
-  size_t free = 0, total = 0;
-  WISP_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
-}
-
 }  // namespace cuda
 }  // namespace wisp

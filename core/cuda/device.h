@@ -8,10 +8,4 @@ namespace wisp::cuda {
 /// Throws Error, saying what there is, unless the device exists and its driver works.
 void check_device(Device device);
 
-struct DeviceMemory {
-  int64_t free = 0, total = 0;  // bytes
-};
-/// Of the calling thread's device.
-DeviceMemory memory_of_current();
-
 }  // namespace wisp::cuda

@@ -10,13 +10,15 @@
 namespace wisp::cuda {
 namespace {
 
+constexpr unsigned kOldestDriver = 12000;  // has all that is used here
+
 /// The driver's calls are looked up when they are needed: a program that was linked against the
 /// driver would not start on a machine without one.
 template <class Function>
 Function* driver(const char* name, Function*) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  WISP_CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, CUDART_VERSION, 0, &found));
+  WISP_CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &function, kOldestDriver, 0, &found));
   WISP_CHECK(function && found == cudaDriverEntryPointSuccess, "the CUDA driver has no ", name,
              "; it is older than this program");
   return reinterpret_cast<Function*>(function);
@@ -79,11 +81,11 @@ class DeviceRange final : public AddressRange {
     const CUresult made = driver_.cuMemCreate(&part.memory, part.bytes, &what_, 0);
     if (made == CUDA_ERROR_OUT_OF_MEMORY) return false;
     driver_.check(made, "cuMemCreate");
+    parts_.push_back(part);  // so that it is given back, whatever comes
     const CUdeviceptr at = begin_ + static_cast<CUdeviceptr>(bytes_);
     const CUmemAccessDesc access{what_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     driver_.check(driver_.cuMemMap(at, part.bytes, 0, part.memory, 0), "cuMemMap");
     driver_.check(driver_.cuMemSetAccess(at, part.bytes, &access, 1), "cuMemSetAccess");
-    parts_.push_back(part);
     bytes_ += bytes;
     return true;
   }

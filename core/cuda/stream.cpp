@@ -19,7 +19,7 @@ std::shared_ptr<void> make_stream(Device device) {
   cudaStream_t stream = nullptr;
   WISP_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return {stream, [](void* owned) {
-            cudaStreamSynchronize(stream_of(owned));  // whatever it says was said before
+            cudaStreamSynchronize(stream_of(owned));  // who needs the work has waited for it
             cudaStreamDestroy(stream_of(owned));
           }};
 }
@@ -45,7 +45,10 @@ void synchronize_event(void* event) { WISP_CUDA_CHECK(cudaEventSynchronize(event
 
 bool reached(void* event) {
   const cudaError_t status = cudaEventQuery(event_of(event));
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // or the next launch would find it
+    return false;
+  }
   check(status, "cudaEventQuery");
   return true;
 }

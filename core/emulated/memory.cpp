@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "core/error.h"
 
@@ -17,9 +18,8 @@ namespace {
 
 constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
 
-std::byte* reserve_addresses(size_t bytes, int protection) {
-  void* range =
-      mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+std::byte* reserve_addresses(size_t bytes) {
+  void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);
 }
 
@@ -88,9 +88,9 @@ Memory::Ranges::const_iterator Memory::find(const void* memory) const {
 }
 
 std::byte* Memory::reserve(size_t bytes) {
-  std::byte* view = reserve_addresses(bytes, PROT_NONE);
+  std::byte* view = reserve_addresses(bytes);
   if (!view) return nullptr;
-  std::byte* alias = reserve_addresses(bytes, PROT_READ | PROT_WRITE);
+  std::byte* alias = reserve_addresses(bytes);
   if (!alias) {
     munmap(view, bytes);
     return nullptr;
@@ -123,6 +123,7 @@ bool Memory::map(std::byte* at, size_t bytes) {
   const auto after = range.mapped.lower_bound(begin);
   if (after != range.mapped.end() && after->first < end) return false;
   if (after != range.mapped.begin() && std::prev(after)->second > begin) return false;
+  if (mprotect(range.alias + begin, bytes, PROT_READ | PROT_WRITE) != 0) return false;
   range.mapped[begin] = end;
   mapped_ += bytes;
   std::memset(range.alias + begin, kFresh, bytes);
@@ -139,6 +140,7 @@ bool Memory::unmap(std::byte* at, size_t bytes) {
   if (part == range.mapped.end() || part->second != begin + bytes) return false;
   range.mapped.erase(part);
   madvise(range.alias + begin, bytes, MADV_DONTNEED);
+  mprotect(range.alias + begin, bytes, PROT_NONE);
   mapped_ -= bytes;
   return true;
 }
@@ -160,25 +162,35 @@ void Memory::set_limit(size_t bytes) {
 
 bool Memory::pin(std::byte* memory, size_t bytes) {
   std::lock_guard lock(mutex_);
-  return pinned_.emplace(memory, bytes).second;
+  return pinned_.emplace(memory, Pinned{bytes, std::make_shared<std::atomic<int>>(0)}).second;
 }
 
-size_t Memory::unpin(std::byte* memory) {
+std::optional<Memory::Pinned> Memory::unpin(std::byte* memory) {
   std::lock_guard lock(mutex_);
   const auto block = pinned_.find(memory);
-  if (block == pinned_.end()) return 0;
-  const size_t bytes = block->second;
+  if (block == pinned_.end()) return std::nullopt;
+  Pinned known = std::move(block->second);
   pinned_.erase(block);
-  return bytes;
+  return known;
+}
+
+const Memory::Pinned* Memory::find_pinned(const void* memory, size_t bytes) const {
+  const auto* address = static_cast<const std::byte*>(memory);
+  auto block = pinned_.upper_bound(address);
+  if (block == pinned_.begin()) return nullptr;
+  --block;
+  return address + bytes <= block->first + block->second.bytes ? &block->second : nullptr;
 }
 
 bool Memory::is_pinned(const void* memory, size_t bytes) const {
-  const auto* address = static_cast<const std::byte*>(memory);
   std::lock_guard lock(mutex_);
-  auto block = pinned_.upper_bound(address);
-  if (block == pinned_.begin()) return false;
-  --block;
-  return address + bytes <= block->first + block->second;
+  return find_pinned(memory, bytes) != nullptr;
+}
+
+std::shared_ptr<std::atomic<int>> Memory::copies_of(const void* memory) const {
+  std::lock_guard lock(mutex_);
+  const Pinned* block = find_pinned(memory, 1);
+  return block ? block->copies : nullptr;
 }
 
 std::byte* Memory::alias(const void* memory, size_t bytes) const {

@@ -4,10 +4,13 @@
 // here. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 
 namespace wisp::emulated {
 
@@ -29,9 +32,15 @@ class Memory {
   /// Memory that all devices have together: for tests of what happens without.
   void set_limit(size_t bytes);
 
+  struct Pinned {
+    size_t bytes = 0;
+    std::shared_ptr<std::atomic<int>> copies;
+  };
   bool pin(std::byte* memory, size_t bytes);
-  /// How many bytes it had; 0 if it is not pinned.
-  size_t unpin(std::byte* memory);
+  /// What was known of it; nothing if it is not pinned.
+  std::optional<Pinned> unpin(std::byte* memory);
+  /// The number of copies of the block under way, for who starts one; null if it is not pinned.
+  std::shared_ptr<std::atomic<int>> copies_of(const void* memory) const;
   bool is_pinned(const void* memory, size_t bytes) const;
 
   /// What a task uses for these bytes of a view; null if they are not a device's. Throws Error if
@@ -52,10 +61,11 @@ class Memory {
   using Ranges = std::map<const std::byte*, Range>;  // by view
 
   Ranges::const_iterator find(const void* memory) const;
+  const Pinned* find_pinned(const void* memory, size_t bytes) const;
 
   mutable std::mutex mutex_;
   Ranges ranges_;
-  std::map<const std::byte*, size_t> pinned_;
+  std::map<const std::byte*, Pinned> pinned_;
   size_t mapped_ = 0;
   size_t limit_ = size_t{64} << 30;
 };

@@ -51,8 +51,7 @@ class Queues {
   /// Returns when the point is reached, having run what had to be.
   void drain(const Point& point);
 
-  /// What the first task threw; empty if none did. From then on no task is run, and every point is
-  /// reached.
+  /// What the first task threw; empty if none did. From then on no task is run: they are passed.
   std::string failure();
   void fail(const std::string& why);
   /// For tests: what failed is forgotten.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,7 +33,6 @@ namespace wisp::emulated {
 namespace {
 
 constexpr size_t kPinnedAlignment = 4096;
-constexpr int kFreed = 0xfb;
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -101,6 +101,24 @@ std::byte* place(const void* memory, size_t bytes) {
              " of the host's are not pinned: the call would wait for the device");
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
+
+/// A copy of a pinned block, counted there until the task is gone.
+class UnderWay {
+ public:
+  explicit UnderWay(const void* memory) : copies_(Memory::get().copies_of(memory)) {
+    if (copies_) ++*copies_;
+  }
+  UnderWay(const UnderWay& other) : copies_(other.copies_) {
+    if (copies_) ++*copies_;
+  }
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() {
+    if (copies_) --*copies_;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<int>> copies_;
+};
 
 }  // namespace
 
@@ -181,12 +199,6 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = Memory::get().limit();
-  *free = *total - Memory::get().mapped_bytes();
-  return cudaSuccess;
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st{Queues::get().make(current_device)};
   return cudaSuccess;
@@ -242,7 +254,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     std::lock_guard lock(event->mutex);
     point = event->point;
     if (!Queues::get().reached(point) && event->polls++ < polls_before_work)
-      return cudaErrorNotReady;
+      return fail(cudaErrorNotReady, "the event is not reached yet");
   }
   Queues::get().drain(point);
   return health();
@@ -269,9 +281,12 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  const size_t bytes = Memory::get().unpin(static_cast<std::byte*>(memory));
-  if (bytes == 0) return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
-  std::memset(memory, kFreed, bytes);  // a copy under way is seen
+  const std::optional<Memory::Pinned> block = Memory::get().unpin(static_cast<std::byte*>(memory));
+  if (!block) return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
+  if (*block->copies > 0) {  // the memory stays, so that the copy harms nobody else
+    Queues::get().fail("pinned memory was freed with a copy of it under way");
+    return cudaSuccess;
+  }
   std::free(memory);
   return cudaSuccess;
 }
@@ -281,7 +296,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return guarded([&] {
     std::byte* into = place(to, bytes);
     const std::byte* source = place(from, bytes);
-    Queues::get().post(stream->queue, [=] { std::memcpy(into, source, bytes); });
+    Queues::get().post(stream->queue, [=, from = UnderWay(from), to = UnderWay(to)] {
+      std::memcpy(into, source, bytes);
+    });
     return cudaSuccess;
   });
 }

@@ -56,7 +56,7 @@ size_t StagedCommunicator::place(const std::byte* data, int64_t bytes, bool sent
   return static_cast<size_t>(same - slices_.begin());
 }
 
-std::byte* StagedCommunicator::staged(size_t place, const std::byte* data) const {
+std::byte* StagedCommunicator::on_host(size_t place, const std::byte* data) const {
   return place == kOfHost ? const_cast<std::byte*>(data) : block_.get() + slices_[place].offset;
 }
 
@@ -93,14 +93,14 @@ PendingPtr StagedCommunicator::all_reduce(std::span<const Bytes> data, DType dty
 
 PendingPtr StagedCommunicator::all_gather(std::span<const ConstBytes> out,
                                           std::span<const Bytes> in) {
-  const Mail mail = stage(out, in);
-  return under_way(host_.all_gather(mail.out, mail.in));
+  const Staged staged = stage(out, in);
+  return under_way(host_.all_gather(staged.out, staged.in));
 }
 
 PendingPtr StagedCommunicator::all_to_all(std::span<const ConstBytes> out,
                                           std::span<const Bytes> in) {
-  const Mail mail = stage(out, in);
-  return under_way(host_.all_to_all(mail.out, mail.in));
+  const Staged staged = stage(out, in);
+  return under_way(host_.all_to_all(staged.out, staged.in));
 }
 
 PendingPtr StagedCommunicator::broadcast(std::span<const Bytes> data, int root) {
@@ -115,28 +115,28 @@ PendingPtr StagedCommunicator::exchange(std::span<const Exchange> messages) {
     out.push_back(message.out);
     in.push_back(message.in);
   }
-  const Mail mail = stage(out, in);
+  const Staged staged = stage(out, in);
   std::vector<Exchange> there;
   for (size_t i = 0; i < messages.size(); ++i)
-    there.push_back({messages[i].peer, mail.out[i], mail.in[i]});
+    there.push_back({messages[i].peer, staged.out[i], staged.in[i]});
   return under_way(host_.exchange(there));
 }
 
 /// What is sent and received, where the host has it.
-StagedCommunicator::Mail StagedCommunicator::stage(std::span<const ConstBytes> out,
-                                                   std::span<const Bytes> in) {
+StagedCommunicator::Staged StagedCommunicator::stage(std::span<const ConstBytes> out,
+                                                     std::span<const Bytes> in) {
   slices_.clear();
   used_bytes_ = 0;
   std::vector<size_t> sent, received;
   for (const ConstBytes& slice : out) sent.push_back(place(slice.data, slice.bytes, true));
   for (const Bytes& slice : in) received.push_back(place(slice.data, slice.bytes, false));
   fit_and_send();
-  Mail mail;
+  Staged result;
   for (size_t i = 0; i < out.size(); ++i)
-    mail.out.push_back({staged(sent[i], out[i].data), out[i].bytes});
+    result.out.push_back({on_host(sent[i], out[i].data), out[i].bytes});
   for (size_t i = 0; i < in.size(); ++i)
-    mail.in.push_back({staged(received[i], in[i].data), in[i].bytes});
-  return mail;
+    result.in.push_back({on_host(received[i], in[i].data), in[i].bytes});
+  return result;
 }
 
 }  // namespace wisp

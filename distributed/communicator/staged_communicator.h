@@ -38,14 +38,14 @@ class StagedCommunicator final : public Communicator {
   };
 
   /// The lists of a collective as the host has them.
-  struct Mail {
+  struct Staged {
     std::vector<ConstBytes> out;
     std::vector<Bytes> in;
   };
 
   size_t place(const std::byte* data, int64_t bytes, bool sent);
-  std::byte* staged(size_t place, const std::byte* data) const;
-  Mail stage(std::span<const ConstBytes> out, std::span<const Bytes> in);
+  std::byte* on_host(size_t place, const std::byte* data) const;
+  Staged stage(std::span<const ConstBytes> out, std::span<const Bytes> in);
   void fit_and_send();
   void deliver();
   PendingPtr under_way(PendingPtr pending);

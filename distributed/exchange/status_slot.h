@@ -21,10 +21,13 @@ class StatusSlot {
   Outcome outcome(int64_t step) const;
 
  private:
+  const Tensor& on_host(const Tensor& loss);
+
   Communicator& communicator_;
   Context& context_;
   uint32_t hash_ = 0;
   Tensor words_;  // u32; the maximum over ranks
+  Tensor loss_;   // of the step, on the host
 };
 
 }  // namespace wisp

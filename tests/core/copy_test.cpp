@@ -40,17 +40,13 @@ TEST_F(Copy, OnTheCpuIsInTheOrderOfTheStream) {
   EXPECT_EQ(fetch(rig.stream, there).raw(), there.raw());
 }
 
-/// Ordered copies of memory that the system may move would wait for the device, in silence.
-TEST_F(Copy, InOrderNeedsPinnedMemory) {
+TEST_F(Copy, InOrderTakesPinnedMemory) {
   TestContext rig({.device = first_device()});
   const Tensor device = rig.context.zeros({2}, DType::f32);
   const Tensor pinned = host_tensor({2}, DType::f32, first_device());
   EXPECT_EQ(floats(pinned), (std::vector<float>{0, 0}));
   copy(rig.stream, pinned, device);
-#if !WISP_CUDA
-  const std::string refused = error_of([&] { copy(rig.stream, Tensor({2}, DType::f32), device); });
-  EXPECT_NE(refused.find("not pinned"), std::string::npos) << refused;
-#endif
+  rig.stream.synchronize();  // before the pinned memory goes
 }
 
 TEST_F(Copy, RefusesWhatDoesNotFit) {

@@ -29,7 +29,6 @@ enum cudaDriverEntryPointQueryResult {
 constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaHostAllocDefault = 0;
-constexpr int CUDART_VERSION = 13000;
 
 /// What the last call that failed in this thread says of itself, where `error` is its.
 const char* cudaGetErrorString(cudaError_t error);
@@ -39,7 +38,6 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);

@@ -136,6 +136,23 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
 }
 
+/// The weights that did best on held-out samples, and a finished run; of workers with weights of
+/// their own, too.
+TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
+  for (const char* method : {"dgc", "choco"}) {
+    const TempDir dir;
+    const Overrides chosen =
+        Overrides{"workers=2", "data.validation=32", "train.batch=16"} + method_overrides(method);
+    const Summary cpu = tiny_train(dir / "cpu", chosen);
+    const Summary device = tiny_train(dir / "device", chosen + kOnDevice);
+    EXPECT_EQ(device.scores, cpu.scores);
+    const RunEvaluation there = evaluate_run(dir / "device", {}, "best");
+    const RunEvaluation here = evaluate_run(dir / "device", Overrides{"device=cpu"}, "best");
+    EXPECT_EQ(there.test.loss, here.test.loss);
+    EXPECT_EQ(there.test.metrics, here.test.metrics);
+  }
+}
+
 /// What a step of one of two workers asks a device for: kernels and calls of libraries.
 double launches(const Overrides& method) {
   const Config config = tiny_config_of("", kResNet + method + Overrides{"workers=2"} + kOnDevice);
@@ -204,6 +221,7 @@ bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
   }
   int status = 0;
   waitpid(child, &status, 0);
+  EXPECT_FALSE(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) << "the run hangs";
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -217,6 +235,7 @@ TEST(DeviceOrder, NeedsEachEvent) {
     const std::set<emulated::WaitPlace> places = emulated::watch_waits();
     emulated::forget_waits();
     EXPECT_GE(places.size(), 2u);
+    EXPECT_TRUE(ends_well_without({}, config, expected));
     for (const emulated::WaitPlace& place : places)
       missed[place] = missed[place] || !ends_well_without(place, config, expected);
   }

@@ -51,6 +51,14 @@ TEST(EmulatedMemory, RefusesKernelsThatPointToTheHost) {
   EXPECT_EQ(*pinned.data<float>(), 2.0f);
 }
 
+/// Ordered copies of memory that the system may move would wait for the device, in silence.
+TEST(EmulatedMemory, IsCopiedInOrderToPinnedMemoryOnly) {
+  TestContext rig({.device = first_device()});
+  const Tensor device = rig.context.zeros({2}, DType::f32);
+  const std::string refused = error_of([&] { copy(rig.stream, Tensor({2}, DType::f32), device); });
+  EXPECT_NE(refused.find("not pinned"), std::string::npos) << refused;
+}
+
 TEST(EmulatedMemory, RunsOutWithWordsThatHelp) {
   const size_t limit = Memory::get().limit();
   Memory::get().set_limit(Memory::get().mapped_bytes() + (size_t{4} << 20));

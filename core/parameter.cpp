@@ -1,7 +1,6 @@
 #include "core/parameter.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/copy.h"
 #include "core/error.h"
@@ -70,16 +69,29 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
     parameter.variable = parameter.frozen ? Variable(context, weight)
                                           : Variable::leaf(context, weight, *this, segment.id);
   }
-  for (Buffer* buffer : buffers_) {
+  place_buffers(names);
+}
+
+void FlatParameters::place_buffers(std::set<std::string>& names) {
+  const int64_t alignment = 64 / size_of(dtype());
+  std::vector<int64_t> offsets{0};
+  for (const Buffer* buffer : buffers_) {
     WISP_CHECK(names.insert(buffer->name).second, "two buffers are named ", buffer->name);
-    buffer->value = context.empty(buffer->shape, dtype);
-    write_from_host(context.stream, buffer->value, [&](const Tensor& host) {
-      dispatch_float(dtype, "FlatParameters", [&](auto zero) {
-        using T = decltype(zero);
-        std::fill_n(host.data<T>(), buffer->shape.numel(), static_cast<T>(buffer->initial));
-      });
-    });
+    offsets.push_back(offsets.back() +
+                      (buffer->shape.numel() + alignment - 1) / alignment * alignment);
   }
+  buffer_arena_ = context_.empty({offsets.back()}, dtype());
+  write_from_host(context_.stream, buffer_arena_, [&](const Tensor& host) {
+    host.clear();
+    dispatch_float(dtype(), "FlatParameters", [&](auto zero) {
+      using T = decltype(zero);
+      for (size_t i = 0; i < buffers_.size(); ++i)
+        std::fill_n(host.data<T>() + offsets[i], buffers_[i]->shape.numel(),
+                    static_cast<T>(buffers_[i]->initial));
+    });
+  });
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    buffers_[i]->value = buffer_arena_.slice(offsets[i], buffers_[i]->shape);
 }
 
 int64_t FlatParameters::parameter_count() const {

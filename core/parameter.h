@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,6 +81,8 @@ class FlatParameters final : public GradOwner {
   const Tensor& state(const std::string& name);
   std::vector<std::string> state_names() const;
   std::span<Buffer* const> buffers() const { return buffers_; }
+  /// Where all of them lie.
+  const Tensor& buffer_arena() const { return buffer_arena_; }
 
   /// `arena`'s part that belongs to the segment, in the parameter's shape.
   static Tensor view(const Tensor& arena, const Segment& segment) {
@@ -97,11 +100,13 @@ class FlatParameters final : public GradOwner {
   void ready(int id) override;
 
  private:
+  void place_buffers(std::set<std::string>& names);
+
   Context& context_;
   std::vector<Segment> all_segments_;
   size_t trained_ = 0;  // so many of all_segments_ are not frozen
   std::vector<Buffer*> buffers_;
-  Tensor weight_, grad_;
+  Tensor weight_, grad_, buffer_arena_;
   std::map<std::string, Tensor> states_;
   std::function<void(const Segment&)> watch_, hook_;
 };

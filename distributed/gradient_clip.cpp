@@ -35,11 +35,22 @@ GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOpt
       elements_(parameters.parameter_count()),
       squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64) {}
 
-void GradientClip::measure(std::span<const int> segments) {
+/// Made at the first call for these segments.
+const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
+  std::unique_ptr<Ranges>& made = ranges_[std::vector<int>(segments.begin(), segments.end())];
+  if (made) return *made;
+  std::vector<Ranges::Range> ranges;
   for (const int id : segments) {
-    sum_of_squares(context_.stream, gradient_of(parameters_, id),
-                   squares_.device().data<double>() + id);
+    const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+    ranges.push_back({segment.offset, segment.numel, id});
   }
+  made = std::make_unique<Ranges>(context_, ranges, size_of(DType::f64));
+  return *made;
+}
+
+void GradientClip::measure(std::span<const int> segments) {
+  sums_of_squares(context_.stream, parameters_.grad(), ranges_of(segments),
+                  squares_.device().data<double>());
   squares_.fetch(context_.stream);
 }
 

@@ -2,10 +2,14 @@
 // it is checked for non-finite values and clipped. Belongs to the thread of its context.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "core/device_words.h"
 #include "core/parameter.h"
+#include "core/ranges.h"
 
 namespace wisp {
 
@@ -41,12 +45,15 @@ class GradientClip {
   bool needs_whole_norm() const { return options_.norm > 0.0 && !options_.per_layer; }
 
  private:
+  const Ranges& ranges_of(std::span<const int> segments);
+
   Context& context_;
   FlatParameters& parameters_;
   ClipOptions options_;
   double bound_;  // of what is measured
   int64_t elements_;
   DeviceWords squares_;  // (segments) f64: sum of squares of each
+  std::map<std::vector<int>, std::unique_ptr<Ranges>> ranges_;  // of what is measured together
 };
 
 }  // namespace wisp

@@ -56,9 +56,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   parameters_ = std::make_unique<FlatParameters>(compute_, declared, model_->buffers());
   optimizer_ = make_optimizer(*parameters_, options_.optimizer);
   if (options_.ema.decay > 0.0) ema_.emplace(compute_, *parameters_, options_.ema);
-  for (const Buffer* buffer : parameters_->buffers()) {
-    saved_buffers_.push_back(compute_.empty(buffer->value.shape(), buffer->value.dtype()));
-  }
+  saved_buffers_ = compute_.empty(parameters_->buffer_arena().shape(), parameters_->dtype());
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
   if (shared.pool.device().is_cuda())
@@ -175,20 +173,10 @@ double Replica::share_of(const Batch& batch) const {
   return static_cast<double>(batch.count) / static_cast<double>(whole);
 }
 
-void Replica::save_buffers() {
-  size_t i = 0;
-  for (const Buffer* buffer : parameters_->buffers()) {
-    copy(compute_.stream, buffer->value, saved_buffers_[i]);
-    ++i;
-  }
-}
+void Replica::save_buffers() { copy(compute_.stream, parameters_->buffer_arena(), saved_buffers_); }
 
 void Replica::restore_buffers() {
-  size_t i = 0;
-  for (const Buffer* buffer : parameters_->buffers()) {
-    copy(compute_.stream, saved_buffers_[i], buffer->value);
-    ++i;
-  }
+  copy(compute_.stream, saved_buffers_, parameters_->buffer_arena());
 }
 
 void Replica::sum_over_workers(std::span<double> values) {

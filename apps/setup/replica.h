@@ -161,7 +161,7 @@ class Replica {
   std::optional<Tally> tally_;  // of training
   std::optional<Tally> evaluation_;
   std::optional<CarriedState> carried_;  // in training
-  std::vector<Tensor> saved_buffers_;
+  Tensor saved_buffers_;                 // all of them
   std::string methods_;
   Tensor skipped_in_a_row_;                     // (1) i64
   Tensor traffic_;                              // i64, the fields of RunTraffic: this worker's

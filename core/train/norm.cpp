@@ -1,6 +1,6 @@
 #include "core/train/norm.h"
 
-#include "core/parallel.h"
+#include "core/parallel_ranges.h"
 
 namespace wisp {
 namespace {
@@ -31,10 +31,10 @@ struct Zero {
 
 }  // namespace
 
-void sum_of_squares(const Stream& stream, const Tensor& x, double* out) {
-  dispatch_float(x.dtype(), "sum_of_squares", [&](auto zero) {
+void sums_of_squares(const Stream& stream, const Tensor& x, const Ranges& ranges, double* out) {
+  dispatch_float(x.dtype(), "sums_of_squares", [&](auto zero) {
     using T = decltype(zero);
-    parallel_reduce(stream, x.numel(), SumOfSquares<T>{x.data<T>()}, out);
+    parallel_reduce_ranges(stream, ranges, SumOfSquares<T>{x.data<T>()}, out);
   });
 }
 

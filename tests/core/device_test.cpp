@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/copy.h"
-#include "core/parallel.h"
+#include "core/parallel_ranges.h"
 #include "tests/support/devices.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
@@ -48,7 +48,7 @@ struct Double {
 
 /// What each loop leaves of `x`, on one device.
 struct Loops {
-  Tensor sum, squares, once, count, index, counted, bins;
+  Tensor sum, squares, once, count, index, counted, bins, sums;
 
   Loops(const Device& device, const Tensor& host, int64_t limit) {
     TestContext rig({.compute = DType::f32, .device = device});
@@ -77,10 +77,14 @@ struct Loops {
                     selected.data<int64_t>(), scratch.raw());
     parallel_histogram_counted(context.stream, few.data<int64_t>(), n, BinOf{x.data<float>()},
                                histogram.data<uint32_t>(), 15);
+    const Ranges::Range parts[] = {{0, n / 3, 1}, {n / 3, n - n / 3, 0}};
+    const Tensor two = context.zeros({2}, DType::f32);
+    parallel_reduce_ranges(context.stream, Ranges(context, parts, sizeof(float)),
+                           Sum{x.data<float>()}, two.data<float>());
     const auto get = [&](const Tensor& from) { return fetch(context.stream, from); };
     sum = get(total), squares = get(y), once = get(doubled), count = get(selected);
-    index = get(where), counted = get(some), bins = get(histogram);
-    for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &bins}) {
+    index = get(where), counted = get(some), bins = get(histogram), sums = get(two);
+    for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &bins, &sums}) {
       const Tensor own(result->shape(), result->dtype());
       std::memcpy(own.raw(), result->raw(), static_cast<size_t>(own.bytes()));
       *result = own;  // the pool goes
@@ -104,6 +108,7 @@ TEST_F(DeviceLoops, GiveTheBitsOfTheCpu) {
     expect_same(cpu.count, device.count, "select, count");
     expect_same(cpu.index, device.index, "select, index");
     expect_same(cpu.bins, device.bins, "histogram");
+    expect_same(cpu.sums, device.sums, "reduce of ranges");
   }
 }
 

@@ -14,8 +14,21 @@ namespace {
 double squares_of(const Tensor& x) {
   TestContext test;
   double result = -1.0;
-  sum_of_squares(test.stream, x, &result);
+  const Ranges::Range all{0, x.numel(), 0};
+  sums_of_squares(test.stream, x, Ranges(test.context, {&all, 1}, sizeof result), &result);
   return result;
+}
+
+/// Ranges apart from each other, one of them empty, and results in another order.
+TEST(Norm, SumsEachRangeByItself) {
+  TestContext test;
+  const Tensor x = random_tensor({20'000}, 5, DType::f32);
+  const Ranges::Range ranges[] = {{0, 9000, 2}, {9100, 0, 0}, {9200, 10'800, 1}};
+  double sums[3] = {-1.0, -1.0, -1.0};
+  sums_of_squares(test.stream, x, Ranges(test.context, ranges, sizeof sums[0]), sums);
+  EXPECT_EQ(sums[0], 0.0);
+  EXPECT_EQ(sums[1], squares_of(x.slice(9200, {10'800})));
+  EXPECT_EQ(sums[2], squares_of(x.slice(0, {9000})));
 }
 
 TEST(Norm, SumsSquaresInDouble) {

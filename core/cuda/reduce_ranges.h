@@ -1,0 +1,54 @@
+// parallel_reduce_ranges on CUDA streams. Included by core/parallel_ranges.h only.
+#pragma once
+
+#include "core/parallel_cuda.h"
+
+namespace wisp::cuda {
+
+/// Block b reduces its part of the range it belongs to into partial[b].
+template <class Kernel>
+__global__ void run_reduce_parts(const Ranges::Range* table, int64_t count, const Kernel kernel,
+                                 typename Kernel::Value* partial) {
+  const int64_t place = blockIdx.x;
+  int64_t low = 0, high = count;  // the last range whose first block is not behind this one
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (table[middle].first_block <= place ? low : high) = middle;
+  }
+  const Ranges::Range range = table[low];
+  const int64_t block = parallel::reduce_block(range.numel);
+  const int64_t begin = (place - range.first_block) * block;
+  const int64_t end = begin + block < range.numel ? begin + block : range.numel;
+  const typename Kernel::Value result =
+      reduce_block(range.begin + begin, range.begin + end, kernel);
+  if (threadIdx.x == 0) partial[place] = result;
+}
+
+/// Block r reduces the partial results of range r.
+template <class Kernel>
+__global__ void run_reduce_partials(const Ranges::Range* table, const Kernel kernel,
+                                    const typename Kernel::Value* partial,
+                                    typename Kernel::Value* out) {
+  const Ranges::Range range = table[blockIdx.x];
+  const int64_t block = parallel::reduce_block(range.numel);
+  const typename Kernel::Value result =
+      reduce_block(0, (range.numel + block - 1) / block,
+                   parallel::Partials<Kernel>{partial + range.first_block, kernel});
+  if (threadIdx.x == 0) out[range.slot] = result;
+}
+
+template <class Kernel>
+void launch_reduce_ranges(const Stream& stream, const Ranges& ranges, const Kernel& kernel,
+                          typename Kernel::Value* out) {
+  if (ranges.count() == 0) return;
+  const cudaStream_t queue = handle(stream);
+  auto* partial = reinterpret_cast<typename Kernel::Value*>(ranges.partial());
+  if (ranges.blocks() > 0)
+    run_reduce_parts<<<static_cast<unsigned>(ranges.blocks()), kThreads, 0, queue>>>(
+        ranges.table(), ranges.count(), kernel, partial);
+  run_reduce_partials<<<static_cast<unsigned>(ranges.count()), kThreads, 0, queue>>>(
+      ranges.table(), kernel, partial, out);
+  launched("parallel_reduce_ranges", parallel::kReduceKernels);
+}
+
+}  // namespace wisp::cuda

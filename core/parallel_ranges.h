@@ -1,0 +1,48 @@
+// A loop of core/parallel.h over many ranges at once: each is reduced by itself, to the bits that
+// parallel_reduce has of it, in two launches however many they are.
+#pragma once
+
+#include "core/parallel.h"
+#include "core/ranges.h"
+
+namespace wisp {
+
+namespace parallel {
+
+/// What parallel_reduce computes of [begin, begin + n).
+template <class Kernel>
+typename Kernel::Value cpu_reduce_range(int64_t begin, int64_t n, const Kernel& kernel) {
+  const int64_t block = reduce_block(n);
+  typename Kernel::Value partial[kMaxPartials];
+  cpu_ranges(n, block, [&](int64_t from, int64_t to) {
+    partial[from / block] = cpu_reduce_block(begin + from, begin + to, kernel);
+  });
+  return cpu_reduce_block(0, (n + block - 1) / block, Partials<Kernel>{partial, kernel});
+}
+
+}  // namespace parallel
+}  // namespace wisp
+
+#ifdef __CUDACC__
+#include "core/cuda/reduce_ranges.h"
+#endif
+
+namespace wisp {
+
+/// out[range.slot] = combination of kernel.map(i) over each range. The kernel is as for
+/// parallel_reduce.
+template <class Kernel>
+void parallel_reduce_ranges(const Stream& stream, const Ranges& ranges, Kernel kernel,
+                            typename Kernel::Value* out) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_reduce_ranges(stream, ranges, kernel, out);
+#endif
+  stream.launch(
+      [table = ranges.table(), count = ranges.count(), kernel, out] {
+        for (const Ranges::Range* range = table; range < table + count; ++range)
+          out[range->slot] = parallel::cpu_reduce_range(range->begin, range->numel, kernel);
+      },
+      parallel::kReduceKernels);
+}
+
+}  // namespace wisp

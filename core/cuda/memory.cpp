@@ -48,9 +48,7 @@ struct Driver {
 
 class DeviceRange final : public AddressRange {
  public:
-  DeviceRange(Device device, int64_t capacity) : device_(device) {
-    check_device(device);
-    use(device);
+  DeviceRange(Device device, int64_t capacity) {
     what_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     what_.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.index};
     size_t granularity = 0;
@@ -97,7 +95,6 @@ class DeviceRange final : public AddressRange {
   };
 
   const Driver driver_;
-  const Device device_;
   CUmemAllocationProp what_{};
   int64_t granularity_ = 0, capacity_ = 0;
   CUdeviceptr begin_ = 0;
@@ -107,6 +104,8 @@ class DeviceRange final : public AddressRange {
 }  // namespace
 
 std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity) {
+  check_device(device);  // before anything is asked of a driver that may not be there
+  use(device);
   return std::make_unique<DeviceRange>(device, capacity);
 }
 

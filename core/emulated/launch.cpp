@@ -6,13 +6,21 @@
 #include "core/device_work.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
+#include "core/error.h"
 #include "core/stream.h"
 
 namespace wisp {
+namespace {
+
+constexpr size_t kMostArgument = 4096;  // bytes, of every CUDA device
+
+}  // namespace
 
 const char* device_kind() { return "emulated"; }
 
 void Stream::launch_bytes(const Launch& launch) const {
+  WISP_CHECK(launch.size <= kMostArgument, "a kernel's argument of ", launch.size,
+             " bytes; a device takes ", kMostArgument);
   const std::align_val_t alignment{launch.alignment};
   const std::shared_ptr<std::byte> argument(
       static_cast<std::byte*>(::operator new(launch.size, alignment)),

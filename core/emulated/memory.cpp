@@ -16,8 +16,6 @@
 namespace wisp::emulated {
 namespace {
 
-constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
-
 std::byte* reserve_addresses(size_t bytes) {
   void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);

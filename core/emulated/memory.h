@@ -14,6 +14,8 @@
 
 namespace wisp::emulated {
 
+constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
+
 class Memory {
  public:
   /// Of the process, as a real device's is. Destroyed never: streams may outlive everything.
@@ -48,6 +50,7 @@ class Memory {
   std::byte* alias(const void* memory, size_t bytes) const;
   /// Turns each word of a task's argument that points into a view into its alias. Throws Error for
   /// one that points to memory of the host's which is not pinned: a real device could not read it.
+  /// A number that happens to be such an address is taken for one.
   void relocate(std::byte* argument, size_t bytes) const;
 
  private:

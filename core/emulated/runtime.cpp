@@ -276,6 +276,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   *memory = std::aligned_alloc(kPinnedAlignment, whole);
   if (!*memory)
     return fail(cudaErrorMemoryAllocation, wisp::concat("no memory for ", bytes, " pinned bytes"));
+  std::memset(*memory, kFresh, whole);
   Memory::get().pin(static_cast<std::byte*>(*memory), whole);
   return cudaSuccess;
 }

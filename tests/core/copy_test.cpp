@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device_words.h"
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tensors.h"
@@ -47,6 +48,32 @@ TEST_F(Copy, InOrderTakesPinnedMemory) {
   EXPECT_EQ(floats(pinned), (std::vector<float>{0, 0}));
   copy(rig.stream, pinned, device);
   rig.stream.synchronize();  // before the pinned memory goes
+}
+
+TEST_F(Copy, ExchangesTwoTensors) {
+  TestContext rig({.device = first_device()});
+  const Tensor a = rig.context.empty({3}, DType::f32), b = rig.context.empty({3}, DType::f32);
+  const auto fill = [&](const Tensor& x, float value) {
+    write_from_host(rig.stream, x,
+                    [&](const Tensor& host) { std::fill_n(host.data<float>(), 3, value); });
+  };
+  fill(a, 1.0f);
+  fill(b, 2.0f);
+  swap_contents(rig.stream, a, b);
+  EXPECT_EQ(floats(fetch(rig.stream, a)), (std::vector<float>{2, 2, 2}));
+  EXPECT_EQ(floats(fetch(rig.stream, b)), (std::vector<float>{1, 1, 1}));
+}
+
+TEST_F(Copy, OfWordsIsThereWhenTheStreamHasComeToIt) {
+  for (const Device& device : {Device{}, first_device()}) {
+    TestContext rig({.device = device});
+    const DeviceWords words(rig.context, {2}, DType::f32);
+    EXPECT_EQ(floats(words.host()), (std::vector<float>{0, 0}));
+    copy_now(rig.stream, tensor_of<float>({3, 4}), words.device());
+    words.fetch(rig.stream);
+    rig.stream.synchronize();
+    EXPECT_EQ(floats(words.host()), (std::vector<float>{3, 4}));
+  }
 }
 
 TEST_F(Copy, RefusesWhatDoesNotFit) {

@@ -51,6 +51,19 @@ TEST(EmulatedMemory, RefusesKernelsThatPointToTheHost) {
   EXPECT_EQ(*pinned.data<float>(), 2.0f);
 }
 
+struct Large {
+  float* into;
+  char rest[5000];
+  void operator()() const { *into = rest[0]; }
+};
+
+TEST(EmulatedMemory, RefusesArgumentsThatNoDeviceTakes) {
+  TestContext rig({.device = first_device()});
+  const Tensor x = rig.context.zeros({1}, DType::f32);
+  const std::string refused = error_of([&] { run_once(rig.stream, Large{x.data<float>(), {}}); });
+  EXPECT_EQ(refused, "a kernel's argument of 5008 bytes; a device takes 4096");
+}
+
 /// Ordered copies of memory that the system may move would wait for the device, in silence.
 TEST(EmulatedMemory, IsCopiedInOrderToPinnedMemoryOnly) {
   TestContext rig({.device = first_device()});

@@ -25,6 +25,7 @@ Function* driver(const char* name, Function*) {
 }
 
 struct Driver {
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is a member's name
 #define WISP_DRIVER(name) \
   decltype(&::name) name = driver(#name, static_cast<decltype(&::name)>(nullptr))
   WISP_DRIVER(cuGetErrorString);
@@ -37,6 +38,7 @@ struct Driver {
   WISP_DRIVER(cuMemSetAccess);
   WISP_DRIVER(cuMemUnmap);
 #undef WISP_DRIVER
+  // NOLINTEND(bugprone-macro-parentheses)
 
   void check(CUresult status, const char* call) const {
     if (status == CUDA_SUCCESS) return;
@@ -70,7 +72,9 @@ class DeviceRange final : public AddressRange {
     driver_.cuMemAddressFree(begin_, static_cast<size_t>(capacity_));
   }
 
-  std::byte* begin() const override { return reinterpret_cast<std::byte*>(begin_); }
+  std::byte* begin() const override {
+    return reinterpret_cast<std::byte*>(begin_);  // NOLINT(performance-no-int-to-ptr): CUDA's type
+  }
   int64_t granularity() const override { return granularity_; }
 
   bool grow(int64_t bytes) override {

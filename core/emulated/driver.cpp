@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kGranularity = size_t{2} << 20;  // as an H100's
 
-std::byte* pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* pointer(CUdeviceptr address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): CUDA's type
+}
 
 CUresult result(bool good) { return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 
@@ -23,7 +25,7 @@ bool whole(size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
 }  // namespace
 }  // namespace wisp::emulated
 
-using namespace wisp::emulated;  // NOLINT(google-build-using-namespace): what follows is CUDA's
+using namespace wisp::emulated;  // what follows is CUDA's
 
 CUresult cuMemAddressReserve(CUdeviceptr* begin, size_t bytes, size_t, CUdeviceptr,
                              unsigned long long) {

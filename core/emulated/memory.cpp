@@ -28,7 +28,8 @@ bool may_be_address(uint64_t word) { return word >= 0x10000 && word < uint64_t{1
 bool is_host_memory(uint64_t word) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   unsigned char resident = 0;
-  return mincore(reinterpret_cast<void*>(word / page * page), page, &resident) == 0;
+  auto* begin = reinterpret_cast<void*>(word / page * page);  // NOLINT(performance-no-int-to-ptr)
+  return mincore(begin, page, &resident) == 0;
 }
 
 /// Says what a fault in a view means, before the program ends as it would have. Views are read
@@ -207,7 +208,8 @@ void Memory::relocate(std::byte* argument, size_t bytes) const {
     uint64_t word;
     std::memcpy(&word, argument + at, sizeof word);
     if (!may_be_address(word)) continue;
-    const auto* pointer = reinterpret_cast<const std::byte*>(word);
+    const auto* pointer =
+        reinterpret_cast<const std::byte*>(word);  // NOLINT(performance-no-int-to-ptr)
     {
       std::lock_guard lock(mutex_);
       if (const auto range = find(pointer); range != ranges_.end()) {

@@ -36,7 +36,7 @@ constexpr size_t kPinnedAlignment = 4096;
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local std::string last_message;  // NOLINT(cert-err58-cpp): an empty string does not throw
+thread_local std::string last_message;
 std::atomic<int> devices{2};
 std::atomic<int> polls_before_work{2};
 
@@ -150,7 +150,7 @@ void forget_waits() {
 
 }  // namespace wisp::emulated
 
-using namespace wisp::emulated;  // NOLINT(google-build-using-namespace): what follows is CUDA's
+using namespace wisp::emulated;  // what follows is CUDA's
 
 const char* cudaGetErrorString(cudaError_t error) {
   if (error == cudaSuccess) return "no error";

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "core/clock.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
 #include "core/work_queue.h"
@@ -56,11 +57,15 @@ struct Event::State {
   std::condition_variable changed;
   int64_t recorded = 0;
   int64_t reached = 0;
+  double reached_us = 0.0;  // on the clock of now_us()
 
   void reach(int64_t point) {
     {
       std::lock_guard lock(mutex);
-      if (point > reached) reached = point;
+      if (point > reached) {
+        reached = point;
+        reached_us = now_us();
+      }
     }
     changed.notify_all();
   }
@@ -80,9 +85,15 @@ struct Event::State {
 
 Event::Event() : state_(std::make_shared<State>()) {}
 
+Event Event::timed() {
+  Event event;
+  event.timed_ = true;
+  return event;
+}
+
 void Event::record(const Stream& stream) {
   if (stream.device().is_cuda()) {
-    if (!native_ || device_ != stream.device()) native_ = cuda::make_event(stream.device());
+    if (!native_ || device_ != stream.device()) native_ = cuda::make_event(stream.device(), timed_);
     device_ = stream.device();
     return cuda::record(native_.get(), stream.native());
   }
@@ -114,6 +125,14 @@ void Event::synchronize() const {
 bool Event::reached() const {
   if (device_.is_cuda()) return cuda::reached(native_.get());
   return state_->has_reached(state_->recorded_now());
+}
+
+double Event::us_since(const Event& begin) const {
+  WISP_CHECK(timed_ && begin.timed_ && device_ == begin.device_,
+             "the time between events that are not timed, or of two devices");
+  WISP_CHECK(reached(), "the time of an event that is not reached yet");
+  if (device_.is_cuda()) return cuda::elapsed_us(begin.native_.get(), native_.get());
+  return state_->reached_us - begin.state_->reached_us;
 }
 
 }  // namespace wisp

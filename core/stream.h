@@ -89,6 +89,8 @@ class Stream {
 class Event {
  public:
   Event();
+  /// One that keeps the time at which its point was reached, too.
+  static Event timed();
   void record(const Stream& stream);
   /// Orders later work of `stream` after the recorded point.
   void wait(const Stream& stream) const;
@@ -96,10 +98,14 @@ class Event {
   void synchronize() const;
   /// Whether the recorded point is reached. Does not block.
   bool reached() const;
+  /// Time of the stream's from `begin`'s point to this one, in microseconds. Both are timed, of one
+  /// device, and reached.
+  double us_since(const Event& begin) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
+  bool timed_ = false;
   std::shared_ptr<void> native_;  // cudaEvent_t, once recorded on a device's stream
   Device device_;                 // where it was recorded
 };

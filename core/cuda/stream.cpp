@@ -26,10 +26,10 @@ std::shared_ptr<void> make_stream(Device device) {
 
 void synchronize(void* stream) { WISP_CUDA_CHECK(cudaStreamSynchronize(stream_of(stream))); }
 
-std::shared_ptr<void> make_event(Device device) {
+std::shared_ptr<void> make_event(Device device, bool timed) {
   use(device);
   cudaEvent_t event = nullptr;
-  WISP_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  WISP_CUDA_CHECK(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
   return {event, [](void* owned) { cudaEventDestroy(event_of(owned)); }};
 }
 
@@ -51,6 +51,12 @@ bool reached(void* event) {
   }
   check(status, "cudaEventQuery");
   return true;
+}
+
+double elapsed_us(void* begin, void* end) {
+  float ms = 0.0f;
+  WISP_CUDA_CHECK(cudaEventElapsedTime(&ms, event_of(begin), event_of(end)));
+  return static_cast<double>(ms) * 1e3;
 }
 
 void copy_bytes(void* stream, const std::byte* from, std::byte* to, int64_t bytes) {

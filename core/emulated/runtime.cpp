@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/queues.h"
 #include "core/error.h"
@@ -24,6 +25,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   int device = 0;
+  std::shared_ptr<std::atomic<double>> time_us;  // null: without
   std::mutex mutex;
   wisp::emulated::Point point;
   int polls = 0;  // since it was recorded, that were told to come again
@@ -227,8 +229,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new CUevent_st{.device = current_device};
+  if ((flags & cudaEventDisableTiming) == 0)
+    (*event)->time_us = std::make_shared<std::atomic<double>>(0.0);
   return cudaSuccess;
 }
 
@@ -243,6 +247,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
                 wisp::concat("the event is of device ", event->device, ", the stream of ",
                              stream->queue->device));
   std::lock_guard lock(event->mutex);
+  if (event->time_us)
+    Queues::get().post(stream->queue, [time = event->time_us] { *time = wisp::now_us(); });
   event->point = Queues::get().end(stream->queue);
   event->polls = 0;
   return cudaSuccess;
@@ -267,6 +273,18 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     point = event->point;
   }
   Queues::get().drain(point);
+  return health();
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin->time_us || !end->time_us)
+    return fail(cudaErrorInvalidResourceHandle, "the event has no time");
+  for (const cudaEvent_t event : {begin, end}) {
+    std::lock_guard lock(event->mutex);
+    if (!Queues::get().reached(event->point))
+      return fail(cudaErrorNotReady, "the event is not reached yet");
+  }
+  *ms = static_cast<float>((*end->time_us - *begin->time_us) * 1e-3);
   return health();
 }
 

@@ -121,6 +121,7 @@ Outcome GradientAveraging::before_update() {
   const double begin = now_us();
   if (!posted_) queue_.post([this] { exchange(); });
   queue_.drain();
+  exchanged_.wait(compute_.stream);
   const double end = now_us();
   courier_.cost.wait_ms = (end - begin) * 1e-3;
   trace_.span(Lane::wait, "wait", begin, end, begin_.step, 0);
@@ -134,7 +135,10 @@ Outcome GradientAveraging::before_update() {
 }
 
 void GradientAveraging::between_steps(const std::function<void()>& task) {
-  queue_.post(task);
+  queue_.post([&] {
+    task();
+    comm_.stream.synchronize();
+  });
   queue_.drain();
 }
 
@@ -171,12 +175,14 @@ std::string GradientAveraging::layout() const {
 void GradientAveraging::exchange() {
   try {
     courier_.begin(bytes_raw_, communicator_.size());
+    courier_.settle();
     health_.reset();
     plan_step();
     if (!agree_on_status()) return;
     pump();
     probe_.count_ages();
     if (probe_.due(begin_.step)) health_ = probe_.measure(courier_);
+    exchanged_.record(comm_.stream);
   } catch (const Inbox::Closed&) {
     throw;  // the compute thread knows the cause, and tells the others
   } catch (const std::exception& failure) {
@@ -200,38 +206,49 @@ void GradientAveraging::plan_step() {
 /// Slot 0. False if the step is skipped.
 bool GradientAveraging::agree_on_status() {
   loss_event_.wait(comm_.stream);
-  const PendingPtr status = status_.start(loss_, stop_requested_, units_.step_plan().hash());
+  status_.fetch(loss_);
+  courier_.settle();
+  const PendingPtr status = status_.start(stop_requested_, units_.step_plan().hash());
   courier_.finish(*status, "status", begin_.step);
   outcome_ = status_.outcome(begin_.step);
   return outcome_ != Outcome::skipped;
 }
 
-/// Walks the slots: one collective in flight, and while it is, whatever became ready is encoded.
+/// Walks the slots: one under way, and while it is, whatever became ready is encoded. Ends when all
+/// that is to be done was submitted.
 void GradientAveraging::pump() {
   const std::span<const Slot> slots = units_.step_plan().slots();
   prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
   waiting_.clear();
-  arrived_ = 0;
+  measured_ = 0;
   double limit = 0.0;  // of the slot on the wire
-  for (size_t next = 0; next < slots.size();) {
+  size_t next = 0;
+  while (next < slots.size() || units_.under_way()) {
     const uint64_t seen = inbox_.events();
-    if (units_.active()) {
+    if (courier_.watch().poll()) continue;
+    // what the next slot lacks goes before the decoding of the one that has come
+    const bool lacking = next < slots.size() && slots[next].round == 0 && !can_start(slots[next]);
+    if (const int item = lacking ? inbox_.take() : -1; item >= 0) {
+      take(item);
+      continue;
+    }
+    if (units_.on_wire()) {
       if (units_.pending().ready()) {
-        if (units_.advance(courier_)) ++next;
+        units_.advance(courier_);
         limit = now_us() + options_.timeout_s * 1e6;
         continue;
       }
-    } else if (can_start(slots[next])) {
+    } else if (!units_.under_way() && can_start(slots[next])) {
       limit = now_us() + options_.timeout_s * 1e6;
-      if (units_.start(slots[next], courier_)) ++next;
+      units_.start(slots[next++], courier_);
       continue;
     }
     if (const int item = inbox_.take(); item >= 0) {
       take(item);
-    } else if (!units_.active()) {
-      inbox_.wait(seen, kForever);
+    } else if (!units_.on_wire()) {
+      courier_.wait(seen, kForever);
     } else if (const double now = now_us(); now < limit) {
-      inbox_.wait(seen, std::min(units_.pending().ready_at_us(), limit) - now);
+      courier_.wait(seen, std::min(units_.pending().ready_at_us(), limit) - now);
     } else {
       units_.advance(courier_);  // throws, naming who did not come
     }
@@ -241,26 +258,28 @@ void GradientAveraging::pump() {
 }
 
 bool GradientAveraging::can_start(const Slot& slot) const {
-  for (const int unit : slot.units) {
-    if (!prepared_[static_cast<size_t>(unit)]) return false;
-  }
-  for (const int id : slot.dense) {
-    if (!prepared_[static_cast<size_t>(readiness_.item_of(id))]) return false;
-  }
-  return true;
+  return units_.encoded(slot) &&
+         std::all_of(slot.dense.begin(), slot.dense.end(), [&](int segment) {
+           return prepared_[static_cast<size_t>(readiness_.item_of(segment))];
+         });
 }
 
-/// An item's gradients are complete: measure them, then prepare it, at once or when the whole norm
-/// is known.
+/// An item's gradients are complete: measure them.
 void GradientAveraging::take(int item) {
-  const double begin = now_us();
   readiness_.event(item).wait(comm_.stream);
+  StreamWatch::Mark begin = courier_.watch().mark();
   local_.measure(readiness_.segments_of(item));
-  comm_.stream.synchronize();
-  courier_.cost.encode_ms += (now_us() - begin) * 1e-3;
-  ++arrived_;
+  courier_.watch().then(std::move(begin), [this, item](const StreamWatch::Span& span) {
+    courier_.cost.encode_ms += span.ms();
+    measured(item);
+  });
+}
+
+/// Prepares an item, at once or when the whole norm is known.
+void GradientAveraging::measured(int item) {
+  ++measured_;
   waiting_.push_back(item);
-  if (local_.needs_whole_norm() && arrived_ < readiness_.awaited_items()) return;
+  if (local_.needs_whole_norm() && measured_ < readiness_.awaited_items()) return;
   for (const int ready : waiting_) prepare(ready);
   waiting_.clear();
 }
@@ -270,7 +289,7 @@ void GradientAveraging::prepare(int item) {
   const StepPlan& step_plan = units_.step_plan();
   const bool unit = index < cut().units.size();
   const bool compressed = unit && step_plan.rounds()[index].compressed;
-  const double begin = now_us();
+  StreamWatch::Mark begin = courier_.watch().mark();
   bool finite = true;
   for (const int id : readiness_.segments_of(item)) {
     if (local_.finite(id)) continue;
@@ -281,8 +300,9 @@ void GradientAveraging::prepare(int item) {
   if (compressed && step_plan.traits(index).squares)
     squares_.finish(comm_.stream, cut().units[index].segments);
   local_.clip(readiness_.segments_of(item), squares_.arena());
-  if (!compressed) comm_.stream.synchronize();  // dense segments may travel from here on
-  courier_.cost.encode_ms += (now_us() - begin) * 1e-3;
+  courier_.watch().then(std::move(begin), [this](const StreamWatch::Span& span) {
+    courier_.cost.encode_ms += span.ms();
+  });
   if (compressed) {
     units_.memory().unit(item).finite = finite;
     if (probe_.due(begin_.step)) probe_.keep(item);

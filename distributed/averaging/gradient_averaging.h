@@ -83,6 +83,7 @@ class GradientAveraging final : public Synchronizer {
   void plan_step();
   void pump();
   void take(int item);
+  void measured(int item);
   void prepare(int item);
   bool can_start(const Slot& slot) const;
 
@@ -111,9 +112,10 @@ class GradientAveraging final : public Synchronizer {
   int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;
-  std::vector<char> prepared_;  // by item
-  std::vector<int> waiting_;    // items that wait for the norm of the whole gradient
-  int arrived_ = 0;
+  std::vector<char> prepared_;  // by item: dense segments may travel
+  std::vector<int> waiting_;    // measured items that wait for the norm of the whole gradient
+  int measured_ = 0;
+  Event exchanged_;  // the arena holds the result
   Tensor counters_;  // (1) i64: updates applied
   Tensor last_lr_;   // (1) f64: of the last of them
   StatusSlot status_;
@@ -121,7 +123,7 @@ class GradientAveraging final : public Synchronizer {
 
   std::atomic<bool> stop_requested_{false};
   Inbox inbox_;
-  Courier courier_{inbox_, trace_, options_.timeout_s};
+  Courier courier_{inbox_, trace_, comm_.stream, options_.timeout_s};
   WorkQueue queue_;  // last: its thread uses everything above
 };
 

@@ -1,7 +1,8 @@
 // Collectives among the workers of a run. Every rank makes the same calls in the same order; only
 // one thread per rank (its comm thread) calls. Tensors are lists of slices of memory and count as
-// one collective. Reductions sum in rank order, in f32 rounded once (f64 for f64, exact for
-// integers and max), so results do not depend on how data is cut.
+// one collective. What lies on a device is read and written in the order of the rank's stream: when
+// wait() returned, that work is submitted. Reductions sum in rank order, in f32 rounded once (f64
+// for f64, exact for integers and max), so results do not depend on how data is cut.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,11 @@
 #include "distributed/communicator/staged_communicator.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "core/copy.h"
+#include "core/error.h"
 
 namespace wisp {
 namespace {
@@ -19,27 +21,58 @@ std::vector<ConstBytes> as_sent(std::span<const Bytes> data) {
 
 }  // namespace
 
-/// The host's collective; at its end what came goes to the device.
+/// Begins when what is sent is there; at its end what came goes to the device.
 class StagedCommunicator::UnderWay final : public Pending {
  public:
-  UnderWay(StagedCommunicator& owner, PendingPtr host) : owner_(owner), host_(std::move(host)) {}
+  UnderWay(StagedCommunicator& owner, Begin begin) : owner_(owner), begin_(std::move(begin)) {
+    if (owner_.slices_.empty()) host_ = begin_();
+    owner_.under_way_ = true;
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() override {
+    if (!done_) owner_.settle();
+    owner_.under_way_ = false;
+  }
 
-  bool ready() override { return host_->ready(); }
-  double ready_at_us() override { return host_->ready_at_us(); }
+  bool ready() override { return begun() && host_->ready(); }
+  double ready_at_us() override { return begun() ? host_->ready_at_us() : 0.0; }
   Transfer wait() override {
+    if (!begun()) {
+      owner_.there_.synchronize();
+      host_ = begin_();
+    }
     const Transfer transfer = host_->wait();
     owner_.deliver();
+    done_ = true;
     return transfer;
   }
 
  private:
+  bool begun() {
+    if (!host_ && owner_.there_.reached()) host_ = begin_();
+    return host_ != nullptr;
+  }
+
   StagedCommunicator& owner_;
+  Begin begin_;
   PendingPtr host_;
+  bool done_ = false;
 };
 
 StagedCommunicator::StagedCommunicator(Communicator& host, const Stream& stream,
                                        const MemoryPool& pool)
     : host_(host), stream_(stream), pool_(pool) {}
+
+StagedCommunicator::~StagedCommunicator() { settle(); }
+
+/// Nobody copies from or to the block any more.
+void StagedCommunicator::settle() noexcept {
+  try {
+    stream_.synchronize();
+  } catch (const std::exception& failure) {  // who submitted the work hears of it
+  }
+}
 
 /// Notes a slice; one that is sent and received, from a rank to itself too, is one.
 size_t StagedCommunicator::place(const std::byte* data, int64_t bytes, bool sent) {
@@ -64,67 +97,77 @@ std::byte* StagedCommunicator::on_host(size_t place, const std::byte* data) cons
 void StagedCommunicator::fit_and_send() {
   if (slices_.empty()) return;
   if (used_bytes_ > block_bytes_) {
-    block_.reset();  // first give back, then take
+    stream_.synchronize();  // of the collective before
+    block_.reset();         // first give back, then take
     block_ = pinned_block(used_bytes_, stream_.device());
     block_bytes_ = used_bytes_;
   }
   for (const Slice& slice : slices_) {
     if (slice.sent) copy_bytes(stream_, slice.device, block_.get() + slice.offset, slice.bytes);
   }
-  stream_.synchronize();
+  there_.record(stream_);
 }
 
 void StagedCommunicator::deliver() {
-  if (slices_.empty()) return;
   for (const Slice& slice : slices_) {
     if (slice.received) copy_bytes(stream_, block_.get() + slice.offset, slice.device, slice.bytes);
   }
-  stream_.synchronize();
 }
 
-PendingPtr StagedCommunicator::under_way(PendingPtr pending) {
-  return std::make_unique<UnderWay>(*this, std::move(pending));
+PendingPtr StagedCommunicator::begin_when_there(Begin begin) {
+  return std::make_unique<UnderWay>(*this, std::move(begin));
 }
 
 PendingPtr StagedCommunicator::all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) {
-  const std::vector<ConstBytes> sent = as_sent(data);
-  return under_way(host_.all_reduce(stage(sent, data).in, dtype, op));
+  return begin_when_there([this, staged = stage(as_sent(data), data), dtype, op] {
+    return host_.all_reduce(staged.in, dtype, op);
+  });
 }
 
 PendingPtr StagedCommunicator::all_gather(std::span<const ConstBytes> out,
                                           std::span<const Bytes> in) {
-  const Staged staged = stage(out, in);
-  return under_way(host_.all_gather(staged.out, staged.in));
+  return begin_when_there(
+      [this, staged = stage(out, in)] { return host_.all_gather(staged.out, staged.in); });
 }
 
 PendingPtr StagedCommunicator::all_to_all(std::span<const ConstBytes> out,
                                           std::span<const Bytes> in) {
-  const Staged staged = stage(out, in);
-  return under_way(host_.all_to_all(staged.out, staged.in));
+  return begin_when_there(
+      [this, staged = stage(out, in)] { return host_.all_to_all(staged.out, staged.in); });
 }
 
 PendingPtr StagedCommunicator::broadcast(std::span<const Bytes> data, int root) {
   const std::vector<ConstBytes> sent = rank() == root ? as_sent(data) : std::vector<ConstBytes>();
-  return under_way(host_.broadcast(stage(sent, data).in, root));
+  return begin_when_there(
+      [this, staged = stage(sent, data), root] { return host_.broadcast(staged.in, root); });
 }
 
 PendingPtr StagedCommunicator::exchange(std::span<const Exchange> messages) {
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
+  std::vector<int> peers;
   for (const Exchange& message : messages) {
     out.push_back(message.out);
     in.push_back(message.in);
+    peers.push_back(message.peer);
   }
-  const Staged staged = stage(out, in);
-  std::vector<Exchange> there;
-  for (size_t i = 0; i < messages.size(); ++i)
-    there.push_back({messages[i].peer, staged.out[i], staged.in[i]});
-  return under_way(host_.exchange(there));
+  return begin_when_there([this, staged = stage(out, in), peers = std::move(peers)] {
+    std::vector<Exchange> there;
+    for (size_t i = 0; i < peers.size(); ++i)
+      there.push_back({peers[i], staged.out[i], staged.in[i]});
+    return host_.exchange(there);
+  });
+}
+
+PendingPtr StagedCommunicator::barrier() {
+  return begin_when_there([this, staged = stage({}, {})] { return host_.barrier(); });
 }
 
 /// What is sent and received, where the host has it.
 StagedCommunicator::Staged StagedCommunicator::stage(std::span<const ConstBytes> out,
                                                      std::span<const Bytes> in) {
+  WISP_CHECK(!under_way_, "a collective on a device's memory was called before the one before it ",
+             "had ended: they share a block");
   slices_.clear();
   used_bytes_ = 0;
   std::vector<size_t> sent, received;

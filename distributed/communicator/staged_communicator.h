@@ -1,6 +1,7 @@
 // Collectives on a device's memory, by a communicator that knows the host's alone: what a
-// collective sends is copied to pinned memory first, and what came goes to the device at the end.
-// Slices of the host's travel as they are. Used by its rank's comm thread.
+// collective sends is copied to pinned memory; when it is there, the host's collective begins, and
+// what came goes to the device at the end. Slices of the host's travel as they are. One collective
+// at a time. Used by its rank's comm thread.
 #pragma once
 
 #include <vector>
@@ -13,9 +14,10 @@ namespace wisp {
 
 class StagedCommunicator final : public Communicator {
  public:
-  /// `pool` is where the device's memory comes from; copies are in the order of `stream`, which has
-  /// come so far when a collective starts, and when its wait() returns. All outlive this object.
+  /// `pool` is where the device's memory comes from; `stream` is the rank's. All outlive this
+  /// object.
   StagedCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool);
+  ~StagedCommunicator() override;
 
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
@@ -24,12 +26,13 @@ class StagedCommunicator final : public Communicator {
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override;
   PendingPtr broadcast(std::span<const Bytes> data, int root) override;
   PendingPtr exchange(std::span<const Exchange> messages) override;
-  PendingPtr barrier() override { return host_.barrier(); }
+  PendingPtr barrier() override;
   void abort(const std::string& cause) override { host_.abort(cause); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }
 
  private:
   class UnderWay;
+  using Begin = std::function<PendingPtr()>;
   /// A slice of the device's and its place in the pinned block.
   struct Slice {
     std::byte* device = nullptr;
@@ -48,7 +51,8 @@ class StagedCommunicator final : public Communicator {
   Staged stage(std::span<const ConstBytes> out, std::span<const Bytes> in);
   void fit_and_send();
   void deliver();
-  PendingPtr under_way(PendingPtr pending);
+  void settle() noexcept;
+  PendingPtr begin_when_there(Begin begin);
 
   Communicator& host_;
   const Stream stream_;
@@ -56,6 +60,8 @@ class StagedCommunicator final : public Communicator {
   std::shared_ptr<std::byte> block_;  // pinned
   int64_t block_bytes_ = 0, used_bytes_ = 0;
   std::vector<Slice> slices_;  // of the collective under way
+  bool under_way_ = false;
+  Event there_;  // what it sends is in the block
 };
 
 }  // namespace wisp

@@ -1,10 +1,11 @@
-// Finishes the collectives of a comm thread: waits for them as long as is right, counts and traces
-// them. Belongs to the comm thread.
+// What a comm thread waits by: for collectives, as long as is right, and for its stream, never
+// standing still for either; counts and traces what was done. Belongs to the comm thread.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/io/trace.h"
@@ -12,16 +13,18 @@
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/inbox.h"
 #include "distributed/exchange/message.h"
+#include "distributed/exchange/stream_watch.h"
 
 namespace wisp {
 
 class Courier {
  public:
-  /// The references outlive this object.
-  Courier(Inbox& inbox, Trace& trace, double timeout_s)
-      : inbox_(inbox), trace_(trace), timeout_s_(timeout_s) {}
+  /// `stream` is the comm thread's. The references outlive this object.
+  Courier(Inbox& inbox, Trace& trace, const Stream& stream, double timeout_s)
+      : inbox_(inbox), trace_(trace), watch_(stream), timeout_s_(timeout_s) {}
 
-  /// A step begins, whose gradients are of `bytes_raw`.
+  /// A step begins, whose gradients are of `bytes_raw`. What a device had not done when the step
+  /// before ended is timed in this one.
   void begin(int64_t bytes_raw, int workers) {
     cost = {};
     cost.bytes_raw = bytes_raw;
@@ -37,8 +40,31 @@ class Courier {
       const uint64_t seen = inbox_.events();
       const double now = now_us();
       if (pending.ready() || limit <= now) return;
-      inbox_.wait(seen, std::min(pending.ready_at_us(), limit) - now);
+      if (!watch_.poll()) wait(seen, std::min(pending.ready_at_us(), limit) - now);
     }
+  }
+  /// Returns when `done()`, which what the stream has come to makes true.
+  template <class Done>
+  void await_stream(const Done& done) {
+    while (!done()) {
+      const uint64_t seen = inbox_.events();
+      if (!watch_.poll()) wait(seen, 0.0);
+    }
+  }
+  /// Returns when the stream has come to all that was submitted to it.
+  void settle() {
+    bool there = false;
+    watch_.then(watch_.mark(), [&](const StreamWatch::Span&) { there = true; });
+    await_stream([&] { return there; });
+  }
+  /// Waits until the inbox was rung since `seen`, at most `limit_us`; not at all, if the stream is to
+  /// be looked after.
+  void wait(uint64_t seen, double limit_us) {
+    if (!watch_.idle()) {
+      std::this_thread::yield();
+      limit_us = 0.0;
+    }
+    inbox_.wait(seen, limit_us);
   }
   /// Counts what travelled, `wire_us` of the time on the wire.
   void count(const Transfer& transfer, double wire_us, const std::string& name, int64_t step) {
@@ -53,12 +79,14 @@ class Courier {
     count(transfer, transfer.end_us - transfer.begin_us, name, step);
   }
   Trace& trace() { return trace_; }
+  StreamWatch& watch() { return watch_; }
 
   StepCost cost;  // of the step under way
 
  private:
   Inbox& inbox_;
   Trace& trace_;
+  StreamWatch watch_;
   double timeout_s_;
 };
 

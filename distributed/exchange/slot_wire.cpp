@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "distributed/exchange/message.h"
@@ -49,11 +48,11 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
   inlets_ = context_.empty({most}, DType::u8);
 }
 
-void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step) {
+bool SlotWire::open(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step) {
   slot_ = &slot;
   step_ = step;
   transfer_ = {};
-  wire_us_ = seal_us_ = check_us_ = 0.0;
+  wire_us_ = 0.0;
   encoded_bytes_ = 0;
   pieces_ = 1;
   piece_ = 0;
@@ -63,9 +62,14 @@ void SlotWire::start(const Slot& slot, std::span<const UnitRounds> rounds, int64
         rounds[static_cast<size_t>(unit)].messages[static_cast<size_t>(slot.round)]);
   }
   list_sources(slot.message);
-  if (slot.message.kind == Collective::none) return;
-  if (has_header(slot.message.kind)) seal();
-  sizes_phase_ = slot.message.variable;
+  const bool seals = has_header(slot.message.kind);
+  if (seals) seal();
+  return seals;
+}
+
+void SlotWire::start() {
+  if (slot_->message.kind == Collective::none) return;
+  sizes_phase_ = slot_->message.variable;
   pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
 
@@ -97,7 +101,6 @@ bool SlotWire::advance() {
     pending_ = reduce_piece();
     return false;
   }
-  check();
   return true;
 }
 
@@ -119,7 +122,6 @@ uint32_t SlotWire::slot_word(int from) const {
 
 /// Writes the header of each destination in front of its first payload.
 void SlotWire::seal() {
-  const double begin = now_us();
   const WireHeader header{.step = static_cast<uint32_t>(step_),
                           .slot = slot_word(communicator_.rank())};
   for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
@@ -131,17 +133,15 @@ void SlotWire::seal() {
     std::byte* front = memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes;
     wisp::seal(context_.stream, header, covered_, front, scratch_.data<uint32_t>());
   }
-  context_.stream.synchronize();
-  seal_us_ = now_us() - begin;
 }
 
-/// Checks what came from other ranks against its headers.
-void SlotWire::check() {
-  const double begin = now_us();
+bool SlotWire::inspect() {
+  bool any = false;
   const size_t units = slot_->units.size();
   for (size_t source = 0; source < sources_.size(); ++source) {
     const int from = sources_[source];
     if (from == communicator_.rank()) continue;
+    any = true;
     covered_.clear();
     for (size_t i = 0; i < units; ++i) {
       const Payload payload = arrived(source, i);
@@ -151,9 +151,13 @@ void SlotWire::check() {
     checksum(context_.stream, covered_, checksums_.device().data<uint32_t>() + from,
              scratch_.data<uint32_t>());
   }
+  if (!any) return false;
   headers_.fetch(context_.stream);
   checksums_.fetch(context_.stream);
-  context_.stream.synchronize();
+  return true;
+}
+
+void SlotWire::check() {
   for (const int from : sources_) {
     if (from == communicator_.rank()) continue;
     const WireHeader expected{.step = static_cast<uint32_t>(step_),
@@ -165,7 +169,6 @@ void SlotWire::check() {
     WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
                from, " ", wrong);
   }
-  check_us_ = now_us() - begin;
 }
 
 PendingPtr SlotWire::start_sizes() {

@@ -23,27 +23,29 @@ class SlotWire {
   /// Grows the memory to receive into to what the largest of these slots can bring.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
 
-  /// `slot` stays as it is until it is complete and decoded. One of Collective::none is complete at
-  /// once.
-  void start(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
+  /// `slot` comes next, whose units are encoded in the order of the stream; it stays as it is until
+  /// it is complete and decoded. Seals what it sends. True if there is something to seal.
+  bool open(const Slot& slot, std::span<const UnitRounds> rounds, int64_t step);
+  /// Starts it. One of Collective::none is complete at once.
+  void start();
   bool active() const { return pending_ != nullptr; }
   /// The phase under way.
   Pending& pending() { return *pending_; }
-  /// Finishes the phase under way (blocks if it is not ready). True if the slot is complete; false
-  /// if the next is on its way: behind the sizes the data, behind a piece the next one. Throws
-  /// Error, naming step, bucket and sender, if what came is not what was sent.
+  /// Finishes the phase under way (blocks if it is not ready). True if all is there, in the order of
+  /// the stream; false if the next is on its way: behind the sizes the data, behind a piece the next
+  /// one.
   bool advance();
+  /// Then computes what check() compares. False if there is nothing to compare.
+  bool inspect();
+  /// When the stream has come to inspect(). Throws Error, naming step, bucket and sender, if what
+  /// came is not what was sent.
+  void check();
 
-  /// The slot that was started last.
-  const Slot& slot() const { return *slot_; }
-  /// Of it, once it is complete: its phases' bytes added up, from the begin of the first to
+  /// Of the slot that was started last, once it is complete: its phases' bytes added up, from the begin of the first to
   /// the end of the last.
   const Transfer& transfer() const { return transfer_; }
   /// Time that its phases were on the wire.
   double wire_us() const { return wire_us_; }
-  /// Time that it took to seal what was sent, and to check what came.
-  double seal_us() const { return seal_us_; }
-  double check_us() const { return check_us_; }
   /// What this rank offered to it: payloads, their sizes and headers, dense segments.
   int64_t encoded_bytes() const { return encoded_bytes_; }
   /// The messages of the i-th of the slot's units, in rank order; one (from = -1) if they were
@@ -52,7 +54,6 @@ class SlotWire {
 
  private:
   void seal();
-  void check();
   uint32_t slot_word(int from) const;
   PendingPtr start_sizes();
   PendingPtr start_data();
@@ -80,7 +81,7 @@ class SlotWire {
   bool sizes_phase_ = false;
   int64_t pieces_ = 1, piece_ = 0;  // of a reduction; the one under way
   Transfer transfer_;
-  double wire_us_ = 0.0, seal_us_ = 0.0, check_us_ = 0.0;
+  double wire_us_ = 0.0;
   int64_t encoded_bytes_ = 0;
   Tensor inlets_;                               // what other ranks send in one slot
   std::vector<uint32_t> sizes_out_, sizes_in_;  // [outlet][unit], [rank][unit]

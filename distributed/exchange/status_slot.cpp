@@ -21,22 +21,19 @@ double value_of(const Tensor& scalar) {
 StatusSlot::StatusSlot(Communicator& communicator, Context& context)
     : communicator_(communicator), context_(context), words_({kWords}, DType::u32) {}
 
-/// The loss, when the stream has come to it.
-const Tensor& StatusSlot::on_host(const Tensor& loss) {
+void StatusSlot::fetch(const Tensor& loss) {
   if (loss.device().is_cuda()) {
     if (!loss_.defined()) loss_ = host_tensor(loss.shape(), loss.dtype(), loss.device());
     copy(context_.stream, loss, loss_);
   } else {
     loss_ = loss;
   }
-  context_.stream.synchronize();
-  return loss_;
 }
 
-PendingPtr StatusSlot::start(const Tensor& loss, bool stop, uint64_t hash) {
+PendingPtr StatusSlot::start(bool stop, uint64_t hash) {
   hash_ = static_cast<uint32_t>(hash);
   auto* words = words_.data<uint32_t>();
-  words[kNonFinite] = !std::isfinite(value_of(on_host(loss)));
+  words[kNonFinite] = !std::isfinite(value_of(loss_));
   words[kStop] = stop;
   words[kHash] = hash_;
   words[kNotHash] = ~hash_;

@@ -14,15 +14,15 @@ class StatusSlot {
   /// The arguments outlive this object.
   StatusSlot(Communicator& communicator, Context& context);
 
-  /// `loss` is a device scalar that has been computed.
-  PendingPtr start(const Tensor& loss, bool stop, uint64_t hash);
+  /// `loss`, a scalar, is computed where the stream is.
+  void fetch(const Tensor& loss);
+  /// When the stream has come to fetch().
+  PendingPtr start(bool stop, uint64_t hash);
   /// What all ranks do with the step, when the collective has been waited for. Throws Error if
   /// their hashes differ.
   Outcome outcome(int64_t step) const;
 
  private:
-  const Tensor& on_host(const Tensor& loss);
-
   Communicator& communicator_;
   Context& context_;
   uint32_t hash_ = 0;

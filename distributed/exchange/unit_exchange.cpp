@@ -1,6 +1,8 @@
 #include "distributed/exchange/unit_exchange.h"
 
-#include "core/clock.h"
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
 
 namespace wisp {
@@ -20,6 +22,7 @@ void UnitExchange::begin(const StepInfo& info) {
   info_ = info;
   if (step_plan_.make(info_)) wire_.fit(step_plan_.slots(), step_plan_.rounds());
   memory_.fit(step_plan_.rounds(), info_);
+  encoded_rounds_.assign(cut_.units.size(), 0);
 }
 
 void UnitExchange::encode(int index, int round, Courier& courier) {
@@ -28,62 +31,82 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   const Message& message =
       step_plan_.rounds()[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
   Unit& unit = memory_.unit(index);
-  const double begin = now_us();
+  StreamWatch::Mark begin = courier.watch().mark();
   if (round == 0 && !step_plan_.engaged(cut_unit)) {
     if (info_.applied > 0) compressor.engage(context_, unit, info_);
     step_plan_.engage(cut_unit);
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);
-  if (message.variable) memory_.fetch_used(index);
-  context_.stream.synchronize();
-  const double end = now_us();
-  courier.cost.encode_ms += (end - begin) * 1e-3;
-  if (!courier.trace().records(info_.step)) return;
-  int64_t bytes = 0;
-  for (size_t outlet = 0; outlet < outlets.size(); ++outlet)
-    bytes += memory_.used(index, message, outlet);
-  courier.trace().span(Lane::encode, cut_unit.name(parameters_.segments()), begin, end, info_.step,
-                       bytes);
+  int& encoded = encoded_rounds_[static_cast<size_t>(index)];
+  if (message.variable) {
+    memory_.fetch_used(index);
+  } else {
+    encoded = round + 1;  // all that follows is in the order of the stream
+  }
+  courier.watch().then(std::move(begin), [this, &courier, &message, &encoded, index, round,
+                                          count = outlets.size()](const StreamWatch::Span& span) {
+    courier.cost.encode_ms += span.ms();
+    encoded = std::max(encoded, round + 1);
+    if (!courier.trace().records(info_.step)) return;
+    int64_t bytes = 0;
+    for (size_t outlet = 0; outlet < count; ++outlet) bytes += memory_.used(index, message, outlet);
+    courier.trace().span(Lane::encode, name_of(index), span.begin_us, span.end_us, info_.step,
+                         bytes);
+  });
 }
 
-bool UnitExchange::start(const Slot& slot, Courier& courier) {
-  wire_.start(slot, step_plan_.rounds(), info_.step);
-  if (wire_.active()) return false;
-  decode(slot, courier);
-  return true;
+bool UnitExchange::encoded(const Slot& slot) const {
+  return std::all_of(slot.units.begin(), slot.units.end(), [&](int unit) {
+    return encoded_rounds_[static_cast<size_t>(unit)] > slot.round;
+  });
 }
 
-bool UnitExchange::advance(Courier& courier) {
-  if (!wire_.advance()) return false;
-  const Slot& slot = wire_.slot();
+void UnitExchange::start(const Slot& slot, Courier& courier) {
+  slot_ = &slot;
+  StreamWatch::Mark begin = courier.watch().mark();
+  if (wire_.open(slot, step_plan_.rounds(), info_.step)) {
+    courier.watch().then(std::move(begin), [&courier](const StreamWatch::Span& span) {
+      courier.cost.encode_ms += span.ms();
+    });
+  }
+  wire_.start();
+  if (!wire_.active()) decode(courier);
+}
+
+void UnitExchange::advance(Courier& courier) {
+  if (!wire_.advance()) return;
   courier.cost.bytes_encoded += wire_.encoded_bytes();
-  courier.cost.encode_ms += wire_.seal_us() * 1e-3;
-  courier.cost.decode_ms += wire_.check_us() * 1e-3;
-  courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot.bucket), info_.step);
-  decode(slot, courier);
-  return true;
+  courier.count(wire_.transfer(), wire_.wire_us(), concat("bucket ", slot_->bucket), info_.step);
+  StreamWatch::Mark begin = courier.watch().mark();
+  if (!wire_.inspect()) return decode(courier);
+  courier.watch().then(std::move(begin), [this, &courier](const StreamWatch::Span& span) {
+    courier.cost.decode_ms += span.ms();
+    wire_.check();
+    decode(courier);
+  });
 }
 
-void UnitExchange::decode(const Slot& slot, Courier& courier) {
+void UnitExchange::decode(Courier& courier) {
+  const Slot& slot = *slot_;
   for (size_t i = 0; i < slot.units.size(); ++i) {
     const int index = slot.units[i];
-    const CutUnit& cut_unit = cut_.units[static_cast<size_t>(index)];
-    const double begin = now_us();
+    StreamWatch::Mark begin = courier.watch().mark();
     try {
-      compressor_of(cut_unit).decode(context_, memory_.unit(index), info_, slot.round,
-                                     wire_.payloads(i));
-      context_.stream.synchronize();
+      compressor_of(cut_.units[static_cast<size_t>(index)])
+          .decode(context_, memory_.unit(index), info_, slot.round, wire_.payloads(i));
     } catch (const Error& failure) {
       throw Error(concat("step ", info_.step, ", bucket ", slot.bucket, ": ", failure.what()));
     }
-    const double end = now_us();
-    courier.cost.decode_ms += (end - begin) * 1e-3;
-    courier.trace().span(Lane::decode, cut_unit.name(parameters_.segments()), begin, end,
-                         info_.step);
+    courier.watch().then(std::move(begin), [this, &courier, index, step = info_.step](
+                                               const StreamWatch::Span& span) {
+      courier.cost.decode_ms += span.ms();
+      courier.trace().span(Lane::decode, name_of(index), span.begin_us, span.end_us, step);
+    });
     const auto rounds = step_plan_.rounds()[static_cast<size_t>(index)].messages.size();
     if (static_cast<size_t>(slot.round) + 1 < rounds) encode(index, slot.round + 1, courier);
   }
+  slot_ = nullptr;
 }
 
 }  // namespace wisp

@@ -29,23 +29,32 @@ class UnitExchange {
   const UnitMemory& memory() const { return memory_; }
   const StepPlan& step_plan() const { return step_plan_; }
 
-  /// A step begins: plans it, and fits the memory to it.
+  /// A step begins, of the one before nothing is to be looked after: plans it, and fits the memory to
+  /// it.
   void begin(const StepInfo& info);
 
-  /// Encodes a unit's round into its outlets. Before its first, its compressor takes over the
-  /// momentum of updates that were made without it.
+  /// Encodes a unit's round into its outlets, in the order of the stream. Before its first, its
+  /// compressor takes over the momentum of updates that were made without it.
   void encode(int unit, int round, Courier& courier);
-  /// Starts a slot whose units are encoded. True if it is complete, for it has nothing to say.
-  bool start(const Slot& slot, Courier& courier);
-  /// Whether a slot is on the wire.
-  bool active() const { return wire_.active(); }
+  /// Whether the slot's units are encoded as far as start() needs it.
+  bool encoded(const Slot& slot) const;
+  /// Starts a slot whose units are encoded; one that has nothing to say is complete at once.
+  void start(const Slot& slot, Courier& courier);
+  /// Whether the slot that was started last is not complete yet.
+  bool under_way() const { return slot_ != nullptr; }
+  /// Whether it waits for pending(); if not, for the stream.
+  bool on_wire() const { return wire_.active(); }
   Pending& pending() { return wire_.pending(); }
-  /// SlotWire::advance(). A slot that is complete has been counted, its units are decoded and their
-  /// next rounds encoded.
-  bool advance(Courier& courier);
+  /// SlotWire::advance(). When all is there, it is counted and checked; a slot is complete when its
+  /// units are decoded and their next rounds encoded, in the order of the stream.
+  void advance(Courier& courier);
 
  private:
-  void decode(const Slot& slot, Courier& courier);
+  void decode(Courier& courier);
+  /// In traces.
+  const std::string& name_of(int unit) const {
+    return cut_.units[static_cast<size_t>(unit)].name(parameters_.segments());
+  }
 
   Context& context_;
   const FlatParameters& parameters_;
@@ -54,7 +63,9 @@ class UnitExchange {
   UnitMemory memory_;
   SlotWire wire_;
   StepPlan step_plan_;
-  StepInfo info_;  // of the step under way
+  StepInfo info_;                    // of the step under way
+  std::vector<int> encoded_rounds_;  // by unit
+  const Slot* slot_ = nullptr;       // under way
 };
 
 }  // namespace wisp

@@ -45,7 +45,7 @@ void Gossip::begin(const StepInfo& info, Courier& courier) {
   if (!method_->steps_by_what_it_tells() || !has_news(info)) return;
   for (const Slot& slot : units_.step_plan().slots()) encode(slot, courier);
   method_->after_telling(arenas());
-  comm_.stream.synchronize();
+  courier.settle();
 }
 
 /// Nothing is told of a step that was skipped, nor before the first update. While a bucket is on
@@ -55,13 +55,14 @@ void Gossip::travel(const StepInfo& info, Courier& courier) {
     for (const Slot& slot : units_.step_plan().slots()) {
       if (!method_->steps_by_what_it_tells()) encode(slot, courier);
       finish(courier);
+      courier.await_stream([&] { return units_.encoded(slot); });
       units_.start(slot, courier);
     }
     finish(courier);
     *told_.data<int64_t>() = info.applied;
   }
   method_->after_hearing(arenas());
-  comm_.stream.synchronize();
+  courier.settle();
 }
 
 void Gossip::after_update(const StepInfo& info, Courier&) { method_->mix(arenas(), info.applied); }
@@ -70,11 +71,15 @@ void Gossip::encode(const Slot& slot, Courier& courier) {
   for (const int unit : slot.units) units_.encode(unit, 0, courier);
 }
 
-/// The slot that is on the wire, if there is one.
+/// The slot that is under way, if there is one.
 void Gossip::finish(Courier& courier) {
-  while (units_.active()) {
-    courier.await(units_.pending());
-    units_.advance(courier);
+  while (units_.under_way()) {
+    if (units_.on_wire()) {
+      courier.await(units_.pending());
+      units_.advance(courier);
+    } else {
+      courier.await_stream([&] { return !units_.under_way(); });
+    }
   }
 }
 

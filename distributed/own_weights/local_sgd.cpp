@@ -43,7 +43,7 @@ class LocalSgd final : public WeightExchange {
       data.push_back({part.raw(), part.bytes()});
       courier.cost.bytes_encoded += part.bytes();
     }
-    comm_.stream.synchronize();  // the weights travel from here on
+    courier.settle();  // the weights travel from here on
     const PendingPtr sum = communicator_.all_reduce(data, arena.dtype(), ReduceOp::sum);
     courier.finish(*sum, "weights", info.step);
     scale(comm_.stream, arena.slice(0, parameters_.grad().shape()), 1.0 / info.workers);

@@ -46,7 +46,7 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       status_(site.communicator, site.comm),
       rules_(site.parameters.segments().size(), UpdateRule::gradient),
       applied_({1}, DType::i64),
-      courier_(inbox_, site.trace, options.timeout_s),
+      courier_(inbox_, site.trace, site.comm.stream, options.timeout_s),
       exchange_(std::move(exchange)),
       queue_([threads = site.comm.threads, device = site.comm.stream.device()] {
         omp_set_num_threads(threads);
@@ -128,14 +128,16 @@ void OwnWeights::after_update() {
   post([this] {
     updated_.wait(comm_.stream);
     exchange_->after_update(info_, courier_);
-    comm_.stream.synchronize();
+    courier_.settle();
   });
   wait("mix");
 }
 
 void OwnWeights::agree_on_status() {
   loss_event_.wait(comm_.stream);
-  const PendingPtr status = status_.start(loss_, stop_requested_, exchange_->hash());
+  status_.fetch(loss_);
+  courier_.settle();
+  const PendingPtr status = status_.start(stop_requested_, exchange_->hash());
   courier_.finish(*status, "status", info_.step);
   outcome_ = status_.outcome(info_.step);
   if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
@@ -154,7 +156,10 @@ void OwnWeights::check_gradient() {
 }
 
 void OwnWeights::between_steps(const std::function<void()>& task) {
-  queue_.post(task);
+  queue_.post([&] {
+    task();
+    comm_.stream.synchronize();
+  });
   queue_.drain();
 }
 
@@ -168,7 +173,6 @@ Tensor OwnWeights::consensus() {
     const Bytes data{mean_.raw(), mean_.bytes()};
     communicator_.all_reduce({&data, 1}, mean_.dtype(), ReduceOp::sum)->wait();
     scale(comm_.stream, mean_, 1.0 / communicator_.size());
-    comm_.stream.synchronize();
   });
   return mean_;
 }

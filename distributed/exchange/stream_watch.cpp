@@ -1,0 +1,51 @@
+#include "distributed/exchange/stream_watch.h"
+
+#include <utility>
+
+#include "core/clock.h"
+
+namespace wisp {
+
+/// An event that was used before, or a new one.
+Event StreamWatch::recorded() {
+  Event event;
+  if (spare_.empty()) {
+    event = Event::timed();
+  } else {
+    event = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  event.record(stream_);
+  return event;
+}
+
+StreamWatch::Mark StreamWatch::mark() {
+  Mark mark{.host_us = now_us()};
+  if (stream_.device().is_cuda()) mark.event = recorded();
+  return mark;
+}
+
+void StreamWatch::then(Mark begin, Next next) {
+  if (stream_.device().is_cuda()) {
+    ahead_.push_back({std::move(begin.event), recorded(), std::move(next)});
+  } else {
+    stream_.synchronize();
+    next({begin.host_us, now_us()});
+  }
+}
+
+bool StreamWatch::poll() {
+  bool any = false;
+  while (!ahead_.empty() && ahead_.front().end.reached()) {
+    const Item item = std::move(ahead_.front());
+    ahead_.pop_front();
+    const double now = now_us(), took = item.end.us_since(item.begin);
+    spare_.push_back(item.begin);
+    spare_.push_back(item.end);
+    item.next({now - took, now});
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace wisp

@@ -5,16 +5,17 @@
 namespace wisp {
 namespace {
 
-std::atomic<int64_t> kernels{0}, calls{0}, copies{0};
+std::atomic<int64_t> kernels{0}, calls{0}, copies{0}, waits{0};
 
 }  // namespace
 
-DeviceWork device_work() { return {kernels, calls, copies}; }
+DeviceWork device_work() { return {kernels, calls, copies, waits}; }
 
 void count_device_work(const DeviceWork& more) {
   kernels += more.kernels;
   calls += more.calls;
   copies += more.copies;
+  waits += more.waits;
 }
 
 }  // namespace wisp

@@ -10,9 +10,11 @@ struct DeviceWork {
   int64_t kernels = 0;  // launches of our own
   int64_t calls = 0;    // of libraries: a product, a convolution, a recurrent layer, a transform
   int64_t copies = 0;   // between host and device and on it, and fills
+  int64_t waits = 0;    // in which a thread of the host's stands still for a stream or an event
 
   DeviceWork operator-(const DeviceWork& other) const {
-    return {kernels - other.kernels, calls - other.calls, copies - other.copies};
+    return {kernels - other.kernels, calls - other.calls, copies - other.copies,
+            waits - other.waits};
   }
 };
 

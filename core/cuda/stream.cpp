@@ -24,7 +24,10 @@ std::shared_ptr<void> make_stream(Device device) {
           }};
 }
 
-void synchronize(void* stream) { WISP_CUDA_CHECK(cudaStreamSynchronize(stream_of(stream))); }
+void synchronize(void* stream) {
+  count_device_work({.waits = 1});
+  WISP_CUDA_CHECK(cudaStreamSynchronize(stream_of(stream)));
+}
 
 std::shared_ptr<void> make_event(Device device, bool timed) {
   use(device);
@@ -41,7 +44,11 @@ void wait(void* event, void* stream) {
   WISP_CUDA_CHECK(cudaStreamWaitEvent(stream_of(stream), event_of(event), 0));
 }
 
-void synchronize_event(void* event) { WISP_CUDA_CHECK(cudaEventSynchronize(event_of(event))); }
+void synchronize_event(void* event) {
+  if (reached(event)) return;
+  count_device_work({.waits = 1});
+  WISP_CUDA_CHECK(cudaEventSynchronize(event_of(event)));
+}
 
 bool reached(void* event) {
   const cudaError_t status = cudaEventQuery(event_of(event));

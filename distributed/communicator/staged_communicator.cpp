@@ -99,8 +99,8 @@ void StagedCommunicator::fit_and_send() {
   if (used_bytes_ > block_bytes_) {
     stream_.synchronize();  // of the collective before
     block_.reset();         // first give back, then take
-    block_ = pinned_block(used_bytes_, stream_.device());
-    block_bytes_ = used_bytes_;
+    block_bytes_ = std::max(used_bytes_, block_bytes_ * 2);  // sizes differ from step to step
+    block_ = pinned_block(block_bytes_, stream_.device());
   }
   for (const Slice& slice : slices_) {
     if (slice.sent) copy_bytes(stream_, slice.device, block_.get() + slice.offset, slice.bytes);

@@ -121,7 +121,7 @@ inline void with_replicas(const Config& config, const std::function<void(Replica
   Prepared run(config);
   run.load();
   const TrainOptions& options = run.options();
-  MemoryPool pool;
+  MemoryPool pool(options.target());
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
     const Shared shared = run.shared(pool);

@@ -171,6 +171,21 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=qsgd"}), 190.0);
 }
 
+/// The compute thread waits for the comm thread, which polls; nobody stands still for a device.
+TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
+  for (const Overrides& method :
+       {Overrides{}, kDgc + Overrides{"compression.warmup=none"},
+        Overrides{"compression.method=acpsgd"}, Overrides{"compression.method=qsgd"}}) {
+    const Config config = tiny_config_of("", kResNet + method + kOnDevice);
+    with_replicas(config, [&](ReplicaTest& test) {
+      test.steps(0, 2);
+      const DeviceWork before = device_work();
+      test.steps(2, 3);
+      EXPECT_EQ((device_work() - before).waits, 0) << testing::PrintToString(method);
+    });
+  }
+}
+
 TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {
   const std::string failure = error_of([] {
     // a worker's batch norm has one row in the last stage, behind convolutions nobody waited for

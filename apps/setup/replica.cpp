@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/weights.h"
@@ -86,12 +87,12 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   StepReport report;
   report.lr = options_.optimizer.lr * options_.schedule.at(epoch) * plateau_.factor();
   compute_.step = step;
+  compute_watch_.poll();
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
   forward_backward(next, report);
 
   without_turn([&] { report.outcome = synchronizer_->before_update(); });
-  report.compute_ms += synchronizer_->cost().clip_ms;
   auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
   if (report.outcome == Outcome::skipped) {
     restore_buffers();
@@ -103,20 +104,31 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
   } else {
     skipped_in_a_row = 0;
     carried_->commit();
-    const double begin = now_us();
     const int64_t number = synchronizer_->updates();
+    StreamWatch::Mark begin = compute_watch_.mark();
     optimizer_->step(compute_, report.lr, number, synchronizer_->rules());
-    const double updated = now_us();
-    trace_.span(Lane::compute, "update", begin, updated, step);
+    count_compute(std::move(begin), "update");
     without_turn([&] { synchronizer_->after_update(); });
-    const double together = now_us();
-    if (ema_) ema_->update(compute_, number);
-    report.compute_ms += (updated - begin + now_us() - together) * 1e-3;
+    if (ema_) {
+      begin = compute_watch_.mark();
+      ema_->update(compute_, number);
+      count_compute(std::move(begin), "averages");
+    }
   }
+  report.compute_ms = std::exchange(compute_ms_, 0.0) + synchronizer_->cost().clip_ms;
   report.cost = synchronizer_->cost();
   report.health = synchronizer_->health();
   count(report.cost);
   return report;
+}
+
+/// Work of the compute stream since `begin`.
+void Replica::count_compute(StreamWatch::Mark begin, const char* what) {
+  compute_watch_.time(std::move(begin),
+                      [this, what, step = compute_.step](const StreamWatch::Span& span) {
+                        compute_ms_ += span.ms();
+                        trace_.span(Lane::compute, what, span.begin_us, span.end_us, step);
+                      });
 }
 
 void Replica::count(const StepCost& cost) {
@@ -142,10 +154,11 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
     Batch loaded = next();
-    const double begin = now_us();
+    const double given = now_us();
+    report.loader_ms += (given - asked) * 1e-3;
+    trace_.span(Lane::wait, "loader", asked, given, step);
+    StreamWatch::Mark begin = compute_watch_.mark();
     const Batch batch = upload_(std::move(loaded));
-    report.loader_ms += (begin - asked) * 1e-3;
-    trace_.span(Lane::wait, "loader", asked, begin, step);
     compute_.samples = batch.samples;
     Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
     tally_->add(result, batch);
@@ -155,14 +168,12 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
                    static_cast<double>(batch.of_worker);
     const bool last = micro + 1 == options_.accumulate;
     if (last) synchronizer_->forward_done(tally_->step_loss());
-    const double forward_end = now_us();
-    trace_.span(Lane::compute, "forward", begin, forward_end, step);
+    count_compute(std::move(begin), "forward");
+    begin = compute_watch_.mark();
     backward(result.loss,
              {.seed = share_of(batch) * result.weight, .accumulate = micro > 0, .notify = last});
     if (!last) synchronizer_->micro_batch_done();
-    const double end = now_us();
-    trace_.span(Lane::compute, "backward", forward_end, end, step);
-    report.compute_ms += (end - begin) * 1e-3;
+    count_compute(std::move(begin), "backward");
   }
 }
 

@@ -20,6 +20,7 @@
 #include "data/loader.h"
 #include "distributed/communicator/staged_communicator.h"
 #include "distributed/launch.h"
+#include "distributed/stream_watch.h"
 #include "distributed/synchronizer.h"
 #include "models/model.h"
 
@@ -127,6 +128,7 @@ class Replica {
   void forward_backward(const NextBatch& next, StepReport& report);
   double share_of(const Batch& batch) const;
   void count(const StepCost& cost);
+  void count_compute(StreamWatch::Mark begin, const char* what);
   void share_buffers();
   void swap_weights(const Tensor& others);
   double run_evaluation(Loader& loader, const std::function<bool()>& stop);
@@ -152,6 +154,8 @@ class Replica {
   Context compute_;
   Context comm_;
   BatchUpload upload_;
+  StreamWatch compute_watch_{compute_stream_};
+  double compute_ms_ = 0.0;  // that no step has counted yet
   std::optional<StagedCommunicator> staged_;  // on a device
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;

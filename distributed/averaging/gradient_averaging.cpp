@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -72,6 +73,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       mean_(compute, parameters, mean_clip(options_.clip, methods_), 1),
       squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, units_.cut()),
+      compute_watch_(compute.stream),
       probe_(communicator, comm, parameters, units_, options_.probe_every),
       counters_({1}, DType::i64),
       last_lr_({1}, DType::f64),
@@ -118,19 +120,23 @@ void GradientAveraging::gradient_ready(const Segment& segment) {
 
 Outcome GradientAveraging::before_update() {
   readiness_.check_complete();
-  const double begin = now_us();
+  StreamWatch::Mark begin = compute_watch_.mark();
   if (!posted_) queue_.post([this] { exchange(); });
   queue_.drain();
   exchanged_.wait(compute_.stream);
-  const double end = now_us();
-  courier_.cost.wait_ms = (end - begin) * 1e-3;
-  trace_.span(Lane::wait, "wait", begin, end, begin_.step, 0);
+  compute_watch_.time(std::move(begin), [this, step = begin_.step](const StreamWatch::Span& span) {
+    wait_ms_ += span.ms();
+    trace_.span(Lane::wait, "wait", span.begin_us, span.end_us, step, 0);
+  });
+  compute_watch_.poll();
+  courier_.cost.wait_ms = std::exchange(wait_ms_, 0.0);
+  const double waited = now_us();
   if (mean_.enabled() && outcome_ != Outcome::skipped) {
     mean_.measure(all_segments_);
     compute_.stream.synchronize();
     mean_.clip(all_segments_);
   }
-  courier_.cost.clip_ms = (now_us() - end) * 1e-3;
+  courier_.cost.clip_ms = (now_us() - waited) * 1e-3;
   return outcome_;
 }
 

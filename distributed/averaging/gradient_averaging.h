@@ -22,6 +22,7 @@
 #include "distributed/exchange/unit_exchange.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"
+#include "distributed/stream_watch.h"
 #include "distributed/synchronizer.h"
 
 namespace wisp {
@@ -106,6 +107,8 @@ class GradientAveraging final : public Synchronizer {
   Tensor loss_;
   Event loss_event_;
   bool posted_ = false;
+  StreamWatch compute_watch_;
+  double wait_ms_ = 0.0;  // that no step has counted yet
   std::vector<int> all_segments_;
 
   // comm thread: the step under way

@@ -13,7 +13,7 @@
 #include "distributed/communicator/communicator.h"
 #include "distributed/exchange/inbox.h"
 #include "distributed/exchange/message.h"
-#include "distributed/exchange/stream_watch.h"
+#include "distributed/stream_watch.h"
 
 namespace wisp {
 

@@ -1,4 +1,4 @@
-#include "distributed/exchange/stream_watch.h"
+#include "distributed/stream_watch.h"
 
 #include <utility>
 
@@ -26,10 +26,14 @@ StreamWatch::Mark StreamWatch::mark() {
 }
 
 void StreamWatch::then(Mark begin, Next next) {
+  if (!stream_.device().is_cuda()) stream_.synchronize();
+  time(std::move(begin), std::move(next));
+}
+
+void StreamWatch::time(Mark begin, Next next) {
   if (stream_.device().is_cuda()) {
     ahead_.push_back({std::move(begin.event), recorded(), std::move(next)});
   } else {
-    stream_.synchronize();
     next({begin.host_us, now_us()});
   }
 }

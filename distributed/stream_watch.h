@@ -1,5 +1,5 @@
-// What a thread does once its stream has come to a point, without standing still for it. Used by
-// the stream's thread alone.
+// What a thread does once its stream has come to a point, without standing still for it, and how
+// long the stream took. Used by the stream's thread alone.
 #pragma once
 
 #include <deque>
@@ -31,6 +31,8 @@ class StreamWatch {
   /// Calls `next` when the stream has come to all that was submitted so far: a CPU's is waited for,
   /// and `next` is called at once; a device's later, by poll(), in the order of these calls.
   void then(Mark begin, Next next);
+  /// The same for one who only wants the time: a CPU's stream is not waited for.
+  void time(Mark begin, Next next);
   /// Calls what is due. True if something was. Throws what it throws, and Error if the device
   /// failed.
   bool poll();

@@ -60,7 +60,8 @@ Replica::Replica(const Shared& shared, Worker& worker)
   saved_buffers_ = compute_.empty(parameters_->buffer_arena().shape(), parameters_->dtype());
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
-  if (shared.pool.device().is_cuda())
+  if (shared.pool.device().is_cuda() &&
+      !worker.communicator.move_devices(comm_.stream, shared.pool))
     staged_.emplace(worker.communicator, comm_.stream, shared.pool);
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }

@@ -138,7 +138,7 @@ class Replica {
   template <class Work>
   void without_turn(const Work& work);
 
-  /// The worker's, which moves memory of its device.
+  /// One that moves memory of the worker's device.
   Communicator& communicator() {
     return staged_ ? static_cast<Communicator&>(*staged_) : worker_.communicator;
   }
@@ -156,7 +156,7 @@ class Replica {
   BatchUpload upload_;
   StreamWatch compute_watch_{compute_stream_};
   double compute_ms_ = 0.0;  // that no step has counted yet
-  std::optional<StagedCommunicator> staged_;  // on a device
+  std::optional<StagedCommunicator> staged_;  // on a device that the worker's does not know
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -78,41 +78,22 @@ class Cursor {
 };
 
 void reduce_share(std::span<const Call> calls, int rank) {
-  const CallLabel& own = calls[static_cast<size_t>(rank)].label;
-  const int64_t element = size_of(own.dtype);
-  const int64_t n = numel_of(own);
-  const int workers = static_cast<int>(calls.size());
-  int64_t left = share_numel(n, rank, workers);
-  if (left == 0) return;
-  std::vector<Cursor> cursors;
-  for (const Call& call : calls)
-    cursors.emplace_back(call.in, element, share_begin(n, rank, workers));
-  std::vector<const std::byte*> sources(calls.size());
-  while (left > 0) {
-    int64_t run = left;
-    for (const Cursor& cursor : cursors) run = std::min(run, cursor.run());
-    for (size_t r = 0; r < calls.size(); ++r) sources[r] = cursors[r].data();
-    std::byte* result = cursors[static_cast<size_t>(rank)].data();
-    reduce_elements(sources, result, run, own.dtype, own.op);
-    for (Cursor& cursor : cursors) {
-      if (cursor.data() != result)
-        std::memcpy(cursor.data(), result, static_cast<size_t>(run * element));
-      cursor.advance(run);
+  const CallLabel& label = calls[0].label;
+  each_run(calls, rank, [&](std::span<std::byte* const> by_rank, int64_t n) {
+    std::byte* result = by_rank[static_cast<size_t>(rank)];
+    reduce_elements(std::vector<const std::byte*>(by_rank.begin(), by_rank.end()), result, n,
+                    label.dtype, label.op);
+    for (std::byte* other : by_rank) {
+      if (other != result)
+        std::memcpy(other, result, static_cast<size_t>(n * size_of(label.dtype)));
     }
-    left -= run;
-  }
+  });
 }
 
 void receive_mail(std::span<const Call> calls, int rank) {
-  const Call& own = calls[static_cast<size_t>(rank)];
-  for (size_t peer = 0; peer < calls.size(); ++peer) {
-    const std::span<const ConstBytes> out = calls[peer].to(rank);
-    const std::span<const Bytes> in = own.from(static_cast<int>(peer));
-    for (size_t s = 0; s < in.size(); ++s) {
-      if (in[s].bytes > 0 && in[s].data != out[s].data)
-        std::memcpy(in[s].data, out[s].data, static_cast<size_t>(in[s].bytes));
-    }
-  }
+  each_mail(calls, rank, [](const ConstBytes& from, const Bytes& to) {
+    std::memcpy(to.data, from.data, static_cast<size_t>(to.bytes));
+  });
 }
 
 }  // namespace
@@ -125,6 +106,11 @@ std::span<const ConstBytes> Call::to(int peer) const {
 std::span<const Bytes> Call::from(int peer) const {
   const Part part = receives[static_cast<size_t>(peer)];
   return std::span<const Bytes>(in).subspan(part.first, part.count);
+}
+
+bool Call::empty() const {
+  return total_bytes(std::span<const ConstBytes>(out)) + total_bytes(std::span<const Bytes>(in)) ==
+         0;
 }
 
 std::vector<Bytes> Call::share(int rank, int workers) const {
@@ -271,9 +257,17 @@ std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_
 Mismatch find_mismatch(std::span<const Call> calls) {
   const int workers = static_cast<int>(calls.size());
   const CallLabel& first = calls[0].label;
+  const auto on_device = std::find_if(calls.begin(), calls.end(),
+                                      [](const Call& call) { return call.on_device; });
   for (int rank = 1; rank < workers; ++rank) {
     const CallLabel& label = calls[static_cast<size_t>(rank)].label;
     if (!label.fits(first)) return {rank, label_mismatch(label, first)};
+  }
+  for (int rank = 0; on_device != calls.end() && rank < workers; ++rank) {
+    const Call& call = calls[static_cast<size_t>(rank)];
+    if (!call.on_device && !call.empty())
+      return {rank, concat(call.label.str(), " of memory of the host's, where rank ",
+                           on_device - calls.begin(), " hands in a device's")};
   }
   if (first.reduces()) return {};
   std::vector<int64_t> bytes;
@@ -312,6 +306,38 @@ Traffic traffic_of(const Call& call, int rank, int workers) {
     traffic.received += total_bytes(call.from(peer));
   }
   return traffic;
+}
+
+void each_run(std::span<const Call> calls, int rank, const VisitRun& visit) {
+  const CallLabel& label = calls[0].label;
+  const int64_t element = size_of(label.dtype);
+  const int64_t n = numel_of(label);
+  const int workers = static_cast<int>(calls.size());
+  int64_t left = share_numel(n, rank, workers);
+  if (left == 0) return;
+  std::vector<Cursor> cursors;
+  for (const Call& call : calls)
+    cursors.emplace_back(call.in, element, share_begin(n, rank, workers));
+  std::vector<std::byte*> by_rank(calls.size());
+  while (left > 0) {
+    int64_t run = left;
+    for (const Cursor& cursor : cursors) run = std::min(run, cursor.run());
+    for (size_t r = 0; r < calls.size(); ++r) by_rank[r] = cursors[r].data();
+    visit(by_rank, run);
+    for (Cursor& cursor : cursors) cursor.advance(run);
+    left -= run;
+  }
+}
+
+void each_mail(std::span<const Call> calls, int rank, const VisitMail& visit) {
+  const Call& own = calls[static_cast<size_t>(rank)];
+  for (size_t peer = 0; peer < calls.size(); ++peer) {
+    const std::span<const ConstBytes> out = calls[peer].to(rank);
+    const std::span<const Bytes> in = own.from(static_cast<int>(peer));
+    for (size_t s = 0; s < in.size(); ++s) {
+      if (in[s].bytes > 0 && in[s].data != out[s].data) visit(out[s], in[s]);
+    }
+  }
 }
 
 void move_share(std::span<const Call> calls, int rank) noexcept {

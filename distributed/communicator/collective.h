@@ -7,6 +7,7 @@
 // receiver. Rank r's share of n elements is [n r / workers, n (r + 1) / workers).
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,12 +41,15 @@ struct Call {
   };
 
   CallLabel label;
+  bool on_device = false;  // where all memory is, if there is any
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
   std::vector<Part> sends, receives;  // by peer; empty for reductions
 
   std::span<const ConstBytes> to(int peer) const;
   std::span<const Bytes> from(int peer) const;
+  /// Whether it sends and receives nothing.
+  bool empty() const;
   /// The slices of a reduction that are rank `rank`'s share of it.
   std::vector<Bytes> share(int rank, int workers) const;
 };
@@ -79,8 +83,16 @@ struct Traffic {
 };
 Traffic traffic_of(const Call& call, int rank, int workers);
 
-/// Moves what rank `rank` owns: its share of a reduction, or the mail that it receives. Shares may
-/// be moved at the same time by different threads.
+/// What moving rank `rank`'s part of a collective consists of. Of a reduction, its share in runs
+/// without a gap on any rank: visit(addresses by rank, elements). Of the others, the mail that it
+/// receives and does not send itself from the same place: visit(from, to).
+using VisitRun = std::function<void(std::span<std::byte* const>, int64_t)>;
+void each_run(std::span<const Call> calls, int rank, const VisitRun& visit);
+using VisitMail = std::function<void(const ConstBytes&, const Bytes&)>;
+void each_mail(std::span<const Call> calls, int rank, const VisitMail& visit);
+
+/// Moves what rank `rank` owns, in the host's memory: its share of a reduction, or the mail that it
+/// receives. Shares may be moved at the same time by different threads.
 void move_share(std::span<const Call> calls, int rank) noexcept;
 
 }  // namespace wisp

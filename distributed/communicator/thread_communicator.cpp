@@ -5,8 +5,12 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "core/storage.h"
+#include "core/stream.h"
+#include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
 
 namespace wisp {
@@ -16,12 +20,19 @@ namespace {
 /// yet, so nobody waits for a rank that has come and went on computing.
 struct Meeting {
   explicit Meeting(size_t workers)
-      : calls(workers), came(workers), taken(workers), traffic(workers), ready_at_us(workers) {}
+      : calls(workers),
+        came(workers),
+        taken(workers),
+        traffic(workers),
+        ready_at_us(workers),
+        moved_on_device(workers) {}
 
   std::vector<Call> calls;  // by rank, as everything here; complete when all have come
   std::vector<char> came, taken;
   std::vector<Traffic> traffic;
   std::vector<double> ready_at_us;  // when the link has carried the rank's bytes
+  bool on_device = false;              // the memory is a device's: shares are moved by streams
+  std::vector<Event> moved_on_device;  // when a share is
   size_t arrived = 0;
   size_t moving = 0, moved = 0;           // shares
   int deserter = -1;                      // a rank that gave up: its memory may be gone
@@ -59,7 +70,8 @@ class ThreadGroup::State {
   /// Hands in a rank's side of its next collective; null if the group has failed.
   std::shared_ptr<Meeting> join(int rank, Call call);
   double ready_at_us(const Meeting* meeting, int rank) const;
-  Transfer finish(Meeting* meeting, int rank);
+  /// `stream` is the rank's, of a device; null if there is none.
+  Transfer finish(Meeting* meeting, int rank, const Stream* stream);
   /// The rank will not finish: nobody touches its memory any more once this returned.
   void desert(Meeting& meeting, int rank) noexcept;
 
@@ -72,9 +84,11 @@ class ThreadGroup::State {
 
   void fail(int rank, const std::string& cause);
   void open(Meeting& meeting);
-  bool carry_out(Lock& lock, Meeting& meeting, int rank);
-  void move_shares(Lock& lock, Meeting& meeting, int rank);
+  bool carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream);
+  void move_shares(Lock& lock, Meeting& meeting, int rank, const Stream* stream);
+  static std::string submit_share(const Stream& stream, Meeting& meeting, int share);
   void leave(Lock& lock, Meeting& meeting, int rank);
+  static void settle(const Meeting& meeting) noexcept;
   void notify_listeners(int but);
   std::string missing(const Meeting& meeting) const;
   template <class Condition>
@@ -135,6 +149,7 @@ std::shared_ptr<Meeting> ThreadGroup::State::join(int rank, Call call) {
                ": the collective before it is still under way, wait() for it first");
     if (!gathering_) gathering_ = std::make_shared<Meeting>(static_cast<size_t>(workers_));
     meeting = gathering_;
+    meeting->on_device = meeting->on_device || call.on_device;
     meeting->calls[index] = std::move(call);
     meeting->came[index] = 1;
     under_way_[index] = 1;
@@ -184,10 +199,10 @@ bool ThreadGroup::State::wait_until(Lock& lock, double until_us, const Condition
   return true;
 }
 
-Transfer ThreadGroup::State::finish(Meeting* meeting, int rank) {
+Transfer ThreadGroup::State::finish(Meeting* meeting, int rank, const Stream* stream) {
   const auto index = static_cast<size_t>(rank);
   Lock lock(mutex_);
-  if (failure_.empty() && !carry_out(lock, *meeting, rank))
+  if (failure_.empty() && !carry_out(lock, *meeting, rank, stream))
     fail(rank, concat(meeting->calls[index].label.str(), ": waited ", timeout_s_, " s for ",
                       missing(*meeting)));
   if (meeting) leave(lock, *meeting, rank);
@@ -204,24 +219,34 @@ Transfer ThreadGroup::State::finish(Meeting* meeting, int rank) {
 }
 
 /// False if another rank did not come, or did not finish, in time.
-bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank) {
+bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream) {
   const auto failed = [&] { return !failure_.empty(); };
   const auto limit_us = [&] { return now_us() + timeout_s_ * 1e6; };
   if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.complete(); })) return false;
-  move_shares(lock, meeting, rank);
+  move_shares(lock, meeting, rank, stream);
   if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.done(); })) return false;
   wait_until(lock, meeting.ready_at_us[static_cast<size_t>(rank)], failed);
+  if (meeting.on_device && failure_.empty()) {
+    for (const Event& moved : meeting.moved_on_device) moved.wait(*stream);
+  }
   return true;
 }
 
-void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank) {
+void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank,
+                                     const Stream* stream) {
   while (failure_.empty()) {
     const int share = meeting.take_share(rank);
     if (share < 0) return;
     ++meeting.moving;
     lock.unlock();
-    move_share(meeting.calls, share);
+    std::string failure;
+    if (meeting.on_device) {
+      failure = submit_share(*stream, meeting, share);
+    } else {
+      move_share(meeting.calls, share);
+    }
     lock.lock();
+    if (!failure.empty()) fail(rank, failure);
     --meeting.moving;
     ++meeting.moved;
     if (meeting.done()) meeting.moved_us = now_us();
@@ -229,11 +254,34 @@ void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank) {
   }
 }
 
+/// The share becomes work of `stream`. Why that failed; empty if it did not.
+std::string ThreadGroup::State::submit_share(const Stream& stream, Meeting& meeting, int share) {
+  try {
+    move_device_share(stream, meeting.calls, share);
+    meeting.moved_on_device[static_cast<size_t>(share)].record(stream);
+  } catch (const std::exception& failure) {
+    return failure.what();
+  }
+  return {};
+}
+
 /// Ends a rank's part. A share of an unfinished meeting may still be on the move in its memory.
 void ThreadGroup::State::leave(Lock& lock, Meeting& meeting, int rank) {
   if (!meeting.done()) {
     meeting.deserter = rank;
     changed_.wait(lock, [&] { return meeting.moving == 0; });
+    settle(meeting);
+  }
+}
+
+/// What devices were asked to move is moved.
+void ThreadGroup::State::settle(const Meeting& meeting) noexcept {
+  if (!meeting.on_device) return;
+  for (const Event& moved : meeting.moved_on_device) {
+    try {
+      moved.synchronize();
+    } catch (const std::exception& failure) {  // who moved it hears of it
+    }
   }
 }
 
@@ -267,37 +315,92 @@ class ThreadGroup::Member final : public HostCommunicator {
   void on_progress(std::function<void()> notify) override {
     state_.listen(rank_, std::move(notify));
   }
+  bool move_devices(const Stream& stream, const MemoryPool& pool) override {
+    if (size() > kMostDeviceRanks) return false;
+    stream_.emplace(stream);
+    pool_ = &pool;
+    return true;
+  }
 
  private:
-  class UnderWay final : public Pending {
-   public:
-    UnderWay(State& state, std::shared_ptr<Meeting> meeting, int rank)
-        : state_(state), meeting_(std::move(meeting)), rank_(rank) {}
-    ~UnderWay() override {
-      if (meeting_ && !finished_) state_.desert(*meeting_, rank_);
-    }
-    bool ready() override { return ready_at_us() <= now_us(); }
-    double ready_at_us() override { return state_.ready_at_us(meeting_.get(), rank_); }
-    Transfer wait() override {
-      WISP_CHECK(!finished_, "wait: this collective has been waited for already");
-      finished_ = true;
-      return state_.finish(meeting_.get(), rank_);
-    }
+  class UnderWay;
 
-   private:
-    State& state_;
-    std::shared_ptr<Meeting> meeting_;
-    int rank_;
-    bool finished_ = false;
-  };
-
-  PendingPtr begin(Call call) override {
-    return std::make_unique<UnderWay>(state_, state_.join(rank_, std::move(call)), rank_);
-  }
+  PendingPtr begin(Call call) override;
+  bool on_device(const Call& call) const;
+  const Stream* stream() const { return stream_ ? &*stream_ : nullptr; }
 
   State& state_;
   int rank_;
+  std::optional<Stream> stream_;  // of a device
+  const MemoryPool* pool_ = nullptr;
 };
+
+/// A call on a device's memory comes to the meeting when the stream has come to it: a link's clock
+/// starts when the data is there.
+class ThreadGroup::Member::UnderWay final : public Pending {
+ public:
+  UnderWay(Member& member, Call call) : member_(member), call_(std::move(call)) {
+    if (call_.on_device) {
+      there_.record(*member_.stream());
+    } else {
+      join();
+    }
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() override {
+    if (meeting_ && !finished_) member_.state_.desert(*meeting_, member_.rank_);
+  }
+  bool ready() override {
+    const double at_us = ready_at_us();
+    return joined_ && at_us <= now_us();
+  }
+  double ready_at_us() override {
+    if (!joined_ && there_.reached()) join();
+    return joined_ ? member_.state_.ready_at_us(meeting_.get(), member_.rank_) : 0.0;
+  }
+  Transfer wait() override {
+    WISP_CHECK(!finished_, "wait: this collective has been waited for already");
+    if (!joined_) {
+      there_.synchronize();
+      join();
+    }
+    finished_ = true;
+    return member_.state_.finish(meeting_.get(), member_.rank_, member_.stream());
+  }
+
+ private:
+  void join() {
+    meeting_ = member_.state_.join(member_.rank_, std::move(call_));
+    joined_ = true;
+  }
+
+  Member& member_;
+  Call call_;
+  Event there_;
+  bool joined_ = false;
+  std::shared_ptr<Meeting> meeting_;  // null: the group has failed
+  bool finished_ = false;
+};
+
+PendingPtr ThreadGroup::Member::begin(Call call) {
+  call.on_device = on_device(call);
+  return std::make_unique<UnderWay>(*this, std::move(call));
+}
+
+/// Whether the memory of a call is the device's; all of it or none.
+bool ThreadGroup::Member::on_device(const Call& call) const {
+  if (!pool_) return false;
+  int64_t device = 0, host = 0;  // slices
+  const auto count = [&](const std::byte* data, int64_t bytes) {
+    if (bytes > 0) ++(pool_->holds(data) ? device : host);
+  };
+  for (const ConstBytes& slice : call.out) count(slice.data, slice.bytes);
+  for (const Bytes& slice : call.in) count(slice.data, slice.bytes);
+  WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device, " slices of the device's and ",
+             host, " of the host's, expected all of one");
+  return device > 0;
+}
 
 ThreadGroup::ThreadGroup(int workers, LinkSpec link, double timeout_s) {
   WISP_CHECK(workers > 0, "ThreadGroup: ", workers, " workers, expected at least 1");

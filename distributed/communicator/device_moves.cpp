@@ -1,0 +1,82 @@
+#include "distributed/communicator/device_moves.h"
+
+#include <algorithm>
+
+#include "core/copy.h"
+#include "core/parallel.h"
+#include "distributed/communicator/reduction_ops.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kMostRuns = 64;        // reduced by one launch
+constexpr int kMostAddresses = 256;  // of all its runs and ranks: an argument has 4096 bytes
+
+struct Runs {
+  int ranks = 0, count = 0;
+  int64_t begin[kMostRuns + 1];       // of each run, in elements of the launch; then their sum
+  std::byte* address[kMostAddresses];  // [run][rank]
+
+  bool full() const { return count == kMostRuns || (count + 1) * ranks > kMostAddresses; }
+  void add(std::span<std::byte* const> by_rank, int64_t n) {
+    ranks = static_cast<int>(by_rank.size());
+    std::copy(by_rank.begin(), by_rank.end(), address + count * ranks);
+    begin[count + 1] = begin[count] + n;
+    ++count;
+  }
+};
+
+template <class T, class Op>
+struct ReduceRuns {
+  Runs runs;
+  WISP_HD void operator()(int64_t i) const {
+    int first = 0, last = runs.count - 1;  // the run of i
+    while (first < last) {
+      const int middle = (first + last + 1) / 2;
+      if (runs.begin[middle] <= i) {
+        first = middle;
+      } else {
+        last = middle - 1;
+      }
+    }
+    std::byte* const* by_rank = runs.address + first * runs.ranks;
+    const int64_t at = i - runs.begin[first];
+    using Value = typename Op::Value;
+    auto total = static_cast<Value>(reinterpret_cast<const T*>(by_rank[0])[at]);
+    for (int rank = 1; rank < runs.ranks; ++rank)
+      total = Op::combine(total, static_cast<Value>(reinterpret_cast<const T*>(by_rank[rank])[at]));
+    for (int rank = 0; rank < runs.ranks; ++rank)
+      reinterpret_cast<T*>(by_rank[rank])[at] = static_cast<T>(total);
+  }
+};
+
+void launch(const Stream& stream, const Runs& runs, const CallLabel& label) {
+  const int64_t n = runs.begin[runs.count];
+  dispatch_reduced(label.dtype, [&]<class T>(T) {
+    if (label.op == ReduceOp::sum) return parallel_for(stream, n, ReduceRuns<T, AddOp<T>>{runs});
+    parallel_for(stream, n, ReduceRuns<T, MaxOp<T>>{runs});
+  });
+}
+
+}  // namespace
+
+void move_device_share(const Stream& stream, std::span<const Call> calls, int rank) {
+  const CallLabel& label = calls[0].label;
+  if (!label.reduces()) {
+    return each_mail(calls, rank, [&](const ConstBytes& from, const Bytes& to) {
+      copy_bytes(stream, from.data, to.data, to.bytes);
+    });
+  }
+  if (calls.size() == 1) return;
+  Runs runs{};
+  each_run(calls, rank, [&](std::span<std::byte* const> by_rank, int64_t n) {
+    if (runs.full()) {
+      launch(stream, runs, label);
+      runs = {};
+    }
+    runs.add(by_rank, n);
+  });
+  if (runs.count > 0) launch(stream, runs, label);
+}
+
+}  // namespace wisp

@@ -1,0 +1,19 @@
+// How what one rank owns of a collective is moved in the memory of a device that all ranks share:
+// the bits of move_share(), as work of a stream.
+#pragma once
+
+#include <span>
+
+#include "core/stream.h"
+#include "distributed/communicator/collective.h"
+
+namespace wisp {
+
+/// Ranks that one launch can add up.
+constexpr int kMostDeviceRanks = 64;
+
+/// move_share() in the order of `stream`, of whose device all memory is; what the ranks hand in is
+/// there. At most kMostDeviceRanks calls.
+void move_device_share(const Stream& stream, std::span<const Call> calls, int rank);
+
+}  // namespace wisp

@@ -31,7 +31,8 @@ class StagedCommunicator::UnderWay final : public Pending {
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
   ~UnderWay() override {
-    if (!done_) owner_.settle();
+    if (done_) return;
+    owner_.settle();
     owner_.under_way_ = false;
   }
 
@@ -44,6 +45,7 @@ class StagedCommunicator::UnderWay final : public Pending {
     }
     const Transfer transfer = host_->wait();
     owner_.deliver();
+    owner_.under_way_ = false;
     done_ = true;
     return transfer;
   }

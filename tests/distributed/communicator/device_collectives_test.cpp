@@ -1,0 +1,267 @@
+// Collectives on a device's memory: through the host's, and by the device's own streams.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "core/copy.h"
+#include "core/device_work.h"
+#include "distributed/communicator/staged_communicator.h"
+#include "distributed/launch.h"
+#include "tests/support/devices.h"
+#include "tests/support/error_of.h"
+#include "tests/support/ranks.h"
+#include "tests/support/test_context.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kWorkers = 3;
+
+enum class Way { staged, direct };
+
+/// One worker: its device, its communicator, and tensors made of what it thinks of.
+struct Site {
+  Site(Worker& worker, Way way)
+      : rank(worker.rank), rig({.device = first_device()}), communicator(worker.communicator) {
+    if (way == Way::staged) {
+      staged.emplace(worker.communicator, rig.stream, rig.pool);
+    } else {
+      EXPECT_TRUE(communicator.move_devices(rig.stream, rig.pool));
+    }
+  }
+
+  Communicator& comm() { return staged ? *staged : communicator; }
+  Tensor of(const std::vector<float>& values) {
+    const Tensor host({static_cast<int64_t>(values.size())}, DType::f32);
+    std::copy(values.begin(), values.end(), host.data<float>());
+    const Tensor there = rig.context.empty(host.shape(), host.dtype());
+    copy_now(rig.stream, host, there);
+    return there;
+  }
+  std::vector<float> read(const Tensor& x) {
+    const Tensor host = fetch(rig.stream, x);
+    return {host.data<float>(), host.data<float>() + host.numel()};
+  }
+
+  int rank;
+  TestContext rig;
+  Communicator& communicator;
+  std::optional<StagedCommunicator> staged;
+};
+
+Bytes bytes(const Tensor& x) { return {x.raw(), x.bytes()}; }
+ConstBytes sent(const Tensor& x) { return {x.raw(), x.bytes()}; }
+
+void among(Way way, const std::function<void(Site&)>& work, int workers = kWorkers) {
+  run_workers(workers, {.threads = 1}, [&](Worker& worker) {
+    Site site(worker, way);
+    work(site);
+  });
+}
+
+class DeviceCollectives : public DeviceTest, public testing::WithParamInterface<Way> {
+ protected:
+  static void among(const std::function<void(Site&)>& work) { wisp::among(GetParam(), work); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, DeviceCollectives, testing::Values(Way::staged, Way::direct),
+                         [](const auto& tested) {
+                           return tested.param == Way::staged ? "staged" : "direct";
+                         });
+
+/// The bits of the host's, for slices of many lengths that begin and end where no share does.
+TEST_P(DeviceCollectives, ReduceToTheBitsOfTheHost) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64,
+                            DType::u8, DType::u32}) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+      for (const int workers : {1, 2, 5}) {
+        const int64_t element = size_of(dtype);
+        const std::vector<Memory> inputs = inputs_of(workers, dtype, 3000);
+        std::vector<int64_t> sizes;
+        for (int64_t i = 0; i < 200; ++i) sizes.push_back(i % 23);
+        wisp::among(
+            GetParam(),
+            [&](Site& site) {
+              Memory expected = inputs[static_cast<size_t>(site.rank)];
+              const auto numel = static_cast<int64_t>(expected.size()) / element;
+              const Tensor host({numel}, dtype);
+              std::memcpy(host.raw(), expected.data(), expected.size());
+              const Tensor there = site.rig.context.empty(host.shape(), dtype);
+              copy_now(site.rig.stream, host, there);
+
+              site.communicator.all_reduce(cut(expected, element, sizes), dtype, op)->wait();
+              std::vector<Bytes> slices;
+              int64_t at = 0;
+              for (const Bytes& slice : cut(expected, element, sizes)) {
+                slices.push_back({there.raw() + at, slice.bytes});
+                at += slice.bytes;
+              }
+              site.comm().all_reduce(slices, dtype, op)->wait();
+              const Tensor result = fetch(site.rig.stream, there);
+              EXPECT_EQ(std::memcmp(result.raw(), expected.data(), expected.size()), 0)
+                  << name_of(dtype) << " on " << workers << " workers";
+            },
+            workers);
+      }
+    }
+  }
+}
+
+TEST_F(DeviceTest, StagedCollectivesTakeSlicesOfTheHostToo) {
+  among(Way::staged, [](Site& site) {
+    const auto r = static_cast<float>(site.rank);
+    const Tensor device = site.of({r, 10 * r, 1}), nothing = site.of({});
+    Tensor host({2}, DType::f32);
+    host.data<float>()[1] = r;
+    const Bytes slices[] = {bytes(device), bytes(nothing), bytes(host)};
+    site.comm().all_reduce(slices, DType::f32, ReduceOp::sum)->wait();
+    EXPECT_EQ(site.read(device), (std::vector<float>{3, 30, 3}));
+    EXPECT_EQ(host.data<float>()[1], 3.0f);
+  });
+}
+
+TEST_F(DeviceTest, StagedCollectivesAreOneAtATime) {
+  among(Way::staged, [](Site& site) {
+    const Tensor x = site.of({1.0f});
+    const Bytes slice = bytes(x);
+    const PendingPtr first = site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+    const std::string refused = error_of([&] { site.comm().barrier(); });
+    EXPECT_NE(refused.find("before the one before it had ended"), std::string::npos) << refused;
+    first->wait();
+    EXPECT_EQ(site.read(x)[0], 3.0f);
+  });
+}
+
+TEST_F(DeviceTest, DirectCollectivesRefuseBothMemoriesInOneCall) {
+  among(Way::direct, [](Site& site) {
+    const Tensor device = site.of({1.0f}), host({1}, DType::f32);
+    const Bytes slices[] = {bytes(device), bytes(host)};
+    const std::string refused =
+        error_of([&] { site.comm().all_reduce(slices, DType::f32, ReduceOp::sum); });
+    EXPECT_EQ(refused,
+              "all_reduce of 8 bytes (f32, sum): 1 slices of the device's and 1 of the host's, "
+              "expected all of one");
+  });
+}
+
+/// Ranks whose memory is not of one kind all hear of it, and none of them hangs.
+TEST_F(DeviceTest, DirectCollectivesRefuseRanksOfTheHost) {
+  const std::string failure = error_of([] {
+    among(Way::direct, [](Site& site) {
+      const Tensor device = site.of({1.0f}), host({1}, DType::f32);
+      const Bytes slice = bytes(site.rank == 2 ? host : device);
+      site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
+    });
+  });
+  EXPECT_EQ(failure,
+            "rank 2: all_reduce of 4 bytes (f32, sum) of memory of the host's, where rank 0 hands "
+            "in a device's");
+}
+
+/// A rank that goes away without waiting ends the others' wait, with its cause.
+TEST_P(DeviceCollectives, EndWithARankThatGoesAway) {
+  const std::string failure = error_of([] {
+    among([](Site& site) {
+      const Tensor x = site.of({1.0f});
+      const Bytes slice = bytes(x);
+      const PendingPtr pending = site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+      if (site.rank == 1) throw Error("went away");
+      pending->wait();
+    });
+  });
+  EXPECT_EQ(failure, "rank 1: went away");
+}
+
+/// Nobody's thread stands still for a device: a collective is there when it is asked for often
+/// enough.
+TEST_P(DeviceCollectives, AreThereForWhoeverPolls) {
+  among([](Site& site) {
+    const Tensor x = site.of({1.0f});
+    const Bytes slice = bytes(x);
+    site.comm().barrier()->wait();
+    const int64_t before = device_work().waits;
+    const PendingPtr pending = site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum);
+    while (!pending->ready()) std::this_thread::yield();
+    pending->wait();
+    const int64_t waited = device_work().waits - before;
+    site.comm().barrier()->wait();
+    EXPECT_EQ(waited, 0);
+    EXPECT_EQ(site.read(x)[0], 3.0f);
+  });
+}
+
+/// What a rank sends to itself stays where it is: one memory on both sides.
+TEST_P(DeviceCollectives, GatherIntoTheDevice) {
+  among([](Site& site) {
+    const Tensor own = site.of({static_cast<float>(site.rank)});
+    std::vector<Tensor> from;
+    std::vector<Bytes> in;
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      from.push_back(rank == site.rank ? own : site.of({-1}));
+      in.push_back(bytes(from.back()));
+    }
+    const ConstBytes out = sent(own);
+    site.comm().all_gather({&out, 1}, in)->wait();
+    for (int rank = 0; rank < kWorkers; ++rank)
+      EXPECT_EQ(site.read(from[static_cast<size_t>(rank)])[0], static_cast<float>(rank));
+  });
+}
+
+TEST_P(DeviceCollectives, OfAnySizesFollowEachOther) {
+  among([](Site& site) {
+    for (const size_t numel : {10u, 5000u, 20u}) {
+      const Tensor x = site.of(std::vector<float>(numel, 1.0f));
+      const Bytes slice = bytes(x);
+      site.comm().all_reduce({&slice, 1}, DType::f32, ReduceOp::sum)->wait();
+      EXPECT_EQ(site.read(x), std::vector<float>(numel, 3.0f));
+    }
+  });
+}
+
+TEST_P(DeviceCollectives, BroadcastAndExchange) {
+  among([](Site& site) {
+    const Tensor told = site.of({site.rank == 1 ? 7.0f : 0.0f});
+    const Bytes slice = bytes(told);
+    site.comm().broadcast({&slice, 1}, 1)->wait();
+    EXPECT_EQ(site.read(told)[0], 7.0f);
+
+    std::vector<Tensor> heard;
+    std::vector<Exchange> messages;
+    const Tensor own = site.of({static_cast<float>(site.rank)});
+    for (int peer = 0; peer < kWorkers; ++peer) {
+      if (peer == site.rank) continue;
+      heard.push_back(site.of({-1}));
+      messages.push_back({peer, sent(own), bytes(heard.back())});
+    }
+    site.comm().exchange(messages)->wait();
+    size_t i = 0;
+    for (int peer = 0; peer < kWorkers; ++peer) {
+      if (peer == site.rank) continue;
+      EXPECT_EQ(site.read(heard[i++])[0], static_cast<float>(peer));
+    }
+    site.comm().barrier()->wait();
+  });
+}
+
+TEST_P(DeviceCollectives, SendToEachItsOwn) {
+  among([](Site& site) {
+    std::vector<Tensor> out, in;
+    std::vector<ConstBytes> sending;
+    std::vector<Bytes> receiving;
+    for (int peer = 0; peer < kWorkers; ++peer) {
+      out.push_back(site.of({static_cast<float>(10 * site.rank + peer)}));
+      in.push_back(site.of({-1}));
+      sending.push_back(sent(out.back()));
+      receiving.push_back(bytes(in.back()));
+    }
+    site.comm().all_to_all(sending, receiving)->wait();
+    for (int peer = 0; peer < kWorkers; ++peer)
+      EXPECT_EQ(site.read(in[static_cast<size_t>(peer)])[0],
+                static_cast<float>(10 * peer + site.rank));
+  });
+}
+
+}  // namespace
+}  // namespace wisp

@@ -7,6 +7,18 @@
 
 namespace wisp {
 
+struct Batch;
+struct Context;
+
+/// Data that a device holds.
+class BatchMaker {
+ public:
+  virtual ~BatchMaker() = default;
+  /// Makes the inputs and targets of `batch`, whose samples are on the context's device, in the
+  /// order of its stream.
+  virtual void make(const Context& context, Batch& batch) const = 0;
+};
+
 struct Batch {
   std::vector<Tensor> inputs;  // images: one, (N, H, W, C) in the compute dtype, normalised
   Tensor targets;              // i32; -1: there is none, as of a sample that was damaged;
@@ -21,6 +33,10 @@ struct Batch {
   int64_t work = 0;       // what speed is measured in: images, tokens, frames
   int64_t index = 0;      // number of the batch in its epoch
   bool begins = false;    // carried state starts at zero
+
+  const BatchMaker* maker = nullptr;  // there are samples alone: it makes inputs and targets
+  uint64_t seed = 0;                  // with epoch and sample, the key of augmentation
+  int64_t epoch = 0;
 };
 
 }  // namespace wisp

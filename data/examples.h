@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/stream.h"
 
 namespace wisp {
 
@@ -67,6 +68,14 @@ class Examples {
   /// it is no picture.
   virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
   virtual Origin origin(int64_t /*sample*/) const { return {}; }
+  /// The same examples in the memory of a device: batches are samples alone, of which the device
+  /// makes the rest (Batch::maker). Refers to this. `stream` is the device's; all is there when
+  /// this returns. Null if a device cannot hold them, or they have more bytes than `most`. Throws
+  /// Error if the device has not so much memory left.
+  virtual std::unique_ptr<Examples> on_device(MemoryPool& /*pool*/, const Stream& /*stream*/,
+                                              int64_t /*most*/) const {
+    return nullptr;
+  }
 };
 
 /// The splits of a data set; there may be no validation split.

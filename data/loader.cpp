@@ -89,11 +89,15 @@ void Loader::fill(int64_t index) {
   batch.work = piece.work;
   batch.index = index;
   batch.begins = piece.begins;
+  batch.seed = piece.seed;
+  batch.epoch = piece.epoch;
   slot.damage.clear();
   for (int64_t row = 0; row < std::ssize(piece.rows); ++row) {
     std::string damage = examples_.fill(piece, row, batch);
     if (!damage.empty()) slot.damage.push_back(std::move(damage));
   }
+  batch.ignored = 0;
+  if (batch.maker) return;
   const auto* targets = batch.targets.data<int32_t>();
   batch.ignored = batch.targets.numel() == batch.count
                       ? std::count(targets, targets + batch.count, -1)

@@ -32,6 +32,7 @@ double median(std::vector<double> values) {
 Batch copy_of(const Batch& batch) {
   Batch copy = batch;
   const auto clone = [](Tensor& tensor) {
+    if (!tensor.defined()) return;
     Tensor own(tensor.shape(), tensor.dtype());
     std::copy_n(tensor.raw(), tensor.bytes(), own.raw());
     tensor = own;

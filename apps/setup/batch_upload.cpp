@@ -28,6 +28,7 @@ Batch BatchUpload::operator()(Batch batch) {
   batch.targets = upload(batch.targets, slot, place++);
   batch.samples = upload(batch.samples, slot, place++);
   slot.copied.record(context_.stream);
+  if (batch.maker) batch.maker->make(context_, batch);
   return batch;
 }
 

@@ -75,20 +75,24 @@ Prepared::Prepared(Config config)
 
 void Prepared::load() {
   splits_ = source_->open(options_.compute());
-  const auto check_training = [&] { loader(Split::train, 0); };
+  resident_ = std::make_unique<ResidentSplits>(options_.target());
+  const auto check = [&](Split split) {
+    if (const Examples* examples = splits_.of(split)) examples->epoch(0, options_.deal(split, 0));
+  };
+  const auto check_training = [&] { check(Split::train); };
   if (source_->held_out() == 0) {
     check_training();
   } else {
     naming(concat(config_.where("data.validation"), ": data.validation is ", source_->held_out()),
            check_training);
   }
-  for (const Split split : {Split::validation, Split::test}) loader(split, 0);
+  for (const Split split : {Split::validation, Split::test}) check(split);
 }
 
 std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
   const Examples* examples = splits_.of(split);
   if (!examples) return nullptr;
-  return std::make_unique<Loader>(*examples, options_.deal(split, rank),
+  return std::make_unique<Loader>(resident_->of(*examples), options_.deal(split, rank),
                                   LoaderOptions{.threads = options_.loader_threads});
 }
 

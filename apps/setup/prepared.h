@@ -6,6 +6,7 @@
 
 #include "apps/setup/exchange_plan.h"
 #include "apps/setup/replica.h"
+#include "apps/setup/resident_splits.h"
 #include "apps/setup/train_options.h"
 #include "data/data_source.h"
 #include "data/loader.h"
@@ -38,7 +39,8 @@ class Prepared {
   const DataSource& source() const { return *source_; }
   /// Null if there is no such split, as before load().
   const Examples* examples(Split split) const { return splits_.of(split); }
-  /// A worker's batches of a split; null if there is no such split.
+  /// A worker's batches of a split, which the run's device makes of data that it holds, if it does;
+  /// null if there is no such split. Any thread. Throws Error as ResidentSplits.
   std::unique_ptr<Loader> loader(Split split, int rank) const;
 
  private:
@@ -49,6 +51,7 @@ class Prepared {
   std::vector<Metric> metrics_;
   ExchangePlan exchange_;
   Splits splits_;
+  std::unique_ptr<ResidentSplits> resident_;
 };
 
 }  // namespace wisp

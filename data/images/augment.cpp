@@ -4,12 +4,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/random.h"
 
 namespace wisp {
 namespace {
-
-constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
 
 template <class T>
 Tensor make_table(const Normalization& normalization) {
@@ -26,37 +23,15 @@ Tensor make_table(const Normalization& normalization) {
 }
 
 template <class T>
-void write_window(const uint8_t* image, const Shape& shape, const Window& window, const T* table,
+void write_window(const uint8_t* image, const PixelFormat<T>& format, const Window& window,
                   T* out) {
-  const int64_t height = shape[0];
-  const int64_t width = shape[1];
-  const int64_t channels = shape[2];
-  const int64_t step = window.mirror ? -1 : 1;
-  for (int64_t y = 0; y < height; ++y) {
-    const int64_t row = y + window.down;
-    const bool row_inside = row >= 0 && row < height;
-    int64_t column = window.right + (window.mirror ? width - 1 : 0);
-    for (int64_t x = 0; x < width; ++x, column += step, out += channels) {
-      if (row_inside && column >= 0 && column < width) {
-        const uint8_t* pixel = image + (row * width + column) * channels;
-        for (int64_t c = 0; c < channels; ++c) out[c] = table[c * 256 + pixel[c]];
-      } else {
-        std::fill_n(out, channels, T{0});
-      }
-    }
+  for (int64_t y = 0; y < format.height; ++y) {
+    const auto row = format.row(image, window, y);
+    for (int64_t x = 0; x < format.width; ++x, out += format.channels) format.write(row, x, out);
   }
 }
 
 }  // namespace
-
-Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) {
-  const Philox philox(seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
-  const Philox::Block block = philox.block(kWindowIndex);
-  const auto shift = [pad](uint32_t word) {
-    return static_cast<int64_t>(uint64_t{word} * static_cast<uint64_t>(2 * pad + 1) >> 32) - pad;
-  };
-  return {shift(block.word[0]), shift(block.word[1]), (block.word[2] >> 31) != 0};
-}
 
 Normalizer::Normalizer(Normalization normalization, DType dtype)
     : normalization_(std::move(normalization)) {
@@ -75,8 +50,9 @@ void Normalizer::write(const Tensor& image, const Window& window, std::byte* out
              image.shape(), ", expected (H, W, ", channels, ")");
   dispatch_activation(table_.dtype(), "normalizer", [&](auto zero) {
     using T = decltype(zero);
-    write_window(image.data<uint8_t>(), image.shape(), window, table_.data<T>(),
-                 reinterpret_cast<T*>(out));
+    const Shape& shape = image.shape();
+    write_window<T>(image.data<uint8_t>(), {shape[0], shape[1], channels, table_.data<T>()}, window,
+                    reinterpret_cast<T*>(out));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/facts.h"
+#include "core/random.h"
 #include "core/tensor.h"
 
 namespace wisp {
@@ -18,9 +19,52 @@ struct Window {
   bool mirror = false;
 };
 
+constexpr int64_t kPad = 4;                    // Source: He et al. 2016, section 4.2
+constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
+
 /// Shifts uniform in [-pad, pad] and a fair coin: the random crop of an image padded by `pad` on
 /// each side, and the horizontal flip.
-Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad);
+WISP_HD inline Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) {
+  const Philox philox(seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
+  const Philox::Block block = philox.block(kWindowIndex);
+  const auto count = static_cast<uint64_t>(2 * pad + 1);
+  return {static_cast<int64_t>(block.word[0] * count >> 32) - pad,
+          static_cast<int64_t>(block.word[1] * count >> 32) - pad, (block.word[2] >> 31) != 0};
+}
+
+/// Rows, columns and channels of images, and what each value of a channel becomes.
+template <class T>
+struct PixelFormat {
+  int64_t height, width, channels;
+  const T* table;  // (C, 256)
+
+  WISP_HD int64_t pixels() const { return height * width; }
+  WISP_HD int64_t numel() const { return pixels() * channels; }
+
+  /// Row y of what a window shows: pixel x of it is pixel `first + step * x` of `pixels`, if that
+  /// is below `width` as a number without sign.
+  struct Row {
+    const uint8_t* pixels;
+    int64_t first, step, width;
+  };
+  WISP_HD Row row(const uint8_t* image, const Window& window, int64_t y) const {
+    const int64_t row = y + window.down;
+    const bool inside = row >= 0 && row < height;
+    return {image + (inside ? row * width * channels : 0),
+            window.right + (window.mirror ? width - 1 : 0), window.mirror ? -1 : 1,
+            inside ? width : 0};
+  }
+  /// Writes the channels of pixel x of a row; outside of the image 0, the mean.
+  WISP_HD void write(const Row& row, int64_t x, T* out) const {
+    const int64_t column = row.first + row.step * x;
+    if (static_cast<uint64_t>(column) < static_cast<uint64_t>(row.width)) {
+      const uint8_t* pixel = row.pixels + column * channels;
+      for (int64_t c = 0; c < channels; ++c) out[c] = table[c * 256 + pixel[c]];
+    } else {
+      for (int64_t c = 0; c < channels; ++c) out[c] = T{0};
+    }
+  }
+};
 
 /// Writes images, normalised, in f32, f64 or bf16.
 class Normalizer {
@@ -33,13 +77,16 @@ class Normalizer {
   /// then pad): the fb.resnet recipe.
   void write(const Tensor& image, const Window& window, std::byte* out) const;
 
+  /// (C, 256): what each value of a channel becomes.
+  const Tensor& table() const { return table_; }
+
   /// The way back, to the nearest pixel values: (H, W, C) u8 of what write() left in `image`,
   /// (1, H, W, C).
   Tensor picture(const Tensor& image) const;
 
  private:
   const Normalization normalization_;
-  Tensor table_;  // (C, 256): what each pixel value becomes
+  Tensor table_;
 };
 
 }  // namespace wisp

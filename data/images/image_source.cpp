@@ -2,13 +2,9 @@
 
 #include "core/error.h"
 #include "data/images/holdout.h"
+#include "data/images/resident_images.h"
 
 namespace wisp {
-namespace {
-
-constexpr int64_t kPad = 4;  // Source: He et al. 2016, section 4.2
-
-}  // namespace
 
 ImageExamples::ImageExamples(ImageSet set, const Normalization& normalization, DType compute,
                              bool augment)
@@ -34,6 +30,12 @@ std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& ba
   batch.targets.data<int32_t>()[row] = set_.labels.data<int32_t>()[sample];
   batch.samples.data<int64_t>()[row] = sample;
   return {};
+}
+
+std::unique_ptr<Examples> ImageExamples::on_device(MemoryPool& pool, const Stream& stream,
+                                                   int64_t most) const {
+  if (set_.images.bytes() > most) return nullptr;
+  return std::make_unique<ResidentImages>(*this, set_, normalizer_.table(), augment_, pool, stream);
 }
 
 ImageSource::ImageSource(Config& config) {

@@ -27,6 +27,8 @@ class ImageExamples : public Examples {
   Tensor picture(const Batch& batch, int64_t row) const override {
     return normalizer_.picture(batch.inputs[0].rows(row, row + 1));
   }
+  std::unique_ptr<Examples> on_device(MemoryPool& pool, const Stream& stream,
+                                      int64_t most) const override;
 
  private:
   const ImageSet set_;

@@ -52,6 +52,14 @@ std::optional<Batch> Loader::next() {
   return slot.buffer;
 }
 
+std::optional<Batch> Loader::ahead() {
+  if (next_ >= posted_) return std::nullopt;
+  const Slot& slot = slot_of(next_);
+  std::lock_guard lock(mutex_);
+  if (!slot.ready || slot.failure) return std::nullopt;
+  return slot.buffer;
+}
+
 void Loader::post_until(int64_t end) {
   for (; posted_ < std::min(end, batches_); ++posted_) {
     const int64_t index = posted_;

@@ -42,6 +42,10 @@ class Loader {
   /// each time until the next start_epoch().
   std::optional<Batch> next();
 
+  /// The batch that next() is going to return, if it is there already and no error; it stays as it
+  /// is until next() has returned the one behind it.
+  std::optional<Batch> ahead();
+
   /// Samples handed out so far that were damaged, and what was wrong with the last of them.
   int64_t damaged() const { return damaged_; }
   const std::string& last_damage() const { return last_damage_; }

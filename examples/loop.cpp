@@ -8,7 +8,7 @@
 int main() {
   wisp::Prepared run(wisp::Config::load("train.toml", {}));
   run.load();
-  wisp::MemoryPool pool;
+  wisp::MemoryPool pool(run.options().target());
   // Each worker is a thread that runs this function, with a model and a loader of its own.
   wisp::run_workers(run.options().workers, {}, [&](wisp::Worker& worker) {
     const wisp::Shared shared = run.shared(pool);

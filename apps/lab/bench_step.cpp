@@ -96,8 +96,9 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
         deadline = now_us() + seconds * 1e6;
       }
       const double begin = now_us();
-      const StepReport report =
-          replica.step(step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; });
+      const StepReport report = replica.step(
+          step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; },
+          [&] { return batch; });
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
       of_step = report.work;
       losses.push_back(replica.tally().mean_loss());

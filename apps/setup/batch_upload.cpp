@@ -1,8 +1,10 @@
 #include "apps/setup/batch_upload.h"
 
 #include <cstring>
+#include <utility>
 
 #include "core/copy.h"
+#include "core/error.h"
 
 namespace wisp {
 
@@ -11,25 +13,49 @@ Tensor BatchUpload::upload(const Tensor& tensor, Slot& slot, size_t place) const
   if (slot.tensors.size() <= place) slot.tensors.resize(place + 1);
   Tensor& room = slot.tensors[place];
   if (!room.defined() || room.bytes() < tensor.bytes())
-    room = host_tensor({tensor.bytes()}, DType::u8, context_.stream.device());
+    room = host_tensor({tensor.bytes()}, DType::u8, copies_.device());
   std::memcpy(room.raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
-  const Tensor there = context_.empty(tensor.shape(), tensor.dtype());
-  copy(context_.stream, room.fitted(tensor.shape(), tensor.dtype()), there);
+  const Tensor there(tensor.shape(), tensor.dtype(), context_.pool, copies_.id());
+  copy(copies_, room.fitted(tensor.shape(), tensor.dtype()), there);
   return there;
 }
 
-Batch BatchUpload::operator()(Batch batch) {
-  if (!context_.stream.device().is_cuda()) return batch;
+/// A loader's batch is known by its memory, epoch and number.
+bool BatchUpload::has_started(const Batch& batch) const {
+  return started_ && started_->from.samples.raw() == batch.samples.raw() &&
+         started_->from.epoch == batch.epoch && started_->from.index == batch.index;
+}
+
+void BatchUpload::start(const Batch& batch) {
+  if (!copies_.device().is_cuda()) return;
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   slot.copied.synchronize();
+  started_ = {batch, batch, &slot};
+  Batch& there = started_->there;
   size_t place = 0;
-  for (Tensor& input : batch.inputs) input = upload(input, slot, place++);
-  batch.targets = upload(batch.targets, slot, place++);
-  batch.samples = upload(batch.samples, slot, place++);
-  slot.copied.record(context_.stream);
-  if (batch.maker) batch.maker->make(context_, batch);
-  return batch;
+  for (Tensor& input : there.inputs) input = upload(input, slot, place++);
+  there.targets = upload(there.targets, slot, place++);
+  there.samples = upload(there.samples, slot, place++);
+  slot.copied.record(copies_);
+}
+
+Batch BatchUpload::operator()(const Batch& batch) {
+  if (!copies_.device().is_cuda()) {
+    WISP_CHECK(!batch.maker,
+               "a batch that a device is to make came to a replica on the CPU; is its "
+               "memory pool of TrainOptions::target()?");
+    return batch;
+  }
+  used_.record(context_.stream);
+  used_.wait(copies_);
+  given_ = {};
+  if (!has_started(batch)) start(batch);
+  started_->slot->copied.wait(context_.stream);
+  given_ = std::move(started_->there);
+  started_.reset();
+  if (given_.maker) given_.maker->make(context_, given_);
+  return given_;
 }
 
 }  // namespace wisp

@@ -84,14 +84,15 @@ void Replica::without_turn(const Work& work) {
   worker_.turns.acquire();
 }
 
-StepReport Replica::step(int64_t step, double epoch, const NextBatch& next) {
+StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
+                         const BatchAhead& ahead) {
   StepReport report;
   report.lr = options_.optimizer.lr * options_.schedule.at(epoch) * plateau_.factor();
   compute_.step = step;
   compute_watch_.poll();
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
-  forward_backward(next, report);
+  forward_backward(next, ahead, report);
 
   without_turn([&] { report.outcome = synchronizer_->before_update(); });
   auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();
@@ -149,17 +150,17 @@ RunTraffic Replica::traffic() {
   return {words[0], words[1], words[2], words[3], words[4], words[5]};
 }
 
-void Replica::forward_backward(const NextBatch& next, StepReport& report) {
+void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report) {
   const int64_t step = compute_.step;
   tally_->begin_step();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
-    Batch loaded = next();
+    const Batch loaded = next();
     const double given = now_us();
     report.loader_ms += (given - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, given, step);
     StreamWatch::Mark begin = compute_watch_.mark();
-    const Batch batch = upload_(std::move(loaded));
+    const Batch batch = upload_(loaded);
     compute_.samples = batch.samples;
     Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
     tally_->add(result, batch);
@@ -174,8 +175,15 @@ void Replica::forward_backward(const NextBatch& next, StepReport& report) {
     backward(result.loss,
              {.seed = share_of(batch) * result.weight, .accumulate = micro > 0, .notify = last});
     if (!last) synchronizer_->micro_batch_done();
+    start_upload(ahead);
     count_compute(std::move(begin), "backward");
   }
+}
+
+/// On a device, if there is one.
+void Replica::start_upload(const BatchAhead& ahead) {
+  if (!compute_stream_.device().is_cuda()) return;
+  if (const std::optional<Batch> batch = ahead()) upload_.start(*batch);
 }
 
 /// Of the mean that the step takes: over all workers' targets, or this worker's if its weights are
@@ -321,6 +329,7 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
     evaluation_->add(result, batch);
     carried.after(micro, result.after);
     carried.commit();
+    start_upload([&] { return loader.ahead(); });
     stopped = stop();
   }
   compute_.training = true;

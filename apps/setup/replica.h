@@ -54,6 +54,7 @@ struct RunTraffic {
 class Replica {
  public:
   using NextBatch = std::function<Batch()>;
+  using BatchAhead = std::function<std::optional<Batch>()>;
 
   Replica(const Shared& shared, Worker& worker);
   /// Waits for what is under way on the device, which may use memory of all below.
@@ -61,8 +62,11 @@ class Replica {
 
   /// One training step at `epoch` (with fraction): forward and backward over the micro-batches that
   /// `next` hands out, exchange, update. Throws Error after options.nonfinite_max skipped steps in
-  /// a row.
-  StepReport step(int64_t step, double epoch, const NextBatch& next);
+  /// a row. `ahead` may tell what `next` is going to hand out, so that it is on its way to the
+  /// device while that computes.
+  StepReport step(
+      int64_t step, double epoch, const NextBatch& next,
+      const BatchAhead& ahead = [] { return std::nullopt; });
 
   /// Loss and metrics over all workers since the last call. Collective: all workers call it
   /// between steps.
@@ -125,7 +129,8 @@ class Replica {
   int workers() const { return options_.workers; }
 
  private:
-  void forward_backward(const NextBatch& next, StepReport& report);
+  void forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report);
+  void start_upload(const BatchAhead& ahead);
   double share_of(const Batch& batch) const;
   void count(const StepCost& cost);
   void count_compute(StreamWatch::Mark begin, const char* what);

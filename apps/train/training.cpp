@@ -110,8 +110,9 @@ bool Training::train_epoch() {
   while (!stop && !epoch_trained() && !done()) {
     if (stop_()) replica_.synchronizer().request_stop();
     if (record_) record_->begin(position_.step);
-    const StepReport report =
-        replica_.step(position_.step, epochs_done(), [this] { return next_batch(); });
+    const StepReport report = replica_.step(
+        position_.step, epochs_done(), [this] { return next_batch(); },
+        [this] { return options_.one_batch ? first_batch_ : train_->ahead(); });
     if (record_ && report.outcome != Outcome::skipped) record_->write();
     stop = report.outcome == Outcome::stop;
     position_.skipped += report.outcome == Outcome::skipped;

@@ -207,6 +207,28 @@ TEST(Loader, BatchesDoNotDependOnThreadsAndPrefetch) {
   }
 }
 
+TEST(Loader, TellsTheBatchAhead) {
+  const Images set({20, 4, 4, 3});
+  Loader loader(set, {.batch = 4}, {.threads = 1, .prefetch = 2});
+  EXPECT_FALSE(loader.ahead()) << "no epoch was started";
+  for (const int64_t epoch : {0, 1}) {
+    loader.start_epoch(epoch);
+    for (int64_t i = 0; i < 5; ++i) {
+      std::optional<Batch> ahead;
+      while (!ahead) ahead = loader.ahead();
+      const std::optional<Batch> batch = loader.next();
+      EXPECT_EQ(ahead->index, i);
+      EXPECT_EQ(ahead->epoch, epoch);
+      EXPECT_EQ(ahead->samples.raw(), batch->samples.raw());
+    }
+    EXPECT_FALSE(loader.ahead()) << "the epoch has ended";
+  }
+  Loader of_the_caller(set, {.batch = 4}, {.threads = 0});
+  of_the_caller.start_epoch(0);
+  of_the_caller.next();
+  EXPECT_FALSE(of_the_caller.ahead());
+}
+
 TEST(Loader, StartsInTheMiddleOfAnEpoch) {
   const Images set({40, 2, 2, 3});
   const Deal deal{.batch = 4};

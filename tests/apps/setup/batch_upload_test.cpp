@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "core/copy.h"
 #include "tests/support/devices.h"
 #include "tests/support/tensors.h"
@@ -42,6 +44,37 @@ TEST_F(Upload, BringsEachBatchWhole) {
     EXPECT_EQ(input.data<float>()[sizes[i] - 1], static_cast<float>(i));
     EXPECT_EQ(*fetch(rig.stream, there[at].targets).data<int32_t>(), i);
     EXPECT_EQ(fetch(rig.stream, there[at].samples).data<int64_t>()[1], i + 1);
+  }
+}
+
+TEST_F(Upload, CopiesABatchThatWasStartedNoMore) {
+  TestContext rig({.device = first_device()});
+  BatchUpload upload(rig.context);
+  const Batch batch = batch_of(3, 10);
+  upload.start(batch);
+  batch.inputs[0].clear();
+  const Batch there = upload(batch);
+  EXPECT_EQ(fetch(rig.stream, there.inputs[0]).data<float>()[9], 3.0f);
+  const Batch again = upload(batch);
+  EXPECT_EQ(fetch(rig.stream, again.inputs[0]).data<float>()[9], 0.0f);
+}
+
+TEST_F(Upload, BringsAnotherBatchThanWasStarted) {
+  TestContext rig({.device = first_device()});
+  BatchUpload upload(rig.context);
+  const Batch started = batch_of(1, 10);
+  for (const auto& change : std::vector<std::function<void(Batch&)>>{
+           [](Batch& batch) { batch.index = 2; }, [](Batch& batch) { batch.epoch = 2; },
+           [](Batch& batch) {
+             batch.samples = tensor_of<int64_t>({1, 2});
+           }}) {
+    upload.start(started);
+    Batch other = started;
+    other.inputs = {tensor_of<float>({8.0f, 9.0f})};
+    change(other);
+    const Batch there = upload(other);
+    EXPECT_EQ(there.index, other.index);
+    EXPECT_EQ(fetch(rig.stream, there.inputs[0]).data<float>()[1], 9.0f);
   }
 }
 

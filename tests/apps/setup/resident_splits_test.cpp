@@ -61,6 +61,14 @@ TEST(ResidentSplits, SendOneCopyABatch) {
   EXPECT_TRUE(there.inputs[0].device().is_cuda());
 }
 
+TEST(ResidentSplits, AreNothingForAReplicaOnTheCpu) {
+  const Prepared run = loaded(tiny_config({"device=emulated"}));
+  TestContext rig;
+  const std::string error =
+      error_of([&] { BatchUpload(rig.context)(first_batch(run, Split::train, 0)); });
+  EXPECT_NE(error.find("came to a replica on the CPU"), std::string::npos) << error;
+}
+
 TEST(ResidentSplits, AreNotAskedForBeforeSomebodyLoads) {
   const int64_t before = mapped();
   const Prepared run = loaded(tiny_config({"device=emulated"}));

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "apps/lab/bench_step.h"
+#include "apps/setup/batch_upload.h"
 #include "apps/setup/weights.h"
+#include "core/copy.h"
 #include "core/emulated/queues.h"
 #include "core/emulated/runtime.h"
 #include "distributed/synchronizer_recipe.h"
 #include "tests/support/error_of.h"
+#include "tests/support/test_context.h"
 #include "tests/support/tiny_run.h"
 #include "tests/support/tiny_text_run.h"
 #include "tests/support/tone_run.h"
@@ -196,10 +199,14 @@ TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {
   EXPECT_NE(failure.find("batch statistics need at least 2"), std::string::npos) << failure;
 }
 
-/// Runs whose threads, streams and events cover all that orders a step.
+constexpr uint64_t kOrders = 4;  // drawn ones, beside that of work as late as possible
+
+/// Runs whose threads, streams and events cover all that orders a step. The first one's plateau
+/// keeps the loss of an evaluation in the checkpoint.
 std::vector<Config> ordered_runs() {
   const Overrides dgc =
-      kDgc + Overrides{"workers=2", "train.eval_every=1", "clip.norm=0.5", "train.accumulate=2"} +
+      kDgc + Overrides{"workers=2",          "train.eval_every=1", "clip.norm=0.5",
+                       "train.accumulate=3", "data.validation=32", "schedule.kind=plateau"} +
       kOnDevice;
   const Overrides choco{"compression.method=choco", "gossip.code=topk", "workers=2"};
   const Overrides diverges{"optimizer.lr=1e30", "optimizer.weight_decay=0"};
@@ -211,7 +218,7 @@ std::vector<Config> ordered_runs() {
 TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
   std::vector<Files> expected;
   for (const Config& config : ordered_runs()) expected.push_back(trained(config));
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+  for (uint64_t seed = 1; seed <= kOrders; ++seed) {
     emulated::Queues::get().shuffle(seed);
     size_t i = 0;
     for (const Config& config : ordered_runs()) EXPECT_EQ(trained(config), expected[i++]) << seed;
@@ -219,16 +226,36 @@ TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
   emulated::Queues::get().shuffle(0);
 }
 
-/// Whether a run without the waits of a place ends as it should, in a process of its own: one that
-/// misses a wait may do anything.
+/// What computes is not begun when batches behind it are there already.
+TEST(DeviceOrder, ABatchIsCopiedBesideWhatComputes) {
+  TestContext rig({.device = {Device::Kind::cuda, 0}});
+  const Tensor computed = host_tensor({1}, DType::i32, rig.stream.device());
+  *computed.data<int32_t>() = 1;
+  const Tensor zero = rig.context.zeros({1}, DType::i32);
+  BatchUpload upload(rig.context);
+  const auto batch = [](int64_t index) {
+    return Batch{.samples = Tensor({3}, DType::i64), .index = index};
+  };
+  upload(batch(0));
+  copy(rig.stream, zero, computed);  // stands for what computes
+  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for the third
+  EXPECT_EQ(*computed.data<int32_t>(), 1);
+  upload(batch(4));
+  rig.stream.synchronize();
+  EXPECT_EQ(*computed.data<int32_t>(), 0);
+}
+
+/// Whether a run without the waits of a place ends as it should, in an order of a seed, in a
+/// process of its own: one that misses a wait may do anything.
 bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
-                       const Files& expected) {
+                       const Files& expected, uint64_t seed) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
     const int silent = open("/dev/null", O_WRONLY);
     dup2(silent, STDERR_FILENO);
     emulated::watch_waits(place);
+    emulated::Queues::get().shuffle(seed);
     bool well = false;
     try {
       well = trained(config) == expected && emulated::Queues::get().failure().empty();
@@ -253,9 +280,11 @@ TEST(DeviceOrder, NeedsEachEvent) {
     const std::set<emulated::WaitPlace> places = emulated::watch_waits();
     emulated::forget_waits();
     EXPECT_GE(places.size(), 2u);
-    EXPECT_TRUE(ends_well_without({}, config, expected));
-    for (const emulated::WaitPlace& place : places)
-      missed[place[0]] = missed[place[0]] || !ends_well_without(place, config, expected);
+    for (uint64_t seed = 0; seed <= kOrders; ++seed) {
+      EXPECT_TRUE(ends_well_without({}, config, expected, seed)) << seed;
+      for (const emulated::WaitPlace& place : places)
+        missed[place[0]] = missed[place[0]] || !ends_well_without(place, config, expected, seed);
+    }
   }
   EXPECT_GE(missed.size(), 4u);
   for (const auto& [place, by_some] : missed) {

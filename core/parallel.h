@@ -100,6 +100,20 @@ struct Partials {
   WISP_HD Value combine(Value a, Value b) const { return kernel.combine(a, b); }
 };
 
+/// Bit j: what the predicate says of i + j.
+template <class Keep>
+inline uint64_t cpu_mask64(int64_t i, const Keep& keep) {
+  uint8_t flag[64];
+#pragma GCC ivdep
+  for (int j = 0; j < 64; ++j) flag[j] = keep(i + j);
+  uint64_t words[8];
+  std::memcpy(words, flag, sizeof words);
+  uint64_t mask = 0;
+  for (int w = 0; w < 8; ++w)  // the product's highest byte has the lowest bits of all eight
+    mask |= (words[w] * 0x0102040810204080u >> 56) << (8 * w);
+  return mask;
+}
+
 /// Evaluates the predicate for [begin, end), 64 at a time, into mask words; returns how many are
 /// set.
 template <class Kernel>
@@ -109,14 +123,7 @@ WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel ke
   int64_t i = begin;
   for (; i + 64 <= end; i += 64) {
     for (int j = 0; j < 64; j += kLanes) prefetch(kernel, i + j);
-    uint8_t flag[64];
-#pragma GCC ivdep
-    for (int j = 0; j < 64; ++j) flag[j] = kernel(i + j);
-    uint64_t words[8];
-    std::memcpy(words, flag, sizeof words);
-    uint64_t mask = 0;
-    for (int w = 0; w < 8; ++w)  // the product's highest byte has the lowest bits of all eight
-      mask |= (words[w] * 0x0102040810204080u >> 56) << (8 * w);
+    const uint64_t mask = cpu_mask64(i, kernel);
     count += __builtin_popcountll(mask);
     masks[i / 64] = mask;
   }

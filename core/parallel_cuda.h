@@ -160,6 +160,26 @@ __device__ inline int64_t* positions(uint64_t* masks, int64_t n) {
   return reinterpret_cast<int64_t*>(masks + (n + 63) / 64);
 }
 
+/// Asks the kernel about [begin, end), a block's chunk: bits into `halves` (little-endian: element
+/// 0 in bit 0). Their number, for all threads.
+template <class Kernel>
+__device__ int64_t chunk_masks(int64_t begin, int64_t end, const Kernel& kernel, uint32_t* halves) {
+  __shared__ int selected;
+  if (threadIdx.x == 0) selected = 0;
+  __syncthreads();
+  const int64_t whole = (end + 63) / 64 * 64;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int64_t i = begin + threadIdx.x; i < whole; i += kThreads) {  // whole warps stay together
+    const uint32_t bits = __ballot_sync(0xffffffffu, i < end && kernel(i));
+    if (lane == 0) {
+      halves[i / 32] = bits;
+      atomicAdd(&selected, __popc(bits));
+    }
+  }
+  __syncthreads();
+  return selected;
+}
+
 /// Block c asks the kernel about chunk c: bits into the masks, their number into the positions.
 template <class Kernel>
 __global__ void run_select_masks(int64_t n, const int64_t* counted, const Kernel kernel,
@@ -167,22 +187,8 @@ __global__ void run_select_masks(int64_t n, const int64_t* counted, const Kernel
   const int64_t all = limit(n, counted);
   const int64_t begin = blockIdx.x * parallel::kSelectChunk;
   if (begin >= all) return;
-  __shared__ int selected;
-  if (threadIdx.x == 0) selected = 0;
-  __syncthreads();
-  const int64_t whole_words = (all + 63) / 64 * 64;
-  const int64_t end =
-      begin + parallel::kSelectChunk < whole_words ? begin + parallel::kSelectChunk : whole_words;
-  auto* halves = reinterpret_cast<uint32_t*>(masks);  // little-endian: element 0 in bit 0
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {  // whole warps stay together
-    const uint32_t bits = __ballot_sync(0xffffffffu, i < all && kernel(i));
-    if (lane == 0) {
-      halves[i / 32] = bits;
-      atomicAdd(&selected, __popc(bits));
-    }
-  }
-  __syncthreads();
+  const int64_t end = begin + parallel::kSelectChunk < all ? begin + parallel::kSelectChunk : all;
+  const int64_t selected = chunk_masks(begin, end, kernel, reinterpret_cast<uint32_t*>(masks));
   if (threadIdx.x == 0) positions(masks, all)[blockIdx.x] = selected;
 }
 
@@ -218,17 +224,15 @@ static __global__ void run_select_scan(int64_t n, const int64_t* counted, uint64
   if (thread == kScanThreads - 1) *count = first + sums[thread];
 }
 
-/// Block c emits what is selected of chunk c, from its position on.
+/// Emits what is selected of a block's chunk, which begins at element `begin`, from position
+/// `first` on. `all_words` is the number of mask words.
 template <class Kernel>
-__global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel kernel,
-                                uint64_t* masks) {
-  const int64_t all = limit(n, counted);
-  const int64_t begin = blockIdx.x * parallel::kSelectChunk;
-  if (begin >= all) return;
+__device__ void chunk_emit(int64_t begin, int64_t all_words, int64_t first, const Kernel& kernel,
+                           const uint64_t* masks) {
   __shared__ uint64_t mask[kChunkWords];
   __shared__ int before[kChunkWords];  // selected up to and including the word
   const int thread = static_cast<int>(threadIdx.x);
-  const int64_t words = (all + 63) / 64 - begin / 64;
+  const int64_t words = all_words - begin / 64;
   if (thread < kChunkWords) {
     mask[thread] = thread < words ? masks[begin / 64 + thread] : 0;
     before[thread] = __popcll(mask[thread]);
@@ -241,7 +245,6 @@ __global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel 
     __syncthreads();
   }
   if (before[kChunkWords - 1] == 0) return;
-  const int64_t first = positions(masks, all)[blockIdx.x];
   for (int i = thread; i < parallel::kSelectChunk; i += kThreads) {
     const int word = i / 64;
     const uint64_t bit = uint64_t{1} << (i % 64);
@@ -250,6 +253,16 @@ __global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel 
     const int64_t position = first + before[word] - in_and_after;
     if (position < parallel::capacity_of(kernel)) kernel.emit(position, begin + i);
   }
+}
+
+/// Block c emits what is selected of chunk c, from its position on.
+template <class Kernel>
+__global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel kernel,
+                                uint64_t* masks) {
+  const int64_t all = limit(n, counted);
+  const int64_t begin = blockIdx.x * parallel::kSelectChunk;
+  if (begin >= all) return;
+  chunk_emit(begin, (all + 63) / 64, positions(masks, all)[blockIdx.x], kernel, masks);
 }
 
 template <class Kernel>

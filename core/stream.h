@@ -50,6 +50,16 @@ class Stream {
                   [](const void* copy) { (*static_cast<const Task*>(copy))(); }});
   }
 
+  /// Zeros between members, where what lies there may look like an address.
+  template <class Task>
+  static void clear_padding([[maybe_unused]] Task& task) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&task);
+#endif
+#endif
+  }
+
   /// Waits for everything submitted so far; rethrows what a task threw.
   void synchronize() const;
   /// The native handle of a CUDA stream (cudaStream_t); null on the CPU.
@@ -65,15 +75,6 @@ class Stream {
 
  private:
   Stream() = default;
-  /// What lies between members may look like an address.
-  template <class Task>
-  static void clear_padding([[maybe_unused]] Task& task) {
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-    __builtin_clear_padding(&task);
-#endif
-#endif
-  }
   void post(std::function<void()> task) const;
   void launch_bytes(const Launch& launch) const;
 

@@ -120,9 +120,9 @@ class Gtopk final : public Compressor {
     const Room room = room_of(info);
     if (round == 0) {
       const auto source_of = [&](const Field&) { return Undecided(unit); };
-      select_list(context.stream, unit.spec, room, info, selection_, source_of, lists.own,
-                  lists.work);
-      take_values(context.stream, unit.spec, room, WireFormat::f32, source_of, lists.own);
+      const auto fields = select_list(context.stream, unit.spec, room, info, selection_, source_of,
+                                      lists.own, lists.work);
+      take_values(context.stream, fields, WireFormat::f32, lists.own);
     }
     if (!outlets.empty()) {
       kWire.pack(context.stream, unit.spec, room, lists.current(info, round), outlets[0],

@@ -152,8 +152,9 @@ class Oktopk final : public Compressor {
     Selection selection;
     if (!due) selection = {.kind = Selection::Kind::threshold, .on_device = step.local()};
     const auto source_of = [&](const Field&) { return Undecided(step.unit); };
-    select_list(step.stream, step.spec, room, info, selection, source_of, passing, step.lists.work);
-    take_values(step.stream, step.spec, room, WireFormat::f32, source_of, passing);
+    const auto from = select_list(step.stream, step.spec, room, info, selection, source_of, passing,
+                                  step.lists.work);
+    take_values(step.stream, from, WireFormat::f32, passing);
     if (step.unit.finite) {
       float* smallest = step.lists.measured;
       measure_list(step.stream, step.spec, room, passing, smallest, smallest + fields(step.spec));

@@ -90,7 +90,8 @@ inline void select_blocks(const Stream& stream, const Field& field, const Blocks
                           std::byte* scratch) {
   const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
   const Slice all = blocks.as_slice();
-  select_topk(stream, {&all, 1}, Source{.gradient = score}, blocks.kept, random, ids, scratch);
+  select_topk(stream, SelectFrom<Source>{{&all, 1}, {.gradient = score}, blocks.kept, random}, ids,
+              scratch);
 }
 
 }  // namespace wisp

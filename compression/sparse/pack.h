@@ -37,8 +37,9 @@ class SparseWire {
     const auto parts = lay_out<Encoding>(scratch, *this, spec, room, selection.kind);
     Selection not_zero = selection;
     not_zero.least = least_magnitude(values_);
-    select_list(stream, spec, room, info, not_zero, source_of, parts.list, parts.work);
-    take_values(stream, spec, room, values_, source_of, parts.list);
+    const auto fields =
+        select_list(stream, spec, room, info, not_zero, source_of, parts.list, parts.work);
+    take_values(stream, fields, values_, parts.list);
     pack(stream, spec, room, parts.list, outlet, parts.work);
   }
 

@@ -1,10 +1,11 @@
 // Selection by magnitude, in one pass over a field's memory: a threshold is given or drawn from a
 // sample, one fused pass applies the method's update and lists what passed, and a radix selection
-// narrows the list to the k largest if more passed. Nothing is read back from the device; the
-// result depends on the numbers and the key alone. Equal magnitudes at the k-th place are taken in
-// cyclic order from a drawn position, so no part of the field is preferred. Zeros are never
-// selected (Selection::least): of a field with fewer than k others, those are, without another look
-// at it.
+// narrows the list to the k largest if more passed. All fields of a unit go through each launch
+// together, each with a team of its own where it is not the one pass. Nothing is read back from the
+// device; the result depends on the numbers and the key alone. Equal magnitudes at the k-th place
+// are taken in cyclic order from a drawn position, so no part of the field is preferred. Zeros are
+// never selected (Selection::least): of a field with fewer than k others, those are, without
+// another look at it.
 //   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected, or
 //              all that are not zero
 //   sampled    the threshold is the sample's own quantile, times 0.8 (up to ten times) while fewer
@@ -20,8 +21,10 @@
 
 #include "compression/compressor.h"
 #include "compression/cursor.h"
-#include "core/parallel.h"
+#include "core/device_table.h"
+#include "core/parallel_teams.h"
 #include "core/random.h"
+#include "core/select_ranges.h"
 
 namespace wisp {
 
@@ -32,6 +35,11 @@ int64_t kept_count(double ratio, int64_t numel);
 /// What is selected from: the slices of a field, in their order.
 using Slices = std::span<const Slice>;
 
+/// Which entries of a list are a field's; device words.
+struct Range {
+  int64_t begin, count;
+};
+
 /// The magnitude of a number as an integer that orders alike.
 WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
 
@@ -41,8 +49,18 @@ struct Selection {
 
   Kind kind = Kind::exact;
   float threshold = 0.0f;            // of magnitudes
-  const float* on_device = nullptr;  // or where it lies in device memory
+  const float* on_device = nullptr;  // or where those of the fields lie in device memory
   uint32_t least = 1;  // magnitude_bits from which an element can be selected; 0: zeros too
+};
+
+/// A field to select `k` elements from. `random` draws the sample and the order of equal
+/// magnitudes. A Source has prefetch, peek, take and held, as in code.h.
+template <class Source>
+struct SelectFrom {
+  Slices slices;
+  Source source;
+  int64_t k;
+  Philox random;
 };
 
 namespace select {
@@ -51,9 +69,11 @@ constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
 constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
 constexpr int kAdaptations = 10;
-constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled threshold is kept
+constexpr float kAdaptation = 0.8f;   // also the share of k from which a sampled threshold is kept
+constexpr int64_t kMostSource = 128;  // bytes of a Source
+constexpr int64_t kTile = 4096;       // entries of a list that a team takes
 
-int64_t numel_of(Slices slices);
+WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
 
 /// How much of a field is sampled, listed and selected. Host arithmetic.
 struct Extent {
@@ -64,10 +84,6 @@ struct Extent {
   int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
 
   Extent(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
-  /// Of a list of at most `numel` entries, each a candidate.
-  static Extent of_list(int64_t numel, int64_t k);
-  /// All elements fit into the list.
-  bool whole() const { return capacity == numel; }
 };
 
 /// Total order of a field's elements: by magnitude, then by cyclic distance from a drawn start.
@@ -80,58 +96,180 @@ struct Order {
   }
 };
 
-/// Device words of a selection under way.
-struct Progress {
-  int64_t candidates;  // that passed the threshold, even beyond the list's capacity
-  int64_t selected;
-  // A radix selection: the elements above `bound` with its undecided digits zero are the wanted
-  // ones.
-  uint64_t bound;  // while elements are listed: the threshold, in its upper half, `least` or more
-  int64_t wanted;
-  // How many elements the loops that follow visit: of the list, or of each slice if the list
-  // failed.
-  int64_t count_list, count_field;  // in the radix selection, 0 once it is decided
-  int64_t pick_list, pick_field;    // in the final selection
-};
-
 /// The digit of x at `shift` if the digits above it agree with the bound, else -1.
 WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
   const bool agrees = (x >> shift >> kDigitBits) == (bound >> shift >> kDigitBits);
   return agrees ? static_cast<int>(x >> shift & (kBins - 1)) : -1;
 }
 
-/// The parts of one field's scratch.
-struct Scratch {
-  Progress* state;
-  uint32_t* bins;
-  uint32_t* slice_bins;
-  uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
-  uint32_t* position;  // of candidates
-  std::byte* masks;    // of a compaction of the list or of a slice
-
-  Scratch(Cursor& cursor, const Extent& extent, Slices slices);
+/// What a team counts digits with.
+struct Digits {
+  uint32_t bins[kBins];
+  int digit;
+  int64_t wanted;
 };
 
-// The steps that do not look at the field itself.
-void begin(const Stream& stream, const Scratch& scratch);
-void threshold_from_sample(const Stream& stream, const Scratch& scratch, const Extent& extent);
-void raise_threshold(const Stream& stream, const Scratch& scratch, const Selection& selection);
-void lower_threshold(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                     const Selection& selection);
-void begin_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                      uint32_t least);
-void end_adaptation(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                    uint32_t least);
-void judge_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                      const Selection& selection);
-void count_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                      Order order, int shift);
-void add_slice_bins(const Stream& stream, const Scratch& scratch);
-void narrow(const Stream& stream, const Scratch& scratch, int shift);
-void pick_candidates(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                     Order order, uint32_t* positions);
-void tell_count(const Stream& stream, const Scratch& scratch, int64_t* count);
+/// The bound from which on there are `wanted` numbers, found digit by digit down to the one at
+/// `lowest`; its last digits are zero where those before them decide. Zero if there are fewer
+/// numbers. count(digit) counts digit(x) of each number x into digits.bins, if it is not negative.
+template <class Count>
+WISP_HD uint64_t bound_of_largest(const Team& team, Digits& digits, int64_t wanted, int lowest,
+                                  const Count& count) {
+  uint64_t bound = 0;
+  for (int shift = 64 - kDigitBits; shift >= lowest; shift -= kDigitBits) {
+    team.each(kBins, [&](int64_t b) { digits.bins[b] = 0; });
+    count([=](uint64_t x) { return digit_of(x, bound, shift); });
+    team.scan(
+        kBins, [&](int64_t i) { return int64_t{digits.bins[kBins - 1 - i]}; },
+        [&](int64_t i, int64_t above) {
+          const int64_t here = digits.bins[kBins - 1 - i];
+          if (above >= wanted || (above + here < wanted && i < kBins - 1)) return;
+          digits.digit = static_cast<int>(kBins - 1 - i);
+          digits.wanted = wanted - above;
+        });
+    bound |= static_cast<uint64_t>(digits.digit) << shift;
+    wanted = digits.wanted;
+    if (wanted == digits.bins[digits.digit]) break;
+  }
+  return bound;
+}
 
+/// Device words of a field's selection under way.
+struct Progress {
+  int64_t candidates;                  // that passed the threshold, even beyond the list's capacity
+  uint64_t bound;                      // the threshold, in its upper half, `least` or more
+  int64_t again;                       // the threshold was too high: the list is made once more
+  uint32_t passing[kAdaptations + 2];  // how many elements each adaptation adds
+};
+
+/// What kernels know of a field.
+struct FieldRow {
+  int64_t numel, k, capacity, sample, rank;
+  int64_t first, stride;  // field position of the first cluster of the sample; between clusters
+  int64_t start;          // of its Order
+  int64_t entry;          // where its candidates begin among those of all fields
+  int64_t begin;          // where its selected elements do
+  int64_t tile;           // the first of its selected elements, kTile each
+  int64_t slice, slices;  // its first, and how many
+
+  WISP_HD Order order() const { return {start, numel}; }
+};
+
+struct SliceRow : SelectRange {
+  int64_t field, offset, position;  // offset: in the arena; position: in the field
+};
+
+/// The fields of a unit in device memory.
+template <class Source>
+struct Fields {
+  int64_t count, entries, tiles;
+  bool sampled;  // one of them is
+  const FieldRow* row;
+  const Source* source;
+  SelectRanges<SliceRow> slices;
+  Progress* state;
+  uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
+  uint32_t* position;  // of candidates
+
+  /// visit(slice) for each slice of a field, by all threads of a team.
+  template <class Visit>
+  WISP_HD void each_slice(const FieldRow& field, const Visit& visit) const {
+    for (int64_t s = 0; s < field.slices; ++s) visit(slices.row[field.slice + s]);
+  }
+};
+
+/// How much scratch fields need.
+struct Sizes {
+  int64_t fields = 0, slices = 0, chunks = 0, words = 0, entries = 0, tiles = 0;
+
+  void add(Slices of_field, const Extent& extent);
+};
+
+/// Its parts.
+struct Scratch {
+  FieldRow* row;
+  SliceRow* slice;
+  std::byte* source;
+  Progress* state;
+  uint64_t* masks;
+  int64_t* selected;
+  uint32_t* key;
+  uint32_t* position;
+
+  Scratch(Cursor& cursor, const Sizes& sizes);
+};
+
+int64_t numel_of(Slices slices);
+/// Writes the rows of a field's slices, of which `next` knows where they begin.
+void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next);
+
+/// Writes what kernels know of `count` fields, field(f) each, to `memory`, of layout Scratch.
+template <class Field>
+auto write_fields(const Stream& stream, int64_t count, const Field& field, Selection::Kind kind,
+                  std::byte* memory) {
+  using Source = decltype(field(int64_t{}).source);
+  static_assert(sizeof(Source) <= kMostSource);
+  Sizes sizes;
+  bool sampled = false;
+  int64_t numel = 0;
+  for (int64_t f = 0; f < count; ++f) {
+    const auto from = field(f);
+    const Extent extent(numel_of(from.slices), from.k, kind);
+    sizes.add(from.slices, extent);
+    sampled = sampled || extent.sample > 0;
+    numel += extent.numel;
+  }
+  const auto scratch = lay_out<Scratch>(memory, sizes);
+  TableWriter table(stream, scratch.row);
+  Sizes next;
+  int64_t begin = 0;
+  for (int64_t f = 0; f < count; ++f) {
+    const auto from = field(f);
+    const Extent extent(numel_of(from.slices), from.k, kind);
+    FieldRow row{extent.numel, extent.k, extent.capacity, extent.sample, extent.rank};
+    if (extent.sample > 0) {
+      row.stride = extent.numel / (extent.sample / kCluster);
+      row.first = from.random.below(1, static_cast<uint32_t>(row.stride - kCluster + 1));
+    }
+    row.start = from.random.below(0, static_cast<uint32_t>(extent.numel));
+    row.entry = next.entries;
+    row.begin = begin;
+    row.tile = next.tiles;
+    row.slice = next.slices;
+    row.slices = std::ssize(from.slices);
+    table.put(row);
+    next.add(from.slices, extent);
+    begin += extent.k;
+  }
+  next = {};
+  for (int64_t f = 0; f < count; ++f) put_slices(table, field(f).slices, f, next);
+  for (int64_t f = 0; f < count; ++f) table.put(field(f).source);
+  table.finish();
+  return Fields<Source>{
+      count,
+      sizes.entries,
+      sizes.tiles,
+      sampled,
+      scratch.row,
+      reinterpret_cast<const Source*>(scratch.source),
+      {scratch.slice, sizes.slices, sizes.chunks, numel, scratch.masks, scratch.selected},
+      scratch.state,
+      scratch.key,
+      scratch.position};
+}
+
+WISP_HD inline uint64_t bound_of(uint32_t magnitude) {
+  return static_cast<uint64_t>(magnitude) << 32;
+}
+
+/// The threshold that is given, at least what can be selected at all.
+WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
+  const float threshold = selection.on_device ? selection.on_device[field] : selection.threshold;
+  const uint32_t given = magnitude_bits(threshold);
+  return bound_of(given < selection.least ? selection.least : given);
+}
+
+/// The part of the sample that lies in a slice.
 template <class Source>
 struct SampleKeys {
   Source source;
@@ -145,36 +283,135 @@ struct SampleKeys {
   }
 };
 
+/// A field's threshold: that of its sample, or what is given if that is higher.
+template <class Source>
+struct FindThreshold {
+  using Shared = Digits;
+  Fields<Source> fields;
+  Selection selection;
+  WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
+    const FieldRow field = fields.row[f];
+    uint64_t bound = field.sample > 0 ? of_sample(team, field, fields.source[f], digits) : 0;
+    const uint64_t given = given_bound(selection, f);
+    if (bound < given) bound = given;
+    team.once([&] { fields.state[f] = Progress{.bound = bound}; });
+  }
+
+ private:
+  WISP_HD uint64_t of_sample(const Team& team, const FieldRow& field, const Source& source,
+                             Digits& digits) const {
+    uint32_t* key = fields.key + field.entry;
+    const int64_t clusters = field.sample / kCluster;
+    fields.each_slice(field, [&](const SliceRow& slice) {
+      const int64_t end = slice.position + slice.numel;
+      const int64_t from =
+          slice.position <= field.first ? 0 : (slice.position - field.first) / field.stride;
+      int64_t to = end <= field.first ? 0 : (end - field.first - 1) / field.stride + 1;
+      if (to > clusters) to = clusters;
+      if (from >= to) return;
+      team.each((to - from) * kCluster,
+                SampleKeys<Source>{source, key + from * kCluster,
+                                   field.first + from * field.stride - slice.position, field.stride,
+                                   slice.offset, slice.numel});
+    });
+    return bound_of_largest(team, digits, field.rank, 32, [&](const auto& digit) {
+      team.histogram(field.sample, digits.bins, [&](int64_t i) { return digit(bound_of(key[i])); });
+    });
+  }
+};
+
 /// The fused pass: the method's update, and the comparison with the threshold.
 template <class Source>
 struct TakeAndList {
   Source source;
-  const Progress* state;
-  int64_t offset;    // arena index of the slice
-  int64_t position;  // field position of the slice
+  uint32_t threshold;  // magnitude_bits
+  int64_t offset;      // arena index of the slice
+  int64_t position;    // field position of the slice
   int64_t capacity;
   uint32_t* indices;  // into the arena
   uint32_t* positions;
+  int64_t* candidates;
   WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
   WISP_HD bool operator()(int64_t i) const {
-    return magnitude_bits(source.take(offset + i)) >= static_cast<uint32_t>(state->bound >> 32);
+    return magnitude_bits(source.take(offset + i)) >= threshold;
   }
   WISP_HD void emit(int64_t at, int64_t i) const {
     indices[at] = static_cast<uint32_t>(offset + i);
     positions[at] = static_cast<uint32_t>(position + i);
   }
+  WISP_HD int64_t* count() const { return candidates; }
 };
 
-/// How many adaptations of the threshold an element needs to pass; -1: it passes, or never will.
+/// The list once more, with a lower threshold and the update already made.
 template <class Source>
-struct AdaptationsNeeded {
-  Source source;
-  const Progress* state;
+struct ListAgain : TakeAndList<Source> {
+  bool again;
+  WISP_HD bool operator()(int64_t i) const {
+    return magnitude_bits(this->source.held(this->offset + i)) >= this->threshold;
+  }
+  WISP_HD bool off() const { return !again; }
+};
+
+/// For each slice, its part of the pass.
+template <class Source, bool kAgain>
+struct ListSlices {
+  Fields<Source> fields;
+  WISP_HD auto operator()(int64_t s) const {
+    const SliceRow& slice = fields.slices.row[s];
+    const FieldRow& field = fields.row[slice.field];
+    Progress* state = fields.state + slice.field;
+    const TakeAndList<Source> first{fields.source[slice.field],
+                                    static_cast<uint32_t>(state->bound >> 32),
+                                    slice.offset,
+                                    slice.position,
+                                    field.capacity,
+                                    fields.key + field.entry,
+                                    fields.position + field.entry,
+                                    &state->candidates};
+    if constexpr (kAgain) {
+      return ListAgain<Source>{first, state->again != 0};
+    } else {
+      return first;
+    }
+  }
+};
+
+/// A share of k below which the sample's threshold was too high.
+WISP_HD inline bool too_few(int64_t candidates, int64_t k) {
+  return static_cast<float>(candidates) < kAdaptation * static_cast<float>(k);
+}
+
+/// Whether a field's threshold is to be adapted: it was its sample's, and others lie below it.
+WISP_HD inline bool adapts(const FieldRow& field, const Progress& state, uint32_t least) {
+  return field.sample > 0 && state.bound > bound_of(least) && too_few(state.candidates, field.k);
+}
+
+/// How many adaptations of the threshold each element of a chunk needs to pass.
+template <class Source>
+struct CountPassing {
+  struct Shared {
+    uint32_t bins[kAdaptations + 1];
+  };
+  Fields<Source> fields;
   uint32_t least;
-  int64_t offset;
-  WISP_HD int operator()(int64_t i) const {
-    const uint32_t key = magnitude_bits(source.held(offset + i));
-    float threshold = float_from_bits(static_cast<uint32_t>(state->bound >> 32));
+  WISP_HD void operator()(const Team& team, int64_t chunk, Shared& shared) const {
+    const SliceRow& slice = fields.slices.row[fields.slices.of(chunk)];
+    Progress& state = fields.state[slice.field];
+    if (!adapts(fields.row[slice.field], state, least)) return;
+    const Source source = fields.source[slice.field];
+    const int64_t begin = slice.begin_of(chunk);
+    const float highest = float_from_bits(static_cast<uint32_t>(state.bound >> 32));
+    team.each(kAdaptations + 1, [&](int64_t b) { shared.bins[b] = 0; });
+    team.histogram(slice.end_of(chunk) - begin, shared.bins, [&](int64_t i) {
+      return needed(magnitude_bits(source.held(slice.offset + begin + i)), highest);
+    });
+    team.each(kAdaptations + 1,
+              [&](int64_t b) { add_in_common(state.passing + b, shared.bins[b]); });
+  }
+
+ private:
+  /// -1: it passes, or never will.
+  WISP_HD int needed(uint32_t key, float threshold) const {
     if (key >= float_bits(threshold) || key < least) return -1;
     for (int step = 1; step <= kAdaptations; ++step) {
       threshold *= kAdaptation;
@@ -184,70 +421,92 @@ struct AdaptationsNeeded {
   }
 };
 
-/// The list once more, with a lower threshold and the update already made.
+/// The k largest of what is listed; of the field, if the list is not good.
 template <class Source>
-struct ListAgain : TakeAndList<Source> {
-  WISP_HD bool operator()(int64_t i) const {
-    return magnitude_bits(this->source.held(this->offset + i)) >=
-           static_cast<uint32_t>(this->state->bound >> 32);
-  }
-};
-
-/// Where the candidates' arena indices are, their keys will be. A loop of its own, since its reads
-/// are all over the field and only then overlap.
-template <class Source>
-struct ReadKeys {
-  Source source;
-  uint32_t* key;
-  WISP_HD void operator()(int64_t i) const { key[i] = magnitude_bits(source.held(key[i])); }
-};
-
-template <class Source>
-struct FieldDigit {
-  Source source;
-  const Progress* state;
-  Order order;
+struct Choose {
+  using Shared = Digits;
+  Fields<Source> fields;
+  bool exact;
   uint32_t least;
-  int64_t offset, position;
-  int shift;
-  WISP_HD int operator()(int64_t i) const {
-    const uint32_t key = magnitude_bits(source.held(offset + i));
-    return key < least ? -1 : digit_of(order(key, position + i), state->bound, shift);
-  }
-};
-
-template <class Source>
-struct PickFromField {
-  Source source;
-  const Progress* state;
-  Order order;
-  uint32_t least;
-  int64_t offset, position;
   uint32_t* positions;
-  WISP_HD bool operator()(int64_t i) const {
-    const uint32_t key = magnitude_bits(source.held(offset + i));
-    return key >= least && order(key, position + i) >= state->bound;
+  Range* range;  // of each field; or null
+
+  WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
+    const FieldRow field = fields.row[f];
+    const int64_t listed = fields.state[f].candidates;
+    // The list is good if it lost none and, where k are asked for exactly, holds as many, or all
+    // that can be selected.
+    const bool all = fields.state[f].bound <= bound_of(least);
+    const bool good = listed <= field.capacity && (!exact || all || field.k <= listed);
+    const int64_t count = good ? from_list(team, field, listed, fields.source[f], digits)
+                               : from_field(team, field, fields.source[f], digits);
+    if (range) team.once([&] { range[f] = {field.begin, count}; });
   }
-  WISP_HD void emit(int64_t at, int64_t i) const {
-    positions[at] = static_cast<uint32_t>(position + i);
+
+ private:
+  WISP_HD int64_t from_list(const Team& team, const FieldRow& field, int64_t listed,
+                            const Source& source, Digits& digits) const {
+    uint32_t* key = fields.key + field.entry;
+    const uint32_t* position = fields.position + field.entry;
+    uint32_t* to = positions + field.begin;
+    if (listed <= field.k) {
+      team.each(listed, [&](int64_t i) { to[i] = position[i]; });
+      return listed;
+    }
+    // a phase of its own, since its reads are all over the field and only then overlap
+    team.each(listed, [&](int64_t i) { key[i] = magnitude_bits(source.held(key[i])); });
+    const Order order = field.order();
+    const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
+      team.histogram(listed, digits.bins,
+                     [&](int64_t i) { return digit(order(key[i], position[i])); });
+    });
+    return team.select(
+        listed, [&](int64_t i) { return order(key[i], position[i]) >= bound; },
+        [&](int64_t at, int64_t i) { to[at] = position[i]; });
+  }
+
+  WISP_HD int64_t from_field(const Team& team, const FieldRow& field, const Source& source,
+                             Digits& digits) const {
+    const Order order = field.order();
+    const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
+      fields.each_slice(field, [&](const SliceRow& slice) {
+        team.histogram(slice.numel, digits.bins, [&](int64_t i) {
+          const uint32_t key = magnitude_bits(source.held(slice.offset + i));
+          return key < least ? -1 : digit(order(key, slice.position + i));
+        });
+      });
+    });
+    int64_t count = 0;
+    fields.each_slice(field, [&](const SliceRow& slice) {
+      uint32_t* to = positions + field.begin + count;
+      count += team.select(
+          slice.numel,
+          [&](int64_t i) {
+            const uint32_t key = magnitude_bits(source.held(slice.offset + i));
+            return key >= least && order(key, slice.position + i) >= bound;
+          },
+          [&](int64_t at, int64_t i) { to[at] = static_cast<uint32_t>(slice.position + i); });
+    });
+    return count;
   }
 };
 
-/// The part of the sample that lies in this slice; the first cluster begins at field position
-/// `first`.
+/// The steps between the first list and another one, which do not look at the fields themselves.
+void end_adaptation(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                    uint32_t least);
+void lower_threshold(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
+                     const Selection& selection);
+
 template <class Source>
-void sample_slice(const Stream& stream, const Scratch& scratch, const Extent& extent,
-                  const Source& source, const Slice& slice, int64_t position, int64_t first) {
-  const int64_t clusters = extent.sample / kCluster;
-  const int64_t stride = extent.numel / clusters;
-  const int64_t end = position + slice.numel;
-  const int64_t from = position <= first ? 0 : (position - first) / stride;
-  const int64_t to = end <= first ? 0 : std::min(clusters, (end - first - 1) / stride + 1);
-  if (from >= to) return;
-  parallel_for(
-      stream, (to - from) * kCluster,
-      SampleKeys<Source>{source, scratch.key + from * kCluster, first + from * stride - position,
-                         stride, slice.offset, slice.numel});
+void list_again(const Stream& stream, const Fields<Source>& fields, const Selection& selection) {
+  if (selection.kind == Selection::Kind::sampled) {
+    parallel_teams(stream, fields.slices.chunks, CountPassing<Source>{fields, selection.least},
+                   parallel::kSelectChunk);
+    end_adaptation(stream, fields.row, fields.count, fields.state, selection.least);
+  } else {
+    lower_threshold(stream, fields.row, fields.count, fields.state, selection);
+  }
+  parallel_select_ranges(stream, fields.slices, ListSlices<Source, true>{fields});
 }
 
 }  // namespace select
@@ -258,99 +517,38 @@ inline int64_t select_topk_bytes(Slices slices, int64_t k) {
   return select_entries_bytes(slices, k, Selection::Kind::exact);
 }
 
-/// Calls source.take(i) once for each element of the field, and writes the field positions of what
-/// is selected, at most `k` and by |source.held(i)|, to `positions`, ascending; `count`, a device
-/// word, gets their number, less than k where fewer are not zero (null: nobody asks). `random`
-/// draws the sample and the order of equal magnitudes. A Source has prefetch, peek, take and held,
-/// as in code.h.
+/// Calls source.take(i) once for each element of the fields, and writes the field positions of what
+/// is selected, at most k of each and by |source.held(i)|, to `positions`, ascending, the first
+/// field's from 0 on and each other's k behind. range[f] says how many, less than k where fewer are
+/// not zero (null: nobody asks).
 template <class Source>
-void select_entries(const Stream& stream, Slices slices, const Source& source, int64_t k,
-                    const Selection& selection, const Philox& random, uint32_t* positions,
-                    int64_t* count, std::byte* memory) {
+void select_entries(const Stream& stream, const select::Fields<Source>& fields,
+                    const Selection& selection, uint32_t* positions, Range* range) {
   using namespace select;
-  const Extent extent(select::numel_of(slices), k, selection.kind);
-  const auto scratch = lay_out<Scratch>(memory, extent, slices);
-  Progress* state = scratch.state;
-  const Order order{random.below(0, static_cast<uint32_t>(extent.numel)), extent.numel};
-  const auto each_slice = [&](const auto& visit) {
-    int64_t position = 0;
-    for (const Slice& slice : slices) {
-      visit(slice, position);
-      position += slice.numel;
-    }
-  };
-  const auto list_of = [&](const Slice& slice, int64_t position) {
-    return TakeAndList<Source>{source,          state,       slice.offset,    position,
-                               extent.capacity, scratch.key, scratch.position};
-  };
+  const int64_t entries = fields.entries / fields.count;
+  parallel_teams(stream, fields.count, FindThreshold<Source>{fields, selection}, entries);
+  parallel_select_ranges(stream, fields.slices, ListSlices<Source, false>{fields});
+  const bool exact = selection.kind == Selection::Kind::exact;
+  if (fields.sampled && !exact) list_again(stream, fields, selection);
+  parallel_teams(stream, fields.count,
+                 Choose<Source>{fields, exact, selection.least, positions, range}, entries);
+}
 
-  begin(stream, scratch);
-  if (extent.sample > 0) {
-    const int64_t stride = extent.numel / (extent.sample / kCluster);
-    const int64_t first = random.below(1, static_cast<uint32_t>(stride - kCluster + 1));
-    each_slice([&](const Slice& slice, int64_t position) {
-      sample_slice(stream, scratch, extent, source, slice, position, first);
-    });
-    threshold_from_sample(stream, scratch, extent);
-  }
-  raise_threshold(stream, scratch, selection);
-  each_slice([&](const Slice& slice, int64_t position) {
-    parallel_select(stream, slice.numel, list_of(slice, position), &state->candidates,
-                    scratch.masks);
-  });
-  if (extent.sample > 0 && selection.kind == Selection::Kind::sampled) {
-    begin_adaptation(stream, scratch, extent, selection.least);
-    each_slice([&](const Slice& slice, int64_t) {
-      parallel_histogram_counted(
-          stream, &state->count_field, slice.numel,
-          AdaptationsNeeded<Source>{source, state, selection.least, slice.offset},
-          scratch.slice_bins, kBins);
-      add_slice_bins(stream, scratch);
-    });
-    end_adaptation(stream, scratch, extent, selection.least);
-  }
-  if (extent.sample > 0 && selection.kind == Selection::Kind::threshold)
-    lower_threshold(stream, scratch, extent, selection);
-  if (extent.sample > 0 && selection.kind != Selection::Kind::exact) {
-    each_slice([&](const Slice& slice, int64_t position) {
-      parallel_select_counted(stream, &state->count_field, slice.numel,
-                              ListAgain<Source>{list_of(slice, position)}, &state->candidates,
-                              scratch.masks);
-    });
-  }
-  judge_candidates(stream, scratch, extent, selection);
-  parallel_for_counted(stream, &state->pick_list, extent.capacity,
-                       ReadKeys<Source>{source, scratch.key});
-  for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    count_candidates(stream, scratch, extent, order, shift);
-    if (!extent.whole()) {
-      each_slice([&](const Slice& slice, int64_t position) {
-        parallel_histogram_counted(stream, &state->count_field, slice.numel,
-                                   FieldDigit<Source>{source, state, order, selection.least,
-                                                      slice.offset, position, shift},
-                                   scratch.slice_bins, kBins);
-        add_slice_bins(stream, scratch);
-      });
-    }
-    narrow(stream, scratch, shift);
-  }
-  pick_candidates(stream, scratch, extent, order, positions);
-  if (!extent.whole()) {
-    each_slice([&](const Slice& slice, int64_t position) {
-      parallel_select_counted(stream, &state->pick_field, slice.numel,
-                              PickFromField<Source>{source, state, order, selection.least,
-                                                    slice.offset, position, positions},
-                              &state->selected, scratch.masks);
-    });
-  }
-  if (count) tell_count(stream, scratch, count);
+/// The same of one field.
+template <class Source>
+void select_entries(const Stream& stream, const SelectFrom<Source>& from,
+                    const Selection& selection, uint32_t* positions, Range* range,
+                    std::byte* memory) {
+  const auto fields = select::write_fields(
+      stream, 1, [&](int64_t) { return from; }, selection.kind, memory);
+  select_entries(stream, fields, selection, positions, range);
 }
 
 /// The `k` largest, exactly, zeros too where the others are fewer.
 template <class Source>
-void select_topk(const Stream& stream, Slices slices, const Source& source, int64_t k,
-                 const Philox& random, uint32_t* positions, std::byte* memory) {
-  select_entries(stream, slices, source, k, {.least = 0}, random, positions, nullptr, memory);
+void select_topk(const Stream& stream, const SelectFrom<Source>& from, uint32_t* positions,
+                 std::byte* memory) {
+  select_entries(stream, from, {.least = 0}, positions, nullptr, memory);
 }
 
 }  // namespace wisp

@@ -105,44 +105,54 @@ struct Limit {
   }
 };
 
-struct FillKeys {
-  SparseList list;
-  const Range* range;
-  uint32_t *key, *position;
-  WISP_HD void operator()(int64_t i) const {
-    key[i] = magnitude_bits(list.value[range->begin + i]);
-    position[i] = list.position[range->begin + i];
-  }
-};
-
-struct BeginSplit {
-  const Range* from;
-  select::Progress* state;
-  Range *kept, *rest;
-  int64_t kept_begin, rest_begin;
-  WISP_HD void operator()() const {
-    state->candidates = from->count;
-    *kept = {kept_begin, 0};
-    if (rest) *rest = {rest_begin, 0};
-  }
-};
-
-/// The entries above the bound of a selection, or those below.
-struct Part {
-  SparseList from;
-  const Range* range;
-  const select::Progress* state;
-  const uint32_t *key, *position;
+/// What a kernel knows of a field whose list is split.
+struct SplitRow {
+  int64_t most, k;
+  int64_t kept, rest;  // where its entries begin
   select::Order order;
-  bool above;
-  SparseList into;
-  int64_t begin, capacity;
-  WISP_HD bool operator()(int64_t i) const {
-    return (order(key[i], position[i]) >= state->bound) == above;
-  }
-  WISP_HD void emit(int64_t at, int64_t i) const {
-    into.position[begin + at] = position[i];
-    into.value[begin + at] = from.value[range->begin + i];
+};
+
+/// The parts of scratch meanwhile.
+struct Splitting {
+  SplitRow* row;
+  uint32_t* key;
+
+  Splitting(Cursor& cursor, int64_t fields, int64_t entries)
+      : row(cursor.take<SplitRow>(fields)), key(cursor.take<uint32_t>(entries)) {}
+};
+
+struct Split {
+  using Shared = select::Digits;
+  SparseList from, kept, rest;
+  bool with_rest;
+  Splitting scratch;
+  WISP_HD void operator()(const Team& team, int64_t f, select::Digits& digits) const {
+    const SplitRow row = scratch.row[f];
+    const Range range = from.range[f];
+    const int64_t count = range.count < row.most ? range.count : row.most;
+    const uint32_t* position = from.position + range.begin;
+    const float* value = from.value + range.begin;
+    uint32_t* key = scratch.key + row.rest;
+    team.each(count, [&](int64_t i) { key[i] = magnitude_bits(value[i]); });
+    uint64_t bound = 0;
+    if (count > row.k) {
+      bound = select::bound_of_largest(team, digits, row.k, 0, [&](const auto& digit) {
+        team.histogram(count, digits.bins,
+                       [&](int64_t i) { return digit(row.order(key[i], position[i])); });
+      });
+    }
+    const auto part = [&](bool above, const SparseList& into, int64_t begin, int64_t room) {
+      const int64_t entries = team.select(
+          count, [&](int64_t i) { return (row.order(key[i], position[i]) >= bound) == above; },
+          [&](int64_t at, int64_t i) {
+            if (at >= room) return;
+            into.position[begin + at] = position[i];
+            into.value[begin + at] = value[i];
+          });
+      team.once([&] { into.range[f] = {begin, entries < room ? entries : room}; });
+    };
+    part(true, kept, row.kept, row.k);
+    if (with_rest) part(false, rest, row.rest, row.most);
   }
 };
 
@@ -198,10 +208,12 @@ SparseList::SparseList(Cursor& cursor, int64_t fields, int64_t entries)
       value(cursor.take<float>(entries)) {}
 
 int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) {
-  int64_t bytes = 0;
-  for (const Field& field : spec.fields)
-    bytes = std::max(bytes, select_entries_bytes(field.slices, room.of(field), kind));
-  return bytes;
+  select::Sizes sizes;
+  for (const Field& field : spec.fields) {
+    const int64_t k = room.of(field);
+    sizes.add(field.slices, select::Extent(select::numel_of(field.slices), k, kind));
+  }
+  return layout_bytes<select::Scratch>(sizes);
 }
 
 void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
@@ -274,47 +286,26 @@ int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b) {
 void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& from_room, const SparseList& kept,
                 const Room& room, const SparseList* rest, std::byte* memory) {
-  int64_t begin = 0, rest_begin = 0;
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Field& field = spec.fields[f];
-    const int64_t most = from_room.of(field), k = std::min(room.of(field), most);
-    const select::Extent extent = select::Extent::of_list(most, k);
-    const auto scratch = lay_out<select::Scratch>(memory, extent, Slices{});
+  const auto fields = std::ssize(spec.fields);
+  const auto scratch = lay_out<Splitting>(memory, fields, from_room.of(spec));
+  TableWriter table(stream, scratch.row);
+  SplitRow row{};
+  for (const Field& field : spec.fields) {
     const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-    const select::Order order{random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
-    const Range* range = from.range + f;
-    select::begin(stream, scratch);
-    run_once(stream, BeginSplit{range, scratch.state, kept.range + f,
-                                rest ? rest->range + f : nullptr, begin, rest_begin});
-    parallel_for_counted(stream, &range->count, most,
-                         FillKeys{from, range, scratch.key, scratch.position});
-    select::judge_candidates(stream, scratch, extent, {.kind = Selection::Kind::threshold});
-    for (int shift = 64 - select::kDigitBits; shift >= 0; shift -= select::kDigitBits) {
-      select::count_candidates(stream, scratch, extent, order, shift);
-      select::narrow(stream, scratch, shift);
-    }
-    const auto part = [&](bool above, const SparseList& into, int64_t at, int64_t limit) {
-      parallel_select_counted(stream, &range->count, most,
-                              Part{from, range, scratch.state, scratch.key, scratch.position, order,
-                                   above, into, at, limit},
-                              &into.range[f].count, scratch.masks);
-    };
-    part(true, kept, begin, k);
-    if (rest) part(false, *rest, rest_begin, most);
-    run_once(stream, Limit{kept.range + f, k});
-    begin += room.of(field);
-    rest_begin += most;
+    row.most = from_room.of(field);
+    row.k = std::min(room.of(field), row.most);
+    row.order = {random.below(0, static_cast<uint32_t>(field.numel)), field.numel};
+    table.put(row);
+    row.kept += room.of(field);
+    row.rest += row.most;
   }
+  table.finish();
+  parallel_teams(stream, fields, Split{from, kept, rest ? *rest : kept, rest != nullptr, scratch},
+                 row.rest / fields);
 }
 
 int64_t split_list_bytes(const UnitSpec& spec, const Room& from) {
-  int64_t bytes = 0;
-  for (const Field& field : spec.fields) {
-    const int64_t most = from.of(field);
-    const select::Extent extent = select::Extent::of_list(most, most);
-    bytes = std::max(bytes, layout_bytes<select::Scratch>(extent, Slices{}));
-  }
-  return bytes;
+  return layout_bytes<Splitting>(std::ssize(spec.fields), from.of(spec));
 }
 
 void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& from,

@@ -20,11 +20,6 @@ struct Room {
   int64_t of(const UnitSpec& spec) const;
 };
 
-/// Which entries are a field's; device words.
-struct Range {
-  int64_t begin, count;
-};
-
 struct SparseList {
   Range* range;        // by field
   uint32_t* position;  // in the field, ascending
@@ -69,25 +64,34 @@ struct SetRange {
   WISP_HD void operator()() const { *range = to; }
 };
 
-/// Reads the values of a chunk's entries that lie in one slice, as they will travel.
+/// Reads the values of a tile of a field's entries, as they will travel.
 template <class Source, class Value>
 struct TakeValues {
-  Source source;
+  struct Shared {};
+  select::Fields<Source> fields;
   SparseList list;
-  const Range* range;
-  int64_t begin, end, shift;  // field positions of the slice; arena index - field position
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    if (span.from >= span.to || list.position[span.to - 1] < begin ||
-        end <= list.position[span.from])
-      return;
-    for (int64_t j = span.from; j < span.to; ++j) {
-      const int64_t position = list.position[j];
-      if (position < begin || end <= position) continue;
-      const auto value = static_cast<float>(to_wire<Value>(source.held(position + shift)));
-      list.value[j] = value;
-      source.sent(position + shift, value);
-    }
+  WISP_HD void operator()(const Team& team, int64_t tile, Shared&) const {
+    const int64_t f =
+        row_of(tile, fields.count, [this](int64_t at) { return fields.row[at].tile; });
+    const select::FieldRow& field = fields.row[f];
+    const Source source = fields.source[f];
+    const Range range = list.range[f];
+    const int64_t from = (tile - field.tile) * select::kTile;
+    const int64_t left = range.count - from;
+    const int64_t count = left < select::kTile ? left : select::kTile;
+    const uint32_t* position = list.position + range.begin + from;
+    float* values = list.value + range.begin + from;
+    fields.each_slice(field, [&](const select::SliceRow& slice) {
+      const int64_t first = count_below(position, count, slice.position);
+      const int64_t end = count_below(position, count, slice.position + slice.numel);
+      const int64_t shift = slice.offset - slice.position;
+      team.each(end - first, [&](int64_t i) {
+        const int64_t at = position[first + i] + shift;
+        const auto value = static_cast<float>(to_wire<Value>(source.held(at)));
+        values[first + i] = value;
+        source.sent(at, value);
+      });
+    });
   }
 };
 
@@ -95,44 +99,34 @@ struct TakeValues {
 
 /// Fills `list`, which has that room, with what is selected of each field: its positions.
 /// `source_of(field)` gives the field's Source, of which take(i) is called once per element.
+/// Returns the fields as take_values wants them, in scratch.
 template <class SourceOf>
-void select_list(const Stream& stream, const UnitSpec& spec, const Room& room, const StepInfo& info,
+auto select_list(const Stream& stream, const UnitSpec& spec, const Room& room, const StepInfo& info,
                  const Selection& selection, const SourceOf& source_of, const SparseList& list,
                  std::byte* scratch) {
-  int64_t begin = 0;
-  Selection of_field = selection;
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Field& field = spec.fields[f];
-    const int64_t k = room.of(field);
-    if (selection.on_device) of_field.on_device = selection.on_device + f;
-    run_once(stream, sparse::SetRange{list.range + f, {begin, k}});
-    select_entries(stream, field.slices, source_of(field), k, of_field,
-                   Philox(info.seed, static_cast<uint64_t>(info.step), field.key),
-                   list.position + begin, &list.range[f].count, scratch);
-    begin += k;
-  }
+  const auto from = [&](int64_t f) {
+    const Field& field = spec.fields[static_cast<size_t>(f)];
+    return SelectFrom<decltype(source_of(field))>{
+        field.slices, source_of(field), room.of(field),
+        Philox(info.seed, static_cast<uint64_t>(info.step), field.key)};
+  };
+  const auto fields =
+      select::write_fields(stream, std::ssize(spec.fields), from, selection.kind, scratch);
+  select_entries(stream, fields, selection, list.position, list.range);
+  return fields;
 }
 /// Bytes of scratch for that.
 int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind);
 
-/// Reads the list's values from the sources, rounded to `format`, and tells sent() of each.
-template <class SourceOf>
-void take_values(const Stream& stream, const UnitSpec& spec, const Room& room, WireFormat format,
-                 const SourceOf& source_of, const SparseList& list) {
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Field& field = spec.fields[f];
-    const int64_t chunks = sparse::chunks_of(room.of(field));
-    int64_t begin = 0;
-    for (const Slice& slice : field.slices) {
-      const int64_t end = begin + slice.numel;
-      dispatch_wire(format, [&]<class Value>(Value) {
-        parallel_for(stream, chunks,
-                     sparse::TakeValues<decltype(source_of(field)), Value>{
-                         source_of(field), list, list.range + f, begin, end, slice.offset - begin});
-      });
-      begin = end;
-    }
-  }
+/// Reads the values of what was selected from the sources, rounded to `format`, and tells sent() of
+/// each.
+template <class Source>
+void take_values(const Stream& stream, const select::Fields<Source>& fields, WireFormat format,
+                 const SparseList& list) {
+  dispatch_wire(format, [&]<class Value>(Value) {
+    parallel_teams(stream, fields.tiles, sparse::TakeValues<Source, Value>{fields, list},
+                   select::kTile);
+  });
 }
 
 /// arena += weight · list, in the unit's slices. Positions beyond a field are passed over.

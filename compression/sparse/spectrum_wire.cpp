@@ -187,7 +187,8 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
   const auto [energy, positions, select] = lay_out<Packing>(scratch, all, kept_);
   parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
-  select_topk(stream, {&all, 1}, Source{.gradient = energy}, kept_, random, positions, select);
+  select_topk(stream, SelectFrom<Source>{{&all, 1}, {.gradient = energy}, kept_, random}, positions,
+              select);
   parallel_for(stream, chunks_of(bitmap_words()),
                WriteBitmap{positions, kept_, bitmap_words(), bitmap});
   parallel_for(stream, (2 * kept_ + kGroup - 1) / kGroup,

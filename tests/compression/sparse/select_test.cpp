@@ -28,9 +28,10 @@ std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_
   }
   std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
   std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, k) / 8 + 1), -1);
-  select_topk(Stream::immediate(), field.slices, Source{arena.data(), nullptr}, k,
-              Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
-              reinterpret_cast<std::byte*>(scratch.data()));
+  const Philox random(1, static_cast<uint64_t>(step), field.key);
+  select_topk(Stream::immediate(),
+              SelectFrom<Source>{field.slices, {arena.data(), nullptr}, k, random},
+              positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
   EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
   EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
   positions.pop_back();
@@ -145,7 +146,8 @@ TEST(Select, TakesEachElementOnce) {
   std::vector<int> taken(40'000, 0);
   std::vector<uint32_t> positions(37);
   std::vector<int64_t> scratch(static_cast<size_t>(select_topk_bytes(field.slices, 37) / 8));
-  select_topk(Stream::immediate(), field.slices, CountingSource{&taken}, 37, Philox(1, 1, 1),
+  select_topk(Stream::immediate(),
+              SelectFrom<CountingSource>{field.slices, {&taken}, 37, Philox(1, 1, 1)},
               positions.data(), reinterpret_cast<std::byte*>(scratch.data()));
   std::vector<int> expected(40'000, 0);
   for (const Slice& slice : field.slices)
@@ -160,13 +162,14 @@ std::vector<uint32_t> selected(const std::vector<float>& values, const Selection
   std::vector<uint32_t> positions(static_cast<size_t>(k) + 1, 77);
   std::vector<int64_t> scratch(
       static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1), -1);
-  int64_t count = -1;
-  select_entries(Stream::immediate(), field.slices, Source{values.data(), nullptr}, k, selection,
-                 Philox(1, static_cast<uint64_t>(step), field.key), positions.data(), &count,
-                 reinterpret_cast<std::byte*>(scratch.data()));
+  Range range{-1, -1};
+  const Philox random(1, static_cast<uint64_t>(step), field.key);
+  select_entries(Stream::immediate(),
+                 SelectFrom<Source>{field.slices, {values.data(), nullptr}, k, random}, selection,
+                 positions.data(), &range, reinterpret_cast<std::byte*>(scratch.data()));
   EXPECT_EQ(positions.back(), 77u) << "wrote behind the k-th";
   EXPECT_EQ(scratch.back(), -1) << "wrote behind the scratch";
-  positions.resize(static_cast<size_t>(count));
+  positions.resize(static_cast<size_t>(range.count));
   return positions;
 }
 std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64_t step) {
@@ -260,6 +263,29 @@ TEST(Select, SelectsFromTheLeastMagnitudeOn) {
   }
 }
 
+/// What a device's threads do in whatever order: from lists that are good, too long and too short.
+TEST(Select, IsTheSameInAnyOrderOfATeam) {
+  std::vector<std::vector<float>> fields{mostly_zeros(40'000, 3000, 7), mostly_zeros(3000, 900, 1)};
+  fields.emplace_back(20'000, 1.0f);
+  std::vector<float> misled(200'000);
+  for (size_t i = 0; i < 600; ++i) misled[i] = 0.5f;
+  for (const size_t at : sampled_positions(200'000, 1000, Selection::Kind::exact, 0))
+    misled[at] = 2.0f;
+  fields.push_back(misled);
+  for (const std::vector<float>& values : fields) {
+    const int64_t k = kept_count(0.005, std::ssize(values));
+    for (const auto kind :
+         {Selection::Kind::exact, Selection::Kind::sampled, Selection::Kind::threshold}) {
+      const Selection selection{.kind = kind, .threshold = 0.9f};
+      const auto expected = selected(values, selection, k, 0);
+      for (uint32_t seed = 1; seed <= 2; ++seed) {
+        const ShuffledTeams shuffled(seed);
+        EXPECT_EQ(selected(values, selection, k, 0), expected);
+      }
+    }
+  }
+}
+
 struct WatchedSource {
   const float* values;
   int64_t* reads;  // of held()
@@ -276,13 +302,15 @@ struct WatchedSource {
 int64_t reads_again(const std::vector<float>& values, int64_t k, const Selection& selection,
                     int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
-  int64_t reads = 0, count = 0;
+  int64_t reads = 0;
   std::vector<uint32_t> positions(static_cast<size_t>(k));
   std::vector<int64_t> scratch(
       static_cast<size_t>(select_entries_bytes(field.slices, k, selection.kind) / 8 + 1));
-  select_entries(Stream::immediate(), field.slices, WatchedSource{values.data(), &reads}, k,
-                 selection, Philox(1, static_cast<uint64_t>(step), field.key), positions.data(),
-                 &count, reinterpret_cast<std::byte*>(scratch.data()));
+  const Philox random(1, static_cast<uint64_t>(step), field.key);
+  select_entries(Stream::immediate(),
+                 SelectFrom<WatchedSource>{field.slices, {values.data(), &reads}, k, random},
+                 selection, positions.data(), nullptr,
+                 reinterpret_cast<std::byte*>(scratch.data()));
   return reads;
 }
 

@@ -142,9 +142,10 @@ TEST(SparseList, ReachesFarIntoTheArena) {
     const auto source_of = [&](const Field&) {
       return Source{.gradient = far(gradient), .kept = far(residual)};
     };
-    select_list(Stream::immediate(), spec, room, {}, {.kind = kind}, source_of, list.list,
-                reinterpret_cast<std::byte*>(scratch.data()));
-    take_values(Stream::immediate(), spec, room, WireFormat::f32, source_of, list.list);
+    const auto fields =
+        select_list(Stream::immediate(), spec, room, {}, {.kind = kind}, source_of, list.list,
+                    reinterpret_cast<std::byte*>(scratch.data()));
+    take_values(Stream::immediate(), fields, WireFormat::f32, list.list);
     add_list(Stream::immediate(), spec, room, list.list, 1.0f, far(result));
     int64_t sent = 0;
     for (size_t i = 0; i < kNumel; ++i) {

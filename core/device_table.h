@@ -1,0 +1,60 @@
+// Tables for kernels that treat many fields or tensors in one launch. Their rows travel as the
+// arguments of small kernels: nothing is allocated, pinned or waited for, and rows may hold
+// addresses in device memory.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "core/dtype.h"
+#include "core/stream.h"
+
+namespace wisp {
+
+/// Which of `count` rows a place belongs to: the last for which first(row) is not behind it.
+template <class First>
+WISP_HD int64_t row_of(int64_t place, int64_t count, const First& first) {
+  int64_t low = 0, high = count;
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (first(middle) <= place ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Writes values to device memory, one behind the other, for whatever the stream does after
+/// finish(). Lives on one thread's stack while it is used.
+class TableWriter {
+ public:
+  static constexpr int64_t kWords = 448, kBytes = 8 * kWords;  // a kernel's argument has 4 KB
+  struct Batch {
+    uint64_t word[kWords];
+  };
+
+  /// `to` is 8-byte aligned.
+  TableWriter(Stream stream, void* to)
+      : stream_(std::move(stream)), to_(static_cast<uint64_t*>(to)) {}
+
+  /// T has a multiple of 8 bytes.
+  template <class T>
+  void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 8 == 0 && sizeof(T) <= kBytes);
+    constexpr auto words = static_cast<int64_t>(sizeof(T) / 8);
+    if (words_ + words > kWords) finish();
+    T row = value;
+    Stream::clear_padding(row);
+    std::memcpy(batch_.word + words_, &row, sizeof row);
+    words_ += words;
+  }
+  /// Launches what is not written yet.
+  void finish();
+
+ private:
+  Stream stream_;
+  uint64_t* to_;
+  int64_t words_ = 0;
+  Batch batch_{};
+};
+
+}  // namespace wisp

@@ -1,0 +1,35 @@
+#include "core/parallel_teams.h"
+
+#include <atomic>
+#include <numeric>
+
+#include "core/random.h"
+
+namespace wisp {
+namespace {
+
+std::atomic<uint32_t>& order() {
+  static std::atomic<uint32_t> seed{0};
+  return seed;
+}
+
+}  // namespace
+
+ShuffledTeams::ShuffledTeams(uint32_t seed) { order() = seed; }
+ShuffledTeams::~ShuffledTeams() { order() = 0; }
+
+namespace parallel {
+
+uint32_t team_order() { return order(); }
+
+std::vector<int64_t> shuffled(uint32_t seed, int64_t n) {
+  const Philox random(seed, static_cast<uint64_t>(n), 0);
+  std::vector<int64_t> elements(static_cast<size_t>(n));
+  std::iota(elements.begin(), elements.end(), 0);
+  for (size_t left = elements.size(); left > 1; --left)
+    std::swap(elements[left - 1], elements[random.below(left, static_cast<uint32_t>(left))]);
+  return elements;
+}
+
+}  // namespace parallel
+}  // namespace wisp

@@ -1,0 +1,173 @@
+// A loop like those of core/parallel.h, over items that need more than one step each: a team of
+// threads takes an item through phases, and none begins one before all have ended the last. On CUDA
+// a team is a thread block; on the CPU it is one thread, and items are shared among the OpenMP
+// threads. Results depend neither on how many threads a team has nor on their order.
+#pragma once
+
+#include <vector>
+
+#include "core/parallel.h"
+
+#ifdef __CUDACC__
+#include "core/cuda/team.h"
+#endif
+
+namespace wisp {
+
+/// While it lives, teams on the CPU go through the elements of a phase in an order drawn with
+/// `seed`, not 0: for tests. One at a time.
+class ShuffledTeams {
+ public:
+  explicit ShuffledTeams(uint32_t seed);
+  ~ShuffledTeams();
+  ShuffledTeams(const ShuffledTeams&) = delete;
+  ShuffledTeams& operator=(const ShuffledTeams&) = delete;
+};
+
+namespace parallel {
+
+uint32_t team_order();  // of ShuffledTeams; 0 without
+std::vector<int64_t> shuffled(uint32_t seed, int64_t n);
+
+}  // namespace parallel
+
+/// What a kernel has of its team. Each call is a phase; all threads make the same calls with the
+/// same arguments. What is written in one phase may be read from the next on, between phases too.
+class Team {
+ public:
+  /// `sums` is memory of a CUDA team; `order` is not 0 on a CPU that shuffles.
+  WISP_HD explicit Team(int64_t* sums, uint32_t order = 0) : sums_(sums), order_(order) {}
+
+  /// body(i) for each i in [0, n); none touches what another writes.
+  template <class Body>
+  WISP_HD void each(int64_t n, const Body& body) const {
+#ifdef __CUDA_ARCH__
+    cuda::team_each(n, body);
+#else
+    if (order_ != 0) {
+      for (const int64_t i : parallel::shuffled(order_, n)) body(i);
+      return;
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) body(i);
+#endif
+  }
+
+  /// body(), by one thread.
+  template <class Body>
+  WISP_HD void once(const Body& body) const {
+    each(1, [&](int64_t) { body(); });
+  }
+
+  /// ++bins[bin(i)] for each i in [0, n) where bin(i) is not negative.
+  template <class Bin>
+  WISP_HD void histogram(int64_t n, uint32_t* bins, const Bin& bin) const {
+#ifdef __CUDA_ARCH__
+    cuda::team_each(n, [&](int64_t i) {
+      const int at = bin(i);
+      if (at >= 0) atomicAdd(bins + at, 1u);
+    });
+#else
+    for (int64_t i = 0; i < n; ++i) {
+      const int at = bin(i);
+      if (at >= 0) ++bins[at];
+    }
+#endif
+  }
+
+  /// emit(i, the sum of value(j) over j < i) for each i in [0, n); returns the sum of all. An emit
+  /// may write what its own value was read from.
+  template <class Value, class Emit>
+  WISP_HD int64_t scan(int64_t n, const Value& value, const Emit& emit) const {
+#ifdef __CUDA_ARCH__
+    return cuda::team_scan(sums_, n, value, emit);
+#else
+    int64_t total = 0;
+    if (order_ != 0) {
+      std::vector<int64_t> before(static_cast<size_t>(n));
+      for (int64_t& sum : before) {
+        sum = total;
+        total += value(&sum - before.data());
+      }
+      for (const int64_t i : parallel::shuffled(order_, n)) emit(i, before[static_cast<size_t>(i)]);
+      return total;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t here = value(i);
+      emit(i, total);
+      total += here;
+    }
+    return total;
+#endif
+  }
+
+  /// emit(at, i) for each i in [0, n) for which keep(i) holds, `at` counting them in ascending
+  /// order of i; returns their number. keep is asked once each, and reads nothing that emit writes.
+  template <class Keep, class Emit>
+  WISP_HD int64_t select(int64_t n, const Keep& keep, const Emit& emit) const {
+#ifdef __CUDA_ARCH__
+    return cuda::team_select(sums_, n, keep, emit);
+#else
+    int64_t count = 0;
+    if (order_ != 0) {
+      std::vector<int64_t> at(static_cast<size_t>(n), -1);
+      for (int64_t i = 0; i < n; ++i)
+        if (keep(i)) at[static_cast<size_t>(i)] = count++;
+      for (const int64_t i : parallel::shuffled(order_, n))
+        if (at[static_cast<size_t>(i)] >= 0) emit(at[static_cast<size_t>(i)], i);
+      return count;
+    }
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+      for (uint64_t mask = parallel::cpu_mask64(i, keep); mask; mask &= mask - 1)
+        emit(count++, i + __builtin_ctzll(mask));
+    }
+    for (; i < n; ++i)
+      if (keep(i)) emit(count++, i);
+    return count;
+#endif
+  }
+
+ private:
+  [[maybe_unused]] int64_t* sums_;
+  [[maybe_unused]] uint32_t order_;
+};
+
+/// *word += more, where teams have the word in common.
+WISP_HD inline void add_in_common(uint32_t* word, uint32_t more) {
+#ifdef __CUDA_ARCH__
+  atomicAdd(word, more);
+#else
+  __atomic_fetch_add(word, more, __ATOMIC_RELAXED);
+#endif
+}
+
+namespace parallel {
+
+template <class Kernel>
+WISP_CLONES void cpu_teams(int64_t begin, int64_t end, const Kernel kernel, uint32_t order) {
+  for (int64_t item = begin; item < end; ++item) {
+    typename Kernel::Shared shared;
+    kernel(Team(nullptr, order), item, shared);
+  }
+}
+
+}  // namespace parallel
+
+/// kernel(team, item, shared) for each item in [0, items), in any order. The kernel has a type
+/// Shared, of which each team has one, uninitialised. An item is worth about `elements` elements,
+/// which decides whether it is worth a thread of the CPU's.
+template <class Kernel>
+void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_teams<Team>(stream, items, kernel);
+#endif
+  stream.launch([items, kernel, elements, order = parallel::team_order()] {
+    const bool worth = items > 1 && items * elements >= 2 * parallel::kGrain;
+    parallel::cpu_ranges(
+        items, 1, [&](int64_t b, int64_t e) { parallel::cpu_teams(b, e, kernel, order); },
+        worth ? 0 : items + 1);
+  });
+}
+
+}  // namespace wisp

@@ -1,0 +1,118 @@
+// parallel_select over many ranges at once, in two launches however many they are.
+#pragma once
+
+#include "core/device_table.h"
+#include "core/parallel.h"
+
+namespace wisp {
+
+/// A range of elements, and the group of neighbouring ranges whose selected elements are counted
+/// together. Ranges are cut into chunks of parallel::kSelectChunk, numbered through all of them.
+struct SelectRange {
+  int64_t numel = 0;
+  int64_t first_chunk = 0, first_word = 0;  // of a bit for each element
+  int64_t group_begin = 0, group_end = 0;   // chunks of the group
+
+  WISP_HD static int64_t chunks(int64_t numel) {
+    return (numel + parallel::kSelectChunk - 1) / parallel::kSelectChunk;
+  }
+  WISP_HD static int64_t words(int64_t numel) { return (numel + 63) / 64; }
+  WISP_HD int64_t begin_of(int64_t chunk) const {
+    return (chunk - first_chunk) * parallel::kSelectChunk;
+  }
+  WISP_HD int64_t end_of(int64_t chunk) const {
+    const int64_t end = begin_of(chunk) + parallel::kSelectChunk;
+    return end < numel ? end : numel;
+  }
+};
+
+/// Rows, in device memory, of which each is a SelectRange; and the scratch of a selection.
+template <class Row>
+struct SelectRanges {
+  const Row* row;
+  int64_t count, chunks, numel;
+  uint64_t* masks;    // of each range's words
+  int64_t* selected;  // in each chunk; then where its first goes
+
+  /// The row of a chunk.
+  WISP_HD int64_t of(int64_t chunk) const {
+    return row_of(chunk, count, [this](int64_t at) { return row[at].first_chunk; });
+  }
+};
+
+namespace parallel {
+
+constexpr int kSelectRangesKernels = 2;
+
+template <class Kernel>
+WISP_HD bool is_off(const Kernel& kernel) {
+  if constexpr (requires { kernel.off(); }) {
+    return kernel.off();
+  } else {
+    return false;
+  }
+}
+
+template <class Row, class KernelOf>
+void cpu_select_ranges(const SelectRanges<Row>& ranges, const KernelOf& kernel_of) {
+  const int64_t least = ranges.numel >= 2 * kGrain ? 0 : ranges.chunks + 1;
+  const auto each_chunk = [&](const auto& visit) {
+    cpu_ranges(
+        ranges.chunks, 1,
+        [&](int64_t from, int64_t to) {
+          for (int64_t chunk = from; chunk < to; ++chunk) {
+            const int64_t at = ranges.of(chunk);
+            const auto kernel = kernel_of(at);
+            if (!is_off(kernel))
+              visit(chunk, static_cast<const SelectRange&>(ranges.row[at]), kernel);
+          }
+        },
+        least);
+  };
+  each_chunk([&](int64_t chunk, const SelectRange& range, const auto& kernel) {
+    ranges.selected[chunk] = cpu_select_masks(range.begin_of(chunk), range.end_of(chunk), kernel,
+                                              ranges.masks + range.first_word);
+  });
+  int64_t total = 0;
+  for (int64_t at = 0; at < ranges.count; ++at) {
+    const SelectRange& range = ranges.row[at];
+    const auto kernel = kernel_of(at);
+    if (is_off(kernel)) continue;
+    if (range.first_chunk == range.group_begin) total = 0;
+    const int64_t end = range.first_chunk + SelectRange::chunks(range.numel);
+    for (int64_t chunk = range.first_chunk; chunk < end; ++chunk) {
+      const int64_t here = ranges.selected[chunk];
+      ranges.selected[chunk] = total;
+      total += here;
+    }
+    if (end == range.group_end) *kernel.count() = total;
+  }
+  each_chunk([&](int64_t chunk, const SelectRange& range, const auto& kernel) {
+    cpu_select_emit(range.begin_of(chunk), range.end_of(chunk), ranges.selected[chunk], kernel,
+                    ranges.masks + range.first_word);
+  });
+}
+
+}  // namespace parallel
+}  // namespace wisp
+
+#ifdef __CUDACC__
+#include "core/cuda/select_ranges.h"
+#endif
+
+namespace wisp {
+
+/// Stable compaction of each group. kernel_of(r) is a kernel as for parallel_select, for the
+/// elements of row r by their place in the range; positions count on from 0 through its group, and
+/// *kernel.count() gets the group's number. Groups whose kernels say off() are left as they are.
+template <class Row, class KernelOf>
+void parallel_select_ranges(const Stream& stream, const SelectRanges<Row>& ranges,
+                            KernelOf kernel_of) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_select_ranges(stream, ranges, kernel_of);
+#endif
+  stream.launch([=] { parallel::cpu_select_ranges(ranges, kernel_of); },
+                parallel::kSelectRangesKernels);
+}
+
+}  // namespace wisp

@@ -1,0 +1,220 @@
+#include "core/parallel_teams.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "core/device_table.h"
+#include "core/random.h"
+#include "core/select_ranges.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kItems = 40, kMost = 300;
+constexpr int kBins = 7;
+
+int64_t size_of_item(int64_t item) { return item * 97 % (kMost + 1); }
+
+/// Each item's numbers: how often each remainder is there, the sums before each, and those that
+/// are even, all found from what the phase before wrote.
+struct Phases {
+  struct Shared {
+    uint32_t bins[kBins];
+    int64_t largest;
+  };
+  const int64_t* numel;
+  uint32_t* number;  // squared
+  uint32_t* count;   // [items][kBins]
+  int64_t* before;   // [items][kMost]
+  int64_t* even;     // [items][kMost]
+  int64_t* evens;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
+    const int64_t n = numel[item];
+    uint32_t* own = number + item * kMost;
+    team.each(kBins, [&](int64_t b) { shared.bins[b] = 0; });
+    team.each(n, [&](int64_t i) { own[i] = own[i] * own[i] % 1000; });
+    team.histogram(n, shared.bins, [&](int64_t i) {
+      const int rest = static_cast<int>(own[i] % 9);
+      return rest < kBins ? rest : -1;
+    });
+    team.each(kBins, [&](int64_t b) { count[item * kBins + b] = shared.bins[b]; });
+    const int64_t sum = team.scan(
+        n, [&](int64_t i) { return int64_t{own[i]}; },
+        [&](int64_t i, int64_t sum_before) { before[item * kMost + i] = sum_before; });
+    team.once([&] { shared.largest = sum; });
+    evens[item] = team.select(
+        n, [&](int64_t i) { return own[i] % 2 == 0; },
+        [&](int64_t at, int64_t i) { even[item * kMost + at] = i + shared.largest; });
+  }
+};
+
+struct Result {
+  std::vector<uint32_t> count;
+  std::vector<int64_t> before, even, evens;
+  bool operator==(const Result&) const = default;
+};
+
+Result run_phases() {
+  std::vector<int64_t> numel;
+  std::vector<uint32_t> number;
+  const Philox random(1, 2, 3);
+  for (int64_t item = 0; item < kItems; ++item) numel.push_back(size_of_item(item));
+  for (uint64_t i = 0; i < kItems * kMost; ++i) number.push_back(random.bits(i) % 1000);
+  Result result{std::vector<uint32_t>(kItems * kBins), std::vector<int64_t>(kItems * kMost, -1),
+                std::vector<int64_t>(kItems * kMost, -1), std::vector<int64_t>(kItems)};
+  parallel_teams(Stream::immediate(), kItems,
+                 Phases{numel.data(), number.data(), result.count.data(), result.before.data(),
+                        result.even.data(), result.evens.data()},
+                 10'000);
+  return result;
+}
+
+Result scalar_phases() {
+  Result result{std::vector<uint32_t>(kItems * kBins), std::vector<int64_t>(kItems * kMost, -1),
+                std::vector<int64_t>(kItems * kMost, -1), std::vector<int64_t>(kItems)};
+  const Philox random(1, 2, 3);
+  for (int64_t item = 0; item < kItems; ++item) {
+    std::vector<int64_t> square;
+    for (int64_t i = 0; i < size_of_item(item); ++i) {
+      const int64_t number = random.bits(static_cast<uint64_t>(item * kMost + i)) % 1000;
+      square.push_back(number * number % 1000);
+    }
+    int64_t sum = 0;
+    for (size_t i = 0; i < square.size(); ++i) {
+      result.before[static_cast<size_t>(item * kMost) + i] = sum;
+      sum += square[i];
+      if (square[i] % 9 < kBins) ++result.count[static_cast<size_t>(item * kBins + square[i] % 9)];
+    }
+    int64_t& evens = result.evens[static_cast<size_t>(item)];
+    for (size_t i = 0; i < square.size(); ++i)
+      if (square[i] % 2 == 0)
+        result.even[static_cast<size_t>(item * kMost + evens++)] = static_cast<int64_t>(i) + sum;
+  }
+  return result;
+}
+
+TEST(ParallelTeams, GoThroughPhasesInAnyOrder) {
+  const Result expected = scalar_phases();
+  const int threads = omp_get_max_threads();
+  for (const int chosen : {1, 3}) {
+    omp_set_num_threads(chosen);
+    EXPECT_EQ(run_phases(), expected) << chosen << " threads";
+    for (uint32_t seed = 1; seed <= 5; ++seed) {
+      const ShuffledTeams shuffled(seed);
+      EXPECT_EQ(run_phases(), expected) << chosen << " threads, seed " << seed;
+    }
+  }
+  omp_set_num_threads(threads);
+}
+
+TEST(ParallelTeams, AreShuffled) {
+  const std::vector<int64_t> order = parallel::shuffled(1, 100);
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_TRUE(std::is_permutation(order.begin(), order.end(), parallel::shuffled(2, 100).begin()));
+  EXPECT_NE(order, parallel::shuffled(2, 100));
+}
+
+struct Row : SelectRange {
+  int64_t group, offset;
+};
+
+struct Above {
+  const float* x;
+  float threshold;
+  int64_t offset;
+  int64_t* index;
+  int64_t* selected;
+  bool left_out;
+  WISP_HD bool operator()(int64_t i) const { return x[offset + i] > threshold; }
+  WISP_HD void emit(int64_t at, int64_t i) const { index[at] = offset + i; }
+  WISP_HD int64_t* count() const { return selected; }
+  WISP_HD bool off() const { return left_out; }
+};
+
+struct AboveOf {
+  const Row* row;
+  const float* x;
+  int64_t* index;  // of a group, from its first range on
+  int64_t* selected;
+  int64_t left_out;  // a group
+  WISP_HD Above operator()(int64_t r) const {
+    int64_t first = r;
+    while (first > 0 && row[first - 1].group == row[r].group) --first;
+    return {x,
+            0.2f,
+            row[r].offset,
+            index + row[first].offset,
+            selected + row[r].group,
+            row[r].group == left_out};
+  }
+};
+
+TEST(SelectRanges, EqualsAScalarLoopOverEachGroup) {
+  const std::vector<std::vector<int64_t>> groups{{5}, {8192, 0, 1, 20'000}, {64},
+                                                 {0}, {16'384, 63},         {1, 2, 3}};
+  std::vector<Row> rows;
+  int64_t chunk = 0, word = 0, offset = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const int64_t begin = chunk;
+    const size_t first = rows.size();
+    for (const int64_t numel : groups[g]) {
+      rows.push_back({{numel, chunk, word, begin, 0}, static_cast<int64_t>(g), offset});
+      chunk += SelectRange::chunks(numel);
+      word += SelectRange::words(numel);
+      offset += numel;
+    }
+    for (size_t r = first; r < rows.size(); ++r) rows[r].group_end = chunk;
+  }
+  std::vector<float> x;
+  for (int64_t i = 0; i < offset; ++i)
+    x.push_back(Philox(1, 2, 3).uniform(static_cast<uint64_t>(i)));
+  constexpr int64_t kLeftOut = 2;
+  std::vector<int64_t> expected(x.size(), -1), expected_count(groups.size(), 0);
+  expected_count[kLeftOut] = 77;
+  for (const Row& row : rows) {
+    int64_t& count = expected_count[static_cast<size_t>(row.group)];
+    const Row* first = &row;
+    while (first > rows.data() && first[-1].group == row.group) --first;
+    for (int64_t i = 0; i < row.numel && row.group != kLeftOut; ++i) {
+      if (x[static_cast<size_t>(row.offset + i)] > 0.2f)
+        expected[static_cast<size_t>(first->offset + count++)] = row.offset + i;
+    }
+  }
+  std::vector<int64_t> index(x.size(), -1), count(groups.size(), 77);
+  std::vector<int64_t> selected(static_cast<size_t>(chunk));
+  std::vector<uint64_t> masks(static_cast<size_t>(word));
+  const SelectRanges<Row> ranges{rows.data(), std::ssize(rows), chunk,
+                                 offset,      masks.data(),     selected.data()};
+  parallel_select_ranges(Stream::immediate(), ranges,
+                         AboveOf{rows.data(), x.data(), index.data(), count.data(), kLeftOut});
+  EXPECT_EQ(index, expected);
+  EXPECT_EQ(count, expected_count);
+}
+
+TEST(TableWriter, WritesRowsOfAnySizeOneBehindTheOther) {
+  struct Small {
+    int64_t a;
+  };
+  struct Large {
+    int64_t a[7];
+  };
+  std::vector<int64_t> memory(3 * 1000 * 8 + 1, -1), expected;
+  TableWriter table(Stream::immediate(), memory.data());
+  for (int64_t i = 0; i < 3000; ++i) {
+    if (i % 3 == 0) {
+      table.put(Small{i});
+      expected.push_back(i);
+    } else {
+      table.put(Large{{i, 1, 2, 3, 4, 5, i}});
+      for (const int64_t word : {i, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{5}, i})
+        expected.push_back(word);
+    }
+  }
+  table.finish();
+  EXPECT_EQ(memory[expected.size()], -1);
+  memory.resize(expected.size());
+  EXPECT_EQ(memory, expected);
+}
+
+}  // namespace
+}  // namespace wisp

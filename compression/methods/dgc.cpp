@@ -89,10 +89,8 @@ class Dgc final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
-    for (size_t i = 0; i < payloads.size(); ++i) {
-      wire_.decode(context.stream, unit.spec, {info.ratio}, payloads[i], 1.0f, i > 0, unit.gradient,
-                   unit.scratch);
-    }
+    wire_.decode(context.stream, unit.spec, {info.ratio}, payloads, 1.0f, false, unit.gradient,
+                 unit.scratch);
   }
 
   void engage(Context& context, Unit& unit, const StepInfo& info) override {

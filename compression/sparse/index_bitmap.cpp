@@ -9,8 +9,6 @@ namespace {
 using sparse::chunks_of;
 using sparse::Span;
 
-constexpr int64_t kWords = 64;  // that a kernel call reads in order
-
 int64_t words_of(int64_t numel) { return (numel + 31) / 32; }
 
 struct ClearWords {
@@ -22,37 +20,31 @@ struct ClearWords {
 
 /// Each word is written by the chunk that has its first entry.
 struct WriteBits {
-  const Range* range;
-  const uint32_t* position;
+  struct Shared {};
+  SparseList list;
   IndexSpace part;
-  int64_t first;  // word of the field
-  WISP_HD void operator()(int64_t c) const {
-    auto* word = reinterpret_cast<uint32_t*>(part.data + *part.offset) + first;
-    const Span span(*range, c);
-    const int64_t end = range->begin + range->count;
-    int64_t e = span.from;
-    if (e > range->begin)
-      while (e < span.to && position[e] / 32 == position[e - 1] / 32) ++e;
-    while (e < span.to) {
-      const uint32_t at = position[e] / 32;
-      uint32_t bits = 0;
-      for (; e < end && position[e] / 32 == at; ++e) bits |= 1u << position[e] % 32;
-      word[at] = bits;
-    }
-  }
-};
-
-struct Finish {
-  IndexSpace part;
-  int64_t words;
+  const int64_t* first;  // word of each field, and the number of all
+  int64_t fields;
   int64_t* used;
-  WISP_HD void operator()() const { *used = *part.offset + 4 * words; }
-};
-
-struct Forget {
-  const Range* range;
-  uint32_t* position;
-  WISP_HD void operator()(int64_t i) const { position[range->begin + i] = kNowhere; }
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const uint32_t* position = list.position;
+    auto* word = reinterpret_cast<uint32_t*>(part.data + *part.offset) + first[f];
+    const int64_t end = range.begin + range.count;
+    team.each(chunks_of(range.count), [&](int64_t c) {
+      const Span span(range, c);
+      int64_t e = span.from;
+      if (e > range.begin)
+        while (e < span.to && position[e] / 32 == position[e - 1] / 32) ++e;
+      while (e < span.to) {
+        const uint32_t at = position[e] / 32;
+        uint32_t bits = 0;
+        for (; e < end && position[e] / 32 == at; ++e) bits |= 1u << position[e] % 32;
+        word[at] = bits;
+      }
+    });
+    if (f == fields - 1) team.once([&] { *used = *part.offset + 4 * first[fields]; });
+  }
 };
 
 /// A field's words; zeros behind the payload's end.
@@ -67,31 +59,25 @@ struct Words {
   }
 };
 
-struct CountOnes {
-  Words words;
-  int64_t* chunk;
-  WISP_HD void operator()(int64_t c) const {
-    const int64_t end = (c + 1) * kWords < words.count ? (c + 1) * kWords : words.count;
-    int64_t count = 0;
-    for (int64_t w = c * kWords; w < end; ++w) count += count_bits(words(w));
-    chunk[c] = count;
-  }
-};
-
 struct ReadBits {
-  Words words;
-  const Range* range;
-  const int64_t* chunk;
-  uint32_t* position;
-  WISP_HD void operator()(int64_t c) const {
-    const int64_t end = (c + 1) * kWords < words.count ? (c + 1) * kWords : words.count;
-    int64_t entry = chunk[c];
-    for (int64_t w = c * kWords; w < end; ++w) {
-      for (uint32_t left = words(w); left != 0 && entry < range->count; left &= left - 1) {
-        const int bit = count_bits((left & (0u - left)) - 1);  // the lowest
-        position[range->begin + entry++] = static_cast<uint32_t>(32 * w + bit);
-      }
-    }
+  struct Shared {};
+  SparseList list;
+  IndexPart part;
+  int64_t bytes;
+  const int64_t* first;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const Words words{part, bytes, first[f], first[f + 1] - first[f]};
+    uint32_t* position = list.position + range.begin;
+    const int64_t ones = team.scan(
+        words.count, [&](int64_t w) { return int64_t{count_bits(words(w))}; },
+        [&](int64_t w, int64_t entry) {
+          for (uint32_t left = words(w); left != 0 && entry < range.count; left &= left - 1) {
+            const int bit = count_bits((left & (0u - left)) - 1);  // the lowest
+            position[entry++] = static_cast<uint32_t>(32 * w + bit);
+          }
+        });
+    team.each(range.count - ones, [&](int64_t i) { position[ones + i] = kNowhere; });
   }
 };
 
@@ -100,37 +86,22 @@ class Bitmap final : public IndexFormat {
   const char* name() const override { return "bitmap"; }
   int64_t most_bytes(const UnitSpec& spec, const Room&) const override { return 4 * words(spec); }
   int64_t scratch_bytes(const UnitSpec& spec, const Room&) const override {
-    int64_t chunks = 0;
-    for (const Field& field : spec.fields) chunks = std::max(chunks, read_chunks(field));
-    return 8 * chunks;
+    return 8 * (std::ssize(spec.fields) + 1);
   }
 
   void write(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
-             const IndexSpace& part, int64_t* used, std::byte*) const override {
+             const IndexSpace& part, int64_t* used, std::byte* scratch) const override {
+    const int64_t* first = put_first_words(stream, spec, scratch);
+    const auto fields = std::ssize(spec.fields);
     parallel_for(stream, words(spec), ClearWords{part});
-    int64_t first = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Field& field = spec.fields[f];
-      parallel_for(stream, chunks_of(room.of(field)),
-                   WriteBits{list.range + f, list.position, part, first});
-      first += words_of(field.numel);
-    }
-    run_once(stream, Finish{part, first, used});
+    parallel_teams(stream, fields, WriteBits{list, part, first, fields, used},
+                   room.of(spec) / fields);
   }
-  void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
+  void read(const Stream& stream, const UnitSpec& spec, const Room&, const SparseList& list,
             const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
-    auto* chunk = reinterpret_cast<int64_t*>(scratch);
-    int64_t first = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Field& field = spec.fields[f];
-      const Range* range = list.range + f;
-      const Words of_field{part, bytes, first, words_of(field.numel)};
-      parallel_for_counted(stream, &range->count, room.of(field), Forget{range, list.position});
-      parallel_for(stream, read_chunks(field), CountOnes{of_field, chunk});
-      run_once(stream, sparse::SumBefore{chunk, read_chunks(field)});
-      parallel_for(stream, read_chunks(field), ReadBits{of_field, range, chunk, list.position});
-      first += of_field.count;
-    }
+    const int64_t* first = put_first_words(stream, spec, scratch);
+    parallel_teams(stream, std::ssize(spec.fields), ReadBits{list, part, bytes, first},
+                   spec.numel / std::ssize(spec.fields));
   }
   int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
                       int64_t bytes) const override {
@@ -151,8 +122,15 @@ class Bitmap final : public IndexFormat {
     for (const Field& field : spec.fields) count += words_of(field.numel);
     return count;
   }
-  static int64_t read_chunks(const Field& field) {
-    return (words_of(field.numel) + kWords - 1) / kWords;
+  /// Of each field, and the number of all.
+  static const int64_t* put_first_words(const Stream& stream, const UnitSpec& spec,
+                                        std::byte* scratch) {
+    TableWriter table(stream, scratch);
+    int64_t first = 0;
+    table.put(first);
+    for (const Field& field : spec.fields) table.put(first += words_of(field.numel));
+    table.finish();
+    return reinterpret_cast<const int64_t*>(scratch);
   }
 };
 

@@ -31,14 +31,12 @@ WISP_HD inline uint32_t gap_before(const Range& range, const uint32_t* position,
 
 /// Device words: which chunks are a field's, and where each chunk's words begin.
 struct Chunks {
-  int64_t* first;   // [fields + 1]
-  int64_t* word;    // [chunks + 1]
-  std::byte* gaps;  // of gaps_to_positions
+  int64_t* first;  // [fields + 1]
+  int64_t* word;   // [chunks + 1]
 
   Chunks(Cursor& cursor, const UnitSpec& spec, const Room& room)
       : first(cursor.take<int64_t>(static_cast<int64_t>(spec.fields.size()) + 1)),
-        word(cursor.take<int64_t>(most(spec, room) + 1)),
-        gaps(cursor.take<std::byte>(gaps_scratch_bytes(spec, room))) {}
+        word(cursor.take<int64_t>(most(spec, room) + 1)) {}
   static int64_t most(const UnitSpec& spec, const Room& room) {
     int64_t chunks = 0;
     for (const Field& field : spec.fields) chunks += chunks_of(room.of(field));
@@ -46,72 +44,77 @@ struct Chunks {
   }
 };
 
-struct NumberChunks {
-  const Range* range;
-  int64_t fields;
-  Chunks chunks;
-  WISP_HD void operator()() const {
-    chunks.first[0] = 0;
-    for (int64_t f = 0; f < fields; ++f)
-      chunks.first[f + 1] = chunks.first[f] + chunks_of(range[f].count);
-  }
-};
-
 WISP_HD inline int64_t table_bytes(int64_t chunks) { return (2 * chunks + 3) / 4 * 4; }
 
 struct CountWords {
-  const Range* range;
-  const uint32_t* position;
-  const int64_t* first;
+  struct Shared {};
+  SparseList list;
+  int64_t fields;
   Chunks chunks;
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    if (span.from >= span.to) return;
-    int64_t bits = 0;
-    for (int64_t e = span.from; e < span.to; ++e)
-      bits += 2 * log2_of(gap_before(*range, position, e)) + 1;
-    chunks.word[*first + c] = (bits + 31) / 32;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const int64_t first = team.scan(
+        f, [this](int64_t g) { return chunks_of(list.range[g].count); }, [](int64_t, int64_t) {});
+    const int64_t count = chunks_of(range.count);
+    team.each(count, [&](int64_t c) {
+      const Span span(range, c);
+      int64_t bits = 0;
+      for (int64_t e = span.from; e < span.to; ++e)
+        bits += 2 * log2_of(gap_before(range, list.position, e)) + 1;
+      chunks.word[first + c] = (bits + 31) / 32;
+    });
+    team.once([&] {
+      chunks.first[f] = first;
+      if (f == fields - 1) chunks.first[fields] = first + count;
+    });
   }
 };
 
-/// The table, and where each chunk begins.
+/// The table, and where each chunk begins; by one team.
 struct WriteTable {
+  struct Shared {};
   Chunks chunks;
   int64_t fields;
   IndexSpace part;
   int64_t* used;
-  WISP_HD void operator()() const {
+  WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
     auto* table = reinterpret_cast<uint16_t*>(part.data + *part.offset);
     const int64_t count = chunks.first[fields];
-    int64_t total = 0;
-    for (int64_t c = 0; c < count; ++c) {
-      const int64_t here = chunks.word[c];
-      table[c] = static_cast<uint16_t>(here);
-      chunks.word[c] = total;
-      total += here;
-    }
-    chunks.word[count] = total;
-    if (count % 2 == 1) table[count] = 0;
-    *used = *part.offset + table_bytes(count) + 4 * total;
+    const int64_t total = team.scan(
+        count, [&](int64_t c) { return chunks.word[c]; },
+        [&](int64_t c, int64_t before) {
+          table[c] = static_cast<uint16_t>(chunks.word[c]);
+          chunks.word[c] = before;
+        });
+    team.once([&] {
+      chunks.word[count] = total;
+      if (count % 2 == 1) table[count] = 0;
+      *used = *part.offset + table_bytes(count) + 4 * total;
+    });
   }
 };
 
 struct WriteCodes {
-  const Range* range;
-  const uint32_t* position;
-  const int64_t* first;
-  const int64_t* chunks;  // their number
-  const int64_t* word;
+  struct Shared {};
+  SparseList list;
+  int64_t fields;
+  Chunks chunks;
   IndexSpace part;
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    if (span.from >= span.to) return;
-    auto* out = reinterpret_cast<uint32_t*>(part.data + *part.offset + table_bytes(*chunks)) +
-                word[*first + c];
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    auto* code =
+        reinterpret_cast<uint32_t*>(part.data + *part.offset + table_bytes(chunks.first[fields]));
+    const int64_t* word = chunks.word + chunks.first[f];
+    team.each(chunks_of(range.count),
+              [&](int64_t c) { write_chunk(range, Span(range, c), code + word[c]); });
+  }
+
+ private:
+  WISP_HD void write_chunk(const Range& range, const Span& span, uint32_t* out) const {
     uint64_t waiting = 0;  // bits, fewer than 32 between codes
     int held = 0;
     for (int64_t e = span.from; e < span.to; ++e) {
-      const uint32_t gap = gap_before(*range, position, e);
+      const uint32_t gap = gap_before(range, list.position, e);
       const int log = log2_of(gap);
       const uint32_t rest = gap ^ 1u << log;
       held += log;  // zeros
@@ -132,24 +135,28 @@ struct WriteCodes {
   }
 };
 
-/// Where each chunk begins, by the payload's table; a chunk that would lie beyond the payload is
-/// empty.
+/// Where each chunk begins, by the payload's table; one that would lie beyond the payload ends with
+/// it. By one team.
 struct ReadTable {
+  struct Shared {};
+  const Range* range;
   Chunks chunks;
   int64_t fields;
   IndexPart part;
   int64_t bytes;
-  WISP_HD void operator()() const {
+  WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
     const auto* table = reinterpret_cast<const uint16_t*>(part.data + *part.offset);
-    const int64_t count = chunks.first[fields];
+    const int64_t count = team.scan(
+        fields, [&](int64_t f) { return chunks_of(range[f].count); },
+        [&](int64_t f, int64_t before) { chunks.first[f] = before; });
     const int64_t words = (bytes - *part.offset - table_bytes(count)) / 4;
-    int64_t total = 0;
-    for (int64_t c = 0; c < count; ++c) {
-      chunks.word[c] = total;
-      const int64_t here = words > 0 ? table[c] : 0;
-      if (total + here <= words) total += here;
-    }
-    chunks.word[count] = total;
+    const int64_t total = team.scan(
+        count, [&](int64_t c) { return words > 0 ? int64_t{table[c]} : 0; },
+        [&](int64_t c, int64_t before) { chunks.word[c] = before < words ? before : words; });
+    team.once([&] {
+      chunks.first[fields] = count;
+      chunks.word[count] = total < words ? total : words;
+    });
   }
 };
 
@@ -164,20 +171,34 @@ WISP_HD inline uint64_t window(const uint32_t* word, int64_t words, int64_t bit)
   return shift > 0 ? bits >> shift | high << (64 - shift) : bits;
 }
 
+/// The gaps between a field's entries (0: broken), then the positions, in their place.
 struct ReadCodes {
-  const Range* range;
-  const int64_t* first;
-  const int64_t* chunks;
-  const int64_t* word;
+  struct Shared {};
+  SparseList list;
+  int64_t fields;
+  Chunks chunks;
   IndexPart part;
-  uint32_t* gap;
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    if (span.from >= span.to) return;
-    const auto* code =
-        reinterpret_cast<const uint32_t*>(part.data + *part.offset + table_bytes(*chunks)) +
-        word[*first + c];
-    const int64_t words = word[*first + c + 1] - word[*first + c];
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const auto* code = reinterpret_cast<const uint32_t*>(part.data + *part.offset +
+                                                         table_bytes(chunks.first[fields]));
+    const int64_t* word = chunks.word + chunks.first[f];
+    team.each(chunks_of(range.count), [&](int64_t c) {
+      read_chunk(Span(range, c), code + word[c], word[c + 1] - word[c]);
+    });
+    uint32_t* position = list.position + range.begin;
+    team.scan(
+        range.count, [&](int64_t i) { return int64_t{position[i]}; },
+        [&](int64_t i, int64_t before) {
+          const int64_t next = before + position[i];
+          const bool good = position[i] > 0 && next <= kNowhere;
+          position[i] = good ? static_cast<uint32_t>(next - 1) : kNowhere;
+        });
+  }
+
+ private:
+  WISP_HD void read_chunk(const Span& span, const uint32_t* code, int64_t words) const {
+    uint32_t* gap = list.position;
     int64_t bit = 0;
     for (int64_t e = span.from; e < span.to; ++e) {
       const uint64_t bits = window(code, words, bit);
@@ -209,32 +230,19 @@ class Gamma final : public IndexFormat {
 
   void write(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
              const IndexSpace& part, int64_t* used, std::byte* scratch) const override {
-    const auto fields = static_cast<int64_t>(spec.fields.size());
+    const auto fields = std::ssize(spec.fields);
     const auto chunks = lay_out<Chunks>(scratch, spec, room);
-    run_once(stream, NumberChunks{list.range, fields, chunks});
-    each_field(spec, room, [&](size_t f, int64_t most) {
-      parallel_for(stream, most,
-                   CountWords{list.range + f, list.position, chunks.first + f, chunks});
-    });
-    run_once(stream, WriteTable{chunks, fields, part, used});
-    each_field(spec, room, [&](size_t f, int64_t most) {
-      parallel_for(stream, most,
-                   WriteCodes{list.range + f, list.position, chunks.first + f,
-                              chunks.first + fields, chunks.word, part});
-    });
+    const int64_t each = room.of(spec) / fields;
+    parallel_teams(stream, fields, CountWords{list, fields, chunks}, each);
+    parallel_teams(stream, 1, WriteTable{chunks, fields, part, used}, room.of(spec));
+    parallel_teams(stream, fields, WriteCodes{list, fields, chunks, part}, each);
   }
   void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
             const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
-    const auto fields = static_cast<int64_t>(spec.fields.size());
+    const auto fields = std::ssize(spec.fields);
     const auto chunks = lay_out<Chunks>(scratch, spec, room);
-    run_once(stream, NumberChunks{list.range, fields, chunks});
-    run_once(stream, ReadTable{chunks, fields, part, bytes});
-    each_field(spec, room, [&](size_t f, int64_t most) {
-      parallel_for(stream, most,
-                   ReadCodes{list.range + f, chunks.first + f, chunks.first + fields, chunks.word,
-                             part, list.position});
-    });
-    gaps_to_positions(stream, spec, room, list, chunks.gaps);
+    parallel_teams(stream, 1, ReadTable{list.range, chunks, fields, part, bytes}, room.of(spec));
+    parallel_teams(stream, fields, ReadCodes{list, fields, chunks, part}, room.of(spec) / fields);
   }
   int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
                       int64_t bytes) const override {
@@ -255,10 +263,6 @@ class Gamma final : public IndexFormat {
     const int log = log2_of(static_cast<uint32_t>(numel / k));
     const int64_t doubled = (numel - (k << log)) >> log;
     return k * (2 * log + 1) + 2 * doubled;
-  }
-  template <class Visit>
-  static void each_field(const UnitSpec& spec, const Room& room, const Visit& visit) {
-    for (size_t f = 0; f < spec.fields.size(); ++f) visit(f, chunks_of(room.of(spec.fields[f])));
   }
 };
 

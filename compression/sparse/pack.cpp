@@ -1,11 +1,9 @@
 #include "compression/sparse/pack.h"
 
+#include "compression/slices.h"
+
 namespace wisp {
 namespace {
-
-using sparse::chunks_of;
-using sparse::most_chunks;
-using sparse::Span;
 
 /// Sizes of the part that holds values.
 struct ValueLayout {
@@ -33,161 +31,280 @@ ValueLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSp
   return {4 * stated_counts(format, spec), each, format.alignment()};
 }
 
+/// What a kernel knows of a field whose list is read.
+struct ReadRow {
+  int64_t most;           // entries
+  int64_t slice, slices;  // its first, and how many
+};
+
+/// A slice; offset: in the arena.
+struct Place {
+  int64_t position, numel, offset;
+};
+
+int64_t slices_of(const UnitSpec& spec) {
+  int64_t slices = 0;
+  for (const Field& field : spec.fields) slices += std::ssize(field.slices);
+  return slices;
+}
+
 /// The parts of a unit's scratch while it is packed or read: the list with its escapes, field after
 /// field without gaps.
 struct Scratch {
   int64_t* entries;
-  int64_t* offset;  // of the indices
-  int64_t* chunk;   // of one field's entries: where they begin in the list with escapes
+  int64_t* offset;        // of the indices
+  int64_t* with_escapes;  // how many entries a field has
   SparseList list;
+  ReadRow* row;
+  Place* place;
   std::byte* format;
 
   Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
       : entries(cursor.take<int64_t>(1)),
         offset(cursor.take<int64_t>(1)),
-        chunk(cursor.take<int64_t>(most_chunks(spec, room))),
-        list(cursor, static_cast<int64_t>(spec.fields.size()), room.of(spec)),
+        with_escapes(cursor.take<int64_t>(std::ssize(spec.fields))),
+        list(cursor, std::ssize(spec.fields), room.of(spec)),
+        row(cursor.take<ReadRow>(std::ssize(spec.fields))),
+        place(cursor.take<Place>(slices_of(spec))),
         format(cursor.take<std::byte>(index.scratch_bytes(spec, room))) {}
 };
 
+/// The position that a run before entry i of a field begins at.
+WISP_HD inline int64_t run_begin(const uint32_t* position, int64_t i) {
+  return i > 0 ? int64_t{position[i - 1]} + 1 : 0;
+}
+
+/// The sum of count_of(f) over [from, to).
+template <class CountOf>
+WISP_HD int64_t sum_of(const Team& team, int64_t from, int64_t to, const CountOf& count_of) {
+  return team.scan(
+      to - from, [&](int64_t i) { return count_of(from + i); }, [](int64_t, int64_t) {});
+}
+
 // ---------------------------------------------------------------- pack
 
-/// How many entries a chunk of a list becomes: one each, and the escapes before it.
-struct CountEntries {
+/// How many entries a field's list becomes: one each, and the escapes before it.
+struct CountEscapes {
+  struct Shared {};
   SparseList list;
-  const Range* range;
   int64_t escape;
-  int64_t* chunk;
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    int64_t entries = 0;
-    for (int64_t j = span.from; j < span.to; ++j) {
-      const int64_t next = j > range->begin ? int64_t{list.position[j - 1]} + 1 : 0;
-      entries += 1 + (escape > 0 ? (list.position[j] - next) / escape : 0);
-    }
-    chunk[c] = entries;
-  }
-};
-
-struct NumberEntries {
-  const Range* from;
-  int64_t* chunk;
-  Range* to;
-  bool first;       // field of the unit
-  uint32_t* count;  // or null
-  WISP_HD void operator()() const {
-    const int64_t begin = first ? 0 : to[-1].begin + to[-1].count;
-    int64_t total = begin;
-    for (int64_t c = 0; c < chunks_of(from->count); ++c) {
-      const int64_t here = chunk[c];
-      chunk[c] = total;
-      total += here;
-    }
-    *to = {begin, total - begin};
-    if (count) *count = static_cast<uint32_t>(total - begin);
-  }
-};
-
-struct AddEscapes {
-  SparseList list;
-  const Range* range;
-  int64_t escape;
-  const int64_t* chunk;
-  SparseList to;
-  WISP_HD void operator()(int64_t c) const {
-    const Span span(*range, c);
-    if (span.from >= span.to) return;
-    int64_t entry = chunk[c];
-    for (int64_t j = span.from; j < span.to; ++j, ++entry) {
-      int64_t next = j > range->begin ? int64_t{list.position[j - 1]} + 1 : 0;
-      for (; escape > 0 && list.position[j] - next >= escape; next += escape, ++entry) {
-        to.position[entry] = static_cast<uint32_t>(next + escape - 1);
-        to.value[entry] = 0.0f;
-      }
-      to.position[entry] = list.position[j];
-      to.value[entry] = list.value[j];
-    }
-  }
-};
-
-struct PlaceIndices {
-  const Range* last;
-  ValueLayout layout;
-  int64_t *entries, *offset;
-  std::byte* padding;  // the payload, where zeros belong between the parts; or null
-  WISP_HD void operator()() const {
-    *entries = last->begin + last->count;
-    *offset = layout.end(*entries);
-    if (!padding) return;
-    for (int64_t i = layout.header + layout.size(*entries); i < *offset; ++i)
-      padding[i] = std::byte{0};
+  int64_t* with_escapes;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const uint32_t* position = list.position + range.begin;
+    const int64_t count = sum_of(team, 0, range.count, [&](int64_t i) {
+      return 1 + (position[i] - run_begin(position, i)) / escape;
+    });
+    team.once([&] { with_escapes[f] = count; });
   }
 };
 
 template <class Value>
-struct WriteValues {
-  const float* value;
-  const int64_t* entries;
-  std::byte* out;
-  WISP_HD void operator()(int64_t e) const {
-    reinterpret_cast<Value*>(out)[e] = to_wire<Value>(value[e]);
+WISP_HD inline void write_value(std::byte* out, int64_t e, float value) {
+  reinterpret_cast<Value*>(out)[e] = to_wire<Value>(value);
+}
+/// Without the sign.
+template <>
+WISP_HD inline void write_value<Natural>(std::byte* out, int64_t e, float value) {
+  reinterpret_cast<uint8_t*>(out)[e] = static_cast<uint8_t>(to_wire<Natural>(value).bits & 0xffu);
+}
+
+/// A field's part of the payload, but for the signs of natural values and indices that are not a
+/// number each.
+template <class Value>
+struct Pack {
+  struct Shared {};
+  SparseList list;
+  int64_t fields, stated;
+  const int64_t* with_escapes;  // or null: there are none
+  int64_t escape;
+  int number;  // bytes of an index, or 0
+  ValueLayout layout;
+  std::byte* data;
+  int64_t* used;
+  int64_t *entries, *offset;
+  SparseList to;  // where the list is needed with escapes, or without gaps between fields
+  bool copies;
+
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const auto count_of = [this](int64_t g) {
+      return with_escapes ? with_escapes[g] : list.range[g].count;
+    };
+    const int64_t begin = sum_of(team, 0, f, count_of);
+    const int64_t count = count_of(f);
+    const int64_t all = begin + count + sum_of(team, f + 1, fields, count_of);
+    const uint32_t* position = list.position + list.range[f].begin;
+    const float* value = list.value + list.range[f].begin;
+    if (copies) {
+      copy(team, list.range[f].count, position, value, begin);
+      position = to.position + begin;
+      value = to.value + begin;
+    }
+    std::byte* values = data + layout.header;
+    team.each(count, [&](int64_t i) { write_value<Value>(values, begin + i, value[i]); });
+    std::byte* indices = data + layout.end(all);
+    if (number == 2) {
+      auto* run = reinterpret_cast<uint16_t*>(indices) + begin;
+      team.each(count, [&](int64_t i) {
+        run[i] = static_cast<uint16_t>(position[i] - run_begin(position, i));
+      });
+    } else if (number == 4) {
+      auto* as_it_is = reinterpret_cast<uint32_t*>(indices) + begin;
+      team.each(count, [&](int64_t i) { as_it_is[i] = position[i]; });
+    }
+    team.once([&] {
+      if (copies) to.range[f] = {begin, count};
+      if (f < stated) reinterpret_cast<uint32_t*>(data)[f] = static_cast<uint32_t>(count);
+      if (f == fields - 1) end(all);
+    });
+  }
+
+ private:
+  WISP_HD void copy(const Team& team, int64_t count, const uint32_t* position, const float* value,
+                    int64_t begin) const {
+    if (!with_escapes) {
+      team.each(count, [&](int64_t i) {
+        to.position[begin + i] = position[i];
+        to.value[begin + i] = value[i];
+      });
+      return;
+    }
+    team.scan(
+        count, [&](int64_t i) { return 1 + (position[i] - run_begin(position, i)) / escape; },
+        [&](int64_t i, int64_t before) {
+          int64_t entry = begin + before;
+          for (int64_t next = run_begin(position, i); position[i] - next >= escape;
+               next += escape, ++entry) {
+            to.position[entry] = static_cast<uint32_t>(next + escape - 1);
+            to.value[entry] = 0.0f;
+          }
+          to.position[entry] = position[i];
+          to.value[entry] = value[i];
+        });
+  }
+  /// Zeros where they belong between the parts, and what others ask for.
+  WISP_HD void end(int64_t all) const {
+    *entries = all;
+    *offset = layout.end(all);
+    for (int64_t i = layout.header + layout.size(all); i < *offset; ++i) data[i] = std::byte{0};
+    if (number > 0) *used = *offset + number * all;
   }
 };
 
-template <>
-struct WriteValues<Natural> {
+struct WriteSigns {
   const float* value;
   const int64_t* entries;
   std::byte* out;
   WISP_HD void operator()(int64_t e) const {
-    auto* bytes = reinterpret_cast<uint8_t*>(out);
-    bytes[e] = static_cast<uint8_t>(to_wire<Natural>(value[e]).bits & 0xffu);
     if (e % 8 > 0) return;
     uint32_t signs = 0;
     for (int64_t i = 0; i < 8 && e + i < *entries; ++i)
       signs |= (float_bits(value[e + i]) >> 31) << i;
-    bytes[*entries + e / 8] = static_cast<uint8_t>(signs);
+    reinterpret_cast<uint8_t*>(out)[*entries + e / 8] = static_cast<uint8_t>(signs);
   }
 };
 
 // ---------------------------------------------------------------- unpack
 
-/// A field's entries; counts beyond the payload or the field are cut.
-struct SplitField {
-  const uint32_t* stated;  // or null: all that are left
-  int64_t limit, most;
-  Range* range;
-  bool first;
-  WISP_HD void operator()() const {
-    const int64_t begin = first ? 0 : range[-1].begin + range[-1].count;
-    int64_t count = stated ? int64_t{*stated} : limit - begin;
-    if (count > most) count = most;
-    if (count > limit - begin) count = limit - begin;
-    *range = {begin, count};
-  }
-};
-
 template <class Value>
-struct ReadValues {
-  const std::byte* in;
-  const int64_t* entries;
-  float* value;
-  WISP_HD void operator()(int64_t e) const {
-    value[e] = static_cast<float>(reinterpret_cast<const Value*>(in)[e]);
+WISP_HD inline float read_value(const std::byte* in, int64_t e, int64_t /*entries*/) {
+  return static_cast<float>(reinterpret_cast<const Value*>(in)[e]);
+}
+template <>
+WISP_HD inline float read_value<Natural>(const std::byte* in, int64_t e, int64_t entries) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(in);
+  Natural natural;
+  natural.bits =
+      static_cast<uint16_t>((uint32_t{bytes[entries + e / 8]} >> e % 8 & 1u) << 8 | bytes[e]);
+  return static_cast<float>(natural);
+}
+
+/// Adds what a list has of a field to the field's slices.
+struct AddTo {
+  const ReadRow* row;
+  const Place* place;
+  float weight;
+  float* arena;  // or null: nothing is added
+  WISP_HD void operator()(const Team& team, int64_t f, const Range& range,
+                          const SparseList& list) const {
+    const uint32_t* position = list.position + range.begin;
+    const float* value = list.value + range.begin;
+    for (int64_t s = row[f].slice; s < row[f].slice + row[f].slices; ++s) {
+      const Place slice = place[s];
+      const int64_t from = sparse::count_below(position, range.count, slice.position);
+      const int64_t to = sparse::count_below(position, range.count, slice.position + slice.numel);
+      float* into = arena + slice.offset;
+      team.each(to - from, [&](int64_t i) {
+        const int64_t at = position[from + i] - slice.position;
+        if (0 <= at && at < slice.numel) into[at] += weight * value[from + i];
+      });
+    }
   }
 };
 
-template <>
-struct ReadValues<Natural> {
-  const std::byte* in;
-  const int64_t* entries;
-  float* value;
-  WISP_HD void operator()(int64_t e) const {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(in);
-    Natural natural;
-    natural.bits =
-        static_cast<uint16_t>((uint32_t{bytes[*entries + e / 8]} >> e % 8 & 1u) << 8 | bytes[e]);
-    value[e] = static_cast<float>(natural);
+struct AddFields {
+  struct Shared {};
+  SparseList list;
+  AddTo add;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    add(team, f, list.range[f], list);
+  }
+};
+
+/// A field's part of a payload; counts beyond the payload or the field are cut. Indices that are
+/// not a number each are read later.
+template <class Value>
+struct Unpack {
+  struct Shared {};
+  const std::byte* data;
+  int64_t fields, stated;
+  int64_t limit;  // entries
+  int number;     // bytes of an index, or 0
+  ValueLayout layout;
+  SparseList list;
+  int64_t *entries, *offset;
+  AddTo add;
+
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const auto count_of = [this](int64_t g) {
+      const int64_t count =
+          g < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[g]} : limit;
+      return count < add.row[g].most ? count : add.row[g].most;
+    };
+    const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
+    const int64_t before = sum_of(team, 0, f, count_of);
+    const int64_t through = before + count_of(f);
+    const int64_t all = within_limit(through + sum_of(team, f + 1, fields, count_of));
+    const Range range{within_limit(before), within_limit(through) - within_limit(before)};
+    const std::byte* values = data + layout.header;
+    float* value = list.value + range.begin;
+    team.each(range.count,
+              [&](int64_t i) { value[i] = read_value<Value>(values, range.begin + i, all); });
+    read_numbers(team, range, data + layout.end(all));
+    if (add.arena) add(team, f, range, list);
+    team.once([&] {
+      list.range[f] = range;
+      if (f < fields - 1) return;
+      *entries = all;
+      *offset = layout.end(all);
+    });
+  }
+
+ private:
+  WISP_HD void read_numbers(const Team& team, const Range& range, const std::byte* indices) const {
+    uint32_t* position = list.position + range.begin;
+    if (number == 2) {
+      const auto* run = reinterpret_cast<const uint16_t*>(indices) + range.begin;
+      team.scan(
+          range.count, [&](int64_t i) { return int64_t{run[i]} + 1; },
+          [&](int64_t i, int64_t next) {
+            next += run[i];
+            position[i] = next < kNowhere ? static_cast<uint32_t>(next) : kNowhere;
+          });
+    } else if (number == 4) {
+      const auto* as_it_is = reinterpret_cast<const uint32_t*>(indices) + range.begin;
+      team.each(range.count, [&](int64_t i) { position[i] = as_it_is[i]; });
+    }
   }
 };
 
@@ -271,30 +388,58 @@ void SparseWire::pack(const Stream& stream, const UnitSpec& spec, const Room& ro
   const Room entries = with_escapes(format, room);
   const ValueLayout layout = layout_of(values_, format, spec);
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
-  auto* counts = reinterpret_cast<uint32_t*>(outlet.data);
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const int64_t chunks = chunks_of(room.of(spec.fields[f]));
-    const Range* range = list.range + f;
-    const bool stated = static_cast<int64_t>(f) < stated_counts(format, spec);
-    parallel_for(stream, chunks, CountEntries{list, range, format.escape(), scratch.chunk});
-    run_once(stream, NumberEntries{range, scratch.chunk, scratch.list.range + f, f == 0,
-                                   stated ? counts + f : nullptr});
-    parallel_for(stream, chunks,
-                 AddEscapes{list, range, format.escape(), scratch.chunk, scratch.list});
+  const auto fields = std::ssize(spec.fields);
+  const int64_t each = room.of(spec) / fields;
+  const bool escapes = format.escape() > 0;
+  const bool natural = values_ == WireFormat::natural;
+  if (escapes) {
+    parallel_teams(stream, fields, CountEscapes{list, format.escape(), scratch.with_escapes}, each);
   }
-  const Range* last = scratch.list.range + spec.fields.size() - 1;
-  run_once(stream, PlaceIndices{last, layout, scratch.entries, scratch.offset, outlet.data});
   dispatch_wire(values_, [&]<class Value>(Value) {
+    parallel_teams(stream, fields,
+                   Pack<Value>{list, fields, stated_counts(format, spec),
+                               escapes ? scratch.with_escapes : nullptr, format.escape(),
+                               format.number(), layout, outlet.data, outlet.used, scratch.entries,
+                               scratch.offset, scratch.list, escapes || natural},
+                   each);
+  });
+  if (natural) {
     parallel_for_counted(
         stream, scratch.entries, entries.of(spec),
-        WriteValues<Value>{scratch.list.value, scratch.entries, outlet.data + layout.header});
-  });
-  format.write(stream, spec, entries, scratch.list, {outlet.data, scratch.offset}, outlet.used,
-               scratch.format);
+        WriteSigns{scratch.list.value, scratch.entries, outlet.data + layout.header});
+  }
+  if (format.number() == 0) {
+    format.write(stream, spec, entries, list, {outlet.data, scratch.offset}, outlet.used,
+                 scratch.format);
+  }
 }
 
 SparseList SparseWire::unpack(const Stream& stream, const UnitSpec& spec, const Room& room,
                               const Payload& payload, std::byte* memory) const {
+  put_rows(stream, spec, room, memory);
+  return read(stream, spec, room, payload, 0.0f, nullptr, memory);
+}
+
+void SparseWire::put_rows(const Stream& stream, const UnitSpec& spec, const Room& room,
+                          std::byte* memory) const {
+  const IndexFormat& format = index(spec, room);
+  const Room entries = with_escapes(format, room);
+  const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
+  TableWriter table(stream, scratch.row);
+  int64_t slice = 0;
+  for (const Field& field : spec.fields) {
+    table.put(ReadRow{entries.of(field), slice, std::ssize(field.slices)});
+    slice += std::ssize(field.slices);
+  }
+  each_slice(spec, [&](size_t, const Slice& part, int64_t position) {
+    table.put(Place{position, part.numel, part.offset});
+  });
+  table.finish();
+}
+
+SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Room& room,
+                            const Payload& payload, float weight, float* into,
+                            std::byte* memory) const {
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
   const ValueLayout layout = layout_of(values_, format, spec);
@@ -317,20 +462,23 @@ SparseList SparseWire::unpack(const Stream& stream, const UnitSpec& spec, const 
   const SparseList list = scratch.list;
   const Stated stated{reinterpret_cast<const uint32_t*>(payload.data), stated_counts(format, spec),
                       limit};
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const bool states = static_cast<int64_t>(f) < stated.fields;
-    run_once(stream, SplitField{states ? stated.counts + f : nullptr, limit,
-                                entries.of(spec.fields[f]), list.range + f, f == 0});
-  }
-  const Range* last = list.range + spec.fields.size() - 1;
-  run_once(stream, PlaceIndices{last, layout, scratch.entries, scratch.offset, nullptr});
+  const auto fields = std::ssize(spec.fields);
+  const int64_t each = entries.of(spec) / fields;
+  const bool at_once = format.number() > 0;
+  const AddTo add{scratch.row, scratch.place, weight, into};
+  AddTo add_now = add;
+  if (!at_once) add_now.arena = nullptr;
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_for_counted(
-        stream, scratch.entries, entries.of(spec),
-        ReadValues<Value>{payload.data + layout.header, scratch.entries, list.value});
+    parallel_teams(stream, fields,
+                   Unpack<Value>{payload.data, fields, stated.fields, limit, format.number(),
+                                 layout, list, scratch.entries, scratch.offset, add_now},
+                   each);
   });
   const IndexPart part{payload.data, scratch.offset};
-  format.read(stream, spec, entries, list, part, payload.bytes, scratch.format);
+  if (!at_once) {
+    format.read(stream, spec, entries, list, part, payload.bytes, scratch.format);
+    if (into) parallel_teams(stream, fields, AddFields{list, add}, each);
+  }
   if (!stream.device().is_cuda()) {
     stream.submit([&format, spec, entries, list, stated, part, payload] {
       const std::string wrong = complaint(format, spec, entries, list, stated, part, payload.bytes);
@@ -341,11 +489,12 @@ SparseList SparseWire::unpack(const Stream& stream, const UnitSpec& spec, const 
 }
 
 void SparseWire::decode(const Stream& stream, const UnitSpec& spec, const Room& room,
-                        const Payload& payload, float weight, bool add, const Tensor& into,
-                        std::byte* scratch) const {
-  const SparseList list = unpack(stream, spec, room, payload, scratch);
+                        std::span<const Payload> payloads, float weight, bool add,
+                        const Tensor& into, std::byte* scratch) const {
+  put_rows(stream, spec, room, scratch);
   if (!add) clear_fields(stream, spec, into);
-  add_list(stream, spec, with_escapes(index(spec, room), room), list, weight, into.data<float>());
+  for (const Payload& payload : payloads)
+    read(stream, spec, room, payload, weight, into.data<float>(), scratch);
 }
 
 }  // namespace wisp

@@ -53,10 +53,11 @@ class SparseWire {
   SparseList unpack(const Stream& stream, const UnitSpec& spec, const Room& room,
                     const Payload& payload, std::byte* scratch) const;
 
-  /// Writes weight · payload into the unit's slices of the arena `into`, zeros elsewhere; or adds
-  /// it. Throws as unpack does.
-  void decode(const Stream& stream, const UnitSpec& spec, const Room& room, const Payload& payload,
-              float weight, bool add, const Tensor& into, std::byte* scratch) const;
+  /// Writes weight · the sum of the payloads, in their order, into the unit's slices of the arena
+  /// `into`, zeros elsewhere; or adds it. Throws as unpack does.
+  void decode(const Stream& stream, const UnitSpec& spec, const Room& room,
+              std::span<const Payload> payloads, float weight, bool add, const Tensor& into,
+              std::byte* scratch) const;
 
  private:
   /// The parts of encode's scratch.
@@ -69,6 +70,12 @@ class SparseWire {
   };
 
   const IndexFormat& index(const UnitSpec& spec, const Room& room) const;
+  /// What read's kernels know of the fields, in scratch.
+  void put_rows(const Stream& stream, const UnitSpec& spec, const Room& room,
+                std::byte* scratch) const;
+  /// The payload's list; adds weight times that to the arena `into`, if that is not null.
+  SparseList read(const Stream& stream, const UnitSpec& spec, const Room& room,
+                  const Payload& payload, float weight, float* into, std::byte* scratch) const;
 
   WireFormat values_;
   Indices indices_;

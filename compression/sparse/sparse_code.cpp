@@ -34,7 +34,12 @@ class SparseCode final : public Code {
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo& info, Tensor into,
               std::byte* scratch) const override {
-    wire_.decode(context.stream, spec, {info.ratio}, payload, weight, add, into, scratch);
+    wire_.decode(context.stream, spec, {info.ratio}, {&payload, 1}, weight, add, into, scratch);
+  }
+  void decode_sum(Context& context, std::span<const Payload> payloads, bool add,
+                  const UnitSpec& spec, const StepInfo& info, const Tensor& into,
+                  std::byte* scratch) const override {
+    wire_.decode(context.stream, spec, {info.ratio}, payloads, 1.0f, add, into, scratch);
   }
 
  private:

@@ -30,13 +30,15 @@ struct IndexSpace {
   const int64_t* offset;
 };
 
-/// One format. A list has its entries field after field without gaps; `room` is the list's, with
-/// the format's escapes.
+/// One format. `room` is the list's, with the format's escapes.
 class IndexFormat {
  public:
   virtual ~IndexFormat() = default;
 
   virtual const char* name() const = 0;
+  /// Bytes of an entry's index where that is a number of its own, which pack.cpp writes and reads:
+  /// 2, the run of zeros before it, or 4, its position. 0: write and read do.
+  virtual int number() const { return 0; }
   /// Gaps of this length and more are cut; 0: never.
   virtual int64_t escape() const { return 0; }
   /// The payload's size does not tell how many entries there are.
@@ -45,21 +47,21 @@ class IndexFormat {
   virtual int64_t most_bytes(const UnitSpec& spec, const Room& room) const = 0;
   /// Bytes that a list of `entries` needs at least.
   virtual int64_t least_bytes(int64_t /*entries*/) const { return 0; }
-  virtual int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const = 0;
+  virtual int64_t scratch_bytes(const UnitSpec&, const Room&) const { return 0; }
 
   /// Writes the part; `used`, a device word, gets the bytes of the payload up to its end.
-  virtual void write(const Stream& stream, const UnitSpec& spec, const Room& room,
-                     const SparseList& list, const IndexSpace& part, int64_t* used,
-                     std::byte* scratch) const = 0;
+  virtual void write(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
+                     const SparseList& /*list*/, const IndexSpace& /*part*/, int64_t* /*used*/,
+                     std::byte* /*scratch*/) const {}
   /// Reads the positions of list.range's entries from a payload of `bytes` bytes. What does not fit
   /// becomes kNowhere.
-  virtual void read(const Stream& stream, const UnitSpec& spec, const Room& room,
-                    const SparseList& list, const IndexPart& part, int64_t bytes,
-                    std::byte* scratch) const = 0;
+  virtual void read(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
+                    const SparseList& /*list*/, const IndexPart& /*part*/, int64_t /*bytes*/,
+                    std::byte* /*scratch*/) const {}
   /// After read, in host memory: the bytes of the payload up to the part's end; less than 0 if the
   /// part does not fit the list.
   virtual int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
-                              int64_t bytes) const = 0;
+                              int64_t bytes) const;
 };
 
 constexpr uint32_t kNowhere = 0xffffffffu;  // a position beyond every field
@@ -78,29 +80,5 @@ inline Room with_escapes(const IndexFormat& format, Room room) {
   room.escape = format.escape();
   return room;
 }
-
-namespace sparse {
-
-/// chunk[c] <- the sum of those before it.
-struct SumBefore {
-  int64_t* chunk;
-  int64_t chunks;
-  WISP_HD void operator()() const {
-    int64_t total = 0;
-    for (int64_t c = 0; c < chunks; ++c) {
-      const int64_t here = chunk[c];
-      chunk[c] = total;
-      total += here;
-    }
-  }
-};
-
-}  // namespace sparse
-
-/// From the gaps between a field's entries (position - the one before; 0: broken) to positions, in
-/// place. Scratch: gaps_scratch_bytes.
-void gaps_to_positions(const Stream& stream, const UnitSpec& spec, const Room& room,
-                       const SparseList& list, std::byte* scratch);
-int64_t gaps_scratch_bytes(const UnitSpec& spec, const Room& room);
 
 }  // namespace wisp

@@ -179,13 +179,6 @@ struct CountEntries {
 };
 
 }  // namespace
-
-int64_t most_chunks(const UnitSpec& spec, const Room& room) {
-  int64_t most = 0;
-  for (const Field& field : spec.fields) most = std::max(most, chunks_of(room.of(field)));
-  return most;
-}
-
 }  // namespace sparse
 
 using namespace sparse;

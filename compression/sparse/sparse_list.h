@@ -34,9 +34,6 @@ constexpr int64_t kChunk = 256;  // entries a kernel call walks in order
 
 WISP_HD inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
 
-/// Of a unit's longest list.
-int64_t most_chunks(const UnitSpec& spec, const Room& room);
-
 /// The entries of chunk `c` of a range.
 struct Span {
   int64_t from, to;

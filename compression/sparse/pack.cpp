@@ -37,10 +37,15 @@ struct ReadRow {
   int64_t slice, slices;  // its first, and how many
 };
 
-/// A slice; offset: in the arena.
+/// A slice; offset: in the arena. Slices are cleared by chunks, numbered through all of them.
 struct Place {
   int64_t position, numel, offset;
+  int64_t first_chunk;
 };
+
+constexpr int64_t kClearChunk = 1 << 13;
+
+int64_t clear_chunks(int64_t numel) { return (numel + kClearChunk - 1) / kClearChunk; }
 
 int64_t slices_of(const UnitSpec& spec) {
   int64_t slices = 0;
@@ -242,6 +247,21 @@ struct AddTo {
   }
 };
 
+struct ClearSlices {
+  struct Shared {};
+  const Place* place;
+  int64_t slices;
+  float* arena;
+  WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
+    const Place& slice =
+        place[row_of(chunk, slices, [this](int64_t s) { return place[s].first_chunk; })];
+    const int64_t from = (chunk - slice.first_chunk) * kClearChunk;
+    const int64_t left = slice.numel - from;
+    float* at = arena + slice.offset + from;
+    team.each(left < kClearChunk ? left : kClearChunk, [&](int64_t i) { at[i] = 0.0f; });
+  }
+};
+
 struct AddFields {
   struct Shared {};
   SparseList list;
@@ -431,8 +451,10 @@ void SparseWire::put_rows(const Stream& stream, const UnitSpec& spec, const Room
     table.put(ReadRow{entries.of(field), slice, std::ssize(field.slices)});
     slice += std::ssize(field.slices);
   }
+  int64_t chunk = 0;
   each_slice(spec, [&](size_t, const Slice& part, int64_t position) {
-    table.put(Place{position, part.numel, part.offset});
+    table.put(Place{position, part.numel, part.offset, chunk});
+    chunk += clear_chunks(part.numel);
   });
   table.finish();
 }
@@ -490,11 +512,19 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
 
 void SparseWire::decode(const Stream& stream, const UnitSpec& spec, const Room& room,
                         std::span<const Payload> payloads, float weight, bool add,
-                        const Tensor& into, std::byte* scratch) const {
-  put_rows(stream, spec, room, scratch);
-  if (!add) clear_fields(stream, spec, into);
+                        const Tensor& into, std::byte* memory) const {
+  put_rows(stream, spec, room, memory);
+  if (!add) {
+    const IndexFormat& format = index(spec, room);
+    const auto scratch = lay_out<Scratch>(memory, format, spec, with_escapes(format, room));
+    int64_t chunks = 0;
+    each_slice(spec,
+               [&](size_t, const Slice& slice, int64_t) { chunks += clear_chunks(slice.numel); });
+    parallel_teams(stream, chunks, ClearSlices{scratch.place, slices_of(spec), into.data<float>()},
+                   kClearChunk);
+  }
   for (const Payload& payload : payloads)
-    read(stream, spec, room, payload, weight, into.data<float>(), scratch);
+    read(stream, spec, room, payload, weight, into.data<float>(), memory);
 }
 
 }  // namespace wisp

@@ -124,6 +124,24 @@ TEST(SparseIndex, KeepsToItsLawWithEveryFormat) {
 }
 
 /// Long gaps at every place where one can be; for 16-bit runs the capacity is met exactly.
+TEST(SparseIndex, IsTheSameInAnyOrderOfATeam) {
+  const std::vector<int64_t> sizes{70'000, 300, 5000};
+  Positions positions(sizes.size());
+  for (size_t f = 0; f < sizes.size(); ++f)
+    for (int64_t at = static_cast<int64_t>(f); at < sizes[f]; at += 3 + at % 11)
+      positions[f].push_back(at);
+  for (const std::string& values : kValues) {
+    for (const std::string& indices : kIndices) {
+      const PayloadBytes expected = send(values, indices, positions, sizes, 0.2).payload;
+      for (uint32_t seed = 1; seed <= 2; ++seed) {
+        const ShuffledTeams shuffled(seed);
+        EXPECT_EQ(send(values, indices, positions, sizes, 0.2).payload, expected)
+            << values << ", " << indices;
+      }
+    }
+  }
+}
+
 TEST(SparseIndex, HoldsTheLongestGaps) {
   constexpr int64_t kNumel = 3 * 65'536 + 2;
   const std::vector<std::vector<int64_t>> patterns = {

@@ -51,11 +51,10 @@ class Courier {
       if (!watch_.poll()) wait(seen, 0.0);
     }
   }
-  /// Returns when the stream has come to all that was submitted to it.
+  /// Returns when the stream has come to all that was submitted to it, and nothing is to follow.
   void settle() {
-    bool there = false;
-    watch_.then(watch_.mark(), [&](const StreamWatch::Span&) { there = true; });
-    await_stream([&] { return there; });
+    watch_.then(watch_.mark(), [](const StreamWatch::Span&) {});
+    await_stream([&] { return watch_.idle(); });
   }
   /// Waits until the inbox was rung since `seen`, at most `limit_us`; not at all, if the stream is to
   /// be looked after.

@@ -162,10 +162,13 @@ void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t 
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_teams<Team>(stream, items, kernel);
 #endif
-  stream.launch([items, kernel, elements, order = parallel::team_order()] {
+  stream.launch([items, kernel, elements, order = int64_t{parallel::team_order()}] {
     const bool worth = items > 1 && items * elements >= 2 * parallel::kGrain;
     parallel::cpu_ranges(
-        items, 1, [&](int64_t b, int64_t e) { parallel::cpu_teams(b, e, kernel, order); },
+        items, 1,
+        [&](int64_t b, int64_t e) {
+          parallel::cpu_teams(b, e, kernel, static_cast<uint32_t>(order));
+        },
         worth ? 0 : items + 1);
   });
 }

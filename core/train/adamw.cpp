@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/train/update_range.h"
 
 namespace wisp {
@@ -54,27 +53,37 @@ struct MomentumRule {
 };
 
 template <class T>
-void update(const Context& context, FlatParameters& parameters, const AdamWOptions& o, double lr,
-            int64_t number, int64_t second_number, const UpdateRange& range) {
-  T* weight = parameters.weight().data<T>() + range.begin;
-  const T* gradient = parameters.grad().data<T>() + range.begin;
-  T* first = parameters.state(kFirst).template data<T>() + range.begin;
-  T* second = parameters.state(kSecond).template data<T>() + range.begin;
-  const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));
-  const double correction2 = 1.0 - std::pow(o.beta2, static_cast<double>(second_number));
-  const Rule<T> rule{static_cast<T>(range.decay ? 1.0 - lr * o.weight_decay : 1.0),
-                     static_cast<T>(lr / correction1), static_cast<T>(std::sqrt(correction2)),
-                     static_cast<T>(o.eps)};
-  const int64_t count = range.end - range.begin;
-  if (range.rule == UpdateRule::gradient) {
-    parallel_for(context.stream, count,
-                 GradientRule<T>{weight, gradient, first, second, static_cast<T>(o.beta1),
-                                 static_cast<T>(o.beta2), static_cast<T>(1.0 - o.beta1),
-                                 static_cast<T>(1.0 - o.beta2), rule});
-  } else {
-    parallel_for(context.stream, count, MomentumRule<T>{weight, gradient, first, second, rule});
+struct AdamWRow : UpdateRow {
+  int64_t update;
+  Rule<T> rule;
+};
+
+/// One update of all weights.
+template <class T>
+struct AdamWStep {
+  struct Shared {};
+  T* weight;
+  const T* gradient;
+  T* first;
+  T* second;
+  T lr, beta1, beta2, share1, share2;  // share: 1 - beta
+  UpdateTable<AdamWRow<T>> table;
+  WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
+    const AdamWRow<T>& row = table.row_of(chunk);
+    const int64_t from = row.from(chunk), count = row.count(chunk);
+    T* w = weight + from;
+    const T* g = gradient + from;
+    const auto update = static_cast<UpdateRule>(row.update);
+    if (update == UpdateRule::update) {
+      team.each(count, SubtractUpdate<T>{w, g, lr});
+    } else if (update == UpdateRule::momentum) {
+      team.each(count, MomentumRule<T>{w, g, first + from, second + from, row.rule});
+    } else {
+      team.each(count, GradientRule<T>{w, g, first + from, second + from, beta1, beta2, share1,
+                                       share2, row.rule});
+    }
   }
-}
+};
 
 /// `name(option)`: what a message calls it.
 template <class Name>
@@ -124,17 +133,34 @@ void AdamW::step(const Context& context, double lr, int64_t number,
   const std::span second_number(second_number_.data<int64_t>(), rules.size());
   for (size_t id = 0; id < rules.size(); ++id)
     if (rules[id] == UpdateRule::gradient) second_number[id] = number;
-  for (const UpdateRange& range : update_ranges(parameters_, rules, second_number)) {
-    if (range.rule == UpdateRule::update) {
-      subtract_update(context, parameters_, range, lr);
-      continue;
-    }
-    dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
+  const std::vector<UpdateRange> ranges = update_ranges(parameters_, rules, second_number);
+  const AdamWOptions& o = options_;
+  const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));
+  dispatch_float(parameters_.dtype(), "adamw", [&](auto zero) {
+    using T = decltype(zero);
+    const auto row_of = [&](const UpdateRange& range) {
       const int64_t last = second_number[static_cast<size_t>(range.first)];
-      update<decltype(zero)>(context, parameters_, options_, lr, number, last > 0 ? last : number,
-                             range);
+      const double correction2 =
+          1.0 - std::pow(o.beta2, static_cast<double>(last > 0 ? last : number));
+      return AdamWRow<T>{{},
+                         static_cast<int64_t>(range.rule),
+                         {static_cast<T>(range.decay ? 1.0 - lr * o.weight_decay : 1.0),
+                          static_cast<T>(lr / correction1), static_cast<T>(std::sqrt(correction2)),
+                          static_cast<T>(o.eps)}};
+    };
+    update_all<AdamWRow<T>>(context.stream, ranges, row_of, [&](const auto& table) {
+      return AdamWStep<T>{parameters_.weight().data<T>(),
+                          parameters_.grad().data<T>(),
+                          parameters_.state(kFirst).template data<T>(),
+                          parameters_.state(kSecond).template data<T>(),
+                          static_cast<T>(lr),
+                          static_cast<T>(o.beta1),
+                          static_cast<T>(o.beta2),
+                          static_cast<T>(1.0 - o.beta1),
+                          static_cast<T>(1.0 - o.beta2),
+                          table};
     });
-  }
+  });
 }
 
 }  // namespace wisp

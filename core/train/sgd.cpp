@@ -1,7 +1,8 @@
 #include "core/train/sgd.h"
 
+#include <algorithm>
+
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/train/update_range.h"
 
 namespace wisp {
@@ -43,26 +44,39 @@ struct MomentumRule {
   }
 };
 
+struct SgdRow : UpdateRow {
+  int64_t rule;
+  double decay;
+};
+
+/// One update of all weights.
 template <class T>
-void update(const Context& context, FlatParameters& parameters, const SgdOptions& options,
-            double lr, bool first, const UpdateRange& range) {
-  T* weight = parameters.weight().data<T>() + range.begin;
-  const T* gradient = parameters.grad().data<T>() + range.begin;
-  const auto rate = static_cast<T>(lr);
-  const auto decay = static_cast<T>(range.decay ? options.weight_decay : 0.0);
-  const int64_t count = range.end - range.begin;
-  if (options.momentum == 0.0 && range.rule == UpdateRule::gradient)
-    return parallel_for(context.stream, count, PlainRule<T>{weight, gradient, rate, decay});
-  T* momentum = parameters.state("momentum").template data<T>() + range.begin;
-  if (range.rule == UpdateRule::gradient) {
-    const auto share = static_cast<T>(first ? 1.0 : 1.0 - options.dampening);
-    parallel_for(context.stream, count,
-                 GradientRule<T>{weight, gradient, momentum, rate, static_cast<T>(options.momentum),
-                                 share, decay, options.nesterov});
-  } else {
-    parallel_for(context.stream, count, MomentumRule<T>{weight, gradient, momentum, rate, decay});
+struct SgdStep {
+  struct Shared {};
+  T* weight;
+  const T* gradient;
+  T* momentum;  // null with a momentum of 0
+  T lr, mu, share;
+  bool nesterov, plain;
+  UpdateTable<SgdRow> table;
+  WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
+    const SgdRow& row = table.row_of(chunk);
+    const int64_t from = row.from(chunk), count = row.count(chunk);
+    T* w = weight + from;
+    const T* g = gradient + from;
+    const auto rule = static_cast<UpdateRule>(row.rule);
+    const auto decay = static_cast<T>(row.decay);
+    if (rule == UpdateRule::update) {
+      team.each(count, SubtractUpdate<T>{w, g, lr});
+    } else if (rule == UpdateRule::momentum) {
+      team.each(count, MomentumRule<T>{w, g, momentum + from, lr, decay});
+    } else if (plain) {
+      team.each(count, PlainRule<T>{w, g, lr, decay});
+    } else {
+      team.each(count, GradientRule<T>{w, g, momentum + from, lr, mu, share, decay, nesterov});
+    }
   }
-}
+};
 
 /// `name(option)`: what a message calls it.
 template <class Name>
@@ -107,15 +121,30 @@ std::vector<std::string> Sgd::arenas() const {
 
 void Sgd::step(const Context& context, double lr, int64_t number,
                std::span<const UpdateRule> rules) {
-  for (const UpdateRange& range : update_ranges(parameters_, rules)) {
-    if (range.rule == UpdateRule::update) {
-      subtract_update(context, parameters_, range, lr);
-      continue;
-    }
-    dispatch_float(parameters_.dtype(), "sgd", [&](auto zero) {
-      update<decltype(zero)>(context, parameters_, options_, lr, number == 1, range);
-    });
-  }
+  const std::vector<UpdateRange> ranges = update_ranges(parameters_, rules);
+  const bool plain = options_.momentum == 0.0;
+  const bool keeps = !plain || std::ranges::count(rules, UpdateRule::momentum) > 0;
+  dispatch_float(parameters_.dtype(), "sgd", [&](auto zero) {
+    using T = decltype(zero);
+    T* momentum = keeps ? parameters_.state("momentum").template data<T>() : nullptr;
+    update_all<SgdRow>(
+        context.stream, ranges,
+        [&](const UpdateRange& range) {
+          return SgdRow{
+              {}, static_cast<int64_t>(range.rule), range.decay ? options_.weight_decay : 0.0};
+        },
+        [&](const auto& table) {
+          return SgdStep<T>{parameters_.weight().data<T>(),
+                            parameters_.grad().data<T>(),
+                            momentum,
+                            static_cast<T>(lr),
+                            static_cast<T>(options_.momentum),
+                            static_cast<T>(number == 1 ? 1.0 : 1.0 - options_.dampening),
+                            options_.nesterov,
+                            plain,
+                            table};
+        });
+  });
 }
 
 }  // namespace wisp

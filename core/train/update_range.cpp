@@ -1,20 +1,8 @@
 #include "core/train/update_range.h"
 
 #include "core/error.h"
-#include "core/parallel.h"
 
 namespace wisp {
-namespace {
-
-template <class T>
-struct Subtract {
-  T* weight;
-  const T* gradient;
-  T lr;
-  WISP_HD void operator()(int64_t i) const { weight[i] -= lr * gradient[i]; }
-};
-
-}  // namespace
 
 std::vector<UpdateRange> update_ranges(const FlatParameters& parameters,
                                        std::span<const UpdateRule> rules,
@@ -35,16 +23,6 @@ std::vector<UpdateRange> update_ranges(const FlatParameters& parameters,
     ranges.back().end = segment.offset + segment.numel;
   }
   return ranges;
-}
-
-void subtract_update(const Context& context, const FlatParameters& parameters,
-                     const UpdateRange& range, double lr) {
-  dispatch_float(parameters.dtype(), "optimizer", [&](auto zero) {
-    using T = decltype(zero);
-    parallel_for(context.stream, range.end - range.begin,
-                 Subtract<T>{parameters.weight().data<T>() + range.begin,
-                             parameters.grad().data<T>() + range.begin, static_cast<T>(lr)});
-  });
 }
 
 }  // namespace wisp

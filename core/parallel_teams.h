@@ -101,6 +101,21 @@ class Team {
 #endif
   }
 
+  /// What parallel_reduce computes of the kernel over [0, n), with the same bits.
+  template <class Kernel>
+  WISP_HD typename Kernel::Value reduce(int64_t n, const Kernel& kernel) const {
+#ifdef __CUDA_ARCH__
+    return cuda::team_reduce(n, kernel);
+#else
+    const int64_t block = parallel::reduce_block(n);
+    typename Kernel::Value partial[parallel::kMaxPartials];
+    int64_t blocks = 0;
+    for (int64_t begin = 0; begin < n; begin += block)
+      partial[blocks++] = parallel::reduce_lanes(begin, std::min(n, begin + block), kernel);
+    return parallel::reduce_lanes(0, blocks, parallel::Partials<Kernel>{partial, kernel});
+#endif
+  }
+
   /// emit(at, i) for each i in [0, n) for which keep(i) holds, `at` counting them in ascending
   /// order of i; returns their number. keep is asked once each, and reads nothing that emit writes.
   template <class Keep, class Emit>

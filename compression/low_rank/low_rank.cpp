@@ -7,6 +7,7 @@
 #include "compression/start_after.h"
 #include "compression/wire_value.h"
 #include "core/backend.h"
+#include "core/device_table.h"
 #include "core/parallel.h"
 #include "core/train/norm.h"
 
@@ -135,7 +136,9 @@ std::vector<StateSpec> LowRank::state(const UnitSpec& spec) const {
   return state;
 }
 
-int64_t LowRank::scratch_bytes() { return orthonormal_scratch_bytes(); }
+int64_t LowRank::scratch_bytes(const UnitSpec& spec) {
+  return std::ssize(spec.fields) * static_cast<int64_t>(sizeof(Columns));
+}
 
 Message LowRank::message(const UnitSpec& spec, Factor factor) const {
   return {.kind = Collective::all_reduce, .dtype = values_, .bytes = bytes(spec, factor)};
@@ -174,11 +177,19 @@ void LowRank::forget(Context& context, const Unit& unit, Factor factor) const {
 
 void LowRank::orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
                              Factor factor) const {
+  TableWriter table(context.stream, unit.scratch);
+  int64_t numel = 0;
   each_matrix(unit, [&](const Matrix& matrix) {
-    wisp::orthonormalise(context.stream, matrix.factor(factor),
-                         Philox(info.seed, static_cast<uint64_t>(info.step), matrix.field.key),
-                         factor == Factor::p ? 0 : matrix.p.numel(), unit.scratch);
+    const Tensor& columns = matrix.factor(factor);
+    table.put(Columns{columns.data<float>(), columns.shape()[0], columns.shape()[1],
+                      Philox(info.seed, static_cast<uint64_t>(info.step), matrix.field.key),
+                      factor == Factor::p ? 0 : matrix.p.numel()});
+    numel += columns.numel();
   });
+  table.finish();
+  const auto matrices = std::ssize(unit.spec.fields);
+  wisp::orthonormalise(context.stream, reinterpret_cast<const Columns*>(unit.scratch), matrices,
+                       numel / matrices);
 }
 
 void LowRank::multiply(Context& context, const Unit& unit, Factor factor) const {

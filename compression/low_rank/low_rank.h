@@ -36,7 +36,7 @@ class LowRank {
 
   /// The residual, if there is feedback; then P and Q of each field, equal on all ranks.
   std::vector<StateSpec> state(const UnitSpec& spec) const;
-  static int64_t scratch_bytes();
+  static int64_t scratch_bytes(const UnitSpec& spec);
   Message message(const UnitSpec& spec, Factor factor) const;
 
   // The steps. A unit whose gradient is not finite has M = E, and sends zeros.

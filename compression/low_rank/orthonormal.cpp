@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/parallel.h"
+#include "core/parallel_teams.h"
 
 namespace wisp {
 namespace {
@@ -18,79 +18,49 @@ struct Dot {
   WISP_HD double combine(double x, double y) const { return x + y; }
 };
 
-/// Device words of a column under way.
-struct Column {
-  double before, after;  // squares of its norm, without and with the projections taken away
-  double along;          // its component along another column
-  double scale;
-  int64_t drawn;  // how many of its elements are drawn: all or none
-};
-
-struct Project {
-  const float* unit;
-  const Column* state;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] -= static_cast<float>(state->along) * unit[i];
-  }
-};
-
 /// A norm of which less than this is left is f32 rounding.
 constexpr double kDependent = 1e-6;
 
-struct Judge {
-  Column* state;
-  int64_t numel;
-  WISP_HD void operator()() const {
+struct Orthonormalise {
+  struct Shared {};
+  const Columns* matrices;
+  WISP_HD void operator()(const Team& team, int64_t m, Shared&) const {
+    const Columns matrix = matrices[m];
+    for (int64_t c = 0; c < matrix.count; ++c) {
+      for (int pass = 0; pass < 2; ++pass) normalise(team, matrix, c, pass == 0);
+    }
+  }
+
+ private:
+  WISP_HD void normalise(const Team& team, const Columns& matrix, int64_t c, bool draws) const {
+    const int64_t length = matrix.length;
+    float* column = matrix.column + c * length;
+    const double before = team.reduce(length, Dot{column, column});
+    for (int64_t j = 0; j < c; ++j) {
+      const float* unit = matrix.column + j * length;
+      const auto along = static_cast<float>(team.reduce(length, Dot{unit, column}));
+      team.each(length, [&](int64_t i) { column[i] -= along * unit[i]; });
+    }
+    const double after = team.reduce(length, Dot{column, column});
     // false, too, of what is infinite or no number, or became so: projections shorten
-    const bool independent = state->after > kDependent * kDependent * state->before &&
-                             state->after < 2.0 * state->before;
-    state->scale = independent ? 1.0 / sqrt(state->after) : 0.0;
-    state->drawn = independent ? 0 : numel;
-  }
-};
-
-struct Normalise {
-  const Column* state;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] = static_cast<float>(state->scale * static_cast<double>(column[i]));
-  }
-};
-
-struct Draw {
-  Philox random;
-  int64_t first;
-  float* column;
-  WISP_HD void operator()(int64_t i) const {
-    column[i] = random.nearly_normal(static_cast<uint64_t>(first + i));
+    const bool independent = after > kDependent * kDependent * before && after < 2.0 * before;
+    const double scale = independent ? 1.0 / sqrt(after) : 0.0;
+    team.each(length, [&](int64_t i) {
+      column[i] = static_cast<float>(scale * static_cast<double>(column[i]));
+    });
+    if (independent || !draws) return;
+    const int64_t first = matrix.first + c * length;
+    team.each(length, [&](int64_t i) {
+      column[i] = matrix.random.nearly_normal(static_cast<uint64_t>(first + i));
+    });
   }
 };
 
 }  // namespace
 
-int64_t orthonormal_scratch_bytes() { return sizeof(Column); }
-
-void orthonormalise(const Stream& stream, const Tensor& columns, const Philox& random,
-                    int64_t first, std::byte* scratch) {
-  auto* state = reinterpret_cast<Column*>(scratch);
-  const int64_t numel = columns.shape()[1];
-  for (int64_t c = 0; c < columns.shape()[0]; ++c) {
-    float* column = columns.data<float>() + c * numel;
-    for (int pass = 0; pass < 2; ++pass) {
-      parallel_reduce(stream, numel, Dot{column, column}, &state->before);
-      for (int64_t j = 0; j < c; ++j) {
-        const float* unit = columns.data<float>() + j * numel;
-        parallel_reduce(stream, numel, Dot{unit, column}, &state->along);
-        parallel_for(stream, numel, Project{unit, state, column});
-      }
-      parallel_reduce(stream, numel, Dot{column, column}, &state->after);
-      run_once(stream, Judge{state, numel});
-      parallel_for(stream, numel, Normalise{state, column});
-      if (pass == 0)
-        parallel_for_counted(stream, &state->drawn, numel, Draw{random, first + c * numel, column});
-    }
-  }
+void orthonormalise(const Stream& stream, const Columns* matrices, int64_t count, int64_t numel) {
+  constexpr int64_t kReads = 8;  // of an element, or more
+  parallel_teams(stream, count, Orthonormalise{matrices}, kReads * numel);
 }
 
 }  // namespace wisp

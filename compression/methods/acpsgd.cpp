@@ -33,8 +33,8 @@ class AcpSgd final : public Compressor {
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     return matrices_.state(spec);
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override {
-    return matrices_.scratch_bytes();
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
+    return matrices_.scratch_bytes(spec);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   int64_t period() const override { return 2; }

@@ -44,8 +44,8 @@ class PowerSgd final : public Compressor {
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
     return matrices_.state(spec);
   }
-  int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override {
-    return matrices_.scratch_bytes();
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
+    return matrices_.scratch_bytes(spec);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override {
     return 2 * static_cast<int>(options_.iterations);

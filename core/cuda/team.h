@@ -68,6 +68,51 @@ __device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const
   return total;
 }
 
+/// parallel::reduce_lanes over [begin, end): all threads evaluate map, a tile at a time; the first
+/// kLanes combine in the order of the CPU. For thread 0.
+template <class Kernel>
+__device__ typename Kernel::Value team_reduce_lanes(int64_t begin, int64_t end,
+                                                    const Kernel& kernel,
+                                                    typename Kernel::Value* tile) {
+  const int thread = static_cast<int>(threadIdx.x);
+  typename Kernel::Value lane = kernel.identity();
+  for (int64_t i = begin; i < end; i += kTeamThreads) {
+    if (i + thread < end) tile[thread] = kernel.map(i + thread);
+    __syncthreads();
+    for (int j = thread; thread < parallel::kLanes && j < kTeamThreads && i + j < end;
+         j += parallel::kLanes)
+      lane = kernel.combine(lane, tile[j]);
+    __syncthreads();
+  }
+  if (thread < parallel::kLanes) tile[thread] = lane;
+  for (int width = parallel::kLanes / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (thread < width) tile[thread] = kernel.combine(tile[thread], tile[thread + width]);
+  }
+  return tile[thread];
+}
+
+template <class Kernel>
+__device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {
+  using Value = typename Kernel::Value;
+  alignas(Value) __shared__ unsigned char tile_memory[kTeamThreads * sizeof(Value)];
+  alignas(Value) __shared__ unsigned char partial_memory[parallel::kMaxPartials * sizeof(Value)];
+  Value* tile = reinterpret_cast<Value*>(tile_memory);
+  Value* partial = reinterpret_cast<Value*>(partial_memory);
+  const int64_t block = parallel::reduce_block(n);
+  int64_t blocks = 0;
+  for (int64_t begin = 0; begin < n; begin += block, ++blocks) {
+    __syncthreads();
+    const int64_t end = begin + block < n ? begin + block : n;
+    const Value value = team_reduce_lanes(begin, end, kernel, tile);
+    if (threadIdx.x == 0) partial[blocks] = value;
+  }
+  __syncthreads();
+  team_reduce_lanes(0, blocks, parallel::Partials<Kernel>{partial, kernel}, tile);
+  __syncthreads();
+  return tile[0];
+}
+
 /// Block b is the team of item b.
 template <class Team, class Kernel>
 __global__ void __launch_bounds__(kTeamThreads) run_teams(const Kernel kernel) {

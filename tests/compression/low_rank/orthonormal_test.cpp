@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/tensor.h"
+
 namespace wisp {
 namespace {
 
@@ -17,9 +19,9 @@ class Orthonormal : public testing::Test {
     return columns;
   }
   void run(const Tensor& columns) {
-    alignas(64) std::byte scratch[256];
-    ASSERT_LE(orthonormal_scratch_bytes(), 256);
-    orthonormalise(Stream::immediate(), columns, Philox(1, 2, 3), 100, scratch);
+    const Columns matrix{columns.data<float>(), columns.shape()[0], columns.shape()[1],
+                         Philox(1, 2, 3), 100};
+    orthonormalise(Stream::immediate(), &matrix, 1, columns.numel());
   }
   static double dot(const float* a, const float* b, int64_t n) {
     double sum = 0.0;

@@ -142,9 +142,8 @@ TEST(SparseList, ReachesFarIntoTheArena) {
     const auto source_of = [&](const Field&) {
       return Source{.gradient = far(gradient), .kept = far(residual)};
     };
-    const auto fields =
-        select_list(Stream::immediate(), spec, room, {}, {.kind = kind}, source_of, list.list,
-                    reinterpret_cast<std::byte*>(scratch.data()));
+    const auto fields = select_list(Stream::immediate(), spec, room, {}, {.kind = kind}, source_of,
+                                    list.list, reinterpret_cast<std::byte*>(scratch.data()));
     take_values(Stream::immediate(), fields, WireFormat::f32, list.list);
     add_list(Stream::immediate(), spec, room, list.list, 1.0f, far(result));
     int64_t sent = 0;

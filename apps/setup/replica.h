@@ -160,7 +160,7 @@ class Replica {
   Context comm_;
   BatchUpload upload_;
   StreamWatch compute_watch_{compute_stream_};
-  double compute_ms_ = 0.0;  // that no step has counted yet
+  double compute_ms_ = 0.0;                   // that no step has counted yet
   std::optional<StagedCommunicator> staged_;  // on a device that the worker's does not know
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;

@@ -32,7 +32,8 @@ void synchronize(void* stream) {
 std::shared_ptr<void> make_event(Device device, bool timed) {
   use(device);
   cudaEvent_t event = nullptr;
-  WISP_CUDA_CHECK(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
+  WISP_CUDA_CHECK(
+      cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
   return {event, [](void* owned) { cudaEventDestroy(event_of(owned)); }};
 }
 

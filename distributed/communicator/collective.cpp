@@ -257,8 +257,8 @@ std::string mail_mismatch(const Call& receiver, int from, std::span<const int64_
 Mismatch find_mismatch(std::span<const Call> calls) {
   const int workers = static_cast<int>(calls.size());
   const CallLabel& first = calls[0].label;
-  const auto on_device = std::find_if(calls.begin(), calls.end(),
-                                      [](const Call& call) { return call.on_device; });
+  const auto on_device =
+      std::find_if(calls.begin(), calls.end(), [](const Call& call) { return call.on_device; });
   for (int rank = 1; rank < workers; ++rank) {
     const CallLabel& label = calls[static_cast<size_t>(rank)].label;
     if (!label.fits(first)) return {rank, label_mismatch(label, first)};

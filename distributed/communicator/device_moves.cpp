@@ -14,7 +14,7 @@ constexpr int kMostAddresses = 256;  // of all its runs and ranks: an argument h
 
 struct Runs {
   int ranks = 0, count = 0;
-  int64_t begin[kMostRuns + 1];       // of each run, in elements of the launch; then their sum
+  int64_t begin[kMostRuns + 1];        // of each run, in elements of the launch; then their sum
   std::byte* address[kMostAddresses];  // [run][rank]
 
   bool full() const { return count == kMostRuns || (count + 1) * ranks > kMostAddresses; }

@@ -99,8 +99,8 @@ std::byte* StagedCommunicator::on_host(size_t place, const std::byte* data) cons
 void StagedCommunicator::fit_and_send() {
   if (slices_.empty()) return;
   if (used_bytes_ > block_bytes_) {
-    if (block_) stream_.synchronize();  // of the collective before
-    block_.reset();                     // first give back, then take
+    if (block_) stream_.synchronize();                       // of the collective before
+    block_.reset();                                          // first give back, then take
     block_bytes_ = std::max(used_bytes_, block_bytes_ * 2);  // sizes differ from step to step
     block_ = pinned_block(block_bytes_, stream_.device());
   }

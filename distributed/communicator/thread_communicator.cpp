@@ -30,7 +30,7 @@ struct Meeting {
   std::vector<Call> calls;  // by rank, as everything here; complete when all have come
   std::vector<char> came, taken;
   std::vector<Traffic> traffic;
-  std::vector<double> ready_at_us;  // when the link has carried the rank's bytes
+  std::vector<double> ready_at_us;     // when the link has carried the rank's bytes
   bool on_device = false;              // the memory is a device's: shares are moved by streams
   std::vector<Event> moved_on_device;  // when a share is
   size_t arrived = 0;
@@ -232,8 +232,7 @@ bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank, const
   return true;
 }
 
-void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank,
-                                     const Stream* stream) {
+void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank, const Stream* stream) {
   while (failure_.empty()) {
     const int share = meeting.take_share(rank);
     if (share < 0) return;
@@ -397,8 +396,8 @@ bool ThreadGroup::Member::on_device(const Call& call) const {
   };
   for (const ConstBytes& slice : call.out) count(slice.data, slice.bytes);
   for (const Bytes& slice : call.in) count(slice.data, slice.bytes);
-  WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device, " slices of the device's and ",
-             host, " of the host's, expected all of one");
+  WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device,
+             " slices of the device's and ", host, " of the host's, expected all of one");
   return device > 0;
 }
 

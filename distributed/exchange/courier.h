@@ -56,8 +56,8 @@ class Courier {
     watch_.then(watch_.mark(), [](const StreamWatch::Span&) {});
     await_stream([&] { return watch_.idle(); });
   }
-  /// Waits until the inbox was rung since `seen`, at most `limit_us`; not at all, if the stream is to
-  /// be looked after.
+  /// Waits until the inbox was rung since `seen`, at most `limit_us`; not at all, if the stream is
+  /// to be looked after.
   void wait(uint64_t seen, double limit_us) {
     if (!watch_.idle()) {
       std::this_thread::yield();

@@ -31,9 +31,9 @@ class SlotWire {
   bool active() const { return pending_ != nullptr; }
   /// The phase under way.
   Pending& pending() { return *pending_; }
-  /// Finishes the phase under way (blocks if it is not ready). True if all is there, in the order of
-  /// the stream; false if the next is on its way: behind the sizes the data, behind a piece the next
-  /// one.
+  /// Finishes the phase under way (blocks if it is not ready). True if all is there, in the order
+  /// of the stream; false if the next is on its way: behind the sizes the data, behind a piece the
+  /// next one.
   bool advance();
   /// Then computes what check() compares. False if there is nothing to compare.
   bool inspect();
@@ -41,8 +41,8 @@ class SlotWire {
   /// came is not what was sent.
   void check();
 
-  /// Of the slot that was started last, once it is complete: its phases' bytes added up, from the begin of the first to
-  /// the end of the last.
+  /// Of the slot that was started last, once it is complete: its phases' bytes added up, from the
+  /// begin of the first to the end of the last.
   const Transfer& transfer() const { return transfer_; }
   /// Time that its phases were on the wire.
   double wire_us() const { return wire_us_; }

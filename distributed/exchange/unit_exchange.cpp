@@ -98,8 +98,8 @@ void UnitExchange::decode(Courier& courier) {
     } catch (const Error& failure) {
       throw Error(concat("step ", info_.step, ", bucket ", slot.bucket, ": ", failure.what()));
     }
-    courier.watch().then(std::move(begin), [this, &courier, index, step = info_.step](
-                                               const StreamWatch::Span& span) {
+    courier.watch().then(std::move(begin), [this, &courier, index,
+                                            step = info_.step](const StreamWatch::Span& span) {
       courier.cost.decode_ms += span.ms();
       courier.trace().span(Lane::decode, name_of(index), span.begin_us, span.end_us, step);
     });

@@ -29,8 +29,8 @@ class UnitExchange {
   const UnitMemory& memory() const { return memory_; }
   const StepPlan& step_plan() const { return step_plan_; }
 
-  /// A step begins, of the one before nothing is to be looked after: plans it, and fits the memory to
-  /// it.
+  /// A step begins, of the one before nothing is to be looked after: plans it, and fits the memory
+  /// to it.
   void begin(const StepInfo& info);
 
   /// Encodes a unit's round into its outlets, in the order of the stream. Before its first, its

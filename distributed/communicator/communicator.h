@@ -84,8 +84,8 @@ class Communicator {
   /// communicator, nor take a lock that a caller of the communicator holds. Once this returned, the
   /// `notify` before it is not called any more.
   virtual void on_progress(std::function<void()> notify) = 0;
-  /// From now on slices may lie in `pool`, a device's that all ranks share, and are moved in the
-  /// order of `stream`, the rank's. False if this communicator knows the host's memory alone.
+  /// From now on slices may lie in `pool`, of a device that all ranks share, and are moved in the
+  /// order of `stream`, the rank's; both outlive the calls. False if it knows the host's alone.
   virtual bool move_devices(const Stream&, const MemoryPool&) { return false; }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/copy.h"
+#include "core/device_table.h"
 #include "core/parallel.h"
 #include "distributed/communicator/reduction_ops.h"
 
@@ -13,13 +14,13 @@ constexpr int kMostRuns = 64;        // reduced by one launch
 constexpr int kMostAddresses = 256;  // of all its runs and ranks: an argument has 4096 bytes
 
 struct Runs {
-  int ranks = 0, count = 0;
+  int64_t ranks = 0, count = 0;        // two int side by side may look like an address
   int64_t begin[kMostRuns + 1];        // of each run, in elements of the launch; then their sum
   std::byte* address[kMostAddresses];  // [run][rank]
 
   bool full() const { return count == kMostRuns || (count + 1) * ranks > kMostAddresses; }
   void add(std::span<std::byte* const> by_rank, int64_t n) {
-    ranks = static_cast<int>(by_rank.size());
+    ranks = std::ssize(by_rank);
     std::copy(by_rank.begin(), by_rank.end(), address + count * ranks);
     begin[count + 1] = begin[count] + n;
     ++count;
@@ -30,22 +31,14 @@ template <class T, class Op>
 struct ReduceRuns {
   Runs runs;
   WISP_HD void operator()(int64_t i) const {
-    int first = 0, last = runs.count - 1;  // the run of i
-    while (first < last) {
-      const int middle = (first + last + 1) / 2;
-      if (runs.begin[middle] <= i) {
-        first = middle;
-      } else {
-        last = middle - 1;
-      }
-    }
-    std::byte* const* by_rank = runs.address + first * runs.ranks;
-    const int64_t at = i - runs.begin[first];
+    const int64_t run = row_of(i, runs.count, [this](int64_t other) { return runs.begin[other]; });
+    std::byte* const* by_rank = runs.address + run * runs.ranks;
+    const int64_t at = i - runs.begin[run];
     using Value = typename Op::Value;
     auto total = static_cast<Value>(reinterpret_cast<const T*>(by_rank[0])[at]);
-    for (int rank = 1; rank < runs.ranks; ++rank)
+    for (int64_t rank = 1; rank < runs.ranks; ++rank)
       total = Op::combine(total, static_cast<Value>(reinterpret_cast<const T*>(by_rank[rank])[at]));
-    for (int rank = 0; rank < runs.ranks; ++rank)
+    for (int64_t rank = 0; rank < runs.ranks; ++rank)
       reinterpret_cast<T*>(by_rank[rank])[at] = static_cast<T>(total);
   }
 };

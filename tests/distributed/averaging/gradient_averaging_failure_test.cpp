@@ -1,8 +1,12 @@
 // What goes wrong in one worker ends all of them, with its cause and rank.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "core/train/sgd.h"
 #include "tests/support/error_of.h"
+#include "tests/support/ranks.h"
 #include "tests/support/test_replica.h"
 #include "tests/support/toy_compressors.h"
 
@@ -269,6 +273,27 @@ TEST(Failure, CompressionNeedsF32) {
     });
     EXPECT_NE(error.find("f32"), std::string::npos) << error;
   });
+}
+
+/// A process that was suspended, say: whoever waited longer than it may, and then is not alone any
+/// more, goes on where it was.
+TEST(Failure, IsNoPeerThatComesLateAfterAll) {
+  ReplicaOptions options;
+  options.averaging.timeout_s = 0.05;  // the communicator's own is a minute
+  ThreadGroup group(2);
+  const Results expected = sums_over_workers(2, options, 2);
+  const auto errors = run_ranks(group, [&](Communicator& communicator) {
+    TestReplica replica(communicator, options);
+    for (int64_t step = 0; step < 2; ++step) {
+      replica.step(step, small_integers, 1.0, [&](const Segment& segment) {
+        if (communicator.rank() == 1 && segment.id == 3)
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      });
+      EXPECT_EQ(replica.gradients(),
+                expected[static_cast<size_t>(communicator.rank())][static_cast<size_t>(step)]);
+    }
+  });
+  EXPECT_EQ(errors, of_all(2, ""));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void StreamWatch::then(Mark begin, Next next) {
 
 void StreamWatch::time(Mark begin, Next next) {
   if (stream_.device().is_cuda()) {
-    ahead_.push_back({std::move(begin.event), recorded(), std::move(next)});
+    ahead_.push_back({std::move(*begin.event), recorded(), std::move(next)});
   } else {
     next({begin.host_us, now_us()});
   }

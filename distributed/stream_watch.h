@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/stream.h"
@@ -22,7 +23,7 @@ class StreamWatch {
   /// A point from which work is timed.
   struct Mark {
     double host_us = 0.0;
-    Event event;  // of a device's stream
+    std::optional<Event> event;  // of a device's stream
   };
 
   explicit StreamWatch(const Stream& stream) : stream_(stream) {}

@@ -4,7 +4,7 @@
 
 #include "compression/momentum_correction.h"
 #include "compression/slices.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/train/norm.h"
 
 namespace wisp {

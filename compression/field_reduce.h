@@ -6,7 +6,7 @@
 #include <span>
 
 #include "compression/code.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/loops/parallel.h"
 #include "core/op_log.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/device_words.h"
+#include "core/loops/ranges.h"
 #include "core/parameter.h"
-#include "core/ranges.h"
 
 namespace wisp {
 

@@ -1,7 +1,7 @@
 // Loops that more than one file of this folder needs.
 #pragma once
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -2,7 +2,7 @@
 // the residual. Source: Micikevicius et al. 2022, "FP8 formats for deep learning" (the format).
 #include "compression/error_feedback.h"
 #include "compression/wire_value.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp::fp8 {
 

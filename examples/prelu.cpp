@@ -1,7 +1,7 @@
 #include "prelu.h"
 
+#include "core/loops/parallel.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp::examples {
 namespace {

@@ -39,10 +39,11 @@ BEGIN {
   allowed["apps"] = "core layers models data compression distributed apps"
 
   # The rooms of a folder: what each may include of that folder, beside itself. A folder of one room is not listed.
-  rooms["core"] = "core/cpu core/cuda"
-  rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/io"] = "core"
-  rooms["core/train"] = "core core/io"
-  rooms["core/emulated"] = "core"
+  rooms["core"] = "core/loops core/cpu core/cuda"
+  rooms["core/loops"] = "core core/cuda"
+  rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/emulated"] = "core core/loops"
+  rooms["core/io"] = "core"
+  rooms["core/train"] = "core core/io core/loops"
   rooms["core/emulated/include"] = ""
 
   rooms["data"] = ""
@@ -94,8 +95,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
       index(" " rooms[room] " ", " " other " ") == 0)
     fail(room " does not include " other)
 
-  only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|emulated/|parallel_cuda[.]h$)",
-          "CUDA headers belong in core/cuda/, core/parallel_cuda.h and what stands for CUDA, core/emulated/")
+  only_in("^(cuda|cublas|cudnn|curand|cufft|cusparse|cub/|thrust/|nvtx)", "^core/(cuda/|emulated/|loops/parallel_cuda[.]h$)",
+          "CUDA headers belong in core/cuda/, core/loops/parallel_cuda.h and what stands for CUDA, core/emulated/")
   only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
   only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",

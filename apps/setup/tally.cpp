@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/loops/parallel.h"
 #include "core/ops.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

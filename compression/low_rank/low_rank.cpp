@@ -7,8 +7,8 @@
 #include "compression/start_after.h"
 #include "compression/wire_value.h"
 #include "core/backend.h"
-#include "core/device_table.h"
-#include "core/parallel.h"
+#include "core/loops/device_table.h"
+#include "core/loops/parallel.h"
 #include "core/train/norm.h"
 
 namespace wisp {

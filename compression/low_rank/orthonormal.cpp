@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/parallel_teams.h"
+#include "core/loops/parallel_teams.h"
 
 namespace wisp {
 namespace {

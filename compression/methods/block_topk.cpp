@@ -19,7 +19,7 @@
 #include "compression/sparse/blocks.h"
 #include "compression/sparse_options.h"
 #include "compression/wire_value.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/train/norm.h"
 
 namespace wisp {

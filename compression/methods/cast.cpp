@@ -4,7 +4,7 @@
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/wire_value.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -12,7 +12,7 @@
 #include "compression/quantize/group.h"
 #include "compression/quantize/rounding.h"
 #include "compression/slices.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

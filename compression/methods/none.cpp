@@ -2,7 +2,7 @@
 // numbers as they are, which is exact.
 #include "compression/code.h"
 #include "compression/slices.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

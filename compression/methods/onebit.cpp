@@ -12,7 +12,7 @@
 #include "compression/feedback_options.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/start_after.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

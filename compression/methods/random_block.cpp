@@ -17,7 +17,7 @@
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/select.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/train/norm.h"
 
 namespace wisp {

@@ -4,7 +4,7 @@
 
 #include "compression/quantize/elias.h"
 #include "compression/slices.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

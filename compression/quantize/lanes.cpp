@@ -1,6 +1,6 @@
 #include "compression/quantize/lanes.h"
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

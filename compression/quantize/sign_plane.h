@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compression/quantize/group.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -3,7 +3,7 @@
 
 #include "compression/code.h"
 #include "compression/sparse/select.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

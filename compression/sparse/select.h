@@ -21,10 +21,10 @@
 
 #include "compression/compressor.h"
 #include "compression/cursor.h"
-#include "core/device_table.h"
-#include "core/parallel_teams.h"
+#include "core/loops/device_table.h"
+#include "core/loops/parallel_teams.h"
+#include "core/loops/select_ranges.h"
 #include "core/random.h"
-#include "core/select_ranges.h"
 
 namespace wisp {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

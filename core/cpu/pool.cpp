@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -1,7 +1,7 @@
 #include "core/cpu/rnn_cells.h"
 
 #include "core/elementary.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

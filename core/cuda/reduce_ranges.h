@@ -1,7 +1,7 @@
-// parallel_reduce_ranges on CUDA streams. Included by core/parallel_ranges.h only.
+// parallel_reduce_ranges on CUDA streams. Included by core/loops/parallel_ranges.h only.
 #pragma once
 
-#include "core/parallel_cuda.h"
+#include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 

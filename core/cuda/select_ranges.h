@@ -1,7 +1,7 @@
-// parallel_select_ranges on CUDA streams. Included by core/select_ranges.h only.
+// parallel_select_ranges on CUDA streams. Included by core/loops/select_ranges.h only.
 #pragma once
 
-#include "core/parallel_cuda.h"
+#include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 

@@ -1,9 +1,9 @@
 // Phases of a team that is a thread block, and the loop over teams. Included by
-// core/parallel_teams.h only. A phase begins with a barrier, so that what was read between phases
-// was read before it, and ends with one.
+// core/loops/parallel_teams.h only. A phase begins with a barrier, so that what was read between
+// phases was read before it, and ends with one.
 #pragma once
 
-#include "core/parallel_cuda.h"
+#include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 

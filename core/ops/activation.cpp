@@ -1,7 +1,7 @@
 #include "core/elementary.h"
+#include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

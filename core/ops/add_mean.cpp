@@ -1,5 +1,5 @@
+#include "core/loops/parallel.h"
 #include "core/ops.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "core/backend.h"
+#include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

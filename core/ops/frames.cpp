@@ -1,7 +1,7 @@
+#include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/ops/packed_rows.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

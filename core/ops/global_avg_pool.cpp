@@ -1,6 +1,6 @@
+#include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

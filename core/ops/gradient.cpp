@@ -1,6 +1,6 @@
 #include "core/ops/gradient.h"
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -1,8 +1,8 @@
 #include <cstring>
 
+#include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
-#include "core/parallel.h"
 
 namespace wisp {
 namespace {

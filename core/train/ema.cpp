@@ -4,7 +4,7 @@
 
 #include "core/copy.h"
 #include "core/error.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/train/norm.h"
 
-#include "core/parallel_ranges.h"
+#include "core/loops/parallel_ranges.h"
 
 namespace wisp {
 namespace {

@@ -1,7 +1,7 @@
 // Norms and scales of ranges of an arena: clipping and the check for non-finite gradients.
 #pragma once
 
-#include "core/ranges.h"
+#include "core/loops/ranges.h"
 
 namespace wisp {
 

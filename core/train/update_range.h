@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/device_table.h"
-#include "core/parallel_teams.h"
+#include "core/loops/device_table.h"
+#include "core/loops/parallel_teams.h"
 #include "core/parameter.h"
 #include "core/train/update_rule.h"
 

@@ -5,7 +5,7 @@
 #include "core/context.h"
 #include "core/copy.h"
 #include "core/io/input_file.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "data/images/augment.h"
 
 namespace wisp {

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/random.h"
 #include "distributed/bench/codec_limits.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/backend.h"
 #include "core/clock.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/copy.h"
-#include "core/device_table.h"
-#include "core/parallel.h"
+#include "core/loops/device_table.h"
+#include "core/loops/parallel.h"
 #include "distributed/communicator/reduction_ops.h"
 
 namespace wisp {

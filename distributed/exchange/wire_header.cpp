@@ -1,7 +1,7 @@
 #include "distributed/exchange/wire_header.h"
 
 #include "core/error.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -1,6 +1,6 @@
 #include "distributed/gossip/told_unit.h"
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "core/device_words.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/train/norm.h"
 
 namespace wisp {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "core/clock.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "tests/support/resnet50_matrices.h"
 #include "tests/support/unit_rig.h"
 

@@ -1,10 +1,10 @@
-// The loops of core/parallel.h on a device: the CPU's bits.
+// The loops of core/loops/parallel.h on a device: the CPU's bits.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "core/copy.h"
-#include "core/parallel_ranges.h"
+#include "core/loops/parallel_ranges.h"
 #include "tests/support/devices.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"

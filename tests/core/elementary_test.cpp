@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "tests/support/tensors.h"
 
 namespace wisp {

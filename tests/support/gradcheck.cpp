@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "core/random.h"
 #include "tests/support/leaves.h"
 #include "tests/support/test_context.h"

@@ -6,7 +6,7 @@
 
 #include "core/copy.h"
 #include "core/emulated/queues.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_context.h"

@@ -1,11 +1,11 @@
-#include "core/parallel_teams.h"
+#include "core/loops/parallel_teams.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include "core/device_table.h"
+#include "core/loops/device_table.h"
+#include "core/loops/select_ranges.h"
 #include "core/random.h"
-#include "core/select_ranges.h"
 
 namespace wisp {
 namespace {

@@ -1,9 +1,9 @@
-#include "core/ranges.h"
+#include "core/loops/ranges.h"
 
 #include <algorithm>
 
 #include "core/copy.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -1,9 +1,9 @@
-// A loop of core/parallel.h over many ranges at once: each is reduced by itself, to the bits that
-// parallel_reduce has of it, in two launches however many they are.
+// A loop of core/loops/parallel.h over many ranges at once: each is reduced by itself, to the bits
+// that parallel_reduce has of it, in two launches however many they are.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/ranges.h"
+#include "core/loops/parallel.h"
+#include "core/loops/ranges.h"
 
 namespace wisp {
 

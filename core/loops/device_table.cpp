@@ -1,6 +1,6 @@
-#include "core/device_table.h"
+#include "core/loops/device_table.h"
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {

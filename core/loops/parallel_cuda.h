@@ -1,13 +1,13 @@
-// The loops of core/parallel.h on CUDA streams, with the same bits: the same partial results, lanes
-// and trees, the same masks and positions. Included by core/parallel.h only. `counted`, where it is
-// not null, is a device word that limits n.
+// The loops of core/loops/parallel.h on CUDA streams, with the same bits: the same partial results,
+// lanes and trees, the same masks and positions. Included by core/loops/parallel.h only. `counted`,
+// where it is not null, is a device word that limits n.
 #pragma once
 
 #include <algorithm>
 
 #include "core/cuda/check.h"
 #include "core/device_work.h"
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 namespace wisp::cuda {
 

@@ -190,7 +190,7 @@ void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_coun
 }  // namespace wisp
 
 #ifdef __CUDACC__
-#include "core/parallel_cuda.h"  // stands on the sizes and trees above
+#include "core/loops/parallel_cuda.h"  // stands on the sizes and trees above
 #endif
 
 namespace wisp {

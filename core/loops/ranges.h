@@ -1,4 +1,5 @@
-// Many ranges of one index space, for loops that treat them all at once (core/parallel_ranges.h).
+// Many ranges of one index space, for loops that treat them all at once
+// (core/loops/parallel_ranges.h).
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 // parallel_select over many ranges at once, in two launches however many they are.
 #pragma once
 
-#include "core/device_table.h"
-#include "core/parallel.h"
+#include "core/loops/device_table.h"
+#include "core/loops/parallel.h"
 
 namespace wisp {
 

@@ -1,4 +1,4 @@
-#include "core/parallel_teams.h"
+#include "core/loops/parallel_teams.h"
 
 #include <atomic>
 #include <numeric>

@@ -1,12 +1,12 @@
-// A loop like those of core/parallel.h, over items that need more than one step each: a team of
-// threads takes an item through phases, and none begins one before all have ended the last. On CUDA
-// a team is a thread block; on the CPU it is one thread, and items are shared among the OpenMP
+// A loop like those of core/loops/parallel.h, over items that need more than one step each: a team
+// of threads takes an item through phases, and none begins one before all have ended the last. On
+// CUDA a team is a thread block; on the CPU it is one thread, and items are shared among the OpenMP
 // threads. Results depend neither on how many threads a team has nor on their order.
 #pragma once
 
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 #ifdef __CUDACC__
 #include "core/cuda/team.h"

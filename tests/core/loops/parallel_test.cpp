@@ -1,4 +1,4 @@
-#include "core/parallel.h"
+#include "core/loops/parallel.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>

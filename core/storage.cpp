@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/address_range.h"
-#include "core/error.h"
+#include "core/out_of_memory.h"
 
 namespace wisp {
 namespace {
@@ -122,9 +122,10 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
     more = round_up(bytes, range.memory.back()->granularity());
     grown = range.memory.back()->grow(more);
   }
-  WISP_CHECK(grown, device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", more,
-             " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ",
-             stats_.used_bytes, " are in use");
+  if (!grown)
+    throw OutOfMemory(concat(device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", more,
+                             " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ",
+                             stats_.used_bytes, " are in use"));
   ++stats_.system_allocations;
   stats_.reserved_bytes += more;
   const AddressRange& memory = *range.memory.back();
@@ -178,7 +179,7 @@ Storage::Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id)
 Storage::Storage(int64_t bytes) : bytes_(round_up(std::max<int64_t>(bytes, 1), kAlignment)) {
   data_ = static_cast<std::byte*>(
       ::operator new (static_cast<size_t>(bytes_), std::align_val_t{kAlignment}, std::nothrow));
-  WISP_CHECK(data_, "out of memory: ", bytes_, " bytes asked for");
+  if (!data_) throw OutOfMemory(concat("out of memory: ", bytes_, " bytes asked for"));
   owner_ = {data_,
             [](std::byte* owned) { ::operator delete (owned, std::align_val_t{kAlignment}); }};
   std::memset(data_, 0, static_cast<size_t>(bytes_));

@@ -1,14 +1,13 @@
 #include "distributed/gradient_clip.h"
 
 #include <cmath>
+#include <limits>
 
+#include "core/loops/parallel_teams.h"
 #include "core/train/norm.h"
 
 namespace wisp {
 namespace {
-
-/// Factor that brings `norm` down to `bound`.
-double clip_factor(double norm, double bound) { return norm > bound ? bound / norm : 1.0; }
 
 /// Above it sums of gradients over workers and steps may leave f32.
 constexpr double kLargestNorm = 0x1p96;
@@ -18,6 +17,42 @@ double bound_of(const ClipOptions& options, int summands) {
   const bool given = options.local_factor > 0.0;
   return given ? options.norm * options.local_factor / n : options.norm / std::sqrt(n);
 }
+
+/// Of the ranges of segments that are clipped, the factor of each; a range's slot is its segment.
+struct ClipFactors {
+  static constexpr double kFinite = std::numeric_limits<double>::max();
+  struct Shared {
+    double total = 0.0;  // set by once(), which g++ 12 does not see
+  };
+  const double* squares;  // of all segments
+  int64_t segments;
+  const Ranges::Range* ranges;
+  int64_t count;
+  double bound;
+  double elements;  // of all segments, if each is clipped by itself, else 0
+  double* factors;
+
+  WISP_HD static double down_to(double bound, double squares) {
+    const double norm = std::sqrt(squares);
+    return norm > bound ? bound / norm : 1.0;
+  }
+  WISP_HD void operator()(const Team& team, int64_t, Shared& shared) const {
+    team.once([&] {
+      shared.total = 0.0;
+      if (elements > 0.0) return;
+      for (int64_t id = 0; id < segments; ++id)
+        if (squares[id] <= kFinite) shared.total += squares[id];
+    });
+    team.each(count, [&](int64_t at) {
+      const Ranges::Range& range = ranges[at];
+      const double own = squares[range.slot];
+      const bool alone = elements > 0.0;
+      const double share = alone ? static_cast<double>(range.numel) / elements : 1.0;
+      const double factor = down_to(bound * std::sqrt(share), alone ? own : shared.total);
+      factors[range.slot] = own <= kFinite ? factor : 1.0;
+    });
+  }
+};
 
 Tensor gradient_of(const FlatParameters& parameters, int segment) {
   return FlatParameters::view(parameters.grad(),
@@ -33,7 +68,8 @@ GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOpt
       options_(options),
       bound_(bound_of(options, summands)),
       elements_(parameters.parameter_count()),
-      squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64) {}
+      squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64),
+      factors_(context.empty(squares_.device().shape(), DType::f64)) {}
 
 /// Made at the first call for these segments.
 const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
@@ -51,7 +87,6 @@ const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
 void GradientClip::measure(std::span<const int> segments) {
   sums_of_squares(context_.stream, parameters_.grad(), ranges_of(segments),
                   squares_.device().data<double>());
-  squares_.fetch(context_.stream);
 }
 
 bool GradientClip::finite(int segment) const {
@@ -60,25 +95,15 @@ bool GradientClip::finite(int segment) const {
 
 void GradientClip::clip(std::span<const int> segments, const Tensor& squares_arena) {
   if (options_.norm <= 0.0) return;
-  const double* squares = squares_.host().data<double>();
-  double total = 0.0;
-  if (!options_.per_layer) {
-    for (const Segment& segment : parameters_.segments()) {
-      if (std::isfinite(squares[segment.id])) total += squares[segment.id];
-    }
-  }
-  for (const int id : segments) {
-    if (!std::isfinite(squares[id])) continue;
-    const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
-    const double share = static_cast<double>(segment.numel) / static_cast<double>(elements_);
-    const double factor = options_.per_layer
-                              ? clip_factor(std::sqrt(squares[id]), bound_ * std::sqrt(share))
-                              : clip_factor(std::sqrt(total), bound_);
-    if (factor == 1.0) continue;
-    scale(context_.stream, gradient_of(parameters_, id), factor);
-    if (squares_arena.defined())
-      scale(context_.stream, FlatParameters::view(squares_arena, segment), factor * factor);
-  }
+  const Ranges& ranges = ranges_of(segments);
+  auto* factors = factors_.data<double>();
+  parallel_teams(context_.stream, 1,
+                 ClipFactors{squares_.device().data<double>(), squares_.device().numel(),
+                             ranges.table(), ranges.count(), bound_,
+                             options_.per_layer ? static_cast<double>(elements_) : 0.0, factors},
+                 ranges.count());
+  scale(context_.stream, parameters_.grad(), ranges, factors);
+  if (squares_arena.defined()) scale(context_.stream, squares_arena, ranges, factors, true);
 }
 
 void GradientClip::clear(int segment) {

@@ -30,14 +30,17 @@ class GradientClip {
   /// that of Lin et al. 2018, section 3.3, where independent gradients add up to one of `norm`.
   GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands);
 
-  /// Measures the segments; their norms are known after the stream was synchronised.
+  /// Measures the segments, in the stream's order.
   void measure(std::span<const int> segments);
+  /// What was measured is known to the host when the stream has come here.
+  void fetch() const { squares_.fetch(context_.stream); }
   /// False if the segment holds a number that is not finite, or if its norm is above 2^96: sums of
-  /// such gradients over workers and steps could leave f32.
+  /// such gradients over workers and steps could leave f32. As of the last fetch().
   bool finite(int segment) const;
   /// Scales the segments by the rule: each by its own norm, or all by the norm of the whole
   /// gradient (which must have been measured); `squares`, if defined, is an arena of sums of
   /// squared gradients that follows. Segments that hold a number that is not finite are left alone.
+  /// In the stream's order: the host decides nothing.
   void clip(std::span<const int> segments, const Tensor& squares = {});
   void clear(int segment);
   bool enabled() const { return options_.norm > 0.0; }
@@ -53,6 +56,7 @@ class GradientClip {
   double bound_;  // of what is measured
   int64_t elements_;
   DeviceWords squares_;  // (segments) f64: sum of squares of each
+  Tensor factors_;       // (segments) f64: of those that are clipped
   std::map<std::vector<int>, std::unique_ptr<Ranges>> ranges_;  // of what is measured together
 };
 

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/copy.h"
 #include "core/error.h"
+#include "core/out_of_memory.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
 
@@ -92,7 +93,13 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
   compute_watch_.poll();
   save_buffers();
   synchronizer_->begin({step, epoch, report.lr});
-  forward_backward(next, ahead, report);
+  try {
+    forward_backward(next, ahead, report);
+  } catch (const OutOfMemory& failure) {
+    throw OutOfMemory(
+        concat("step ", step, ", forward and backward: ", failure.what(),
+               "; a smaller train.batch would help, or the same with a larger train.accumulate"));
+  }
 
   without_turn([&] { report.outcome = synchronizer_->before_update(); });
   auto& skipped_in_a_row = *skipped_in_a_row_.data<int64_t>();

@@ -3,14 +3,19 @@
 
 #include <cuda_runtime.h>
 
+#include <string>
+
 #include "core/error.h"
 
 namespace wisp::cuda {
 
 /// Throws Error naming `call` if it failed.
 inline void check(cudaError_t status, const char* call) {
-  WISP_CHECK(status == cudaSuccess, call, ": ", cudaGetErrorString(status), " (",
-             cudaGetErrorName(status), ")");
+  if (status == cudaSuccess) return;
+  const std::string failure =
+      concat(call, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
+  cudaGetLastError();  // or the next launch would find it
+  throw Error(failure);
 }
 
 }  // namespace wisp::cuda

@@ -1,6 +1,7 @@
 // parallel_reduce_ranges on CUDA streams. Included by core/loops/parallel_ranges.h only.
 #pragma once
 
+#include "core/loops/device_table.h"
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
@@ -10,12 +11,8 @@ template <class Kernel>
 __global__ void run_reduce_parts(const Ranges::Range* table, int64_t count, const Kernel kernel,
                                  typename Kernel::Value* partial) {
   const int64_t place = blockIdx.x;
-  int64_t low = 0, high = count;  // the last range whose first block is not behind this one
-  while (high - low > 1) {
-    const int64_t middle = (low + high) / 2;
-    (table[middle].first_block <= place ? low : high) = middle;
-  }
-  const Ranges::Range range = table[low];
+  const Ranges::Range range =
+      table[row_of(place, count, [&](int64_t at) { return table[at].first_block; })];
   const int64_t block = parallel::reduce_block(range.numel);
   const int64_t begin = (place - range.first_block) * block;
   const int64_t end = begin + block < range.numel ? begin + block : range.numel;

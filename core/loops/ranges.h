@@ -16,7 +16,7 @@ class Ranges {
   struct Range {
     int64_t begin = 0, numel = 0;
     int64_t slot = 0;
-    int64_t first_block = 0;  // of partial results: Ranges sets it
+    int64_t first_block = 0;  // of parallel::reduce_block(numel) elements: Ranges sets it
   };
 
   Ranges(const Context& context, std::span<const Range> ranges, int64_t value_bytes);

@@ -1,6 +1,8 @@
 #include "core/train/norm.h"
 
+#include "core/loops/device_table.h"
 #include "core/loops/parallel_ranges.h"
+#include "core/loops/parallel_teams.h"
 
 namespace wisp {
 namespace {
@@ -23,6 +25,29 @@ struct Scale {
   WISP_HD void operator()(int64_t i) const { x[i] *= factor; }
 };
 
+/// A team has one block of a range.
+template <class T>
+struct ScaleRanges {
+  struct Shared {};
+  T* x;
+  const Ranges::Range* ranges;
+  int64_t count;
+  const double* factors;
+  int64_t squared;
+  WISP_HD void operator()(const Team& team, int64_t block, Shared&) const {
+    const Ranges::Range& range =
+        ranges[row_of(block, count, [&](int64_t at) { return ranges[at].first_block; })];
+    const double factor = factors[range.slot];
+    if (factor == 1.0) return;
+    const int64_t size = parallel::reduce_block(range.numel);
+    const int64_t from = (block - range.first_block) * size;
+    const int64_t left = range.numel - from;
+    team.each(
+        left < size ? left : size,
+        Scale<T>{x + range.begin + from, static_cast<T>(squared != 0 ? factor * factor : factor)});
+  }
+};
+
 template <class T>
 struct Zero {
   T* x;
@@ -35,6 +60,17 @@ void sums_of_squares(const Stream& stream, const Tensor& x, const Ranges& ranges
   dispatch_float(x.dtype(), "sums_of_squares", [&](auto zero) {
     using T = decltype(zero);
     parallel_reduce_ranges(stream, ranges, SumOfSquares<T>{x.data<T>()}, out);
+  });
+}
+
+void scale(const Stream& stream, const Tensor& x, const Ranges& ranges, const double* factors,
+           bool squared) {
+  dispatch_float(x.dtype(), "scale", [&](auto zero) {
+    using T = decltype(zero);
+    parallel_teams(
+        stream, ranges.blocks(),
+        ScaleRanges<T>{x.data<T>(), ranges.table(), ranges.count(), factors, squared ? 1 : 0},
+        parallel::reduce_block(1));
   });
 }
 

@@ -128,15 +128,16 @@ Outcome GradientAveraging::before_update() {
     wait_ms_ += span.ms();
     trace_.span(Lane::wait, "wait", span.begin_us, span.end_us, step, 0);
   });
+  if (mean_.enabled() && outcome_ != Outcome::skipped) {
+    begin = compute_watch_.mark();
+    mean_.measure(all_segments_);
+    mean_.clip(all_segments_);
+    compute_watch_.time(std::move(begin),
+                        [this](const StreamWatch::Span& span) { clip_ms_ += span.ms(); });
+  }
   compute_watch_.poll();
   courier_.cost.wait_ms = std::exchange(wait_ms_, 0.0);
-  const double waited = now_us();
-  if (mean_.enabled() && outcome_ != Outcome::skipped) {
-    mean_.measure(all_segments_);
-    compute_.stream.synchronize();
-    mean_.clip(all_segments_);
-  }
-  courier_.cost.clip_ms = (now_us() - waited) * 1e-3;
+  courier_.cost.clip_ms = std::exchange(clip_ms_, 0.0);
   return outcome_;
 }
 
@@ -275,6 +276,7 @@ void GradientAveraging::take(int item) {
   readiness_.event(item).wait(comm_.stream);
   StreamWatch::Mark begin = courier_.watch().mark();
   local_.measure(readiness_.segments_of(item));
+  local_.fetch();
   courier_.watch().then(std::move(begin), [this, item](const StreamWatch::Span& span) {
     courier_.cost.encode_ms += span.ms();
     measured(item);

@@ -108,7 +108,7 @@ class GradientAveraging final : public Synchronizer {
   Event loss_event_;
   bool posted_ = false;
   StreamWatch compute_watch_;
-  double wait_ms_ = 0.0;  // that no step has counted yet
+  double wait_ms_ = 0.0, clip_ms_ = 0.0;  // that no step has counted yet
   std::vector<int> all_segments_;
 
   // comm thread: the step under way

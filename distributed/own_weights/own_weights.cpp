@@ -146,6 +146,7 @@ void OwnWeights::agree_on_status() {
 /// The worker's own gradient, complete: what is not finite counts as zero, the rest is clipped.
 void OwnWeights::check_gradient() {
   clip_.measure(all_segments_);
+  clip_.fetch();
   compute_.stream.synchronize();
   for (const int id : all_segments_) {
     if (clip_.finite(id)) continue;

@@ -10,6 +10,7 @@
 #include "apps/setup/batch_upload.h"
 #include "apps/setup/weights.h"
 #include "core/copy.h"
+#include "core/emulated/memory.h"
 #include "core/emulated/queues.h"
 #include "core/emulated/runtime.h"
 #include "distributed/synchronizer_recipe.h"
@@ -176,11 +177,13 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=qsgd"}), 182.0);
 }
 
-/// The compute thread waits for the comm thread, which polls; nobody stands still for a device.
+/// The compute thread waits for the comm thread, which polls; nobody stands still for a device, and
+/// what clips the mean is decided there.
 TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
   for (const Overrides& method :
-       {Overrides{}, kDgc + Overrides{"compression.warmup=none"},
-        Overrides{"compression.method=acpsgd"}, Overrides{"compression.method=qsgd"}}) {
+       {Overrides{}, Overrides{"clip.norm=0.5", "clip.where=mean"},
+        kDgc + Overrides{"compression.warmup=none"}, Overrides{"compression.method=acpsgd"},
+        Overrides{"compression.method=qsgd"}}) {
     const Config config = tiny_config_of("", kResNet + method + kOnDevice);
     with_replicas(config, [&](ReplicaTest& test) {
       test.steps(0, 2);
@@ -208,6 +211,19 @@ TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {
     trained(images({"model.name=resnet", "model.depth=18", "train.batch=1", "device=emulated"}));
   });
   EXPECT_NE(failure.find("batch statistics need at least 2"), std::string::npos) << failure;
+}
+
+TEST(DeviceRun, ThatFindsNoMemorySaysWhatForAndWhatWouldHelp) {
+  with_replicas(images(kResNet + Overrides{"train.batch=128"} + kOnDevice), [](ReplicaTest& test) {
+    auto& memory = emulated::Memory::get();
+    const size_t limit = memory.limit();
+    memory.set_limit(memory.mapped_bytes());
+    const std::string failure = error_of([&] { test.steps(0, 1); });
+    memory.set_limit(limit);
+    EXPECT_EQ(failure.find("step 0, forward and backward: emulated:0: out of memory: "), 0u)
+        << failure;
+    EXPECT_NE(failure.find("a smaller train.batch would help"), std::string::npos) << failure;
+  });
 }
 
 constexpr uint64_t kOrders = 4;  // drawn ones, beside that of work as late as possible

@@ -31,6 +31,23 @@ TEST(Norm, SumsEachRangeByItself) {
   EXPECT_EQ(sums[2], squares_of(x.slice(0, {9000})));
 }
 
+TEST(Norm, ScalesEachRangeByItsFactor) {
+  TestContext test;
+  const Ranges::Range ranges[] = {{0, 9000, 2}, {9000, 0, 0}, {9200, 300'000, 1}, {309'200, 3, 3}};
+  const Ranges table(test.context, ranges, sizeof(double));
+  const double factors[] = {7.0, 0.5, 3.0, 1.0};
+  for (const bool squared : {false, true}) {
+    const Tensor x = full({309'300}, 1.0, DType::f32);
+    scale(test.stream, x, table, factors, squared);
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      double expected = 1.0;
+      if (i < 9000) expected = 3.0;
+      if (9200 <= i && i < 309'200) expected = 0.5;
+      ASSERT_EQ(x.data<float>()[i], squared ? expected * expected : expected) << i;
+    }
+  }
+}
+
 TEST(Norm, SumsSquaresInDouble) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const int64_t n : {1, 15, 17, 5000, 100'003}) {

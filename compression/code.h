@@ -89,7 +89,8 @@ class Code {
   virtual void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
                       std::byte* scratch) const = 0;
   /// Writes weight * decoded into the unit's slices of the arena `into`, or adds it to what is
-  /// there. Throws Error for a payload that is not well-formed.
+  /// there. Throws Error for a payload of bytes that it cannot have; what else is wrong with one,
+  /// its kernels say (Payload::complaint).
   virtual void decode(Context&, const Payload&, float weight, bool add, const UnitSpec&,
                       const StepInfo&, Tensor into, std::byte* scratch) const = 0;
   /// The same, unweighted, for the sum of payloads, in their order; a code that can add them before

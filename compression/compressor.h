@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compression/complaint.h"
 #include "core/context.h"
 #include "core/io/config.h"
 #include "core/io/saved_state.h"
@@ -71,6 +72,9 @@ struct Payload {
   int from = 0;
   const std::byte* data = nullptr;
   int64_t bytes = 0;
+  int64_t* complaint = nullptr;  // device word, for what decode's kernels find wrong
+
+  Complaints complaints() const { return {complaint, from}; }
 };
 
 /// What a unit is made of, before memory exists.
@@ -159,7 +163,8 @@ class Compressor {
   /// One outlet; `workers` of them for all_to_all; none if the rank is idle.
   virtual void encode(Context&, Unit&, const StepInfo&, int round, std::span<const Outlet>) = 0;
   /// Payloads in rank order; one (from = -1) if the message was reduced. The last round leaves the
-  /// result in unit.gradient. Throws Error for a payload that is not well-formed.
+  /// result in unit.gradient. Throws Error for a payload of bytes that it cannot have; what else is
+  /// wrong with one, its kernels say (Payload::complaint).
   virtual void decode(Context&, Unit&, const StepInfo&, int round, std::span<const Payload>) = 0;
   /// What a user should know of this method on such a unit; empty: nothing.
   virtual std::string remark(const UnitSpec&) const { return {}; }

@@ -47,6 +47,7 @@ struct SendBlocks {
   }
 };
 
+/// Adds blocks whose ids are ascending; others are complained of.
 template <class Value>
 struct AddBlocks {
   BlockPart part;
@@ -55,9 +56,12 @@ struct AddBlocks {
   const Value* values;
   float weight;
   float* into;
+  int64_t field;
+  Complaints complaints;
   WISP_HD void operator()(int64_t i) const {
     const int64_t block = ids[i];
-    if (block >= blocks) return;
+    if (block >= blocks) return complaints.add(Wrong::position, field, i);
+    if (i > 0 && ids[i - 1] >= block) return complaints.add(Wrong::order, field, i);
     const int64_t shift = (i - block) * part.size;
     const int64_t to = part.to(block);
     for (int64_t at = part.from(block); at < to; ++at)
@@ -166,10 +170,9 @@ class BlockTopk final : public Code {
     const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, bytes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);
     const std::byte* values = payload.data + (options_.shared ? 0 : bytes.ids);
-    for (const Field& field : spec.fields) {
+    for (size_t f = 0; f < spec.fields.size(); ++f) {
+      const Field& field = spec.fields[f];
       const Blocks blocks(field, options_.block_size, info.ratio);
-      if (!options_.shared && !context.stream.device().is_cuda())
-        check_ids(context.stream, blocks, ids, payload.from);
       with_wire_type(options_.values, [&](auto type) {
         using Value = decltype(type);
         const auto* in = reinterpret_cast<const Value*>(values);
@@ -177,7 +180,8 @@ class BlockTopk final : public Code {
           if (!add)
             fill_zero(context.stream, into.slice(part.begin + part.shift, {part.end - part.begin}));
           parallel_for(context.stream, blocks.kept,
-                       AddBlocks<Value>{part, blocks.count, ids, in, weight, into.data<float>()});
+                       AddBlocks<Value>{part, blocks.count, ids, in, weight, into.data<float>(),
+                                        static_cast<int64_t>(f), payload.complaints()});
         });
       });
       ids += blocks.kept;
@@ -216,17 +220,6 @@ class BlockTopk final : public Code {
       bytes.select = std::max(bytes.select, select_topk_bytes({&all, 1}, blocks.kept));
     }
     return bytes;
-  }
-
-  /// Throws, in stream order, for ids that are not ascending or beyond the last block.
-  static void check_ids(const Stream& stream, const Blocks& blocks, const uint32_t* ids, int from) {
-    stream.submit([=] {
-      for (int64_t i = 0; i < blocks.kept; ++i) {
-        WISP_CHECK(ids[i] < blocks.count && (i == 0 || ids[i - 1] < ids[i]),
-                   "block-top-k: the payload of rank ", from, " has block ", ids[i], " of ",
-                   blocks.count, " at place ", i, ", expected ascending ones");
-      }
-    });
   }
 
   Options options_;

@@ -158,8 +158,8 @@ class FftCode final : public Code {
                              size_t field, const Transform& t, const Scratch& scratch) {
     parallel_for(context.stream, 2 * t.wire.coefficients(), Clear{scratch.spectrum});
     for (const Payload& payload : payloads)
-      t.wire.add(context.stream, payload.data + at, payload.from, field, scratch.spectrum,
-                 scratch.wire);
+      t.wire.add(context.stream, payload.data + at, payload.complaints(),
+                 static_cast<int64_t>(field), scratch.spectrum, scratch.wire);
     context.backend.fft().inverse(context.stream, t.size, scratch.spectrum, scratch.x);
   }
 

@@ -77,16 +77,14 @@ class QsgdCode final : public Code {
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
               const UnitSpec& spec, const StepInfo& info, Tensor into,
-              std::byte* memory) const override {
+              std::byte* /*scratch*/) const override {
     const auto* norm = reinterpret_cast<const float*>(payload.data);
     const std::byte* in = payload.data + 4 * norms(spec);
     if (elias_) {
       WISP_CHECK(payload.bytes >= 4 * norms(spec), "qsgd: the payload of rank ", payload.from,
                  " has ", payload.bytes, " bytes, expected at least ", 4 * norms(spec));
-      const auto scratch = lay_out<Scratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
-      return EliasWire{wire_}.decode(context.stream, spec, norm, in,
-                                     payload.bytes - 4 * norms(spec), payload.from, weight, add,
-                                     into.data<float>(), scratch.elias);
+      return EliasWire{wire_}.decode(context.stream, spec, norm, payload, 4 * norms(spec), weight,
+                                     add, into.data<float>());
     }
     WISP_CHECK(payload.bytes == message(spec, info).bytes, "qsgd: the payload of rank ",
                payload.from, " has ", payload.bytes, " bytes, expected ",

@@ -78,10 +78,11 @@ struct CopyChunk {
   }
 };
 
-/// A call decodes a chunk, and says in `wrong` if it was not one.
+/// A call decodes a chunk.
 struct DecodeChunk {
   const uint32_t* end;  // of all chunks
-  int64_t first;        // chunk of the slice
+  int64_t all, first;   // chunks; that of the slice
+  int64_t before;       // bytes of the payload
   const std::byte* in;
   int64_t bytes;
   const float* scales;
@@ -91,7 +92,8 @@ struct DecodeChunk {
   float weight;
   bool add;
   float* into;
-  uint8_t* wrong;
+  int64_t field;
+  Complaints complaints;
   WISP_HD void operator()(int64_t c) const {
     const int64_t at = c * run;
     const int64_t size = numel - at < run ? numel - at : run;
@@ -100,8 +102,9 @@ struct DecodeChunk {
     }
     const int64_t from = first + c > 0 ? end[first + c - 1] : 0;
     const int64_t to = end[first + c];
-    wrong[first + c] = from <= to && to <= bytes ? 0 : 1;
-    if (wrong[first + c]) return;
+    if (first + c == all - 1 && to != bytes)
+      complaints.add(Wrong::end, field, before + 4 * all + to);
+    if (from > to || to > bytes) return complaints.add(Wrong::code, field, first + c);
     const float step = Grid::of(static_cast<double>(scales[c * stride]), levels).step;
     BitReader bits(in + from, in + to);
     int64_t next = 0;
@@ -111,10 +114,8 @@ struct DecodeChunk {
       const uint32_t magnitude = bits.omega();
       next += gap;
       if (bits.left() < 0 || gap == 0 || magnitude == 0 || next > size ||
-          magnitude > static_cast<uint32_t>(levels)) {
-        wrong[first + c] = 1;
-        return;
-      }
+          magnitude > static_cast<uint32_t>(levels))
+        return complaints.add(Wrong::code, field, first + c);
       const float value = static_cast<float>(magnitude) * step;
       into[at + next - 1] += weight * (negative ? -value : value);
     }
@@ -174,31 +175,24 @@ void EliasWire::encode(const Stream& stream, const Source& source, const UnitSpe
 }
 
 void EliasWire::decode(const Stream& stream, const UnitSpec& spec, const float* scales,
-                       const std::byte* in, int64_t bytes, int from, float weight, bool add,
-                       float* arena, std::byte* scratch) const {
-  const int64_t all = chunks(spec);
-  WISP_CHECK(4 * all <= bytes && bytes <= capacity(spec), "elias wire: the stream of rank ", from,
-             " has ", bytes, " bytes, expected ", 4 * all, " to ", capacity(spec));
+                       const Payload& payload, int64_t before, float weight, bool add,
+                       float* arena) const {
+  const int64_t all = chunks(spec), bytes = payload.bytes - before;
+  WISP_CHECK(4 * all <= bytes && bytes <= capacity(spec), "elias wire: the stream of rank ",
+             payload.from, " has ", bytes, " bytes, expected ", 4 * all, " to ", capacity(spec));
+  const std::byte* in = payload.data + before;
   const auto* end = reinterpret_cast<const uint32_t*>(in);
-  auto* wrong = reinterpret_cast<uint8_t*>(scratch);
   int64_t first = 0;
   each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
     const int64_t here = (slice.numel + run() - 1) / run();
     const bool grouped = levels.group > 0;
     parallel_for(stream, here,
-                 DecodeChunk{end, first, in + 4 * all, bytes - 4 * all,
+                 DecodeChunk{end, all, first, before, in + 4 * all, bytes - 4 * all,
                              grouped ? scales + first : scales + f, grouped ? 1 : 0, levels.levels,
-                             run(), slice.numel, weight, add, arena + slice.offset, wrong},
+                             run(), slice.numel, weight, add, arena + slice.offset,
+                             static_cast<int64_t>(f), payload.complaints()},
                  run());
     first += here;
-  });
-  if (stream.device().is_cuda()) return;
-  stream.submit([=] {
-    const auto* bad = std::find(wrong, wrong + all, 1);
-    WISP_CHECK(bad == wrong + all, "elias wire: chunk ", bad - wrong, " of rank ", from,
-               " is no sequence of distances, signs and levels");
-    WISP_CHECK(all == 0 || end[all - 1] == bytes - 4 * all, "elias wire: the chunks of rank ", from,
-               " end at byte ", end[all - 1], " of ", bytes - 4 * all);
   });
 }
 

@@ -27,11 +27,10 @@ struct EliasWire {
   void encode(const Stream& stream, const Source& source, const UnitSpec& spec,
               const StepInfo& info, const Grid* grids, float* scales, std::byte* out,
               int64_t before, int64_t* used, std::byte* scratch) const;
-  /// Never reads or writes out of bounds; throws Error on the CPU for a stream of rank `from` that
-  /// is not well-formed. `scales`: of each group, or each field.
-  void decode(const Stream& stream, const UnitSpec& spec, const float* scales, const std::byte* in,
-              int64_t bytes, int from, float weight, bool add, float* arena,
-              std::byte* scratch) const;
+  /// The stream lies `before` bytes behind the payload's begin. `scales`: of each group, or each
+  /// field.
+  void decode(const Stream& stream, const UnitSpec& spec, const float* scales,
+              const Payload& payload, int64_t before, float weight, bool add, float* arena) const;
 
  private:
   int64_t run() const { return levels.group > 0 ? levels.group : 512; }

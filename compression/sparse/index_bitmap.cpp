@@ -50,11 +50,10 @@ struct WriteBits {
 /// A field's words; zeros behind the payload's end.
 struct Words {
   IndexPart part;
-  int64_t bytes;
   int64_t first, count;
   WISP_HD uint32_t operator()(int64_t w) const {
     const int64_t at = *part.offset + 4 * (first + w);
-    if (at + 4 > bytes) return 0;
+    if (at + 4 > part.bytes) return 0;
     return *reinterpret_cast<const uint32_t*>(part.data + at);
   }
 };
@@ -63,11 +62,11 @@ struct ReadBits {
   struct Shared {};
   SparseList list;
   IndexPart part;
-  int64_t bytes;
   const int64_t* first;
+  int64_t fields;
   WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
     const Range range = list.range[f];
-    const Words words{part, bytes, first[f], first[f + 1] - first[f]};
+    const Words words{part, first[f], first[f + 1] - first[f]};
     uint32_t* position = list.position + range.begin;
     const int64_t ones = team.scan(
         words.count, [&](int64_t w) { return int64_t{count_bits(words(w))}; },
@@ -78,6 +77,11 @@ struct ReadBits {
           }
         });
     team.each(range.count - ones, [&](int64_t i) { position[ones + i] = kNowhere; });
+    team.once([&] {
+      if (ones != range.count) part.complaints.add(Wrong::count, f, ones);
+      const int64_t end = *part.offset + 4 * first[fields];
+      if (f == fields - 1 && end != part.bytes) part.complaints.add(Wrong::end, f, end);
+    });
   }
 };
 
@@ -98,22 +102,10 @@ class Bitmap final : public IndexFormat {
                    room.of(spec) / fields);
   }
   void read(const Stream& stream, const UnitSpec& spec, const Room&, const SparseList& list,
-            const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
+            const IndexPart& part, std::byte* scratch) const override {
     const int64_t* first = put_first_words(stream, spec, scratch);
-    parallel_teams(stream, std::ssize(spec.fields), ReadBits{list, part, bytes, first},
-                   spec.numel / std::ssize(spec.fields));
-  }
-  int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
-                      int64_t bytes) const override {
-    int64_t first = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Words of_field{part, bytes, first, words_of(spec.fields[f].numel)};
-      int64_t count = 0;
-      for (int64_t w = 0; w < of_field.count; ++w) count += count_bits(of_field(w));
-      if (count != list.range[f].count) return -1;
-      first += of_field.count;
-    }
-    return *part.offset + 4 * first;
+    const auto fields = std::ssize(spec.fields);
+    parallel_teams(stream, fields, ReadBits{list, part, first, fields}, spec.numel / fields);
   }
 
  private:

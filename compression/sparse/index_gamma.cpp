@@ -143,19 +143,20 @@ struct ReadTable {
   Chunks chunks;
   int64_t fields;
   IndexPart part;
-  int64_t bytes;
   WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
     const auto* table = reinterpret_cast<const uint16_t*>(part.data + *part.offset);
     const int64_t count = team.scan(
         fields, [&](int64_t f) { return chunks_of(range[f].count); },
         [&](int64_t f, int64_t before) { chunks.first[f] = before; });
-    const int64_t words = (bytes - *part.offset - table_bytes(count)) / 4;
+    const int64_t words = (part.bytes - *part.offset - table_bytes(count)) / 4;
     const int64_t total = team.scan(
         count, [&](int64_t c) { return words > 0 ? int64_t{table[c]} : 0; },
         [&](int64_t c, int64_t before) { chunks.word[c] = before < words ? before : words; });
     team.once([&] {
       chunks.first[fields] = count;
       chunks.word[count] = total < words ? total : words;
+      const int64_t end = *part.offset + table_bytes(count) + 4 * total;
+      if (end != part.bytes) part.complaints.add(Wrong::end, fields - 1, end);
     });
   }
 };
@@ -238,21 +239,11 @@ class Gamma final : public IndexFormat {
     parallel_teams(stream, fields, WriteCodes{list, fields, chunks, part}, each);
   }
   void read(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
-            const IndexPart& part, int64_t bytes, std::byte* scratch) const override {
+            const IndexPart& part, std::byte* scratch) const override {
     const auto fields = std::ssize(spec.fields);
     const auto chunks = lay_out<Chunks>(scratch, spec, room);
-    parallel_teams(stream, 1, ReadTable{list.range, chunks, fields, part, bytes}, room.of(spec));
+    parallel_teams(stream, 1, ReadTable{list.range, chunks, fields, part}, room.of(spec));
     parallel_teams(stream, fields, ReadCodes{list, fields, chunks, part}, room.of(spec) / fields);
-  }
-  int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
-                      int64_t bytes) const override {
-    int64_t chunks = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) chunks += chunks_of(list.range[f].count);
-    int64_t end = *part.offset + table_bytes(chunks);
-    if (end > bytes) return end;
-    const auto* table = reinterpret_cast<const uint16_t*>(part.data + *part.offset);
-    for (int64_t c = 0; c < chunks; ++c) end += 4 * table[c];
-    return end;
   }
 
  private:

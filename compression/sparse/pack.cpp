@@ -224,25 +224,41 @@ WISP_HD inline float read_value<Natural>(const std::byte* in, int64_t e, int64_t
   return static_cast<float>(natural);
 }
 
-/// Adds what a list has of a field to the field's slices.
-struct AddTo {
+/// What a team finds of its field.
+struct Found {
+  bool good;
+};
+
+/// Takes a field's part of a list that was read: adds it to the field's slices. What is not
+/// ascending or lies beyond the field leaves the part empty.
+struct Take {
   const ReadRow* row;
   const Place* place;
   float weight;
   float* arena;  // or null: nothing is added
-  WISP_HD void operator()(const Team& team, int64_t f, const Range& range,
-                          const SparseList& list) const {
+  Complaints complaints;
+  WISP_HD void operator()(const Team& team, int64_t f, const Range& range, const SparseList& list,
+                          Found& found) const {
     const uint32_t* position = list.position + range.begin;
     const float* value = list.value + range.begin;
-    for (int64_t s = row[f].slice; s < row[f].slice + row[f].slices; ++s) {
+    const int64_t end = row[f].slice + row[f].slices;
+    const int64_t numel = place[end - 1].position + place[end - 1].numel;
+    team.once([&] { found.good = true; });
+    team.each(range.count, [&](int64_t i) {
+      const bool within = position[i] < numel;
+      if (within && (i == 0 || position[i - 1] < position[i])) return;
+      found.good = false;
+      complaints.add(within ? Wrong::order : Wrong::position, f, i);
+    });
+    team.once([&] { list.range[f] = {range.begin, found.good ? range.count : 0}; });
+    if (!arena || !found.good) return;
+    for (int64_t s = row[f].slice; s < end; ++s) {
       const Place slice = place[s];
       const int64_t from = sparse::count_below(position, range.count, slice.position);
       const int64_t to = sparse::count_below(position, range.count, slice.position + slice.numel);
-      float* into = arena + slice.offset;
-      team.each(to - from, [&](int64_t i) {
-        const int64_t at = position[from + i] - slice.position;
-        if (0 <= at && at < slice.numel) into[at] += weight * value[from + i];
-      });
+      float* into = arena + (slice.offset - slice.position);
+      team.each(to - from,
+                [&](int64_t i) { into[position[from + i]] += weight * value[from + i]; });
     }
   }
 };
@@ -262,12 +278,12 @@ struct ClearSlices {
   }
 };
 
-struct AddFields {
-  struct Shared {};
+struct TakeFields {
+  using Shared = Found;
   SparseList list;
-  AddTo add;
-  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
-    add(team, f, list.range[f], list);
+  Take take;
+  WISP_HD void operator()(const Team& team, int64_t f, Found& found) const {
+    take(team, f, list.range[f], list, found);
   }
 };
 
@@ -275,21 +291,22 @@ struct AddFields {
 /// not a number each are read later.
 template <class Value>
 struct Unpack {
-  struct Shared {};
+  using Shared = Found;
   const std::byte* data;
+  int64_t bytes;
   int64_t fields, stated;
-  int64_t limit;  // entries
-  int number;     // bytes of an index, or 0
+  int64_t limit;   // entries
+  int64_t number;  // bytes of an index, or 0
   ValueLayout layout;
   SparseList list;
   int64_t *entries, *offset;
-  AddTo add;
+  Take take;
 
-  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+  WISP_HD void operator()(const Team& team, int64_t f, Found& found) const {
     const auto count_of = [this](int64_t g) {
       const int64_t count =
           g < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[g]} : limit;
-      return count < add.row[g].most ? count : add.row[g].most;
+      return count < take.row[g].most ? count : take.row[g].most;
     };
     const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
     const int64_t before = sum_of(team, 0, f, count_of);
@@ -301,16 +318,24 @@ struct Unpack {
     team.each(range.count,
               [&](int64_t i) { value[i] = read_value<Value>(values, range.begin + i, all); });
     read_numbers(team, range, data + layout.end(all));
-    if (add.arena) add(team, f, range, list);
     team.once([&] {
       list.range[f] = range;
+      judge_count(f, range);
       if (f < fields - 1) return;
       *entries = all;
       *offset = layout.end(all);
+      const int64_t end = *offset + number * all;
+      if (number > 0 && end != bytes) take.complaints.add(Wrong::end, f, end);
     });
+    if (number > 0) take(team, f, range, list, found);
   }
 
  private:
+  WISP_HD void judge_count(int64_t f, const Range& range) const {
+    const int64_t left = limit - range.begin;
+    const int64_t count = f < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[f]} : left;
+    if (count > range.count) take.complaints.add(Wrong::count, f, count);
+  }
   WISP_HD void read_numbers(const Team& team, const Range& range, const std::byte* indices) const {
     uint32_t* position = list.position + range.begin;
     if (number == 2) {
@@ -327,48 +352,6 @@ struct Unpack {
     }
   }
 };
-
-/// What a payload states, as far as its size tells.
-struct Stated {
-  const uint32_t* counts;
-  int64_t fields;  // whose counts there are
-  int64_t limit;   // entries that its size allows
-};
-
-/// What is wrong with a payload in host memory; empty if nothing is.
-std::string complaint(const IndexFormat& format, const UnitSpec& spec, const Room& room,
-                      const SparseList& list, const Stated& stated, const IndexPart& part,
-                      int64_t bytes) {
-  int64_t at = 0;
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const bool last = static_cast<int64_t>(f) == stated.fields;
-    const int64_t left = stated.limit - at;
-    const int64_t here = last ? left : int64_t{stated.counts[f]};
-    const int64_t most = room.of(spec.fields[f]);
-    if (here > most)
-      return concat("field ", f, " states ", here, " entries, expected at most ", most);
-    if (here > left) return concat("field ", f, " states ", here, " entries, ", left, " are left");
-    at += here;
-  }
-  const int64_t end = format.end_on_host(spec, list, part, bytes);
-  if (end < 0) return concat("its ", format.name(), " is not of as many entries as it states");
-  if (end != bytes) return concat("its ", format.name(), " ends at byte ", end, " of ", bytes);
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    int64_t before = -1;
-    for (int64_t j = 0; j < list.range[f].count; ++j) {
-      const int64_t position = list.position[list.range[f].begin + j];
-      const int64_t numel = spec.fields[f].numel;
-      if (position >= numel)
-        return concat("field ", f, "'s entry ", j, " is at position ", position, ", it has ", numel,
-                      " elements");
-      if (position <= before)
-        return concat("field ", f, "'s entry ", j, " is at position ", position,
-                      ", not behind the one before");
-      before = position;
-    }
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -482,30 +465,21 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
 
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
   const SparseList list = scratch.list;
-  const Stated stated{reinterpret_cast<const uint32_t*>(payload.data), stated_counts(format, spec),
-                      limit};
   const auto fields = std::ssize(spec.fields);
   const int64_t each = entries.of(spec) / fields;
-  const bool at_once = format.number() > 0;
-  const AddTo add{scratch.row, scratch.place, weight, into};
-  AddTo add_now = add;
-  if (!at_once) add_now.arena = nullptr;
+  const Take take{scratch.row, scratch.place, weight, into, payload.complaints()};
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_teams(stream, fields,
-                   Unpack<Value>{payload.data, fields, stated.fields, limit, format.number(),
-                                 layout, list, scratch.entries, scratch.offset, add_now},
-                   each);
+    parallel_teams(
+        stream, fields,
+        Unpack<Value>{payload.data, payload.bytes, fields, stated_counts(format, spec), limit,
+                      format.number(), layout, list, scratch.entries, scratch.offset, take},
+        each);
   });
-  const IndexPart part{payload.data, scratch.offset};
-  if (!at_once) {
-    format.read(stream, spec, entries, list, part, payload.bytes, scratch.format);
-    if (into) parallel_teams(stream, fields, AddFields{list, add}, each);
-  }
-  if (!stream.device().is_cuda()) {
-    stream.submit([&format, spec, entries, list, stated, part, payload] {
-      const std::string wrong = complaint(format, spec, entries, list, stated, part, payload.bytes);
-      WISP_CHECK(wrong.empty(), "sparse payload of rank ", payload.from, ": ", wrong);
-    });
+  if (format.number() == 0) {
+    format.read(stream, spec, entries, list,
+                {payload.data, scratch.offset, payload.bytes, payload.complaints()},
+                scratch.format);
+    parallel_teams(stream, fields, TakeFields{list, take}, each);
   }
   return list;
 }

@@ -47,14 +47,13 @@ class SparseWire {
   void pack(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
             const Outlet& outlet, std::byte* scratch) const;
 
-  /// The payload's list, in scratch; escapes of 16-bit runs are entries of value 0. A malformed
-  /// payload never reads or writes out of bounds: it throws Error on the CPU; on CUDA its positions
-  /// may lie beyond their field, and be in any order.
+  /// The payload's list, in scratch; escapes of 16-bit runs are entries of value 0. Of a malformed
+  /// payload it is some list within the fields.
   SparseList unpack(const Stream& stream, const UnitSpec& spec, const Room& room,
                     const Payload& payload, std::byte* scratch) const;
 
   /// Writes weight · the sum of the payloads, in their order, into the unit's slices of the arena
-  /// `into`, zeros elsewhere; or adds it. Throws as unpack does.
+  /// `into`, zeros elsewhere; or adds it.
   void decode(const Stream& stream, const UnitSpec& spec, const Room& room,
               std::span<const Payload> payloads, float weight, bool add, const Tensor& into,
               std::byte* scratch) const;

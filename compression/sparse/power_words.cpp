@@ -1,7 +1,6 @@
 #include "compression/sparse/power_words.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/error.h"
 
@@ -43,17 +42,23 @@ struct End {
 /// Where each field's words begin; counts beyond the payload are cut.
 struct Split {
   const uint32_t* stated;
+  const float* top;
   int64_t fields, words;
   int64_t* first;
   int64_t* counts;
+  Complaints complaints;
   WISP_HD void operator()() const {
     int64_t at = 0;
     for (int64_t f = 0; f < fields; ++f) {
       const int64_t left = words - at;
-      const int64_t here = f + 1 < fields && stated[f] < left ? stated[f] : left;
+      const int64_t said = f + 1 < fields ? int64_t{stated[f]} : left;
+      if (said > left) complaints.add(Wrong::count, f, said);
       first[f] = at;
-      counts[f] = here;
-      at += here;
+      counts[f] = said < left ? said : left;
+      at += counts[f];
+      const uint32_t bits = float_bits(top[f]);
+      if ((bits & ~kExponent) != 0 || bits == kExponent || (bits == 0) != (counts[f] == 0))
+        complaints.add(Wrong::scale, f, 0);
     }
   }
 };
@@ -67,9 +72,16 @@ struct AddWords {
   float weight;
   int64_t begin, end;  // field positions of the slice
   float* into;         // the slice
+  int64_t field, numel;
+  Complaints complaints;
   WISP_HD void operator()(int64_t j) const {
-    const uint32_t word = words[*first + j];
+    const uint32_t* at = words + *first;
+    const uint32_t word = at[j];
     const int64_t position = position_of(word);
+    if (position >= numel) return complaints.add(Wrong::position, field, j);
+    // in cyclic order, the way from the first word's position is longer for each
+    if (j > 0 && position_of(word - at[0]) <= position_of(at[j - 1] - at[0]))
+      return complaints.add(Wrong::order, field, j);
     if (position < begin || end <= position) return;
     const float value = *top / static_cast<float>(1u << (word >> kPositionBits & kMostBelow));
     into[position - begin] += weight * (word >> 31 ? -value : value);
@@ -88,42 +100,6 @@ struct Parts {
         words(reinterpret_cast<const uint32_t*>(tops + spec.fields.size())),
         entries((payload.bytes - front_bytes(spec)) / 4) {}
 };
-
-/// What is wrong with `count` words of a field; empty if nothing is.
-std::string complaint(const Field& field, float top, const uint32_t* words, int64_t count) {
-  const uint32_t bits = float_bits(top);
-  if ((bits & ~kExponent) != 0 || bits == kExponent || (bits == 0) != (count == 0))
-    return concat("has ", count, " words below ", top);
-  int64_t falls = 0, last = -1;
-  for (int64_t j = 0; j < count; ++j) {
-    const int64_t position = position_of(words[j]);
-    if (position >= field.numel)
-      return concat("has a word for position ", position, " of ", field.numel);
-    falls += position <= last;
-    last = position;
-  }
-  if (falls > 1 || (falls == 1 && last >= position_of(words[0])))
-    return "has positions out of cyclic order";
-  return {};
-}
-
-/// Throws, in stream order, for a payload that is not well-formed. CPU streams only.
-void check_on_host(const Stream& stream, const UnitSpec& spec, const Payload& payload) {
-  stream.submit([=] {
-    const Parts parts(spec, payload);
-    int64_t at = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const int64_t left = parts.entries - at;
-      const int64_t here = f + 1 < spec.fields.size() ? parts.counts[f] : left;
-      const std::string wrong =
-          here > left ? concat("states ", here, " words, ", left, " are left")
-                      : complaint(spec.fields[f], parts.tops[f], parts.words + at, here);
-      WISP_CHECK(wrong.empty(), "variance: field ", f, " of the payload of rank ", payload.from,
-                 " ", wrong);
-      at += here;
-    }
-  });
-}
 
 }  // namespace
 
@@ -176,18 +152,20 @@ void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload
       least <= payload.bytes && payload.bytes <= capacity(spec, ratio) && payload.bytes % 4 == 0,
       "variance: the payload of rank ", payload.from, " has ", payload.bytes, " bytes, expected ",
       least, " and 4 per word, at most ", capacity(spec, ratio));
-  if (!stream.device().is_cuda()) check_on_host(stream, spec, payload);
   const Parts parts(spec, payload);
   const auto scratch = lay_out<Scratch>(memory, spec, ratio);
-  run_once(stream, Split{parts.counts, static_cast<int64_t>(spec.fields.size()), parts.entries,
-                         scratch.first, scratch.counts});
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
+  const auto fields = std::ssize(spec.fields);
+  run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, scratch.first,
+                         scratch.counts, payload.complaints()});
+  for (int64_t f = 0; f < fields; ++f) {
+    const Field& field = spec.fields[static_cast<size_t>(f)];
     int64_t begin = 0;
-    for (const Slice& slice : spec.fields[f].slices) {
+    for (const Slice& slice : field.slices) {
       const int64_t end = begin + slice.numel;
-      parallel_for_counted(stream, scratch.counts + f, parts.entries,
-                           AddWords{parts.words, scratch.first + f, parts.tops + f, weight, begin,
-                                    end, into.data<float>() + slice.offset});
+      parallel_for_counted(
+          stream, scratch.counts + f, parts.entries,
+          AddWords{parts.words, scratch.first + f, parts.tops + f, weight, begin, end,
+                   into.data<float>() + slice.offset, f, field.numel, payload.complaints()});
       begin = end;
     }
   }

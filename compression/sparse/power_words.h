@@ -110,9 +110,7 @@ void write_field(const Stream& stream, const Scratch& scratch, const UnitSpec& s
       &scratch.state->entries, scratch.masks);
 }
 
-/// Adds weight · payload to the unit's slices of the arena `into`. A malformed payload never reads
-/// or writes out of bounds: it throws Error on the CPU and adds nothing beyond its own field on
-/// CUDA.
+/// Adds weight · payload to the unit's slices of the arena `into`.
 void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload& payload,
          float weight, const Tensor& into, std::byte* scratch);
 

@@ -28,12 +28,6 @@ const IndexFormat& u32_format() {
   return format;
 }
 
-int64_t IndexFormat::end_on_host(const UnitSpec& spec, const SparseList& list,
-                                 const IndexPart& part, int64_t) const {
-  const Range& last = list.range[spec.fields.size() - 1];
-  return *part.offset + number() * (last.begin + last.count);
-}
-
 const IndexFormat& index_format(Indices indices, const UnitSpec& spec, const Room& room,
                                 int64_t value_bits) {
   if (indices != Indices::shortest) return *formats()[static_cast<size_t>(indices) - 1];

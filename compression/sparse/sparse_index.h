@@ -19,10 +19,13 @@ enum class Indices { shortest, runs16, u32, gamma, bitmap };
 /// Binds compression.indices.
 Indices bind_indices(Config& config);
 
-/// The part of a payload that holds positions; `offset`, a device word, is where it begins.
+/// The part of a payload of `bytes` that holds positions; `offset`, a device word, is where it
+/// begins.
 struct IndexPart {
   const std::byte* data;
   const int64_t* offset;
+  int64_t bytes;
+  Complaints complaints;
 };
 /// The same while it is written.
 struct IndexSpace {
@@ -53,15 +56,11 @@ class IndexFormat {
   virtual void write(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
                      const SparseList& /*list*/, const IndexSpace& /*part*/, int64_t* /*used*/,
                      std::byte* /*scratch*/) const {}
-  /// Reads the positions of list.range's entries from a payload of `bytes` bytes. What does not fit
-  /// becomes kNowhere.
+  /// Reads the positions of list.range's entries. What does not fit becomes kNowhere; a part of
+  /// another size than theirs is complained of.
   virtual void read(const Stream& /*stream*/, const UnitSpec& /*spec*/, const Room& /*room*/,
-                    const SparseList& /*list*/, const IndexPart& /*part*/, int64_t /*bytes*/,
+                    const SparseList& /*list*/, const IndexPart& /*part*/,
                     std::byte* /*scratch*/) const {}
-  /// After read, in host memory: the bytes of the payload up to the part's end; less than 0 if the
-  /// part does not fit the list.
-  virtual int64_t end_on_host(const UnitSpec& spec, const SparseList& list, const IndexPart& part,
-                              int64_t bytes) const;
 };
 
 constexpr uint32_t kNowhere = 0xffffffffu;  // a position beyond every field

@@ -91,13 +91,6 @@ struct CountBits {
   }
 };
 
-/// Device words of a payload under way.
-struct Found {
-  int64_t bits;     // set in the bitmap
-  int64_t outside;  // of them behind the last coefficient
-  int64_t chunks;   // to visit: none of a payload that is not well-formed
-};
-
 /// The parts of pack's scratch.
 struct Packing {
   float* energy;
@@ -112,11 +105,11 @@ struct Packing {
 
 /// The parts of add's.
 struct Adding {
-  Found* found;
-  int64_t* first;  // coefficient of each chunk
+  int64_t* visited;  // chunks: none of a payload that is not well-formed
+  int64_t* first;    // coefficient of each chunk
 
   Adding(Cursor& cursor, int64_t chunks)
-      : found(cursor.take<Found>(1)), first(cursor.take<int64_t>(chunks)) {}
+      : visited(cursor.take<int64_t>(1)), first(cursor.take<int64_t>(chunks)) {}
 };
 
 WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
@@ -125,8 +118,9 @@ struct Judge {
   const float* max;
   const uint32_t* bitmap;
   int64_t coefficients, kept, words, chunks;
-  int64_t* first;
-  Found* found;
+  int64_t *first, *visited;
+  Complaints complaints;
+  int64_t field;
   WISP_HD void operator()() const {
     int64_t total = 0;
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -135,9 +129,11 @@ struct Judge {
       total += here;
     }
     const uint32_t rest = static_cast<uint32_t>(coefficients % 32);
-    found->bits = total;
-    found->outside = rest > 0 ? count_bits(bitmap[words - 1] >> rest) : 0;
-    found->chunks = total == kept && found->outside == 0 && in_range(*max) ? chunks : 0;
+    const bool within = rest == 0 || bitmap[words - 1] >> rest == 0;
+    if (total != kept) complaints.add(Wrong::count, field, total);
+    if (!in_range(*max)) complaints.add(Wrong::scale, field, 0);
+    if (!within) complaints.add(Wrong::position, field, total - 1);
+    *visited = total == kept && within && in_range(*max) ? chunks : 0;
   }
 };
 
@@ -196,26 +192,16 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
                           bitmap + bitmap_words()});
 }
 
-void SpectrumWire::add(const Stream& stream, const std::byte* payload, int from, size_t field,
-                       float* spectrum, std::byte* scratch) const {
+void SpectrumWire::add(const Stream& stream, const std::byte* payload, const Complaints& complaints,
+                       int64_t field, float* spectrum, std::byte* scratch) const {
   const auto* max = reinterpret_cast<const float*>(payload);
   const auto* bitmap = reinterpret_cast<const uint32_t*>(payload) + 1;
   const int64_t chunks = chunks_of(bitmap_words());
   const auto parts = lay_out<Adding>(scratch, chunks);
-  Found* found = parts.found;
   parallel_for(stream, chunks, CountBits{bitmap, bitmap_words(), parts.first});
-  run_once(stream,
-           Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, parts.first, found});
-  if (!stream.device().is_cuda()) {
-    stream.submit([=, kept = kept_, coefficients = coefficients_] {
-      WISP_CHECK(in_range(*max), "spectrum of rank ", from, ": field ", field,
-                 " states a largest magnitude of ", *max, ", expected a finite one");
-      WISP_CHECK(found->bits == kept && found->outside == 0, "spectrum of rank ", from, ": field ",
-                 field, "'s bitmap has ", found->bits - found->outside, " of ", coefficients,
-                 " bits set and ", found->outside, " behind them, expected ", kept, " and 0");
-    });
-  }
-  parallel_for_counted(stream, &found->chunks, chunks,
+  run_once(stream, Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, parts.first,
+                         parts.visited, complaints, field});
+  parallel_for_counted(stream, parts.visited, chunks,
                        AddCoefficients{max, bitmap, bitmap + bitmap_words(), bitmap_words(),
                                        code_words(), bits_, mantissa_, parts.first, spectrum});
 }

@@ -30,11 +30,10 @@ class SpectrumWire {
   /// `spectrum` has pairs (real, imaginary), all finite. `payload` is 4-byte aligned.
   void pack(const Stream& stream, const float* spectrum, const Philox& random, std::byte* payload,
             std::byte* scratch) const;
-  /// Adds a payload's coefficients to a spectrum. A malformed one never reads or writes out of
-  /// bounds: it throws Error, in stream order, on the CPU and adds nothing on CUDA. `from` and
-  /// `field` are for the message.
-  void add(const Stream& stream, const std::byte* payload, int from, size_t field, float* spectrum,
-           std::byte* scratch) const;
+  /// Adds a payload's coefficients to a spectrum; nothing of a malformed one, which is complained
+  /// of as that of `field`.
+  void add(const Stream& stream, const std::byte* payload, const Complaints& complaints,
+           int64_t field, float* spectrum, std::byte* scratch) const;
 
  private:
   int64_t bitmap_words() const { return (coefficients_ + 31) / 32; }

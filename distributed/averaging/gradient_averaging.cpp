@@ -143,6 +143,8 @@ Outcome GradientAveraging::before_update() {
 
 void GradientAveraging::between_steps(const std::function<void()>& task) {
   queue_.post([&] {
+    comm_.stream.synchronize();
+    units_.check();
     task();
     comm_.stream.synchronize();
   });
@@ -187,6 +189,7 @@ void GradientAveraging::exchange() {
     plan_step();
     if (!agree_on_status()) return;
     pump();
+    units_.end(courier_);
     probe_.count_ages();
     if (probe_.due(begin_.step)) health_ = probe_.measure(courier_);
     exchanged_.record(comm_.stream);

@@ -133,8 +133,9 @@ void Rehearsal::decode(int rank, const StepInfo& info, int round,
   const Message& own = messages[static_cast<size_t>(rank)];
   WISP_CHECK(own.kind != Collective::neighbours, "a compressor has no neighbours");
   std::vector<Payload> payloads;
+  int64_t complaint = 0;
   if (own.kind == Collective::all_reduce)
-    payloads.push_back({-1, at(0, round).sum.raw(), own.bytes});
+    payloads.push_back({-1, at(0, round).sum.raw(), own.bytes, &complaint});
   for (int from = 0; from < workers(); ++from) {
     if (!hears(own, rank, from)) continue;
     const int to = messages[static_cast<size_t>(from)].to;
@@ -142,13 +143,14 @@ void Rehearsal::decode(int rank, const StepInfo& info, int round,
                ", which sends to ", to);
     const Round& sent = at(from, round);
     const size_t outlet = outlet_for(own, rank);
-    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet]});
+    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet], &complaint});
   }
   Worker& worker = at(rank);
   const double begin = now_us();
   worker.compressor->decode(context_, worker.unit, info, round, payloads);
   stream_.synchronize();
   worker.decode_ms += (now_us() - begin) * 1e-3;
+  WISP_CHECK(complaint == 0, complaint_in(complaint));
 }
 
 }  // namespace wisp

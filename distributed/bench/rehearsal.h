@@ -26,7 +26,7 @@ class Rehearsal {
   void stain(std::byte value) { stain_ = value; }
 
   /// One step from each worker's gradient() to the result in it. Rank and workers of `info` are set
-  /// here. Throws Error for a payload that is larger than its message says.
+  /// here. Throws Error for a payload that is larger than its message says, or not well-formed.
   void step(StepInfo info);
 
   int workers() const { return static_cast<int>(workers_.size()); }

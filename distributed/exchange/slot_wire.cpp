@@ -314,7 +314,8 @@ std::span<const Payload> SlotWire::payloads(size_t i) {
   payloads_.clear();
   if (slot_->message.kind == Collective::all_reduce) {
     const int64_t bytes = messages_[i].bytes;
-    payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes});
+    payloads_.push_back({-1, memory_.outlets(slot_->units[i], messages_[i])[0].data, bytes,
+                         memory_.complaint(slot_->units[i])});
   }
   for (size_t source = 0; source < sources_.size(); ++source)
     payloads_.push_back(arrived(source, i));
@@ -325,7 +326,8 @@ std::span<const Payload> SlotWire::payloads(size_t i) {
 Payload SlotWire::arrived(size_t source, size_t i) const {
   const Bytes& bytes = in_[source * slot_->units.size() + i];
   const int64_t header = i == 0 ? kHeaderBytes : 0;
-  return {sources_[source], bytes.data + header, bytes.bytes - header};
+  return {sources_[source], bytes.data + header, bytes.bytes - header,
+          memory_.complaint(slot_->units[i])};
 }
 
 }  // namespace wisp

@@ -109,4 +109,20 @@ void UnitExchange::decode(Courier& courier) {
   slot_ = nullptr;
 }
 
+void UnitExchange::end(Courier& courier) {
+  if (step_plan_.compressed_units() == 0) return;
+  StreamWatch::Mark begin = courier.watch().mark();
+  memory_.fetch_complaints();
+  courier.watch().then(std::move(begin), [this](const StreamWatch::Span&) { check(); });
+}
+
+void UnitExchange::check() const {
+  for (int unit = 0; unit < std::ssize(cut_.units); ++unit) {
+    const std::string complaint = memory_.complaint_of(unit);
+    WISP_CHECK(complaint.empty(), "step ", info_.step, ", bucket ",
+               cut_.units[static_cast<size_t>(unit)].bucket, ", unit of ", name_of(unit), ": ",
+               complaint);
+  }
+}
+
 }  // namespace wisp

@@ -49,6 +49,13 @@ class UnitExchange {
   /// units are decoded and their next rounds encoded, in the order of the stream.
   void advance(Courier& courier);
 
+  /// All slots of the step are complete: check() is called when the stream has come so far, which
+  /// of a device's the next step waits for.
+  void end(Courier& courier);
+  /// When the stream has come to end(). Throws Error, naming step, unit and sender, if a payload
+  /// was not well-formed.
+  void check() const;
+
  private:
   void decode(Courier& courier);
   /// In traces.

@@ -22,7 +22,8 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
       rank_(rank),
       workers_(workers),
       states_(cut.units.size()),
-      wires_(cut.units.size()) {
+      wires_(cut.units.size()),
+      complaints_(context, {std::ssize(cut.units)}, DType::i64) {
   WISP_CHECK(cut.units.empty() || parameters.dtype() == DType::f32, "compression works on f32 ",
              "parameters, these are ", name_of(parameters.dtype()));
   for (size_t i = 0; i < cut.units.size(); ++i) {

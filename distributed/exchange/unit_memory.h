@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/device_words.h"
@@ -32,6 +33,14 @@ class UnitMemory {
   }
   /// Bytes in use of an outlet. Throws Error if they are more than it holds.
   int64_t used(int index, const Message& message, size_t outlet) const;
+  /// For a unit's payloads.
+  int64_t* complaint(int index) const { return complaints_.device().data<int64_t>() + index; }
+  /// After decode: what complaint_of() says when the stream has come so far.
+  void fetch_complaints() const { complaints_.fetch(context_.stream); }
+  /// What is wrong with a unit's payloads, as complaint_in() has it.
+  std::string complaint_of(int index) const {
+    return complaint_in(complaints_.host().data<int64_t>()[index]);
+  }
 
   /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
   /// or a field's that is one segment; "unit/SEGMENT/STATE" with the unit's first segment if it is
@@ -55,6 +64,7 @@ class UnitMemory {
   std::vector<Unit> units_;
   std::vector<State> states_;
   std::vector<Wire> wires_;
+  DeviceWords complaints_;  // i64, by unit
   std::vector<SavedState> saved_;
   bool has_unit_state_ = false;
 };

@@ -59,6 +59,7 @@ void Gossip::travel(const StepInfo& info, Courier& courier) {
       units_.start(slot, courier);
     }
     finish(courier);
+    units_.end(courier);
     *told_.data<int64_t>() = info.applied;
   }
   method_->after_hearing(arenas());

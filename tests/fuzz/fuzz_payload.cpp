@@ -168,7 +168,7 @@ class Worker {
     for (const std::vector<std::byte>& sent : received_) {
       const int from =
           message.kind == Collective::all_reduce ? -1 : static_cast<int>(payloads.size());
-      payloads.push_back({from, sent.data(), static_cast<int64_t>(sent.size())});
+      payloads.push_back({from, sent.data(), static_cast<int64_t>(sent.size()), &complaint_});
     }
     compressor_->decode(test_.context, unit_, info_, round, payloads);
     test_.stream.synchronize();
@@ -216,6 +216,7 @@ class Worker {
 
   // of exact sizes: AddressSanitizer sees a byte more
   std::vector<std::vector<std::byte>> received_;
+  int64_t complaint_ = 0;
   TestContext test_;
   std::unique_ptr<Compressor> compressor_;
   std::vector<Field> fields_;

@@ -89,7 +89,9 @@ class UnitRig {
     return {out.raw(), out.raw() + used};
   }
 
+  /// Throws Error if a payload is not well-formed.
   void decode(const StepInfo& info, const std::vector<PayloadBytes>& payloads) {
+    int64_t complaint = 0;
     std::vector<Tensor> aligned;
     std::vector<Payload> list;
     for (size_t from = 0; from < payloads.size(); ++from) {
@@ -97,11 +99,12 @@ class UnitRig {
       aligned.push_back(Tensor({bytes}, DType::u8));
       if (bytes > 0)
         std::memcpy(aligned.back().raw(), payloads[from].data(), payloads[from].size());
-      list.push_back({static_cast<int>(from), aligned.back().raw(), bytes});
+      list.push_back({static_cast<int>(from), aligned.back().raw(), bytes, &complaint});
     }
     scratch = Tensor({compressor->scratch_bytes(unit.spec, info)}, DType::u8);
     unit.scratch = scratch.raw();
     compressor->decode(test.context, unit, info, 0, list);
+    WISP_CHECK(complaint == 0, complaint_in(complaint));
   }
 
   TestContext test;

@@ -287,13 +287,13 @@ TEST(Qsgd, RefusesWhatIsNotWellFormed) {
   EXPECT_EQ(error(PayloadBytes(7)),
             "elias wire: the stream of rank 0 has 3 bytes, expected 4 to 7");
   const std::string no_sequence =
-      "elias wire: chunk 0 of rank 0 is no sequence of distances, signs and levels";
-  EXPECT_EQ(error(with_stream({0x2e}, 9)), no_sequence);         // ends behind the payload
-  EXPECT_EQ(error(with_stream({0b0000'0000}, 1)), no_sequence);  // no ones at the end
-  EXPECT_EQ(error(with_stream({0b1010'0000}, 1)), no_sequence);  // position 3 of 3
+      "the payload of rank 0: field 0 has chunk 0, which is no sequence of codes";
+  const std::string end = "the payload of rank 0: field 0 ends at byte ";
+  EXPECT_EQ(error(with_stream({0x2e}, 9)), end + "17, expected the payload's last");
+  EXPECT_EQ(error(with_stream({0b0000'0000}, 1)), no_sequence);               // no ones at the end
+  EXPECT_EQ(error(with_stream({0b1010'0000}, 1)), no_sequence);               // position 3 of 3
   EXPECT_EQ(error(with_stream({0b0011'1000, 0b0111'1111}, 2)), no_sequence);  // level 8
-  EXPECT_EQ(error(with_stream({0b0001'1111, 0xff}, 1)),
-            "elias wire: the chunks of rank 0 end at byte 1 of 2");
+  EXPECT_EQ(error(with_stream({0b0001'1111, 0xff}, 1)), end + "9, expected the payload's last");
   elias.decode(info_at(0), {with_stream({0b0001'1111}, 1)});
   EXPECT_EQ(elias.gradient()[0], 1.0f);
 }

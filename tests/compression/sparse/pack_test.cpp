@@ -76,15 +76,17 @@ TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   PayloadBytes bad = good;
   put<uint32_t>(bad, 0, 16);
   EXPECT_EQ(complaint(bad),
-            "sparse payload of rank 1: field 0 states 16 entries, expected at most 10");
+            "the payload of rank 1: field 0 has 16 entries, which it cannot have or "
+            "the payload does not hold");
   bad = good;
   put<uint32_t>(bad, 0, 9);
   EXPECT_EQ(complaint(bad),
-            "sparse payload of rank 1: field 1 states 6 entries, expected at most 5");
+            "the payload of rank 1: field 1 has 6 entries, which it cannot have or "
+            "the payload does not hold");
   bad = good;
   put<uint16_t>(bad, 4 + 15 * 4, 91);
   EXPECT_EQ(complaint(bad),
-            "sparse payload of rank 1: field 0's entry 9 is at position 100, it has 100 elements");
+            "the payload of rank 1: field 0 has its entry 9 behind its last element");
   bad = good;
   bad.pop_back();
   EXPECT_EQ(complaint(bad),

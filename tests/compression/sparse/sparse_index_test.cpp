@@ -301,18 +301,23 @@ TEST(SparseIndex, NamesWhatIsWrongWithAPayload) {
     payload[byte] = static_cast<std::byte>(value);
     return error_of([&] { rig.decode(info_of(0.1), {payload}); });
   };
-  const std::string of = "sparse payload of rank 0: ";
-  EXPECT_EQ(complaint("u32", 0, 11), of + "field 0 states 11 entries, expected at most 10");
-  EXPECT_EQ(complaint("u32", 0, 9), of + "its u32 ends at byte 76 of 84");
-  EXPECT_EQ(complaint("u32", 44, 200),
-            of + "field 0's entry 0 is at position 200, it has 100 elements");
-  EXPECT_EQ(complaint("u32", 48, 9),
-            of + "field 0's entry 1 is at position 9, not behind the one before");
-  EXPECT_EQ(complaint("bitmap", 44, 255), of + "its bitmap is not of as many entries as it states");
-  EXPECT_EQ(complaint("gamma", 44, 1), of + "its gamma ends at byte 52 of 60");
-  EXPECT_EQ(complaint("gamma", 44, 9), of + "its gamma ends at byte 84 of 60");
-  EXPECT_EQ(complaint("gamma", 48, 0),
-            of + "field 0's entry 0 is at position 1345, it has 100 elements");
+  const std::string of = "the payload of rank 0: field 0 ";
+  const auto count = [&](int entries) {
+    return concat(of, "has ", entries,
+                  " entries, which it cannot have or the payload does not hold");
+  };
+  const auto end = [&](int byte) {
+    return concat(of, "ends at byte ", byte, ", expected the payload's last");
+  };
+  EXPECT_EQ(complaint("u32", 0, 11), count(11));
+  EXPECT_EQ(complaint("u32", 0, 9), end(76));
+  EXPECT_EQ(complaint("u32", 44, 200), of + "has its entry 0 behind its last element");
+  EXPECT_EQ(complaint("u32", 48, 9), of + "has its entry 1 out of order");
+  EXPECT_EQ(complaint("bitmap", 44, 255), count(18));
+  EXPECT_EQ(complaint("bitmap", 56, 32), of + "has its entry 9 behind its last element");
+  EXPECT_EQ(complaint("gamma", 44, 1), end(52));
+  EXPECT_EQ(complaint("gamma", 44, 9), end(84));
+  EXPECT_EQ(complaint("gamma", 48, 0), of + "has its entry 0 behind its last element");
 }
 
 TEST(SparseIndex, RefusesWrongOptions) {

@@ -1,0 +1,141 @@
+// Payloads that are not well-formed, under a header and a checksum that fit: whoever reads one ends
+// the run, on the CPU before it moves a weight, on a device before anything of the next step
+// travels or is saved.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "compression/error_feedback.h"
+#include "compression/forwarding_compressor.h"
+#include "core/loops/parallel.h"
+#include "tests/support/error_of.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kStep = 2;  // in which rank 1 sends nonsense
+
+struct Ruin {
+  std::byte* out;
+  WISP_HD void operator()(int64_t i) const { out[i] = std::byte{0xff}; }
+};
+
+void ruin_if_told(const Stream& stream, const StepInfo& info, const Outlet& outlet) {
+  if (info.rank == 1 && info.step == kStep)
+    parallel_for(stream, outlet.capacity, Ruin{outlet.data});
+}
+
+class Ruining final : public ForwardingCompressor {
+ public:
+  using ForwardingCompressor::ForwardingCompressor;
+  void encode(Context& context, Unit& unit, const StepInfo& info, int round,
+              std::span<const Outlet> outlets) override {
+    ForwardingCompressor::encode(context, unit, info, round, outlets);
+    for (const Outlet& outlet : outlets) ruin_if_told(context.stream, info, outlet);
+  }
+};
+
+const CompressorRegistration ruining(
+    "ruining", "test: another method, whose messages are ruined",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
+      std::string method = "topk";
+      config.bind("compression.ruined", method, "test: the method");
+      return std::make_unique<Ruining>(
+          CompressorRegistry::instance().find("compression method", method).make(config, setup));
+    });
+
+class RuiningCode final : public Code {
+ public:
+  explicit RuiningCode(std::unique_ptr<Code> inner) : inner_(std::move(inner)) {}
+  Traits traits() const override { return inner_->traits(); }
+  Message message(const UnitSpec& spec, const StepInfo& info) const override {
+    return inner_->message(spec, info);
+  }
+  int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
+    return inner_->scratch_bytes(spec, info);
+  }
+  void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
+              const Outlet& outlet, std::byte* scratch) const override {
+    inner_->encode(context, source, spec, info, outlet, scratch);
+    ruin_if_told(context.stream, info, outlet);
+  }
+  void decode(Context& context, const Payload& payload, float weight, bool add,
+              const UnitSpec& spec, const StepInfo& info, Tensor into,
+              std::byte* scratch) const override {
+    inner_->decode(context, payload, weight, add, spec, info, into, scratch);
+  }
+
+ private:
+  std::unique_ptr<Code> inner_;
+};
+
+const CodeRegistration ruining_code(
+    "ruining_code", "test: topk, whose messages are ruined",
+    [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
+      return std::make_unique<RuiningCode>(
+          CodeRegistry::instance().find("code", "topk").make(config, setup));
+    },
+    Feedback::none);
+
+struct Way {
+  const char* name;
+  Overrides overrides;
+};
+
+Way averaged(const char* name, const char* method, const Overrides& more) {
+  return {name, Overrides{"compression.method=ruining", "compression.guard=false",
+                          concat("compression.ruined=", method)} +
+                    more};
+}
+
+class MalformedPayload : public testing::TestWithParam<Way> {};
+
+TEST_P(MalformedPayload, EndsTheRunAndIsNamed) {
+  const Overrides chosen = GetParam().overrides + Overrides{"workers=3", "train.batch=30"};
+  for (const bool on_device : {false, true}) {
+    const bool late = on_device && chosen.front() == "compression.method=ruining";
+    for (const bool asks : {true, false}) {  // not for the next step, but for something between
+      SCOPED_TRACE(testing::Message() << (on_device ? "device, " : "cpu, ")
+                                      << (asks ? "between steps" : "in the next step"));
+      std::atomic<int> passed = 0;
+      const std::string error = error_of([&] {
+        with_replicas(
+            tiny_config(chosen + (on_device ? Overrides{"device=emulated"} : Overrides{})),
+            [&](ReplicaTest& test) {
+              test.steps(0, kStep);
+              if (late) test.steps(kStep, 1);
+              ++passed;
+              asks&& late ? test.replica.barrier() : test.steps(kStep + late, 1);
+              ++passed;
+            });
+      });
+      EXPECT_EQ(passed, 3) << error;
+      for (const char* part :
+           {"step 2, bucket ", ", unit of layer", ": the payload of rank 1: field 0 "})
+        EXPECT_NE(error.find(part), std::string::npos) << error;
+    }
+  }
+}
+
+const Overrides kSparse{"compression.ratio=0.05", "compression.warmup=none"};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MalformedPayload,
+    testing::Values(averaged("runs16", "topk", kSparse + Overrides{"compression.indices=runs16"}),
+                    averaged("u32", "topk", kSparse + Overrides{"compression.indices=u32"}),
+                    averaged("gamma", "topk", kSparse + Overrides{"compression.indices=gamma"}),
+                    averaged("bitmap", "topk", kSparse + Overrides{"compression.indices=bitmap"}),
+                    averaged("gtopk", "gtopk", kSparse), averaged("oktopk", "oktopk", kSparse),
+                    averaged("dgc", "dgc", kSparse), averaged("fft", "fft", {}),
+                    averaged("elias", "qsgd", {"compression.wire=elias"}),
+                    averaged("blocks", "block_topk",
+                             kSparse + Overrides{"compression.sharing=own"}),
+                    averaged("powers", "variance", kSparse),
+                    Way{"gossip",
+                        {"compression.method=choco", "gossip.code=ruining_code",
+                         "compression.ratio=0.05", "compression.warmup=none"}}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace wisp

@@ -1,10 +1,19 @@
 #include "distributed/stream_watch.h"
 
+#include <exception>
 #include <utility>
 
 #include "core/clock.h"
 
 namespace wisp {
+
+StreamWatch::~StreamWatch() {
+  if (!stream_.device().is_cuda()) return;
+  try {
+    stream_.synchronize();
+  } catch (const std::exception& failure) {  // the worker that noticed has told of it
+  }
+}
 
 /// An event that was used before, or a new one.
 Event StreamWatch::recorded() {

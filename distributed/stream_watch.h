@@ -1,5 +1,6 @@
 // What a thread does once its stream has come to a point, without standing still for it, and how
-// long the stream took. Used by the stream's thread alone.
+// long the stream took. Used by the stream's thread alone. When it ends, so has what a device's
+// stream was asked for: what that works on outlives it.
 #pragma once
 
 #include <deque>
@@ -27,6 +28,9 @@ class StreamWatch {
   };
 
   explicit StreamWatch(const Stream& stream) : stream_(stream) {}
+  ~StreamWatch();
+  StreamWatch(const StreamWatch&) = delete;
+  StreamWatch& operator=(const StreamWatch&) = delete;
 
   Mark mark();
   /// Calls `next` when the stream has come to all that was submitted so far: a CPU's is waited for,

@@ -46,8 +46,8 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       status_(site.communicator, site.comm),
       rules_(site.parameters.segments().size(), UpdateRule::gradient),
       applied_({1}, DType::i64),
-      courier_(inbox_, site.trace, site.comm.stream, options.timeout_s),
       exchange_(std::move(exchange)),
+      courier_(inbox_, site.trace, site.comm.stream, options.timeout_s),
       queue_([threads = site.comm.threads, device = site.comm.stream.device()] {
         omp_set_num_threads(threads);
         use(device);

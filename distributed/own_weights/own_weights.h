@@ -63,14 +63,14 @@ class OwnWeights final : public Synchronizer {
   Tensor applied_;  // (1) i64: updates made
   Tensor mean_;     // of the workers' weights
 
-  Inbox inbox_;
-  Courier courier_;
   std::unique_ptr<WeightExchange> exchange_;
   StepInfo info_;  // of the step under way
   Tensor loss_;
   Event loss_event_, updated_;
   Outcome outcome_ = Outcome::applied;
   std::atomic<bool> stop_requested_{false};
+  Inbox inbox_;
+  Courier courier_;
   WorkQueue queue_;  // last: its thread uses everything above
 };
 

@@ -81,6 +81,7 @@ struct Philox {
 struct Dither {
   uint32_t key[2];
 
+  Dither() = default;
   Dither(uint64_t seed, uint64_t step, uint64_t id) {
     const Philox::Block block = Philox(seed, step, id).block(0);
     key[0] = block.word[0];

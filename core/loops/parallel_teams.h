@@ -4,6 +4,8 @@
 // threads. Results depend neither on how many threads a team has nor on their order.
 #pragma once
 
+#include <omp.h>
+
 #include <vector>
 
 #include "core/loops/parallel.h"
@@ -179,8 +181,9 @@ void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t 
 #endif
   stream.launch([items, kernel, elements, order = int64_t{parallel::team_order()}] {
     const bool worth = items > 1 && items * elements >= 2 * parallel::kGrain;
+    const int64_t threads = worth ? omp_get_max_threads() : 1;
     parallel::cpu_ranges(
-        items, 1,
+        items, std::max<int64_t>(1, (items + threads - 1) / threads),
         [&](int64_t b, int64_t e) {
           parallel::cpu_teams(b, e, kernel, static_cast<uint32_t>(order));
         },

@@ -53,7 +53,7 @@ struct MomentumRule {
 };
 
 template <class T>
-struct AdamWRow : UpdateRow {
+struct AdamWRow : RangeRow {
   int64_t update;
   Rule<T> rule;
 };
@@ -67,7 +67,7 @@ struct AdamWStep {
   T* first;
   T* second;
   T lr, beta1, beta2, share1, share2;  // share: 1 - beta
-  UpdateTable<AdamWRow<T>> table;
+  RowTable<AdamWRow<T>> table;
   WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
     const AdamWRow<T>& row = table.row_of(chunk);
     const int64_t from = row.from(chunk), count = row.count(chunk);

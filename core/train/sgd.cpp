@@ -44,7 +44,7 @@ struct MomentumRule {
   }
 };
 
-struct SgdRow : UpdateRow {
+struct SgdRow : RangeRow {
   int64_t rule;
   double decay;
 };
@@ -58,7 +58,7 @@ struct SgdStep {
   T* momentum;  // null with a momentum of 0
   T lr, mu, share;
   bool nesterov, plain;
-  UpdateTable<SgdRow> table;
+  RowTable<SgdRow> table;
   WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
     const SgdRow& row = table.row_of(chunk);
     const int64_t from = row.from(chunk), count = row.count(chunk);

@@ -26,4 +26,19 @@ void each_slice(const UnitSpec& spec, const Visit& visit) {
   }
 }
 
+/// The kernel that clears the arena.
+struct ZeroAll {
+  float* arena;
+  WISP_HD void operator()(int64_t i) const { arena[i] = 0.0f; }
+};
+
+/// The arena's ranges of a unit, for parallel_for_ranges.
+inline auto ranges_of(const UnitSpec& spec) {
+  return [&spec](const auto& put) {
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      put(slice.offset, slice.offset + slice.numel);
+    });
+  };
+}
+
 }  // namespace wisp

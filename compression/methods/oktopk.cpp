@@ -157,11 +157,11 @@ class Oktopk final : public Compressor {
     take_values(step.stream, from, WireFormat::f32, passing);
     if (step.unit.finite) {
       float* smallest = step.lists.measured;
-      measure_list(step.stream, step.spec, room, passing, smallest, smallest + fields(step.spec));
+      measure_list(step.stream, step.spec, room, passing, smallest);
       raise_thresholds(step.stream, step.spec, room, passing, smallest, due, options_.step_factor,
                        step.local());
     }
-    pass_list(step.stream, step.spec, room, passing, step.local(), own, step.lists.work);
+    pass_list(step.stream, step.spec, room, passing, step.local(), own);
     if (!step.unit.finite) return;
     follow_thresholds(step.stream, step.spec, most_local(info), &own.range->count,
                       sizeof(Range) / sizeof(int64_t), options_.local_factor, step.local());
@@ -171,7 +171,7 @@ class Oktopk final : public Compressor {
     const Lists& lists = step.lists;
     SparseList part = lists.sent;
     take_parts(step.stream, step.spec, step.info, lists.own, own_room(step.info),
-               part_room(step.info), step.cuts(), part, lists.parts, lists.work);
+               part_room(step.info), step.cuts(), part, lists.parts);
     part.range = lists.parts;
     for (const Outlet& outlet : outlets) {
       kWire.pack(step.stream, step.spec, part_room(step.info), part, outlet, lists.work);
@@ -184,7 +184,7 @@ class Oktopk final : public Compressor {
     const SparseList sum = step.lists.sum;
     const Room part = part_room(step.info), room = sum_room(step.info);
     const auto adding = lay_out<Adding>(step.lists.work, step.spec, room, part);
-    clear_list(step.stream, step.spec, room, sum);
+    clear_list(step.stream, step.spec, sum);
     for (const Payload& payload : payloads) {
       const SparseList received =
           kWire.unpack(step.stream, step.spec, part, payload, adding.reading);
@@ -198,7 +198,7 @@ class Oktopk final : public Compressor {
     const Room room = result_room(step.info), of_sum = sum_room(step.info);
     SparseList from = lists.sum, into = lists.passing;
     if (!estimates(step.info)) {
-      pass_list(step.stream, step.spec, of_sum, from, step.global(), into, lists.work);
+      pass_list(step.stream, step.spec, of_sum, from, step.global(), into);
       std::swap(from, into);
     }
     split_list(step.stream, step.spec, step.info, from, of_sum, into, room, nullptr, lists.work);
@@ -211,7 +211,7 @@ class Oktopk final : public Compressor {
     const SparseList largest = lists.sum, merged = lists.passing;
     const Room room = whole_room(step.info), pair = pair_room(step.info);
     const auto adding = lay_out<Adding>(lists.work, step.spec, room, room);
-    clear_list(step.stream, step.spec, room, largest);
+    clear_list(step.stream, step.spec, largest);
     for (const Payload& payload : payloads) {
       const SparseList received =
           kWire.unpack(step.stream, step.spec, room, payload, adding.reading);
@@ -220,7 +220,7 @@ class Oktopk final : public Compressor {
       split_list(step.stream, step.spec, step.info, merged, pair, largest, room, nullptr,
                  lists.work);
     }
-    measure_list(step.stream, step.spec, room, largest, step.global(), lists.measured);
+    measure_list(step.stream, step.spec, room, largest, step.global());
     clear_fields(step.stream, step.spec, step.unit.gradient);
     add_list(step.stream, step.spec, room, largest, 1.0f, step.unit.gradient.data<float>());
     add_common(step.stream, step.spec, own_room(step.info), lists.sent, largest, -1.0f,

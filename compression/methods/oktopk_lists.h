@@ -41,7 +41,7 @@ struct Lists {
   SparseList passing;
   Range* parts;  // of sent: by rank, by field
   int64_t* count;
-  float* measured;  // 2 a field
+  float* measured;  // a field
   std::byte* work;  // of a selection, of pack, or while payloads are added or read
 
   Lists(Cursor& cursor, const UnitSpec& spec, const StepInfo& info)
@@ -53,7 +53,7 @@ struct Lists {
             std::max({sum_entries(spec, info), own_room(info).of(spec), pair_room(info).of(spec)})),
         parts(cursor.take<Range>(fields(spec) * info.workers)),
         count(cursor.take<int64_t>(fields(spec))),
-        measured(cursor.take<float>(2 * fields(spec))),
+        measured(cursor.take<float>(fields(spec))),
         work(cursor.take_last([&] { return work_bytes(spec, info); })) {}
 
  private:
@@ -63,11 +63,11 @@ struct Lists {
   static int64_t work_bytes(const UnitSpec& spec, const StepInfo& info) {
     const Room whole = whole_room(info), own = own_room(info), sum = sum_room(info),
                part = part_room(info), pair = pair_room(info);
-    return std::max(
-        {select_list_bytes(spec, whole, Selection::Kind::exact),
-         select_list_bytes(spec, own, Selection::Kind::threshold), split_list_bytes(spec, sum),
-         split_list_bytes(spec, pair), pass_list_bytes(spec, own), pass_list_bytes(spec, sum),
-         layout_bytes<Adding>(spec, sum, part), layout_bytes<Adding>(spec, whole, whole)});
+    return std::max({select_list_bytes(spec, whole, Selection::Kind::exact),
+                     select_list_bytes(spec, own, Selection::Kind::threshold),
+                     split_list_bytes(spec, sum), split_list_bytes(spec, pair),
+                     layout_bytes<Adding>(spec, sum, part),
+                     layout_bytes<Adding>(spec, whole, whole)});
   }
 };
 

@@ -16,10 +16,9 @@
 #include <limits>
 
 #include "compression/ratio_schedule.h"
-#include "compression/slices.h"
 #include "compression/sparse/power_words.h"
+#include "compression/sparse/sparse_list.h"
 #include "core/prefetch.h"
-#include "core/train/norm.h"
 
 namespace wisp {
 namespace {
@@ -117,9 +116,7 @@ class Variance final : public Compressor {
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
-    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      fill_zero(context.stream, unit.gradient.slice(slice.offset, {slice.numel}));
-    });
+    clear_fields(context.stream, unit.spec, unit.gradient);
     for (const Payload& payload : payloads)
       power_words::add(context.stream, unit.spec, info.ratio, payload, 1.0f, unit.gradient,
                        unit.scratch);

@@ -1,5 +1,7 @@
 #include "compression/sparse/follow_threshold.h"
 
+#include "core/loops/parallel_rows.h"
+
 namespace wisp {
 namespace {
 
@@ -7,82 +9,108 @@ constexpr int kRaises = 5;  // within a step
 
 struct Smallest {
   using Value = float;
-  SparseList list;
-  const Range* range;
+  const float* value;
   WISP_HD float identity() const { return float_from_bits(0x7f7fffffu); }
-  WISP_HD float map(int64_t i) const {
-    return i < range->count ? float_from_bits(magnitude_bits(list.value[range->begin + i]))
-                            : identity();
-  }
+  WISP_HD float map(int64_t i) const { return float_from_bits(magnitude_bits(value[i])); }
   WISP_HD float combine(float a, float b) const { return b < a ? b : a; }
 };
 
-struct Measured {
-  const Range* range;
-  const float* smallest;
+struct Measure {
+  struct Shared {};
+  SparseList list;
   float* out;
-  WISP_HD void operator()() const { *out = range->count > 0 ? *smallest : 0.0f; }
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Range range = list.range[f];
+    const float smallest = team.reduce(range.count, Smallest{list.value + range.begin});
+    team.once([&] { out[f] = range.count > 0 ? smallest : 0.0f; });
+  }
+};
+
+/// What a kernel knows of a field.
+struct FollowRow {
+  int64_t first_item, field;
+  int64_t k, most;
 };
 
 struct Raise {
-  const int64_t* count;
-  const float* smallest;
-  int64_t k, room;
+  struct Shared {};
+  const Range* range;
+  const float* smallests;
+  float* thresholds;
   bool due;
   float factor;
-  float* threshold;
-  WISP_HD void operator()() const {
-    if (due || *threshold == 0.0f) {
-      *threshold = *smallest;
-    } else if (*count >= room && *count > k) {
-      for (int raise = 0; raise < kRaises && *threshold <= *smallest; ++raise) *threshold *= factor;
-    }
+  RowTable<FollowRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const FollowRow& row = table.row[item];
+    const int64_t count = range[row.field].count;
+    const float smallest = smallests[row.field];
+    team.once([&] {
+      float& threshold = thresholds[row.field];
+      if (due || threshold == 0.0f) {
+        threshold = smallest;
+      } else if (count >= row.most && count > row.k) {
+        for (int raise = 0; raise < kRaises && threshold <= smallest; ++raise) threshold *= factor;
+      }
+    });
   }
 };
 
 struct Follow {
-  const int64_t* count;
-  int64_t k, most;
+  struct Shared {};
+  const int64_t* counts;
+  int64_t stride;
+  float* thresholds;
   float factor;
-  float* threshold;
-  WISP_HD void operator()() const {
-    if (3 * *count < 2 * k) {
-      *threshold /= factor;
-    } else if (*count > most) {
-      *threshold *= factor;
-    }
+  RowTable<FollowRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const FollowRow& row = table.row[item];
+    const int64_t count = counts[stride * row.field];
+    team.once([&] {
+      float& threshold = thresholds[row.field];
+      if (3 * count < 2 * row.k) {
+        threshold /= factor;
+      } else if (count > row.most) {
+        threshold *= factor;
+      }
+    });
   }
 };
+
+template <class KernelOf>
+void each_threshold(const Stream& stream, const UnitSpec& spec, const Room& most,
+                    const KernelOf& kernel_of) {
+  parallel_rows<FollowRow>(
+      stream,
+      [&](const auto& put) {
+        for (int64_t f = 0; f < std::ssize(spec.fields); ++f) {
+          const Field& field = spec.fields[static_cast<size_t>(f)];
+          put({0, f, kept_count(most.ratio, field.numel), most.of(field)}, 1);
+        }
+      },
+      kernel_of, 1);
+}
 
 }  // namespace
 
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
-                  const SparseList& list, float* out, float* scratch) {
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Range* range = list.range + f;
-    parallel_reduce(stream, room.of(spec.fields[f]), Smallest{list, range}, scratch + f);
-    run_once(stream, Measured{range, scratch + f, out + f});
-  }
+                  const SparseList& list, float* out) {
+  const auto fields = std::ssize(spec.fields);
+  parallel_teams(stream, fields, Measure{list, out}, room.of(spec) / fields);
 }
 
 void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& room,
                       const SparseList& list, const float* smallest, bool due, double factor,
                       float* thresholds) {
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Field& field = spec.fields[f];
-    run_once(stream, Raise{&list.range[f].count, smallest + f, kept_count(room.ratio, field.numel),
-                           room.of(field), due, static_cast<float>(factor), thresholds + f});
-  }
+  each_threshold(stream, spec, room, [&](const auto& table) {
+    return Raise{list.range, smallest, thresholds, due, static_cast<float>(factor), table};
+  });
 }
 
 void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                        const int64_t* count, int64_t stride, double factor, float* thresholds) {
-  for (size_t f = 0; f < spec.fields.size(); ++f) {
-    const Field& field = spec.fields[f];
-    run_once(stream,
-             Follow{count + stride * static_cast<int64_t>(f), kept_count(most.ratio, field.numel),
-                    most.of(field), static_cast<float>(factor), thresholds + f});
-  }
+  each_threshold(stream, spec, most, [&](const auto& table) {
+    return Follow{count, stride, thresholds, static_cast<float>(factor), table};
+  });
 }
 
 }  // namespace wisp

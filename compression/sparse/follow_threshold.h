@@ -7,10 +7,9 @@
 
 namespace wisp {
 
-/// out[f] = the smallest magnitude of field f's entries, 0 if there are none. `scratch` has a float
-/// a field.
+/// out[f] = the smallest magnitude of field f's entries, 0 if there are none.
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
-                  const SparseList& list, float* out, float* scratch);
+                  const SparseList& list, float* out);
 
 /// Where `list`, which a threshold selected, has no room left and its `smallest` passes: times
 /// `factor`, up to five times, until that does not. Where a threshold is 0, or everywhere if `due`,

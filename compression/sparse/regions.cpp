@@ -1,5 +1,7 @@
 #include "compression/sparse/regions.h"
 
+#include "core/loops/parallel_rows.h"
+
 namespace wisp {
 namespace {
 
@@ -8,8 +10,7 @@ constexpr int64_t kCuts = kCutWords + 1;
 /// The regions of one field.
 struct Borders {
   const int64_t* cuts;  // all zero: even regions
-  int64_t numel;
-  int workers;
+  int64_t numel, workers;
 
   WISP_HD int64_t cut(int64_t sixteenth) const {
     if (sixteenth <= 0) return 0;
@@ -31,106 +32,144 @@ struct Borders {
   }
 };
 
+/// What a kernel knows of a field; limit, start: how many entries of a region are taken at most, in
+/// cyclic order from which.
+struct RegionRow {
+  int64_t first_item, field;
+  int64_t numel, limit, start;
+};
+
 /// One worker's cuts; those that stand if it selected too little to say.
 struct ProposeCuts {
+  struct Shared {};
   SparseList list;
-  const Range* range;
-  Borders borders;
+  const int64_t* cuts;
   bool counts;
   int64_t* out;
-  WISP_HD void operator()(int64_t c) const {
-    const int64_t entry = range->begin + (c + 1) * range->count / kCuts;
-    out[c] = counts && range->count >= kCuts ? int64_t{list.position[entry]} : borders.cut(c + 1);
+  RowTable<RegionRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const RegionRow& row = table.row[item];
+    const Range range = list.range[row.field];
+    const Borders borders{cuts + kCutWords * row.field, row.numel, 1};
+    int64_t* to = out + kCutWords * row.field;
+    team.each(kCutWords, [&](int64_t c) {
+      const int64_t entry = range.begin + (c + 1) * range.count / kCuts;
+      to[c] = counts && range.count >= kCuts ? int64_t{list.position[entry]} : borders.cut(c + 1);
+    });
   }
 };
 
 /// Means, ascending whatever the sums are.
 struct AdoptCuts {
-  const int64_t* sum;
-  int64_t workers, numel;
+  struct Shared {};
+  const int64_t* sums;
+  int64_t workers;
   int64_t* cuts;
-  WISP_HD void operator()() const {
-    int64_t least = 0;
-    for (int64_t c = 0; c < kCutWords; ++c) {
-      const int64_t mean = sum[c] / workers;
-      if (mean > least) least = mean < numel ? mean : numel;
-      cuts[c] = least;
-    }
+  RowTable<RegionRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const RegionRow& row = table.row[item];
+    const int64_t* sum = sums + kCutWords * row.field;
+    int64_t* to = cuts + kCutWords * row.field;
+    team.once([&] {
+      int64_t least = 0;
+      for (int64_t c = 0; c < kCutWords; ++c) {
+        const int64_t mean = sum[c] / workers;
+        if (mean > least) least = mean < row.numel ? mean : row.numel;
+        to[c] = least;
+      }
+    });
   }
 };
 
-/// Takes at most `limit` entries of each region, in cyclic order from a drawn one.
 struct TakeParts {
+  struct Shared {};
   SparseList from;
-  const Range* range;
-  Borders borders;
-  int64_t limit;
-  uint32_t start;
+  const int64_t* cuts;
+  int64_t workers, fields;
   SparseList into;
-  int64_t begin, capacity;
-  WISP_HD bool operator()(int64_t i) const {
-    const int64_t at = range->begin + i;
-    int64_t rank = 0;
-    while (rank + 1 < borders.workers && borders.of(rank + 1) <= from.position[at]) ++rank;
-    const Range part = borders.part(from.position, *range, rank);
-    return part.count <= limit || (at - part.begin + start % part.count) % part.count < limit;
-  }
-  WISP_HD void emit(int64_t at, int64_t i) const {
-    into.position[begin + at] = from.position[range->begin + i];
-    into.value[begin + at] = from.value[range->begin + i];
+  Range* part;  // by region, then by field
+  RowTable<RegionRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const RegionRow& row = table.row[item];
+    const Range range = from.range[row.field];
+    const Borders borders{cuts + kCutWords * row.field, row.numel, workers};
+    const int64_t count = team.select(
+        range.count,
+        [&](int64_t i) {
+          const int64_t at = range.begin + i;
+          int64_t rank = 0;
+          while (rank + 1 < workers && borders.of(rank + 1) <= from.position[at]) ++rank;
+          const Range region = borders.part(from.position, range, rank);
+          return region.count <= row.limit ||
+                 (at - region.begin + row.start % region.count) % region.count < row.limit;
+        },
+        [&](int64_t at, int64_t i) {
+          into.position[range.begin + at] = from.position[range.begin + i];
+          into.value[range.begin + at] = from.value[range.begin + i];
+        });
+    const Range taken{range.begin, count};
+    team.each(workers, [&](int64_t rank) {
+      part[rank * fields + row.field] = borders.part(into.position, taken, rank);
+    });
+    team.once([&] { into.range[row.field] = taken; });
   }
 };
 
-/// Which of a list's entries are each region's.
-struct FindParts {
-  SparseList list;
-  const Range* range;
-  Borders borders;
-  int64_t fields;
-  Range* part;  // of the field in region 0; the next region's is `fields` behind
-  WISP_HD void operator()(int64_t rank) const {
-    part[rank * fields] = borders.part(list.position, *range, rank);
-  }
-};
+/// row_of(field, row) says what more the kernel knows of a field.
+template <class RowOf, class KernelOf>
+void each_field(const Stream& stream, const UnitSpec& spec, const RowOf& row_of,
+                const KernelOf& kernel_of, int64_t elements) {
+  parallel_rows<RegionRow>(
+      stream,
+      [&](const auto& put) {
+        RegionRow row{};
+        for (const Field& field : spec.fields) {
+          row.numel = field.numel;
+          row_of(field, row);
+          put(row, 1);
+          ++row.field;
+        }
+      },
+      kernel_of, elements);
+}
 
 }  // namespace
 
 void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool counts,
                   const int64_t* cuts, int64_t* out) {
-  for (size_t f = 0; f < spec.fields.size(); ++f, cuts += kCutWords, out += kCutWords) {
-    parallel_for(stream, kCutWords,
-                 ProposeCuts{list, list.range + f, {cuts, spec.fields[f].numel, 1}, counts, out});
-  }
+  each_field(
+      stream, spec, [](const Field&, RegionRow&) {},
+      [&](const auto& table) {
+        return ProposeCuts{list, cuts, counts, out, table};
+      },
+      kCutWords);
 }
 
 void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int workers,
                 int64_t* cuts) {
-  for (const Field& field : spec.fields) {
-    run_once(stream, AdoptCuts{sum, workers, field.numel, cuts});
-    sum += kCutWords;
-    cuts += kCutWords;
-  }
+  each_field(
+      stream, spec, [](const Field&, RegionRow&) {},
+      [&](const auto& table) {
+        return AdoptCuts{sum, workers, cuts, table};
+      },
+      kCutWords);
 }
 
 void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& room, const Room& part_room,
-                const int64_t* cuts, const SparseList& into, Range* part, std::byte* scratch) {
-  const auto fields = static_cast<int64_t>(spec.fields.size());
-  clear_list(stream, spec, room, into);
-  int64_t begin = 0;
-  for (size_t f = 0; f < spec.fields.size(); ++f, cuts += kCutWords) {
-    const Field& field = spec.fields[f];
-    const int64_t most = room.of(field);
-    const Borders borders{cuts, field.numel, info.workers};
-    const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-    Range* range = into.range + f;
-    parallel_select_counted(stream, &from.range[f].count, most,
-                            TakeParts{from, from.range + f, borders, part_room.of(field),
-                                      random.bits(2), into, begin, most},
-                            &range->count, scratch);
-    parallel_for(stream, info.workers, FindParts{into, range, borders, fields, part + f});
-    begin += most;
-  }
+                const int64_t* cuts, const SparseList& into, Range* part) {
+  const auto fields = std::ssize(spec.fields);
+  each_field(
+      stream, spec,
+      [&](const Field& field, RegionRow& row) {
+        const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
+        row.limit = part_room.of(field);
+        row.start = random.bits(2);
+      },
+      [&](const auto& table) {
+        return TakeParts{from, cuts, info.workers, fields, into, part, table};
+      },
+      room.of(spec) / fields);
 }
 
 }  // namespace wisp

@@ -20,9 +20,9 @@ void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, 
 
 /// Copies at most part_room's share of each region of `from` to `into`, which has the same room, in
 /// cyclic order from a drawn one where there is more. `part` says which of it are a region's: by
-/// rank, then by field. Scratch: pass_list_bytes(spec, room).
+/// rank, then by field.
 void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& room, const Room& part_room,
-                const int64_t* cuts, const SparseList& into, Range* part, std::byte* scratch);
+                const int64_t* cuts, const SparseList& into, Range* part);
 
 }  // namespace wisp

@@ -55,12 +55,6 @@ WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int6
   return low;
 }
 
-struct SetRange {
-  Range* range;
-  Range to;
-  WISP_HD void operator()() const { *range = to; }
-};
-
 /// Reads the values of a tile of a field's entries, as they will travel.
 template <class Source, class Value>
 struct TakeValues {
@@ -149,14 +143,12 @@ void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info
                 const Room& room, const SparseList* rest, std::byte* scratch);
 int64_t split_list_bytes(const UnitSpec& spec, const Room& from);
 
-/// Copies the entries of at least thresholds[f] (device words) to `into`, of the same room.
+/// Copies the entries of at least thresholds[f] (device words) to `into`, of the room of `from`.
 void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& from,
-               const float* thresholds, const SparseList& into, std::byte* scratch);
-int64_t pass_list_bytes(const UnitSpec& spec, const Room& room);
+               const float* thresholds, const SparseList& into);
 
 /// Makes the list empty.
-void clear_list(const Stream& stream, const UnitSpec& spec, const Room& room,
-                const SparseList& list);
+void clear_list(const Stream& stream, const UnitSpec& spec, const SparseList& list);
 /// count[f] = how many entries field f has, or adds them.
 void count_list(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool add,
                 int64_t* count);

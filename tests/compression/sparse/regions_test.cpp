@@ -16,8 +16,7 @@ std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t
   const std::vector<Field> fields = layer_fields({numel});
   const UnitSpec spec{fields, numel};
   const auto bytes = static_cast<size_t>(layout_bytes<SparseList>(1, numel));
-  std::vector<std::byte> from(bytes), into(bytes),
-      scratch(static_cast<size_t>(pass_list_bytes(spec, {})));
+  std::vector<std::byte> from(bytes), into(bytes);
   const auto all = lay_out<SparseList>(from.data(), 1, numel);
   const auto taken = lay_out<SparseList>(into.data(), 1, numel);
   all.range[0] = {0, numel};
@@ -26,8 +25,7 @@ std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t
   std::vector<Range> part(static_cast<size_t>(workers));
   StepInfo info;
   info.workers = workers;
-  take_parts(Stream::immediate(), spec, info, all, {}, {}, cuts.data(), taken, part.data(),
-             scratch.data());
+  take_parts(Stream::immediate(), spec, info, all, {}, {}, cuts.data(), taken, part.data());
   return part;
 }
 

@@ -105,7 +105,7 @@ TEST(SparseList, MergesInPlace) {
   const Room room{0.1}, sum_room{.ratio = 0.1, .copies = 4};
   std::vector<int64_t> scratch(static_cast<size_t>(merge_lists_bytes(spec, sum_room, room) / 8));
   OwnedList sum(spec, sum_room);
-  clear_list(Stream::immediate(), spec, sum_room, sum.list);
+  clear_list(Stream::immediate(), spec, sum.list);
   std::vector<Sparse> expected(2);
   for (uint64_t rank = 0; rank < 4; ++rank) {
     const std::vector<Sparse> in = drawn(spec, room, rank);

@@ -26,9 +26,9 @@ SlotWire::SlotWire(Communicator& communicator, Context& context, UnitMemory& mem
       workers_(communicator.size()),
       piece_bytes_(piece_bytes),
       neighbours_(std::move(neighbours)),
-      headers_(context, {communicator.size(), kHeaderBytes / size_of(DType::u32)}, DType::u32),
-      checksums_(context, {communicator.size()}, DType::u32),
-      scratch_(context.zeros({1}, DType::u32)) {}
+      received_(context,
+                {communicator.size(), int64_t{sizeof(ReceivedHeader)} / size_of(DType::u32)},
+                DType::u32) {}
 
 void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds) {
   int64_t most = 0;
@@ -124,50 +124,48 @@ uint32_t SlotWire::slot_word(int from) const {
 void SlotWire::seal() {
   const WireHeader header{.step = static_cast<uint32_t>(step_),
                           .slot = slot_word(communicator_.rank())};
+  fronts_.clear();
+  covered_.clear();
   for (size_t outlet = 0; outlet < static_cast<size_t>(outlets_per_unit()); ++outlet) {
-    covered_.clear();
+    fronts_.push_back(memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes);
     for (size_t i = 0; i < slot_->units.size(); ++i) {
       covered_.push_back({memory_.outlets(slot_->units[i], messages_[i])[outlet].data,
                           memory_.used(slot_->units[i], messages_[i], outlet)});
     }
-    std::byte* front = memory_.outlets(slot_->units[0], messages_[0])[outlet].data - kHeaderBytes;
-    wisp::seal(context_.stream, header, covered_, front, scratch_.data<uint32_t>());
   }
+  if (!fronts_.empty()) wisp::seal(context_.stream, header, fronts_, covered_);
 }
 
 bool SlotWire::inspect() {
-  bool any = false;
+  fronts_.clear();
+  covered_.clear();
   const size_t units = slot_->units.size();
   for (size_t source = 0; source < sources_.size(); ++source) {
-    const int from = sources_[source];
-    if (from == communicator_.rank()) continue;
-    any = true;
-    covered_.clear();
+    if (sources_[source] == communicator_.rank()) continue;
+    fronts_.push_back(in_[source * units].data);
     for (size_t i = 0; i < units; ++i) {
       const Payload payload = arrived(source, i);
       covered_.push_back({payload.data, payload.bytes});
     }
-    read_header(context_.stream, in_[source * units].data, headers_.device().rows(from, from + 1));
-    checksum(context_.stream, covered_, checksums_.device().data<uint32_t>() + from,
-             scratch_.data<uint32_t>());
   }
-  if (!any) return false;
-  headers_.fetch(context_.stream);
-  checksums_.fetch(context_.stream);
+  if (fronts_.empty()) return false;
+  read_headers(context_.stream, fronts_, covered_,
+               reinterpret_cast<ReceivedHeader*>(received_.device().raw()));
+  received_.fetch(context_.stream);
   return true;
 }
 
 void SlotWire::check() {
+  const auto* received = reinterpret_cast<const ReceivedHeader*>(received_.host().raw());
   for (const int from : sources_) {
     if (from == communicator_.rank()) continue;
     const WireHeader expected{.step = static_cast<uint32_t>(step_),
                               .slot = slot_word(from),
-                              .checksum = checksums_.host().data<uint32_t>()[from]};
-    const auto* got =
-        reinterpret_cast<const WireHeader*>(headers_.host().rows(from, from + 1).raw());
-    const std::string wrong = complaint(*got, expected);
+                              .checksum = received->checksum};
+    const std::string wrong = complaint(received->header, expected);
     WISP_CHECK(wrong.empty(), "step ", step_, ", bucket ", slot_->bucket, ": the message of rank ",
                from, " ", wrong);
+    ++received;
   }
 }
 

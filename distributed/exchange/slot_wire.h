@@ -88,10 +88,9 @@ class SlotWire {
   std::vector<ConstBytes> out_;  // [outlet][unit], a header with the first; or the sizes: [outlet]
   std::vector<Bytes> in_;        // [source][unit], a header with the first; or the sizes: [source]
   std::vector<Bytes> part_;      // of in_: a piece
-  std::vector<ConstBytes> covered_;  // by a checksum
-  DeviceWords headers_;              // (workers, words of a header) u32: as they came, by rank
-  DeviceWords checksums_;            // (workers) u32: of what came
-  Tensor scratch_;                   // (1) u32
+  std::vector<std::byte*> fronts_;   // where headers are
+  std::vector<ConstBytes> covered_;  // by their checksums: [front][unit]
+  DeviceWords received_;             // a ReceivedHeader of each rank that this one hears
   std::vector<Payload> payloads_;
   PendingPtr pending_;  // last: others may use the memory above until it is gone
 };

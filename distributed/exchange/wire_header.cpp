@@ -1,7 +1,9 @@
 #include "distributed/exchange/wire_header.h"
 
+#include <algorithm>
+
 #include "core/error.h"
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
@@ -24,64 +26,114 @@ struct MixedWords {
   WISP_HD uint32_t combine(uint32_t a, uint32_t b) const { return a + b; }
 };
 
-struct Clear {
+/// What a kernel knows of a payload; its range is that of whole words.
+struct PayloadRow : RangeRow {
+  const std::byte* data;
+  int64_t bytes, position;  // position: of its first word in the message
   uint32_t* sum;
-  WISP_HD void operator()() const { *sum = 0; }
 };
 
-/// Adds a payload: its whole words' sum, the bytes behind them as one more word, its size.
-struct AddPayload {
-  const uint32_t* of_words;
-  const std::byte* tail;
-  int64_t tail_bytes;
-  uint32_t bytes, position;  // of the tail
-  uint32_t* sum;
-  WISP_HD void operator()() const {
-    uint32_t word = 0;
-    for (int64_t i = 0; i < tail_bytes; ++i) word |= static_cast<uint32_t>(tail[i]) << 8 * i;
-    *sum += *of_words + mix(word, position) + mix(bytes, position + 1);
+/// Adds a chunk of a payload to its message's checksum; the first one adds the bytes behind whole
+/// words, as one more word, and the size, too.
+struct AddToChecksum {
+  struct Shared {};
+  RowTable<PayloadRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PayloadRow& row = table.row_of(item);
+    const int64_t from = row.from(item);
+    const uint32_t sum =
+        team.reduce(row.count(item), MixedWords{reinterpret_cast<const uint32_t*>(row.data) + from,
+                                                static_cast<uint32_t>(row.position + from)});
+    team.once([&] {
+      add_in_common(row.sum, sum);
+      if (item > row.first_item) return;
+      uint32_t word = 0;
+      for (int64_t at = 4 * row.end; at < row.bytes; ++at)
+        word |= static_cast<uint32_t>(row.data[at]) << 8 * (at - 4 * row.end);
+      const auto position = static_cast<uint32_t>(row.position + row.end);
+      add_in_common(row.sum,
+                    mix(word, position) + mix(static_cast<uint32_t>(row.bytes), position + 1));
+    });
   }
 };
 
-struct Read {
-  const WireHeader* from;
+struct WriteRow {
+  int64_t first_item;
   WireHeader* into;
-  WISP_HD void operator()() const { *into = *from; }
 };
 
-struct Write {
+struct WriteHeaders {
+  struct Shared {};
   WireHeader header;
-  WireHeader* into;
-  WISP_HD void operator()() const { *into = header; }
+  RowTable<WriteRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    team.once([&] { *table.row[item].into = header; });
+  }
 };
+
+struct ReadRow {
+  int64_t first_item;
+  const WireHeader* from;
+  ReceivedHeader* into;
+};
+
+struct ReadHeaders {
+  struct Shared {};
+  RowTable<ReadRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const ReadRow& row = table.row[item];
+    team.once([&] { *row.into = {*row.from, 0}; });
+  }
+};
+
+/// *sum_of(m) += the m-th message's checksum.
+template <class SumOf>
+void add_checksums(const Stream& stream, size_t messages, std::span<const ConstBytes> payloads,
+                   const SumOf& sum_of) {
+  const size_t each = payloads.size() / messages;
+  parallel_rows<PayloadRow>(
+      stream,
+      [&](const auto& put) {
+        for (size_t m = 0; m < messages; ++m) {
+          int64_t position = 0;
+          for (const ConstBytes& payload : payloads.subspan(m * each, each)) {
+            const PayloadRow row{
+                {0, payload.bytes / 4}, payload.data, payload.bytes, position, sum_of(m)};
+            put(row, std::max(row.chunks(), int64_t{1}));
+            position += row.end + 2;
+          }
+        }
+      },
+      [](const auto& table) { return AddToChecksum{table}; }, RangeRow::kChunk);
+}
 
 }  // namespace
 
-void checksum(const Stream& stream, std::span<const ConstBytes> payloads, uint32_t* sum,
-              uint32_t* scratch) {
-  run_once(stream, Clear{sum});
-  uint32_t position = 0;
-  for (const ConstBytes& payload : payloads) {
-    const int64_t words = payload.bytes / 4;
-    parallel_reduce(stream, words,
-                    MixedWords{reinterpret_cast<const uint32_t*>(payload.data), position}, scratch);
-    position += static_cast<uint32_t>(words);
-    run_once(stream, AddPayload{scratch, payload.data + 4 * words, payload.bytes % 4,
-                                static_cast<uint32_t>(payload.bytes), position, sum});
-    position += 2;
-  }
+void seal(const Stream& stream, const WireHeader& header, std::span<std::byte* const> into,
+          std::span<const ConstBytes> payloads) {
+  const auto header_at = [&](size_t m) { return reinterpret_cast<WireHeader*>(into[m]); };
+  parallel_rows<WriteRow>(
+      stream,
+      [&](const auto& put) {
+        for (size_t m = 0; m < into.size(); ++m) put({0, header_at(m)}, 1);
+      },
+      [&](const auto& table) {
+        return WriteHeaders{header, table};
+      },
+      1);
+  add_checksums(stream, into.size(), payloads, [&](size_t m) { return &header_at(m)->checksum; });
 }
 
-void seal(const Stream& stream, const WireHeader& header, std::span<const ConstBytes> payloads,
-          std::byte* into, uint32_t* scratch) {
-  auto* written = reinterpret_cast<WireHeader*>(into);
-  run_once(stream, Write{header, written});
-  checksum(stream, payloads, &written->checksum, scratch);
-}
-
-void read_header(const Stream& stream, const std::byte* from, const Tensor& into) {
-  run_once(stream, Read{reinterpret_cast<const WireHeader*>(from),
-                        reinterpret_cast<WireHeader*>(into.raw())});
+void read_headers(const Stream& stream, std::span<const std::byte* const> from,
+                  std::span<const ConstBytes> payloads, ReceivedHeader* into) {
+  parallel_rows<ReadRow>(
+      stream,
+      [&](const auto& put) {
+        for (size_t m = 0; m < from.size(); ++m)
+          put({0, reinterpret_cast<const WireHeader*>(from[m]), into + m}, 1);
+      },
+      [](const auto& table) { return ReadHeaders{table}; }, 1);
+  add_checksums(stream, from.size(), payloads, [&](size_t m) { return &into[m].checksum; });
 }
 
 std::string complaint(const WireHeader& got, const WireHeader& expected) {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/stream.h"
-#include "core/tensor.h"
 #include "distributed/communicator/communicator.h"
 
 namespace wisp {
@@ -31,19 +30,24 @@ constexpr int64_t kFront = 64;
 static_assert(kFront >= kHeaderBytes);
 inline int64_t whole_fronts(int64_t bytes) { return (bytes + kFront - 1) / kFront * kFront; }
 
-/// *sum = the checksum of `payloads` (each 4-byte aligned), their sizes included; `scratch` is a
-/// word. The sum, modulo 2^32, of a bijective mix of each word with its position: a change within
-/// one word is always seen, any other escapes with probability 2^-32. It finds accidents, not
-/// forgery.
-void checksum(const Stream& stream, std::span<const ConstBytes> payloads, uint32_t* sum,
-              uint32_t* scratch);
+// A message has a header and the payloads behind it, each 4-byte aligned. The checksum is of all of
+// them, their sizes included: the sum, modulo 2^32, of a bijective mix of each word with its
+// position. A change within one word is always seen, any other escapes with probability 2^-32. It
+// finds accidents, not forgery.
 
-/// Writes `header`, with the checksum of `payloads`, to `into`.
-void seal(const Stream& stream, const WireHeader& header, std::span<const ConstBytes> payloads,
-          std::byte* into, uint32_t* scratch);
+/// Writes `header`, with the checksum of the message's payloads, to each of `into`; `payloads` are
+/// the first message's, then the second's…, equally many.
+void seal(const Stream& stream, const WireHeader& header, std::span<std::byte* const> into,
+          std::span<const ConstBytes> payloads);
 
-/// The header at `from` becomes the words of `into`.
-void read_header(const Stream& stream, const std::byte* from, const Tensor& into);
+struct ReceivedHeader {
+  WireHeader header;
+  uint32_t checksum;  // of the payloads that came with it
+};
+
+/// into[m] = what is said of the m-th message by its header, at from[m], and by its payloads.
+void read_headers(const Stream& stream, std::span<const std::byte* const> from,
+                  std::span<const ConstBytes> payloads, ReceivedHeader* into);
 
 /// Why `got` is not `expected`; empty if it is.
 std::string complaint(const WireHeader& got, const WireHeader& expected);

@@ -21,10 +21,11 @@ uint32_t checksum_of(const std::vector<std::vector<uint8_t>>& payloads, bool lat
     if (!payload.empty()) std::memcpy(memory.back().raw(), payload.data(), payload.size());
     list.push_back({memory.back().raw(), static_cast<int64_t>(payload.size())});
   }
-  uint32_t sum = 0, scratch = 0;
-  checksum(test.stream, list, &sum, &scratch);
+  WireHeader header;
+  std::byte* into = reinterpret_cast<std::byte*>(&header);
+  seal(test.stream, {}, {&into, 1}, list);
   test.stream.synchronize();
-  return sum;
+  return header.checksum;
 }
 
 // By an independent program.
@@ -83,14 +84,39 @@ TEST(WireHeader, ChecksumDoesNotDependOnThreads) {
   }
 }
 
+/// Messages of several payloads, more than a launch has room for: each has its own checksum.
+TEST(WireHeader, EachMessageHasItsOwnChecksum) {
+  constexpr size_t kMessages = 40, kPayloads = 3;
+  TestContext test;
+  std::vector<std::vector<uint8_t>> content;
+  for (size_t i = 0; i < kMessages * kPayloads; ++i)
+    content.push_back(std::vector<uint8_t>(i * 7919 % 70'000, static_cast<uint8_t>(i)));
+  std::vector<ConstBytes> payloads;
+  for (const std::vector<uint8_t>& bytes : content)
+    payloads.push_back({reinterpret_cast<const std::byte*>(bytes.data()), std::ssize(bytes)});
+  std::vector<WireHeader> sent(kMessages);
+  std::vector<std::byte*> at;
+  for (WireHeader& header : sent) at.push_back(reinterpret_cast<std::byte*>(&header));
+  seal(test.stream, {.step = 3, .slot = 5}, at, payloads);
+  std::vector<ReceivedHeader> received(kMessages);
+  read_headers(test.stream, at, payloads, received.data());
+  test.stream.synchronize();
+  for (size_t m = 0; m < kMessages; ++m) {
+    const auto first = content.begin() + static_cast<std::ptrdiff_t>(m * kPayloads);
+    const uint32_t sum = checksum_of({first, first + kPayloads});
+    EXPECT_EQ(received[m].checksum, sum) << m;
+    EXPECT_EQ(complaint(received[m].header, {.step = 3, .slot = 5, .checksum = sum}), "") << m;
+  }
+}
+
 TEST(WireHeader, IsWrittenLittleEndian) {
   TestContext test;
   Tensor memory({32}, DType::u8);
   const std::byte payload[8] = {std::byte{1}, std::byte{2}, std::byte{3},
                                 std::byte{4}, std::byte{5}, std::byte{6}};
   const ConstBytes list{payload, 6};
-  uint32_t scratch = 0;
-  seal(test.stream, {.step = 0x01020304, .slot = 0xa0b0c0d0}, {&list, 1}, memory.raw(), &scratch);
+  std::byte* into = memory.raw();
+  seal(test.stream, {.step = 0x01020304, .slot = 0xa0b0c0d0}, {&into, 1}, {&list, 1});
   test.stream.synchronize();
   const std::vector<int> expected = {'W',  'S',  'P',  1,    0x04, 0x03, 0x02, 0x01,
                                      0xd0, 0xc0, 0xb0, 0xa0, 0x08, 0x55, 0x33, 0x89};

@@ -4,12 +4,12 @@
 
 #include "compression/quantize/elias.h"
 #include "compression/slices.h"
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
 
-/// A call encodes a chunk into a slot of its own.
+/// A slice, encoded by a call for each chunk, into a slot of its own.
 struct EncodeChunk {
   Source source;
   Rounding rounding;
@@ -52,33 +52,35 @@ struct EncodeChunk {
   }
 };
 
-/// From bytes of chunks to their ends.
+/// From bytes of chunks to their ends; by one team.
 struct Ends {
+  struct Shared {};
   uint32_t* end;
   int64_t chunks, before;
   int64_t* used;
-  WISP_HD void operator()() const {
-    uint32_t total = 0;
-    for (int64_t c = 0; c < chunks; ++c) {
-      total += end[c];
-      end[c] = total;
-    }
-    *used = before + 4 * chunks + total;
+  WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
+    const int64_t total = team.scan(
+        chunks, [&](int64_t c) { return int64_t{end[c]}; },
+        [&](int64_t c, int64_t begin) { end[c] += static_cast<uint32_t>(begin); });
+    team.once([&] { *used = before + 4 * chunks + total; });
   }
 };
 
 struct CopyChunk {
+  struct Shared {};
   const std::byte* slots;
   int64_t slot_bytes;
   const uint32_t* end;
   std::byte* out;
-  WISP_HD void operator()(int64_t c) const {
-    const uint32_t begin = c > 0 ? end[c - 1] : 0;
-    for (uint32_t b = begin; b < end[c]; ++b) out[b] = slots[c * slot_bytes + (b - begin)];
+  WISP_HD void operator()(const Team& team, int64_t c, Shared&) const {
+    const int64_t begin = c > 0 ? end[c - 1] : 0;
+    const std::byte* from = slots + c * slot_bytes;
+    std::byte* to = out + begin;
+    team.each(end[c] - begin, [&](int64_t b) { to[b] = from[b]; });
   }
 };
 
-/// A call decodes a chunk.
+/// A slice, decoded by a call for each chunk.
 struct DecodeChunk {
   const uint32_t* end;  // of all chunks
   int64_t all, first;   // chunks; that of the slice
@@ -122,6 +124,94 @@ struct DecodeChunk {
   }
 };
 
+/// What a kernel knows of a slice, whose chunks a team takes several of.
+struct SliceRow {
+  int64_t first_item, chunk, chunks;
+  int64_t field, offset, position, numel;
+  Dither dither;
+
+  template <class Slice>
+  WISP_HD void each_chunk(const Team& team, int64_t item, int64_t each, const Slice& slice) const {
+    const int64_t first = (item - first_item) * each;
+    const int64_t left = chunks - first;
+    team.each(left < each ? left : each, [&](int64_t c) { slice(first + c); });
+  }
+};
+
+struct EncodeSlices {
+  struct Shared {};
+  Source source;
+  const Grid* fields;
+  Norm norm;
+  int levels;
+  int64_t run;
+  float* scales;
+  std::byte* slots;
+  int64_t slot_bytes;
+  uint32_t* bytes;
+  int64_t each;  // chunks of a team
+  RowTable<SliceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SliceRow& row = table.row_of(item);
+    const int64_t chunk = row.chunk;
+    row.each_chunk(team, item, each,
+                   EncodeChunk{source, Rounding{row.dither}, fields ? fields + row.field : nullptr,
+                               norm, levels, run, row.offset, row.position, row.numel,
+                               fields ? nullptr : scales + chunk, slots + chunk * slot_bytes,
+                               slot_bytes, bytes + chunk});
+  }
+};
+
+struct DecodeSlices {
+  struct Shared {};
+  const uint32_t* end;
+  int64_t all, before;
+  const std::byte* in;
+  int64_t bytes;
+  const float* scales;
+  bool grouped, add;
+  int levels;
+  int64_t run;
+  float weight;
+  float* arena;
+  Complaints complaints;
+  int64_t each;  // chunks of a team
+  RowTable<SliceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SliceRow& row = table.row_of(item);
+    row.each_chunk(
+        team, item, each,
+        DecodeChunk{end, all, row.chunk, before, in, bytes,
+                    scales + (grouped ? row.chunk : row.field), grouped ? 1 : 0, levels, run,
+                    row.numel, weight, add, arena + row.offset, row.field, complaints});
+  }
+};
+
+constexpr int64_t kTeamElements = 1 << 15;
+
+/// The kernel that kernel_of(table, each) gives, over all slices, `each` chunks an item.
+template <class KernelOf>
+void each_slice_at_once(const Stream& stream, const UnitSpec& spec, int64_t run,
+                        const StepInfo* info, const KernelOf& kernel_of) {
+  const int64_t each = std::max(kTeamElements / run, int64_t{1});
+  parallel_rows<SliceRow>(
+      stream,
+      [&](const auto& put) {
+        SliceRow row{};
+        each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+          row.chunks = (slice.numel + run - 1) / run;
+          row.field = static_cast<int64_t>(f);
+          row.offset = slice.offset;
+          row.position = position;
+          row.numel = slice.numel;
+          if (info) row.dither = dither_of(*info, spec.fields[f]);
+          put(row, (row.chunks + each - 1) / each);
+          row.chunk += row.chunks;
+        });
+      },
+      [&](const auto& table) { return kernel_of(table, each); }, each * run);
+}
+
 }  // namespace
 
 int64_t EliasWire::chunks(const UnitSpec& spec) const {
@@ -157,21 +247,17 @@ void EliasWire::encode(const Stream& stream, const Source& source, const UnitSpe
                        const StepInfo& info, const Grid* grids, float* scales, std::byte* out,
                        int64_t before, int64_t* used, std::byte* scratch) const {
   auto* end = reinterpret_cast<uint32_t*>(out);
-  int64_t first = 0;
-  each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-    const int64_t here = (slice.numel + run() - 1) / run();
-    const bool grouped = levels.group > 0;
-    parallel_for(
-        stream, here,
-        EncodeChunk{source, Rounding{dither_of(info, spec.fields[f])},
-                    grouped ? nullptr : grids + f, levels.norm, levels.levels, run(), slice.offset,
-                    position, slice.numel, grouped ? scales + first : nullptr,
-                    scratch + first * chunk_bytes(run()), chunk_bytes(run()), end + first},
-        run());
-    first += here;
+  const int64_t all = chunks(spec), slot_bytes = chunk_bytes(run());
+  each_slice_at_once(stream, spec, run(), &info, [&](const auto& table, int64_t each) {
+    return EncodeSlices{source,      levels.group > 0 ? nullptr : grids,
+                        levels.norm, levels.levels,
+                        run(),       scales,
+                        scratch,     slot_bytes,
+                        end,         each,
+                        table};
   });
-  run_once(stream, Ends{end, first, before, used});
-  parallel_for(stream, first, CopyChunk{scratch, chunk_bytes(run()), end, out + 4 * first}, run());
+  parallel_teams(stream, 1, Ends{end, all, before, used}, all);
+  parallel_teams(stream, all, CopyChunk{scratch, slot_bytes, end, out + 4 * all}, run());
 }
 
 void EliasWire::decode(const Stream& stream, const UnitSpec& spec, const float* scales,
@@ -182,17 +268,22 @@ void EliasWire::decode(const Stream& stream, const UnitSpec& spec, const float* 
              payload.from, " has ", bytes, " bytes, expected ", 4 * all, " to ", capacity(spec));
   const std::byte* in = payload.data + before;
   const auto* end = reinterpret_cast<const uint32_t*>(in);
-  int64_t first = 0;
-  each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-    const int64_t here = (slice.numel + run() - 1) / run();
-    const bool grouped = levels.group > 0;
-    parallel_for(stream, here,
-                 DecodeChunk{end, all, first, before, in + 4 * all, bytes - 4 * all,
-                             grouped ? scales + first : scales + f, grouped ? 1 : 0, levels.levels,
-                             run(), slice.numel, weight, add, arena + slice.offset,
-                             static_cast<int64_t>(f), payload.complaints()},
-                 run());
-    first += here;
+  each_slice_at_once(stream, spec, run(), nullptr, [&](const auto& table, int64_t each) {
+    return DecodeSlices{end,
+                        all,
+                        before,
+                        in + 4 * all,
+                        bytes - 4 * all,
+                        scales,
+                        levels.group > 0,
+                        add,
+                        levels.levels,
+                        run(),
+                        weight,
+                        arena,
+                        payload.complaints(),
+                        each,
+                        table};
   });
 }
 

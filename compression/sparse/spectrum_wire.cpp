@@ -12,11 +12,13 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kChunk = 8;   // bitmap words that a kernel call walks
-constexpr int64_t kGroup = 32;  // codes that fill whole words, whatever their width
+constexpr int64_t kChunk = 8;    // bitmap words that a kernel call walks
+constexpr int64_t kTile = 256;   // bitmap words of a team
+constexpr int64_t kCodes = 512;  // codes of a team: whole words, whatever their width
 constexpr float kLargest = 3.402823466e38f;
 
 int64_t chunks_of(int64_t words) { return (words + kChunk - 1) / kChunk; }
+int64_t tiles_of(int64_t words) { return (words + kTile - 1) / kTile; }
 
 /// |X_k|², in units of the power of two at the largest part: no square overflows.
 struct Energy {
@@ -55,39 +57,58 @@ struct WriteBitmap {
   }
 };
 
-/// 32 codes fill as many words as a code has bits.
+/// The codes, then words of them: 32 codes fill as many words as a code has bits.
 struct WriteCodes {
+  struct Shared {
+    uint32_t code[kCodes];
+  };
   const float* spectrum;
   const uint32_t* positions;
   int64_t kept, words;
   int bits, mantissa;
   const float* max;
   uint32_t* codes;
-  WISP_HD void operator()(int64_t group) const {
+  WISP_HD void operator()(const Team& team, int64_t tile, Shared& shared) const {
     const RangeFloat format(bits, mantissa, *max);
-    uint64_t open = 0;
-    int filled = 0;
-    int64_t word = group * bits;
-    for (int64_t i = group * kGroup; i < (group + 1) * kGroup; ++i) {
-      const uint64_t code =
-          i < 2 * kept ? format.encode(spectrum[2 * int64_t{positions[i / 2]} + i % 2]) : 0;
-      open |= code << filled;
-      for (filled += bits; filled >= 32; filled -= 32, open >>= 32, ++word) {
-        if (word < words) codes[word] = static_cast<uint32_t>(open);
-      }
-    }
+    const int64_t first = tile * kCodes;
+    team.each(kCodes, [&](int64_t i) {
+      const int64_t at = first + i;
+      shared.code[i] =
+          at < 2 * kept ? format.encode(spectrum[2 * int64_t{positions[at / 2]} + at % 2]) : 0;
+    });
+    const int64_t most = kCodes / 32 * bits;
+    const int64_t left = words - tile * most;
+    uint32_t* out = codes + tile * most;
+    team.each(left < most ? left : most, [&](int64_t w) {
+      const int begin = 32 * static_cast<int>(w);
+      int i = begin / bits;
+      uint32_t word = shared.code[i] >> (begin - i * bits);
+      for (int at = (i + 1) * bits - begin; at < 32; at += bits) word |= shared.code[++i] << at;
+      out[w] = word;
+    });
   }
 };
 
+/// The words of a tile of the bitmap.
+struct Tile {
+  const uint32_t* word;
+  int64_t count;
+  WISP_HD Tile(const uint32_t* bitmap, int64_t words, int64_t tile)
+      : word(bitmap + tile * kTile),
+        count(words - tile * kTile < kTile ? words - tile * kTile : kTile) {}
+};
+
 struct CountBits {
+  struct Shared {};
   const uint32_t* bitmap;
   int64_t words;
   int64_t* first;
-  WISP_HD void operator()(int64_t chunk) const {
-    const int64_t end = chunk * kChunk + kChunk < words ? chunk * kChunk + kChunk : words;
-    int64_t count = 0;
-    for (int64_t w = chunk * kChunk; w < end; ++w) count += count_bits(bitmap[w]);
-    first[chunk] = count;
+  WISP_HD void operator()(const Team& team, int64_t at, Shared&) const {
+    const Tile tile(bitmap, words, at);
+    const int64_t count = team.scan(
+        tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
+        [](int64_t, int64_t) {});
+    team.once([&] { first[at] = count; });
   }
 };
 
@@ -105,39 +126,42 @@ struct Packing {
 
 /// The parts of add's.
 struct Adding {
-  int64_t* visited;  // chunks: none of a payload that is not well-formed
-  int64_t* first;    // coefficient of each chunk
+  int64_t* visited;  // tiles: none of a payload that is not well-formed
+  int64_t* first;    // coefficient of each tile
 
-  Adding(Cursor& cursor, int64_t chunks)
-      : visited(cursor.take<int64_t>(1)), first(cursor.take<int64_t>(chunks)) {}
+  Adding(Cursor& cursor, int64_t tiles)
+      : visited(cursor.take<int64_t>(1)), first(cursor.take<int64_t>(tiles)) {}
 };
 
 WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
 
+/// By one team.
 struct Judge {
+  struct Shared {};
   const float* max;
   const uint32_t* bitmap;
-  int64_t coefficients, kept, words, chunks;
+  int64_t coefficients, kept, words, tiles;
   int64_t *first, *visited;
   Complaints complaints;
   int64_t field;
-  WISP_HD void operator()() const {
-    int64_t total = 0;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      const int64_t here = first[chunk];
-      first[chunk] = total;
-      total += here;
-    }
-    const uint32_t rest = static_cast<uint32_t>(coefficients % 32);
-    const bool within = rest == 0 || bitmap[words - 1] >> rest == 0;
-    if (total != kept) complaints.add(Wrong::count, field, total);
-    if (!in_range(*max)) complaints.add(Wrong::scale, field, 0);
-    if (!within) complaints.add(Wrong::position, field, total - 1);
-    *visited = total == kept && within && in_range(*max) ? chunks : 0;
+  WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
+    const int64_t total = team.scan(
+        tiles, [&](int64_t tile) { return first[tile]; },
+        [&](int64_t tile, int64_t before) { first[tile] = before; });
+    team.once([&] {
+      const uint32_t rest = static_cast<uint32_t>(coefficients % 32);
+      const bool within = rest == 0 || bitmap[words - 1] >> rest == 0;
+      if (total != kept) complaints.add(Wrong::count, field, total);
+      if (!in_range(*max)) complaints.add(Wrong::scale, field, 0);
+      if (!within) complaints.add(Wrong::position, field, total - 1);
+      *visited = total == kept && within && in_range(*max) ? tiles : 0;
+    });
   }
 };
 
 struct AddCoefficients {
+  struct Shared {};
+  const int64_t* visited;
   const float* max;
   const uint32_t* bitmap;
   const uint32_t* codes;
@@ -153,18 +177,21 @@ struct AddCoefficients {
     const uint64_t mask = (uint64_t{1} << bits) - 1;
     return static_cast<uint32_t>((high << 32 | low) >> (i * bits % 32) & mask);
   }
-  WISP_HD void operator()(int64_t chunk) const {
+  WISP_HD void operator()(const Team& team, int64_t at, Shared&) const {
+    if (at >= *visited) return;
     const RangeFloat format(bits, mantissa, *max);
-    const int64_t end =
-        chunk * kChunk + kChunk < bitmap_words ? chunk * kChunk + kChunk : bitmap_words;
-    int64_t j = first[chunk];
-    for (int64_t w = chunk * kChunk; w < end; ++w) {
-      for (uint32_t left = bitmap[w]; left != 0; left &= left - 1, ++j) {
-        float* pair = spectrum + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
-        pair[0] += format.decode(code(2 * j));
-        pair[1] += format.decode(code(2 * j + 1));
-      }
-    }
+    const Tile tile(bitmap, bitmap_words, at);
+    float* to = spectrum + 2 * 32 * kTile * at;
+    team.scan(
+        tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
+        [&](int64_t w, int64_t before) {
+          int64_t j = first[at] + before;
+          for (uint32_t left = tile.word[w]; left != 0; left &= left - 1, ++j) {
+            float* pair = to + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
+            pair[0] += format.decode(code(2 * j));
+            pair[1] += format.decode(code(2 * j + 1));
+          }
+        });
   }
 };
 
@@ -172,7 +199,7 @@ struct AddCoefficients {
 
 int64_t SpectrumWire::scratch_bytes() const {
   return std::max(layout_bytes<Packing>(all(), kept_),
-                  layout_bytes<Adding>(chunks_of(bitmap_words())));
+                  layout_bytes<Adding>(tiles_of(bitmap_words())));
 }
 
 void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philox& random,
@@ -187,23 +214,27 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
               select);
   parallel_for(stream, chunks_of(bitmap_words()),
                WriteBitmap{positions, kept_, bitmap_words(), bitmap});
-  parallel_for(stream, (2 * kept_ + kGroup - 1) / kGroup,
-               WriteCodes{spectrum, positions, kept_, code_words(), bits_, mantissa_, max,
-                          bitmap + bitmap_words()});
+  parallel_teams(stream, (2 * kept_ + kCodes - 1) / kCodes,
+                 WriteCodes{spectrum, positions, kept_, code_words(), bits_, mantissa_, max,
+                            bitmap + bitmap_words()},
+                 kCodes);
 }
 
 void SpectrumWire::add(const Stream& stream, const std::byte* payload, const Complaints& complaints,
                        int64_t field, float* spectrum, std::byte* scratch) const {
   const auto* max = reinterpret_cast<const float*>(payload);
   const auto* bitmap = reinterpret_cast<const uint32_t*>(payload) + 1;
-  const int64_t chunks = chunks_of(bitmap_words());
-  const auto parts = lay_out<Adding>(scratch, chunks);
-  parallel_for(stream, chunks, CountBits{bitmap, bitmap_words(), parts.first});
-  run_once(stream, Judge{max, bitmap, coefficients_, kept_, bitmap_words(), chunks, parts.first,
-                         parts.visited, complaints, field});
-  parallel_for_counted(stream, parts.visited, chunks,
-                       AddCoefficients{max, bitmap, bitmap + bitmap_words(), bitmap_words(),
-                                       code_words(), bits_, mantissa_, parts.first, spectrum});
+  const int64_t tiles = tiles_of(bitmap_words());
+  const auto [visited, first] = lay_out<Adding>(scratch, tiles);
+  parallel_teams(stream, tiles, CountBits{bitmap, bitmap_words(), first}, kTile);
+  parallel_teams(stream, 1,
+                 Judge{max, bitmap, coefficients_, kept_, bitmap_words(), tiles, first, visited,
+                       complaints, field},
+                 tiles);
+  parallel_teams(stream, tiles,
+                 AddCoefficients{visited, max, bitmap, bitmap + bitmap_words(), bitmap_words(),
+                                 code_words(), bits_, mantissa_, first, spectrum},
+                 32 * kTile);
 }
 
 }  // namespace wisp

@@ -50,11 +50,10 @@ struct Source {
   }
 };
 
-/// The kernel where nothing else is done with the elements from arena index `offset` on.
+/// The kernel where nothing else is done with the arena's elements.
 struct TakeAll {
   Source source;
-  int64_t offset;
-  WISP_HD void operator()(int64_t i) const { source.take(offset + i); }
+  WISP_HD void operator()(int64_t i) const { source.take(i); }
 };
 
 class Code {

@@ -16,56 +16,88 @@
 #include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/ratio_schedule.h"
+#include "compression/slices.h"
 #include "compression/sparse/blocks.h"
 #include "compression/sparse_options.h"
 #include "compression/wire_value.h"
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_rows.h"
 #include "core/train/norm.h"
 
 namespace wisp {
 namespace {
 
+/// What a kernel knows of a part: its field's kept blocks, some of them an item.
+struct PartRow {
+  static constexpr int64_t kBlocks = 32;
+  int64_t first_item;
+  BlockPart part;
+  int64_t field;                // of the unit
+  int64_t numel, blocks, kept;  // of the field
+  int64_t id, value;            // where its ids and values begin
+
+  /// visit(i) for the kept blocks of an item.
+  template <class Visit>
+  WISP_HD void each(const Team& team, int64_t item, const Visit& visit) const {
+    const int64_t first = (item - first_item) * kBlocks;
+    const int64_t left = kept - first;
+    team.each(left < kBlocks ? left : kBlocks, [&](int64_t i) { visit(first + i); });
+  }
+};
+
 template <class Value>
 struct SendBlocks {
+  struct Shared {};
   Source source;
-  BlockPart part;
-  int64_t numel;  // of the field
   float most;
-  const uint32_t* ids;
-  Value* values;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t block = ids[i];
-    const int64_t shift = (i - block) * part.size;  // place among the values - field position
-    const int64_t to = part.to(block);
-    for (int64_t at = part.from(block); at < to; ++at) {
-      const Value value = to_wire<Value>(within(most, source.held(at + part.shift)));
-      values[at + shift] = value;
-      source.sent(at + part.shift, static_cast<float>(value));
-    }
-    if (part.end < numel) return;
-    for (int64_t at = numel; at < (block + 1) * part.size; ++at) values[at + shift] = Value(0.0f);
+  const uint32_t* all_ids;
+  Value* all_values;
+  RowTable<PartRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PartRow& row = table.row_of(item);
+    const BlockPart part = row.part;
+    const int64_t numel = row.numel;
+    const uint32_t* ids = all_ids + row.id;
+    Value* values = all_values + row.value;
+    row.each(team, item, [&](int64_t i) {
+      const int64_t block = ids[i];
+      const int64_t shift = (i - block) * part.size;  // place among the values - field position
+      const int64_t to = part.to(block);
+      for (int64_t at = part.from(block); at < to; ++at) {
+        const Value value = to_wire<Value>(within(most, source.held(at + part.shift)));
+        values[at + shift] = value;
+        source.sent(at + part.shift, static_cast<float>(value));
+      }
+      if (part.end < numel) return;
+      for (int64_t at = numel; at < (block + 1) * part.size; ++at) values[at + shift] = Value(0.0f);
+    });
   }
 };
 
 /// Adds blocks whose ids are ascending; others are complained of.
 template <class Value>
 struct AddBlocks {
-  BlockPart part;
-  int64_t blocks;
-  const uint32_t* ids;
-  const Value* values;
+  struct Shared {};
+  const uint32_t* all_ids;
+  const Value* all_values;
   float weight;
   float* into;
-  int64_t field;
   Complaints complaints;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t block = ids[i];
-    if (block >= blocks) return complaints.add(Wrong::position, field, i);
-    if (i > 0 && ids[i - 1] >= block) return complaints.add(Wrong::order, field, i);
-    const int64_t shift = (i - block) * part.size;
-    const int64_t to = part.to(block);
-    for (int64_t at = part.from(block); at < to; ++at)
-      into[at + part.shift] += weight * static_cast<float>(values[at + shift]);
+  RowTable<PartRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PartRow& row = table.row_of(item);
+    const BlockPart part = row.part;
+    const int64_t blocks = row.blocks, field = row.field;
+    const uint32_t* ids = all_ids + row.id;
+    const Value* values = all_values + row.value;
+    row.each(team, item, [&](int64_t i) {
+      const int64_t block = ids[i];
+      if (block >= blocks) return complaints.add(Wrong::position, field, i);
+      if (i > 0 && ids[i - 1] >= block) return complaints.add(Wrong::order, field, i);
+      const int64_t shift = (i - block) * part.size;
+      const int64_t to = part.to(block);
+      for (int64_t at = part.from(block); at < to; ++at)
+        into[at + part.shift] += weight * static_cast<float>(values[at + shift]);
+    });
   }
 };
 
@@ -109,13 +141,8 @@ class BlockTopk final : public Code {
                " bytes of scores, expected ", bytes.scores);
     const auto* score = reinterpret_cast<const float*>(payload.data);
     const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
-    uint32_t* ids = scratch.ids;
-    for (const Field& field : spec.fields) {
-      const Blocks blocks(field, options_.block_size, info.ratio);
-      select_blocks(context.stream, field, blocks, score, info, ids, scratch.select);
-      score += blocks.count;
-      ids += blocks.kept;
-    }
+    select_blocks(context.stream, spec, options_.block_size, score, info, scratch.ids,
+                  scratch.select);
   }
 
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
@@ -137,27 +164,25 @@ class BlockTopk final : public Code {
     const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
     auto* ids = options_.shared ? scratch.ids : reinterpret_cast<uint32_t*>(outlet.data);
     std::byte* values = outlet.data + (options_.shared ? 0 : bytes.ids);
-    for (const Field& field : spec.fields) {
-      const Blocks blocks(field, options_.block_size, info.ratio);
-      if (!options_.shared) {
-        score_blocks<true>(context.stream, field, blocks, source, options_.squares, scratch.scores);
-        select_blocks(context.stream, field, blocks, scratch.scores, info, ids, scratch.select);
-      } else if (source.accumulates()) {
-        for (const Slice& slice : field.slices)
-          parallel_for(context.stream, slice.numel, TakeAll{source, slice.offset});
+    if (!options_.shared) {
+      float* score = scratch.scores;
+      for (const Field& field : spec.fields) {
+        const Blocks blocks(field, options_.block_size, info.ratio);
+        score_blocks<true>(context.stream, field, blocks, source, options_.squares, score);
+        score += blocks.count;
       }
-      with_wire_type(options_.values, [&](auto type) {
-        using Value = decltype(type);
-        auto* out = reinterpret_cast<Value*>(values);
-        const float most = largest_summand<Value>(options_.shared ? info.workers : 1);
-        each_part(field, blocks, [&](const BlockPart& part) {
-          parallel_for(context.stream, blocks.kept,
-                       SendBlocks<Value>{source, part, field.numel, most, ids, out});
-        });
-      });
-      ids += blocks.kept;
-      values += blocks.kept * blocks.size * size_of(options_.values);
+      select_blocks(context.stream, spec, options_.block_size, scratch.scores, info, ids,
+                    scratch.select);
+    } else if (source.accumulates()) {
+      parallel_for_ranges(context.stream, ranges_of(spec), TakeAll{source});
     }
+    with_wire_type(options_.values, [&](auto type) {
+      using Value = decltype(type);
+      const float most = largest_summand<Value>(options_.shared ? info.workers : 1);
+      each_part_of(context.stream, spec, info, [&](const auto& table) {
+        return SendBlocks<Value>{source, most, ids, reinterpret_cast<Value*>(values), table};
+      });
+    });
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -170,42 +195,59 @@ class BlockTopk final : public Code {
     const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, bytes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);
     const std::byte* values = payload.data + (options_.shared ? 0 : bytes.ids);
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Field& field = spec.fields[f];
-      const Blocks blocks(field, options_.block_size, info.ratio);
-      with_wire_type(options_.values, [&](auto type) {
-        using Value = decltype(type);
-        const auto* in = reinterpret_cast<const Value*>(values);
-        each_part(field, blocks, [&](const BlockPart& part) {
-          if (!add)
-            fill_zero(context.stream, into.slice(part.begin + part.shift, {part.end - part.begin}));
-          parallel_for(context.stream, blocks.kept,
-                       AddBlocks<Value>{part, blocks.count, ids, in, weight, into.data<float>(),
-                                        static_cast<int64_t>(f), payload.complaints()});
-        });
+    if (!add) parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll{into.data<float>()});
+    with_wire_type(options_.values, [&](auto type) {
+      using Value = decltype(type);
+      each_part_of(context.stream, spec, info, [&](const auto& table) {
+        return AddBlocks<Value>{ids,
+                                reinterpret_cast<const Value*>(values),
+                                weight,
+                                into.data<float>(),
+                                payload.complaints(),
+                                table};
       });
-      ids += blocks.kept;
-      values += blocks.kept * blocks.size * size_of(options_.values);
-    }
+    });
   }
 
  private:
-  /// Of a unit's parts; `longest`: the scores of its longest field; `select`: a selection's
-  /// scratch.
+  /// The kernel that kernel_of(table) gives, over all kept blocks, part by part.
+  template <class KernelOf>
+  void each_part_of(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
+                    const KernelOf& kernel_of) const {
+    parallel_rows<PartRow>(
+        stream,
+        [&](const auto& put) {
+          int64_t id = 0, value = 0;
+          for (size_t f = 0; f < spec.fields.size(); ++f) {
+            const Field& field = spec.fields[f];
+            const Blocks blocks(field, options_.block_size, info.ratio);
+            each_part(field, blocks, [&](const BlockPart& part) {
+              put({0, part, static_cast<int64_t>(f), field.numel, blocks.count, blocks.kept, id,
+                   value},
+                  (blocks.kept + PartRow::kBlocks - 1) / PartRow::kBlocks);
+            });
+            id += blocks.kept;
+            value += blocks.kept * blocks.size;
+          }
+        },
+        kernel_of, PartRow::kBlocks * options_.block_size);
+  }
+
+  /// Of a unit's parts; `select`: a selection's scratch.
   struct Bytes {
-    int64_t scores = 0, longest = 0, ids = 0, values = 0, select = 0;
+    int64_t scores = 0, ids = 0, values = 0, select = 0;
   };
 
   /// The parts of a unit's scratch.
   struct Scratch {
     std::byte* select;
     uint32_t* ids;  // of the unit, if they are shared
-    float* scores;  // of a field, if they are not
+    float* scores;  // of the unit, if they are not
 
     Scratch(Cursor& cursor, const Bytes& bytes, bool shared)
         : select(cursor.take<std::byte>(bytes.select)),
           ids(cursor.take<uint32_t>(shared ? bytes.ids / 4 : 0)),
-          scores(cursor.take<float>(shared ? 0 : bytes.longest / 4)) {}
+          scores(cursor.take<float>(shared ? 0 : bytes.scores / 4)) {}
   };
 
   Bytes bytes_of(const UnitSpec& spec, const StepInfo& info) const {
@@ -213,12 +255,10 @@ class BlockTopk final : public Code {
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
       bytes.scores += 4 * blocks.count;
-      bytes.longest = std::max(bytes.longest, 4 * blocks.count);
       bytes.ids += 4 * blocks.kept;
       bytes.values += blocks.kept * blocks.size * size_of(options_.values);
-      const Slice all = blocks.as_slice();
-      bytes.select = std::max(bytes.select, select_topk_bytes({&all, 1}, blocks.kept));
     }
+    bytes.select = select_blocks_bytes(spec, options_.block_size, info.ratio);
     return bytes;
   }
 

@@ -14,11 +14,11 @@
 // parameters is not known; ceil in the place of floor in B; starts drawn by field and step, not by
 // one generator.
 #include "compression/error_feedback.h"
+#include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
 #include "compression/sparse/select.h"
-#include "core/loops/parallel.h"
-#include "core/train/norm.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
@@ -64,6 +64,53 @@ struct ReceiveBlock {
   }
 };
 
+/// A piece of a field's block, in the arena.
+struct BlockRow : RangeRow {
+  int64_t at;    // value of its first element
+  double scale;  // of what is decoded
+
+  /// Value of the first element of an item.
+  WISP_HD int64_t value(int64_t item) const { return at + from(item) - begin; }
+};
+
+template <class Value>
+struct SendBlocks {
+  struct Shared {};
+  Source source;
+  bool of_sum;
+  float most;
+  Value* out;
+  RowTable<BlockRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const BlockRow& row = table.row_of(item);
+    const int64_t from = row.from(item);
+    Value* to = out + row.value(item);
+    if (of_sum) {
+      team.each(row.count(item), SendBlockOfSum<Value>{source.gradient + from, source.kept + from,
+                                                       source.gain, most, to});
+    } else {
+      team.each(row.count(item),
+                SendBlock<Value>{source, from, most, static_cast<float>(row.scale), to});
+    }
+  }
+};
+
+template <class Value>
+struct ReceiveBlocks {
+  struct Shared {};
+  const Value* in;
+  float weight;
+  bool add;
+  float* into;
+  RowTable<BlockRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const BlockRow& row = table.row_of(item);
+    team.each(row.count(item),
+              ReceiveBlock<Value>{in + row.value(item), static_cast<float>(row.scale), weight, add,
+                                  into + row.from(item)});
+  }
+};
+
 class RandomBlock final : public DrawnCode {
  public:
   /// rank 0: blocks by ratio.
@@ -80,53 +127,60 @@ class RandomBlock final : public DrawnCode {
     if (rank_ == 0) return kept_count(ratio, field.numel);
     return std::min(field.numel, rank_ * (field.rows + field.numel / field.rows));
   }
-  void encode_field(const Stream& stream, const Draw& draw, const Source& source,
+  void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                     std::byte* values) const override {
-    const int64_t start = draw.start();
-    if (source.accumulates()) {
-      each_rest(draw, start, [&](int64_t offset, int64_t, int64_t numel) {
-        parallel_for(stream, numel, TakeAll{source, offset});
-      });
-    }
-    with_wire_type(draw.values, [&](auto type) {
+    if (source.accumulates()) for_rest(stream, draws, TakeAll{source});
+    with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
-      const float most = largest_summand<Value>(draw.summands);
-      each_piece(draw.field, start, draw.kept, [&](int64_t offset, int64_t at, int64_t numel) {
-        Value* out = reinterpret_cast<Value*>(values) + at;
-        if (source.accumulates() && !source.masked) {
-          parallel_for(stream, numel,
-                       SendBlockOfSum<Value>{source.gradient + offset, source.kept + offset,
-                                             source.gain, most, out});
-        } else {
-          parallel_for(stream, numel, SendBlock<Value>{source, offset, most, draw.scale, out});
-        }
+      const float most = largest_summand<Value>(draws.summands());
+      each_block(stream, draws, [&](const auto& table) {
+        return SendBlocks<Value>{source, source.accumulates() && !source.masked, most,
+                                 reinterpret_cast<Value*>(values), table};
       });
     });
   }
-  void decode_field(const Stream& stream, const Draw& draw, const std::byte* values, float weight,
+  void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
-    const int64_t start = draw.start();
-    if (!add) {
-      each_rest(draw, start, [&](int64_t offset, int64_t, int64_t numel) {
-        fill_zero(stream, into.slice(offset, {numel}));
-      });
-    }
-    with_wire_type(draw.values, [&](auto type) {
+    if (!add) for_rest(stream, draws, ZeroAll{into.data<float>()});
+    with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
-      each_piece(draw.field, start, draw.kept, [&](int64_t offset, int64_t at, int64_t numel) {
-        const Value* in = reinterpret_cast<const Value*>(values) + at;
-        parallel_for(stream, numel,
-                     ReceiveBlock<Value>{in, draw.scale, weight, add, into.data<float>() + offset});
+      each_block(stream, draws, [&](const auto& table) {
+        return ReceiveBlocks<Value>{reinterpret_cast<const Value*>(values), weight, add,
+                                    into.data<float>(), table};
       });
     });
   }
 
  private:
-  /// What is not in the block.
-  template <class Visit>
-  static void each_rest(const Draw& draw, int64_t start, const Visit& visit) {
-    const int64_t end = (start + draw.kept) % draw.field.numel;
-    each_piece(draw.field, end, draw.field.numel - draw.kept, visit);
+  template <class KernelOf>
+  static void each_block(const Stream& stream, const Draws& draws, const KernelOf& kernel_of) {
+    parallel_rows<BlockRow>(
+        stream,
+        [&](const auto& put) {
+          draws.each([&](const Draw& draw, int64_t first) {
+            each_piece(draw.field, draw.start(), draw.kept,
+                       [&](int64_t offset, int64_t at, int64_t numel) {
+                         const RangeRow piece{offset, offset + numel};
+                         put({piece, first + at, draw.scale}, piece.chunks());
+                       });
+          });
+        },
+        kernel_of, RangeRow::kChunk);
+  }
+  /// kernel(i) for what is not in the blocks.
+  template <class Kernel>
+  static void for_rest(const Stream& stream, const Draws& draws, const Kernel& kernel) {
+    parallel_for_ranges(
+        stream,
+        [&](const auto& put) {
+          draws.each([&](const Draw& draw, int64_t) {
+            const int64_t end = (draw.start() + draw.kept) % draw.field.numel;
+            each_piece(
+                draw.field, end, draw.field.numel - draw.kept,
+                [&](int64_t offset, int64_t, int64_t numel) { put(offset, offset + numel); });
+          });
+        },
+        kernel);
   }
 
   int64_t rank_;

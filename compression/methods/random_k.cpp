@@ -15,11 +15,11 @@
 // l / 2^32 of that. So mean and variance are those of k out of d without replacement; only the
 // joint distribution differs (never two of one stratum), which neither depends on.
 #include "compression/error_feedback.h"
+#include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
 #include "compression/sparse/drawn_code.h"
-#include "compression/sparse/select.h"
-#include "core/loops/parallel.h"
-#include "core/train/norm.h"
+#include "compression/sparse/sparse_list.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
@@ -29,6 +29,7 @@ struct Strata {
   Dither dither;
   int64_t length, longer;
 
+  Strata() = default;
   Strata(const Dither& drawing, int64_t numel, int64_t k)
       : dither(drawing), length(numel / k), longer(numel % k) {}
   int64_t stratum_of(int64_t x) const {
@@ -42,45 +43,59 @@ struct Strata {
   }
 };
 
-/// What is drawn from a piece of the turned field, the arena's elements from `offset` on.
-struct Piece {
+/// What is drawn from a piece of a turned field, the arena's elements from `offset` on: the strata
+/// that it touches.
+struct Piece : RangeRow {
   Strata strata;
-  int64_t first;  // stratum
-  int64_t begin, end, offset;
+  int64_t first, last;  // of the piece
+  int64_t offset;
+  int64_t at;    // value of the field's first stratum
+  double scale;  // of what is decoded
 
-  WISP_HD int64_t stratum(int64_t i) const { return first + i; }
-  /// Arena element of stratum first + i; -1 if it lies in another piece.
-  WISP_HD int64_t element(int64_t i) const {
-    const int64_t x = strata.drawn(first + i);
-    return begin <= x && x < end ? offset + (x - begin) : -1;
+  /// Arena element of a stratum; -1 if it lies in another piece.
+  WISP_HD int64_t element(int64_t stratum) const {
+    const int64_t x = strata.drawn(stratum);
+    return first <= x && x <= last ? offset + (x - first) : -1;
   }
 };
 
 template <class Value>
 struct SendDrawn {
-  Piece piece;
+  struct Shared {};
   Source source;
-  float most, scale;
+  float most;
   Value* out;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t element = piece.element(i);
-    if (element < 0) return;
-    const Value value = to_wire<Value>(within(most, source.held(element)));
-    out[piece.stratum(i)] = value;
-    source.sent(element, scale * static_cast<float>(value));
+  RowTable<Piece> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const Piece& piece = table.row_of(item);
+    const int64_t from = piece.from(item);
+    const auto scale = static_cast<float>(piece.scale);
+    team.each(piece.count(item), [&](int64_t i) {
+      const int64_t element = piece.element(from + i);
+      if (element < 0) return;
+      const Value value = to_wire<Value>(within(most, source.held(element)));
+      out[piece.at + from + i] = value;
+      source.sent(element, scale * static_cast<float>(value));
+    });
   }
 };
 
 template <class Value>
 struct AddDrawn {
-  Piece piece;
+  struct Shared {};
   const Value* in;
-  float scale, weight;
+  float weight;
   float* into;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t element = piece.element(i);
-    if (element < 0) return;
-    into[element] += weight * (scale * static_cast<float>(in[piece.stratum(i)]));
+  RowTable<Piece> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const Piece& piece = table.row_of(item);
+    const int64_t from = piece.from(item);
+    const auto scale = static_cast<float>(piece.scale);
+    team.each(piece.count(item), [&](int64_t i) {
+      const int64_t element = piece.element(from + i);
+      if (element < 0) return;
+      into[element] += weight * (scale * static_cast<float>(in[piece.at + from + i]));
+    });
   }
 };
 
@@ -92,49 +107,48 @@ class RandomK final : public DrawnCode {
   int64_t kept(const Field& field, double ratio) const override {
     return kept_count(ratio, field.numel);
   }
-  void encode_field(const Stream& stream, const Draw& draw, const Source& source,
+  void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                     std::byte* values) const override {
-    if (source.accumulates()) {
-      for (const Slice& slice : draw.field.slices)
-        parallel_for(stream, slice.numel, TakeAll{source, slice.offset});
-    }
-    with_wire_type(draw.values, [&](auto type) {
+    if (source.accumulates()) parallel_for_ranges(stream, ranges_of(draws.spec), TakeAll{source});
+    with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
       auto* out = reinterpret_cast<Value*>(values);
-      const float most = largest_summand<Value>(draw.summands);
-      each_drawn(draw, [&](const Piece& piece, int64_t strata) {
-        parallel_for(stream, strata, SendDrawn<Value>{piece, source, most, draw.scale, out});
+      const float most = largest_summand<Value>(draws.summands());
+      each_piece_of(stream, draws, [&](const auto& table) {
+        return SendDrawn<Value>{source, most, out, table};
       });
     });
   }
-  void decode_field(const Stream& stream, const Draw& draw, const std::byte* values, float weight,
+  void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values, float weight,
                     bool add, const Tensor& into) const override {
-    if (!add) {
-      for (const Slice& slice : draw.field.slices)
-        fill_zero(stream, into.slice(slice.offset, {slice.numel}));
-    }
-    with_wire_type(draw.values, [&](auto type) {
+    if (!add) clear_fields(stream, draws.spec, into);
+    with_wire_type(draws.values(), [&](auto type) {
       using Value = decltype(type);
-      each_drawn(draw, [&](const Piece& piece, int64_t strata) {
-        parallel_for(stream, strata,
-                     AddDrawn<Value>{piece, reinterpret_cast<const Value*>(values), draw.scale,
-                                     weight, into.data<float>()});
+      const auto* in = reinterpret_cast<const Value*>(values);
+      each_piece_of(stream, draws, [&](const auto& table) {
+        return AddDrawn<Value>{in, weight, into.data<float>(), table};
       });
     });
   }
 
  private:
-  /// visit(piece, how many strata it touches). A stratum that lies in two pieces is visited by
-  /// both, its element by one.
-  template <class Visit>
-  static void each_drawn(const Draw& draw, const Visit& visit) {
-    const int64_t d = draw.field.numel;
-    const Strata strata(draw.dither, d, draw.kept);
-    each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t at, int64_t numel) {
-      const int64_t first = strata.stratum_of(at);
-      const int64_t last = strata.stratum_of(at + numel - 1);
-      visit(Piece{strata, first, at, at + numel, offset}, last - first + 1);
-    });
+  /// A stratum that lies in two pieces is visited by both, its element by one.
+  template <class KernelOf>
+  static void each_piece_of(const Stream& stream, const Draws& draws, const KernelOf& kernel_of) {
+    parallel_rows<Piece>(
+        stream,
+        [&](const auto& put) {
+          draws.each([&](const Draw& draw, int64_t at) {
+            const int64_t d = draw.field.numel;
+            const Strata strata(draw.dither, d, draw.kept);
+            each_piece(draw.field, draw.start(), d, [&](int64_t offset, int64_t x, int64_t numel) {
+              const int64_t last = x + numel - 1;
+              const RangeRow touched{strata.stratum_of(x), strata.stratum_of(last) + 1};
+              put({touched, strata, x, last, offset, at, draw.scale}, touched.chunks());
+            });
+          });
+        },
+        kernel_of, RangeRow::kChunk);
   }
 };
 

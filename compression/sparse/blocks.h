@@ -16,8 +16,8 @@ struct Blocks {
       : size(std::min(block_size, field.numel)),
         count((field.numel + size - 1) / size),
         kept(kept_count(ratio, count)) {}
-  /// Blocks as elements.
-  Slice as_slice() const { return {0, count}; }
+  /// Blocks as elements, the first one at `offset`.
+  Slice as_slice(int64_t offset) const { return {offset, count}; }
 };
 
 /// What of each block lies in one slice.
@@ -84,14 +84,38 @@ void score_blocks(const Stream& stream, const Field& field, const Blocks& blocks
   });
 }
 
-/// Writes the ids of the blocks kept, ascending. All ranks draw the same order of equal scores.
-inline void select_blocks(const Stream& stream, const Field& field, const Blocks& blocks,
+/// Bytes of scratch for the next.
+inline int64_t select_blocks_bytes(const UnitSpec& spec, int64_t block_size, double ratio) {
+  select::Sizes sizes;
+  for (const Field& field : spec.fields) {
+    const Blocks blocks(field, block_size, ratio);
+    const Slice all = blocks.as_slice(0);
+    sizes.add({&all, 1}, select::Extent(blocks.count, blocks.kept));
+  }
+  return layout_bytes<select::Scratch>(sizes);
+}
+
+/// Writes the ids of the blocks kept, ascending, field after field as scores are. All ranks draw
+/// the same order of equal scores.
+inline void select_blocks(const Stream& stream, const UnitSpec& spec, int64_t block_size,
                           const float* score, const StepInfo& info, uint32_t* ids,
                           std::byte* scratch) {
-  const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-  const Slice all = blocks.as_slice();
-  select_topk(stream, SelectFrom<Source>{{&all, 1}, {.gradient = score}, blocks.kept, random}, ids,
-              scratch);
+  Slice all{};  // of the field asked for last
+  const auto from = [&](int64_t f) {
+    const auto blocks_of = [&](int64_t g) {
+      return Blocks(spec.fields[static_cast<size_t>(g)], block_size, info.ratio);
+    };
+    int64_t first = 0;
+    for (int64_t g = 0; g < f; ++g) first += blocks_of(g).count;
+    const Blocks blocks = blocks_of(f);
+    all = blocks.as_slice(first);
+    const Philox random(info.seed, static_cast<uint64_t>(info.step),
+                        spec.fields[static_cast<size_t>(f)].key);
+    return SelectFrom<Source>{{&all, 1}, {.gradient = score}, blocks.kept, random};
+  };
+  const auto fields =
+      select::write_fields(stream, std::ssize(spec.fields), from, Selection::Kind::exact, scratch);
+  select_entries(stream, fields, {.least = 0}, ids, nullptr);
 }
 
 }  // namespace wisp

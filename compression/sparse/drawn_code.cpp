@@ -44,12 +44,7 @@ void DrawnCode::encode(Context& context, const Source& source, const UnitSpec& s
   const int64_t bytes = bytes_of(spec, info.ratio);
   WISP_CHECK(outlet.capacity >= bytes, "drawn code: the unit needs ", bytes,
              " bytes, the outlet has ", outlet.capacity);
-  std::byte* values = outlet.data;
-  for (const Field& field : spec.fields) {
-    const Draw draw = draw_of(field, info, info.rank);
-    encode_field(context.stream, draw, source, values);
-    values += draw.kept * size_of(options_.values);
-  }
+  encode_drawn(context.stream, {*this, spec, info, info.rank}, source, outlet.data);
 }
 
 void DrawnCode::decode(Context& context, const Payload& payload, float weight, bool add,
@@ -57,12 +52,7 @@ void DrawnCode::decode(Context& context, const Payload& payload, float weight, b
   const int64_t bytes = bytes_of(spec, info.ratio);
   WISP_CHECK(payload.bytes == bytes, "drawn code: the payload of rank ", payload.from, " has ",
              payload.bytes, " bytes, expected ", bytes);
-  const std::byte* values = payload.data;
-  for (const Field& field : spec.fields) {
-    const Draw draw = draw_of(field, info, payload.from);
-    decode_field(context.stream, draw, values, weight, add, into);
-    values += draw.kept * size_of(options_.values);
-  }
+  decode_drawn(context.stream, {*this, spec, info, payload.from}, payload.data, weight, add, into);
 }
 
 int64_t DrawnCode::bytes_of(const UnitSpec& spec, double ratio) const {
@@ -83,9 +73,7 @@ DrawnCode::Draw DrawnCode::draw_of(const Field& field, const StepInfo& info, int
           .kept = count,
           .random = Philox(info.seed, step, id),
           .dither = Dither(info.seed, step, id),
-          .scale = static_cast<float>(scale),
-          .values = options_.values,
-          .summands = options_.shared ? info.workers : 1};
+          .scale = static_cast<float>(scale)};
 }
 
 }  // namespace wisp

@@ -45,20 +45,39 @@ class DrawnCode : public Code {
     int64_t kept;
     Philox random;  // its block 0 is the key of dither
     Dither dither;
-    float scale;   // of what is decoded
-    DType values;  // kept of them
-    int summands;  // that the wire adds up
+    float scale;  // of what is decoded
 
     /// A position of the field, uniform but for a bias below numel / 2^64.
     int64_t start() const { return random.below64(1, field.numel); }
   };
 
+  /// What of a unit does.
+  struct Draws {
+    const DrawnCode& code;
+    const UnitSpec& spec;
+    const StepInfo& info;
+    int rank;
+
+    DType values() const { return code.options_.values; }
+    int summands() const { return code.options_.shared ? info.workers : 1; }  // on the wire
+    /// visit(draw, at) for each field: its values begin with the at-th.
+    template <class Visit>
+    void each(const Visit& visit) const {
+      int64_t at = 0;
+      for (const Field& field : spec.fields) {
+        const Draw draw = code.draw_of(field, info, rank);
+        visit(draw, at);
+        at += draw.kept;
+      }
+    }
+  };
+
   /// How many elements of a field travel, in 1 to its numel.
   virtual int64_t kept(const Field& field, double ratio) const = 0;
   /// take() of all elements, or of none if the source does not accumulate; sent() of the kept ones.
-  virtual void encode_field(const Stream& stream, const Draw& draw, const Source& source,
+  virtual void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                             std::byte* values) const = 0;
-  virtual void decode_field(const Stream& stream, const Draw& draw, const std::byte* values,
+  virtual void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values,
                             float weight, bool add, const Tensor& into) const = 0;
 
  private:

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compression/forwarding_compressor.h"
+#include "core/loops/parallel_teams.h"
 #include "distributed/exchange/message.h"
 #include "tests/support/allocation_count.h"
 #include "tests/support/scalar_run.h"
@@ -166,6 +167,24 @@ TEST_P(EveryMethod, GoesOnWithTheSameBitsFromWhatACheckpointHolds) {
     for (int rank = 0; rank < kWorkers; ++rank) {
       EXPECT_EQ(result(resumed, rank), result(whole, rank)) << "step " << step;
       EXPECT_EQ(copies(resumed, rank), copies(whole, rank)) << "step " << step;
+    }
+  }
+}
+
+TEST_P(EveryMethod, HasTheSameBitsInAnyOrderOfATeamsThreads) {
+  Rig serial(model_fields());
+  Rig shuffled(model_fields());
+  for (int64_t step = 0; step < 3; ++step) {
+    give(serial, step);
+    serial.step(step_info(step, kRatio));
+    give(shuffled, step);
+    {
+      const ShuffledTeams drawn(static_cast<uint32_t>(step + 1));
+      shuffled.step(step_info(step, kRatio));
+    }
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      EXPECT_EQ(result(shuffled, rank), result(serial, rank)) << "step " << step;
+      EXPECT_EQ(copies(shuffled, rank), copies(serial, rank)) << "step " << step;
     }
   }
 }

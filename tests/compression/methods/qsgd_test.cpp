@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compression/quantize/rounding.h"
+#include "core/loops/parallel_teams.h"
 #include "tests/support/error_of.h"
 #include "tests/support/random_rounding.h"
 
@@ -182,6 +183,29 @@ TEST(Qsgd, EliasNeverExceedsItsCapacity) {
         elias.decode(info, {sent});
         for (int64_t i = 0; i < 513; ++i) ASSERT_EQ(elias.gradient()[i], fixed.gradient()[i]);
       }
+    }
+  }
+}
+
+/// Chunks of several slices, more than a team takes, in any order of its threads.
+TEST(Qsgd, EliasIsOneStreamOfAllSlices) {
+  const std::vector<Field> fields = two_fields(70'000, 1, 513);
+  for (const int group : {64, 0}) {
+    UnitRig fixed(fields, make_method("qsgd", options("fixed", "max", 7, group)));
+    UnitRig elias(fields, make_method("qsgd", options("elias", "max", 7, group)));
+    const int64_t numel = fixed.unit.gradient.numel();
+    const StepInfo info = info_at(0);
+    PayloadBytes sent;
+    for (const uint32_t seed : {0u, 1u, 2u}) {
+      for (int64_t i = 0; i < numel; ++i)
+        fixed.gradient()[i] = elias.gradient()[i] = test_gradient(0, 0, i);
+      const ShuffledTeams shuffled(seed);
+      const PayloadBytes here = elias.encode(info);
+      if (seed == 0) sent = here;
+      EXPECT_EQ(here, sent);
+      fixed.decode(info, {fixed.encode(info)});
+      elias.decode(info, {sent});
+      for (int64_t i = 0; i < numel; ++i) ASSERT_EQ(elias.gradient()[i], fixed.gradient()[i]) << i;
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "compression/code.h"
+#include "compression/slices.h"
 #include "core/random.h"
 #include "tests/support/unit_rig.h"
 
@@ -117,6 +118,33 @@ TEST(SparseList, MergesInPlace) {
       for (const auto& [position, value] : in[f]) expected[f][position] += value;
   }
   EXPECT_EQ(sum.get(2), expected);
+}
+
+/// Lists of several teams' work, added to the slices of their fields.
+TEST(SparseList, AddsToSlices) {
+  const std::vector<Field> fields = two_fields(20'000, 5, 700);
+  const UnitSpec spec{fields, 20'705};
+  const Room room{0.8};
+  const std::vector<Sparse> in_list = drawn(spec, room, 1), in_among = drawn(spec, room, 2);
+  OwnedList list(spec, room), among(spec, room);
+  list.put(spec, room, in_list);
+  among.put(spec, room, in_among);
+  std::vector<float> sum(20'800, 1.0f), common(20'800, 1.0f), expected_sum = sum,
+                                                              expected_common = common;
+  for (size_t f = 0; f < fields.size(); ++f) {
+    each_slice(fields[f], [&](const Slice& slice, int64_t position) {
+      for (const auto& [at, value] : in_list[f]) {
+        if (at < position || position + slice.numel <= at) continue;
+        const auto i = static_cast<size_t>(slice.offset + at - position);
+        expected_sum[i] += 2.0f * value;
+        if (in_among[f].count(at) > 0) expected_common[i] -= value;
+      }
+    });
+  }
+  add_list(Stream::immediate(), spec, room, list.list, 2.0f, sum.data());
+  add_common(Stream::immediate(), spec, room, list.list, among.list, -1.0f, common.data());
+  EXPECT_EQ(sum, expected_sum);
+  EXPECT_EQ(common, expected_common);
 }
 
 /// A field behind 2^31 elements of the arena: all arithmetic with indices, on memory that begins

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "compression/quantize/range_float.h"
+#include "core/loops/parallel_teams.h"
 #include "core/tensor.h"
 #include "tests/support/error_of.h"
 
@@ -80,6 +81,18 @@ TEST(SpectrumWire, KeepsTheLargest) {
       }
       EXPECT_EQ(decoded, expected);
     }
+  }
+}
+
+TEST(SpectrumWire, DoesNotDependOnTheOrderOfATeamsThreads) {
+  const SpectrumWire wire(20'000, 4321, 11, 4);
+  const std::vector<float> spectrum = noise(20'000);
+  const std::vector<uint32_t> payload = packed(wire, spectrum);
+  const std::vector<float> sum = added(wire, payload, spectrum);
+  for (const uint32_t seed : {1u, 2u}) {
+    const ShuffledTeams shuffled(seed);
+    EXPECT_EQ(packed(wire, spectrum), payload);
+    EXPECT_EQ(added(wire, payload, spectrum), sum);
   }
 }
 

@@ -23,14 +23,17 @@ struct MeanMagnitude {
 };
 
 struct WriteSigns {
+  using Shared = group::Codes;
   Source source;
   int64_t offset;
   const float* scale;
   Plane<1> plane;
-  WISP_HD void operator()(int64_t group) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t group, Shared& positive) const {
     const float high = *scale;
-    group::by_kind(
-        source, [&](const Source& kind) { send_signs(kind, offset, plane, group, -high, high); });
+    group::by_kind(source, [&](const Source& kind) {
+      send_signs(team, kind, offset, plane, group, -high, high, positive);
+    });
   }
 };
 
@@ -71,8 +74,9 @@ class EfSign final : public Code {
           partials, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
       each_slice(field, [&](const Slice& slice, int64_t) {
-        parallel_for(context.stream, Plane<1>::groups(slice.numel),
-                     WriteSigns{source, slice.offset, scale, {bits, slice.numel}}, group::kSize);
+        parallel_small_teams(context.stream, Plane<1>::groups(slice.numel),
+                             WriteSigns{source, slice.offset, scale, {bits, slice.numel}},
+                             group::kSize);
         bits += Plane<1>::bytes(slice.numel);
       });
       ++scale;

@@ -12,7 +12,6 @@
 #include "compression/quantize/group.h"
 #include "compression/quantize/rounding.h"
 #include "compression/slices.h"
-#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {
@@ -42,59 +41,67 @@ struct Exponents {
   }
 };
 
+struct Numbers {
+  group::Codes exponent, sign;
+};
+
 template <int kBits>
 struct EncodeNatural {
+  using Shared = Numbers;
   Source source;
   Dither dither;
   int64_t offset, position, numel;
   std::byte* out;
-  WISP_HD void operator()(int64_t g) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t g, Shared& shared) const {
+    group::by_kind(source, [&](const Source& kind) { encode(team, kind, g, shared); });
+  }
+  template <class Team>
+  WISP_HD void encode(const Team& team, const Source& kind, int64_t g, Shared& shared) const {
+    using Exponent = Exponents<kBits>;
     const int64_t at = g * kGroup;
     const int64_t size = group::size_at(at, numel);
-    float x[kGroup];
-    group::take(source, offset + at, size, x);
-    uint8_t exponent[kGroup], sign[kGroup];
-    for (int64_t j = 0; j < kGroup; ++j) {
-      exponent[j] =
-          static_cast<uint8_t>(Exponents<kBits>::exponent(x[j], dither.bits(position + at + j)));
-      sign[j] = static_cast<uint8_t>(float_bits(x[j]) >> 31);
-    }
-    if (source.kept) {
-      for (int64_t j = 0; j < size; ++j)
-        source.sent(offset + at + j, Exponents<kBits>::value(exponent[j], sign[j]));
-    }
-    if constexpr (kBits == 8) {
-      for (int64_t j = 0; j < kGroup; ++j)
-        exponent[j] = static_cast<uint8_t>(exponent[j] | sign[j] << 7);
-    } else {
-      Plane<1>{out + Plane<8>::bytes(numel), numel}.store(g, sign);
-    }
-    Plane<8>{out, numel}.store(g, exponent);
+    uint8_t* signs = shared.sign.code;
+    group::prefetch(kind, offset + at);
+    group::fill(team, size, shared.exponent.code, [&](int64_t j) {
+      const float x = kind.peek(offset + at + j);
+      const uint32_t exponent = Exponent::exponent(x, dither.bits(position + at + j));
+      const uint32_t sign = float_bits(x) >> 31;
+      kind.settle(offset + at + j, x, Exponent::value(exponent, sign));
+      if constexpr (kBits == 9) signs[j] = static_cast<uint8_t>(sign);
+      return static_cast<uint8_t>(kBits == 8 ? exponent | sign << 7 : exponent);
+    });
+    Plane<8>{out, numel}.store(team, g, shared.exponent.code);
+    if constexpr (kBits == 8) return;
+    if (size < kGroup) team.each(kGroup - size, [&](int64_t j) { signs[size + j] = 0; });
+    Plane<1>{out + Plane<8>::bytes(numel), numel}.store(team, g, signs);
   }
 };
 
 template <int kBits>
 struct DecodeNatural {
+  using Shared = Numbers;
   const std::byte* in;
   int64_t numel;
   float weight;
   bool add;
   float* into;
-  WISP_HD void operator()(int64_t g) const {
-    uint8_t exponent[kGroup], sign[kGroup];
-    Plane<8, const std::byte>{in, numel}.load(g, exponent);
-    if constexpr (kBits == 8) {
-      for (int64_t j = 0; j < kGroup; ++j) {
-        sign[j] = exponent[j] >> 7;
-        exponent[j] &= 0x7fu;
-      }
-    } else {
-      Plane<1, const std::byte>{in + Plane<8>::bytes(numel), numel}.load(g, sign);
-    }
-    float value[kGroup];
-    for (int64_t j = 0; j < kGroup; ++j) value[j] = Exponents<kBits>::value(exponent[j], sign[j]);
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t g, Shared& shared) const {
+    const uint8_t* exponent = shared.exponent.code;
+    const uint8_t* sign = shared.sign.code;
+    Plane<8, const std::byte>{in, numel}.load(team, g, shared.exponent.code);
+    if constexpr (kBits == 9)
+      Plane<1, const std::byte>{in + Plane<8>::bytes(numel), numel}.load(team, g, shared.sign.code);
     const int64_t at = g * kGroup;
-    group::give(value, group::size_at(at, numel), weight, add, into + at);
+    group::give(
+        team, group::size_at(at, numel),
+        [&](int64_t j) {
+          if constexpr (kBits == 8)
+            return Exponents<kBits>::value(exponent[j] & 0x7fu, exponent[j] >> 7);
+          return Exponents<kBits>::value(exponent[j], sign[j]);
+        },
+        weight, add, into + at);
   }
 };
 
@@ -114,10 +121,10 @@ class NaturalCode final : public Code {
                " bytes, the outlet has ", outlet.capacity);
     std::byte* out = outlet.data;
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-      parallel_for(context.stream, Plane<8>::groups(slice.numel),
-                   EncodeNatural<kBits>{source, dither_of(info, spec.fields[f]), slice.offset,
-                                        position, slice.numel, out},
-                   kGroup);
+      parallel_small_teams(context.stream, Plane<8>::groups(slice.numel),
+                           EncodeNatural<kBits>{source, dither_of(info, spec.fields[f]),
+                                                slice.offset, position, slice.numel, out},
+                           kGroup);
       out += Exponents<kBits>::bytes(slice.numel);
     });
   }
@@ -128,7 +135,7 @@ class NaturalCode final : public Code {
                payload.bytes, " bytes, expected ", bytes(spec));
     const std::byte* in = payload.data;
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-      parallel_for(
+      parallel_small_teams(
           context.stream, Plane<8>::groups(slice.numel),
           DecodeNatural<kBits>{in, slice.numel, weight, add, into.data<float>() + slice.offset},
           kGroup);

@@ -12,7 +12,6 @@
 #include "compression/feedback_options.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/start_after.h"
-#include "core/loops/parallel.h"
 
 namespace wisp {
 namespace {
@@ -31,29 +30,13 @@ struct Columns {
   }
 };
 
-/// Sums in sixteen lanes, so that the loop is vectorised and its result the same everywhere; in
-/// double, as that of a column may pass all floats.
+/// Sums in a team's lanes, so that the result is the same everywhere; in double, as that of a
+/// column may pass all floats.
+template <class Team>
 struct Means {
-  static constexpr int64_t kLanes = 16;
-  double low[kLanes] = {}, high[kLanes] = {};
-  int32_t positive[kLanes] = {};
+  typename Team::template PerLane<double> low, high;
+  typename Team::template PerLane<int32_t> positive;
 
-  /// Adds value(0) … value(63), each to the lane of its rest.
-  template <class Value>
-  WISP_HD void add_group(const Value& value) {
-#pragma omp simd
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      add(lane, value(lane));
-      add(lane, value(lane + kLanes));
-      add(lane, value(lane + 2 * kLanes));
-      add(lane, value(lane + 3 * kLanes));
-    }
-  }
-  /// The same for x[0 … size), with zeros behind.
-  WISP_HD void add_last(int64_t size, const float* x) {
-    add_group([&](int64_t j) { return x[j]; });
-    positive[0] -= static_cast<int32_t>(group::kSize - size);
-  }
   WISP_HD void add(int64_t lane, float value) {
     // masks, as g++ makes branches of three conditions, and then vectorises nothing
     const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
@@ -61,60 +44,63 @@ struct Means {
     low[lane] += static_cast<double>(float_from_bits(float_bits(value) & ~up));
     positive[lane] -= static_cast<int32_t>(up);
   }
-  WISP_HD void finish(int64_t length, float* r) const {
-    double below = 0.0, above = 0.0;
-    int64_t count = 0;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      below += low[lane];
-      above += high[lane];
-      count += positive[lane];
-    }
+  /// Of `length` numbers and `zeros` more.
+  WISP_HD void finish(const Team& team, int64_t length, int64_t zeros, float* r) {
+    const double below = team.sum(low), above = team.sum(high);
+    const int64_t count = team.sum(positive) - zeros;
     r[0] = count < length ? static_cast<float>(below / static_cast<double>(length - count)) : 0.0f;
     r[1] = count > 0 ? static_cast<float>(above / static_cast<double>(count)) : 0.0f;
   }
 };
 
 struct EncodeColumn {
+  using Shared = group::Codes;
   Source source;
   Columns columns;
   std::byte* out;  // (r0, r1) of all columns, then their bits
-  WISP_HD void operator()(int64_t column) const {
-    group::by_kind(source, [&](const Source& kind) { encode(kind, column); });
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t column, Shared& positive) const {
+    group::by_kind(source, [&](const Source& kind) { encode(team, kind, column, positive); });
   }
-  WISP_HD void encode(const Source& kind, int64_t column) const {
+  template <class Team>
+  WISP_HD void encode(const Team& team, const Source& kind, int64_t column,
+                      Shared& positive) const {
     const int64_t begin = columns.begin(column);
-    Means means;
-    int64_t i = 0;
-    for (; i + group::kSize <= columns.length; i += group::kSize) {
-      group::prefetch(kind, begin + i);
-      means.add_group([&](int64_t j) { return kind.peek(begin + i + j); });
-    }
-    if (i < columns.length) {
-      float x[group::kSize];
-      group::peek(kind, begin + i, columns.length - i, x);
-      means.add_last(columns.length - i, x);
-    }
+    const int64_t groups = Plane<1>::groups(columns.length);
+    Means<Team> means;
+    group::each_group(kind, begin, columns.length, [&](const auto& x) {
+      team.lanes([&](int64_t lane) {
+        means.add(lane, x(lane));
+        means.add(lane, x(lane + group::kLanes));
+        means.add(lane, x(lane + 2 * group::kLanes));
+        means.add(lane, x(lane + 3 * group::kLanes));
+      });
+    });
     float r[2];
-    means.finish(columns.length, r);
+    means.finish(team, columns.length, groups * group::kSize - columns.length, r);
     auto* values = reinterpret_cast<float*>(out) + 2 * column;
-    values[0] = r[0];
-    values[1] = r[1];
+    team.once([&] {
+      values[0] = r[0];
+      values[1] = r[1];
+    });
     const Plane<1> plane = columns.plane(out, column);
-    for (int64_t group = 0; group < Plane<1>::groups(columns.length); ++group)
-      send_signs(kind, begin, plane, group, r[0], r[1]);
+    for (int64_t group = 0; group < groups; ++group)
+      send_signs(team, kind, begin, plane, group, r[0], r[1], positive);
   }
 };
 
 struct DecodeColumn {
+  using Shared = group::Codes;
   const std::byte* in;
   Columns columns;
   bool add;
   float* arena;
-  WISP_HD void operator()(int64_t column) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t column, Shared& bits) const {
     const auto* r = reinterpret_cast<const float*>(in) + 2 * column;
     const ReadPlane plane = columns.plane(in, column);
     for (int64_t group = 0; group < ReadPlane::groups(columns.length); ++group)
-      select_by_bits(plane, group, r[0], r[1], add, arena + columns.begin(column));
+      select_by_bits(team, plane, group, r[0], r[1], add, arena + columns.begin(column), bits);
   }
 };
 
@@ -163,8 +149,8 @@ class OneBit final : public Compressor {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_for(context.stream, columns.count, EncodeColumn{source, columns, out},
-                     columns.length);
+        parallel_small_teams(context.stream, columns.count, EncodeColumn{source, columns, out},
+                             columns.length);
         clear_bytes(context.stream, out + columns.bytes(), out + padded(columns.bytes()));
         out += padded(columns.bytes());
       });
@@ -182,9 +168,10 @@ class OneBit final : public Compressor {
                  payload.bytes, " bytes, expected ", expected);
       const std::byte* in = payload.data;
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_for(context.stream, columns.count,
-                     DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
-                     columns.length);
+        parallel_small_teams(
+            context.stream, columns.count,
+            DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
+            columns.length);
         in += padded(columns.bytes());
       });
     }

@@ -89,13 +89,13 @@ class OneBitAdam final : public Compressor {
           run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
         const Slice part = parts.of(owner);
         std::byte* signs = outlets[i].data + begin;
-        parallel_for(stream, Plane<1>::groups(part.numel),
-                     live::WriteSigns{numbers + part.offset,
-                                      keeps ? error + part.offset : nullptr,
-                                      scale,
-                                      parts.live_of(owner),
-                                      {signs, part.numel}},
-                     group::kSize);
+        parallel_small_teams(stream, Plane<1>::groups(part.numel),
+                             live::WriteSigns{numbers + part.offset,
+                                              keeps ? error + part.offset : nullptr,
+                                              scale,
+                                              parts.live_of(owner),
+                                              {signs, part.numel}},
+                             group::kSize);
         clear_bytes(stream, signs + Plane<1>::bytes(part.numel), signs + parts.bytes);
       }
     });
@@ -117,9 +117,10 @@ class OneBitAdam final : public Compressor {
         if (round == 0) {
           read_signs(context.stream, signs, scales + f, 1.0f, i > 0, into, part.numel);
         } else {
-          parallel_for(context.stream, Plane<1>::groups(part.numel),
-                       live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
-                       group::kSize);
+          parallel_small_teams(
+              context.stream, Plane<1>::groups(part.numel),
+              live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
+              group::kSize);
         }
       });
     }
@@ -189,23 +190,24 @@ class OneBitAdam final : public Compressor {
     if (round == 1) {
       const Slice part = parts.of(info.rank);
       const int64_t runs = runs_of(part.numel);
-      parallel_for(stream, runs,
-                   live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f,
-                                          error + part.offset, parts.live_of(info.rank), norms},
-                   live::kRun);
+      parallel_small_teams(
+          stream, runs,
+          live::Compensate<true>{gradient + part.offset, nullptr, 0.0f, 1.0f, error + part.offset,
+                                 parts.live_of(info.rank), norms},
+          live::kRun);
       return runs;
     }
     const Slice& whole = parts.whole;
     const int64_t runs = runs_of(whole.numel);
-    parallel_for(stream, runs,
-                 live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
-                                         unit.momentum.data<float>() + whole.offset,
-                                         static_cast<float>(beta1_ / info.workers),
-                                         static_cast<float>(1.0 - beta1_),
-                                         error + whole.offset,
-                                         {parts.live, whole.numel},
-                                         norms},
-                 live::kRun);
+    parallel_small_teams(stream, runs,
+                         live::Compensate<false>{unit.finite ? gradient + whole.offset : nullptr,
+                                                 unit.momentum.data<float>() + whole.offset,
+                                                 static_cast<float>(beta1_ / info.workers),
+                                                 static_cast<float>(1.0 - beta1_),
+                                                 error + whole.offset,
+                                                 {parts.live, whole.numel},
+                                                 norms},
+                         live::kRun);
     return runs;
   }
 

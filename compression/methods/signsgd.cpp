@@ -22,6 +22,7 @@ namespace {
 
 /// The votes of a slice.
 struct Vote {
+  using Shared = group::Codes;
   const float* gradient;  // or null: it is not finite
   float* average;         // v; null: signsgd
   float beta;
@@ -32,19 +33,14 @@ struct Vote {
     if (gradient) average[i] = beta * average[i] + (1.0f - beta) * gradient[i];
     return average[i];
   }
-  WISP_HD void operator()(int64_t group) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t group, Shared& positive) const {
     const int64_t at = group * group::kSize;
-    const int64_t size = group::size_at(at, plane.numel);
-    float x[group::kSize] = {};
     if (gradient) group::prefetch(gradient + offset + at);
     if (average) group::prefetch(average + offset + at);
-    if (size == group::kSize) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < group::kSize; ++j) x[j] = ballot(offset + at + j);
-    } else {
-      for (int64_t j = 0; j < size; ++j) x[j] = ballot(offset + at + j);
-    }
-    store_signs(plane, group, size, x);
+    group::fill(team, group::size_at(at, plane.numel), positive.code,
+                [&](int64_t j) { return static_cast<uint8_t>(ballot(offset + at + j) >= 0.0f); });
+    plane.store(team, group, positive.code);
   }
 };
 
@@ -194,13 +190,13 @@ class MajorityVote final : public Compressor {
   void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
     const std::byte* end = bits + bytes;
     each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      parallel_for(context.stream, Plane<1>::groups(slice.numel),
-                   Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
-                        averages_ ? unit.momentum.data<float>() : nullptr,
-                        static_cast<float>(beta_),
-                        slice.offset,
-                        {bits, slice.numel}},
-                   group::kSize);
+      parallel_small_teams(context.stream, Plane<1>::groups(slice.numel),
+                           Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
+                                averages_ ? unit.momentum.data<float>() : nullptr,
+                                static_cast<float>(beta_),
+                                slice.offset,
+                                {bits, slice.numel}},
+                           group::kSize);
       bits += Plane<1>::bytes(slice.numel);
     });
     clear_bytes(context.stream, bits, end);

@@ -34,16 +34,19 @@ struct MomentsOf {
     return moments;
   }
   WISP_HD Moments of(const Source& kind, int64_t run) const {
-    double sum[group::kLanes] = {}, squares[group::kLanes] = {};
-    int32_t largest[group::kLanes] = {};
+    const LoneThread team;
+    LoneThread::PerLane<double> sum, squares;
+    LoneThread::PerLane<int32_t> largest;
     const int64_t size = numel - run * kRun < kRun ? numel - run * kRun : kRun;
-    group::each(kind, offset + run * kRun, size, [&](const auto& x) {
-      group::gather<group::Add>(sum, x, group::AsDouble());
-      group::gather<group::Add>(squares, x, group::Square());
-      group::gather<group::Max>(largest, x, group::MagnitudeBits());
+    group::each_group(kind, offset + run * kRun, size, [&](const auto& x) {
+      team.lanes([&](int64_t j) {
+        group::gather<group::Add>(sum, j, x, group::AsDouble());
+        group::gather<group::Add>(squares, j, x, group::Square());
+        group::gather<group::Max>(largest, j, x, group::MagnitudeBits());
+      });
     });
-    return {group::fold<group::Add>(sum), group::fold<group::Add>(squares),
-            float_from_bits(static_cast<uint32_t>(group::fold<group::Max>(largest)))};
+    return {team.fold(sum, group::Add()), team.fold(squares, group::Add()),
+            float_from_bits(static_cast<uint32_t>(team.fold(largest, group::Max())))};
   }
   WISP_HD Moments combine(Moments a, Moments b) const {
     return {a.sum + b.sum, a.squares + b.squares, a.largest < b.largest ? b.largest : a.largest};

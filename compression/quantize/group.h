@@ -1,5 +1,5 @@
-// Kernels that pack codes into planes work on groups of 64 elements: arrays of fixed size between
-// the arena and the codes, so that every loop over a group is vectorised.
+// Kernels that pack codes into planes work on groups of 64 elements, each by a small team: four in
+// a lane, and codes of fixed size between the arena and the planes.
 #pragma once
 
 #include "compression/code.h"
@@ -14,6 +14,32 @@ constexpr int64_t kLine = 16;  // floats in 64 bytes
 /// The elements of a group that begins at `begin`, of `numel`.
 WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
   return numel - begin < kSize ? numel - begin : kSize;
+}
+
+/// The codes of a group, which a team has in common.
+struct Codes {
+  alignas(8) uint8_t code[kSize];
+};
+
+/// body(j) for each j in [0, size): of a whole group in a loop of constant length.
+template <class Team, class Body>
+WISP_HD inline void each(const Team& team, int64_t size, const Body& body) {
+  if (size == kSize) {
+    team.each(kSize, body);
+  } else {
+    team.each(size, body);
+  }
+}
+
+/// code[j] = of(j), which is asked once for each j in [0, size); 0 behind.
+template <class Team, class Of>
+WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of& of) {
+  if (size == kSize) {
+    team.each(kSize, [&](int64_t j) { code[j] = of(j); });
+  } else {
+    team.each(size, [&](int64_t j) { code[j] = of(j); });
+    team.each(kSize - size, [&](int64_t j) { code[size + j] = 0; });
+  }
 }
 
 /// visit(source), compiled once for each kind of source: what it asks of the source's pointers is
@@ -43,70 +69,40 @@ WISP_HD inline void prefetch(const float* at) {
   for (int64_t j = 0; j < kSize; j += kLine) prefetch_ahead(at + j);
 }
 
-/// The numbers at [at, at + size) of the arena, then zeros.
-WISP_HD inline void peek(const Source& source, int64_t at, int64_t size, float* x) {
-  if (size == kSize) {
-    for (int64_t j = 0; j < kSize; ++j) x[j] = source.peek(at + j);
-  } else {
-    for (int64_t j = 0; j < kSize; ++j) x[j] = j < size ? source.peek(at + j) : 0.0f;
-  }
-}
-WISP_HD inline void take(const Source& source, int64_t at, int64_t size, float* x) {
-  prefetch(source, at);
-  if (size == kSize) {
-    for (int64_t j = 0; j < kSize; ++j) x[j] = source.take(at + j);
-  } else {
-    for (int64_t j = 0; j < kSize; ++j) x[j] = j < size ? source.take(at + j) : 0.0f;
-  }
-}
-
-/// into[0 … size) = weight * value, or is added to.
-WISP_HD inline void give(const float* value, int64_t size, float weight, bool add, float* into) {
+/// into[j] = weight * value(j) for each j in [0, size), or is added to.
+template <class Team, class Value>
+WISP_HD inline void give(const Team& team, int64_t size, const Value& value, float weight, bool add,
+                         float* into) {
   if (size < kSize) {
-    for (int64_t j = 0; j < size; ++j) into[j] = (add ? into[j] : 0.0f) + weight * value[j];
+    team.each(size, [&](int64_t j) { into[j] = (add ? into[j] : 0.0f) + weight * value(j); });
   } else if (add) {
-    for (int64_t j = 0; j < kSize; ++j) into[j] += weight * value[j];
+    team.each(kSize, [&](int64_t j) { into[j] += weight * value(j); });
   } else {
-    for (int64_t j = 0; j < kSize; ++j) into[j] = weight * value[j];
+    team.each(kSize, [&](int64_t j) { into[j] = weight * value(j); });
   }
 }
 
 /// visit(x) for each group of the numbers at [at, at + size) of the arena: x(j) is one of 64, zero
 /// behind the last.
 template <class Visit>
-WISP_HD inline void each(const Source& source, int64_t at, int64_t size, const Visit& visit) {
+WISP_HD inline void each_group(const Source& source, int64_t at, int64_t size, const Visit& visit) {
   const int64_t end = at + size;
   for (; at + kSize <= end; at += kSize) {
     prefetch(source, at);
     visit([&](int64_t j) { return source.peek(at + j); });
   }
-  if (at == end) return;
-  float x[kSize];
-  peek(source, at, end - at, x);
-  visit([&](int64_t j) { return x[j]; });
+  if (at < end) visit([&](int64_t j) { return at + j < end ? source.peek(at + j) : 0.0f; });
 }
 
-// Reductions over groups: four elements are combined before they join one of kLanes lanes, which
-// stay in registers. The pragmas, as g++ would unroll loops of 16 instead of vectorising them.
+/// lane[j] = its combination with those of a group's map(x(j)), map(x(j + kLanes)) …, for a lane j:
+/// four elements are combined before they join it.
 constexpr int64_t kLanes = kSize / 4;
-
-/// lane[j] = its combination with those of a group's map(x(j)), map(x(j + kLanes)) …
-template <class Op, class T, class Numbers, class Map>
-WISP_HD inline void gather(T* lane, const Numbers& x, const Map& map) {
-#pragma omp simd
-  for (int64_t j = 0; j < kLanes; ++j) {
-    const T low = Op::combine(map(x(j)), map(x(j + kLanes)));
-    const T high = Op::combine(map(x(j + 2 * kLanes)), map(x(j + 3 * kLanes)));
-    lane[j] = Op::combine(lane[j], Op::combine(low, high));
-  }
-}
-/// All lanes, as a tree; overwrites them.
-template <class Op, int64_t kWidth = kLanes, class T>
-WISP_HD inline T fold(T* lane) {
-#pragma omp simd
-  for (int64_t j = 0; j < kWidth / 2; ++j) lane[j] = Op::combine(lane[j], lane[j + kWidth / 2]);
-  if constexpr (kWidth > 2) return fold<Op, kWidth / 2>(lane);
-  return lane[0];
+static_assert(kLanes == parallel::kLanes);
+template <class Op, class Lanes, class Numbers, class Map>
+WISP_HD inline void gather(Lanes& lane, int64_t j, const Numbers& x, const Map& map) {
+  const auto low = Op::combine(map(x(j)), map(x(j + kLanes)));
+  const auto high = Op::combine(map(x(j + 2 * kLanes)), map(x(j + 3 * kLanes)));
+  lane[j] = Op::combine(lane[j], Op::combine(low, high));
 }
 
 struct Add {

@@ -1,47 +1,51 @@
 #include "compression/quantize/lanes.h"
 
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_small_teams.h"
 
 namespace wisp {
 namespace {
 
 constexpr int64_t kWords = group::kSize;  // of a block
 
+struct Words {
+  uint32_t word[kWords];
+};
+
 struct EncodeLanes {
+  using Shared = Words;
   Source source;
   Rounding rounding;
   const Grid* grid;
   int bits, each;
   int64_t offset, position, numel;
   uint32_t* words;
-  WISP_HD void operator()(int64_t block) const {
-    group::by_kind(source, [&](const Source& kind) { encode(kind, block); });
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t block, Shared& shared) const {
+    group::by_kind(source, [&](const Source& kind) { encode(team, kind, block, shared.word); });
   }
-  WISP_HD void encode(const Source& kind, int64_t block) const {
+  template <class Team>
+  WISP_HD void encode(const Team& team, const Source& kind, int64_t block, uint32_t* word) const {
     const int64_t begin = block * kWords * each;
     const int64_t count =
         numel - begin < kWords * each ? (numel - begin + each - 1) / each : kWords;
     const Grid here = *grid;
-    uint32_t word[kWords] = {};
+    team.each(kWords, [&](int64_t j) { word[j] = 0; });
     for (int lane = 0; lane < each; ++lane) {
       const int64_t at = begin + lane * count;
       const int64_t left = numel - at < count ? numel - at : count;
       if (left <= 0) break;
-      levels::take(kind, offset + at, position + at, left, here, rounding,
+      levels::take(team, kind, offset + at, position + at, left, here, rounding,
                    [&](int64_t j, int32_t level) {
                      word[j] += static_cast<uint32_t>(level) << (lane * bits);
                    });
     }
     uint32_t* out = words + block * kWords;
-    if (count == kWords) {
-      for (int64_t j = 0; j < kWords; ++j) out[j] = word[j];
-    } else {
-      for (int64_t j = 0; j < count; ++j) out[j] = word[j];
-    }
+    group::each(team, count, [&](int64_t j) { out[j] = word[j]; });
   }
 };
 
 struct DecodeLanes {
+  using Shared = Words;
   const uint32_t* words;
   const Grid* grid;
   int32_t most;
@@ -50,31 +54,29 @@ struct DecodeLanes {
   float weight;
   bool add;
   float* into;
-  WISP_HD void operator()(int64_t block) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t block, Shared& shared) const {
     const int64_t begin = block * kWords * each;
     const int64_t count =
         numel - begin < kWords * each ? (numel - begin + each - 1) / each : kWords;
     const uint32_t* in = words + block * kWords;
-    uint32_t word[kWords];
-    if (count == kWords) {
-      for (int64_t j = 0; j < kWords; ++j) word[j] = in[j];
-    } else {
-      for (int64_t j = 0; j < kWords; ++j) word[j] = j < count ? in[j] : 0u;
-    }
     const uint32_t mask = (uint32_t{1} << bits) - 1u;
     uint32_t shift = 0;
     for (int lane = 0; lane < each; ++lane) shift += static_cast<uint32_t>(most) << (lane * bits);
-    for (int64_t j = 0; j < kWords; ++j) word[j] += shift;
+    const float step = grid->step;
+    uint32_t* word = shared.word;
+    group::each(team, count, [&](int64_t j) { word[j] = in[j] + shift; });
     for (int lane = 0; lane < each; ++lane) {
       const int64_t at = begin + lane * count;
       const int64_t left = numel - at < count ? numel - at : count;
       if (left <= 0) break;
-      float value[group::kSize];
-      for (int64_t j = 0; j < kWords; ++j) {
-        const auto sum = static_cast<int32_t>(word[j] >> (lane * bits) & mask) - most;
-        value[j] = static_cast<float>(sum) * grid->step;
-      }
-      group::give(value, left, weight, add, into + at);
+      group::give(
+          team, left,
+          [&](int64_t j) {
+            const auto sum = static_cast<int32_t>(word[j] >> (lane * bits) & mask) - most;
+            return static_cast<float>(sum) * step;
+          },
+          weight, add, into + at);
     }
   }
 };
@@ -91,7 +93,7 @@ Lanes::Lanes(int workers, int levels) : most(int64_t{workers} * levels), bits(1)
 void Lanes::encode(const Stream& stream, const Source& source, const Slice& slice, int64_t position,
                    const Rounding& rounding, const Grid* grid, uint32_t* words) const {
   const int64_t block = kWords * each;
-  parallel_for(
+  parallel_small_teams(
       stream, (slice.numel + block - 1) / block,
       EncodeLanes{source, rounding, grid, bits, each, slice.offset, position, slice.numel, words},
       block);
@@ -100,7 +102,7 @@ void Lanes::encode(const Stream& stream, const Source& source, const Slice& slic
 void Lanes::decode(const Stream& stream, const uint32_t* words, const Grid* grid, int64_t numel,
                    float weight, bool add, float* into) const {
   const int64_t block = kWords * each;
-  parallel_for(
+  parallel_small_teams(
       stream, (numel + block - 1) / block,
       DecodeLanes{words, grid, static_cast<int32_t>(most), bits, each, numel, weight, add, into},
       block);

@@ -7,63 +7,75 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kRun = 512;  // elements a call handles if they have no scale of their own
+constexpr int64_t kRun = 512;  // elements of a team if they have no scale of their own
 
-/// A call encodes a group, with its scale, or a run of the field's.
+/// A team encodes a group, with its scale, or a run of the field's.
 template <int kWidth>
 struct EncodeLevels {
+  struct Shared {
+    int32_t level[group::kSize];
+    group::Codes codes;
+  };
   Source source;
   Rounding rounding;
   const Grid* field;  // null: groups have scales of their own
-  int64_t run;        // elements a call handles: a group
+  int64_t run;        // elements of a team: a group
   Norm norm;
   int levels;
   int64_t offset, position;
   float* scales;
   Planes<kWidth> planes;
-  WISP_HD void operator()(int64_t g) const {
-    group::by_kind(source, [&](const Source& kind) { encode(kind, g); });
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t g, Shared& shared) const {
+    group::by_kind(source, [&](const Source& kind) { encode(team, kind, g, shared); });
   }
-  WISP_HD void encode(const Source& kind, int64_t g) const {
+  template <class Team>
+  WISP_HD void encode(const Team& team, const Source& kind, int64_t g, Shared& shared) const {
     const int64_t begin = g * run;
     const int64_t size = planes.numel - begin < run ? planes.numel - begin : run;
-    const Grid grid = field ? *field
-                            : levels::sent_grid(levels::scale_of(kind, offset + begin, size, norm),
-                                                levels, scales + g);
+    Grid grid;
+    if (field) {
+      grid = *field;
+    } else {
+      float sent;
+      grid = levels::sent_grid(levels::scale_of(team, kind, offset + begin, size, norm), levels,
+                               &sent);
+      team.once([&] { scales[g] = sent; });
+    }
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
-      int32_t level[group::kSize];
-      levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid, rounding,
-                   [&](int64_t j, int32_t here) { level[j] = here; });
-      uint8_t code[group::kSize];
-      for (int64_t j = 0; j < group::kSize; ++j)
-        code[j] = static_cast<uint8_t>(level[j] & ((1 << kWidth) - 1));
-      planes.store(i / group::kSize, code);
+      levels::take(team, kind, offset + i, position + i, group::size_at(i, begin + size), grid,
+                   rounding, [&](int64_t j, int32_t level) { shared.level[j] = level; });
+      team.each(group::kSize, [&](int64_t j) {
+        shared.codes.code[j] = static_cast<uint8_t>(shared.level[j] & ((1 << kWidth) - 1));
+      });
+      planes.store(team, i / group::kSize, shared.codes.code);
     }
   }
 };
 
 template <int kWidth>
 struct DecodeLevels {
+  using Shared = group::Codes;
   Planes<kWidth, const std::byte> planes;
   const float* scales;
   int64_t stride;  // from group to group, of scales
-  int64_t run;     // elements a call handles: a group
+  int64_t run;     // elements of a team: a group
   int levels;
   float weight;
   bool add;
   float* into;
-  WISP_HD void operator()(int64_t g) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t g, Shared& codes) const {
     const int64_t begin = g * run;
     const int64_t end = planes.numel - begin < run ? planes.numel : begin + run;
     const float step = Grid::of(static_cast<double>(scales[g * stride]), levels).step;
     for (int64_t i = begin; i < end; i += group::kSize) {
-      uint8_t code[group::kSize];
-      planes.load(i / group::kSize, code);
+      planes.load(team, i / group::kSize, codes.code);
       constexpr int kSign = 1 << (kWidth - 1);
-      float value[group::kSize];
-      for (int64_t j = 0; j < group::kSize; ++j)
-        value[j] = static_cast<float>((code[j] ^ kSign) - kSign) * step;
-      group::give(value, group::size_at(i, end), weight, add, into + i);
+      group::give(
+          team, group::size_at(i, end),
+          [&](int64_t j) { return static_cast<float>((codes.code[j] ^ kSign) - kSign) * step; },
+          weight, add, into + i);
     }
   }
 };
@@ -153,18 +165,18 @@ void LevelWire::encode(const Stream& stream, const Source& source, const Slice& 
                        std::byte* planes) const {
   const int64_t run = group > 0 ? group : kRun;
   with_width(width(), [&](auto width) {
-    parallel_for(stream, (slice.numel + run - 1) / run,
-                 EncodeLevels<width()>{source,
-                                       rounding,
-                                       grid,
-                                       run,
-                                       norm,
-                                       levels,
-                                       slice.offset,
-                                       position,
-                                       scales,
-                                       {planes, slice.numel}},
-                 run);
+    parallel_small_teams(stream, (slice.numel + run - 1) / run,
+                         EncodeLevels<width()>{source,
+                                               rounding,
+                                               grid,
+                                               run,
+                                               norm,
+                                               levels,
+                                               slice.offset,
+                                               position,
+                                               scales,
+                                               {planes, slice.numel}},
+                         run);
   });
 }
 
@@ -172,10 +184,11 @@ void LevelWire::decode(const Stream& stream, const float* scales, const std::byt
                        int64_t numel, float weight, bool add, float* into) const {
   const int64_t run = group > 0 ? group : kRun;
   with_width(width(), [&](auto width) {
-    parallel_for(stream, (numel + run - 1) / run,
-                 DecodeLevels<width()>{
-                     {planes, numel}, scales, group > 0 ? 1 : 0, run, levels, weight, add, into},
-                 run);
+    parallel_small_teams(
+        stream, (numel + run - 1) / run,
+        DecodeLevels<width()>{
+            {planes, numel}, scales, group > 0 ? 1 : 0, run, levels, weight, add, into},
+        run);
   });
 }
 

@@ -62,17 +62,24 @@ struct LevelWire {
 namespace levels {
 
 /// The scale of a range of the arena.
-WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, Norm norm) {
+template <class Team>
+WISP_HD inline double scale_of(const Team& team, const Source& source, int64_t at, int64_t size,
+                               Norm norm) {
   if (norm == Norm::largest) {
-    int32_t lane[group::kLanes] = {};
-    group::each(source, at, size,
-                [&](const auto& x) { group::gather<group::Max>(lane, x, group::MagnitudeBits()); });
-    return float_from_bits(static_cast<uint32_t>(group::fold<group::Max>(lane)));
+    typename Team::template PerLane<int32_t> lane;
+    group::each_group(source, at, size, [&](const auto& x) {
+      team.lanes([&](int64_t j) { group::gather<group::Max>(lane, j, x, group::MagnitudeBits()); });
+    });
+    return float_from_bits(static_cast<uint32_t>(team.fold(lane, group::Max())));
   }
-  double lane[group::kLanes] = {};
-  group::each(source, at, size,
-              [&](const auto& x) { group::gather<group::Add>(lane, x, group::Square()); });
-  return sqrt(group::fold<group::Add>(lane));
+  typename Team::template PerLane<double> lane;
+  group::each_group(source, at, size, [&](const auto& x) {
+    team.lanes([&](int64_t j) { group::gather<group::Add>(lane, j, x, group::Square()); });
+  });
+  return sqrt(team.fold(lane, group::Add()));
+}
+WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, Norm norm) {
+  return scale_of(LoneThread(), source, at, size, norm);
 }
 
 /// A scale as it travels, and its grid: the sender rounds to the levels that the receiver knows.
@@ -85,11 +92,11 @@ WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
 /// Rounds the numbers at [at, at + size) of the arena to levels, and settles what is sent of them:
 /// put(j, level) for each of 64, in any order, those behind the last being 0. `position` is theirs
 /// in the field.
-template <class Put>
-WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
-                         const Grid& grid, const Rounding& rounding, const Put& put) {
+template <class Team, class Put>
+WISP_HD inline void take(const Team& team, const Source& source, int64_t at, int64_t position,
+                         int64_t size, const Grid& grid, const Rounding& rounding, const Put& put) {
   group::prefetch(source, at);
-  rounding.each(position, size, [&](int64_t j, uint32_t random) {
+  rounding.each(team, position, size, [&](int64_t j, uint32_t random) {
     const float x = source.peek(at + j);
     float fixed = x * grid.per_unit;
     fixed = fixed > -grid.most ? fixed : -grid.most;
@@ -98,7 +105,12 @@ WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int
     source.settle(at + j, x, static_cast<float>(level) * grid.step);
     put(j, level);
   });
-  for (int64_t j = size; j < group::kSize; ++j) put(j, 0);
+  if (size < group::kSize) team.each(group::kSize - size, [&](int64_t j) { put(size + j, 0); });
+}
+template <class Put>
+WISP_HD inline void take(const Source& source, int64_t at, int64_t position, int64_t size,
+                         const Grid& grid, const Rounding& rounding, const Put& put) {
+  take(LoneThread(), source, at, position, size, grid, rounding, put);
 }
 
 }  // namespace levels

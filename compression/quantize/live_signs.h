@@ -6,8 +6,7 @@
 
 namespace wisp::live {
 
-constexpr int64_t kRun = 4096;  // elements a call adds up
-static_assert(kRun / group::kSize < 256);
+constexpr int64_t kRun = 4096;  // elements a team adds up
 
 struct Norm {
   double squares;
@@ -19,6 +18,10 @@ struct Norm {
 /// share of the moment alone, and e stays as it is.
 template <bool kOwner>
 struct Compensate {
+  struct Shared {
+    float x[group::kSize];
+    group::Codes speaks;
+  };
   const float* gradient;  // or null: it is not finite
   const float* moment;    // null at the owner, where `live` is known
   float keep, share;
@@ -26,50 +29,53 @@ struct Compensate {
   Plane<1> live;
   Norm* norm;
 
-  WISP_HD void operator()(int64_t run) const {
-    double lane[group::kLanes] = {};
-    uint8_t counted[group::kSize] = {};  // groups where the element speaks
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t run, Shared& shared) const {
+    const float* x = shared.x;
+    uint8_t* speaks = shared.speaks.code;
+    typename Team::template PerLane<double> squares;
+    typename Team::template PerLane<int32_t> count;
     const int64_t end = live.numel - run * kRun < kRun ? live.numel : (run + 1) * kRun;
     for (int64_t at = run * kRun; at < end; at += group::kSize) {
-      float x[group::kSize] = {};
-      uint8_t speaks[group::kSize] = {};
       const int64_t size = group::size_at(at, end);
-      if (size == group::kSize) {
-        take(at, group::kSize, speaks, x);
-      } else {
-        take(at, size, speaks, x);
-      }
-      for (int64_t j = 0; j < group::kSize; ++j)
-        counted[j] = static_cast<uint8_t>(counted[j] + speaks[j]);
-      group::gather<group::Add>(
-          lane, [&](int64_t j) { return x[j]; }, group::Square());
+      take(team, at, size, speaks, shared.x);
+      team.lanes([&](int64_t j) {
+        group::gather<group::Add>(
+            squares, j, [&](int64_t k) { return x[k]; }, group::Square());
+      });
+      team.lanes([&](int64_t j) {
+        count[j] += speaks[j] + speaks[j + group::kLanes] + speaks[j + 2 * group::kLanes] +
+                    speaks[j + 3 * group::kLanes];
+      });
     }
-    int64_t count = 0;
-    for (int64_t j = 0; j < group::kSize; ++j) count += counted[j];
-    norm[run] = {group::fold<group::Add>(lane), count};
+    const double sum = team.fold(squares, group::Add());
+    const int64_t all = team.sum(count);
+    team.once([&] { norm[run] = {sum, all}; });
   }
   /// Which elements of a group are not silent, and x = the numbers of those, 0 of others.
-  WISP_HD void take(int64_t at, int64_t size, uint8_t* speaks, float* x) const {
+  template <class Team>
+  WISP_HD void take(const Team& team, int64_t at, int64_t size, uint8_t* speaks, float* x) const {
     group::prefetch(error + at);
     if (gradient) group::prefetch(gradient + at);
     if (!kOwner) group::prefetch(moment + at);
     if constexpr (kOwner) {
-      live.load(at / group::kSize, speaks);
+      live.load(team, at / group::kSize, speaks);
     } else {
-      for (int64_t j = 0; j < size; ++j) speaks[j] = moment[at + j] != 0.0f;
-      live.store(at / group::kSize, speaks);
-      if (!gradient) {
-        for (int64_t j = 0; j < size; ++j) x[j] = keep * moment[at + j];
-        return;
-      }
+      group::fill(team, size, speaks,
+                  [&](int64_t j) { return static_cast<uint8_t>(moment[at + j] != 0.0f); });
+      live.store(team, at / group::kSize, speaks);
     }
-#pragma GCC ivdep
-    for (int64_t j = 0; j < size; ++j) {
-      const float old = error[at + j];
-      const float value = old + number(at + j);
-      x[j] = speaks[j] ? value : 0.0f;
-      error[at + j] = speaks[j] ? value : old;
+    if (gradient) {
+      group::each(team, size, [&](int64_t j) {
+        const float old = error[at + j];
+        const float value = old + number(at + j);
+        x[j] = speaks[j] ? value : 0.0f;
+        error[at + j] = speaks[j] ? value : old;
+      });
+    } else {
+      group::each(team, size, [&](int64_t j) { x[j] = keep * moment[at + j]; });
     }
+    if (size < group::kSize) team.each(group::kSize - size, [&](int64_t j) { x[size + j] = 0.0f; });
   }
   WISP_HD float number(int64_t i) const {
     if constexpr (kOwner) return gradient[i];
@@ -87,53 +93,54 @@ struct AddNorms {
 
 /// The signs of numbers, + for silent elements.
 struct WriteSigns {
+  using Shared = group::Codes;
   const float* numbers;
   float* error;  // the numbers, of which it keeps what does not travel; or null: it stays
   const float* scale;
   Plane<1> live, plane;
-  WISP_HD void operator()(int64_t group) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t group, Shared& codes) const {
     const int64_t at = group * group::kSize;
-    const int64_t size = group::size_at(at, plane.numel);
-    if (size == group::kSize) {
-      write(group, at, group::kSize);
-    } else {
-      write(group, at, size);
-    }
-  }
-  WISP_HD void write(int64_t group, int64_t at, int64_t size) const {
-    group::prefetch(numbers + at);
-    uint8_t speaks[group::kSize];
-    live.load(group, speaks);
-    float x[group::kSize] = {};
-    for (int64_t j = 0; j < size; ++j) x[j] = speaks[j] ? numbers[at + j] : 0.0f;
-    store_signs(plane, group, size, x);
-    if (!error) return;
     const float high = *scale;
-    for (int64_t j = 0; j < size; ++j) {
-      const float part = x[j] >= 0.0f ? high : -high;
-      error[at + j] -= speaks[j] ? part : 0.0f;
-    }
+    uint8_t* code = codes.code;
+    group::prefetch(numbers + at);
+    live.load(team, group, code);
+    group::fill(team, group::size_at(at, plane.numel), code, [&](int64_t j) {
+      const bool speaks = code[j];
+      const float x = numbers[at + j];
+      const bool positive = !speaks || x >= 0.0f;
+      const float part = positive ? high : -high;
+      if (error) error[at + j] = x - (speaks ? part : 0.0f);
+      return static_cast<uint8_t>(positive);
+    });
+    plane.store(team, group, code);
   }
 };
 
 /// into[i] = ± *scale, 0 for silent elements.
 struct ReadSigns {
+  struct Shared {
+    group::Codes positive, speaks;
+  };
   ReadPlane plane;
   Plane<1> live;
   const float* scale;
   float* into;
-  WISP_HD void operator()(int64_t group) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t group, Shared& shared) const {
     const int64_t at = group * group::kSize;
-    uint8_t positive[group::kSize], speaks[group::kSize];
-    plane.load(group, positive);
-    live.load(group, speaks);
+    const uint8_t* positive = shared.positive.code;
+    const uint8_t* speaks = shared.speaks.code;
+    plane.load(team, group, shared.positive.code);
+    live.load(team, group, shared.speaks.code);
     const float high = *scale;
-    float value[group::kSize];
-    for (int64_t j = 0; j < group::kSize; ++j) {
-      const float sent = positive[j] ? high : -high;
-      value[j] = speaks[j] ? sent : 0.0f;
-    }
-    group::give(value, group::size_at(at, plane.numel), 1.0f, false, into + at);
+    group::give(
+        team, group::size_at(at, plane.numel),
+        [&](int64_t j) {
+          const float sent = positive[j] ? high : -high;
+          return speaks[j] ? sent : 0.0f;
+        },
+        1.0f, false, into + at);
   }
 };
 

@@ -1,12 +1,12 @@
 // Small codes packed into bits: a plane holds one code of 1, 2, 4 or 8 bits per element, element 0
-// in the lowest bits of byte 0. Codes of other widths take several planes. Kernels write and read a
-// group of elements at a time.
+// in the lowest bits of byte 0. Codes of other widths take several planes. Small teams write and
+// read a group of elements at a time.
 #pragma once
 
 #include <cstring>
 #include <type_traits>
 
-#include "core/dtype.h"
+#include "core/loops/parallel_small_teams.h"
 
 namespace wisp {
 
@@ -28,43 +28,49 @@ struct Plane {
     return left < kGroup ? left : kGroup;
   }
 
-  /// Packs code[0 … kGroup); codes behind the last element must be 0.
-  WISP_HD void store(int64_t group, const uint8_t* code) const {
-    Word word[kGroupBytes];
-    memcpy(word, code, sizeof word);
-    uint8_t packed[kGroupBytes];
-    for (int64_t b = 0; b < kGroupBytes; ++b) {
+  /// Packs code[0 … kGroup), which must be 0 behind the last element; of each code the bits from
+  /// `shift` on.
+  template <class Team>
+  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code, int shift = 0) const {
+    const auto packed = [&](int64_t b) {
+      Word word;
+      memcpy(&word, code + b * kInByte, sizeof word);
+      word = static_cast<Word>(word >> shift & kEach);
       uint64_t joined = 0;
-      for (int j = 0; j < kInByte; ++j) joined |= word[b] >> (j * (8 - kWidth));
-      packed[b] = static_cast<uint8_t>(joined);
-    }
+      for (int j = 0; j < kInByte; ++j) joined |= word >> (j * (8 - kWidth));
+      return static_cast<uint8_t>(joined);
+    };
     auto* out = reinterpret_cast<uint8_t*>(data) + group * kGroupBytes;
     const int64_t size = size_of(group, numel);
     if (size == kGroup) {
-      for (int64_t b = 0; b < kGroupBytes; ++b) out[b] = packed[b];
+      team.template write<kGroupBytes>(out, packed);
     } else {
-      for (int64_t b = 0; b < bytes(size); ++b) out[b] = packed[b];
+      team.each(bytes(size), [&](int64_t b) { out[b] = packed(b); });
     }
   }
 
-  /// Unpacks into code[0 … kGroup); what is behind the last element is 0 or a sender's rubbish.
-  WISP_HD void load(int64_t group, uint8_t* code) const {
+  /// Unpacks into code[0 … kGroup), into the bits from `shift` on; those below stay. What is behind
+  /// the last element is 0 or a sender's rubbish.
+  template <class Team>
+  WISP_HD void load(const Team& team, int64_t group, uint8_t* code, int shift = 0) const {
     const auto* in = reinterpret_cast<const uint8_t*>(data) + group * kGroupBytes;
-    const int64_t size = size_of(group, numel);
-    uint8_t packed[kGroupBytes];
-    if (size == kGroup) {
-      for (int64_t b = 0; b < kGroupBytes; ++b) packed[b] = in[b];
-    } else {
-      for (int64_t b = 0; b < kGroupBytes; ++b) packed[b] = b < bytes(size) ? in[b] : uint8_t{0};
-    }
-    Word word[kGroupBytes];
-    for (int64_t b = 0; b < kGroupBytes; ++b) {
-      Word spread = 0;
+    const auto spread = [&](int64_t b, uint8_t packed) {
+      Word word = 0;
       for (int j = 0; j < kInByte; ++j)
-        spread = static_cast<Word>(spread | static_cast<Word>(packed[b]) << (j * (8 - kWidth)));
-      word[b] = static_cast<Word>(spread & kEach);
+        word = static_cast<Word>(word | static_cast<Word>(packed) << (j * (8 - kWidth)));
+      word = static_cast<Word>(word & kEach);
+      if (shift == 0) return word;
+      Word lower;
+      memcpy(&lower, code + b * kInByte, sizeof lower);
+      return static_cast<Word>(lower | word << shift);
+    };
+    const int64_t size = size_of(group, numel);
+    if (size == kGroup) {
+      team.template write<kGroupBytes>(code, [&](int64_t b) { return spread(b, in[b]); });
+    } else {
+      team.template write<kGroupBytes>(
+          code, [&](int64_t b) { return spread(b, b < bytes(size) ? in[b] : uint8_t{0}); });
     }
-    memcpy(code, word, sizeof word);
   }
 
  private:
@@ -97,26 +103,15 @@ struct Planes {
     }
   }
   /// As of a plane.
-  WISP_HD void store(int64_t group, const uint8_t* code) const {
-    if constexpr (kRest == 0) {
-      First{data, numel}.store(group, code);
-    } else {
-      uint8_t part[First::kGroup];
-      for (int64_t j = 0; j < First::kGroup; ++j)
-        part[j] = static_cast<uint8_t>(code[j] & ((1u << kFirst) - 1u));
-      First{data, numel}.store(group, part);
-      for (int64_t j = 0; j < First::kGroup; ++j) part[j] = static_cast<uint8_t>(code[j] >> kFirst);
-      rest().store(group, part);
-    }
+  template <class Team>
+  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code, int shift = 0) const {
+    First{data, numel}.store(team, group, code, shift);
+    if constexpr (kRest > 0) rest().store(team, group, code, shift + kFirst);
   }
-  WISP_HD void load(int64_t group, uint8_t* code) const {
-    First{data, numel}.load(group, code);
-    if constexpr (kRest > 0) {
-      uint8_t part[First::kGroup];
-      rest().load(group, part);
-      for (int64_t j = 0; j < First::kGroup; ++j)
-        code[j] = static_cast<uint8_t>(code[j] | part[j] << kFirst);
-    }
+  template <class Team>
+  WISP_HD void load(const Team& team, int64_t group, uint8_t* code, int shift = 0) const {
+    First{data, numel}.load(team, group, code, shift);
+    if constexpr (kRest > 0) rest().load(team, group, code, shift + kFirst);
   }
 
  private:

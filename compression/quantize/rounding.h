@@ -25,28 +25,25 @@ struct Rounding {
     return (fixed + static_cast<int32_t>(random >> 9)) >> 23;
   }
 
-  /// visit(j, random) for each 0 <= j < size <= 64, in any order; `position` is that of j = 0 in
-  /// the field.
-  template <class Visit>
-  WISP_HD void each(int64_t position, int64_t size, const Visit& visit) const {
-    constexpr int64_t kShare = group::kSize / 4;
+  /// visit(j, random) for each 0 <= j < size <= 64, in any order, in lane j % kLanes; `position` is
+  /// that of j = 0 in the field.
+  template <class Team, class Visit>
+  WISP_HD void each(const Team& team, int64_t position, int64_t size, const Visit& visit) const {
+    constexpr int64_t kShare = group::kLanes;
     static_assert(kShare == 16, "of what Dither::shared_bits shares");
     if (nearest) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < size; ++j) visit(j, uint32_t{1} << 31);
+      group::each(team, size, [&](int64_t j) { visit(j, uint32_t{1} << 31); });
     } else if (size == group::kSize && position % group::kSize == 0) {
       // the usual case, without a word drawn twice
-#pragma omp simd
-      for (int64_t j = 0; j < kShare; ++j) {
+      team.lanes([&](int64_t j) {
         const uint32_t word = dither.bits(position + j);
         visit(j, word);
         visit(j + kShare, Dither::turned(word, 1));
         visit(j + 2 * kShare, Dither::turned(word, 2));
         visit(j + 3 * kShare, Dither::turned(word, 3));
-      }
+      });
     } else {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < size; ++j) visit(j, dither.shared_bits(position + j));
+      group::each(team, size, [&](int64_t j) { visit(j, dither.shared_bits(position + j)); });
     }
   }
 };

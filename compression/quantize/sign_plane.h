@@ -26,66 +26,54 @@ inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte*
   parallel_for(stream, end - begin, ClearBytes{begin});
 }
 
-/// Writes the signs of a group's numbers, x[0 … size).
-WISP_HD inline void store_signs(const Plane<1>& plane, int64_t group, int64_t size,
-                                const float* x) {
-  uint8_t positive[group::kSize];
-  for (int64_t j = 0; j < group::kSize; ++j) positive[j] = x[j] >= 0.0f;
-  for (int64_t j = size; j < group::kSize; ++j) positive[j] = 0;
-  plane.store(group, positive);
-}
-
 /// Writes the signs of a group of the source's numbers, and settles that `high` travels of those
 /// that are +, `low` of the others.
-WISP_HD inline void send_signs(const Source& source, int64_t offset, const Plane<1>& plane,
-                               int64_t group, float low, float high) {
+template <class Team>
+WISP_HD inline void send_signs(const Team& team, const Source& source, int64_t offset,
+                               const Plane<1>& plane, int64_t group, float low, float high,
+                               group::Codes& positive) {
   const int64_t size = Plane<1>::size_of(group, plane.numel);
   const int64_t at = offset + group * group::kSize;
   group::prefetch(source, at);
-  uint8_t positive[group::kSize] = {};
-  const auto send = [&](int64_t j) {
+  group::fill(team, size, positive.code, [&](int64_t j) {
     const float value = source.peek(at + j);
-    positive[j] = value >= 0.0f;
     source.settle(at + j, value, value >= 0.0f ? high : low);
-  };
-  if (size == group::kSize) {
-#pragma GCC ivdep
-    for (int64_t j = 0; j < group::kSize; ++j) send(j);
-  } else {
-#pragma GCC ivdep
-    for (int64_t j = 0; j < size; ++j) send(j);
-  }
-  plane.store(group, positive);
+    return static_cast<uint8_t>(value >= 0.0f);
+  });
+  plane.store(team, group, positive.code);
 }
 
 /// Writes the elements of a group, or adds to them: `high` where the bit is 1, else `low`.
-WISP_HD inline void select_by_bits(const ReadPlane& plane, int64_t group, float low, float high,
-                                   bool add, float* into) {
+template <class Team>
+WISP_HD inline void select_by_bits(const Team& team, const ReadPlane& plane, int64_t group,
+                                   float low, float high, bool add, float* into,
+                                   group::Codes& bits) {
   const int64_t at = group * group::kSize;
-  uint8_t bit[group::kSize];
-  plane.load(group, bit);
-  float value[group::kSize];
-  for (int64_t j = 0; j < group::kSize; ++j) value[j] = bit[j] ? high : low;
-  group::give(value, group::size_at(at, plane.numel), 1.0f, add, into + at);
+  plane.load(team, group, bits.code);
+  group::give(
+      team, group::size_at(at, plane.numel), [&](int64_t j) { return bits.code[j] ? high : low; },
+      1.0f, add, into + at);
 }
 
 /// into[i] = ± weight · *scale, or added to it.
 struct ReadSigns {
+  using Shared = group::Codes;
   ReadPlane plane;
   const float* scale;
   float weight;
   bool add;
   float* into;
-  WISP_HD void operator()(int64_t group) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t group, Shared& bits) const {
     const float value = weight * *scale;
-    select_by_bits(plane, group, -value, value, add, into);
+    select_by_bits(team, plane, group, -value, value, add, into, bits);
   }
 };
 
 inline void read_signs(const Stream& stream, const std::byte* bits, const float* scale,
                        float weight, bool add, float* into, int64_t numel) {
-  parallel_for(stream, ReadPlane::groups(numel), ReadSigns{{bits, numel}, scale, weight, add, into},
-               group::kSize);
+  parallel_small_teams(stream, ReadPlane::groups(numel),
+                       ReadSigns{{bits, numel}, scale, weight, add, into}, group::kSize);
 }
 
 }  // namespace wisp

@@ -428,6 +428,69 @@ TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   EXPECT_EQ(allocations, 0);
 }
 
+/// Options beside the defaults whose kernels differ.
+std::vector<std::string> variants(const std::string& method) {
+  const std::string feedback = "compression.feedback = \"none\"\n";
+  const std::string kept = "compression.feedback = \"ef\"\n";
+  if (method == "qsgd") {
+    std::vector<std::string> all{"compression.wire = \"elias\""};
+    for (const int levels : {1, 3, 7, 15, 31, 63, 127})
+      for (const char* rest : {"compression.group = 0", "compression.group = 128",
+                               "compression.group = 64\ncompression.norm = \"l2\""})
+        all.push_back(concat("compression.levels = ", levels, "\n", rest));
+    all.push_back(kept + "compression.levels = 31\ncompression.group = 64");
+    return all;
+  }
+  if (method == "natural") return {"compression.bits = 8", kept, kept + "compression.bits = 8"};
+  if (method == "onebit" || method == "ef_signsgd") return {feedback};
+  if (method == "terngrad") return {"compression.scaler = \"own\"", "compression.clip = 0.0"};
+  if (method == "int8" || method == "int4") {
+    std::vector<std::string> all;
+    for (const char* scaler : {"own", "shared"}) {
+      all.push_back(concat("compression.scaler = \"", scaler, "\""));
+      all.push_back(concat(kept, "compression.rounding = \"nearest\"\n", all.back()));
+    }
+    return all;
+  }
+  return {};
+}
+
+TEST_P(EveryMethod, SendsTheSameInWhateverOrderThreadsCome) {
+  std::vector<Field> fields = layer_fields({300, 1, 64 * 9, 12 * 50, 4500, 700});
+  fields[2].rows = 64;
+  fields[3].rows = 12;
+  fields[4].rows = 3;
+  fields[5].rows = 7;
+  std::vector<std::string> options = variants(GetParam());
+  options.push_back("");
+  for (const std::string& option : options) {
+    const auto all_of_it = [&] {
+      Rig rig(fields, [&] {
+        return make_method(GetParam(), option,
+                           {.workers = kWorkers, .momentum = 0.9, .weight_decay = 1e-4});
+      });
+      std::vector<std::vector<std::byte>> all;
+      for (int64_t step = 0; step < 3; ++step) {
+        give(rig, step);
+        rig.unit(1).finite = step != 1;
+        rig.step(step_info(step, kRatio));
+        for (int rank = 0; rank < kWorkers; ++rank) {
+          for (int round = 0; round < rig.rounds(); ++round) all.push_back(rig.sent(rank, round));
+          all.emplace_back(rig.unit(rank).gradient.raw(),
+                           rig.unit(rank).gradient.raw() + rig.unit(rank).gradient.bytes());
+          for (std::vector<std::byte>& state : copies(rig, rank)) all.push_back(std::move(state));
+        }
+      }
+      return all;
+    };
+    const auto expected = all_of_it();
+    for (uint32_t seed = 1; seed <= 2; ++seed) {
+      const ShuffledTeams shuffled(seed);
+      EXPECT_EQ(all_of_it() == expected, true) << option << ", seed " << seed;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registered, EveryMethod, testing::ValuesIn(registered()),
                          [](const auto& test) { return test.param; });
 

@@ -78,12 +78,12 @@ TEST(Rounding, DependsOnThePositionInTheField) {
   const Rounding rounding{Dither(1, 2, 3)};
   std::vector<uint32_t> whole(256);
   for (int64_t at = 0; at < 256; at += group::kSize)
-    rounding.each(at, group::kSize,
+    rounding.each(LoneThread(), at, group::kSize,
                   [&](int64_t j, uint32_t random) { whole[static_cast<size_t>(at + j)] = random; });
   for (const int64_t begin : {1, 15, 16, 17, 32, 63, 64, 65, 100}) {
     for (const int64_t size : {int64_t{5}, group::kSize}) {
       int64_t visited = 0;
-      rounding.each(begin, size, [&](int64_t j, uint32_t random) {
+      rounding.each(LoneThread(), begin, size, [&](int64_t j, uint32_t random) {
         ++visited;
         EXPECT_EQ(random, whole[static_cast<size_t>(begin + j)]) << begin << " + " << j;
       });

@@ -9,8 +9,8 @@
 namespace wisp {
 namespace {
 
-template <int kWidth>
-void check_plane(int64_t numel) {
+template <int kWidth, class Team>
+void check_plane(const Team& team, int64_t numel) {
   using P = Plane<kWidth>;
   std::vector<uint8_t> code(static_cast<size_t>(P::groups(numel) * P::kGroup), 0);
   const Philox random(1, 2, static_cast<uint64_t>(numel));
@@ -22,7 +22,7 @@ void check_plane(int64_t numel) {
   std::vector<std::byte> packed(bytes + 1, std::byte{0xaa});
   const P plane{packed.data(), numel};
   for (int64_t g = 0; g < P::groups(numel); ++g)
-    plane.store(g, &code[static_cast<size_t>(g * P::kGroup)]);
+    plane.store(team, g, &code[static_cast<size_t>(g * P::kGroup)]);
   EXPECT_EQ(packed[bytes], std::byte{0xaa});
 
   // one long number, element 0 lowest
@@ -33,15 +33,15 @@ void check_plane(int64_t numel) {
   }
   std::vector<uint8_t> back(code.size(), 0xff);
   for (int64_t g = 0; g < P::groups(numel); ++g)
-    plane.load(g, &back[static_cast<size_t>(g * P::kGroup)]);
+    plane.load(team, g, &back[static_cast<size_t>(g * P::kGroup)]);
   back.resize(static_cast<size_t>(numel));
   code.resize(static_cast<size_t>(numel));
   EXPECT_EQ(back, code);
 }
 
 /// Each plane has its bits of the codes, the first the lowest.
-template <int kWidth, int... kPlanes>
-void check_planes(int64_t numel) {
+template <int kWidth, int... kPlanes, class Team>
+void check_planes(const Team& team, int64_t numel) {
   using P = Planes<kWidth>;
   std::vector<uint8_t> code(static_cast<size_t>(Plane<8>::groups(numel) * Plane<8>::kGroup), 0);
   const Philox random(1, 3, static_cast<uint64_t>(numel));
@@ -54,7 +54,7 @@ void check_planes(int64_t numel) {
   const P planes{packed.data(), numel};
   const Planes<kWidth, const std::byte> read{packed.data(), numel};
   for (int64_t g = 0; g < Plane<8>::groups(numel); ++g)
-    planes.store(g, &code[static_cast<size_t>(g * Plane<8>::kGroup)]);
+    planes.store(team, g, &code[static_cast<size_t>(g * Plane<8>::kGroup)]);
   EXPECT_EQ(packed[bytes], std::byte{0xaa});
 
   int shift = 0;
@@ -62,7 +62,7 @@ void check_planes(int64_t numel) {
   const auto check = [&]<int kPlane>(std::integral_constant<int, kPlane>) {
     for (int64_t g = 0; g < Plane<8>::groups(numel); ++g) {
       uint8_t part[64];
-      Plane<kPlane, const std::byte>{at, numel}.load(g, part);
+      Plane<kPlane, const std::byte>{at, numel}.load(team, g, part);
       for (int64_t j = 0; j < Plane<8>::size_of(g, numel); ++j)
         EXPECT_EQ(part[j], code[static_cast<size_t>(g * 64 + j)] >> shift & ((1 << kPlane) - 1));
     }
@@ -73,32 +73,44 @@ void check_planes(int64_t numel) {
 
   std::vector<uint8_t> back(code.size(), 0xff);
   for (int64_t g = 0; g < Plane<8>::groups(numel); ++g)
-    read.load(g, &back[static_cast<size_t>(g * Plane<8>::kGroup)]);
+    read.load(team, g, &back[static_cast<size_t>(g * Plane<8>::kGroup)]);
   back.resize(static_cast<size_t>(numel));
   code.resize(static_cast<size_t>(numel));
   EXPECT_EQ(back, code);
 }
 
-TEST(Plane, SeveralHoldCodesOfAnyWidth) {
+template <class Team>
+void check_codes_of_any_width(const Team& team) {
   for (const int64_t numel : {1, 9, 64, 65, 200}) {
-    check_planes<1, 1>(numel);
-    check_planes<2, 2>(numel);
-    check_planes<3, 2, 1>(numel);
-    check_planes<4, 4>(numel);
-    check_planes<5, 4, 1>(numel);
-    check_planes<6, 4, 2>(numel);
-    check_planes<7, 4, 2, 1>(numel);
-    check_planes<8, 8>(numel);
+    check_planes<1, 1>(team, numel);
+    check_planes<2, 2>(team, numel);
+    check_planes<3, 2, 1>(team, numel);
+    check_planes<4, 4>(team, numel);
+    check_planes<5, 4, 1>(team, numel);
+    check_planes<6, 4, 2>(team, numel);
+    check_planes<7, 4, 2, 1>(team, numel);
+    check_planes<8, 8>(team, numel);
+  }
+}
+
+TEST(Plane, SeveralHoldCodesOfAnyWidth) {
+  check_codes_of_any_width(LoneThread());
+  check_codes_of_any_width(ShuffledThread(1));
+}
+
+template <class Team>
+void check_codes_at_their_bits(const Team& team) {
+  for (const int64_t numel : {1, 7, 8, 9, 63, 64, 65, 200}) {
+    check_plane<1>(team, numel);
+    check_plane<2>(team, numel);
+    check_plane<4>(team, numel);
+    check_plane<8>(team, numel);
   }
 }
 
 TEST(Plane, HoldsEachCodeAtItsBits) {
-  for (const int64_t numel : {1, 7, 8, 9, 63, 64, 65, 200}) {
-    check_plane<1>(numel);
-    check_plane<2>(numel);
-    check_plane<4>(numel);
-    check_plane<8>(numel);
-  }
+  check_codes_at_their_bits(LoneThread());
+  check_codes_at_their_bits(ShuffledThread(1));
   EXPECT_EQ(Plane<1>::bytes(9), 2);
   EXPECT_EQ(Plane<2>::bytes(9), 3);
   EXPECT_EQ(Plane<4>::bytes(9), 5);

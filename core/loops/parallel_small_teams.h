@@ -1,0 +1,152 @@
+// A loop like those of core/loops/parallel.h, over items of some hundred elements that lie side by
+// side: kLanes threads take an item together, a small team. On CUDA it is half a warp, so that
+// neighbours are read by neighbours; on the CPU it is one thread, and the lanes are those of its
+// vector registers. A kernel is written once, for any kind of team:
+//   struct Shared { … };  // what the team has in common, uninitialised
+//   template <class Team>
+//   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const;
+// All lanes make the same calls with the same arguments. Results depend on no order of theirs.
+#pragma once
+
+#include "core/loops/parallel_teams.h"
+
+namespace wisp {
+
+/// A small team of one thread.
+class LoneThread {
+ public:
+  /// A value of each lane's own: element l is for what the team does in lane l.
+  template <class T>
+  class PerLane {
+   public:
+    WISP_HD T& operator[](int64_t lane) { return value_[lane]; }
+
+   private:
+    T value_[parallel::kLanes] = {};
+  };
+
+  /// body(i) for each i in [0, n), in lane i % kLanes; none touches what another writes. A phase:
+  /// what is written in one may be read from the next on, in any lane.
+  template <class Body>
+  WISP_HD void each(int64_t n, const Body& body) const {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) body(i);
+  }
+  /// `to` becomes the values of(i) for each i in [0, kCount), of which none reads `to` but at its
+  /// own place; a phase.
+  template <int64_t kCount, class Of>
+  WISP_HD void write(void* to, const Of& of) const {
+    decltype(of(int64_t{})) value[kCount];  // which no store to `to` keeps from registers
+    for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
+    memcpy(to, value, sizeof value);
+  }
+  /// body(), by one lane; a phase.
+  template <class Body>
+  WISP_HD void once(const Body& body) const {
+    body();
+  }
+  /// body(l) for each lane, which reads what its own lane has written, and what phases have.
+  template <class Body>
+  WISP_HD void lanes(const Body& body) const {
+#pragma omp simd
+    for (int64_t lane = 0; lane < parallel::kLanes; ++lane) body(lane);
+  }
+  /// All lanes' values by op.combine(a, b), as a tree: half of them with the other half, and so on.
+  template <class T, class Op>
+  WISP_HD T fold(PerLane<T>& value, const Op& op) const {
+    return fold_half<parallel::kLanes / 2>(value, op);
+  }
+  /// All lanes' values added up in their order.
+  template <class T>
+  WISP_HD T sum(PerLane<T>& value) const {
+    T total{};
+    for (int64_t lane = 0; lane < parallel::kLanes; ++lane) total += value[lane];
+    return total;
+  }
+
+ private:
+  template <int64_t kHalf, class T, class Op>
+  WISP_HD static T fold_half(PerLane<T>& value, const Op& op) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kHalf; ++lane)
+      value[lane] = op.combine(value[lane], value[lane + kHalf]);
+    if constexpr (kHalf > 1) return fold_half<kHalf / 2>(value, op);
+    return value[0];
+  }
+};
+
+/// One whose elements and lanes come in the order of ShuffledTeams.
+class ShuffledThread : public LoneThread {
+ public:
+  WISP_HD explicit ShuffledThread(uint32_t order) : order_(order) {}
+
+  template <class Body>
+  WISP_HD void each(int64_t n, const Body& body) const {
+#ifndef __CUDA_ARCH__
+    for (const int64_t i : parallel::shuffled(order_, n)) body(i);
+#endif
+  }
+  template <int64_t kCount, class Of>
+  WISP_HD void write(void* to, const Of& of) const {
+    each(kCount, [&](int64_t i) {
+      const auto value = of(i);
+      memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
+    });
+  }
+  template <class Body>
+  WISP_HD void lanes(const Body& body) const {
+    each(parallel::kLanes, body);
+  }
+
+ private:
+  uint32_t order_;
+};
+
+namespace parallel {
+
+template <class Kernel>
+WISP_CLONES void cpu_small_teams(int64_t begin, int64_t end, const Kernel kernel) {
+  for (int64_t item = begin; item < end; ++item) {
+    typename Kernel::Shared shared;
+    kernel(LoneThread(), item, shared);
+  }
+}
+
+template <class Kernel>
+void cpu_shuffled_teams(int64_t begin, int64_t end, const Kernel& kernel, uint32_t order) {
+  for (int64_t item = begin; item < end; ++item) {
+    typename Kernel::Shared shared;
+    kernel(ShuffledThread(order), item, shared);
+  }
+}
+
+}  // namespace parallel
+}  // namespace wisp
+
+#ifdef __CUDACC__
+#include "core/cuda/small_team.h"
+#endif
+
+namespace wisp {
+
+/// kernel(team, item, shared) for each item in [0, items), in any order. An item has about
+/// `elements` elements, which decides how many are worth a thread of the CPU's.
+template <class Kernel>
+void parallel_small_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
+#ifdef __CUDACC__
+  if (stream.device().is_cuda()) return cuda::launch_small_teams(stream, items, kernel);
+#endif
+  const int64_t grain = parallel::kGrain / std::clamp<int64_t>(elements, 1, parallel::kGrain);
+  stream.launch([items, kernel, grain, order = int64_t{parallel::team_order()}] {
+    parallel::cpu_ranges(
+        items, grain,
+        [&](int64_t b, int64_t e) {
+          if (order != 0)
+            return parallel::cpu_shuffled_teams(b, e, kernel, static_cast<uint32_t>(order));
+          parallel::cpu_small_teams(b, e, kernel);
+        },
+        2 * grain);
+  });
+}
+
+}  // namespace wisp

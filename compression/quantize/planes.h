@@ -28,25 +28,16 @@ struct Plane {
     return left < kGroup ? left : kGroup;
   }
 
-  /// Packs code[0 … kGroup), which must be 0 behind the last element; of each code the bits from
-  /// `shift` on.
+  /// Packs code[0 … kGroup), which must be 0 behind the last element.
   template <class Team>
-  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code, int shift = 0) const {
-    const auto packed = [&](int64_t b) {
-      Word word;
-      memcpy(&word, code + b * kInByte, sizeof word);
-      word = static_cast<Word>(word >> shift & kEach);
-      uint64_t joined = 0;
-      for (int j = 0; j < kInByte; ++j) joined |= word >> (j * (8 - kWidth));
-      return static_cast<uint8_t>(joined);
-    };
-    auto* out = reinterpret_cast<uint8_t*>(data) + group * kGroupBytes;
-    const int64_t size = size_of(group, numel);
-    if (size == kGroup) {
-      team.template write<kGroupBytes>(out, packed);
-    } else {
-      team.each(bytes(size), [&](int64_t b) { out[b] = packed(b); });
-    }
+  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code) const {
+    pack(team, group, [&](int64_t b) { return word_of(code, b); });
+  }
+  /// Of codes that have more bits than the plane, those from `shift` on.
+  template <class Team>
+  WISP_HD void store_part(const Team& team, int64_t group, const uint8_t* code, int shift) const {
+    pack(team, group,
+         [&](int64_t b) { return static_cast<Word>(word_of(code, b) >> shift & kEach); });
   }
 
   /// Unpacks into code[0 … kGroup), into the bits from `shift` on; those below stay. What is behind
@@ -60,16 +51,17 @@ struct Plane {
         word = static_cast<Word>(word | static_cast<Word>(packed) << (j * (8 - kWidth)));
       word = static_cast<Word>(word & kEach);
       if (shift == 0) return word;
-      Word lower;
-      memcpy(&lower, code + b * kInByte, sizeof lower);
-      return static_cast<Word>(lower | word << shift);
+      return static_cast<Word>(word_of(code, b) | word << shift);
     };
     const int64_t size = size_of(group, numel);
     if (size == kGroup) {
-      team.template write<kGroupBytes>(code, [&](int64_t b) { return spread(b, in[b]); });
+      team.template write<kGroupBytes>(code, kGroupBytes,
+                                       [&](int64_t b) { return spread(b, in[b]); });
     } else {
-      team.template write<kGroupBytes>(
-          code, [&](int64_t b) { return spread(b, b < bytes(size) ? in[b] : uint8_t{0}); });
+      uint8_t packed[kGroupBytes];
+      for (int64_t b = 0; b < kGroupBytes; ++b) packed[b] = b < bytes(size) ? in[b] : uint8_t{0};
+      team.template write<kGroupBytes>(code, kGroupBytes,
+                                       [&](int64_t b) { return spread(b, packed[b]); });
     }
   }
 
@@ -81,6 +73,23 @@ struct Plane {
                          std::conditional_t<kWidth == 4, uint16_t,
                                             std::conditional_t<kWidth == 2, uint32_t, uint64_t>>>;
   static constexpr Word kEach = static_cast<Word>(0x0101010101010101u * ((1u << kWidth) - 1u));
+
+  WISP_HD static Word word_of(const uint8_t* code, int64_t b) {
+    Word word;
+    memcpy(&word, code + b * kInByte, sizeof word);
+    return word;
+  }
+  template <class Team, class Words>
+  WISP_HD void pack(const Team& team, int64_t group, const Words& words) const {
+    const auto packed = [&](int64_t b) {
+      const Word word = words(b);
+      uint64_t joined = 0;
+      for (int j = 0; j < kInByte; ++j) joined |= word >> (j * (8 - kWidth));
+      return static_cast<uint8_t>(joined);
+    };
+    auto* out = reinterpret_cast<uint8_t*>(data) + group * kGroupBytes;
+    team.template write<kGroupBytes>(out, bytes(size_of(group, numel)), packed);
+  }
 };
 
 /// Codes of any width up to 8: planes of 8, 4, 2 and 1 bits one behind the other, the widest first,
@@ -104,9 +113,17 @@ struct Planes {
   }
   /// As of a plane.
   template <class Team>
-  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code, int shift = 0) const {
-    First{data, numel}.store(team, group, code, shift);
-    if constexpr (kRest > 0) rest().store(team, group, code, shift + kFirst);
+  WISP_HD void store(const Team& team, int64_t group, const uint8_t* code) const {
+    if constexpr (kRest == 0) {
+      First{data, numel}.store(team, group, code);
+    } else {
+      store_part(team, group, code, 0);
+    }
+  }
+  template <class Team>
+  WISP_HD void store_part(const Team& team, int64_t group, const uint8_t* code, int shift) const {
+    First{data, numel}.store_part(team, group, code, shift);
+    if constexpr (kRest > 0) rest().store_part(team, group, code, shift + kFirst);
   }
   template <class Team>
   WISP_HD void load(const Team& team, int64_t group, uint8_t* code, int shift = 0) const {

@@ -31,9 +31,9 @@ class SmallTeam {
     for (int64_t i = lane_; i < n; i += parallel::kLanes) body(i);
     __syncwarp(mask_);
   }
-  template <int64_t kCount, class Of>
-  __device__ void write(void* to, const Of& of) const {
-    each(kCount, [&](int64_t i) {
+  template <int64_t kMost, class Of>
+  __device__ void write(void* to, int64_t n, const Of& of) const {
+    each(n, [&](int64_t i) {
       const auto value = of(i);
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });

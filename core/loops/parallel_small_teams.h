@@ -32,13 +32,17 @@ class LoneThread {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) body(i);
   }
-  /// `to` becomes the values of(i) for each i in [0, kCount), of which none reads `to` but at its
-  /// own place; a phase.
-  template <int64_t kCount, class Of>
-  WISP_HD void write(void* to, const Of& of) const {
-    decltype(of(int64_t{})) value[kCount];  // which no store to `to` keeps from registers
-    for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
-    memcpy(to, value, sizeof value);
+  /// `to` becomes the values of(i) for each i in [0, n), of which none reads `to` but at its own
+  /// place; a phase. of(i) has no effect, and a value for each i in [0, kMost), n or more.
+  template <int64_t kMost, class Of>
+  WISP_HD void write(void* to, int64_t n, const Of& of) const {
+    decltype(of(int64_t{})) value[kMost];  // stores to `to` would keep them from registers
+    for (int64_t i = 0; i < kMost; ++i) value[i] = of(i);
+    if (n == kMost) {
+      memcpy(to, value, sizeof value);
+    } else {
+      memcpy(to, value, static_cast<size_t>(n) * sizeof value[0]);
+    }
   }
   /// body(), by one lane; a phase.
   template <class Body>
@@ -86,9 +90,9 @@ class ShuffledThread : public LoneThread {
     for (const int64_t i : parallel::shuffled(order_, n)) body(i);
 #endif
   }
-  template <int64_t kCount, class Of>
-  WISP_HD void write(void* to, const Of& of) const {
-    each(kCount, [&](int64_t i) {
+  template <int64_t kMost, class Of>
+  WISP_HD void write(void* to, int64_t n, const Of& of) const {
+    each(n, [&](int64_t i) {
       const auto value = of(i);
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });

@@ -65,6 +65,7 @@ class EfSign final : public Code {
     auto* scale = reinterpret_cast<float*>(outlet.data);
     const auto [sum, partials] = lay_out<Scratch>(memory, spec);
     std::byte* bits = outlet.data + scales_bytes(spec);
+    SmallTeams<WriteSigns> signs(context.stream);
     for (const Field& field : spec.fields) {
       reduce_field(
           context.stream, field,
@@ -74,13 +75,13 @@ class EfSign final : public Code {
           partials, sum);
       run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
       each_slice(field, [&](const Slice& slice, int64_t) {
-        parallel_small_teams(context.stream, Plane<1>::groups(slice.numel),
-                             WriteSigns{source, slice.offset, scale, {bits, slice.numel}},
-                             group::kSize);
+        signs.add(Plane<1>::groups(slice.numel), {source, slice.offset, scale, {bits, slice.numel}},
+                  group::kSize);
         bits += Plane<1>::bytes(slice.numel);
       });
       ++scale;
     }
+    signs.finish();
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -89,11 +90,14 @@ class EfSign final : public Code {
                " has ", payload.bytes, " bytes, expected ", bytes(spec));
     const auto* scale = reinterpret_cast<const float*>(payload.data);
     const std::byte* bits = payload.data + scales_bytes(spec);
+    SmallTeams<ReadSigns> signs(context.stream);
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-      read_signs(context.stream, bits, scale + f, weight, add, into.data<float>() + slice.offset,
-                 slice.numel);
+      signs.add(Plane<1>::groups(slice.numel),
+                {{bits, slice.numel}, scale + f, weight, add, into.data<float>() + slice.offset},
+                group::kSize);
       bits += Plane<1>::bytes(slice.numel);
     });
+    signs.finish();
   }
 
  private:

@@ -120,13 +120,15 @@ class NaturalCode final : public Code {
     WISP_CHECK(outlet.capacity >= bytes(spec), "natural: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     std::byte* out = outlet.data;
+    SmallTeams<EncodeNatural<kBits>> slices(context.stream);
     each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-      parallel_small_teams(context.stream, Plane<8>::groups(slice.numel),
-                           EncodeNatural<kBits>{source, dither_of(info, spec.fields[f]),
-                                                slice.offset, position, slice.numel, out},
-                           kGroup);
+      slices.add(
+          Plane<8>::groups(slice.numel),
+          {source, dither_of(info, spec.fields[f]), slice.offset, position, slice.numel, out},
+          kGroup);
       out += Exponents<kBits>::bytes(slice.numel);
     });
+    slices.finish();
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -134,13 +136,13 @@ class NaturalCode final : public Code {
     WISP_CHECK(payload.bytes == bytes(spec), "natural: the payload of rank ", payload.from, " has ",
                payload.bytes, " bytes, expected ", bytes(spec));
     const std::byte* in = payload.data;
+    SmallTeams<DecodeNatural<kBits>> slices(context.stream);
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
-      parallel_small_teams(
-          context.stream, Plane<8>::groups(slice.numel),
-          DecodeNatural<kBits>{in, slice.numel, weight, add, into.data<float>() + slice.offset},
-          kGroup);
+      slices.add(Plane<8>::groups(slice.numel),
+                 {in, slice.numel, weight, add, into.data<float>() + slice.offset}, kGroup);
       in += Exponents<kBits>::bytes(slice.numel);
     });
+    slices.finish();
   }
 
  private:

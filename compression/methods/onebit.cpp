@@ -21,7 +21,9 @@ struct Columns {
   int64_t offset;  // arena index of the first
   int64_t count, length;
 
-  int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
+  WISP_HD int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
+  /// As they travel: zeros follow, up to the next float.
+  WISP_HD int64_t padded_bytes() const { return (bytes() + 3) / 4 * 4; }
   WISP_HD int64_t begin(int64_t column) const { return offset + column * length; }
   /// Of a column, behind the values of all.
   template <class Byte>
@@ -86,6 +88,9 @@ struct EncodeColumn {
     const Plane<1> plane = columns.plane(out, column);
     for (int64_t group = 0; group < groups; ++group)
       send_signs(team, kind, begin, plane, group, r[0], r[1], positive);
+    if (column < columns.count - 1) return;
+    std::byte* end = out + columns.bytes();
+    team.each(columns.padded_bytes() - columns.bytes(), [&](int64_t i) { end[i] = std::byte{0}; });
   }
 };
 
@@ -148,12 +153,12 @@ class OneBit final : public Compressor {
     for (size_t i = 0; i < outlets.size(); ++i) {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
+      SmallTeams<EncodeColumn> fields(context.stream);
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_small_teams(context.stream, columns.count, EncodeColumn{source, columns, out},
-                             columns.length);
-        clear_bytes(context.stream, out + columns.bytes(), out + padded(columns.bytes()));
-        out += padded(columns.bytes());
+        fields.add(columns.count, {source, columns, out}, columns.length);
+        out += columns.padded_bytes();
       });
+      fields.finish();
       run_once(context.stream, WriteUsed{out - outlets[i].data, outlets[i].used});
     }
   }
@@ -167,19 +172,17 @@ class OneBit final : public Compressor {
       WISP_CHECK(payload.bytes == expected, "onebit: the payload of rank ", payload.from, " has ",
                  payload.bytes, " bytes, expected ", expected);
       const std::byte* in = payload.data;
+      SmallTeams<DecodeColumn> fields(context.stream);
       each_part(unit.spec, info, owner, [&](const Columns& columns) {
-        parallel_small_teams(
-            context.stream, columns.count,
-            DecodeColumn{in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
-            columns.length);
-        in += padded(columns.bytes());
+        fields.add(columns.count, {in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
+                   columns.length);
+        in += columns.padded_bytes();
       });
+      fields.finish();
     }
   }
 
  private:
-  static int64_t padded(int64_t bytes) { return (bytes + 3) / 4 * 4; }
-
   /// visit(columns) for what `owner` owns of each field: a column belongs to the rank in whose
   /// share of the unit's elements its first element lies.
   template <class Visit>
@@ -203,7 +206,7 @@ class OneBit final : public Compressor {
 
   static int64_t bytes_of(const UnitSpec& spec, const StepInfo& info, int owner) {
     int64_t bytes = 0;
-    each_part(spec, info, owner, [&](const Columns& columns) { bytes += padded(columns.bytes()); });
+    each_part(spec, info, owner, [&](const Columns& columns) { bytes += columns.padded_bytes(); });
     return bytes;
   }
 

@@ -34,10 +34,10 @@ struct ScaleOf {
   }
 };
 
-struct CopyScale {
+struct CopyScales {
   const float* from;
   float* to;
-  WISP_HD void operator()() const { *to = *from; }
+  WISP_HD void operator()(int64_t f) const { to[f] = from[f]; }
 };
 
 class OneBitAdam final : public Compressor {
@@ -78,27 +78,30 @@ class OneBitAdam final : public Compressor {
     const bool keeps = unit.finite || round == 1;
     const float* numbers = keeps ? error : unit.momentum.data<float>();
     live::Norm* norms = lay_out<Scratch>(unit.scratch, unit.spec, info.workers).norms;
+    auto* scales = reinterpret_cast<float*>(outlets[0].data);
+    SmallTeams<live::WriteSigns> writes(stream);
     each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
       const int64_t runs = compensate(stream, unit, info, round, parts, error, norms + 1);
-      auto* scale = reinterpret_cast<float*>(outlets[0].data) + f;
       parallel_reduce(stream, runs, live::AddNorms{norms + 1}, norms);
-      run_once(stream, ScaleOf{norms, scale});
+      run_once(stream, ScaleOf{norms, scales + f});
       for (size_t i = 0; i < outlets.size(); ++i) {
         const int owner = round == 0 ? static_cast<int>(i) : info.rank;
-        if (i > 0)
-          run_once(stream, CopyScale{scale, reinterpret_cast<float*>(outlets[i].data) + f});
         const Slice part = parts.of(owner);
         std::byte* signs = outlets[i].data + begin;
-        parallel_small_teams(stream, Plane<1>::groups(part.numel),
-                             live::WriteSigns{numbers + part.offset,
-                                              keeps ? error + part.offset : nullptr,
-                                              scale,
-                                              parts.live_of(owner),
-                                              {signs, part.numel}},
-                             group::kSize);
+        writes.add(Plane<1>::groups(part.numel),
+                   {numbers + part.offset,
+                    keeps ? error + part.offset : nullptr,
+                    scales + f,
+                    parts.live_of(owner),
+                    {signs, part.numel}},
+                   group::kSize);
         clear_bytes(stream, signs + Plane<1>::bytes(part.numel), signs + parts.bytes);
       }
     });
+    writes.finish();
+    for (const Outlet& outlet : outlets.subspan(1))
+      parallel_for(stream, std::ssize(unit.spec.fields),
+                   CopyScales{scales, reinterpret_cast<float*>(outlet.data)});
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int round,
@@ -109,20 +112,23 @@ class OneBitAdam final : public Compressor {
       WISP_CHECK(payload.bytes == bytes, "onebit_adam: the payload of rank ", payload.from, " has ",
                  payload.bytes, " bytes, expected ", bytes);
       const auto* scales = reinterpret_cast<const float*>(payload.data);
+      SmallTeams<ReadSigns> adds(context.stream);
+      SmallTeams<live::ReadSigns> reads(context.stream);
       each_field(unit, info.workers, [&](size_t f, const Parts& parts, int64_t begin) {
         const int owner = round == 0 ? info.rank : payload.from;
         const Slice part = parts.of(owner);
         float* into = unit.gradient.data<float>() + part.offset;
         const std::byte* signs = payload.data + begin;
+        const int64_t groups = Plane<1>::groups(part.numel);
         if (round == 0) {
-          read_signs(context.stream, signs, scales + f, 1.0f, i > 0, into, part.numel);
+          adds.add(groups, {{signs, part.numel}, scales + f, 1.0f, i > 0, into}, group::kSize);
         } else {
-          parallel_small_teams(
-              context.stream, Plane<1>::groups(part.numel),
-              live::ReadSigns{{signs, part.numel}, parts.live_of(owner), scales + f, into},
-              group::kSize);
+          reads.add(groups, {{signs, part.numel}, parts.live_of(owner), scales + f, into},
+                    group::kSize);
         }
       });
+      adds.finish();
+      reads.finish();
     }
   }
 

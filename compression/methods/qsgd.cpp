@@ -67,12 +67,7 @@ class QsgdCode final : public Code {
     if (elias_)
       return EliasWire{wire_}.encode(stream, source, spec, info, scratch.grids, norm, out,
                                      4 * norms(spec), outlet.used, scratch.elias);
-    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-      wire_.encode(stream, source, slice, position, Rounding{dither_of(info, spec.fields[f])},
-                   wire_.group > 0 ? nullptr : scratch.grids + f, norm, out);
-      norm += wire_.groups(slice.numel);
-      out += wire_.bytes(slice.numel);
-    });
+    wire_.encode(stream, source, spec, info, false, scratch.grids, norm, out);
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -89,12 +84,7 @@ class QsgdCode final : public Code {
     WISP_CHECK(payload.bytes == message(spec, info).bytes, "qsgd: the payload of rank ",
                payload.from, " has ", payload.bytes, " bytes, expected ",
                message(spec, info).bytes);
-    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-      wire_.decode(context.stream, wire_.group > 0 ? norm : norm + f, in, slice.numel, weight, add,
-                   into.data<float>() + slice.offset);
-      norm += wire_.groups(slice.numel);
-      in += wire_.bytes(slice.numel);
-    });
+    wire_.decode(context.stream, spec, norm, in, weight, add, into.data<float>());
   }
 
  private:

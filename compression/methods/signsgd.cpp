@@ -189,31 +189,39 @@ class MajorityVote final : public Compressor {
 
   void write_votes(Context& context, const Unit& unit, std::byte* bits, int64_t bytes) const {
     const std::byte* end = bits + bytes;
+    SmallTeams<Vote> votes(context.stream);
     each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
-      parallel_small_teams(context.stream, Plane<1>::groups(slice.numel),
-                           Vote{unit.finite ? unit.gradient.data<float>() : nullptr,
-                                averages_ ? unit.momentum.data<float>() : nullptr,
-                                static_cast<float>(beta_),
-                                slice.offset,
-                                {bits, slice.numel}},
-                           group::kSize);
+      votes.add(Plane<1>::groups(slice.numel),
+                {unit.finite ? unit.gradient.data<float>() : nullptr,
+                 averages_ ? unit.momentum.data<float>() : nullptr,
+                 static_cast<float>(beta_),
+                 slice.offset,
+                 {bits, slice.numel}},
+                group::kSize);
       bits += Plane<1>::bytes(slice.numel);
     });
+    votes.finish();
     clear_bytes(context.stream, bits, end);
   }
 
   void apply(Context& context, const Unit& unit, const Scratch& scratch) const {
     run_once(context.stream, Unity{scratch.one});
     const std::byte* bits = scratch.bits;
-    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
-      float* update = unit.gradient.data<float>() + slice.offset;
-      read_signs(context.stream, bits, scratch.one, 1.0f, false, update, slice.numel);
+    float* update = unit.gradient.data<float>();
+    SmallTeams<ReadSigns> signs(context.stream);
+    each_slice(unit.spec, [&](size_t, const Slice& slice, int64_t) {
+      signs.add(Plane<1>::groups(slice.numel),
+                {{bits, slice.numel}, scratch.one, 1.0f, false, update + slice.offset},
+                group::kSize);
       bits += Plane<1>::bytes(slice.numel);
-      if (decay_ > 0.0 && unit.spec.fields[f].decay) {
-        parallel_for(
-            context.stream, slice.numel,
-            AddDecay{unit.weight.data<float>() + slice.offset, static_cast<float>(decay_), update});
-      }
+    });
+    signs.finish();
+    if (decay_ == 0.0) return;
+    each_slice(unit.spec, [&](size_t f, const Slice& slice, int64_t) {
+      if (!unit.spec.fields[f].decay) return;
+      parallel_for(context.stream, slice.numel,
+                   AddDecay{unit.weight.data<float>() + slice.offset, static_cast<float>(decay_),
+                            update + slice.offset});
     });
   }
 

@@ -1,6 +1,6 @@
 #include "compression/quantize/lanes.h"
 
-#include "core/loops/parallel_small_teams.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {
@@ -90,22 +90,39 @@ Lanes::Lanes(int workers, int levels) : most(int64_t{workers} * levels), bits(1)
   each = 32 / bits;
 }
 
-void Lanes::encode(const Stream& stream, const Source& source, const Slice& slice, int64_t position,
-                   const Rounding& rounding, const Grid* grid, uint32_t* words) const {
+void Lanes::encode(const Stream& stream, const Source& source, const UnitSpec& spec,
+                   const StepInfo& info, bool nearest, const Grid* grids, uint32_t* words) const {
   const int64_t block = kWords * each;
-  parallel_small_teams(
-      stream, (slice.numel + block - 1) / block,
-      EncodeLanes{source, rounding, grid, bits, each, slice.offset, position, slice.numel, words},
-      block);
+  SmallTeams<EncodeLanes> slices(stream);
+  each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+    slices.add((slice.numel + block - 1) / block,
+               {source,
+                {dither_of(info, spec.fields[f]), nearest},
+                grids + f,
+                bits,
+                each,
+                slice.offset,
+                position,
+                slice.numel,
+                words},
+               block);
+    words += this->words(slice.numel);
+  });
+  slices.finish();
 }
 
-void Lanes::decode(const Stream& stream, const uint32_t* words, const Grid* grid, int64_t numel,
-                   float weight, bool add, float* into) const {
+void Lanes::decode(const Stream& stream, const UnitSpec& spec, const uint32_t* words,
+                   const Grid* grids, float weight, bool add, float* arena) const {
   const int64_t block = kWords * each;
-  parallel_small_teams(
-      stream, (numel + block - 1) / block,
-      DecodeLanes{words, grid, static_cast<int32_t>(most), bits, each, numel, weight, add, into},
-      block);
+  SmallTeams<DecodeLanes> slices(stream);
+  each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+    slices.add((slice.numel + block - 1) / block,
+               {words, grids + f, static_cast<int32_t>(most), bits, each, slice.numel, weight, add,
+                arena + slice.offset},
+               block);
+    words += this->words(slice.numel);
+  });
+  slices.finish();
 }
 
 }  // namespace wisp

@@ -21,12 +21,13 @@ struct Lanes {
   Lanes(int workers, int levels);
   int64_t words(int64_t numel) const { return (numel + each - 1) / each; }
 
-  /// Takes a slice whose first element is at `position` of its field.
-  void encode(const Stream& stream, const Source& source, const Slice& slice, int64_t position,
-              const Rounding& rounding, const Grid* grid, uint32_t* words) const;
-  /// into[i] = weight · sum of levels, in units of the grid, or is added to.
-  void decode(const Stream& stream, const uint32_t* words, const Grid* grid, int64_t numel,
-              float weight, bool add, float* into) const;
+  /// Words lie slice behind slice. `nearest` is of Rounding.
+  void encode(const Stream& stream, const Source& source, const UnitSpec& spec,
+              const StepInfo& info, bool nearest, const Grid* grids, uint32_t* words) const;
+  /// Writes weight · sum of levels, in units of the fields' grids, to the slices of `arena`, or
+  /// adds it.
+  void decode(const Stream& stream, const UnitSpec& spec, const uint32_t* words, const Grid* grids,
+              float weight, bool add, float* arena) const;
 };
 
 }  // namespace wisp

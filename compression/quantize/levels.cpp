@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compression/field_reduce.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {
@@ -160,35 +161,52 @@ int64_t LevelWire::bytes(int64_t numel) const {
   return with_width(width(), [&](auto width) { return Planes<width()>::bytes(numel); });
 }
 
-void LevelWire::encode(const Stream& stream, const Source& source, const Slice& slice,
-                       int64_t position, const Rounding& rounding, const Grid* grid, float* scales,
+void LevelWire::encode(const Stream& stream, const Source& source, const UnitSpec& spec,
+                       const StepInfo& info, bool nearest, const Grid* grids, float* scales,
                        std::byte* planes) const {
   const int64_t run = group > 0 ? group : kRun;
   with_width(width(), [&](auto width) {
-    parallel_small_teams(stream, (slice.numel + run - 1) / run,
-                         EncodeLevels<width()>{source,
-                                               rounding,
-                                               grid,
-                                               run,
-                                               norm,
-                                               levels,
-                                               slice.offset,
-                                               position,
-                                               scales,
-                                               {planes, slice.numel}},
-                         run);
+    SmallTeams<EncodeLevels<width()>> slices(stream);
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+      slices.add((slice.numel + run - 1) / run,
+                 {source,
+                  {dither_of(info, spec.fields[f]), nearest},
+                  group > 0 ? nullptr : grids + f,
+                  run,
+                  norm,
+                  levels,
+                  slice.offset,
+                  position,
+                  scales,
+                  {planes, slice.numel}},
+                 run);
+      scales += groups(slice.numel);
+      planes += Planes<width()>::bytes(slice.numel);
+    });
+    slices.finish();
   });
 }
 
-void LevelWire::decode(const Stream& stream, const float* scales, const std::byte* planes,
-                       int64_t numel, float weight, bool add, float* into) const {
+void LevelWire::decode(const Stream& stream, const UnitSpec& spec, const float* scales,
+                       const std::byte* planes, float weight, bool add, float* arena) const {
   const int64_t run = group > 0 ? group : kRun;
   with_width(width(), [&](auto width) {
-    parallel_small_teams(
-        stream, (numel + run - 1) / run,
-        DecodeLevels<width()>{
-            {planes, numel}, scales, group > 0 ? 1 : 0, run, levels, weight, add, into},
-        run);
+    SmallTeams<DecodeLevels<width()>> slices(stream);
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      slices.add((slice.numel + run - 1) / run,
+                 {{planes, slice.numel},
+                  group > 0 ? scales : scales + f,
+                  group > 0 ? 1 : 0,
+                  run,
+                  levels,
+                  weight,
+                  add,
+                  arena + slice.offset},
+                 run);
+      scales += groups(slice.numel);
+      planes += Planes<width()>::bytes(slice.numel);
+    });
+    slices.finish();
   });
 }
 

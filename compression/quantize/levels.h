@@ -40,7 +40,7 @@ void scale_of_field(const Stream& stream, const Source& source, const Field& fie
                     int levels, std::byte* partials, float* scale, Grid* grid);
 int64_t scale_partials(std::span<const Field> fields);
 
-/// Levels in planes, a slice at a time; a level has a sign bit and ceil(log2(levels + 1)) others.
+/// Levels in planes; a level has a sign bit and ceil(log2(levels + 1)) others.
 struct LevelWire {
   int levels = 1;     // up to 127
   int64_t group = 0;  // elements that share a scale, a multiple of 64; the last group of a slice
@@ -51,12 +51,15 @@ struct LevelWire {
   int64_t bytes(int64_t numel) const;  // of the planes
   int64_t groups(int64_t numel) const { return group > 0 ? (numel + group - 1) / group : 0; }
 
-  /// With groups, writes each group's scale to `scales`; else numbers are rounded to `grid`.
-  void encode(const Stream& stream, const Source& source, const Slice& slice, int64_t position,
-              const Rounding& rounding, const Grid* grid, float* scales, std::byte* planes) const;
-  /// Any bytes give finite numbers. Without groups, `scales` is the field's one.
-  void decode(const Stream& stream, const float* scales, const std::byte* planes, int64_t numel,
-              float weight, bool add, float* into) const;
+  /// With groups, writes each group's scale to `scales`, of all slices; else numbers are rounded to
+  /// the grids of the fields. `nearest` is of Rounding. Planes lie slice behind slice.
+  void encode(const Stream& stream, const Source& source, const UnitSpec& spec,
+              const StepInfo& info, bool nearest, const Grid* grids, float* scales,
+              std::byte* planes) const;
+  /// Writes weight * decoded to the slices of `arena`, or adds it. Any bytes give finite numbers.
+  /// Without groups, `scales` are the fields'.
+  void decode(const Stream& stream, const UnitSpec& spec, const float* scales,
+              const std::byte* planes, float weight, bool add, float* arena) const;
 };
 
 namespace levels {

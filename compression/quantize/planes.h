@@ -55,13 +55,11 @@ struct Plane {
     };
     const int64_t size = size_of(group, numel);
     if (size == kGroup) {
-      team.template write<kGroupBytes>(code, kGroupBytes,
-                                       [&](int64_t b) { return spread(b, in[b]); });
+      team.template write<kGroupBytes>(code, [&](int64_t b) { return spread(b, in[b]); });
     } else {
       uint8_t packed[kGroupBytes];
       for (int64_t b = 0; b < kGroupBytes; ++b) packed[b] = b < bytes(size) ? in[b] : uint8_t{0};
-      team.template write<kGroupBytes>(code, kGroupBytes,
-                                       [&](int64_t b) { return spread(b, packed[b]); });
+      team.template write<kGroupBytes>(code, [&](int64_t b) { return spread(b, packed[b]); });
     }
   }
 
@@ -88,7 +86,12 @@ struct Plane {
       return static_cast<uint8_t>(joined);
     };
     auto* out = reinterpret_cast<uint8_t*>(data) + group * kGroupBytes;
-    team.template write<kGroupBytes>(out, bytes(size_of(group, numel)), packed);
+    const int64_t size = size_of(group, numel);
+    if (size == kGroup) {
+      team.template write<kGroupBytes>(out, packed);
+    } else {
+      team.each(bytes(size), [&](int64_t b) { out[b] = packed(b); });
+    }
   }
 };
 

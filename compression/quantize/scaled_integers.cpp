@@ -142,29 +142,17 @@ void ScaledIntegers::encode(Context& context, const Source& source, const UnitSp
   WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), options_.name, ": the unit needs ",
              bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
   const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
-  const auto rounding = [&](size_t f) {
-    return Rounding{dither_of(info, spec.fields[f]), options_.nearest};
-  };
-  if (shares(info.workers)) {
-    const Lanes lanes(info.workers, options_.levels);
-    auto* words = reinterpret_cast<uint32_t*>(outlet.data);
-    return each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-      lanes.encode(context.stream, source, slice, position, rounding(f), scratch.grid + f, words);
-      words += lanes.words(slice.numel);
-    });
-  }
+  if (shares(info.workers))
+    return Lanes(info.workers, options_.levels)
+        .encode(context.stream, source, spec, info, options_.nearest, scratch.grid,
+                reinterpret_cast<uint32_t*>(outlet.data));
   auto* scale = reinterpret_cast<float*>(outlet.data);
   for (size_t f = 0; f < spec.fields.size(); ++f)
     own_scale(context.stream, source, spec.fields[f], scratch.partials, scale + f);
   parallel_for(context.stream, fields_of(spec),
                AgreeOn{scale, scale, options_.levels, scratch.grid});
-  const LevelWire wire{options_.levels};
-  std::byte* planes = outlet.data + 4 * fields_of(spec);
-  each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-    wire.encode(context.stream, source, slice, position, rounding(f), scratch.grid + f, nullptr,
-                planes);
-    planes += wire.bytes(slice.numel);
-  });
+  LevelWire{options_.levels}.encode(context.stream, source, spec, info, options_.nearest,
+                                    scratch.grid, nullptr, outlet.data + 4 * fields_of(spec));
 }
 
 void ScaledIntegers::decode(Context& context, const Payload& payload, float weight, bool add,
@@ -175,21 +163,13 @@ void ScaledIntegers::decode(Context& context, const Payload& payload, float weig
   float* arena = into.data<float>();
   if (shares(info.workers)) {
     const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
-    const Lanes lanes(info.workers, options_.levels);
-    const auto* words = reinterpret_cast<const uint32_t*>(payload.data);
-    return each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-      lanes.decode(context.stream, words, scratch.grid + f, slice.numel, weight, add,
-                   arena + slice.offset);
-      words += lanes.words(slice.numel);
-    });
+    return Lanes(info.workers, options_.levels)
+        .decode(context.stream, spec, reinterpret_cast<const uint32_t*>(payload.data), scratch.grid,
+                weight, add, arena);
   }
-  const LevelWire wire{options_.levels};
-  const auto* scale = reinterpret_cast<const float*>(payload.data);
-  const std::byte* planes = payload.data + 4 * fields_of(spec);
-  each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
-    wire.decode(context.stream, scale + f, planes, slice.numel, weight, add, arena + slice.offset);
-    planes += wire.bytes(slice.numel);
-  });
+  LevelWire{options_.levels}.decode(context.stream, spec,
+                                    reinterpret_cast<const float*>(payload.data),
+                                    payload.data + 4 * fields_of(spec), weight, add, arena);
 }
 
 }  // namespace wisp

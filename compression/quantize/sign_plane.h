@@ -23,7 +23,7 @@ struct ClearBytes {
 
 /// Zeros behind planes that do not fill what travels.
 inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte* end) {
-  parallel_for(stream, end - begin, ClearBytes{begin});
+  if (begin < end) parallel_for(stream, end - begin, ClearBytes{begin});
 }
 
 /// Writes the signs of a group of the source's numbers, and settles that `high` travels of those
@@ -69,11 +69,5 @@ struct ReadSigns {
     select_by_bits(team, plane, group, -value, value, add, into, bits);
   }
 };
-
-inline void read_signs(const Stream& stream, const std::byte* bits, const float* scale,
-                       float weight, bool add, float* into, int64_t numel) {
-  parallel_small_teams(stream, ReadPlane::groups(numel),
-                       ReadSigns{{bits, numel}, scale, weight, add, into}, group::kSize);
-}
 
 }  // namespace wisp

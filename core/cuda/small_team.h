@@ -31,9 +31,9 @@ class SmallTeam {
     for (int64_t i = lane_; i < n; i += parallel::kLanes) body(i);
     __syncwarp(mask_);
   }
-  template <int64_t kMost, class Of>
-  __device__ void write(void* to, int64_t n, const Of& of) const {
-    each(n, [&](int64_t i) {
+  template <int64_t kCount, class Of>
+  __device__ void write(void* to, const Of& of) const {
+    each(kCount, [&](int64_t i) {
       const auto value = of(i);
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });
@@ -84,6 +84,30 @@ void launch_small_teams(const Stream& stream, int64_t items, const Kernel& kerne
   if (items <= 0) return;
   run_small_teams<<<blocks_for(items * parallel::kLanes), kThreads, 0, handle(stream)>>>(items,
                                                                                          kernel);
+  launched("parallel_small_teams", 1);
+}
+
+/// The same of several kernels.
+template <class Kernel>
+__global__ void __launch_bounds__(kThreads)
+    run_small_teams_of(const __grid_constant__ parallel::SmallTeamsTable<Kernel> table) {
+  using Shared = typename Kernel::Shared;
+  alignas(Shared) __shared__ unsigned char memory[kSmallTeams * sizeof(Shared)];
+  const int slot = static_cast<int>(threadIdx.x) / parallel::kLanes;
+  Shared& shared = reinterpret_cast<Shared*>(memory)[slot];
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kSmallTeams;
+  for (int64_t item = static_cast<int64_t>(blockIdx.x) * kSmallTeams + slot; item < table.items;
+       item += stride) {
+    const int64_t at = row_of(item, table.count, [&](int64_t row) { return table.first[row]; });
+    const Kernel kernel = table.kernel(at);
+    kernel(SmallTeam(), item - table.first[at], shared);
+  }
+}
+
+template <class Kernel>
+void launch_small_teams(const Stream& stream, const parallel::SmallTeamsTable<Kernel>& table) {
+  run_small_teams_of<Kernel>
+      <<<blocks_for(table.items * parallel::kLanes), kThreads, 0, handle(stream)>>>(table);
   launched("parallel_small_teams", 1);
 }
 

@@ -8,6 +8,7 @@
 // All lanes make the same calls with the same arguments. Results depend on no order of theirs.
 #pragma once
 
+#include "core/loops/device_table.h"
 #include "core/loops/parallel_teams.h"
 
 namespace wisp {
@@ -32,17 +33,13 @@ class LoneThread {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) body(i);
   }
-  /// `to` becomes the values of(i) for each i in [0, n), of which none reads `to` but at its own
-  /// place; a phase. of(i) has no effect, and a value for each i in [0, kMost), n or more.
-  template <int64_t kMost, class Of>
-  WISP_HD void write(void* to, int64_t n, const Of& of) const {
-    decltype(of(int64_t{})) value[kMost];  // stores to `to` would keep them from registers
-    for (int64_t i = 0; i < kMost; ++i) value[i] = of(i);
-    if (n == kMost) {
-      memcpy(to, value, sizeof value);
-    } else {
-      memcpy(to, value, static_cast<size_t>(n) * sizeof value[0]);
-    }
+  /// `to` becomes the values of(i) for each i in [0, kCount), of which none reads `to` but at its
+  /// own place; a phase.
+  template <int64_t kCount, class Of>
+  WISP_HD void write(void* to, const Of& of) const {
+    decltype(of(int64_t{})) value[kCount];  // stores to `to` would keep them from registers
+    for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
+    memcpy(to, value, sizeof value);
   }
   /// body(), by one lane; a phase.
   template <class Body>
@@ -90,9 +87,9 @@ class ShuffledThread : public LoneThread {
     for (const int64_t i : parallel::shuffled(order_, n)) body(i);
 #endif
   }
-  template <int64_t kMost, class Of>
-  WISP_HD void write(void* to, int64_t n, const Of& of) const {
-    each(n, [&](int64_t i) {
+  template <int64_t kCount, class Of>
+  WISP_HD void write(void* to, const Of& of) const {
+    each(kCount, [&](int64_t i) {
       const auto value = of(i);
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });
@@ -124,6 +121,35 @@ void cpu_shuffled_teams(int64_t begin, int64_t end, const Kernel& kernel, uint32
   }
 }
 
+/// All of parallel_small_teams, on the CPU.
+template <class Kernel>
+void cpu_small_teams(int64_t items, const Kernel& kernel, int64_t elements, uint32_t order) {
+  const int64_t grain = kGrain / std::clamp<int64_t>(elements, 1, kGrain);
+  cpu_ranges(
+      items, grain,
+      [&](int64_t b, int64_t e) {
+        if (order != 0) return cpu_shuffled_teams(b, e, kernel, order);
+        cpu_small_teams(b, e, kernel);
+      },
+      2 * grain);
+}
+
+/// Kernels as bytes of one argument, whose items are numbered through all.
+template <class Kernel>
+struct SmallTeamsTable {
+  static_assert(std::is_trivially_copyable_v<Kernel> && alignof(Kernel) <= 8);
+  static constexpr int64_t kBytes = (sizeof(Kernel) + 7) / 8 * 8;
+  static constexpr int64_t kMost = 3600 / (kBytes + 16);  // an argument has 4 KB
+
+  int64_t count = 0, items = 0;
+  int64_t first[kMost]{}, elements[kMost]{};
+  alignas(8) std::byte bytes[kMost * kBytes]{};
+
+  WISP_HD Kernel kernel(int64_t at) const {
+    return *reinterpret_cast<const Kernel*>(bytes + at * kBytes);
+  }
+};
+
 }  // namespace parallel
 }  // namespace wisp
 
@@ -140,17 +166,51 @@ void parallel_small_teams(const Stream& stream, int64_t items, Kernel kernel, in
 #ifdef __CUDACC__
   if (stream.device().is_cuda()) return cuda::launch_small_teams(stream, items, kernel);
 #endif
-  const int64_t grain = parallel::kGrain / std::clamp<int64_t>(elements, 1, parallel::kGrain);
-  stream.launch([items, kernel, grain, order = int64_t{parallel::team_order()}] {
-    parallel::cpu_ranges(
-        items, grain,
-        [&](int64_t b, int64_t e) {
-          if (order != 0)
-            return parallel::cpu_shuffled_teams(b, e, kernel, static_cast<uint32_t>(order));
-          parallel::cpu_small_teams(b, e, kernel);
-        },
-        2 * grain);
+  stream.launch([items, kernel, elements, order = int64_t{parallel::team_order()}] {
+    parallel::cpu_small_teams(items, kernel, elements, static_cast<uint32_t>(order));
   });
 }
+
+/// Calls of parallel_small_teams with kernels of one type, as few launches as their arguments have
+/// room for: what is added is launched by finish(), or earlier. Lives on one thread's stack while
+/// it is used.
+template <class Kernel>
+class SmallTeams {
+ public:
+  explicit SmallTeams(Stream stream) : stream_(std::move(stream)) {}
+
+  void add(int64_t items, Kernel kernel, int64_t elements) {
+    if (items <= 0) return;
+    if (table_.count == table_.kMost) finish();
+    const int64_t at = table_.count++;
+    table_.first[at] = table_.items;
+    table_.elements[at] = elements;
+    table_.items += items;
+    Stream::clear_padding(kernel);
+    std::memcpy(table_.bytes + at * table_.kBytes, &kernel, sizeof kernel);
+  }
+  void finish() {
+    if (table_.count == 0) return;
+    launch();
+    table_.count = table_.items = 0;
+  }
+
+ private:
+  void launch() {
+#ifdef __CUDACC__
+    if (stream_.device().is_cuda()) return cuda::launch_small_teams<Kernel>(stream_, table_);
+#endif
+    stream_.launch([table = table_, order = int64_t{parallel::team_order()}] {
+      for (int64_t at = 0; at < table.count; ++at) {
+        const int64_t end = at + 1 < table.count ? table.first[at + 1] : table.items;
+        parallel::cpu_small_teams(end - table.first[at], table.kernel(at), table.elements[at],
+                                  static_cast<uint32_t>(order));
+      }
+    });
+  }
+
+  Stream stream_;
+  parallel::SmallTeamsTable<Kernel> table_;
+};
 
 }  // namespace wisp

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/error_of.h"
-#include "tests/support/test_context.h"
+#include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
@@ -46,6 +46,8 @@ TEST(Lanes, SumsOfWordsAreSumsOfLevels) {
       const Lanes lanes(workers, levels);
       for (const int64_t numel : {int64_t{1}, int64_t{9}, int64_t{63} * lanes.each,
                                   int64_t{64} * lanes.each, int64_t{200} * lanes.each + 1}) {
+        const std::vector<Field> fields = layer_fields({numel});
+        const UnitSpec spec{fields, numel};
         const auto s = static_cast<float>(levels);
         Grid grid = Grid::of(levels, levels);
         std::vector<uint32_t> sum(static_cast<size_t>(lanes.words(numel)), 0);
@@ -58,13 +60,12 @@ TEST(Lanes, SumsOfWordsAreSumsOfLevels) {
             expected[i] += x[i];
           }
           std::vector<uint32_t> words(sum.size() + 1, 0xabcdu);
-          lanes.encode(test.stream, Source{x.data()}, {0, numel}, 0, Rounding{Dither(1, 2, 3)},
-                       &grid, words.data());
+          lanes.encode(test.stream, Source{x.data()}, spec, {}, false, &grid, words.data());
           EXPECT_EQ(words.back(), 0xabcdu);
           for (size_t w = 0; w < sum.size(); ++w) sum[w] += words[w];
         }
         std::vector<float> decoded(expected.size(), 1.0f);
-        lanes.decode(test.stream, sum.data(), &grid, numel, 2.0f, true, decoded.data());
+        lanes.decode(test.stream, spec, sum.data(), &grid, 2.0f, true, decoded.data());
         for (size_t i = 0; i < expected.size(); ++i)
           ASSERT_EQ(decoded[i], 1.0f + 2.0f * expected[i])
               << workers << ", " << levels << ", " << i;

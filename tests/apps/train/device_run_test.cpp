@@ -175,6 +175,8 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=topk"}), 200.0);
   EXPECT_LE(launches({"compression.method=acpsgd"}), 154.0);
   EXPECT_LE(launches({"compression.method=qsgd"}), 140.0);
+  EXPECT_LE(launches({"compression.method=natural"}), 161.0);
+  EXPECT_LE(launches({"compression.method=onebit"}), 309.0);
 }
 
 /// The compute thread waits for the comm thread, which polls; nobody stands still for a device, and
@@ -194,6 +196,7 @@ TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
   }
 }
 
+<<<<<<< HEAD
 /// A unit's fields go through each launch together, and its message through four.
 TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
   const Overrides at_once{"compression.bucket_bytes=100000000",
@@ -221,6 +224,23 @@ TEST(DeviceWork, OfEliasCodesDoesNotGrowWithFields) {
   EXPECT_LE(launches(at_once + Overrides{"compression.method=qsgd", "compression.wire=elias"}) -
                 launches({at_once.front()}),
             11.0);
+=======
+/// A unit's fields go through each launch together: of sparse methods twelve launches, and as many
+/// for its message.
+TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
+  const Overrides one_bucket{"compression.bucket_bytes=100000000"};
+  const Overrides one_unit{"compression.encode_bytes=100000000"};
+  const double dense = launches(one_bucket);
+  for (const char* method : {"dgc", "topk"}) {
+    const Overrides chosen{concat("compression.method=", method), "compression.indices=runs16"};
+    EXPECT_LE(launches(one_bucket + one_unit + chosen) - dense, 24.0) << method;
+  }
+  for (const auto& [method, most] :
+       {std::pair{"qsgd", 15.0}, {"natural", 12.0}, {"signsgd", 34.0}}) {
+    const Overrides chosen{concat("compression.method=", method)};
+    EXPECT_LE(launches(one_bucket + one_unit + chosen) - dense, most) << method;
+  }
+>>>>>>> 7246c1e (docs: small teams, and what a step of quantisers launches)
 }
 
 TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {

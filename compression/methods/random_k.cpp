@@ -67,7 +67,7 @@ struct SendDrawn {
   Value* out;
   RowTable<Piece> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const Piece& piece = table.row_of(item);
+    const Piece piece = table.row_of(item);
     const int64_t from = piece.from(item);
     const auto scale = static_cast<float>(piece.scale);
     team.each(piece.count(item), [&](int64_t i) {
@@ -88,7 +88,7 @@ struct AddDrawn {
   float* into;
   RowTable<Piece> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const Piece& piece = table.row_of(item);
+    const Piece piece = table.row_of(item);
     const int64_t from = piece.from(item);
     const auto scale = static_cast<float>(piece.scale);
     team.each(piece.count(item), [&](int64_t i) {

@@ -78,13 +78,18 @@ struct AddWords {
     const uint32_t* at = words + *first;
     const uint32_t word = at[j];
     const int64_t position = position_of(word);
-    if (position >= numel) return complaints.add(Wrong::position, field, j);
     // in cyclic order, the way from the first word's position is longer for each
-    if (j > 0 && position_of(word - at[0]) <= position_of(at[j - 1] - at[0]))
-      return complaints.add(Wrong::order, field, j);
+    const uint32_t before = j > 0 ? at[j - 1] - at[0] : 0;
+    const bool behind = j == 0 || position_of(before) < position_of(word - at[0]);
+    if (position >= numel || !behind) return complain(j, position);
     if (position < begin || end <= position) return;
     const float value = *top / static_cast<float>(1u << (word >> kPositionBits & kMostBelow));
     into[position - begin] += weight * (word >> 31 ? -value : value);
+  }
+
+ private:
+  WISP_HD void complain(int64_t j, int64_t position) const {
+    complaints.add(position < numel ? Wrong::order : Wrong::position, field, j);
   }
 };
 

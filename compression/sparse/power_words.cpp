@@ -83,7 +83,8 @@ struct AddWords {
     const bool behind = j == 0 || position_of(before) < position_of(word - at[0]);
     if (position >= numel || !behind) return complain(j, position);
     if (position < begin || end <= position) return;
-    const float value = *top / static_cast<float>(1u << (word >> kPositionBits & kMostBelow));
+    const uint32_t below = word >> kPositionBits & kMostBelow;
+    const float value = *top * float_from_bits((127 - below) << 23);
     into[position - begin] += weight * (word >> 31 ? -value : value);
   }
 

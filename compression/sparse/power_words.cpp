@@ -84,8 +84,8 @@ struct AddWords {
     if (position >= numel || !behind) return complain(j, position);
     if (position < begin || end <= position) return;
     const uint32_t below = word >> kPositionBits & kMostBelow;
-    const float value = *top * float_from_bits((127 - below) << 23);
-    into[position - begin] += weight * (word >> 31 ? -value : value);
+    const float value = *top * float_from_bits((word & 1u << 31) | (127 - below) << 23);
+    into[position - begin] += weight * value;
   }
 
  private:

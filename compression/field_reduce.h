@@ -1,62 +1,168 @@
-// Reductions over a field: over its slices in their order, so that a field of one slice and the
-// same numbers cut in two may differ in the last bits of a sum, never from run to run.
+// Reductions over fields, all of a unit's at once: over a field's slices in their order, so that a
+// field of one slice and the same numbers cut in two may differ in the last bits of a sum, never
+// from run to run. A slice's result has parallel_reduce's bits.
 #pragma once
 
 #include <algorithm>
 #include <span>
 
 #include "compression/code.h"
-#include "core/loops/parallel.h"
+#include "compression/cursor.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
+namespace field_reduce {
 
-/// Values of scratch that reduce_field needs for any of these fields.
-inline int64_t reduce_field_partials(std::span<const Field> fields) {
-  size_t most = 0;
-  for (const Field& field : fields) most = std::max(most, field.slices.size());
-  return most > 1 ? static_cast<int64_t>(most) : 0;
-}
+/// Where a slice's partial results lie; then its result is the first of them.
+struct Part {
+  int64_t first, count;
+};
 
-template <class Kernel>
-struct CombineSlices {
-  const typename Kernel::Value* partial;
-  int64_t count;
-  Kernel kernel;
-  typename Kernel::Value* out;
-  WISP_HD void operator()() const {
-    typename Kernel::Value total = partial[0];
-    for (int64_t s = 1; s < count; ++s) total = kernel.combine(total, partial[s]);
-    *out = total;
+/// What the first kernel knows of a slice: an item is a block of parallel::reduce_block(numel).
+struct SliceRow {
+  int64_t first_item;
+  int64_t begin, numel;
+  int64_t slice;  // of all fields'
+  int64_t partial;
+
+  static int64_t partials(int64_t numel) {
+    const int64_t block = parallel::reduce_block(numel);
+    return std::max<int64_t>((numel + block - 1) / block, 1);
   }
 };
 
-/// *out = combination of map(i) over the field's elements. `kernel_at(offset)` gives the
-/// parallel_reduce kernel of the slice at that offset of the arena; its map counts from there.
-template <class KernelAt>
-void reduce_field(const Stream& stream, const Field& field, const KernelAt& kernel_at,
-                  typename decltype(kernel_at(int64_t{}))::Value* partials,
-                  typename decltype(kernel_at(int64_t{}))::Value* out) {
-  if (field.slices.size() == 1) {
-    const Slice& slice = field.slices.front();
-    return parallel_reduce(stream, slice.numel, kernel_at(slice.offset), out);
+template <class Kernel>
+struct ReduceBlocks {
+  struct Shared {};
+  Kernel kernel;
+  Part* part;
+  typename Kernel::Value* partial;
+  RowTable<SliceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SliceRow& row = table.row_of(item);
+    const int64_t block = parallel::reduce_block(row.numel);
+    const int64_t at = item - row.first_item;
+    const int64_t begin = at * block;
+    const int64_t end = begin + block < row.numel ? begin + block : row.numel;
+    const auto value = team.reduce_lanes(row.begin + begin, row.begin + end, kernel);
+    team.once([&] {
+      partial[row.partial + at] = value;
+      if (at == 0) part[row.slice] = {row.partial, (row.numel + block - 1) / block};
+    });
   }
-  auto* partial = partials;
-  for (const Slice& slice : field.slices)
-    parallel_reduce(stream, slice.numel, kernel_at(slice.offset), partial++);
-  run_once(stream,
-           CombineSlices<decltype(kernel_at(int64_t{}))>{
-               partials, static_cast<int64_t>(field.slices.size()), kernel_at(int64_t{}), out});
+};
+
+/// What the second kernel knows of a field.
+struct FieldRow {
+  int64_t first_item;
+  int64_t field, numel;
+  int64_t slice, slices;  // its first, and how many
+};
+
+template <class Kernel, class Finish>
+struct CombineSlices {
+  struct Shared {};
+  using Value = typename Kernel::Value;
+  Kernel kernel;
+  Finish finish;
+  const Part* part;
+  Value* partial;
+  RowTable<FieldRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const FieldRow& row = table.row[item];
+    const Part* of = part + row.slice;
+    team.each(row.slices, [&](int64_t s) {
+      Value* first = partial + of[s].first;
+      *first = parallel::reduce_lanes(0, of[s].count, parallel::Partials<Kernel>{first, kernel});
+    });
+    team.once([&] {
+      Value total = partial[of[0].first];
+      for (int64_t s = 1; s < row.slices; ++s) total = kernel.combine(total, partial[of[s].first]);
+      finish(row.field, row.numel, total);
+    });
+  }
+};
+
+}  // namespace field_reduce
+
+/// What of a slice is reduced: all of its elements.
+struct EachElement {
+  Slice operator()(const Slice& slice) const { return slice; }
+};
+
+/// The scratch of a reduction.
+template <class Value>
+struct FieldPartials {
+  field_reduce::Part* part;
+  Value* partial;
+
+  template <class Items = EachElement>
+  FieldPartials(Cursor& cursor, std::span<const Field> fields, Items items = {}) {
+    int64_t slices = 0, partials = 0;
+    for (const Field& field : fields) {
+      slices += std::ssize(field.slices);
+      for (const Slice& slice : field.slices)
+        partials += field_reduce::SliceRow::partials(items(slice).numel);
+    }
+    part = cursor.take<field_reduce::Part>(slices);
+    partial = cursor.take<Value>(partials);
+  }
+};
+
+/// finish(f, numel, combination of kernel.map(i) over field f) for each, on the device. i goes over
+/// items(slice) of each slice, in their order: its arena indices, or what stands for them. The
+/// kernel is as for parallel_reduce.
+template <class Kernel, class Finish, class Items = EachElement>
+void reduce_fields(const Stream& stream, std::span<const Field> fields, const Kernel& kernel,
+                   const FieldPartials<typename Kernel::Value>& scratch, const Finish& finish,
+                   Items items = {}) {
+  using namespace field_reduce;
+  parallel_rows<SliceRow>(
+      stream,
+      [&](const auto& put) {
+        SliceRow row{};
+        for (const Field& field : fields) {
+          for (const Slice& slice : field.slices) {
+            const Slice of = items(slice);
+            row.begin = of.offset;
+            row.numel = of.numel;
+            const int64_t partials = SliceRow::partials(of.numel);
+            put(row, partials);
+            ++row.slice;
+            row.partial += partials;
+          }
+        }
+      },
+      [&](const auto& table) {
+        return ReduceBlocks<Kernel>{kernel, scratch.part, scratch.partial, table};
+      },
+      parallel::reduce_block(0));
+  parallel_rows<FieldRow>(
+      stream,
+      [&](const auto& put) {
+        FieldRow row{};
+        for (const Field& field : fields) {
+          row.numel = field.numel;
+          row.slices = std::ssize(field.slices);
+          put(row, 1);
+          ++row.field;
+          row.slice += row.slices;
+        }
+      },
+      [&](const auto& table) {
+        return CombineSlices<Kernel, Finish>{kernel, finish, scratch.part, scratch.partial, table};
+      },
+      1);
 }
 
 /// The largest magnitude of what a source holds.
 struct LargestOf {
   using Value = float;
   Source source;
-  int64_t offset;
   WISP_HD float identity() const { return 0.0f; }
-  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(i); }
   WISP_HD float map(int64_t i) const {
-    return float_from_bits(float_bits(source.peek(offset + i)) & 0x7fffffffu);
+    return float_from_bits(float_bits(source.peek(i)) & 0x7fffffffu);
   }
   WISP_HD float combine(float a, float b) const { return a < b ? b : a; }
 };
@@ -65,11 +171,10 @@ struct LargestOf {
 struct MagnitudesOf {
   using Value = double;
   Source source;
-  int64_t offset;
   WISP_HD double identity() const { return 0.0; }
-  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(i); }
   WISP_HD double map(int64_t i) const {
-    return static_cast<double>(float_from_bits(float_bits(source.peek(offset + i)) & 0x7fffffffu));
+    return static_cast<double>(float_from_bits(float_bits(source.peek(i)) & 0x7fffffffu));
   }
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
@@ -78,11 +183,10 @@ struct MagnitudesOf {
 struct SquaresOf {
   using Value = double;
   Source source;
-  int64_t offset;
   WISP_HD double identity() const { return 0.0; }
-  WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
+  WISP_HD void prefetch(int64_t i) const { source.prefetch(i); }
   WISP_HD double map(int64_t i) const {
-    const double value = source.peek(offset + i);
+    const double value = source.peek(i);
     return value * value;
   }
   WISP_HD double combine(double a, double b) const { return a + b; }

@@ -13,12 +13,10 @@
 namespace wisp {
 namespace {
 
-struct MeanMagnitude {
-  const double* sum;
-  int64_t numel;
+struct SetMean {
   float* scale;
-  WISP_HD void operator()() const {
-    *scale = static_cast<float>(*sum / static_cast<double>(numel));
+  WISP_HD void operator()(int64_t f, int64_t numel, double sum) const {
+    scale[f] = static_cast<float>(sum / static_cast<double>(numel));
   }
 };
 
@@ -37,16 +35,6 @@ struct WriteSigns {
   }
 };
 
-/// The parts of scratch.
-struct Scratch {
-  double* sum;  // of a field
-  double* partials;
-
-  Scratch(Cursor& cursor, const UnitSpec& spec)
-      : sum(cursor.take<double>(1)),
-        partials(cursor.take<double>(reduce_field_partials(spec.fields))) {}
-};
-
 class EfSign final : public Code {
  public:
   Traits traits() const override { return {.dense_1d = false, .represents_zero = false}; }
@@ -55,7 +43,7 @@ class EfSign final : public Code {
     return {.kind = Collective::all_gather, .bytes = bytes(spec)};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo&) const override {
-    return layout_bytes<Scratch>(spec);
+    return layout_bytes<FieldPartials<double>>(spec.fields);
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo&,
@@ -63,24 +51,15 @@ class EfSign final : public Code {
     WISP_CHECK(outlet.capacity >= bytes(spec), "ef_signsgd: the unit needs ", bytes(spec),
                " bytes, the outlet has ", outlet.capacity);
     auto* scale = reinterpret_cast<float*>(outlet.data);
-    const auto [sum, partials] = lay_out<Scratch>(memory, spec);
+    reduce_fields(context.stream, spec.fields, MagnitudesOf{source},
+                  lay_out<FieldPartials<double>>(memory, spec.fields), SetMean{scale});
     std::byte* bits = outlet.data + scales_bytes(spec);
     SmallTeams<WriteSigns> signs(context.stream);
-    for (const Field& field : spec.fields) {
-      reduce_field(
-          context.stream, field,
-          [&](int64_t offset) {
-            return MagnitudesOf{source, offset};
-          },
-          partials, sum);
-      run_once(context.stream, MeanMagnitude{sum, field.numel, scale});
-      each_slice(field, [&](const Slice& slice, int64_t) {
-        signs.add(Plane<1>::groups(slice.numel), {source, slice.offset, scale, {bits, slice.numel}},
-                  group::kSize);
-        bits += Plane<1>::bytes(slice.numel);
-      });
-      ++scale;
-    }
+    each_slice(spec, [&](size_t f, const Slice& slice, int64_t) {
+      signs.add(Plane<1>::groups(slice.numel),
+                {source, slice.offset, scale + f, {bits, slice.numel}}, group::kSize);
+      bits += Plane<1>::bytes(slice.numel);
+    });
     signs.finish();
   }
 

@@ -26,7 +26,7 @@ struct Scratch {
   std::byte* elias;
 
   Scratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)
-      : partials(cursor.take<std::byte>(grouped ? 0 : scale_partials(spec.fields))),
+      : partials(cursor.take<std::byte>(grouped ? 0 : scales_of_fields_bytes(spec.fields))),
         grids(cursor.take<Grid>(grouped ? 0 : static_cast<int64_t>(spec.fields.size()))),
         elias(cursor.take<std::byte>(elias_bytes)) {}
 };
@@ -60,9 +60,9 @@ class QsgdCode final : public Code {
     const Stream& stream = context.stream;
     auto* norm = reinterpret_cast<float*>(outlet.data);
     const auto scratch = lay_out<Scratch>(memory, spec, wire_.group > 0, elias_bytes(spec));
-    for (size_t f = 0; wire_.group == 0 && f < spec.fields.size(); ++f)
-      scale_of_field(stream, source, spec.fields[f], wire_.norm, wire_.levels, scratch.partials,
-                     norm + f, scratch.grids + f);
+    if (wire_.group == 0)
+      scales_of_fields(stream, source, spec.fields, wire_.norm, wire_.levels, scratch.partials,
+                       norm, scratch.grids);
     std::byte* out = outlet.data + 4 * norms(spec);
     if (elias_)
       return EliasWire{wire_}.encode(stream, source, spec, info, scratch.grids, norm, out,

@@ -11,9 +11,14 @@
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/scaled_integers.h"
+#include "compression/slices.h"
 
 namespace wisp {
 namespace {
+
+constexpr int64_t kRun = 512;  // elements of a team
+
+int64_t runs_of(const Slice& slice) { return (slice.numel + kRun - 1) / kRun; }
 
 /// What sigma and max |g| of a field come from.
 struct Moments {
@@ -21,22 +26,20 @@ struct Moments {
   float largest;
 };
 
-/// Of runs of a slice: a loop over single elements would not be vectorised.
-struct MomentsOf {
-  using Value = Moments;
-  static constexpr int64_t kRun = 512;
+/// Of each run of a slice.
+struct WriteMoments {
+  struct Shared {};
   Source source;
   int64_t offset, numel;
-  WISP_HD Moments identity() const { return {0.0, 0.0, 0.0f}; }
-  WISP_HD Moments map(int64_t run) const {
-    Moments moments;
-    group::by_kind(source, [&](const Source& kind) { moments = of(kind, run); });
-    return moments;
+  Moments* moments;
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t run, Shared&) const {
+    group::by_kind(source, [&](const Source& kind) { write(team, kind, run); });
   }
-  WISP_HD Moments of(const Source& kind, int64_t run) const {
-    const LoneThread team;
-    LoneThread::PerLane<double> sum, squares;
-    LoneThread::PerLane<int32_t> largest;
+  template <class Team>
+  WISP_HD void write(const Team& team, const Source& kind, int64_t run) const {
+    typename Team::template PerLane<double> sum, squares;
+    typename Team::template PerLane<int32_t> largest;
     const int64_t size = numel - run * kRun < kRun ? numel - run * kRun : kRun;
     group::each_group(kind, offset + run * kRun, size, [&](const auto& x) {
       team.lanes([&](int64_t j) {
@@ -45,27 +48,60 @@ struct MomentsOf {
         group::gather<group::Max>(largest, j, x, group::MagnitudeBits());
       });
     });
-    return {team.fold(sum, group::Add()), team.fold(squares, group::Add()),
-            float_from_bits(static_cast<uint32_t>(team.fold(largest, group::Max())))};
+    const Moments all{team.fold(sum, group::Add()), team.fold(squares, group::Add()),
+                      float_from_bits(static_cast<uint32_t>(team.fold(largest, group::Max())))};
+    team.once([&] { moments[run] = all; });
   }
+};
+
+struct MomentsOf {
+  using Value = Moments;
+  const Moments* moments;  // of runs
+  WISP_HD Moments identity() const { return {0.0, 0.0, 0.0f}; }
+  WISP_HD Moments map(int64_t run) const { return moments[run]; }
   WISP_HD Moments combine(Moments a, Moments b) const {
     return {a.sum + b.sum, a.squares + b.squares, a.largest < b.largest ? b.largest : a.largest};
   }
 };
 
 /// (1) and (2): a worker clips to its own scale.
-struct ClippedScale {
-  const Moments* moments;
-  double numel, clip;
+struct SetClipped {
+  double clip;
   float* scale;
-  WISP_HD void operator()() const {
-    const double mean = moments->sum / numel;
-    const double square = moments->squares / numel;
+  WISP_HD void operator()(int64_t f, int64_t numel, const Moments& moments) const {
+    const double mean = moments.sum / static_cast<double>(numel);
+    const double square = moments.squares / static_cast<double>(numel);
     const double variance = square - mean * mean;
-    *scale = moments->largest;
+    scale[f] = moments.largest;
     if (variance <= 1e-12 * square) return;  // 0 but for rounding
     const double bound = clip * sqrt(variance);
-    if (bound < static_cast<double>(*scale)) *scale = static_cast<float>(bound);
+    if (bound < static_cast<double>(scale[f])) scale[f] = static_cast<float>(bound);
+  }
+};
+
+/// The runs of slices, numbered through all of a unit's.
+struct Runs {
+  int64_t first = 0;
+  Slice operator()(const Slice& slice) {
+    const Slice runs{first, runs_of(slice)};
+    first += runs.numel;
+    return runs;
+  }
+};
+
+/// The parts of own_scales' scratch.
+struct Scratch {
+  Moments* moments;  // of each run
+  FieldPartials<Moments> partials;
+
+  Scratch(Cursor& cursor, const UnitSpec& spec)
+      : moments(cursor.take<Moments>(total(spec))), partials(cursor, spec.fields, Runs()) {}
+
+ private:
+  static int64_t total(const UnitSpec& spec) {
+    Runs runs;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) { runs(slice); });
+    return runs.first;
   }
 };
 
@@ -75,21 +111,23 @@ class TerngradCode final : public ScaledIntegers {
       : ScaledIntegers(std::move(options)), clip_(clip) {}
 
  protected:
-  void own_scale(const Stream& stream, const Source& source, const Field& field,
-                 std::byte* partials, float* scale) const override {
-    if (clip_ == 0.0) return ScaledIntegers::own_scale(stream, source, field, partials, scale);
-    auto* moments = reinterpret_cast<Moments*>(partials);
-    Moments* partial = moments + 1;
-    for (const Slice& slice : field.slices)
-      parallel_reduce(stream, (slice.numel + MomentsOf::kRun - 1) / MomentsOf::kRun,
-                      MomentsOf{source, slice.offset, slice.numel}, partial++);
-    run_once(stream, CombineSlices<MomentsOf>{moments + 1, partial - moments - 1, {}, moments});
-    run_once(stream, ClippedScale{moments, static_cast<double>(field.numel), clip_, scale});
+  void own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
+                  std::byte* memory, float* scale) const override {
+    if (clip_ == 0.0) return ScaledIntegers::own_scales(stream, source, spec, memory, scale);
+    const auto scratch = lay_out<Scratch>(memory, spec);
+    SmallTeams<WriteMoments> slices(stream);
+    Moments* moments = scratch.moments;
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t) {
+      slices.add(runs_of(slice), {source, slice.offset, slice.numel, moments}, kRun);
+      moments += runs_of(slice);
+    });
+    slices.finish();
+    reduce_fields(stream, spec.fields, MomentsOf{scratch.moments}, scratch.partials,
+                  SetClipped{clip_, scale}, Runs());
   }
-  int64_t partial_bytes(std::span<const Field> fields) const override {
-    size_t slices = 0;
-    for (const Field& field : fields) slices = std::max(slices, field.slices.size());
-    return static_cast<int64_t>(sizeof(Moments) * (1 + slices));
+  int64_t own_scales_bytes(const UnitSpec& spec) const override {
+    if (clip_ == 0.0) return ScaledIntegers::own_scales_bytes(spec);
+    return layout_bytes<Scratch>(spec);
   }
 
  private:

@@ -81,19 +81,23 @@ struct DecodeLevels {
   }
 };
 
-struct GridOfLargest {
-  const float* scale;
-  int levels;
-  Grid* grid;
-  WISP_HD void operator()() const { *grid = Grid::of(static_cast<double>(*scale), levels); }
-};
-
-struct GridOfSquares {
-  const double* squares;
+struct SetLargest {
   int levels;
   float* scale;
   Grid* grid;
-  WISP_HD void operator()() const { *grid = levels::sent_grid(sqrt(*squares), levels, scale); }
+  WISP_HD void operator()(int64_t f, int64_t, float largest) const {
+    scale[f] = largest;
+    grid[f] = Grid::of(static_cast<double>(largest), levels);
+  }
+};
+
+struct SetEuclidean {
+  int levels;
+  float* scale;
+  Grid* grid;
+  WISP_HD void operator()(int64_t f, int64_t, double squares) const {
+    grid[f] = levels::sent_grid(sqrt(squares), levels, scale + f);
+  }
 };
 
 /// Calls f(std::integral_constant<int, width>).
@@ -126,29 +130,18 @@ double variance_of_levels(int64_t numel, int levels, Norm norm) {
   return (std::sqrt(1.0 + (n - 1.0) / (s * s)) - 1.0) / 2.0;
 }
 
-int64_t scale_partials(std::span<const Field> fields) {
-  return static_cast<int64_t>(sizeof(double)) * (1 + reduce_field_partials(fields));
+int64_t scales_of_fields_bytes(std::span<const Field> fields) {
+  return layout_bytes<FieldPartials<double>>(fields);
 }
 
-void scale_of_field(const Stream& stream, const Source& source, const Field& field, Norm norm,
-                    int levels, std::byte* partials, float* scale, Grid* grid) {
-  if (norm == Norm::largest) {
-    reduce_field(
-        stream, field,
-        [&](int64_t offset) {
-          return LargestOf{source, offset};
-        },
-        reinterpret_cast<float*>(partials), scale);
-    return run_once(stream, GridOfLargest{scale, levels, grid});
-  }
-  auto* squares = reinterpret_cast<double*>(partials);
-  reduce_field(
-      stream, field,
-      [&](int64_t offset) {
-        return SquaresOf{source, offset};
-      },
-      squares + 1, squares);
-  run_once(stream, GridOfSquares{squares, levels, scale, grid});
+void scales_of_fields(const Stream& stream, const Source& source, std::span<const Field> fields,
+                      Norm norm, int levels, std::byte* scratch, float* scale, Grid* grid) {
+  if (norm == Norm::largest)
+    return reduce_fields(stream, fields, LargestOf{source},
+                         lay_out<FieldPartials<float>>(scratch, fields),
+                         SetLargest{levels, scale, grid});
+  reduce_fields(stream, fields, SquaresOf{source}, lay_out<FieldPartials<double>>(scratch, fields),
+                SetEuclidean{levels, scale, grid});
 }
 
 int LevelWire::width() const {

@@ -35,10 +35,11 @@ enum class Norm { largest, euclidean };
 /// error is (n - 1) a (1 - a) of s² + (n - 1) a², at most (sqrt(1 + (n - 1) / s²) - 1) / 2.
 double variance_of_levels(int64_t numel, int levels, Norm norm);
 
-/// *scale = the field's, *grid = the grid to encode with. `partials` has scale_partials() bytes.
-void scale_of_field(const Stream& stream, const Source& source, const Field& field, Norm norm,
-                    int levels, std::byte* partials, float* scale, Grid* grid);
-int64_t scale_partials(std::span<const Field> fields);
+/// scale[f] = the field's, grid[f] = the grid to encode with, for each field. `scratch` has
+/// scales_of_fields_bytes() bytes.
+void scales_of_fields(const Stream& stream, const Source& source, std::span<const Field> fields,
+                      Norm norm, int levels, std::byte* scratch, float* scale, Grid* grid);
+int64_t scales_of_fields_bytes(std::span<const Field> fields);
 
 /// Levels in planes; a level has a sign bit and ceil(log2(levels + 1)) others.
 struct LevelWire {

@@ -11,14 +11,19 @@ namespace {
 
 /// The parts of a unit's scratch.
 struct Scratch {
-  Grid* grid;  // of each field
-  float* own;  // scale of each field
-  std::byte* partials;
+  Grid* grid;         // of each field
+  float* own;         // scale of each field
+  std::byte* scales;  // of own_scales
 
-  Scratch(Cursor& cursor, int64_t fields, int64_t partial_bytes)
+  Scratch(Cursor& cursor, int64_t fields, int64_t scales_bytes)
       : grid(cursor.take<Grid>(fields)),
         own(cursor.take<float>(fields)),
-        partials(cursor.take<std::byte>(partial_bytes)) {}
+        scales(cursor.take<std::byte>(scales_bytes)) {}
+};
+
+struct SetScale {
+  float* scale;
+  WISP_HD void operator()(int64_t f, int64_t, float largest) const { scale[f] = largest; }
 };
 
 struct Propose {
@@ -76,22 +81,18 @@ std::optional<double> ScaledIntegers::variance(const UnitSpec& spec) const {
   return variance;
 }
 
-void ScaledIntegers::own_scale(const Stream& stream, const Source& source, const Field& field,
-                               std::byte* partials, float* scale) const {
-  reduce_field(
-      stream, field,
-      [&](int64_t offset) {
-        return LargestOf{source, offset};
-      },
-      reinterpret_cast<float*>(partials), scale);
+void ScaledIntegers::own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
+                                std::byte* scratch, float* scale) const {
+  reduce_fields(stream, spec.fields, LargestOf{source},
+                lay_out<FieldPartials<float>>(scratch, spec.fields), SetScale{scale});
 }
 
-int64_t ScaledIntegers::partial_bytes(std::span<const Field> fields) const {
-  return static_cast<int64_t>(sizeof(float)) * reduce_field_partials(fields);
+int64_t ScaledIntegers::own_scales_bytes(const UnitSpec& spec) const {
+  return layout_bytes<FieldPartials<float>>(spec.fields);
 }
 
 int64_t ScaledIntegers::scratch_bytes(const UnitSpec& spec, const StepInfo&) const {
-  return layout_bytes<Scratch>(fields_of(spec), partial_bytes(spec.fields));
+  return layout_bytes<Scratch>(fields_of(spec), own_scales_bytes(spec));
 }
 
 Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) const {
@@ -104,9 +105,8 @@ Message ScaledIntegers::agreement(const UnitSpec& spec, const StepInfo& info) co
 
 void ScaledIntegers::propose(Context& context, const Source& source, const UnitSpec& spec,
                              const StepInfo&, const Outlet& outlet, std::byte* memory) const {
-  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
-  for (size_t f = 0; f < spec.fields.size(); ++f)
-    own_scale(context.stream, source, spec.fields[f], scratch.partials, scratch.own + f);
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
+  own_scales(context.stream, source, spec, scratch.scales, scratch.own);
   parallel_for(context.stream, fields_of(spec),
                Propose{scratch.own, reinterpret_cast<float*>(outlet.data)});
 }
@@ -115,7 +115,7 @@ void ScaledIntegers::agree(Context& context, const Payload& payload, const UnitS
                            const StepInfo&, std::byte* memory) const {
   WISP_CHECK(payload.bytes == 4 * fields_of(spec), options_.name, ": the agreed scales have ",
              payload.bytes, " bytes, expected ", 4 * fields_of(spec));
-  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
   parallel_for(context.stream, fields_of(spec),
                AgreeOn{reinterpret_cast<const float*>(payload.data), scratch.own, options_.levels,
                        scratch.grid});
@@ -141,14 +141,13 @@ void ScaledIntegers::encode(Context& context, const Source& source, const UnitSp
                             const StepInfo& info, const Outlet& outlet, std::byte* memory) const {
   WISP_CHECK(outlet.capacity >= bytes(spec, info.workers), options_.name, ": the unit needs ",
              bytes(spec, info.workers), " bytes, the outlet has ", outlet.capacity);
-  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
+  const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
   if (shares(info.workers))
     return Lanes(info.workers, options_.levels)
         .encode(context.stream, source, spec, info, options_.nearest, scratch.grid,
                 reinterpret_cast<uint32_t*>(outlet.data));
   auto* scale = reinterpret_cast<float*>(outlet.data);
-  for (size_t f = 0; f < spec.fields.size(); ++f)
-    own_scale(context.stream, source, spec.fields[f], scratch.partials, scale + f);
+  own_scales(context.stream, source, spec, scratch.scales, scale);
   parallel_for(context.stream, fields_of(spec),
                AgreeOn{scale, scale, options_.levels, scratch.grid});
   LevelWire{options_.levels}.encode(context.stream, source, spec, info, options_.nearest,
@@ -162,7 +161,7 @@ void ScaledIntegers::decode(Context& context, const Payload& payload, float weig
              payload.from, " has ", payload.bytes, " bytes, expected ", bytes(spec, info.workers));
   float* arena = into.data<float>();
   if (shares(info.workers)) {
-    const auto scratch = lay_out<Scratch>(memory, fields_of(spec), partial_bytes(spec.fields));
+    const auto scratch = lay_out<Scratch>(memory, fields_of(spec), own_scales_bytes(spec));
     return Lanes(info.workers, options_.levels)
         .decode(context.stream, spec, reinterpret_cast<const uint32_t*>(payload.data), scratch.grid,
                 weight, add, arena);

@@ -45,11 +45,11 @@ class ScaledIntegers : public Code {
               std::byte* scratch) const override;
 
  protected:
-  /// *scale = this worker's: what its numbers are clipped to. max |x| unless overridden.
-  virtual void own_scale(const Stream& stream, const Source& source, const Field& field,
-                         std::byte* partials, float* scale) const;
-  /// Bytes of `partials`, for any of the fields.
-  virtual int64_t partial_bytes(std::span<const Field> fields) const;
+  /// scale[f] = this worker's of each field: what its numbers are clipped to. max |x| unless
+  /// overridden. `scratch` has own_scales_bytes() bytes.
+  virtual void own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
+                          std::byte* scratch, float* scale) const;
+  virtual int64_t own_scales_bytes(const UnitSpec& spec) const;
 
  private:
   bool shares(int workers) const;

@@ -208,7 +208,7 @@ void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philo
   auto* bitmap = reinterpret_cast<uint32_t*>(payload) + 1;
   const Slice all = this->all();
   const auto [energy, positions, select] = lay_out<Packing>(scratch, all, kept_);
-  parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}, 0}, max);
+  parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}}, max);
   parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
   select_topk(stream, SelectFrom<Source>{{&all, 1}, {.gradient = energy}, kept_, random}, positions,
               select);

@@ -92,6 +92,19 @@ __device__ typename Kernel::Value team_reduce_lanes(int64_t begin, int64_t end,
   return tile[thread];
 }
 
+/// The same, for all threads.
+template <class Kernel>
+__device__ typename Kernel::Value team_reduce_lanes(int64_t begin, int64_t end,
+                                                    const Kernel& kernel) {
+  using Value = typename Kernel::Value;
+  alignas(Value) __shared__ unsigned char memory[kTeamThreads * sizeof(Value)];
+  Value* tile = reinterpret_cast<Value*>(memory);
+  __syncthreads();
+  team_reduce_lanes(begin, end, kernel, tile);
+  __syncthreads();
+  return tile[0];
+}
+
 template <class Kernel>
 __device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {
   using Value = typename Kernel::Value;

@@ -103,6 +103,17 @@ class Team {
 #endif
   }
 
+  /// What parallel::reduce_lanes computes of the kernel over [begin, end), for all threads.
+  template <class Kernel>
+  WISP_HD typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
+                                              const Kernel& kernel) const {
+#ifdef __CUDA_ARCH__
+    return cuda::team_reduce_lanes(begin, end, kernel);
+#else
+    return parallel::reduce_lanes(begin, end, kernel);
+#endif
+  }
+
   /// What parallel_reduce computes of the kernel over [0, n), with the same bits.
   template <class Kernel>
   WISP_HD typename Kernel::Value reduce(int64_t n, const Kernel& kernel) const {

@@ -21,10 +21,59 @@
 #include "compression/sparse_options.h"
 #include "compression/wire_value.h"
 #include "core/loops/parallel_rows.h"
+#include "core/loops/parallel_small_teams.h"
 #include "core/train/norm.h"
 
 namespace wisp {
 namespace {
+
+/// Where a slice begins: its position in the field, and arena index - field position.
+struct SliceStart {
+  int64_t position, shift;
+};
+
+/// score[b] = sum of |a| over block b of a field, or of a^2; with kTake by the source's one take(),
+/// else by peek(). The sums of its parts in the slices are added up.
+template <bool kTake>
+struct ScoreBlocks {
+  struct Shared {};
+  Source source;
+  const SliceStart* slice;
+  int64_t slices, size, numel;
+  float* score;
+  bool squares;
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t block, Shared&) const {
+    int64_t at = block * size;
+    const int64_t end = at + size < numel ? at + size : numel;
+    int64_t s = row_of(at, slices, [&](int64_t i) { return slice[i].position; });
+    float total = 0.0f;
+    for (; at < end; ++s) {
+      const int64_t next = s + 1 < slices ? slice[s + 1].position : numel;
+      const int64_t to = end < next ? end : next;
+      total += sum(team, at + slice[s].shift, to + slice[s].shift);
+      at = to;
+    }
+    team.once([&] { score[block] = total; });
+  }
+
+ private:
+  struct Add {
+    WISP_HD static float combine(float a, float b) { return a + b; }
+  };
+  WISP_HD float term(int64_t i) const {
+    const float a = kTake ? source.take(i) : source.peek(i);
+    return squares ? a * a : float_from_bits(magnitude_bits(a));
+  }
+  template <class Team>
+  WISP_HD float sum(const Team& team, int64_t at, int64_t end) const {
+    typename Team::template PerLane<float> lane;
+    for (; at + parallel::kLanes <= end; at += parallel::kLanes)
+      team.lanes([&](int64_t j) { lane[j] += term(at + j); });
+    team.each(end - at, [&](int64_t j) { lane[j] += term(at + j); });
+    return team.fold(lane, Add());
+  }
+};
 
 /// What a kernel knows of a part: its field's kept blocks, some of them an item.
 struct PartRow {
@@ -123,36 +172,33 @@ class BlockTopk final : public Code {
   Message agreement(const UnitSpec& spec, const StepInfo& info) const override {
     if (!options_.shared) return {};
     return {
-        .kind = Collective::all_reduce, .dtype = DType::f32, .bytes = bytes_of(spec, info).scores};
+        .kind = Collective::all_reduce, .dtype = DType::f32, .bytes = sizes_of(spec, info).scores};
   }
   void propose(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
-               const Outlet& outlet, std::byte*) const override {
-    auto* score = reinterpret_cast<float*>(outlet.data);
-    for (const Field& field : spec.fields) {
-      const Blocks blocks(field, options_.block_size, info.ratio);
-      score_blocks<false>(context.stream, field, blocks, source, options_.squares, score);
-      score += blocks.count;
-    }
+               const Outlet& outlet, std::byte* memory) const override {
+    const auto scratch = lay_out<Scratch>(memory, sizes_of(spec, info), options_.shared);
+    score_blocks<false>(context.stream, source, spec, info, scratch.slices,
+                        reinterpret_cast<float*>(outlet.data));
   }
   void agree(Context& context, const Payload& payload, const UnitSpec& spec, const StepInfo& info,
              std::byte* memory) const override {
-    const Bytes bytes = bytes_of(spec, info);
-    WISP_CHECK(payload.bytes == bytes.scores, "block-top-k: ", payload.bytes,
-               " bytes of scores, expected ", bytes.scores);
+    const Sizes sizes = sizes_of(spec, info);
+    WISP_CHECK(payload.bytes == sizes.scores, "block-top-k: ", payload.bytes,
+               " bytes of scores, expected ", sizes.scores);
     const auto* score = reinterpret_cast<const float*>(payload.data);
-    const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
+    const auto scratch = lay_out<Scratch>(memory, sizes, options_.shared);
     select_blocks(context.stream, spec, options_.block_size, score, info, scratch.ids,
                   scratch.select);
   }
 
   Message message(const UnitSpec& spec, const StepInfo& info) const override {
-    const Bytes bytes = bytes_of(spec, info);
+    const Sizes sizes = sizes_of(spec, info);
     if (!options_.shared)
-      return {.kind = Collective::all_gather, .bytes = bytes.ids + bytes.values};
-    return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = bytes.values};
+      return {.kind = Collective::all_gather, .bytes = sizes.ids + sizes.values};
+    return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = sizes.values};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<Scratch>(bytes_of(spec, info), options_.shared);
+    return layout_bytes<Scratch>(sizes_of(spec, info), options_.shared);
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
@@ -160,17 +206,12 @@ class BlockTopk final : public Code {
     const Message sent = message(spec, info);
     WISP_CHECK(outlet.capacity >= sent.bytes, "block-top-k: the unit needs ", sent.bytes,
                " bytes, the outlet has ", outlet.capacity);
-    const Bytes bytes = bytes_of(spec, info);
-    const auto scratch = lay_out<Scratch>(memory, bytes, options_.shared);
+    const Sizes sizes = sizes_of(spec, info);
+    const auto scratch = lay_out<Scratch>(memory, sizes, options_.shared);
     auto* ids = options_.shared ? scratch.ids : reinterpret_cast<uint32_t*>(outlet.data);
-    std::byte* values = outlet.data + (options_.shared ? 0 : bytes.ids);
+    std::byte* values = outlet.data + (options_.shared ? 0 : sizes.ids);
     if (!options_.shared) {
-      float* score = scratch.scores;
-      for (const Field& field : spec.fields) {
-        const Blocks blocks(field, options_.block_size, info.ratio);
-        score_blocks<true>(context.stream, field, blocks, source, options_.squares, score);
-        score += blocks.count;
-      }
+      score_blocks<true>(context.stream, source, spec, info, scratch.slices, scratch.scores);
       select_blocks(context.stream, spec, options_.block_size, scratch.scores, info, ids,
                     scratch.select);
     } else if (source.accumulates()) {
@@ -191,10 +232,10 @@ class BlockTopk final : public Code {
     const Message sent = message(spec, info);
     WISP_CHECK(payload.bytes == sent.bytes, "block-top-k: the payload of rank ", payload.from,
                " has ", payload.bytes, " bytes, expected ", sent.bytes);
-    const Bytes bytes = bytes_of(spec, info);
-    const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, bytes, true).ids
+    const Sizes sizes = sizes_of(spec, info);
+    const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, sizes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);
-    const std::byte* values = payload.data + (options_.shared ? 0 : bytes.ids);
+    const std::byte* values = payload.data + (options_.shared ? 0 : sizes.ids);
     if (!add) parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll{into.data<float>()});
     with_wire_type(options_.values, [&](auto type) {
       using Value = decltype(type);
@@ -210,6 +251,28 @@ class BlockTopk final : public Code {
   }
 
  private:
+  /// The scores of all blocks, field after field.
+  template <bool kTake>
+  void score_blocks(const Stream& stream, const Source& source, const UnitSpec& spec,
+                    const StepInfo& info, SliceStart* slices, float* score) const {
+    TableWriter table(stream, slices);
+    each_slice(spec, [&](size_t, const Slice& slice, int64_t position) {
+      table.put(SliceStart{position, slice.offset - position});
+    });
+    table.finish();
+    SmallTeams<ScoreBlocks<kTake>> fields(stream);
+    for (const Field& field : spec.fields) {
+      const Blocks blocks(field, options_.block_size, info.ratio);
+      const int64_t count = std::ssize(field.slices);
+      fields.add(blocks.count,
+                 {source, slices, count, blocks.size, field.numel, score, options_.squares},
+                 blocks.size);
+      slices += count;
+      score += blocks.count;
+    }
+    fields.finish();
+  }
+
   /// The kernel that kernel_of(table) gives, over all kept blocks, part by part.
   template <class KernelOf>
   void each_part_of(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
@@ -233,33 +296,37 @@ class BlockTopk final : public Code {
         kernel_of, PartRow::kBlocks * options_.block_size);
   }
 
-  /// Of a unit's parts; `select`: a selection's scratch.
-  struct Bytes {
-    int64_t scores = 0, ids = 0, values = 0, select = 0;
+  /// What a unit's parts need, in bytes but for the number of slices; `select`: a selection's
+  /// scratch.
+  struct Sizes {
+    int64_t scores = 0, ids = 0, values = 0, select = 0, slices = 0;
   };
 
   /// The parts of a unit's scratch.
   struct Scratch {
     std::byte* select;
+    SliceStart* slices;
     uint32_t* ids;  // of the unit, if they are shared
     float* scores;  // of the unit, if they are not
 
-    Scratch(Cursor& cursor, const Bytes& bytes, bool shared)
-        : select(cursor.take<std::byte>(bytes.select)),
-          ids(cursor.take<uint32_t>(shared ? bytes.ids / 4 : 0)),
-          scores(cursor.take<float>(shared ? 0 : bytes.scores / 4)) {}
+    Scratch(Cursor& cursor, const Sizes& sizes, bool shared)
+        : select(cursor.take<std::byte>(sizes.select)),
+          slices(cursor.take<SliceStart>(sizes.slices)),
+          ids(cursor.take<uint32_t>(shared ? sizes.ids / 4 : 0)),
+          scores(cursor.take<float>(shared ? 0 : sizes.scores / 4)) {}
   };
 
-  Bytes bytes_of(const UnitSpec& spec, const StepInfo& info) const {
-    Bytes bytes;
+  Sizes sizes_of(const UnitSpec& spec, const StepInfo& info) const {
+    Sizes sizes;
     for (const Field& field : spec.fields) {
       const Blocks blocks(field, options_.block_size, info.ratio);
-      bytes.scores += 4 * blocks.count;
-      bytes.ids += 4 * blocks.kept;
-      bytes.values += blocks.kept * blocks.size * size_of(options_.values);
+      sizes.scores += 4 * blocks.count;
+      sizes.ids += 4 * blocks.kept;
+      sizes.slices += std::ssize(field.slices);
+      sizes.values += blocks.kept * blocks.size * size_of(options_.values);
     }
-    bytes.select = select_blocks_bytes(spec, options_.block_size, info.ratio);
-    return bytes;
+    sizes.select = select_blocks_bytes(spec, options_.block_size, info.ratio);
+    return sizes;
   }
 
   Options options_;

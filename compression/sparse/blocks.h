@@ -3,7 +3,6 @@
 
 #include "compression/code.h"
 #include "compression/sparse/select.h"
-#include "core/loops/parallel.h"
 
 namespace wisp {
 
@@ -41,47 +40,6 @@ void each_part(const Field& field, const Blocks& blocks, const Visit& visit) {
     visit(BlockPart{blocks.size, begin, begin + slice.numel, slice.offset - begin});
     begin += slice.numel;
   }
-}
-
-/// The part's share of each block's score, in lanes; the part where a block begins comes first.
-template <bool kTake>
-struct AddBlockScores {
-  Source source;
-  BlockPart part;
-  bool squares;
-  int64_t first;  // block
-  float* score;
-  WISP_HD float term(int64_t i) const {
-    const float a = kTake ? source.take(i) : source.peek(i);
-    return squares ? a * a : float_from_bits(magnitude_bits(a));
-  }
-  WISP_HD void operator()(int64_t i) const {
-    constexpr int kLanes = parallel::kLanes;
-    const int64_t block = first + i;
-    int64_t at = part.from(block) + part.shift;
-    const int64_t to = part.to(block) + part.shift;
-    float lane[kLanes] = {};
-    for (; at + kLanes <= to; at += kLanes)
-      for (int j = 0; j < kLanes; ++j) lane[j] += term(at + j);
-    for (int j = 0; at + j < to; ++j) lane[j] += term(at + j);
-    for (int width = kLanes / 2; width > 0; width /= 2)
-      for (int j = 0; j < width; ++j) lane[j] += lane[j + width];
-    const bool begins = part.begin <= block * part.size;
-    score[block] = begins ? lane[0] : score[block] + lane[0];
-  }
-};
-
-/// score[b] = sum of |a| over block b, or of a^2; with kTake by the source's one take(), else by
-/// peek(). A block's sum depends on how slices cut it, but on nothing else.
-template <bool kTake>
-void score_blocks(const Stream& stream, const Field& field, const Blocks& blocks,
-                  const Source& source, bool squares, float* score) {
-  each_part(field, blocks, [&](const BlockPart& part) {
-    const int64_t first = part.begin / blocks.size;
-    const int64_t last = (part.end - 1) / blocks.size;
-    parallel_for(stream, last - first + 1,
-                 AddBlockScores<kTake>{source, part, squares, first, score});
-  });
 }
 
 /// Bytes of scratch for the next.

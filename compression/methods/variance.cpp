@@ -13,8 +13,6 @@
 //   - a field sends at most ceil(ratio n) elements, so that a message has a capacity: of those that
 //     pass (2) the first in cyclic order from a drawn position; the others keep r and v and pass
 //     again.
-#include <limits>
-
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/power_words.h"
 #include "compression/sparse/sparse_list.h"
@@ -41,6 +39,7 @@ struct Accumulate {
   int64_t capacity;
   int64_t* indices;
   uint32_t* positions;
+  int64_t* listed;
   WISP_HD void prefetch(int64_t i) const {
     prefetch_ahead(gradient + i);
     prefetch_ahead(square + i);
@@ -60,6 +59,37 @@ struct Accumulate {
     indices[at] = offset + i;
     positions[at] = static_cast<uint32_t>(position + i);
   }
+  WISP_HD int64_t* count() const { return listed; }
+};
+
+/// For each range of a unit, its part of the pass.
+struct AccumulateRanges {
+  power_words::Lists lists;
+  const float* gradient;  // of the arena, like the next three
+  const float* square;
+  float* r;
+  float* v;
+  float alpha, zeta;
+  WISP_HD Accumulate operator()(int64_t at) const {
+    const power_words::RangeRow& range = lists.range[at];
+    const power_words::FieldRow& field = lists.field[range.field];
+    return {gradient + range.offset,
+            square + range.offset,
+            r + range.offset,
+            v + range.offset,
+            alpha,
+            zeta,
+            kLargest / (2.0f * alpha),
+            range.offset,
+            range.position,
+            field.capacity,
+            lists.index + field.entry,
+            lists.position + field.entry,
+            lists.listed + range.field};
+  }
+
+ private:
+  static constexpr float kLargest = 0x1.fffffep127f;
 };
 
 /// What waits, by arena index, and what becomes of it when it is sent.
@@ -83,7 +113,7 @@ class Variance final : public Compressor {
     return {{.name = "residual"}, {.name = "variance"}};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<power_words::Scratch>(spec, info.ratio);
+    return power_words::scratch_bytes(spec, info.ratio);
   }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 1; }
   Message message(const UnitSpec& spec, const StepInfo& info, int) const override {
@@ -95,57 +125,30 @@ class Variance final : public Compressor {
   void encode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Outlet> outlets) override {
     const Stream& stream = context.stream;
-    const auto scratch = lay_out<power_words::Scratch>(unit.scratch, unit.spec, info.ratio);
-    const Waiting waiting{unit.state->tensors[0].data<float>(),
-                          unit.state->tensors[1].data<float>(), options_.keep_rounding};
-    power_words::begin(stream, scratch);
-    for (size_t f = 0; f < unit.spec.fields.size(); ++f) {
-      const Field& field = unit.spec.fields[f];
-      if (unit.finite) {  // else nothing is sent, and no state changes
-        const int64_t capacity = kept_count(info.ratio, field.numel);
-        const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-        const int64_t start = random.below(0, static_cast<uint32_t>(field.numel));
-        list(stream, unit, field, start, field.numel, capacity, scratch);
-        list(stream, unit, field, 0, start, capacity, scratch);
-        power_words::write_field(stream, scratch, unit.spec, capacity, waiting, outlets[0].data);
-      }
-      power_words::end_field(stream, scratch, unit.spec, f, outlets[0].data);
+    const auto lists = lay_out<power_words::Lists>(unit.scratch, unit.spec, info.ratio);
+    auto* r = unit.state->tensors[0].data<float>();
+    auto* v = unit.state->tensors[1].data<float>();
+    const auto ranges = power_words::write_ranges(stream, unit.spec, info, lists);
+    if (unit.finite) {
+      parallel_select_ranges(
+          stream, ranges,
+          AccumulateRanges{lists, unit.gradient.data<float>(), unit.square.data<float>(), r, v,
+                           static_cast<float>(options_.alpha), static_cast<float>(options_.zeta)});
+    } else {  // nothing is sent, and no state changes
+      power_words::clear_lists(stream, unit.spec, lists);
     }
-    power_words::end(stream, scratch, unit.spec, outlets[0].used);
+    power_words::write(stream, unit.spec, info.ratio, lists, Waiting{r, v, options_.keep_rounding},
+                       outlets[0]);
   }
 
   void decode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Payload> payloads) override {
     clear_fields(context.stream, unit.spec, unit.gradient);
-    for (const Payload& payload : payloads)
-      power_words::add(context.stream, unit.spec, info.ratio, payload, 1.0f, unit.gradient,
-                       unit.scratch);
+    power_words::add(context.stream, unit.spec, info.ratio, payloads, 1.0f, unit.gradient,
+                     unit.scratch);
   }
 
  private:
-  /// Accumulates the field's positions [from, to) and lists what passes, slice by slice.
-  void list(const Stream& stream, const Unit& unit, const Field& field, int64_t from, int64_t to,
-            int64_t capacity, const power_words::Scratch& scratch) const {
-    const auto alpha = static_cast<float>(options_.alpha);
-    int64_t position = 0;
-    for (const Slice& slice : field.slices) {
-      const int64_t begin = std::max(from, position);
-      const int64_t end = std::min(to, position + slice.numel);
-      const int64_t offset = slice.offset + begin - position;
-      position += slice.numel;
-      if (begin >= end) continue;
-      parallel_select(
-          stream, end - begin,
-          Accumulate{unit.gradient.data<float>() + offset, unit.square.data<float>() + offset,
-                     unit.state->tensors[0].data<float>() + offset,
-                     unit.state->tensors[1].data<float>() + offset, alpha,
-                     static_cast<float>(options_.zeta),
-                     std::numeric_limits<float>::max() / (2.0f * alpha), offset, begin, capacity,
-                     scratch.index, scratch.position},
-          &scratch.state->listed, scratch.masks);
-    }
-  }
-
   Options options_;
 };
 

@@ -2,41 +2,39 @@
 
 #include <algorithm>
 
+#include "compression/slices.h"
 #include "core/error.h"
 
 namespace wisp::power_words {
 namespace {
 
-struct Begin {
-  Progress* state;
-  WISP_HD void operator()() const { *state = Progress{}; }
+struct ClearLists {
+  int64_t* listed;
+  WISP_HD void operator()(int64_t f) const { listed[f] = 0; }
 };
 
-struct CapList {
-  Progress* state;
-  int64_t capacity;
-  WISP_HD void operator()() const {
-    if (state->listed > capacity) state->listed = capacity;
+/// What kernels know of a field and a slice that words are added to.
+struct AddedField {
+  int64_t numel, slice, slices;  // its first, and how many
+};
+struct AddedSlice {
+  int64_t position, shift;  // arena index - field position
+};
+
+/// The parts of scratch while words are added.
+struct Adding {
+  AddedField* field;
+  AddedSlice* slice;
+  int64_t* first;  // word of each field of a payload
+
+  Adding(Cursor& cursor, const UnitSpec& spec) {
+    const auto fields = std::ssize(spec.fields);
+    int64_t slices = 0;
+    for (const Field& of : spec.fields) slices += std::ssize(of.slices);
+    field = cursor.take<AddedField>(fields);
+    slice = cursor.take<AddedSlice>(slices);
+    first = cursor.take<int64_t>(fields);
   }
-};
-
-struct EndField {
-  Progress* state;
-  float* top;
-  uint32_t* count;  // null for the last field
-  WISP_HD void operator()() const {
-    const int64_t entries = state->entries - state->before;
-    *top = entries > 0 ? float_from_bits(state->top & kExponent) : 0.0f;
-    if (count) *count = static_cast<uint32_t>(entries);
-    *state = {state->entries, state->entries, 0, 0};
-  }
-};
-
-struct End {
-  const Progress* state;
-  int64_t front;
-  int64_t* used;
-  WISP_HD void operator()() const { *used = front + 4 * state->entries; }
 };
 
 /// Where each field's words begin; counts beyond the payload are cut.
@@ -45,7 +43,6 @@ struct Split {
   const float* top;
   int64_t fields, words;
   int64_t* first;
-  int64_t* counts;
   Complaints complaints;
   WISP_HD void operator()() const {
     int64_t at = 0;
@@ -53,11 +50,11 @@ struct Split {
       const int64_t left = words - at;
       const int64_t said = f + 1 < fields ? int64_t{stated[f]} : left;
       if (said > left) complaints.add(Wrong::count, f, said);
+      const int64_t count = said < left ? said : left;
       first[f] = at;
-      counts[f] = said < left ? said : left;
-      at += counts[f];
+      at += count;
       const uint32_t bits = float_bits(top[f]);
-      if ((bits & ~kExponent) != 0 || bits == kExponent || (bits == 0) != (counts[f] == 0))
+      if ((bits & ~kExponent) != 0 || bits == kExponent || (bits == 0) != (count == 0))
         complaints.add(Wrong::scale, f, 0);
     }
   }
@@ -66,31 +63,30 @@ struct Split {
 WISP_HD inline int64_t position_of(uint32_t word) { return word & (kMostElements - 1); }
 
 struct AddWords {
+  Adding rows;
+  int64_t fields;
   const uint32_t* words;
-  const int64_t* first;  // of the field
-  const float* top;
+  const float* tops;
   float weight;
-  int64_t begin, end;  // field positions of the slice
-  float* into;         // the slice
-  int64_t field, numel;
+  float* arena;
   Complaints complaints;
-  WISP_HD void operator()(int64_t j) const {
-    const uint32_t* at = words + *first;
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t f = row_of(i, fields, [this](int64_t g) { return rows.first[g]; });
+    const AddedField field = rows.field[f];
+    const uint32_t* at = words + rows.first[f];
+    const int64_t j = i - rows.first[f];
     const uint32_t word = at[j];
     const int64_t position = position_of(word);
     // in cyclic order, the way from the first word's position is longer for each
     const uint32_t before = j > 0 ? at[j - 1] - at[0] : 0;
     const bool behind = j == 0 || position_of(before) < position_of(word - at[0]);
-    if (position >= numel || !behind) return complain(j, position);
-    if (position < begin || end <= position) return;
+    if (position >= field.numel) return complaints.add(Wrong::position, f, j);
+    if (!behind) return complaints.add(Wrong::order, f, j);
+    const AddedSlice* slice = rows.slice + field.slice;
+    slice += row_of(position, field.slices, [=](int64_t s) { return slice[s].position; });
     const uint32_t below = word >> kPositionBits & kMostBelow;
-    const float value = *top * float_from_bits((word & 1u << 31) | (127 - below) << 23);
-    into[position - begin] += weight * value;
-  }
-
- private:
-  WISP_HD void complain(int64_t j, int64_t position) const {
-    complaints.add(position < numel ? Wrong::order : Wrong::position, field, j);
+    const float value = tops[f] * float_from_bits((word & 1u << 31) | (127 - below) << 23);
+    arena[position + slice->shift] += weight * value;
   }
 };
 
@@ -109,17 +105,32 @@ struct Parts {
 
 }  // namespace
 
-Scratch::Scratch(Cursor& cursor, const UnitSpec& spec, double ratio) {
-  const auto fields = static_cast<int64_t>(spec.fields.size());
-  int64_t longest = 0;
-  for (const Field& field : spec.fields) longest = std::max(longest, field.numel);
-  const int64_t most = kept_count(ratio, longest);
-  state = cursor.take<Progress>(1);
-  first = cursor.take<int64_t>(fields);
-  counts = cursor.take<int64_t>(fields);
-  index = cursor.take<int64_t>(most);
-  position = cursor.take<uint32_t>(most);
-  masks = cursor.take<std::byte>(select_scratch_bytes(longest));
+Lists::Lists(Cursor& cursor, const UnitSpec& spec, double ratio) {
+  const auto fields = std::ssize(spec.fields);
+  int64_t entries = 0, ranges = 0, chunks = 0, mask_words = 0;
+  for (const Field& of : spec.fields) {
+    entries += kept_count(ratio, of.numel);
+    ranges += std::ssize(of.slices) + 1;  // one of them is cut in two
+    ++chunks;
+    ++mask_words;
+    for (const Slice& slice : of.slices) {
+      chunks += SelectRange::chunks(slice.numel);
+      mask_words += SelectRange::words(slice.numel);
+    }
+  }
+  field = cursor.take<FieldRow>(fields);
+  range = cursor.take<RangeRow>(ranges);
+  listed = cursor.take<int64_t>(fields);
+  top = cursor.take<uint32_t>(fields);
+  words = cursor.take<int64_t>(fields);
+  index = cursor.take<int64_t>(entries);
+  position = cursor.take<uint32_t>(entries);
+  masks = cursor.take<uint64_t>(mask_words);
+  selected = cursor.take<int64_t>(chunks);
+}
+
+int64_t scratch_bytes(const UnitSpec& spec, double ratio) {
+  return std::max(layout_bytes<Lists>(spec, ratio), layout_bytes<Adding>(spec));
 }
 
 int64_t capacity(const UnitSpec& spec, double ratio) {
@@ -133,47 +144,84 @@ int64_t capacity(const UnitSpec& spec, double ratio) {
   return front_bytes(spec) + 4 * words;
 }
 
-void begin(const Stream& stream, const Scratch& scratch) { run_once(stream, Begin{scratch.state}); }
-
-void cap_list(const Stream& stream, const Scratch& scratch, int64_t capacity) {
-  run_once(stream, CapList{scratch.state, capacity});
+SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
+                                    const StepInfo& info, const Lists& lists) {
+  TableWriter table(stream, lists.field);
+  FieldRow field{};
+  for (const Field& of : spec.fields) {
+    field.capacity = kept_count(info.ratio, of.numel);
+    table.put(field);
+    field.entry += field.capacity;
+  }
+  SelectRanges<RangeRow> ranges{lists.range, 0, 0, 0, lists.masks, lists.selected};
+  int64_t words = 0;
+  for (size_t f = 0; f < spec.fields.size(); ++f) {
+    const Field& of = spec.fields[f];
+    const Philox random(info.seed, static_cast<uint64_t>(info.step), of.key);
+    const int64_t start = random.below(0, static_cast<uint32_t>(of.numel));
+    const auto each_range = [&](const auto& visit) {
+      const auto each_between = [&](int64_t from, int64_t to) {
+        each_slice(of, [&](const Slice& slice, int64_t position) {
+          const int64_t begin = std::max(from, position);
+          const int64_t end = std::min(to, position + slice.numel);
+          if (begin < end) visit(slice.offset + begin - position, begin, end - begin);
+        });
+      };
+      each_between(start, of.numel);
+      each_between(0, start);
+    };
+    int64_t group_end = ranges.chunks;
+    each_range([&](int64_t, int64_t, int64_t numel) { group_end += SelectRange::chunks(numel); });
+    const int64_t group_begin = ranges.chunks;
+    each_range([&](int64_t offset, int64_t position, int64_t numel) {
+      table.put(RangeRow{{numel, ranges.chunks, words, group_begin, group_end},
+                         static_cast<int64_t>(f),
+                         offset,
+                         position});
+      ++ranges.count;
+      ranges.chunks += SelectRange::chunks(numel);
+      words += SelectRange::words(numel);
+    });
+    ranges.numel += of.numel;
+  }
+  table.finish();
+  return ranges;
 }
 
-void end_field(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, size_t f,
-               std::byte* payload) {
-  auto* counts = reinterpret_cast<uint32_t*>(payload);
-  auto* tops = reinterpret_cast<float*>(counts + spec.fields.size() - 1);
-  run_once(stream,
-           EndField{scratch.state, tops + f, f + 1 < spec.fields.size() ? counts + f : nullptr});
+void clear_lists(const Stream& stream, const UnitSpec& spec, const Lists& lists) {
+  parallel_for(stream, std::ssize(spec.fields), ClearLists{lists.listed});
 }
 
-void end(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, int64_t* used) {
-  run_once(stream, End{scratch.state, front_bytes(spec), used});
-}
-
-void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload& payload,
-         float weight, const Tensor& into, std::byte* memory) {
+void add(const Stream& stream, const UnitSpec& spec, double ratio,
+         std::span<const Payload> payloads, float weight, const Tensor& into, std::byte* memory) {
   const int64_t least = front_bytes(spec);
-  WISP_CHECK(
-      least <= payload.bytes && payload.bytes <= capacity(spec, ratio) && payload.bytes % 4 == 0,
-      "variance: the payload of rank ", payload.from, " has ", payload.bytes, " bytes, expected ",
-      least, " and 4 per word, at most ", capacity(spec, ratio));
-  const Parts parts(spec, payload);
-  const auto scratch = lay_out<Scratch>(memory, spec, ratio);
+  for (const Payload& payload : payloads) {
+    WISP_CHECK(
+        least <= payload.bytes && payload.bytes <= capacity(spec, ratio) && payload.bytes % 4 == 0,
+        "variance: the payload of rank ", payload.from, " has ", payload.bytes, " bytes, expected ",
+        least, " and 4 per word, at most ", capacity(spec, ratio));
+  }
+  const auto rows = lay_out<Adding>(memory, spec);
+  TableWriter table(stream, rows.field);
+  AddedField field{};
+  for (const Field& of : spec.fields) {
+    field.numel = of.numel;
+    field.slices = std::ssize(of.slices);
+    table.put(field);
+    field.slice += field.slices;
+  }
+  each_slice(spec, [&](size_t, const Slice& slice, int64_t position) {
+    table.put(AddedSlice{position, slice.offset - position});
+  });
+  table.finish();
   const auto fields = std::ssize(spec.fields);
-  run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, scratch.first,
-                         scratch.counts, payload.complaints()});
-  for (int64_t f = 0; f < fields; ++f) {
-    const Field& field = spec.fields[static_cast<size_t>(f)];
-    int64_t begin = 0;
-    for (const Slice& slice : field.slices) {
-      const int64_t end = begin + slice.numel;
-      parallel_for_counted(
-          stream, scratch.counts + f, parts.entries,
-          AddWords{parts.words, scratch.first + f, parts.tops + f, weight, begin, end,
-                   into.data<float>() + slice.offset, f, field.numel, payload.complaints()});
-      begin = end;
-    }
+  for (const Payload& payload : payloads) {
+    const Parts parts(spec, payload);
+    run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, rows.first,
+                           payload.complaints()});
+    parallel_for(stream, parts.entries,
+                 AddWords{rows, fields, parts.words, parts.tops, weight, into.data<float>(),
+                          payload.complaints()});
   }
 }
 

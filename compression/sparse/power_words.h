@@ -19,25 +19,36 @@ constexpr int64_t kMostElements = int64_t{1} << kPositionBits;
 constexpr uint32_t kMostBelow = 7;  // what 3 bits hold
 constexpr uint32_t kExponent = 0x7f800000u;
 
-/// Device words of a unit under way.
-struct Progress {
-  int64_t entries;  // of the unit so far
-  int64_t before;   // of the fields before
-  int64_t listed;   // of the field: candidates, beyond the list's capacity until it is capped
-  uint32_t top;     // of the field: magnitude bits of its largest candidate
+/// What kernels know of a field: how many candidates its list holds, and where it begins among
+/// those of all fields.
+struct FieldRow {
+  int64_t capacity, entry;
 };
 
-/// The parts of a unit's scratch; a field's list holds kept_count(ratio) candidates.
-struct Scratch {
-  Progress* state;
-  int64_t* first;   // [fields] first word of each field of a payload
-  int64_t* counts;  // [fields] words of each field of a payload
+/// A part of a field to list candidates of: a slice, or one of two if the cyclic order begins in
+/// it.
+struct RangeRow : SelectRange {
+  int64_t field, offset, position;  // offset: in the arena; position: in the field
+};
+
+/// What a unit's words are written with: the parts of its scratch. A field's list holds
+/// kept_count(ratio) candidates.
+struct Lists {
+  FieldRow* field;
+  RangeRow* range;
+  int64_t* listed;  // of each field: candidates, even beyond the list's capacity
+  uint32_t* top;    // of each field: magnitude bits of its largest candidate
+  int64_t* words;   // of each field: how many travel
   int64_t* index;   // of candidates, in the arena
   uint32_t* position;
-  std::byte* masks;
+  uint64_t* masks;
+  int64_t* selected;
 
-  Scratch(Cursor& cursor, const UnitSpec& spec, double ratio);
+  Lists(Cursor& cursor, const UnitSpec& spec, double ratio);
 };
+
+/// Bytes of scratch that a unit needs, to write or to add.
+int64_t scratch_bytes(const UnitSpec& spec, double ratio);
 
 /// Bytes of counts and tops.
 inline int64_t front_bytes(const UnitSpec& spec) {
@@ -46,73 +57,125 @@ inline int64_t front_bytes(const UnitSpec& spec) {
 /// The most bytes a payload can have. Throws Error for a field of more than 2^28 elements.
 int64_t capacity(const UnitSpec& spec, double ratio);
 
+/// Writes the rows of the lists; gives what a selection needs that lists each field's candidates in
+/// cyclic order from a drawn position on.
+SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
+                                    const StepInfo& info, const Lists& lists);
+/// Lists nothing.
+void clear_lists(const Stream& stream, const UnitSpec& spec, const Lists& lists);
+
+/// The candidates of a field.
 template <class Source>
-struct Largest {
-  using Value = uint32_t;
+struct Candidates {
   Source source;
-  const int64_t* indices;
-  const int64_t* listed;
+  const int64_t* index;
+  int64_t count;
+
+  Candidates() = default;
+  WISP_HD Candidates(const Source& from, const Lists& lists, int64_t f) : source(from) {
+    const FieldRow& row = lists.field[f];
+    index = lists.index + row.entry;
+    count = lists.listed[f] < row.capacity ? lists.listed[f] : row.capacity;
+  }
+  /// Exponent bits of a rounded candidate, at most `top`.
+  WISP_HD uint32_t rounded(int64_t j, uint32_t top) const {
+    const uint32_t magnitude = magnitude_bits(source.held(index[j]));
+    if (magnitude < 0x800000u) return 0;
+    const uint32_t nearest = (magnitude + 0x400000u) & kExponent;  // up from 1.5 on
+    return nearest < (top & kExponent) ? nearest : top & kExponent;
+  }
+  WISP_HD static uint32_t below(uint32_t exponent, uint32_t top) {
+    return (top >> 23) - (exponent >> 23);
+  }
+  WISP_HD bool travels(int64_t j, uint32_t top) const {
+    const uint32_t exponent = rounded(j, top);
+    return exponent > 0 && below(exponent, top) <= kMostBelow;
+  }
+
+  // the largest magnitude, as of parallel_reduce
+  using Value = uint32_t;
   WISP_HD uint32_t identity() const { return 0; }
   WISP_HD uint32_t map(int64_t j) const {
-    const uint32_t magnitude = j < *listed ? magnitude_bits(source.held(indices[j])) : 0;
+    const uint32_t magnitude = magnitude_bits(source.held(index[j]));
     return magnitude < kExponent ? magnitude : kExponent - 1;
   }
   WISP_HD uint32_t combine(uint32_t a, uint32_t b) const { return a > b ? a : b; }
 };
 
 template <class Source>
-struct WriteWords {
+struct MeasureLists {
+  struct Shared {};
   Source source;
-  const Progress* state;
-  const int64_t* indices;
-  const uint32_t* positions;
-  uint32_t* words;
-  /// Exponent bits of the rounded candidate.
-  WISP_HD uint32_t rounded(int64_t j) const {
-    const uint32_t magnitude = magnitude_bits(source.held(indices[j]));
-    if (magnitude < 0x800000u) return 0;
-    const uint32_t nearest = (magnitude + 0x400000u) & kExponent;  // up from 1.5 on
-    const uint32_t top = state->top & kExponent;
-    return nearest < top ? nearest : top;
-  }
-  WISP_HD uint32_t below(uint32_t exponent) const { return (state->top >> 23) - (exponent >> 23); }
-  WISP_HD bool operator()(int64_t j) const {
-    const uint32_t exponent = rounded(j);
-    return exponent > 0 && below(exponent) <= kMostBelow;
-  }
-  WISP_HD void emit(int64_t at, int64_t j) const {
-    const uint32_t exponent = rounded(j);
-    const uint32_t sign = float_bits(source.held(indices[j])) & 0x80000000u;
-    words[at] = sign | below(exponent) << kPositionBits | positions[j];
-    source.sent(indices[j], float_from_bits(sign | exponent));
+  Lists lists;
+  float* tops;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Candidates<Source> candidates(source, lists, f);
+    const uint32_t top = team.reduce(candidates.count, candidates);
+    const int64_t words = team.scan(
+        candidates.count, [&](int64_t j) { return int64_t{candidates.travels(j, top)}; },
+        [](int64_t, int64_t) {});
+    team.once([&] {
+      lists.top[f] = top;
+      lists.words[f] = words;
+      tops[f] = words > 0 ? float_from_bits(top & kExponent) : 0.0f;
+    });
   }
 };
 
-void begin(const Stream& stream, const Scratch& scratch);
-void cap_list(const Stream& stream, const Scratch& scratch, int64_t capacity);
-/// Writes what stands in front of field `f`'s words, and empties the list.
-void end_field(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, size_t f,
-               std::byte* payload);
-void end(const Stream& stream, const Scratch& scratch, const UnitSpec& spec, int64_t* used);
-
-/// Writes the words of a field's candidates; sent(i, value) is called for those that travel. Source
-/// has held and sent, as in code.h.
 template <class Source>
-void write_field(const Stream& stream, const Scratch& scratch, const UnitSpec& spec,
-                 int64_t capacity, const Source& source, std::byte* payload) {
-  cap_list(stream, scratch, capacity);
-  parallel_reduce(stream, capacity, Largest<Source>{source, scratch.index, &scratch.state->listed},
-                  &scratch.state->top);
-  auto* words = reinterpret_cast<uint32_t*>(payload + front_bytes(spec));
-  parallel_select_counted(
-      stream, &scratch.state->listed, capacity,
-      WriteWords<Source>{source, scratch.state, scratch.index, scratch.position, words},
-      &scratch.state->entries, scratch.masks);
+struct WriteWords {
+  struct Shared {};
+  Source source;
+  Lists lists;
+  int64_t fields, front;
+  uint32_t* counts;
+  uint32_t* words;
+  int64_t* used;
+  WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
+    const Candidates<Source> candidates(source, lists, f);
+    const uint32_t top = lists.top[f];
+    const uint32_t* positions = lists.position + lists.field[f].entry;
+    uint32_t* to =
+        words + team.scan(
+                    f, [&](int64_t g) { return lists.words[g]; }, [](int64_t, int64_t) {});
+    const int64_t count = team.select(
+        candidates.count, [&](int64_t j) { return candidates.travels(j, top); },
+        [&](int64_t at, int64_t j) {
+          const int64_t index = candidates.index[j];
+          const uint32_t exponent = candidates.rounded(j, top);
+          const uint32_t sign = float_bits(source.held(index)) & 0x80000000u;
+          to[at] = sign | candidates.below(exponent, top) << kPositionBits | positions[j];
+          source.sent(index, float_from_bits(sign | exponent));
+        });
+    team.once([&] {
+      if (f + 1 < fields) {
+        counts[f] = static_cast<uint32_t>(count);
+      } else {
+        *used = front + 4 * (to + count - words);
+      }
+    });
+  }
+};
+
+/// Writes the payload of the listed candidates; sent(i, value) is called for those that travel.
+/// Source has held and sent, as in code.h.
+template <class Source>
+void write(const Stream& stream, const UnitSpec& spec, double ratio, const Lists& lists,
+           const Source& source, const Outlet& outlet) {
+  const auto fields = std::ssize(spec.fields);
+  auto* counts = reinterpret_cast<uint32_t*>(outlet.data);
+  auto* tops = reinterpret_cast<float*>(counts + fields - 1);
+  const int64_t each = capacity(spec, ratio) / 4 / fields;
+  parallel_teams(stream, fields, MeasureLists<Source>{source, lists, tops}, each);
+  parallel_teams(stream, fields,
+                 WriteWords<Source>{source, lists, fields, front_bytes(spec), counts,
+                                    reinterpret_cast<uint32_t*>(tops + fields), outlet.used},
+                 each);
 }
 
-/// Adds weight · payload to the unit's slices of the arena `into`.
-void add(const Stream& stream, const UnitSpec& spec, double ratio, const Payload& payload,
-         float weight, const Tensor& into, std::byte* scratch);
+/// Adds weight · payload of each to the unit's slices of the arena `into`.
+void add(const Stream& stream, const UnitSpec& spec, double ratio,
+         std::span<const Payload> payloads, float weight, const Tensor& into, std::byte* scratch);
 
 }  // namespace power_words
 }  // namespace wisp

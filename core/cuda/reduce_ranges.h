@@ -45,7 +45,7 @@ void launch_reduce_ranges(const Stream& stream, const Ranges& ranges, const Kern
         ranges.table(), ranges.count(), kernel, partial);
   run_reduce_partials<<<static_cast<unsigned>(ranges.count()), kThreads, 0, queue>>>(
       ranges.table(), kernel, partial, out);
-  launched("parallel_reduce_ranges", parallel::kReduceKernels);
+  launched("parallel_reduce_ranges", 2);
 }
 
 }  // namespace wisp::cuda

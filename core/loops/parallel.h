@@ -28,8 +28,7 @@ constexpr int64_t kGrain = 1 << 14;  // elements a thread must have before it is
 constexpr int kLanes = 16;
 constexpr int64_t kMaxPartials = 1024;
 constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
-constexpr int kReduceKernels = 2;          // launches of a device: the other loops take one
-constexpr int kSelectKernels = 3;
+constexpr int kSelectKernels = 3;          // launches of a device
 
 /// Elements per partial result of a reduction: depends on n alone.
 WISP_HD inline int64_t reduce_block(int64_t n) {
@@ -37,6 +36,9 @@ WISP_HD inline int64_t reduce_block(int64_t n) {
   const int64_t block = (least + kLanes - 1) / kLanes * kLanes;
   return block < 4096 ? 4096 : block;
 }
+
+/// Launches of a device for a reduction, of a selection kSelectKernels: the other loops take one.
+inline int reduce_kernels(int64_t n) { return n > reduce_block(n) ? 2 : 1; }
 
 /// Runs body(begin, end) for each `multiple` elements of [0, n), the last ones fewer, shared among
 /// the OpenMP threads; by one thread if n is below `least`.
@@ -248,7 +250,7 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
         *out = parallel::cpu_reduce_block(0, (n + block - 1) / block,
                                           parallel::Partials<Kernel>{partial, kernel});
       },
-      parallel::kReduceKernels);
+      parallel::reduce_kernels(n));
 }
 
 /// bins[b] = how many i in [0, n) have kernel(i) == b; a negative b is not counted. Exact.

@@ -101,23 +101,26 @@ __global__ void run_reduce(int64_t n, int64_t block, const Kernel kernel,
   if (threadIdx.x == 0) out[blockIdx.x] = result;
 }
 
-/// The partial results live in memory that the stream lends for as long as the two kernels need it.
+/// Partial results, if there are several, live in memory that the stream lends for as long as the
+/// two kernels need it.
 template <class Kernel>
 void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
                    typename Kernel::Value* out) {
   using Value = typename Kernel::Value;
   const cudaStream_t queue = handle(stream);
   const int64_t block = parallel::reduce_block(n);
+  if (n <= block) {
+    run_reduce<<<1, kThreads, 0, queue>>>(n, block, kernel, out);
+    return launched("parallel_reduce", 1);
+  }
   const int64_t partials = (n + block - 1) / block;
   void* memory = nullptr;
-  const auto bytes = sizeof(Value) * static_cast<size_t>(std::max<int64_t>(partials, 1));
-  WISP_CUDA_CHECK(cudaMallocAsync(&memory, bytes, queue));
+  WISP_CUDA_CHECK(cudaMallocAsync(&memory, sizeof(Value) * static_cast<size_t>(partials), queue));
   Value* partial = static_cast<Value*>(memory);
-  if (partials > 0)
-    run_reduce<<<static_cast<unsigned>(partials), kThreads, 0, queue>>>(n, block, kernel, partial);
+  run_reduce<<<static_cast<unsigned>(partials), kThreads, 0, queue>>>(n, block, kernel, partial);
   run_reduce<<<1, kThreads, 0, queue>>>(partials, parallel::kMaxPartials,
                                         parallel::Partials<Kernel>{partial, kernel}, out);
-  launched("parallel_reduce", parallel::kReduceKernels);
+  launched("parallel_reduce", 2);
   WISP_CUDA_CHECK(cudaFreeAsync(memory, queue));
 }
 

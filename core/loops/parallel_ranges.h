@@ -42,7 +42,7 @@ void parallel_reduce_ranges(const Stream& stream, const Ranges& ranges, Kernel k
         for (const Ranges::Range* range = table; range < table + count; ++range)
           out[range->slot] = parallel::cpu_reduce_range(range->begin, range->numel, kernel);
       },
-      parallel::kReduceKernels);
+      2);
 }
 
 }  // namespace wisp

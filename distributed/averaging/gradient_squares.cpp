@@ -1,5 +1,6 @@
 #include "distributed/averaging/gradient_squares.h"
 
+#include "core/loops/parallel_rows.h"
 #include "distributed/loops.h"
 
 namespace wisp {
@@ -36,13 +37,15 @@ void GradientSquares::add_micro_batch() {
 
 void GradientSquares::finish(const Stream& stream, std::span<const int> segments) const {
   if (!square_.defined()) return;
-  for (const int id : segments) {
-    const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
-    const float* before = micro_batches_ > 0 ? before_.data<float>() + segment.offset : nullptr;
-    parallel_for(stream, segment.numel,
-                 AddSquare{parameters_.grad().data<float>() + segment.offset, before,
-                           square_.data<float>() + segment.offset});
-  }
+  const float* before = micro_batches_ > 0 ? before_.data<float>() : nullptr;
+  const auto each_segment = [&](const auto& put) {
+    for (const int id : segments) {
+      const Segment& segment = parameters_.segments()[static_cast<size_t>(id)];
+      put(segment.offset, segment.offset + segment.numel);
+    }
+  };
+  parallel_for_ranges(stream, each_segment,
+                      AddSquare{parameters_.grad().data<float>(), before, square_.data<float>()});
 }
 
 }  // namespace wisp

@@ -177,6 +177,9 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=qsgd"}), 137.0);
   EXPECT_LE(launches({"compression.method=natural"}), 119.0);
   EXPECT_LE(launches({"compression.method=onebit"}), 192.0);
+  EXPECT_LE(launches({"compression.method=ef_signsgd"}), 133.0);
+  EXPECT_LE(launches({"compression.method=int8"}), 140.0);
+  EXPECT_LE(launches({"compression.method=terngrad"}), 165.0);
 }
 
 /// The compute thread waits for the comm thread, which polls; nobody stands still for a device, and
@@ -219,6 +222,13 @@ TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
   expect_at_most(11, "qsgd", {"compression.wire=elias"});
   expect_at_most(6, "natural");
   expect_at_most(17, "signsgd");
+  expect_at_most(8, "ef_signsgd");
+  expect_at_most(9, "int8");
+  expect_at_most(9, "int8", {"compression.scaler=own"});
+  expect_at_most(13, "terngrad");
+  expect_at_most(14, "block_topk", kept);
+  expect_at_most(17, "block_topk", kept + Overrides{"compression.sharing=own"});
+  expect_at_most(18, "variance", kept);
 }
 
 TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {

@@ -19,6 +19,7 @@
 #include "compression/slices.h"
 #include "compression/sparse/blocks.h"
 #include "compression/sparse_options.h"
+#include "compression/unit_rows.h"
 #include "compression/wire_value.h"
 #include "core/loops/parallel_rows.h"
 #include "core/loops/parallel_small_teams.h"
@@ -27,31 +28,26 @@
 namespace wisp {
 namespace {
 
-/// Where a slice begins: its position in the field, and arena index - field position.
-struct SliceStart {
-  int64_t position, shift;
-};
-
 /// score[b] = sum of |a| over block b of a field, or of a^2; with kTake by the source's one take(),
 /// else by peek(). The sums of its parts in the slices are added up.
 template <bool kTake>
 struct ScoreBlocks {
   struct Shared {};
   Source source;
-  const SliceStart* slice;
-  int64_t slices, size, numel;
+  UnitRows rows;
+  int64_t field, size;
   float* score;
   bool squares;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t block, Shared&) const {
+    const UnitRows::OfField of = rows.field[field];
     int64_t at = block * size;
-    const int64_t end = at + size < numel ? at + size : numel;
-    int64_t s = row_of(at, slices, [&](int64_t i) { return slice[i].position; });
+    const int64_t end = at + size < of.numel ? at + size : of.numel;
     float total = 0.0f;
-    for (; at < end; ++s) {
-      const int64_t next = s + 1 < slices ? slice[s + 1].position : numel;
-      const int64_t to = end < next ? end : next;
-      total += sum(team, at + slice[s].shift, to + slice[s].shift);
+    for (int64_t s = rows.slice_of(of, at); at < end; ++s) {
+      const int64_t here = rows.end_of(of, s);
+      const int64_t to = end < here ? end : here;
+      total += sum(team, at + rows.slice[s].shift, to + rows.slice[s].shift);
       at = to;
     }
     team.once([&] { score[block] = total; });
@@ -176,8 +172,8 @@ class BlockTopk final : public Code {
   }
   void propose(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
                const Outlet& outlet, std::byte* memory) const override {
-    const auto scratch = lay_out<Scratch>(memory, sizes_of(spec, info), options_.shared);
-    score_blocks<false>(context.stream, source, spec, info, scratch.slices,
+    const auto scratch = lay_out<Scratch>(memory, spec, sizes_of(spec, info), options_.shared);
+    score_blocks<false>(context.stream, source, spec, info, scratch.rows,
                         reinterpret_cast<float*>(outlet.data));
   }
   void agree(Context& context, const Payload& payload, const UnitSpec& spec, const StepInfo& info,
@@ -186,7 +182,7 @@ class BlockTopk final : public Code {
     WISP_CHECK(payload.bytes == sizes.scores, "block-top-k: ", payload.bytes,
                " bytes of scores, expected ", sizes.scores);
     const auto* score = reinterpret_cast<const float*>(payload.data);
-    const auto scratch = lay_out<Scratch>(memory, sizes, options_.shared);
+    const auto scratch = lay_out<Scratch>(memory, spec, sizes, options_.shared);
     select_blocks(context.stream, spec, options_.block_size, score, info, scratch.ids,
                   scratch.select);
   }
@@ -198,7 +194,7 @@ class BlockTopk final : public Code {
     return {.kind = Collective::all_reduce, .dtype = options_.values, .bytes = sizes.values};
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
-    return layout_bytes<Scratch>(sizes_of(spec, info), options_.shared);
+    return layout_bytes<Scratch>(spec, sizes_of(spec, info), options_.shared);
   }
 
   void encode(Context& context, const Source& source, const UnitSpec& spec, const StepInfo& info,
@@ -207,11 +203,11 @@ class BlockTopk final : public Code {
     WISP_CHECK(outlet.capacity >= sent.bytes, "block-top-k: the unit needs ", sent.bytes,
                " bytes, the outlet has ", outlet.capacity);
     const Sizes sizes = sizes_of(spec, info);
-    const auto scratch = lay_out<Scratch>(memory, sizes, options_.shared);
+    const auto scratch = lay_out<Scratch>(memory, spec, sizes, options_.shared);
     auto* ids = options_.shared ? scratch.ids : reinterpret_cast<uint32_t*>(outlet.data);
     std::byte* values = outlet.data + (options_.shared ? 0 : sizes.ids);
     if (!options_.shared) {
-      score_blocks<true>(context.stream, source, spec, info, scratch.slices, scratch.scores);
+      score_blocks<true>(context.stream, source, spec, info, scratch.rows, scratch.scores);
       select_blocks(context.stream, spec, options_.block_size, scratch.scores, info, ids,
                     scratch.select);
     } else if (source.accumulates()) {
@@ -233,7 +229,7 @@ class BlockTopk final : public Code {
     WISP_CHECK(payload.bytes == sent.bytes, "block-top-k: the payload of rank ", payload.from,
                " has ", payload.bytes, " bytes, expected ", sent.bytes);
     const Sizes sizes = sizes_of(spec, info);
-    const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, sizes, true).ids
+    const uint32_t* ids = options_.shared ? lay_out<Scratch>(memory, spec, sizes, true).ids
                                           : reinterpret_cast<const uint32_t*>(payload.data);
     const std::byte* values = payload.data + (options_.shared ? 0 : sizes.ids);
     if (!add) parallel_for_ranges(context.stream, ranges_of(spec), ZeroAll{into.data<float>()});
@@ -254,20 +250,14 @@ class BlockTopk final : public Code {
   /// The scores of all blocks, field after field.
   template <bool kTake>
   void score_blocks(const Stream& stream, const Source& source, const UnitSpec& spec,
-                    const StepInfo& info, SliceStart* slices, float* score) const {
-    TableWriter table(stream, slices);
-    each_slice(spec, [&](size_t, const Slice& slice, int64_t position) {
-      table.put(SliceStart{position, slice.offset - position});
-    });
-    table.finish();
+                    const StepInfo& info, const UnitRows& rows, float* score) const {
+    rows.write(stream, spec);
     SmallTeams<ScoreBlocks<kTake>> fields(stream);
-    for (const Field& field : spec.fields) {
-      const Blocks blocks(field, options_.block_size, info.ratio);
-      const int64_t count = std::ssize(field.slices);
+    for (size_t f = 0; f < spec.fields.size(); ++f) {
+      const Blocks blocks(spec.fields[f], options_.block_size, info.ratio);
       fields.add(blocks.count,
-                 {source, slices, count, blocks.size, field.numel, score, options_.squares},
+                 {source, rows, static_cast<int64_t>(f), blocks.size, score, options_.squares},
                  blocks.size);
-      slices += count;
       score += blocks.count;
     }
     fields.finish();
@@ -296,22 +286,21 @@ class BlockTopk final : public Code {
         kernel_of, PartRow::kBlocks * options_.block_size);
   }
 
-  /// What a unit's parts need, in bytes but for the number of slices; `select`: a selection's
-  /// scratch.
+  /// Bytes of a unit's parts; `select`: a selection's scratch.
   struct Sizes {
-    int64_t scores = 0, ids = 0, values = 0, select = 0, slices = 0;
+    int64_t scores = 0, ids = 0, values = 0, select = 0;
   };
 
   /// The parts of a unit's scratch.
   struct Scratch {
     std::byte* select;
-    SliceStart* slices;
+    UnitRows rows;
     uint32_t* ids;  // of the unit, if they are shared
     float* scores;  // of the unit, if they are not
 
-    Scratch(Cursor& cursor, const Sizes& sizes, bool shared)
+    Scratch(Cursor& cursor, const UnitSpec& spec, const Sizes& sizes, bool shared)
         : select(cursor.take<std::byte>(sizes.select)),
-          slices(cursor.take<SliceStart>(sizes.slices)),
+          rows(cursor, spec),
           ids(cursor.take<uint32_t>(shared ? sizes.ids / 4 : 0)),
           scores(cursor.take<float>(shared ? 0 : sizes.scores / 4)) {}
   };
@@ -322,7 +311,6 @@ class BlockTopk final : public Code {
       const Blocks blocks(field, options_.block_size, info.ratio);
       sizes.scores += 4 * blocks.count;
       sizes.ids += 4 * blocks.kept;
-      sizes.slices += std::ssize(field.slices);
       sizes.values += blocks.kept * blocks.size * size_of(options_.values);
     }
     sizes.select = select_blocks_bytes(spec, options_.block_size, info.ratio);

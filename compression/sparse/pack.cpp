@@ -1,6 +1,6 @@
 #include "compression/sparse/pack.h"
 
-#include "compression/slices.h"
+#include "compression/unit_rows.h"
 
 namespace wisp {
 namespace {
@@ -31,28 +31,6 @@ ValueLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSp
   return {4 * stated_counts(format, spec), each, format.alignment()};
 }
 
-/// What a kernel knows of a field whose list is read.
-struct ReadRow {
-  int64_t most;           // entries
-  int64_t slice, slices;  // its first, and how many
-};
-
-/// A slice; offset: in the arena. Slices are cleared by chunks, numbered through all of them.
-struct Place {
-  int64_t position, numel, offset;
-  int64_t first_chunk;
-};
-
-constexpr int64_t kClearChunk = 1 << 13;
-
-int64_t clear_chunks(int64_t numel) { return (numel + kClearChunk - 1) / kClearChunk; }
-
-int64_t slices_of(const UnitSpec& spec) {
-  int64_t slices = 0;
-  for (const Field& field : spec.fields) slices += std::ssize(field.slices);
-  return slices;
-}
-
 /// The parts of a unit's scratch while it is packed or read: the list with its escapes, field after
 /// field without gaps.
 struct Scratch {
@@ -60,8 +38,8 @@ struct Scratch {
   int64_t* offset;        // of the indices
   int64_t* with_escapes;  // how many entries a field has
   SparseList list;
-  ReadRow* row;
-  Place* place;
+  UnitRows rows;
+  int64_t* most;  // entries of each field; behind the rows, in their table
   std::byte* format;
 
   Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
@@ -69,8 +47,8 @@ struct Scratch {
         offset(cursor.take<int64_t>(1)),
         with_escapes(cursor.take<int64_t>(std::ssize(spec.fields))),
         list(cursor, std::ssize(spec.fields), room.of(spec)),
-        row(cursor.take<ReadRow>(std::ssize(spec.fields))),
-        place(cursor.take<Place>(slices_of(spec))),
+        rows(cursor, spec),
+        most(cursor.take<int64_t>(std::ssize(spec.fields))),
         format(cursor.take<std::byte>(index.scratch_bytes(spec, room))) {}
 };
 
@@ -232,8 +210,7 @@ struct Found {
 /// Takes a field's part of a list that was read: adds it to the field's slices. What is not
 /// ascending or lies beyond the field leaves the part empty.
 struct Take {
-  const ReadRow* row;
-  const Place* place;
+  UnitRows rows;
   float weight;
   float* arena;  // or null: nothing is added
   Complaints complaints;
@@ -241,40 +218,23 @@ struct Take {
                           Found& found) const {
     const uint32_t* position = list.position + range.begin;
     const float* value = list.value + range.begin;
-    const int64_t end = row[f].slice + row[f].slices;
-    const int64_t numel = place[end - 1].position + place[end - 1].numel;
+    const UnitRows::OfField field = rows.field[f];
     team.once([&] { found.good = true; });
     team.each(range.count, [&](int64_t i) {
-      const bool within = position[i] < numel;
+      const bool within = position[i] < field.numel;
       if (within && (i == 0 || position[i - 1] < position[i])) return;
       found.good = false;
       complaints.add(within ? Wrong::order : Wrong::position, f, i);
     });
     team.once([&] { list.range[f] = {range.begin, found.good ? range.count : 0}; });
     if (!arena || !found.good) return;
-    for (int64_t s = row[f].slice; s < end; ++s) {
-      const Place slice = place[s];
-      const int64_t from = sparse::count_below(position, range.count, slice.position);
-      const int64_t to = sparse::count_below(position, range.count, slice.position + slice.numel);
-      float* into = arena + (slice.offset - slice.position);
+    for (int64_t s = field.slice; s < field.slice + field.slices; ++s) {
+      const int64_t from = sparse::count_below(position, range.count, rows.slice[s].position);
+      const int64_t to = sparse::count_below(position, range.count, rows.end_of(field, s));
+      float* into = arena + rows.slice[s].shift;
       team.each(to - from,
                 [&](int64_t i) { into[position[from + i]] += weight * value[from + i]; });
     }
-  }
-};
-
-struct ClearSlices {
-  struct Shared {};
-  const Place* place;
-  int64_t slices;
-  float* arena;
-  WISP_HD void operator()(const Team& team, int64_t chunk, Shared&) const {
-    const Place& slice =
-        place[row_of(chunk, slices, [this](int64_t s) { return place[s].first_chunk; })];
-    const int64_t from = (chunk - slice.first_chunk) * kClearChunk;
-    const int64_t left = slice.numel - from;
-    float* at = arena + slice.offset + from;
-    team.each(left < kClearChunk ? left : kClearChunk, [&](int64_t i) { at[i] = 0.0f; });
   }
 };
 
@@ -295,8 +255,9 @@ struct Unpack {
   const std::byte* data;
   int64_t bytes;
   int64_t fields, stated;
-  int64_t limit;   // entries
-  int64_t number;  // bytes of an index, or 0
+  int64_t limit;        // entries
+  const int64_t* most;  // of each field
+  int64_t number;       // bytes of an index, or 0
   ValueLayout layout;
   SparseList list;
   int64_t *entries, *offset;
@@ -306,7 +267,7 @@ struct Unpack {
     const auto count_of = [this](int64_t g) {
       const int64_t count =
           g < stated ? int64_t{reinterpret_cast<const uint32_t*>(data)[g]} : limit;
-      return count < take.row[g].most ? count : take.row[g].most;
+      return count < most[g] ? count : most[g];
     };
     const auto within_limit = [this](int64_t sum) { return sum < limit ? sum : limit; };
     const int64_t before = sum_of(team, 0, f, count_of);
@@ -428,17 +389,8 @@ void SparseWire::put_rows(const Stream& stream, const UnitSpec& spec, const Room
   const IndexFormat& format = index(spec, room);
   const Room entries = with_escapes(format, room);
   const auto scratch = lay_out<Scratch>(memory, format, spec, entries);
-  TableWriter table(stream, scratch.row);
-  int64_t slice = 0;
-  for (const Field& field : spec.fields) {
-    table.put(ReadRow{entries.of(field), slice, std::ssize(field.slices)});
-    slice += std::ssize(field.slices);
-  }
-  int64_t chunk = 0;
-  each_slice(spec, [&](size_t, const Slice& part, int64_t position) {
-    table.put(Place{position, part.numel, part.offset, chunk});
-    chunk += clear_chunks(part.numel);
-  });
+  TableWriter table = scratch.rows.table(stream, spec);
+  for (const Field& field : spec.fields) table.put(entries.of(field));
   table.finish();
 }
 
@@ -467,13 +419,13 @@ SparseList SparseWire::read(const Stream& stream, const UnitSpec& spec, const Ro
   const SparseList list = scratch.list;
   const auto fields = std::ssize(spec.fields);
   const int64_t each = entries.of(spec) / fields;
-  const Take take{scratch.row, scratch.place, weight, into, payload.complaints()};
+  const Take take{scratch.rows, weight, into, payload.complaints()};
   dispatch_wire(values_, [&]<class Value>(Value) {
-    parallel_teams(
-        stream, fields,
-        Unpack<Value>{payload.data, payload.bytes, fields, stated_counts(format, spec), limit,
-                      format.number(), layout, list, scratch.entries, scratch.offset, take},
-        each);
+    parallel_teams(stream, fields,
+                   Unpack<Value>{payload.data, payload.bytes, fields, stated_counts(format, spec),
+                                 limit, scratch.most, format.number(), layout, list,
+                                 scratch.entries, scratch.offset, take},
+                   each);
   });
   if (format.number() == 0) {
     format.read(stream, spec, entries, list,
@@ -488,15 +440,7 @@ void SparseWire::decode(const Stream& stream, const UnitSpec& spec, const Room& 
                         std::span<const Payload> payloads, float weight, bool add,
                         const Tensor& into, std::byte* memory) const {
   put_rows(stream, spec, room, memory);
-  if (!add) {
-    const IndexFormat& format = index(spec, room);
-    const auto scratch = lay_out<Scratch>(memory, format, spec, with_escapes(format, room));
-    int64_t chunks = 0;
-    each_slice(spec,
-               [&](size_t, const Slice& slice, int64_t) { chunks += clear_chunks(slice.numel); });
-    parallel_teams(stream, chunks, ClearSlices{scratch.place, slices_of(spec), into.data<float>()},
-                   kClearChunk);
-  }
+  if (!add) clear_fields(stream, spec, into);
   for (const Payload& payload : payloads)
     read(stream, spec, room, payload, weight, into.data<float>(), memory);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compression/slices.h"
+#include "compression/unit_rows.h"
 #include "core/error.h"
 
 namespace wisp::power_words {
@@ -13,28 +14,13 @@ struct ClearLists {
   WISP_HD void operator()(int64_t f) const { listed[f] = 0; }
 };
 
-/// What kernels know of a field and a slice that words are added to.
-struct AddedField {
-  int64_t numel, slice, slices;  // its first, and how many
-};
-struct AddedSlice {
-  int64_t position, shift;  // arena index - field position
-};
-
 /// The parts of scratch while words are added.
 struct Adding {
-  AddedField* field;
-  AddedSlice* slice;
+  UnitRows rows;
   int64_t* first;  // word of each field of a payload
 
-  Adding(Cursor& cursor, const UnitSpec& spec) {
-    const auto fields = std::ssize(spec.fields);
-    int64_t slices = 0;
-    for (const Field& of : spec.fields) slices += std::ssize(of.slices);
-    field = cursor.take<AddedField>(fields);
-    slice = cursor.take<AddedSlice>(slices);
-    first = cursor.take<int64_t>(fields);
-  }
+  Adding(Cursor& cursor, const UnitSpec& spec)
+      : rows(cursor, spec), first(cursor.take<int64_t>(std::ssize(spec.fields))) {}
 };
 
 /// Where each field's words begin; counts beyond the payload are cut.
@@ -63,7 +49,7 @@ struct Split {
 WISP_HD inline int64_t position_of(uint32_t word) { return word & (kMostElements - 1); }
 
 struct AddWords {
-  Adding rows;
+  Adding of;
   int64_t fields;
   const uint32_t* words;
   const float* tops;
@@ -71,22 +57,20 @@ struct AddWords {
   float* arena;
   Complaints complaints;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t f = row_of(i, fields, [this](int64_t g) { return rows.first[g]; });
-    const AddedField field = rows.field[f];
-    const uint32_t* at = words + rows.first[f];
-    const int64_t j = i - rows.first[f];
+    const int64_t f = row_of(i, fields, [this](int64_t g) { return of.first[g]; });
+    const uint32_t* at = words + of.first[f];
+    const int64_t j = i - of.first[f];
     const uint32_t word = at[j];
     const int64_t position = position_of(word);
     // in cyclic order, the way from the first word's position is longer for each
     const uint32_t before = j > 0 ? at[j - 1] - at[0] : 0;
     const bool behind = j == 0 || position_of(before) < position_of(word - at[0]);
+    const UnitRows::OfField field = of.rows.field[f];
     if (position >= field.numel) return complaints.add(Wrong::position, f, j);
     if (!behind) return complaints.add(Wrong::order, f, j);
-    const AddedSlice* slice = rows.slice + field.slice;
-    slice += row_of(position, field.slices, [=](int64_t s) { return slice[s].position; });
     const uint32_t below = word >> kPositionBits & kMostBelow;
     const float value = tops[f] * float_from_bits((word & 1u << 31) | (127 - below) << 23);
-    arena[position + slice->shift] += weight * value;
+    arena[position + of.rows.slice[of.rows.slice_of(field, position)].shift] += weight * value;
   }
 };
 
@@ -201,26 +185,15 @@ void add(const Stream& stream, const UnitSpec& spec, double ratio,
         "variance: the payload of rank ", payload.from, " has ", payload.bytes, " bytes, expected ",
         least, " and 4 per word, at most ", capacity(spec, ratio));
   }
-  const auto rows = lay_out<Adding>(memory, spec);
-  TableWriter table(stream, rows.field);
-  AddedField field{};
-  for (const Field& of : spec.fields) {
-    field.numel = of.numel;
-    field.slices = std::ssize(of.slices);
-    table.put(field);
-    field.slice += field.slices;
-  }
-  each_slice(spec, [&](size_t, const Slice& slice, int64_t position) {
-    table.put(AddedSlice{position, slice.offset - position});
-  });
-  table.finish();
+  const auto adding = lay_out<Adding>(memory, spec);
+  adding.rows.write(stream, spec);
   const auto fields = std::ssize(spec.fields);
   for (const Payload& payload : payloads) {
     const Parts parts(spec, payload);
-    run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, rows.first,
+    run_once(stream, Split{parts.counts, parts.tops, fields, parts.entries, adding.first,
                            payload.complaints()});
     parallel_for(stream, parts.entries,
-                 AddWords{rows, fields, parts.words, parts.tops, weight, into.data<float>(),
+                 AddWords{adding, fields, parts.words, parts.tops, weight, into.data<float>(),
                           payload.complaints()});
   }
 }

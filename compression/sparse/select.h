@@ -17,84 +17,15 @@
 // (their code cuts off by index up to 1.3 k); the ten steps are one histogram.
 #pragma once
 
-#include <span>
-
-#include "compression/compressor.h"
-#include "compression/cursor.h"
-#include "core/loops/device_table.h"
+#include "compression/sparse/select_fields.h"
 #include "core/loops/parallel_teams.h"
-#include "core/loops/select_ranges.h"
-#include "core/random.h"
 
 namespace wisp {
-
-/// ceil(ratio · numel), at least 1 and at most numel. Rounding errors of the product do not count:
-/// 0.001 of 1000 is 1.
-int64_t kept_count(double ratio, int64_t numel);
-
-/// What is selected from: the slices of a field, in their order.
-using Slices = std::span<const Slice>;
-
-/// Which entries of a list are a field's; device words.
-struct Range {
-  int64_t begin, count;
-};
-
-/// The magnitude of a number as an integer that orders alike.
-WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
-
-/// How the elements of a field that travel are chosen.
-struct Selection {
-  enum class Kind { exact, sampled, threshold };
-
-  Kind kind = Kind::exact;
-  float threshold = 0.0f;            // of magnitudes
-  const float* on_device = nullptr;  // or where those of the fields lie in device memory
-  uint32_t least = 1;  // magnitude_bits from which an element can be selected; 0: zeros too
-};
-
-/// A field to select `k` elements from. `random` draws the sample and the order of equal
-/// magnitudes. A Source has prefetch, peek, take and held, as in code.h.
-template <class Source>
-struct SelectFrom {
-  Slices slices;
-  Source source;
-  int64_t k;
-  Philox random;
-};
-
 namespace select {
 
 constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
-constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
-constexpr int kAdaptations = 10;
-constexpr float kAdaptation = 0.8f;   // also the share of k from which a sampled threshold is kept
-constexpr int64_t kMostSource = 128;  // bytes of a Source
-constexpr int64_t kTile = 4096;       // entries of a list that a team takes
-
-WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
-
-/// How much of a field is sampled, listed and selected. Host arithmetic.
-struct Extent {
-  int64_t numel = 0;
-  int64_t k = 0;
-  int64_t capacity = 0;  // of the list of candidates
-  int64_t sample = 0;    // elements; 0: no threshold, all are candidates
-  int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
-
-  Extent(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
-};
-
-/// Total order of a field's elements: by magnitude, then by cyclic distance from a drawn start.
-struct Order {
-  int64_t start = 0;
-  int64_t numel = 0;
-  WISP_HD uint64_t operator()(uint32_t key, int64_t position) const {
-    const int64_t distance = position - start + (position < start ? numel : 0);
-    return static_cast<uint64_t>(key) << 32 | (0xffffffffu - static_cast<uint64_t>(distance));
-  }
-};
+constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled threshold is kept
 
 /// The digit of x at `shift` if the digits above it agree with the bound, else -1.
 WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
@@ -132,130 +63,6 @@ WISP_HD uint64_t bound_of_largest(const Team& team, Digits& digits, int64_t want
     if (wanted == digits.bins[digits.digit]) break;
   }
   return bound;
-}
-
-/// Device words of a field's selection under way.
-struct Progress {
-  int64_t candidates;                  // that passed the threshold, even beyond the list's capacity
-  uint64_t bound;                      // the threshold, in its upper half, `least` or more
-  int64_t again;                       // the threshold was too high: the list is made once more
-  uint32_t passing[kAdaptations + 2];  // how many elements each adaptation adds
-};
-
-/// What kernels know of a field.
-struct FieldRow {
-  int64_t numel, k, capacity, sample, rank;
-  int64_t first, stride;  // field position of the first cluster of the sample; between clusters
-  int64_t start;          // of its Order
-  int64_t entry;          // where its candidates begin among those of all fields
-  int64_t begin;          // where its selected elements do
-  int64_t tile;           // the first of its selected elements, kTile each
-  int64_t slice, slices;  // its first, and how many
-
-  WISP_HD Order order() const { return {start, numel}; }
-};
-
-struct SliceRow : SelectRange {
-  int64_t field, offset, position;  // offset: in the arena; position: in the field
-};
-
-/// The fields of a unit in device memory.
-template <class Source>
-struct Fields {
-  int64_t count, entries, tiles;
-  bool sampled;  // one of them is
-  const FieldRow* row;
-  const Source* source;
-  SelectRanges<SliceRow> slices;
-  Progress* state;
-  uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
-  uint32_t* position;  // of candidates
-
-  /// visit(slice) for each slice of a field, by all threads of a team.
-  template <class Visit>
-  WISP_HD void each_slice(const FieldRow& field, const Visit& visit) const {
-    for (int64_t s = 0; s < field.slices; ++s) visit(slices.row[field.slice + s]);
-  }
-};
-
-/// How much scratch fields need.
-struct Sizes {
-  int64_t fields = 0, slices = 0, chunks = 0, words = 0, entries = 0, tiles = 0;
-
-  void add(Slices of_field, const Extent& extent);
-};
-
-/// Its parts.
-struct Scratch {
-  FieldRow* row;
-  SliceRow* slice;
-  std::byte* source;
-  Progress* state;
-  uint64_t* masks;
-  int64_t* selected;
-  uint32_t* key;
-  uint32_t* position;
-
-  Scratch(Cursor& cursor, const Sizes& sizes);
-};
-
-int64_t numel_of(Slices slices);
-/// Writes the rows of a field's slices, of which `next` knows where they begin.
-void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next);
-
-/// Writes what kernels know of `count` fields, field(f) each, to `memory`, of layout Scratch.
-template <class Field>
-auto write_fields(const Stream& stream, int64_t count, const Field& field, Selection::Kind kind,
-                  std::byte* memory) {
-  using Source = decltype(field(int64_t{}).source);
-  static_assert(sizeof(Source) <= kMostSource);
-  Sizes sizes;
-  bool sampled = false;
-  int64_t numel = 0;
-  for (int64_t f = 0; f < count; ++f) {
-    const auto from = field(f);
-    const Extent extent(numel_of(from.slices), from.k, kind);
-    sizes.add(from.slices, extent);
-    sampled = sampled || extent.sample > 0;
-    numel += extent.numel;
-  }
-  const auto scratch = lay_out<Scratch>(memory, sizes);
-  TableWriter table(stream, scratch.row);
-  Sizes next;
-  int64_t begin = 0;
-  for (int64_t f = 0; f < count; ++f) {
-    const auto from = field(f);
-    const Extent extent(numel_of(from.slices), from.k, kind);
-    FieldRow row{extent.numel, extent.k, extent.capacity, extent.sample, extent.rank};
-    if (extent.sample > 0) {
-      row.stride = extent.numel / (extent.sample / kCluster);
-      row.first = from.random.below(1, static_cast<uint32_t>(row.stride - kCluster + 1));
-    }
-    row.start = from.random.below(0, static_cast<uint32_t>(extent.numel));
-    row.entry = next.entries;
-    row.begin = begin;
-    row.tile = next.tiles;
-    row.slice = next.slices;
-    row.slices = std::ssize(from.slices);
-    table.put(row);
-    next.add(from.slices, extent);
-    begin += extent.k;
-  }
-  next = {};
-  for (int64_t f = 0; f < count; ++f) put_slices(table, field(f).slices, f, next);
-  for (int64_t f = 0; f < count; ++f) table.put(field(f).source);
-  table.finish();
-  return Fields<Source>{
-      count,
-      sizes.entries,
-      sizes.tiles,
-      sampled,
-      scratch.row,
-      reinterpret_cast<const Source*>(scratch.source),
-      {scratch.slice, sizes.slices, sizes.chunks, numel, scratch.masks, scratch.selected},
-      scratch.state,
-      scratch.key,
-      scratch.position};
 }
 
 WISP_HD inline uint64_t bound_of(uint32_t magnitude) {

@@ -39,7 +39,7 @@ struct ReduceBlocks {
   typename Kernel::Value* partial;
   RowTable<SliceRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
-    const SliceRow& row = table.row_of(item);
+    const SliceRow row = table.row_of(item);
     const int64_t block = parallel::reduce_block(row.numel);
     const int64_t at = item - row.first_item;
     const int64_t begin = at * block;

@@ -110,7 +110,7 @@ class Team {
 #ifdef __CUDA_ARCH__
     return cuda::team_reduce_lanes(begin, end, kernel);
 #else
-    return parallel::reduce_lanes(begin, end, kernel);
+    return parallel::cpu_reduce_block(begin, end, kernel);
 #endif
   }
 

@@ -20,63 +20,122 @@
 #include "compression/sparse/select.h"
 #include "compression/sparse/spectrum_wire.h"
 #include "core/backend.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
 
+constexpr int64_t kMostFields = 64;  // transformed and packed together
+
+/// Of a transform's length: the power of two that spectra are scaled by.
+double unit_of(int64_t size) {
+  return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(size)));
+}
+double forward_scale(int64_t size) { return 1.0 / unit_of(size); }
+double inverse_scale(int64_t size) { return unit_of(size) / static_cast<double>(size); }
+
+/// Some of a unit's fields, one behind the other in scratch and payload.
+struct Group {
+  int64_t fields = 0;
+  int64_t bytes = 0;         // of their payload
+  int64_t numbers = 0;       // of their transforms
+  int64_t coefficients = 0;  // of their spectra
+  const Field* field[kMostFields];
+  int64_t size[kMostFields];  // of the transform
+  FieldSpectrum spectrum[kMostFields];
+
+  Spectra spectra() const { return {spectrum, static_cast<size_t>(fields)}; }
+  /// visit(i, number, coefficient) for each field: its first in the group's.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    int64_t number = 0, coefficient = 0;
+    for (int64_t i = 0; i < fields; ++i) {
+      visit(i, number, coefficient);
+      number += size[i];
+      coefficient += spectrum[i].wire.coefficients();
+    }
+  }
+};
+
+/// The parts of scratch while a group is under way.
+struct Scratch {
+  float* spectra;
+  std::byte* wire;  // its scratch while there are no numbers
+  float* x;         // the numbers, in its place
+
+  Scratch(Cursor& cursor, const Group& group)
+      : spectra(cursor.take<float>(2 * group.coefficients)),
+        wire(cursor.take<std::byte>(
+            std::max(4 * group.numbers, spectra_scratch_bytes(group.spectra())))),
+        x(reinterpret_cast<float*>(wire)) {}
+};
+
+/// What a kernel knows of a slice, or of the zeros behind a field; items are chunks.
+struct PieceRow {
+  static constexpr int64_t kChunk = 1 << 13;
+  int64_t first_item;
+  int64_t at;  // in the arena; negative: zeros
+  int64_t x;   // among the numbers
+  int64_t numel;
+  double scale;  // an f32
+
+  /// body(arena index, place among the numbers) for each element of an item.
+  template <class Body>
+  WISP_HD void each(const Team& team, int64_t item, const Body& body) const {
+    const int64_t from = (item - first_item) * kChunk;
+    const int64_t left = numel - from;
+    team.each(left < kChunk ? left : kChunk,
+              [&, from](int64_t i) { body(at + from + i, x + from + i); });
+  }
+};
+
 struct Gather {
+  struct Shared {};
   Source source;
-  int64_t offset;
-  float scale;
   float* x;
-  WISP_HD void operator()(int64_t i) const { x[i] = scale * source.take(offset + i); }
+  RowTable<PieceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PieceRow row = table.row_of(item);
+    const auto scale = static_cast<float>(row.scale);
+    if (row.at < 0) {
+      row.each(team, item, [&](int64_t, int64_t to) { x[to] = 0.0f; });
+    } else {
+      row.each(team, item, [&](int64_t i, int64_t to) { x[to] = scale * source.take(i); });
+    }
+  }
+};
+
+struct Sent {
+  struct Shared {};
+  Source source;
+  const float* x;
+  RowTable<PieceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PieceRow row = table.row_of(item);
+    const auto scale = static_cast<float>(row.scale);
+    row.each(team, item, [&](int64_t i, int64_t from) { source.sent(i, scale * x[from]); });
+  }
+};
+
+struct Leave {
+  struct Shared {};
+  const float* x;
+  float weight;
+  bool add;
+  float* arena;
+  RowTable<PieceRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PieceRow row = table.row_of(item);
+    const float scale = weight * static_cast<float>(row.scale);
+    row.each(team, item, [&](int64_t i, int64_t from) {
+      arena[i] = (add ? arena[i] : 0.0f) + scale * x[from];
+    });
+  }
 };
 
 struct Clear {
   float* x;
   WISP_HD void operator()(int64_t i) const { x[i] = 0.0f; }
-};
-
-struct Sent {
-  Source source;
-  int64_t offset;
-  float scale;
-  const float* x;
-  WISP_HD void operator()(int64_t i) const { source.sent(offset + i, scale * x[i]); }
-};
-
-struct Leave {
-  const float* x;
-  float scale;
-  bool add;
-  float* into;
-  WISP_HD void operator()(int64_t i) const { into[i] = (add ? into[i] : 0.0f) + scale * x[i]; }
-};
-
-/// A field's transform, and what of it travels.
-struct Transform {
-  int64_t size;  // n
-  SpectrumWire wire;
-
-  Transform(int64_t n, double theta, int bits, int mantissa)
-      : size(n), wire(n / 2 + 1, kept_count(1.0 - theta, n / 2 + 1), bits, mantissa) {}
-  float forward_scale() const { return static_cast<float>(1.0 / unit()); }
-  float inverse_scale() const { return static_cast<float>(unit() / static_cast<double>(size)); }
-
- private:
-  double unit() const { return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(size))); }
-};
-
-/// The parts of scratch while a field is transformed.
-struct Scratch {
-  float* spectrum;
-  std::byte* wire;  // its scratch while there are no numbers
-  float* x;         // the numbers, in its place
-
-  Scratch(Cursor& cursor, const Transform& t)
-      : spectrum(cursor.take<float>(2 * t.wire.coefficients())),
-        wire(cursor.take<std::byte>(std::max(4 * t.size, t.wire.scratch_bytes()))),
-        x(reinterpret_cast<float*>(wire)) {}
 };
 
 struct Options {
@@ -96,8 +155,9 @@ class FftCode final : public Code {
   }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     int64_t most = 0;
-    for (const Field& field : spec.fields)
-      most = std::max(most, layout_bytes<Scratch>(transform_of(field, info)));
+    each_group(spec, info, [&](const Group& group, int64_t) {
+      most = std::max(most, layout_bytes<Scratch>(group));
+    });
     return most;
   }
 
@@ -107,28 +167,22 @@ class FftCode final : public Code {
                " bytes, the outlet has ", outlet.capacity);
     const Stream& stream = context.stream;
     const Payload payload{info.rank, outlet.data, bytes(spec, info)};
-    int64_t at = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Field& field = spec.fields[f];
-      const Transform t = transform_of(field, info);
-      const auto scratch = lay_out<Scratch>(memory, t);
-      each_slice(field, [&](const Slice& slice, int64_t position) {
-        parallel_for(stream, slice.numel,
-                     Gather{source, slice.offset, t.forward_scale(), scratch.x + position});
+    each_group(spec, info, [&](const Group& group, int64_t at) {
+      const auto scratch = lay_out<Scratch>(memory, group);
+      over_pieces(stream, group, true, [&](const auto& table) {
+        return Gather{source, scratch.x, table};
       });
-      parallel_for(stream, t.size - field.numel, Clear{scratch.x + field.numel});
-      context.backend.fft().forward(stream, t.size, scratch.x, scratch.spectrum);  // (1)
-      const Philox random(info.seed, static_cast<uint64_t>(info.step), field.key);
-      t.wire.pack(stream, scratch.spectrum, random, outlet.data + at, scratch.wire);  // (2), (3)
-      if (source.kept) {
-        add_and_invert(context, {&payload, 1}, at, f, t, scratch);
-        each_slice(field, [&](const Slice& slice, int64_t position) {
-          parallel_for(stream, slice.numel,
-                       Sent{source, slice.offset, t.inverse_scale(), scratch.x + position});
-        });
-      }
-      at += t.wire.bytes();
-    }
+      group.each([&](int64_t i, int64_t number, int64_t coefficient) {  // (1)
+        context.backend.fft().forward(stream, group.size[i], scratch.x + number,
+                                      scratch.spectra + 2 * coefficient);
+      });
+      pack_spectra(stream, group.spectra(), scratch.spectra, outlet.data + at, scratch.wire);
+      if (!source.kept) return;
+      add_and_invert(context, {&payload, 1}, at, group, scratch);
+      over_pieces(stream, group, false, [&](const auto& table) {
+        return Sent{source, scratch.x, table};
+      });
+    });
   }
 
   void decode(Context& context, const Payload& payload, float weight, bool add,
@@ -143,24 +197,80 @@ class FftCode final : public Code {
   }
 
  private:
-  Transform transform_of(const Field& field, const StepInfo& info) const {
+  /// (2), (3) of a field.
+  SpectrumWire wire_of(int64_t size, const StepInfo& info) const {
     const double theta = options_.theta * std::pow(options_.theta_decay, std::floor(info.epoch));
-    return {fast_fft_size(field.numel), theta, options_.bits, options_.mantissa};
+    const int64_t coefficients = size / 2 + 1;
+    return {coefficients, kept_count(1.0 - theta, coefficients), options_.bits, options_.mantissa};
   }
   int64_t bytes(const UnitSpec& spec, const StepInfo& info) const {
     int64_t sum = 0;
-    for (const Field& field : spec.fields) sum += transform_of(field, info).wire.bytes();
+    for (const Field& field : spec.fields) sum += wire_of(fast_fft_size(field.numel), info).bytes();
     return sum;
   }
 
-  /// (4), (5): the sum of a field's spectra, `at` bytes into each payload, and its numbers.
+  /// visit(group, at) for the unit's fields, at most kMostFields at once; `at`: bytes before.
+  template <class Visit>
+  void each_group(const UnitSpec& spec, const StepInfo& info, const Visit& visit) const {
+    Group group;
+    int64_t at = 0;
+    for (size_t f = 0; f < spec.fields.size(); ++f) {
+      const Field& field = spec.fields[f];
+      const int64_t size = fast_fft_size(field.numel);
+      const FieldSpectrum spectrum{wire_of(size, info),
+                                   Philox(info.seed, static_cast<uint64_t>(info.step), field.key),
+                                   static_cast<int64_t>(f)};
+      group.field[group.fields] = &field;
+      group.size[group.fields] = size;
+      group.spectrum[group.fields] = spectrum;
+      ++group.fields;
+      group.bytes += spectrum.wire.bytes();
+      group.numbers += size;
+      group.coefficients += spectrum.wire.coefficients();
+      if (group.fields < kMostFields && f + 1 < spec.fields.size()) continue;
+      visit(group, at);
+      at += group.bytes;
+      group.fields = group.bytes = group.numbers = group.coefficients = 0;
+    }
+  }
+
+  /// The kernel that kernel_of(table) gives, over the group's slices; when they go there, with the
+  /// zeros behind each field.
+  template <class KernelOf>
+  static void over_pieces(const Stream& stream, const Group& group, bool forward,
+                          const KernelOf& kernel_of) {
+    parallel_rows<PieceRow>(
+        stream,
+        [&](const auto& put) {
+          group.each([&](int64_t i, int64_t number, int64_t) {
+            const Field& field = *group.field[i];
+            const int64_t size = group.size[i];
+            const double scale = forward ? forward_scale(size) : inverse_scale(size);
+            const auto put_piece = [&](int64_t at, int64_t x, int64_t numel) {
+              const PieceRow row{0, at, x, numel, static_cast<float>(scale)};
+              put(row, (numel + PieceRow::kChunk - 1) / PieceRow::kChunk);
+            };
+            each_slice(field, [&](const Slice& slice, int64_t position) {
+              put_piece(slice.offset, number + position, slice.numel);
+            });
+            if (forward && field.numel < size)
+              put_piece(-1, number + field.numel, size - field.numel);
+          });
+        },
+        kernel_of, PieceRow::kChunk);
+  }
+
+  /// (4), (5): the sums of a group's spectra, `at` bytes into each payload, and their numbers.
   static void add_and_invert(Context& context, std::span<const Payload> payloads, int64_t at,
-                             size_t field, const Transform& t, const Scratch& scratch) {
-    parallel_for(context.stream, 2 * t.wire.coefficients(), Clear{scratch.spectrum});
+                             const Group& group, const Scratch& scratch) {
+    parallel_for(context.stream, 2 * group.coefficients, Clear{scratch.spectra});
     for (const Payload& payload : payloads)
-      t.wire.add(context.stream, payload.data + at, payload.complaints(),
-                 static_cast<int64_t>(field), scratch.spectrum, scratch.wire);
-    context.backend.fft().inverse(context.stream, t.size, scratch.spectrum, scratch.x);
+      add_spectra(context.stream, group.spectra(), payload.data + at, payload.complaints(),
+                  scratch.spectra, scratch.wire);
+    group.each([&](int64_t i, int64_t number, int64_t coefficient) {
+      context.backend.fft().inverse(context.stream, group.size[i],
+                                    scratch.spectra + 2 * coefficient, scratch.x + number);
+    });
   }
 
   void decode_weighted(Context& context, std::span<const Payload> payloads, float weight, bool add,
@@ -170,18 +280,13 @@ class FftCode final : public Code {
       WISP_CHECK(payload.bytes == bytes(spec, info), "fft: the payload of rank ", payload.from,
                  " has ", payload.bytes, " bytes, expected ", bytes(spec, info));
     }
-    int64_t at = 0;
-    for (size_t f = 0; f < spec.fields.size(); ++f) {
-      const Transform t = transform_of(spec.fields[f], info);
-      const auto scratch = lay_out<Scratch>(memory, t);
-      add_and_invert(context, payloads, at, f, t, scratch);
-      each_slice(spec.fields[f], [&](const Slice& slice, int64_t position) {
-        parallel_for(context.stream, slice.numel,
-                     Leave{scratch.x + position, weight * t.inverse_scale(), add,
-                           into.data<float>() + slice.offset});
+    each_group(spec, info, [&](const Group& group, int64_t at) {
+      const auto scratch = lay_out<Scratch>(memory, group);
+      add_and_invert(context, payloads, at, group, scratch);
+      over_pieces(context.stream, group, false, [&](const auto& table) {
+        return Leave{scratch.x, weight, add, into.data<float>(), table};
       });
-      at += t.wire.bytes();
-    }
+    });
   }
 
   Options options_;

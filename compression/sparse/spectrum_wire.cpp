@@ -6,52 +6,159 @@
 #include "compression/field_reduce.h"
 #include "compression/quantize/range_float.h"
 #include "compression/sparse/count_bits.h"
-#include "compression/sparse/select.h"
-#include "core/error.h"
+#include "compression/sparse/sparse_list.h"
+#include "core/loops/parallel_rows.h"
 
 namespace wisp {
 namespace {
 
-constexpr int64_t kChunk = 8;    // bitmap words that a kernel call walks
-constexpr int64_t kTile = 256;   // bitmap words of a team
-constexpr int64_t kCodes = 512;  // codes of a team: whole words, whatever their width
+constexpr int64_t kPairs = 4096;  // coefficients of a team
+constexpr int64_t kChunk = 8;     // bitmap words that a thread writes
+constexpr int64_t kTile = 256;    // bitmap words of a team
+constexpr int64_t kCodes = 512;   // codes of a team: whole words, whatever their width
 constexpr float kLargest = 3.402823466e38f;
 
-int64_t chunks_of(int64_t words) { return (words + kChunk - 1) / kChunk; }
-int64_t tiles_of(int64_t words) { return (words + kTile - 1) / kTile; }
+int64_t parts_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
+
+/// What kernels know of a spectrum. Items are what the kernel says.
+struct SpectrumRow {
+  int64_t first_item;
+  int64_t field;
+  int64_t number;    // its first; two each coefficient
+  int64_t payload;   // its first word
+  int64_t position;  // its first of those kept
+  int64_t part;      // its first of kPairs coefficients, or of kTile words
+  int64_t coefficients, kept;
+  int bits, mantissa;
+
+  SpectrumRow() = default;
+  explicit SpectrumRow(const FieldSpectrum& of)
+      : field(of.field),
+        coefficients(of.wire.coefficients()),
+        kept(of.wire.kept()),
+        bits(of.wire.bits()),
+        mantissa(of.wire.mantissa()) {}
+  WISP_HD int64_t bitmap_words() const { return (coefficients + 31) / 32; }
+  WISP_HD int64_t code_words() const { return (2 * kept * bits + 31) / 32; }
+};
+
+/// The words of a spectrum's payload.
+template <class Word>
+struct Words {
+  Word* max;  // an f32
+  Word* bitmap;
+  Word* codes;
+  WISP_HD Words(Word* payload, const SpectrumRow& row)
+      : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.bitmap_words()) {}
+};
+
+/// The kernel that kernel_of(table) gives, over items(wire) items of each spectrum, of which `part`
+/// are numbered through all.
+template <class Items, class KernelOf>
+void over_spectra(const Stream& stream, Spectra spectra, const Items& items,
+                  const KernelOf& kernel_of, int64_t elements) {
+  parallel_rows<SpectrumRow>(
+      stream,
+      [&](const auto& put) {
+        int64_t number = 0, payload = 0, position = 0, part = 0;
+        for (const FieldSpectrum& of : spectra) {
+          SpectrumRow row(of);
+          row.number = number;
+          row.payload = payload;
+          row.position = position;
+          row.part = part;
+          put(row, items(of.wire));
+          number += 2 * of.wire.coefficients();
+          payload += of.wire.bytes() / 4;
+          position += of.wire.kept();
+          part += parts_of(of.wire.coefficients(), kPairs);
+        }
+      },
+      kernel_of, elements);
+}
+int64_t one_each(const SpectrumWire&) { return 1; }
+int64_t each_pairs(const SpectrumWire& wire) { return parts_of(wire.coefficients(), kPairs); }
+int64_t each_tile(const SpectrumWire& wire) { return parts_of(wire.bitmap_words(), kTile); }
+int64_t each_codes(const SpectrumWire& wire) { return parts_of(2 * wire.kept(), kCodes); }
+static_assert(32 * kTile >= kPairs, "so that tiles are no more than parts");
+
+struct FindMax {
+  struct Shared {};
+  const float* numbers;
+  float* part;
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow& row = table.row_of(item);
+    const int64_t at = item - row.first_item;
+    const int64_t begin = 2 * kPairs * at;
+    const int64_t end = begin + 2 * kPairs;
+    const int64_t all = 2 * row.coefficients;
+    const LargestOf kernel{{.gradient = numbers + row.number}};
+    const float max = team.reduce_lanes(begin, end < all ? end : all, kernel);
+    team.once([&] { part[row.part + at] = max; });
+  }
+};
+
+struct WriteMax {
+  struct Shared {};
+  const float* part;
+  uint32_t* payload;
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow& row = table.row[item];
+    const int64_t parts = (row.coefficients + kPairs - 1) / kPairs;
+    const float max = team.reduce_lanes(0, parts, LargestOf{{.gradient = part + row.part}});
+    team.once([&] { *Words(payload, row).max = float_bits(max); });
+  }
+};
 
 /// |X_k|², in units of the power of two at the largest part: no square overflows.
 struct Energy {
-  const float* spectrum;
-  const float* max;
+  struct Shared {};
+  const float* numbers;
+  const uint32_t* payload;
   float* energy;
-  WISP_HD void operator()(int64_t k) const {
-    const uint32_t exponent = float_bits(*max) >> 23;
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow row = table.row_of(item);
+    const int64_t first = (item - row.first_item) * kPairs;
+    const int64_t left = row.coefficients - first;
+    const float* pair = numbers + row.number + 2 * first;
+    float* to = energy + row.number / 2 + first;
+    const uint32_t exponent = *Words(payload, row).max >> 23;
     const float unit = float_from_bits((254 - (exponent < 253 ? exponent : 253)) << 23);
-    const float re = unit * spectrum[2 * k];
-    const float im = unit * spectrum[2 * k + 1];
-    energy[k] = re * re + im * im;
+    team.each(left < kPairs ? left : kPairs, [=](int64_t k) {
+      const float re = unit * pair[2 * k];
+      const float im = unit * pair[2 * k + 1];
+      to[k] = re * re + im * im;
+    });
   }
 };
 
 struct WriteBitmap {
+  struct Shared {};
   const uint32_t* positions;
-  int64_t kept, words;
-  uint32_t* bitmap;
-  WISP_HD void operator()(int64_t chunk) const {
-    const int64_t end = chunk * kChunk + kChunk < words ? chunk * kChunk + kChunk : words;
-    int64_t low = 0, high = kept;  // the first position of this chunk
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (positions[middle] < static_cast<uint64_t>(chunk * kChunk * 32)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    for (int64_t w = chunk * kChunk; w < end; ++w) {
+  uint32_t* payload;
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow row = table.row_of(item);
+    const int64_t first = (item - row.first_item) * kTile;
+    const int64_t left = row.bitmap_words() - first;
+    const int64_t words = left < kTile ? left : kTile;
+    team.each((words + kChunk - 1) / kChunk, [&](int64_t chunk) {
+      const int64_t begin = chunk * kChunk;
+      write(positions + row.position, row.kept, first + begin,
+            first + (begin + kChunk < words ? begin + kChunk : words), Words(payload, row).bitmap);
+    });
+  }
+
+ private:
+  WISP_HD static void write(const uint32_t* position, int64_t kept, int64_t begin, int64_t end,
+                            uint32_t* bitmap) {
+    int64_t at = sparse::count_below(position, kept, 32 * begin);
+    for (int64_t w = begin; w < end; ++w) {
       uint32_t word = 0;
-      for (; low < kept && positions[low] / 32 == w; ++low) word |= 1u << (positions[low] % 32);
+      for (; at < kept && position[at] / 32 == w; ++at) word |= 1u << (position[at] % 32);
       bitmap[w] = word;
     }
   }
@@ -62,23 +169,27 @@ struct WriteCodes {
   struct Shared {
     uint32_t code[kCodes];
   };
-  const float* spectrum;
+  const float* numbers;
   const uint32_t* positions;
-  int64_t kept, words;
-  int bits, mantissa;
-  const float* max;
-  uint32_t* codes;
-  WISP_HD void operator()(const Team& team, int64_t tile, Shared& shared) const {
-    const RangeFloat format(bits, mantissa, *max);
+  uint32_t* payload;
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
+    const SpectrumRow row = table.row_of(item);
+    const int64_t tile = item - row.first_item;
+    const float* spectrum = numbers + row.number;
+    const uint32_t* position = positions + row.position;
+    const Words to(payload, row);
+    const int bits = row.bits;
+    const RangeFloat format(bits, row.mantissa, float_from_bits(*to.max));
     const int64_t first = tile * kCodes;
     team.each(kCodes, [&](int64_t i) {
       const int64_t at = first + i;
       shared.code[i] =
-          at < 2 * kept ? format.encode(spectrum[2 * int64_t{positions[at / 2]} + at % 2]) : 0;
+          at < 2 * row.kept ? format.encode(spectrum[2 * int64_t{position[at / 2]} + at % 2]) : 0;
     });
     const int64_t most = kCodes / 32 * bits;
-    const int64_t left = words - tile * most;
-    uint32_t* out = codes + tile * most;
+    const int64_t left = row.code_words() - tile * most;
+    uint32_t* out = to.codes + tile * most;
     team.each(left < most ? left : most, [&](int64_t w) {
       const int begin = 32 * static_cast<int>(w);
       int i = begin / bits;
@@ -100,141 +211,195 @@ struct Tile {
 
 struct CountBits {
   struct Shared {};
-  const uint32_t* bitmap;
-  int64_t words;
+  const uint32_t* payload;
   int64_t* first;
-  WISP_HD void operator()(const Team& team, int64_t at, Shared&) const {
-    const Tile tile(bitmap, words, at);
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow& row = table.row_of(item);
+    const int64_t at = item - row.first_item;
+    const Tile tile(Words(payload, row).bitmap, row.bitmap_words(), at);
     const int64_t count = team.scan(
         tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
         [](int64_t, int64_t) {});
-    team.once([&] { first[at] = count; });
+    team.once([&] { first[row.part + at] = count; });
   }
-};
-
-/// The parts of pack's scratch.
-struct Packing {
-  float* energy;
-  uint32_t* positions;
-  std::byte* select;
-
-  Packing(Cursor& cursor, const Slice& all, int64_t kept)
-      : energy(cursor.take<float>(all.numel)),
-        positions(cursor.take<uint32_t>(kept)),
-        select(cursor.take<std::byte>(select_topk_bytes({&all, 1}, kept))) {}
-};
-
-/// The parts of add's.
-struct Adding {
-  int64_t* visited;  // tiles: none of a payload that is not well-formed
-  int64_t* first;    // coefficient of each tile
-
-  Adding(Cursor& cursor, int64_t tiles)
-      : visited(cursor.take<int64_t>(1)), first(cursor.take<int64_t>(tiles)) {}
 };
 
 WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
 
-/// By one team.
+/// Where each tile's coefficients begin; before all, of a spectrum that is not well-formed.
 struct Judge {
   struct Shared {};
-  const float* max;
-  const uint32_t* bitmap;
-  int64_t coefficients, kept, words, tiles;
-  int64_t *first, *visited;
+  const uint32_t* payload;
+  int64_t* first;
   Complaints complaints;
-  int64_t field;
-  WISP_HD void operator()(const Team& team, int64_t, Shared&) const {
-    const int64_t total = team.scan(
-        tiles, [&](int64_t tile) { return first[tile]; },
-        [&](int64_t tile, int64_t before) { first[tile] = before; });
+  RowTable<SpectrumRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow& row = table.row[item];
+    const Words from(payload, row);
+    int64_t* of_tile = first + row.part;
+    const int64_t words = row.bitmap_words();
+    const int64_t total =
+        team.scan((words + kTile - 1) / kTile, [&](int64_t tile) { return of_tile[tile]; },
+                  [&](int64_t tile, int64_t before) { of_tile[tile] = before; });
     team.once([&] {
-      const uint32_t rest = static_cast<uint32_t>(coefficients % 32);
-      const bool within = rest == 0 || bitmap[words - 1] >> rest == 0;
-      if (total != kept) complaints.add(Wrong::count, field, total);
-      if (!in_range(*max)) complaints.add(Wrong::scale, field, 0);
-      if (!within) complaints.add(Wrong::position, field, total - 1);
-      *visited = total == kept && within && in_range(*max) ? tiles : 0;
+      const float max = float_from_bits(*from.max);
+      const auto rest = static_cast<uint32_t>(row.coefficients % 32);
+      const bool within = rest == 0 || from.bitmap[words - 1] >> rest == 0;
+      if (total != row.kept) complaints.add(Wrong::count, row.field, total);
+      if (!in_range(max)) complaints.add(Wrong::scale, row.field, 0);
+      if (!within) complaints.add(Wrong::position, row.field, total - 1);
+      if (total != row.kept || !within || !in_range(max)) of_tile[0] = -1;
     });
   }
 };
 
 struct AddCoefficients {
   struct Shared {};
-  const int64_t* visited;
-  const float* max;
-  const uint32_t* bitmap;
-  const uint32_t* codes;
-  int64_t bitmap_words, code_words;
-  int bits, mantissa;
+  const uint32_t* payload;
   const int64_t* first;
-  float* spectrum;
+  float* numbers;
+  RowTable<SpectrumRow> table;
 
-  WISP_HD uint32_t code(int64_t i) const {
+  WISP_HD static uint32_t code(const uint32_t* codes, int64_t words, int bits, int64_t i) {
     const int64_t word = i * bits / 32;
     const uint64_t low = codes[word];
-    const uint64_t high = word + 1 < code_words ? codes[word + 1] : 0;
+    const uint64_t high = word + 1 < words ? codes[word + 1] : 0;
     const uint64_t mask = (uint64_t{1} << bits) - 1;
     return static_cast<uint32_t>((high << 32 | low) >> (i * bits % 32) & mask);
   }
-  WISP_HD void operator()(const Team& team, int64_t at, Shared&) const {
-    if (at >= *visited) return;
-    const RangeFloat format(bits, mantissa, *max);
-    const Tile tile(bitmap, bitmap_words, at);
-    float* to = spectrum + 2 * 32 * kTile * at;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const SpectrumRow row = table.row_of(item);
+    if (first[row.part] < 0) return;
+    const int64_t at = item - row.first_item;
+    const Words from(payload, row);
+    const int64_t words = row.code_words();
+    const RangeFloat format(row.bits, row.mantissa, float_from_bits(*from.max));
+    const Tile tile(from.bitmap, row.bitmap_words(), at);
+    float* to = numbers + row.number + 2 * 32 * kTile * at;
     team.scan(
         tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
         [&](int64_t w, int64_t before) {
-          int64_t j = first[at] + before;
+          int64_t j = first[row.part + at] + before;
           for (uint32_t left = tile.word[w]; left != 0; left &= left - 1, ++j) {
             float* pair = to + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
-            pair[0] += format.decode(code(2 * j));
-            pair[1] += format.decode(code(2 * j + 1));
+            pair[0] += format.decode(code(from.codes, words, row.bits, 2 * j));
+            pair[1] += format.decode(code(from.codes, words, row.bits, 2 * j + 1));
           }
         });
   }
 };
 
+int64_t parts_of(Spectra spectra) {
+  int64_t parts = 0;
+  for (const FieldSpectrum& of : spectra) parts += each_pairs(of.wire);
+  return parts;
+}
+
+/// The parts of pack's scratch.
+struct Packing {
+  float* max;  // of each part
+  float* energy;
+  uint32_t* positions;
+  std::byte* select;
+
+  Packing(Cursor& cursor, Spectra spectra) {
+    int64_t coefficients = 0, kept = 0;
+    select::Sizes sizes;
+    for (const FieldSpectrum& of : spectra) {
+      coefficients += of.wire.coefficients();
+      kept += of.wire.kept();
+      sizes.add({&of.wire.all(), 1}, select::Extent(of.wire.coefficients(), of.wire.kept()));
+    }
+    max = cursor.take<float>(parts_of(spectra));
+    energy = cursor.take<float>(coefficients);
+    positions = cursor.take<uint32_t>(kept);
+    select = cursor.take<std::byte>(layout_bytes<select::Scratch>(sizes));
+  }
+};
+
+/// The parts of add's.
+struct Adding {
+  int64_t* first;  // coefficient of each tile
+
+  Adding(Cursor& cursor, Spectra spectra) : first(cursor.take<int64_t>(parts_of(spectra))) {}
+};
+
 }  // namespace
 
-int64_t SpectrumWire::scratch_bytes() const {
-  return std::max(layout_bytes<Packing>(all(), kept_),
-                  layout_bytes<Adding>(tiles_of(bitmap_words())));
+int64_t spectra_scratch_bytes(Spectra spectra) {
+  return std::max(layout_bytes<Packing>(spectra), layout_bytes<Adding>(spectra));
 }
 
-void SpectrumWire::pack(const Stream& stream, const float* spectrum, const Philox& random,
-                        std::byte* payload, std::byte* scratch) const {
-  auto* max = reinterpret_cast<float*>(payload);
-  auto* bitmap = reinterpret_cast<uint32_t*>(payload) + 1;
-  const Slice all = this->all();
-  const auto [energy, positions, select] = lay_out<Packing>(scratch, all, kept_);
-  parallel_reduce(stream, 2 * coefficients_, LargestOf{{.gradient = spectrum}}, max);
-  parallel_for(stream, coefficients_, Energy{spectrum, max, energy});
-  select_topk(stream, SelectFrom<Source>{{&all, 1}, {.gradient = energy}, kept_, random}, positions,
-              select);
-  parallel_for(stream, chunks_of(bitmap_words()),
-               WriteBitmap{positions, kept_, bitmap_words(), bitmap});
-  parallel_teams(stream, (2 * kept_ + kCodes - 1) / kCodes,
-                 WriteCodes{spectrum, positions, kept_, code_words(), bits_, mantissa_, max,
-                            bitmap + bitmap_words()},
-                 kCodes);
+void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, std::byte* payload,
+                  std::byte* memory) {
+  auto* words = reinterpret_cast<uint32_t*>(payload);
+  const auto scratch = lay_out<Packing>(memory, spectra);
+  over_spectra(
+      stream, spectra, each_pairs,
+      [&](const auto& table) {
+        return FindMax{numbers, scratch.max, table};
+      },
+      2 * kPairs);
+  over_spectra(
+      stream, spectra, one_each,
+      [&](const auto& table) {
+        return WriteMax{scratch.max, words, table};
+      },
+      1);
+  over_spectra(
+      stream, spectra, each_pairs,
+      [&](const auto& table) {
+        return Energy{numbers, words, scratch.energy, table};
+      },
+      kPairs);
+  const auto field = [&](int64_t f) {
+    const auto at = static_cast<size_t>(f);
+    int64_t before = 0;
+    for (size_t g = 0; g < at; ++g) before += spectra[g].wire.coefficients();
+    const FieldSpectrum& of = spectra[at];
+    return SelectFrom<Source>{
+        {&of.wire.all(), 1}, {.gradient = scratch.energy + before}, of.wire.kept(), of.random};
+  };
+  const auto fields = select::write_fields(stream, std::ssize(spectra), field,
+                                           Selection::Kind::exact, scratch.select);
+  select_entries(stream, fields, {.least = 0}, scratch.positions, nullptr);
+  over_spectra(
+      stream, spectra, each_tile,
+      [&](const auto& table) {
+        return WriteBitmap{scratch.positions, words, table};
+      },
+      32 * kTile);
+  over_spectra(
+      stream, spectra, each_codes,
+      [&](const auto& table) {
+        return WriteCodes{numbers, scratch.positions, words, table};
+      },
+      kCodes);
 }
 
-void SpectrumWire::add(const Stream& stream, const std::byte* payload, const Complaints& complaints,
-                       int64_t field, float* spectrum, std::byte* scratch) const {
-  const auto* max = reinterpret_cast<const float*>(payload);
-  const auto* bitmap = reinterpret_cast<const uint32_t*>(payload) + 1;
-  const int64_t tiles = tiles_of(bitmap_words());
-  const auto [visited, first] = lay_out<Adding>(scratch, tiles);
-  parallel_teams(stream, tiles, CountBits{bitmap, bitmap_words(), first}, kTile);
-  parallel_teams(stream, 1,
-                 Judge{max, bitmap, coefficients_, kept_, bitmap_words(), tiles, first, visited,
-                       complaints, field},
-                 tiles);
-  parallel_teams(stream, tiles,
-                 AddCoefficients{visited, max, bitmap, bitmap + bitmap_words(), bitmap_words(),
-                                 code_words(), bits_, mantissa_, first, spectrum},
-                 32 * kTile);
+void add_spectra(const Stream& stream, Spectra spectra, const std::byte* payload,
+                 const Complaints& complaints, float* numbers, std::byte* memory) {
+  const auto* words = reinterpret_cast<const uint32_t*>(payload);
+  int64_t* first = lay_out<Adding>(memory, spectra).first;
+  over_spectra(
+      stream, spectra, each_tile,
+      [&](const auto& table) {
+        return CountBits{words, first, table};
+      },
+      kTile);
+  over_spectra(
+      stream, spectra, one_each,
+      [&](const auto& table) {
+        return Judge{words, first, complaints, table};
+      },
+      kTile);
+  over_spectra(
+      stream, spectra, each_tile,
+      [&](const auto& table) {
+        return AddCoefficients{words, first, numbers, table};
+      },
+      32 * kTile);
 }
 
 }  // namespace wisp

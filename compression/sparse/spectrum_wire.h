@@ -17,32 +17,45 @@ namespace wisp {
 /// One field's. Sizes are host arithmetic.
 class SpectrumWire {
  public:
+  SpectrumWire() = default;
   /// `kept` of `coefficients` travel, in range floats of so many bits.
   SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
-      : coefficients_(coefficients), kept_(kept), bits_(bits), mantissa_(mantissa) {}
+      : all_{0, coefficients}, kept_(kept), bits_(bits), mantissa_(mantissa) {}
 
-  int64_t coefficients() const { return coefficients_; }
+  int64_t coefficients() const { return all_.numel; }
+  int64_t kept() const { return kept_; }
+  int bits() const { return bits_; }
+  int mantissa() const { return mantissa_; }
+  /// Of all coefficients, to select from.
+  const Slice& all() const { return all_; }
+
   int64_t bytes() const { return 4 * (1 + bitmap_words() + code_words()); }
-  /// Of pack and add; 8-byte aligned.
-  int64_t scratch_bytes() const;
-
-  /// Packs the `kept` coefficients of largest magnitude; equal ones are chosen by `random`.
-  /// `spectrum` has pairs (real, imaginary), all finite. `payload` is 4-byte aligned.
-  void pack(const Stream& stream, const float* spectrum, const Philox& random, std::byte* payload,
-            std::byte* scratch) const;
-  /// Adds a payload's coefficients to a spectrum; nothing of a malformed one, which is complained
-  /// of as that of `field`.
-  void add(const Stream& stream, const std::byte* payload, const Complaints& complaints,
-           int64_t field, float* spectrum, std::byte* scratch) const;
+  int64_t bitmap_words() const { return (coefficients() + 31) / 32; }
+  int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
 
  private:
-  int64_t bitmap_words() const { return (coefficients_ + 31) / 32; }
-  int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
-  /// Of all coefficients, to select from.
-  Slice all() const { return {0, coefficients_}; }
-
-  int64_t coefficients_, kept_;
-  int bits_, mantissa_;
+  Slice all_{};
+  int64_t kept_ = 0;
+  int bits_ = 0, mantissa_ = 0;
 };
+
+/// A field's spectrum among others that are packed or added with it.
+struct FieldSpectrum {
+  SpectrumWire wire;
+  Philox random{0, 0, 0};  // decides between equal magnitudes
+  int64_t field = 0;       // its number in the unit, for complaints
+};
+/// Spectra have pairs (real, imaginary) and lie one behind the other, as do their payloads.
+using Spectra = std::span<const FieldSpectrum>;
+
+/// Scratch of the next two; 8-byte aligned.
+int64_t spectra_scratch_bytes(Spectra spectra);
+/// Packs of each spectrum the coefficients of largest magnitude. All numbers are finite; `payload`
+/// is 4-byte aligned.
+void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, std::byte* payload,
+                  std::byte* scratch);
+/// Adds payloads' coefficients to spectra; nothing of a malformed one, which is complained of.
+void add_spectra(const Stream& stream, Spectra spectra, const std::byte* payload,
+                 const Complaints& complaints, float* numbers, std::byte* scratch);
 
 }  // namespace wisp

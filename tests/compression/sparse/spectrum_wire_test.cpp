@@ -18,20 +18,22 @@ namespace wisp {
 namespace {
 
 std::vector<uint32_t> packed(const SpectrumWire& wire, const std::vector<float>& spectrum) {
-  const Tensor scratch({wire.scratch_bytes()}, DType::u8);
+  const FieldSpectrum of{wire, Philox(1, 2, 3)};
+  const Tensor scratch({spectra_scratch_bytes({&of, 1})}, DType::u8);
   const Tensor payload({wire.bytes()}, DType::u8);
   std::memset(payload.raw(), 0xa5, static_cast<size_t>(wire.bytes()));
-  wire.pack(Stream::immediate(), spectrum.data(), Philox(1, 2, 3), payload.raw(), scratch.raw());
+  pack_spectra(Stream::immediate(), {&of, 1}, spectrum.data(), payload.raw(), scratch.raw());
   const auto* words = reinterpret_cast<const uint32_t*>(payload.raw());
   return {words, words + wire.bytes() / 4};
 }
 
 std::vector<float> added(const SpectrumWire& wire, const std::vector<uint32_t>& payload,
                          std::vector<float> spectrum) {
-  const Tensor scratch({wire.scratch_bytes()}, DType::u8);
+  const FieldSpectrum of{wire, Philox(0, 0, 0), 4};
+  const Tensor scratch({spectra_scratch_bytes({&of, 1})}, DType::u8);
   int64_t complaint = 0;
-  wire.add(Stream::immediate(), reinterpret_cast<const std::byte*>(payload.data()), {&complaint, 2},
-           4, spectrum.data(), scratch.raw());
+  add_spectra(Stream::immediate(), {&of, 1}, reinterpret_cast<const std::byte*>(payload.data()),
+              {&complaint, 2}, spectrum.data(), scratch.raw());
   WISP_CHECK(complaint == 0, complaint_in(complaint));
   return spectrum;
 }
@@ -82,6 +84,33 @@ TEST(SpectrumWire, KeepsTheLargest) {
       EXPECT_EQ(decoded, expected);
     }
   }
+}
+
+TEST(SpectrumWire, PacksAndAddsManyAtOnceAsOneByOne) {
+  std::vector<FieldSpectrum> spectra;
+  std::vector<float> numbers, sum;
+  std::vector<uint32_t> words;
+  for (int64_t f = 0; f < 120; ++f) {  // more than an argument has room for
+    const int64_t coefficients = f == 7 ? 20'000 : 1 + 13 * f % 300;
+    const SpectrumWire wire(coefficients, (coefficients + 2) / 3, 9, 2);
+    spectra.push_back({wire, Philox(1, 2, 3), f});
+    const std::vector<float> own = noise(coefficients);
+    const std::vector<uint32_t> payload = packed(wire, own);
+    const std::vector<float> more = added(wire, payload, own);
+    numbers.insert(numbers.end(), own.begin(), own.end());
+    words.insert(words.end(), payload.begin(), payload.end());
+    sum.insert(sum.end(), more.begin(), more.end());
+  }
+  const Tensor scratch({spectra_scratch_bytes(spectra)}, DType::u8);
+  std::vector<uint32_t> payload(words.size());
+  auto* bytes = reinterpret_cast<std::byte*>(payload.data());
+  const Stream stream = Stream::immediate();
+  pack_spectra(stream, spectra, numbers.data(), bytes, scratch.raw());
+  EXPECT_EQ(payload, words);
+  int64_t complaint = 0;
+  add_spectra(stream, spectra, bytes, {&complaint, 2}, numbers.data(), scratch.raw());
+  EXPECT_EQ(complaint, 0);
+  EXPECT_EQ(numbers, sum);
 }
 
 TEST(SpectrumWire, DoesNotDependOnTheOrderOfATeamsThreads) {

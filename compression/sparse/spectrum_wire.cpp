@@ -28,18 +28,7 @@ struct SpectrumRow {
   int64_t payload;   // its first word
   int64_t position;  // its first of those kept
   int64_t part;      // its first of kPairs coefficients, or of kTile words
-  int64_t coefficients, kept;
-  int bits, mantissa;
-
-  SpectrumRow() = default;
-  explicit SpectrumRow(const FieldSpectrum& of)
-      : field(of.field),
-        coefficients(of.wire.coefficients()),
-        kept(of.wire.kept()),
-        bits(of.wire.bits()),
-        mantissa(of.wire.mantissa()) {}
-  WISP_HD int64_t bitmap_words() const { return (coefficients + 31) / 32; }
-  WISP_HD int64_t code_words() const { return (2 * kept * bits + 31) / 32; }
+  SpectrumWire wire;
 };
 
 /// The words of a spectrum's payload.
@@ -49,7 +38,7 @@ struct Words {
   Word* bitmap;
   Word* codes;
   WISP_HD Words(Word* payload, const SpectrumRow& row)
-      : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.bitmap_words()) {}
+      : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.wire.bitmap_words()) {}
 };
 
 /// The kernel that kernel_of(table) gives, over items(wire) items of each spectrum, of which `part`
@@ -60,18 +49,15 @@ void over_spectra(const Stream& stream, Spectra spectra, const Items& items,
   parallel_rows<SpectrumRow>(
       stream,
       [&](const auto& put) {
-        int64_t number = 0, payload = 0, position = 0, part = 0;
+        SpectrumRow row{};
         for (const FieldSpectrum& of : spectra) {
-          SpectrumRow row(of);
-          row.number = number;
-          row.payload = payload;
-          row.position = position;
-          row.part = part;
+          row.field = of.field;
+          row.wire = of.wire;
           put(row, items(of.wire));
-          number += 2 * of.wire.coefficients();
-          payload += of.wire.bytes() / 4;
-          position += of.wire.kept();
-          part += parts_of(of.wire.coefficients(), kPairs);
+          row.number += 2 * of.wire.coefficients();
+          row.payload += of.wire.bytes() / 4;
+          row.position += of.wire.kept();
+          row.part += parts_of(of.wire.coefficients(), kPairs);
         }
       },
       kernel_of, elements);
@@ -92,7 +78,7 @@ struct FindMax {
     const int64_t at = item - row.first_item;
     const int64_t begin = 2 * kPairs * at;
     const int64_t end = begin + 2 * kPairs;
-    const int64_t all = 2 * row.coefficients;
+    const int64_t all = 2 * row.wire.coefficients();
     const LargestOf kernel{{.gradient = numbers + row.number}};
     const float max = team.reduce_lanes(begin, end < all ? end : all, kernel);
     team.once([&] { part[row.part + at] = max; });
@@ -106,7 +92,7 @@ struct WriteMax {
   RowTable<SpectrumRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row[item];
-    const int64_t parts = (row.coefficients + kPairs - 1) / kPairs;
+    const int64_t parts = (row.wire.coefficients() + kPairs - 1) / kPairs;
     const float max = team.reduce_lanes(0, parts, LargestOf{{.gradient = part + row.part}});
     team.once([&] { *Words(payload, row).max = float_bits(max); });
   }
@@ -122,7 +108,7 @@ struct Energy {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t first = (item - row.first_item) * kPairs;
-    const int64_t left = row.coefficients - first;
+    const int64_t left = row.wire.coefficients() - first;
     const float* pair = numbers + row.number + 2 * first;
     float* to = energy + row.number / 2 + first;
     const uint32_t exponent = *Words(payload, row).max >> 23;
@@ -143,11 +129,11 @@ struct WriteBitmap {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow row = table.row_of(item);
     const int64_t first = (item - row.first_item) * kTile;
-    const int64_t left = row.bitmap_words() - first;
+    const int64_t left = row.wire.bitmap_words() - first;
     const int64_t words = left < kTile ? left : kTile;
     team.each((words + kChunk - 1) / kChunk, [&](int64_t chunk) {
       const int64_t begin = chunk * kChunk;
-      write(positions + row.position, row.kept, first + begin,
+      write(positions + row.position, row.wire.kept(), first + begin,
             first + (begin + kChunk < words ? begin + kChunk : words), Words(payload, row).bitmap);
     });
   }
@@ -179,16 +165,17 @@ struct WriteCodes {
     const float* spectrum = numbers + row.number;
     const uint32_t* position = positions + row.position;
     const Words to(payload, row);
-    const int bits = row.bits;
-    const RangeFloat format(bits, row.mantissa, float_from_bits(*to.max));
+    const int bits = row.wire.bits();
+    const RangeFloat format(bits, row.wire.mantissa(), float_from_bits(*to.max));
     const int64_t first = tile * kCodes;
     team.each(kCodes, [&](int64_t i) {
       const int64_t at = first + i;
-      shared.code[i] =
-          at < 2 * row.kept ? format.encode(spectrum[2 * int64_t{position[at / 2]} + at % 2]) : 0;
+      shared.code[i] = at < 2 * row.wire.kept()
+                           ? format.encode(spectrum[2 * int64_t{position[at / 2]} + at % 2])
+                           : 0;
     });
     const int64_t most = kCodes / 32 * bits;
-    const int64_t left = row.code_words() - tile * most;
+    const int64_t left = row.wire.code_words() - tile * most;
     uint32_t* out = to.codes + tile * most;
     team.each(left < most ? left : most, [&](int64_t w) {
       const int begin = 32 * static_cast<int>(w);
@@ -217,7 +204,7 @@ struct CountBits {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SpectrumRow& row = table.row_of(item);
     const int64_t at = item - row.first_item;
-    const Tile tile(Words(payload, row).bitmap, row.bitmap_words(), at);
+    const Tile tile(Words(payload, row).bitmap, row.wire.bitmap_words(), at);
     const int64_t count = team.scan(
         tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
         [](int64_t, int64_t) {});
@@ -238,18 +225,18 @@ struct Judge {
     const SpectrumRow& row = table.row[item];
     const Words from(payload, row);
     int64_t* of_tile = first + row.part;
-    const int64_t words = row.bitmap_words();
+    const int64_t words = row.wire.bitmap_words();
     const int64_t total =
         team.scan((words + kTile - 1) / kTile, [&](int64_t tile) { return of_tile[tile]; },
                   [&](int64_t tile, int64_t before) { of_tile[tile] = before; });
     team.once([&] {
       const float max = float_from_bits(*from.max);
-      const auto rest = static_cast<uint32_t>(row.coefficients % 32);
+      const auto rest = static_cast<uint32_t>(row.wire.coefficients() % 32);
       const bool within = rest == 0 || from.bitmap[words - 1] >> rest == 0;
-      if (total != row.kept) complaints.add(Wrong::count, row.field, total);
+      if (total != row.wire.kept()) complaints.add(Wrong::count, row.field, total);
       if (!in_range(max)) complaints.add(Wrong::scale, row.field, 0);
       if (!within) complaints.add(Wrong::position, row.field, total - 1);
-      if (total != row.kept || !within || !in_range(max)) of_tile[0] = -1;
+      if (total != row.wire.kept() || !within || !in_range(max)) of_tile[0] = -1;
     });
   }
 };
@@ -273,9 +260,9 @@ struct AddCoefficients {
     if (first[row.part] < 0) return;
     const int64_t at = item - row.first_item;
     const Words from(payload, row);
-    const int64_t words = row.code_words();
-    const RangeFloat format(row.bits, row.mantissa, float_from_bits(*from.max));
-    const Tile tile(from.bitmap, row.bitmap_words(), at);
+    const int64_t words = row.wire.code_words();
+    const RangeFloat format(row.wire.bits(), row.wire.mantissa(), float_from_bits(*from.max));
+    const Tile tile(from.bitmap, row.wire.bitmap_words(), at);
     float* to = numbers + row.number + 2 * 32 * kTile * at;
     team.scan(
         tile.count, [&](int64_t w) { return int64_t{count_bits(tile.word[w])}; },
@@ -283,8 +270,8 @@ struct AddCoefficients {
           int64_t j = first[row.part + at] + before;
           for (uint32_t left = tile.word[w]; left != 0; left &= left - 1, ++j) {
             float* pair = to + 2 * (32 * w + count_bits((left & (0u - left)) - 1));
-            pair[0] += format.decode(code(from.codes, words, row.bits, 2 * j));
-            pair[1] += format.decode(code(from.codes, words, row.bits, 2 * j + 1));
+            pair[0] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j));
+            pair[1] += format.decode(code(from.codes, words, row.wire.bits(), 2 * j + 1));
           }
         });
   }

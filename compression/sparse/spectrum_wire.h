@@ -22,16 +22,16 @@ class SpectrumWire {
   SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
       : all_{0, coefficients}, kept_(kept), bits_(bits), mantissa_(mantissa) {}
 
-  int64_t coefficients() const { return all_.numel; }
-  int64_t kept() const { return kept_; }
-  int bits() const { return bits_; }
-  int mantissa() const { return mantissa_; }
+  WISP_HD int64_t coefficients() const { return all_.numel; }
+  WISP_HD int64_t kept() const { return kept_; }
+  WISP_HD int bits() const { return bits_; }
+  WISP_HD int mantissa() const { return mantissa_; }
   /// Of all coefficients, to select from.
   const Slice& all() const { return all_; }
 
   int64_t bytes() const { return 4 * (1 + bitmap_words() + code_words()); }
-  int64_t bitmap_words() const { return (coefficients() + 31) / 32; }
-  int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
+  WISP_HD int64_t bitmap_words() const { return (coefficients() + 31) / 32; }
+  WISP_HD int64_t code_words() const { return (2 * kept_ * bits_ + 31) / 32; }
 
  private:
   Slice all_{};

@@ -37,7 +37,9 @@ Stream Stream::on(Device device) {
   Stream stream = immediate();
   if (!device.is_cuda()) return stream;
   stream.device_ = device;
-  stream.native_ = cuda::make_stream(device);
+  cuda::OwnedStream owned = cuda::make_stream(device, kScratchBytes);
+  stream.native_ = std::move(owned.handle);
+  stream.scratch_ = owned.scratch;
   return stream;
 }
 

@@ -4,6 +4,7 @@
 // device's takes kernels, its libraries' calls and copies. Streams are cheap value handles.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,10 @@ class Stream {
   void synchronize() const;
   /// The native handle of a CUDA stream (cudaStream_t); null on the CPU.
   void* native() const { return native_.get(); }
+  /// Of a device's stream, kScratchBytes of the device's memory for what one loop keeps between its
+  /// launches: whatever follows on the stream may write there. Null on the CPU.
+  std::byte* scratch() const { return scratch_; }
+  static constexpr int64_t kScratchBytes = 64 << 10;
 
   /// A task as bytes, and what they are run by.
   struct Launch {
@@ -82,6 +87,7 @@ class Stream {
   int64_t id_ = 0;
   std::shared_ptr<WorkQueue> queue_;
   std::shared_ptr<void> native_;
+  std::byte* scratch_ = nullptr;
 };
 
 /// A point in a stream that others can wait for. Reusable: record() again moves it. A stream whose

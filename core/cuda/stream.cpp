@@ -1,7 +1,10 @@
 #include "core/cuda/stream.h"
 
+#include <utility>
+
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
+#include "core/cuda/memory.h"
 #include "core/device_work.h"
 
 namespace wisp::cuda {
@@ -13,15 +16,19 @@ cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
 
-std::shared_ptr<void> make_stream(Device device) {
-  check_device(device);
-  use(device);
+OwnedStream make_stream(Device device, int64_t scratch_bytes) {
+  std::shared_ptr<AddressRange> scratch = cuda::reserve_addresses(device, scratch_bytes);
+  const int64_t grain = scratch->granularity();
+  WISP_CHECK(scratch->grow((scratch_bytes + grain - 1) / grain * grain), device.str(),
+             ": out of memory: no ", scratch_bytes, " bytes for a new stream");
   cudaStream_t stream = nullptr;
   WISP_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return {stream, [](void* owned) {
-            cudaStreamSynchronize(stream_of(owned));  // who needs the work has waited for it
-            cudaStreamDestroy(stream_of(owned));
-          }};
+  std::byte* const begin = scratch->begin();
+  std::shared_ptr<void> handle(stream, [scratch = std::move(scratch)](void* owned) {
+    cudaStreamSynchronize(stream_of(owned));  // who needs the work has waited for it
+    cudaStreamDestroy(stream_of(owned));
+  });
+  return {std::move(handle), begin};
 }
 
 void synchronize(void* stream) {

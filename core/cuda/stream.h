@@ -1,6 +1,7 @@
 // Streams and events of CUDA devices, behind core/stream.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -8,9 +9,14 @@
 
 namespace wisp::cuda {
 
-/// A cudaStream_t that runs beside all others; its last owner waits for its work and destroys it.
-/// Throws Error if there is no such device.
-std::shared_ptr<void> make_stream(Device device);
+/// A cudaStream_t that runs beside all others, and `bytes` of the device's memory that only its work
+/// uses, as long as it is there. The last owner of `handle` waits for the work and destroys both.
+struct OwnedStream {
+  std::shared_ptr<void> handle;
+  std::byte* scratch;
+};
+/// Throws Error if there is no such device, or no memory.
+OwnedStream make_stream(Device device, int64_t scratch_bytes);
 /// Waits for everything submitted so far. Throws Error for what any work of the device's threw.
 void synchronize(void* stream);
 

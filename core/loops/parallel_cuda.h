@@ -101,8 +101,7 @@ __global__ void run_reduce(int64_t n, int64_t block, const Kernel kernel,
   if (threadIdx.x == 0) out[blockIdx.x] = result;
 }
 
-/// Partial results, if there are several, live in memory that the stream lends for as long as the
-/// two kernels need it.
+/// Partial results, if there are several, lie in the stream's scratch between the two kernels.
 template <class Kernel>
 void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
                    typename Kernel::Value* out) {
@@ -114,14 +113,12 @@ void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
     return launched("parallel_reduce", 1);
   }
   const int64_t partials = (n + block - 1) / block;
-  void* memory = nullptr;
-  WISP_CUDA_CHECK(cudaMallocAsync(&memory, sizeof(Value) * static_cast<size_t>(partials), queue));
-  Value* partial = static_cast<Value*>(memory);
+  static_assert(parallel::kMaxPartials * sizeof(Value) <= Stream::kScratchBytes);
+  Value* partial = reinterpret_cast<Value*>(stream.scratch());
   run_reduce<<<static_cast<unsigned>(partials), kThreads, 0, queue>>>(n, block, kernel, partial);
   run_reduce<<<1, kThreads, 0, queue>>>(partials, parallel::kMaxPartials,
                                         parallel::Partials<Kernel>{partial, kernel}, out);
   launched("parallel_reduce", 2);
-  WISP_CUDA_CHECK(cudaFreeAsync(memory, queue));
 }
 
 /// Integer counts: the order of the additions changes nothing.

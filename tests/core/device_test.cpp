@@ -112,5 +112,36 @@ TEST_F(DeviceLoops, GiveTheBitsOfTheCpu) {
   }
 }
 
+struct Mark {
+  int64_t* word;
+  int64_t value;
+  WISP_HD void operator()() const { *word = value; }
+};
+
+struct Copy {
+  const int64_t* from;
+  int64_t* to;
+  WISP_HD void operator()() const { *to = *from; }
+};
+
+// What a loop keeps between its launches: nobody else's, up to its last word, and as long as the
+// stream.
+TEST_F(DeviceLoops, HaveScratchOfTheirStreamsOwn) {
+  TestContext rig({.device = first_device()});
+  const Stream other = Stream::on(first_device());
+  const Stream handle = rig.stream;  // another handle of the same queue
+  const auto last = [](const Stream& stream) {
+    return reinterpret_cast<int64_t*>(stream.scratch() + Stream::kScratchBytes) - 1;
+  };
+  EXPECT_EQ(last(handle), last(rig.stream));
+  run_once(rig.stream, Mark{last(rig.stream), 5});
+  run_once(other, Mark{last(other), 6});
+  other.synchronize();
+  const Tensor kept = rig.context.zeros({1}, DType::i64);
+  run_once(handle, Copy{last(handle), kept.data<int64_t>()});
+  EXPECT_EQ(*fetch(handle, kept).data<int64_t>(), 5);
+  EXPECT_EQ(Stream::immediate().scratch(), nullptr);
+}
+
 }  // namespace
 }  // namespace wisp

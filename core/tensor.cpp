@@ -36,6 +36,15 @@ Tensor Tensor::reshape(Shape shape) const {
   return view;
 }
 
+Tensor Tensor::reinterpreted(Shape shape, DType dtype) const {
+  WISP_CHECK(shape.numel() * size_of(dtype) == bytes(), "reinterpreted: ", bytes(), " bytes, not ",
+             shape, " of ", name_of(dtype));
+  Tensor view = *this;
+  view.shape_ = shape;
+  view.dtype_ = dtype;
+  return view;
+}
+
 Tensor Tensor::rows(int64_t begin, int64_t end) const {
   WISP_CHECK(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [", begin,
              ", ", end, ") of a tensor of shape ", shape_);

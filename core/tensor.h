@@ -42,6 +42,8 @@ class Tensor {
 
   /// The same elements in another shape. Throws Error if the counts differ.
   Tensor reshape(Shape shape) const;
+  /// The same bytes as other elements. Throws Error if they are not as many.
+  Tensor reinterpreted(Shape shape, DType dtype) const;
   /// Rows [begin, end) of the first extent.
   Tensor rows(int64_t begin, int64_t end) const;
   /// The storage's memory as another tensor, from its beginning on; a zeroed host tensor with

@@ -42,6 +42,7 @@ BEGIN {
   rooms["core"] = "core/loops core/cpu core/cuda"
   rooms["core/loops"] = "core core/cuda"
   rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/emulated"] = "core core/loops"
+  rooms["core/kernels"] = "core core/loops core/ops"
   rooms["core/io"] = "core"
   rooms["core/train"] = "core core/io core/loops"
   rooms["core/emulated/include"] = ""

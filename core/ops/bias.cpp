@@ -48,17 +48,18 @@ struct SumOfRows {
 };
 
 template <class T>
-void sum_rows_of(const Context& context, const Tensor& dy, const GradSlot& sum) {
+void sum_rows_of(const Stream& stream, MemoryPool& pool, const Tensor& dy, const GradSlot& sum) {
   const int64_t rows = dy.shape().rows(), columns = dy.shape()[-1];
   const int64_t groups = (columns + kColumnGroup - 1) / kColumnGroup;
   const int64_t blocks = rows <= kRowBlock ? 1 : (rows + kRowBlock - 1) / kRowBlock;
   const GradSlot sums =
-      blocks == 1 ? sum : GradSlot{context.empty({blocks, columns}, sum.into.dtype()), false};
+      blocks == 1 ? sum
+                  : GradSlot{Tensor({blocks, columns}, sum.into.dtype(), pool, stream.id()), false};
   parallel_for(
-      context.stream, blocks * groups,
+      stream, blocks * groups,
       SumOfRows<T>{dy.data<T>(), sums.into.data<Wide<T>>(), rows, columns, groups, sums.accumulate},
       rows / blocks * kColumnGroup);
-  if (blocks > 1) sum_rows_of<Wide<T>>(context, sums.into, sum);
+  if (blocks > 1) sum_rows_of<Wide<T>>(stream, pool, sums.into, sum);
 }
 
 }  // namespace
@@ -78,9 +79,9 @@ void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
   });
 }
 
-void sum_rows(const Context& context, const Tensor& dy, const GradSlot& d_bias) {
+void sum_rows(const Stream& stream, MemoryPool& pool, const Tensor& dy, const GradSlot& d_bias) {
   dispatch_activation(dy.dtype(), "bias",
-                      [&](auto zero) { sum_rows_of<decltype(zero)>(context, dy, d_bias); });
+                      [&](auto zero) { sum_rows_of<decltype(zero)>(stream, pool, dy, d_bias); });
 }
 
 }  // namespace wisp

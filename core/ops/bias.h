@@ -11,7 +11,7 @@ void check_bias(const char* op, const Variable& bias, int64_t channels, DType ty
 /// y += bias, in each row.
 void add_bias(const Context& context, const Tensor& bias, const Tensor& y);
 
-/// The bias' gradient: the sum of the rows of dy.
-void sum_rows(const Context& context, const Tensor& dy, const GradSlot& d_bias);
+/// The bias' gradient: the sum of the rows of dy. Temporaries are the pool's.
+void sum_rows(const Stream& stream, MemoryPool& pool, const Tensor& dy, const GradSlot& d_bias);
 
 }  // namespace wisp

@@ -62,7 +62,8 @@ Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options,
                     context.backend.conv2d_dx(context.stream, spec, dy, w, in.slot(0));
                   if (in.wanted(1))
                     context.backend.conv2d_dw(context.stream, spec, input, dy, in.slot(1));
-                  if (has_bias && in.wanted(2)) sum_rows(context, dy, in.slot(2));
+                  if (has_bias && in.wanted(2))
+                    sum_rows(context.stream, context.pool, dy, in.slot(2));
                 },
                 {{"stride_h", spec.stride.h},
                  {"stride_w", spec.stride.w},

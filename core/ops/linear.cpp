@@ -56,7 +56,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
           context.backend.gemm(
               context.stream, {.m = out_features, .n = in_features, .k = rows, .transpose_a = true},
               factor, input, in.slot(1));
-        if (has_bias && in.wanted(2)) sum_rows(context, dy, in.slot(2));
+        if (has_bias && in.wanted(2)) sum_rows(context.stream, context.pool, dy, in.slot(2));
       });
 }
 

@@ -120,7 +120,7 @@ class Bench {
   Tensor& gradient() { return gradient_; }
 
  private:
-  TestContext test_{{.compute = DType::f32, .fastest = true}};
+  TestContext test_{{.compute = DType::f32, .library = Library::fastest}};
   int64_t rank_;
   std::vector<Field> fields_;
   int64_t numel_ = 0;

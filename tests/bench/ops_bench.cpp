@@ -45,7 +45,7 @@ struct Times {
 };
 
 Times times_of(const Case& op, DType dtype, int repetitions) {
-  TestContext worker({.compute = dtype, .fastest = true});
+  TestContext worker({.compute = dtype, .library = Library::fastest});
   Context& context = worker.context;
   Leaves leaves;
   const Variable source = leaves.make(context, Tensor({1}, dtype));

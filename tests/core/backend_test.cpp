@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/support/kernels_over.h"
 
 namespace wisp {
 namespace {
@@ -57,11 +58,12 @@ double nmse(const Tensor& actual, const Tensor& expected) {
 /// A backend and the type of the activations it is tested with. Beside bf16 all sides draw numbers
 /// that it holds exactly, so that they see the same ones.
 struct Side {
-  explicit Side(bool reference) : Side(reference, reference ? DType::f64 : DType::f32, false) {}
-  Side(bool reference, DType activations, bool coarse_numbers)
+  explicit Side(Library library)
+      : Side(library, library == Library::reference ? DType::f64 : DType::f32, false) {}
+  Side(Library library, DType activations, bool coarse_numbers)
       : dtype(activations),
         coarse(coarse_numbers),
-        backend(reference ? make_reference_backend(pool, stream) : make_backend(pool, stream)) {}
+        backend(make_backend_of(library, pool, stream)) {}
 
   Tensor activation(Shape shape, uint64_t id, double offset = 0.0) const {
     return random(shape, dtype, id, offset, coarse);
@@ -80,7 +82,7 @@ struct Side {
 template <class Results>
 void expect_agreement(Side actual_side, const Results& results, double tolerance) {
   SCOPED_TRACE(concat(actual_side.backend->name(), " ", name_of(actual_side.dtype)));
-  Side reference(true, DType::f64, actual_side.coarse);
+  Side reference(Library::reference, DType::f64, actual_side.coarse);
   const std::vector<Tensor> actual = results(actual_side);
   const std::vector<Tensor> expected = results(reference);
   for (size_t i = 0; i < expected.size(); ++i)
@@ -91,10 +93,19 @@ void expect_agreement(Side actual_side, const Results& results, double tolerance
 /// reference in bf16, against the reference in f64.
 template <class Results>
 void expect_agreement(const Results& results) {
-  expect_agreement(Side(false), results, kNmse);
-  expect_agreement(Side(true, DType::bf16, true), results, kNmseBf16);
+  expect_agreement(Side(Library::fastest), results, kNmse);
+  expect_agreement(Side(Library::reference, DType::bf16, true), results, kNmseBf16);
   if (missing_for(DType::bf16).empty())
-    expect_agreement(Side(false, DType::bf16, true), results, kNmseBf16);
+    expect_agreement(Side(Library::fastest, DType::bf16, true), results, kNmseBf16);
+}
+
+/// The same of what is a kernel of ours beside a library, too.
+template <class Results>
+void expect_all_agree(const Results& results) {
+  expect_agreement(results);
+  expect_agreement(Side(Library::kernels), results, kNmse);
+  expect_agreement(Side(Library::kernels, DType::f64, false), results, kNmse);
+  expect_agreement(Side(Library::kernels, DType::bf16, true), results, kNmseBf16);
 }
 
 TEST(Backend, GemmAgreesWithTheReference) {
@@ -271,7 +282,7 @@ TEST(Backend, WideKernelsAgreeWithTheReference) {
 }
 
 TEST(Backend, ConvolutionOfOnesCountsTaps) {
-  Side side(true);
+  Side side(Library::reference);
   const ConvSpec spec{.batch = 1,
                       .height = 3,
                       .width = 3,
@@ -317,18 +328,21 @@ TEST(Backend, PoolingAgreesWithTheReference) {
       {.batch = 2, .height = 5, .width = 5, .channels = 3, .kernel = 2, .stride = 3}};
   for (const PoolSpec& spec : shapes) {
     for (bool accumulate : {false, true})
-      expect_agreement([&](Side& side) { return pool(side, spec, accumulate); });
+      expect_all_agree([&](Side& side) { return pool(side, spec, accumulate); });
   }
 }
 
 TEST(Backend, MaxPoolTakesTheFirstOfEqualValues) {
-  Side side(false);
-  const PoolSpec spec{.batch = 1, .height = 2, .width = 2, .channels = 1, .kernel = 2, .stride = 2};
-  const Tensor x({1, 2, 2, 1}, DType::f32);  // zeros
-  Tensor y({1, 1, 1, 1}, DType::f32);
-  Tensor argmax({1, 1, 1, 1}, DType::i32);
-  side.backend->max_pool(side.stream, spec, x, y, argmax);
-  EXPECT_EQ(argmax.data<int32_t>()[0], 0);
+  for (const Library library : {Library::fastest, Library::kernels}) {
+    Side side(library);
+    const PoolSpec spec{
+        .batch = 1, .height = 2, .width = 2, .channels = 1, .kernel = 2, .stride = 2};
+    const Tensor x({1, 2, 2, 1}, DType::f32);  // zeros
+    Tensor y({1, 1, 1, 1}, DType::f32);
+    Tensor argmax({1, 1, 1, 1}, DType::i32);
+    side.backend->max_pool(side.stream, spec, x, y, argmax);
+    EXPECT_EQ(argmax.data<int32_t>()[0], 0);
+  }
 }
 
 std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulate, double offset) {
@@ -371,7 +385,7 @@ TEST(Backend, BatchNormAgreesWithTheReference) {
       SCOPED_TRACE(concat(spec.rows, " x ", spec.channels, ", form ", form));
       spec.relu = (form & 1) != 0;
       spec.residual = (form & 2) != 0;
-      expect_agreement([&](Side& side) { return normalise(side, spec, (form & 4) != 0, 0.0); });
+      expect_all_agree([&](Side& side) { return normalise(side, spec, (form & 4) != 0, 0.0); });
     }
   }
 }
@@ -382,15 +396,17 @@ TEST(Backend, BatchNormHasTheSameBitsWithAnyNumberOfThreads) {
   std::vector<std::vector<Tensor>> results;
   for (const int threads : {1, 3}) {
     omp_set_num_threads(threads);
-    for (const DType dtype : {DType::f32, DType::bf16}) {
-      Side side(false, dtype, false);
-      results.push_back(normalise(side, spec, true, 0.0));
+    for (const Library library : {Library::fastest, Library::kernels}) {
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        Side side(library, dtype, false);
+        results.push_back(normalise(side, spec, true, 0.0));
+      }
     }
   }
   omp_set_num_threads(before);
-  for (size_t type : {0, 1}) {
-    for (size_t i = 0; i < results[type].size(); ++i)
-      EXPECT_EQ(nmse(results[type][i], results[type + 2][i]), 0.0) << "result " << i;
+  for (size_t kind = 0; kind < 4; ++kind) {
+    for (size_t i = 0; i < results[kind].size(); ++i)
+      EXPECT_EQ(nmse(results[kind][i], results[kind + 4][i]), 0.0) << "result " << i;
   }
 }
 
@@ -398,25 +414,28 @@ TEST(Backend, BatchNormIsExactFarFromZero) {
   // 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32 (and bf16
   // holds no such numbers)
   const BatchNormSpec spec{.rows = 5000, .channels = 4};
-  expect_agreement(
-      Side(false), [&](Side& side) { return normalise(side, spec, false, 1000.0); }, kNmse);
+  for (const Library library : {Library::fastest, Library::kernels})
+    expect_agreement(
+        Side(library), [&](Side& side) { return normalise(side, spec, false, 1000.0); }, kNmse);
 }
 
 TEST(Backend, UnwantedGradientsOfBatchNormMayBeNull) {
-  Side side(false);
   const BatchNormSpec spec{.rows = 10, .channels = 3, .relu = true, .residual = true};
   const Tensor x = random({10, 3}, DType::f32, 1);
   const Tensor channel = random({3}, DType::f32, 2);
-  GradSlot d_beta{Tensor({3}, DType::f32), false};
-  side.backend->batch_norm_dx(side.stream, spec, x, x, x, channel, channel, channel, nullptr,
-                              nullptr, nullptr, &d_beta);
-  double sum = 0.0;
-  for (int64_t row = 0; row < 10; ++row) sum += std::max(0.0, at(x, row * 3));
-  EXPECT_NEAR(at(d_beta.into, 0), sum, 1e-5);  // ten f32 additions
+  for (const Library library : {Library::fastest, Library::kernels}) {
+    Side side(library);
+    GradSlot d_beta{Tensor({3}, DType::f32), false};
+    side.backend->batch_norm_dx(side.stream, spec, x, x, x, channel, channel, channel, nullptr,
+                                nullptr, nullptr, &d_beta);
+    double sum = 0.0;
+    for (int64_t row = 0; row < 10; ++row) sum += std::max(0.0, at(x, row * 3));
+    EXPECT_NEAR(at(d_beta.into, 0), sum, 1e-5);  // ten f32 additions
+  }
 }
 
 TEST(Backend, NothingIsAllocatedAfterTheSecondCall) {
-  Side side(false);
+  Side side(Library::fastest);
   const ConvSpec spec = conv(16, 16, 3);
   for (int call = 0; call < 2; ++call) convolve(side, spec, true);
   const MemoryStats before = side.pool.stats();
@@ -426,12 +445,12 @@ TEST(Backend, NothingIsAllocatedAfterTheSecondCall) {
 }
 
 TEST(Backend, OneWorkspaceServesAllOps) {
-  Side large(false);
+  Side large(Library::fastest);
   convolve(large, conv(64, 64, 3), true);
   const int64_t bytes = large.backend->workspace_bytes();
   convolve(large, conv(16, 16, 3), true);
   EXPECT_EQ(large.backend->workspace_bytes(), bytes);
-  Side small(false);
+  Side small(Library::fastest);
   convolve(small, conv(16, 16, 3), true);
   EXPECT_LE(small.backend->workspace_bytes(), bytes);
 }
@@ -447,7 +466,7 @@ ConvSpec tall(int64_t height) {
 
 TEST(Backend, KeepsTheObjectsOfTheShapesUsedLast) {
   constexpr int64_t kShapes = kMostKeptObjects / 3 + 10, kAgain = 5;
-  Side side(false), reference(true);
+  Side side(Library::fastest), reference(Library::reference);
   std::vector<std::vector<Tensor>> first;
   for (int64_t height = 1; height <= kShapes; ++height) {
     const std::vector<Tensor> results = convolve(side, tall(height), true);
@@ -472,7 +491,7 @@ TEST(Backend, WorksOnAStreamWithItsOwnThread) {
   MemoryPool memory;
   const Stream late = Stream::late();
   const std::unique_ptr<Backend> backend = make_backend(memory, late);
-  Side side(false);
+  Side side(Library::fastest);
   const ConvSpec spec = conv(16, 16, 3);
   const Tensor x = random({3, 9, 11, 16}, DType::f32, 1);
   const Tensor w = random({16, 3, 3, 16}, DType::f32, 2);

@@ -110,7 +110,7 @@ TEST(RealFft, IgnoresImaginaryPartsOfRealCoefficients) {
 }
 
 TEST(RealFft, WorksOnALateStream) {
-  TestContext late({.late = true, .fastest = true}), now({.fastest = true});
+  TestContext late({.late = true, .library = Library::fastest}), now({.library = Library::fastest});
   const std::vector<float> x = noise<float>(360);
   std::vector<float> spectrum(362), expected(362), back(360), expected_back(360);
   late.backend->fft().forward(late.stream, 360, x.data(), spectrum.data());

@@ -155,7 +155,7 @@ TEST(DeepSpeech, PaddingChangesNothingInTraining) {
 }
 
 TEST(DeepSpeech, AnUtteranceIsReadTheSameBesideOthers) {
-  Placed placed(/*training=*/false, {.compute = DType::f32, .fastest = true});
+  Placed placed(/*training=*/false, {.compute = DType::f32, .library = Library::fastest});
   const auto logits = [&](const Batch& batch) {
     return values(placed.model.forward(placed.worker.context, batch, {}).output.value());
   };

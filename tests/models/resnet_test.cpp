@@ -59,7 +59,7 @@ TEST(ResNetCifar, HasThePapersParameterCounts) {
 
 TEST(ResNetCifar, EveryDepthGivesLogitsAndALoss) {
   for (const int64_t depth : {20, 32, 44, 56, 110}) {
-    Replica replica(ResNetPlan::cifar(depth), {.compute = DType::f32, .fastest = true});
+    Replica replica(ResNetPlan::cifar(depth), {.compute = DType::f32, .library = Library::fastest});
     replica.worker.context.recording = false;
     // 4 x 4 images: the network does not depend on their size
     const Step step =
@@ -116,7 +116,7 @@ double relative_square(const Tensor& a, const Tensor& b) {
 }
 
 TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
-  Replica fast(ResNetPlan::cifar(20), {.compute = DType::f32, .fastest = true});
+  Replica fast(ResNetPlan::cifar(20), {.compute = DType::f32, .library = Library::fastest});
   Replica exact(ResNetPlan::cifar(20), {.compute = DType::f64});
   const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32), {});
   const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64), {});
@@ -139,7 +139,8 @@ TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);  // as many as the late stream has
   const auto gradients = [](bool late) {
-    Replica replica(ResNetPlan::cifar(20), {.compute = DType::f32, .late = late, .fastest = true});
+    Replica replica(ResNetPlan::cifar(20),
+                    {.compute = DType::f32, .late = late, .library = Library::fastest});
     const Batch batch = image_batch(4, 8, DType::f32);  // lives until the stream is done
     const Step step = replica.model.forward(replica.worker.context, batch, {});
     backward(step.loss);
@@ -199,7 +200,7 @@ TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
 TEST(ResNet, TheStemQuartersTheSideAndThreeStagesHalveIt) {
   for (const bool bottleneck : {false, true}) {
     Replica replica({.blocks = {1, 1, 1, 1}, .width = 8, .bottleneck = bottleneck},
-                    {.compute = DType::f32, .fastest = true});
+                    {.compute = DType::f32, .library = Library::fastest});
     Context& context = replica.worker.context;
     std::vector<LoggedOp> log;
     context.log = &log;
@@ -254,7 +255,8 @@ TEST(ResNet, GoldenLossesOnTheReference) {
 TEST(ResNet, EveryParameterGetsAGradient) {
   for (const bool zero_init : {false, true}) {
     Replica replica({.blocks = {2, 2, 2, 2}, .width = 8, .bottleneck = true},
-                    {.compute = DType::f32, .fastest = true}, {.zero_init_residual = zero_init});
+                    {.compute = DType::f32, .library = Library::fastest},
+                    {.zero_init_residual = zero_init});
     std::set<std::string> ready;
     replica.parameters.on_grad_ready([&](const Segment& segment) { ready.insert(segment.name); });
     backward(

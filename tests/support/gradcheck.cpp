@@ -142,6 +142,8 @@ void expect_gradients(const GradientCase& gradient_case) {
   const std::vector<Tensor> once = outcome_of(gradient_case, 1, {}).gradients;
   const std::vector<Tensor> twice = outcome_of(gradient_case, 2, {}).gradients;
   const std::vector<Tensor> late = outcome_of(gradient_case, 1, {.late = true}).gradients;
+  const std::vector<Tensor> kernels =
+      outcome_of(gradient_case, 2, {.library = Library::kernels}).gradients;
   for (size_t i = 0; i < once.size(); ++i) {
     const Tensor& input = gradient_case.inputs[i];
     const std::string name = "input " + std::to_string(i);
@@ -153,11 +155,13 @@ void expect_gradients(const GradientCase& gradient_case) {
     // adding in another order moves a few last bits
     expect_close(values(twice[i]), doubled, 1e-13, name + ", accumulated");
     EXPECT_EQ(values(late[i]), values(once[i])) << name << ", on a late stream";
+    expect_close(values(kernels[i]), values(twice[i]), 1e-12, name + ", by our kernels");
   }
 }
 
 void expect_bf16_agrees(const GradientCase& rounded, const GradientCase& exact, bool fastest) {
-  const TestContextOptions options{.compute = DType::bf16, .fastest = fastest};
+  const TestContextOptions options{.compute = DType::bf16,
+                                   .library = fastest ? Library::fastest : Library::reference};
   for (const int passes : {1, 2}) {
     SCOPED_TRACE(passes == 1 ? "written" : "accumulated");
     const Outcome found = outcome_of(rounded, passes, options);

@@ -21,6 +21,7 @@ struct GradientCase {
 /// Expects that the gradients of a weighted sum of the function's value, for all inputs,
 /// - equal central differences: 1e-6 of the largest gradient of that input;
 /// - are written, not added, in a first pass, and added in an accumulating one;
+/// - are those of our kernels, where a library would compute;
 /// - are the same bits on a late stream.
 void expect_gradients(const GradientCase& gradient_case);
 

@@ -3,24 +3,23 @@
 
 #include <memory>
 
-#include "core/backend.h"
 #include "core/context.h"
+#include "tests/support/kernels_over.h"
 
 namespace wisp {
 
 struct TestContextOptions {
   DType compute = DType::f64;
-  bool late = false;     // a stream with a thread of its own; synchronize before reading
-  bool fastest = false;  // the build's best backend instead of the reference
-  Device device;         // not the CPU: synchronize and fetch() before reading
+  bool late = false;  // a stream with a thread of its own; synchronize before reading
+  Library library = Library::reference;
+  Device device;  // not the CPU: synchronize and fetch() before reading
 };
 
 struct TestContext {
   explicit TestContext(TestContextOptions options = {})
       : pool(options.device),
         stream(options.late ? Stream::late() : Stream::on(options.device)),
-        backend(options.fastest ? make_backend(pool, stream)
-                                : make_reference_backend(pool, stream)),
+        backend(make_backend_of(options.library, pool, stream)),
         context{.stream = stream, .backend = *backend, .pool = pool, .compute = options.compute} {}
   ~TestContext() {
     try {

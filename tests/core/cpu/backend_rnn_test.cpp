@@ -1,4 +1,4 @@
-// The fastest backend's recurrent layers against the reference's.
+// Recurrent layers of the fastest backend, and as kernels of ours, against the reference's.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -6,6 +6,7 @@
 
 #include "core/backend.h"
 #include "core/random.h"
+#include "tests/support/kernels_over.h"
 #include "tests/support/tensors.h"
 
 namespace wisp {
@@ -61,11 +62,8 @@ struct Results {
 /// What a backend makes of a case; all numbers are such as bf16 holds.
 class Layer {
  public:
-  Layer(const Case& layer, DType dtype, bool reference)
-      : s(layer.spec),
-        dtype_(dtype),
-        backend_(reference ? make_reference_backend(pool_, stream_)
-                           : make_backend(pool_, stream_)) {
+  Layer(const Case& layer, DType dtype, Library library)
+      : s(layer.spec), dtype_(dtype), backend_(make_backend_of(library, pool_, stream_)) {
     const int64_t gates = s.gates() * s.hidden;
     x_ = activation({s.total_rows(), s.inputs}, 1);
     dy_ = activation({s.total_rows(), s.directions * s.hidden}, 2);
@@ -178,20 +176,33 @@ void expect_equal(const Results& a, const Results& b) {
   for (size_t i = 0; i < a.dw.size(); ++i) expect_same(a.dw[i], b.dw[i]);
 }
 
-std::vector<DType> precisions() {
-  if (missing_for(DType::bf16).empty()) return {DType::f32, DType::bf16};
-  return {DType::f32};
+struct Tried {
+  Library library;
+  DType dtype;
+};
+
+std::vector<Tried> tried() {
+  std::vector<Tried> all{{Library::kernels, DType::f32},
+                         {Library::kernels, DType::bf16},
+                         {Library::fastest, DType::f32}};
+  if (missing_for(DType::bf16).empty()) all.push_back({Library::fastest, DType::bf16});
+  return all;
+}
+
+std::string name_of(const Tried& t) {
+  return concat(t.library == Library::kernels ? "kernels " : "fastest ", name_of(t.dtype));
 }
 
 TEST(BackendRnn, AgreesWithTheReference) {
-  for (const DType dtype : precisions()) {
+  for (const auto& [library, dtype] : tried()) {
     for (const Case& c : cases()) {
       for (const bool accumulate : {false, true}) {
-        SCOPED_TRACE(concat(name_of(c), " ", name_of(dtype), accumulate ? ", added" : ""));
+        SCOPED_TRACE(
+            concat(name_of(c), " ", name_of(Tried{library, dtype}), accumulate ? ", added" : ""));
         const Asked asked{.dtype = dtype, .accumulate = accumulate};
         const bool coarse = dtype == DType::bf16;
-        expect_near(c, Layer(c, dtype, false).run(asked),
-                    Layer(c, coarse ? dtype : DType::f64, true).run(asked),
+        expect_near(c, Layer(c, dtype, library).run(asked),
+                    Layer(c, coarse ? dtype : DType::f64, Library::reference).run(asked),
                     coarse ? kNmseBf16 : kNmse);
       }
     }
@@ -199,17 +210,17 @@ TEST(BackendRnn, AgreesWithTheReference) {
 }
 
 TEST(BackendRnn, ComputesTheSameWhateverIsKeptOrWanted) {
-  for (const DType dtype : precisions()) {
+  for (const auto& [library, dtype] : tried()) {
     for (const Case& c : cases()) {
-      SCOPED_TRACE(concat(name_of(c), " ", name_of(dtype)));
-      const Results all = Layer(c, dtype, false).run({});
-      const Results unsaved = Layer(c, dtype, false).forward(Tensor());
+      SCOPED_TRACE(concat(name_of(c), " ", name_of(Tried{library, dtype})));
+      const Results all = Layer(c, dtype, library).run({});
+      const Results unsaved = Layer(c, dtype, library).forward(Tensor());
       expect_same(unsaved.y, all.y);
       expect_same(unsaved.h, all.h);
       expect_same(unsaved.c, all.c);
-      const Results no_dx = Layer(c, dtype, false).run({.dx = false});
+      const Results no_dx = Layer(c, dtype, library).run({.dx = false});
       expect_same(no_dx.dw[1], all.dw[1]);
-      const Results no_dw = Layer(c, dtype, false).run({.dw = false});
+      const Results no_dw = Layer(c, dtype, library).run({.dw = false});
       expect_same(no_dw.dx, all.dx);
     }
   }
@@ -217,15 +228,15 @@ TEST(BackendRnn, ComputesTheSameWhateverIsKeptOrWanted) {
 
 TEST(BackendRnn, BitsDependNeitherOnTheRunNorOnThreads) {
   const int threads = omp_get_max_threads();
-  for (const DType dtype : precisions()) {
+  for (const auto& [library, dtype] : tried()) {
     for (const RnnCell cell : {RnnCell::tanh, RnnCell::lstm, RnnCell::gru}) {
       const Case c{{cell, 100, 150, 2, {30, 30, 27, 2}}, true};
-      SCOPED_TRACE(concat(name_of(c), " ", name_of(dtype)));
+      SCOPED_TRACE(concat(name_of(c), " ", name_of(Tried{library, dtype})));
       omp_set_num_threads(1);
-      const Results one = Layer(c, dtype, false).run({});
+      const Results one = Layer(c, dtype, library).run({});
       for (const int many : {2, 2, 3}) {
         omp_set_num_threads(many);
-        expect_equal(Layer(c, dtype, false).run({}), one);
+        expect_equal(Layer(c, dtype, library).run({}), one);
       }
       omp_set_num_threads(threads);
     }

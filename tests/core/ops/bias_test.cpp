@@ -23,10 +23,10 @@ TEST(Bias, GradientIsTheSumOfTheRowsHoweverMany) {
           }
         }
         const Tensor sum = full({columns}, 100.0, wide_of(dtype));
-        sum_rows(worker.context, tensor({1, rows, columns}, dy, dtype), {sum, true});
+        sum_rows(worker.stream, worker.pool, tensor({1, rows, columns}, dy, dtype), {sum, true});
         EXPECT_EQ(values(sum), expected);
         for (double& value : expected) value -= 100.0;
-        sum_rows(worker.context, tensor({1, rows, columns}, dy, dtype), {sum, false});
+        sum_rows(worker.stream, worker.pool, tensor({1, rows, columns}, dy, dtype), {sum, false});
         EXPECT_EQ(values(sum), expected);
       }
     }

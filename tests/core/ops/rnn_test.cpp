@@ -89,7 +89,7 @@ const TorchCase kTorch[] = {
       0.690480407}},
 };
 
-class RnnBesideTorch : public testing::TestWithParam<TorchCase> {};
+class RnnBesideTorch : public testing::TestWithParam<std::tuple<TorchCase, Library>> {};
 
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
                  const char* what) {
@@ -103,10 +103,10 @@ std::vector<double> row(const Tensor& matrix, int64_t index) {
 }
 
 TEST_P(RnnBesideTorch, GivesItsOutputsStatesAndGradients) {
-  const TorchCase& torch = GetParam();
+  const auto& [torch, library] = GetParam();
   const RnnSpec spec{torch.cell, 3, 2, 2, {3, 2, 1}};
   const int64_t gates = spec.gates() * spec.hidden;
-  TestContext worker;
+  TestContext worker({.library = library});
   Leaves leaves;
   const Variable x = leaves.make(worker.context, wave({6, 3}, 0.5));
   std::vector<RnnParameters> parameters;
@@ -148,8 +148,13 @@ TEST_P(RnnBesideTorch, GivesItsOutputsStatesAndGradients) {
   expect_near(sums, torch.d_sum, "sum of the gradient of parameter");
 }
 
-INSTANTIATE_TEST_SUITE_P(Rnn, RnnBesideTorch, testing::ValuesIn(kTorch),
-                         [](const auto& tested) { return tested.param.name; });
+INSTANTIATE_TEST_SUITE_P(Rnn, RnnBesideTorch,
+                         testing::Combine(testing::ValuesIn(kTorch),
+                                          testing::Values(Library::reference, Library::kernels)),
+                         [](const auto& tested) {
+                           const bool kernels = std::get<1>(tested.param) == Library::kernels;
+                           return std::get<0>(tested.param).name + (kernels ? "Kernels" : "");
+                         });
 
 /// Constants of a layer; the recurrent weights are `recurrent` everywhere, all else 0 but biases.
 RnnParameters layer(Context& context, const Tensor& input, double recurrent,

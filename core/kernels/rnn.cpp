@@ -1,0 +1,382 @@
+// Recurrent layers: the products with the input weights run over all positions at once, those with
+// the recurrent weights position by position, each followed by a kernel for the cell. What is read
+// again in the backward pass has the activations' type, but an LSTM's c. Source: core/rnn.h.
+#include <algorithm>
+
+#include "core/copy.h"
+#include "core/elementary.h"
+#include "core/kernels/kernel_backend.h"
+#include "core/loops/parallel_rows.h"
+#include "core/ops/bias.h"
+
+namespace wisp {
+namespace {
+
+/// A position's rows, and those of the one that was read before.
+struct Position {
+  int64_t first = 0, rows = 0;
+  int64_t earlier = 0, earlier_rows = 0;  // the first sequences have an earlier row
+};
+
+/// The positions in the order in which a direction reads them.
+std::vector<Position> positions_of(const RnnSpec& spec, int64_t direction) {
+  std::vector<Position> positions;
+  int64_t row = 0;
+  for (const int64_t rows : spec.rows) {
+    positions.push_back({row, rows});
+    row += rows;
+  }
+  if (direction == 1) std::reverse(positions.begin(), positions.end());
+  for (size_t i = 1; i < positions.size(); ++i) {
+    positions[i].earlier = positions[i - 1].first;
+    positions[i].earlier_rows = std::min(positions[i].rows, positions[i - 1].rows);
+  }
+  return positions;
+}
+
+/// What the forward pass keeps of one direction, by row. The gradients of ax take the gates' place;
+/// those of ah, where a GRU's are others, have their own.
+struct Kept {
+  Tensor gates;  // (rows, gates H) behind their functions
+  Tensor more;   // (rows, H), wide: lstm c; gru ah of n
+  Tensor d_ah;   // (rows, 3 H), gru
+
+  static int64_t bytes(const RnnSpec& s, DType type) {
+    const int64_t rows = s.total_rows(), gates = whole(rows * s.gates() * s.hidden * size_of(type));
+    const int64_t more =
+        s.cell == RnnCell::tanh ? 0 : whole(rows * s.hidden * size_of(wide_of(type)));
+    return gates + more + (s.cell == RnnCell::gru ? gates : 0);
+  }
+  /// Undefined tensors if `saved` is.
+  static Kept of(const RnnSpec& s, DType type, const Tensor& saved, int64_t direction) {
+    Kept kept;
+    if (!saved.defined()) return kept;
+    int64_t at = direction * bytes(s, type);
+    const auto take = [&](Shape shape, DType dtype) {
+      const Tensor memory = saved.slice(at, {shape.numel() * size_of(dtype)});
+      at += whole(memory.bytes());
+      return memory.reinterpreted(shape, dtype);
+    };
+    const int64_t rows = s.total_rows(), gates = s.gates() * s.hidden;
+    kept.gates = take({rows, gates}, type);
+    if (s.cell != RnnCell::tanh) kept.more = take({rows, s.hidden}, wide_of(type));
+    if (s.cell == RnnCell::gru) kept.d_ah = take({rows, gates}, type);
+    return kept;
+  }
+
+ private:
+  static int64_t whole(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+};
+
+/// A state (sequences, H) as a call begins: of `before`, which may be null: zero.
+template <class To, class From>
+struct BeginState {
+  const From* before;
+  To* state;
+  WISP_HD void operator()(int64_t i) const {
+    store(state + i, before ? static_cast<Wide<To>>(wide(before[i])) : Wide<To>(0));
+  }
+};
+
+/// One index per element: rounded to T.
+template <class T>
+struct Round {
+  const Wide<T>* from;
+  T* to;
+  WISP_HD void operator()(int64_t i) const { store(to + i, from[i]); }
+};
+
+/// One index per row and unit of a position.
+template <class T>
+struct CellForward {
+  using W = Wide<T>;
+  RnnCell cell;
+  int64_t hidden, gate_columns;
+  int64_t first;  // row of the position
+  const W* ax;    // (rows of all positions, gates H), without bias
+  const W* ah;    // (rows of this one, gates H), without bias
+  const W* input_bias;
+  const W* recurrent_bias;
+  T* h;      // (sequences, H): the state, before and after
+  W* c;      // the same, lstm
+  T* gates;  // null if there will be no backward pass
+  W* more;
+  T* y;  // this direction's columns
+  int64_t y_columns;
+
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t n = i / hidden, unit = i % hidden, row = first + n;
+    const auto of_input = [&](int64_t gate) {
+      const int64_t column = gate * hidden + unit;
+      return ax[row * gate_columns + column] + input_bias[column];
+    };
+    const auto of_state = [&](int64_t gate) {
+      const int64_t column = gate * hidden + unit;
+      return ah[n * gate_columns + column] + recurrent_bias[column];
+    };
+    const auto keep = [&](int64_t gate, W value) {
+      if (gates) store(gates + row * gate_columns + gate * hidden + unit, value);
+      return value;
+    };
+    W result;
+    if (cell == RnnCell::tanh) {
+      result = keep(0, tangent(of_input(0) + of_state(0)));
+    } else if (cell == RnnCell::lstm) {
+      const W input = keep(0, sigmoid(of_input(0) + of_state(0)));
+      const W forget = keep(1, sigmoid(of_input(1) + of_state(1)));
+      const W candidate = keep(2, tangent(of_input(2) + of_state(2)));
+      const W output = keep(3, sigmoid(of_input(3) + of_state(3)));
+      c[i] = forget * c[i] + input * candidate;
+      if (more) more[row * hidden + unit] = c[i];
+      result = output * tangent(c[i]);
+    } else {
+      const W reset = keep(0, sigmoid(of_input(0) + of_state(0)));
+      const W update = keep(1, sigmoid(of_input(1) + of_state(1)));
+      const W state = of_state(2);
+      const W candidate = keep(2, tangent(of_input(2) + reset * state));
+      if (more) more[row * hidden + unit] = state;
+      result = (W(1) - update) * candidate + update * wide(h[i]);
+    }
+    store(h + i, result);
+    y[row * y_columns + unit] = h[i];
+  }
+};
+
+/// One index per row and unit of a position: gates become the gradients of ax.
+template <class T>
+struct CellBackward {
+  using W = Wide<T>;
+  RnnCell cell;
+  int64_t hidden, gate_columns;
+  Position position;
+  const T* y;  // this direction's columns, as dy
+  const T* dy;
+  int64_t y_columns;
+  const T* h_before;  // (sequences, H), or null: zero
+  const T* c_before;
+  T* gates;
+  W* more;
+  T* d_ah;
+  W* dh;  // (sequences, H): of what the next position reads; then what of it goes round the product
+  W* dc;
+
+  WISP_HD void operator()(int64_t i) const {
+    const int64_t n = i / hidden, unit = i % hidden, row = position.first + n;
+    const bool earlier = n < position.earlier_rows;
+    const int64_t earlier_row = position.earlier + n;
+    const auto gate = [&](int64_t at) { return gates + row * gate_columns + at * hidden + unit; };
+    const W d = wide(dy[row * y_columns + unit]) + dh[i];
+    if (cell == RnnCell::tanh) {
+      const W h = wide(*gate(0));
+      store(gate(0), d * (W(1) - h * h));
+    } else if (cell == RnnCell::lstm) {
+      const W input = wide(*gate(0)), forget = wide(*gate(1));
+      const W candidate = wide(*gate(2)), output = wide(*gate(3));
+      const W c = tangent(more[row * hidden + unit]);
+      const W past = earlier    ? more[earlier_row * hidden + unit]
+                     : c_before ? wide(c_before[i])
+                                : W(0);
+      const W d_cell = d * output * (W(1) - c * c) + dc[i];
+      store(gate(0), d_cell * candidate * input * (W(1) - input));
+      store(gate(1), d_cell * past * forget * (W(1) - forget));
+      store(gate(2), d_cell * input * (W(1) - candidate * candidate));
+      store(gate(3), d * c * output * (W(1) - output));
+      dc[i] = d_cell * forget;
+    } else {
+      const W reset = wide(*gate(0)), update = wide(*gate(1)), candidate = wide(*gate(2));
+      const W state = more[row * hidden + unit];
+      const W past = earlier    ? wide(y[earlier_row * y_columns + unit])
+                     : h_before ? wide(h_before[i])
+                                : W(0);
+      const W d_candidate = d * (W(1) - update) * (W(1) - candidate * candidate);
+      store(gate(0), d_candidate * state * reset * (W(1) - reset));
+      store(gate(1), d * (past - candidate) * update * (W(1) - update));
+      store(gate(2), d_candidate);
+      T* const own = d_ah + row * gate_columns + unit;
+      own[0] = *gate(0);
+      own[hidden] = *gate(1);
+      store(own + 2 * hidden, d_candidate * reset);
+      dh[i] = d * update;
+    }
+  }
+};
+
+/// Rows of a position, for parallel_rows: an item is a row.
+struct PositionRow {
+  Position position;
+  int64_t first_item = 0;
+};
+
+/// What each row reads as h': (rows of all positions, H).
+template <class T>
+struct EarlierStates {
+  struct Shared {};
+  const T* y;  // this direction's columns
+  int64_t y_columns, hidden;
+  const T* h_before;  // (sequences, H), or null: zero
+  T* states;
+  RowTable<PositionRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const PositionRow& row = table.row_of(item);
+    const int64_t n = item - row.first_item;
+    const T* from = n < row.position.earlier_rows ? y + (row.position.earlier + n) * y_columns
+                    : h_before                    ? h_before + n * hidden
+                                                  : nullptr;
+    T* to = states + (row.position.first + n) * hidden;
+    team.each(hidden, [&](int64_t unit) {
+      if (from) {
+        to[unit] = from[unit];
+      } else {
+        store(to + unit, Wide<T>(0));
+      }
+    });
+  }
+};
+
+template <class T>
+T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
+/// A direction's part of a state, which may be undefined.
+template <class T>
+T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
+  return state.defined() ? state.data<T>() + direction * s.sequences() * s.hidden : nullptr;
+}
+
+/// The weights in the activations' type, so that the products of all positions round them once.
+template <class T>
+Tensor factor_of(const Stream& stream, const Tensor& weights, const Tensor& room) {
+  if (!room.defined()) return weights;
+  parallel_for(stream, weights.numel(), Round<T>{weights.data<Wide<T>>(), room.data<T>()});
+  return room;
+}
+
+}  // namespace
+
+int64_t KernelBackend::rnn_saved_bytes(const RnnSpec& spec, DType activations) const {
+  return spec.directions * Kept::bytes(spec, activations);
+}
+
+void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                        std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
+                        RnnState& after, Tensor& saved) {
+  dispatch_activation(x.dtype(), "rnn", [&](auto zero) {
+    using T = decltype(zero);
+    using W = Wide<T>;
+    const DType type = x.dtype(), wide_type = wide_of(type);
+    const int64_t H = spec.hidden, columns = spec.gates() * H, sequences = spec.sequences();
+    const bool lstm = spec.cell == RnnCell::lstm;
+    const Tensor ax = temporary({spec.total_rows(), columns}, wide_type);
+    const Tensor ah = temporary({sequences, columns}, wide_type);
+    const Tensor c = lstm ? temporary({sequences, H}, wide_type) : Tensor();
+    const Tensor room = type == wide_type ? Tensor() : temporary({columns, H}, type);
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnWeights& w = weights[static_cast<size_t>(d)];
+      const Kept kept = Kept::of(spec, type, saved, d);
+      const Tensor h = after.h.slice(d * sequences * H, {sequences, H});
+      parallel_for(stream, h.numel(),
+                   BeginState<T, T>{state_of<T>(spec, before.h, d), h.data<T>()});
+      if (lstm)
+        parallel_for(stream, c.numel(),
+                     BeginState<W, T>{state_of<T>(spec, before.c, d), c.data<W>()});
+      gemm(stream, {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true}, x,
+           w.input, {ax, false});
+      const Tensor recurrent = factor_of<T>(stream, w.recurrent, room);
+      for (const Position& position : positions_of(spec, d)) {
+        gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
+             h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
+        parallel_for(
+            stream, position.rows * H,
+            CellForward<T>{spec.cell, H, columns, position.first, ax.data<W>(), ah.data<W>(),
+                           w.input_bias.data<W>(), w.recurrent_bias.data<W>(), h.data<T>(),
+                           data_or_null<W>(c), data_or_null<T>(kept.gates),
+                           data_or_null<W>(kept.more), y.data<T>() + d * H, spec.directions * H});
+      }
+      if (lstm)
+        parallel_for(stream, c.numel(), Round<T>{c.data<W>(), state_of<T>(spec, after.c, d)});
+    }
+  });
+}
+
+void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tensor& y,
+                           const Tensor& dy, std::span<const RnnWeights> weights,
+                           const RnnState& before, Tensor& saved, GradSlot* dx) {
+  dispatch_activation(y.dtype(), "rnn_dx", [&](auto zero) {
+    using T = decltype(zero);
+    using W = Wide<T>;
+    const DType type = y.dtype(), wide_type = wide_of(type);
+    const int64_t H = spec.hidden, columns = spec.gates() * H;
+    const bool gru = spec.cell == RnnCell::gru;
+    const Tensor dh = temporary({spec.sequences(), H}, wide_type);
+    const Tensor dc = spec.cell == RnnCell::lstm ? temporary(dh.shape(), wide_type) : Tensor();
+    const Tensor room = type == wide_type ? Tensor() : temporary({columns, H}, type);
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnWeights& w = weights[static_cast<size_t>(d)];
+      const Kept kept = Kept::of(spec, type, saved, d);
+      const Tensor recurrent = factor_of<T>(stream, w.recurrent, room);
+      clear(stream, dh);
+      if (dc.defined()) clear(stream, dc);
+      const std::vector<Position> positions = positions_of(spec, d);
+      for (size_t i = positions.size(); i-- > 0;) {
+        const Position& position = positions[i];
+        parallel_for(
+            stream, position.rows * H,
+            CellBackward<T>{spec.cell, H, columns, position, y.data<T>() + d * H,
+                            dy.data<T>() + d * H, spec.directions * H,
+                            state_of<T>(spec, before.h, d), state_of<T>(spec, before.c, d),
+                            kept.gates.data<T>(), data_or_null<W>(kept.more),
+                            data_or_null<T>(kept.d_ah), dh.data<W>(), data_or_null<W>(dc)});
+        if (i == 0) break;  // no gradient reaches the state before
+        const Tensor& d_ah = gru ? kept.d_ah : kept.gates;
+        gemm(stream, {.m = position.rows, .n = H, .k = columns},
+             d_ah.rows(position.first, position.first + position.rows), recurrent,
+             {dh.rows(0, position.rows), gru});
+      }
+      if (dx)
+        gemm(stream, {.m = spec.total_rows(), .n = spec.inputs, .k = columns}, kept.gates, w.input,
+             {dx->into, dx->accumulate || d > 0});
+    }
+  });
+}
+
+void KernelBackend::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tensor& x,
+                           const Tensor& y, const RnnState& before, const Tensor& saved,
+                           std::span<const RnnGradients> gradients) {
+  dispatch_activation(x.dtype(), "rnn_dw", [&](auto zero) {
+    using T = decltype(zero);
+    const DType type = x.dtype();
+    const int64_t rows = spec.total_rows(), H = spec.hidden, columns = spec.gates() * H;
+    const Tensor states = temporary({rows, H}, type);
+    for (int64_t d = 0; d < spec.directions; ++d) {
+      const RnnGradients& into = gradients[static_cast<size_t>(d)];
+      const Kept kept = Kept::of(spec, type, saved, d);
+      const Tensor& d_ah = spec.cell == RnnCell::gru ? kept.d_ah : kept.gates;
+      if (into.input.into.defined())
+        gemm(stream, {.m = columns, .n = spec.inputs, .k = rows, .transpose_a = true}, kept.gates,
+             x, into.input);
+      if (into.recurrent.into.defined()) {
+        parallel_rows<PositionRow>(
+            stream,
+            [&](const auto& put) {
+              for (const Position& position : positions_of(spec, d)) put({position}, position.rows);
+            },
+            [&](const auto& table) {
+              return EarlierStates<T>{y.data<T>() + d * H,
+                                      spec.directions * H,
+                                      H,
+                                      state_of<T>(spec, before.h, d),
+                                      states.data<T>(),
+                                      table};
+            },
+            H);
+        gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
+             into.recurrent);
+      }
+      if (into.input_bias.into.defined()) sum_rows(stream, pool_, kept.gates, into.input_bias);
+      if (into.recurrent_bias.into.defined()) sum_rows(stream, pool_, d_ah, into.recurrent_bias);
+    }
+  });
+}
+
+}  // namespace wisp

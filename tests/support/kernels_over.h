@@ -1,0 +1,50 @@
+// The backend of our own kernels over another one's library calls, so that the kernels run where
+// there is no GPU: on the CPU, and on an emulated device.
+#pragma once
+
+#include <memory>
+
+#include "core/kernels/kernel_backend.h"
+
+namespace wisp {
+
+class KernelsOver final : public KernelBackend {
+ public:
+  KernelsOver(MemoryPool& pool, const Stream& stream)
+      : KernelBackend(pool, stream.id()), library_(make_reference_backend(pool, stream)) {}
+
+  std::string name() const override { return concat("kernels over ", library_->name()); }
+  void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+            GradSlot c) override {
+    library_->gemm(stream, spec, a, b, c);
+  }
+  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
+              Tensor& y) override {
+    library_->conv2d(stream, spec, x, w, y);
+  }
+  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
+                 GradSlot dx) override {
+    library_->conv2d_dx(stream, spec, dy, w, dx);
+  }
+  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
+                 GradSlot dw) override {
+    library_->conv2d_dw(stream, spec, x, dy, dw);
+  }
+  RealFft& fft() override { return library_->fft(); }
+
+ private:
+  std::unique_ptr<Backend> library_;
+};
+
+/// What computes in a test: the reference, the build's best backend, or our kernels over the
+/// reference's products.
+enum class Library { reference, fastest, kernels };
+
+inline std::unique_ptr<Backend> make_backend_of(Library library, MemoryPool& pool,
+                                                const Stream& stream) {
+  if (library == Library::kernels) return std::make_unique<KernelsOver>(pool, stream);
+  return library == Library::fastest ? make_backend(pool, stream)
+                                     : make_reference_backend(pool, stream);
+}
+
+}  // namespace wisp

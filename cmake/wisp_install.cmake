@@ -24,7 +24,7 @@ configure_package_config_file(cmake/wisp-config.cmake.in ${PROJECT_BINARY_DIR}/w
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/wisp-config.cmake ${PROJECT_BINARY_DIR}/wisp-config-version.cmake
   cmake/FindOneDNN.cmake cmake/FindKissFFT.cmake cmake/FindOpenCV.cmake
-  cmake/FindSndFile.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
+  cmake/FindSndFile.cmake cmake/FindCudaLibraries.cmake cmake/wisp_kernels.cmake DESTINATION ${wisp_package})
 
 file(RELATIVE_PATH wisp_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(JOIN wisp_exact_flags " " wisp_pc_flags)
@@ -40,6 +40,12 @@ if(OpenCV_FOUND)
 endif()
 if(SndFile_FOUND)
   list(APPEND wisp_pc_libraries -lsndfile)
+endif()
+if(CudaLibraries_FOUND)
+  list(APPEND wisp_pc_libraries -lcublasLt -lcudnn -lcufft)
+endif()
+if(WISP_CUDA)
+  list(APPEND wisp_pc_libraries -lcudart_static -lrt -ldl)
 endif()
 if(MPI_CXX_FOUND)
   list(APPEND wisp_pc_libraries ${MPI_CXX_LIBRARIES})

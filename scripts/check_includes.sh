@@ -41,7 +41,8 @@ BEGIN {
   # The rooms of a folder: what each may include of that folder, beside itself. A folder of one room is not listed.
   rooms["core"] = "core/loops core/cpu core/cuda"
   rooms["core/loops"] = "core core/cuda"
-  rooms["core/ops"] = rooms["core/cpu"] = rooms["core/cuda"] = rooms["core/emulated"] = "core core/loops"
+  rooms["core/ops"] = rooms["core/cpu"] = rooms["core/emulated"] = "core core/loops"
+  rooms["core/cuda"] = "core core/loops core/ops core/kernels"
   rooms["core/kernels"] = "core core/loops core/ops"
   rooms["core/io"] = "core"
   rooms["core/train"] = "core core/io core/loops"

@@ -2,6 +2,7 @@
 
 #include <cufft.h>
 
+#include "core/device_work.h"
 #include "core/error.h"
 #include "core/recently_used.h"
 
@@ -52,11 +53,13 @@ class CuFft final : public RealFft {
     check_fft(cufftExecR2C(handle, const_cast<float*>(x),  // the library's handles know no const
                            reinterpret_cast<cufftComplex*>(spectrum)),
               "cufftExecR2C", n);
+    count_device_work({.calls = 1});
   }
   void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
     const cufftHandle handle = plan(n, CUFFT_C2R).on(stream);
     check_fft(cufftExecC2R(handle, reinterpret_cast<cufftComplex*>(spectrum), x), "cufftExecC2R",
               n);
+    count_device_work({.calls = 1});
   }
 
  private:

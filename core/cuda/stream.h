@@ -9,8 +9,9 @@
 
 namespace wisp::cuda {
 
-/// A cudaStream_t that runs beside all others, and `bytes` of the device's memory that only its work
-/// uses, as long as it is there. The last owner of `handle` waits for the work and destroys both.
+/// A cudaStream_t that runs beside all others, and as many bytes as asked for of the device's
+/// memory that only its work uses, as long as it is there. The last owner of `handle` waits for the
+/// work and destroys both.
 struct OwnedStream {
   std::shared_ptr<void> handle;
   std::byte* scratch;

@@ -8,6 +8,7 @@
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel_rows.h"
 #include "core/ops/bias.h"
+#include "core/ops/gradient.h"
 
 namespace wisp {
 namespace {
@@ -76,14 +77,6 @@ struct BeginState {
   WISP_HD void operator()(int64_t i) const {
     store(state + i, before ? static_cast<Wide<To>>(wide(before[i])) : Wide<To>(0));
   }
-};
-
-/// One index per element: rounded to T.
-template <class T>
-struct Round {
-  const Wide<T>* from;
-  T* to;
-  WISP_HD void operator()(int64_t i) const { store(to + i, from[i]); }
 };
 
 /// One index per row and unit of a position.
@@ -244,11 +237,11 @@ T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
   return state.defined() ? state.data<T>() + direction * s.sequences() * s.hidden : nullptr;
 }
 
-/// The weights in the activations' type, so that the products of all positions round them once.
-template <class T>
+/// The weights in the activations' type, so that the products of all positions round them once:
+/// in `room`, if that is defined.
 Tensor factor_of(const Stream& stream, const Tensor& weights, const Tensor& room) {
   if (!room.defined()) return weights;
-  parallel_for(stream, weights.numel(), Round<T>{weights.data<Wide<T>>(), room.data<T>()});
+  deposit(stream, weights, {room, false});
   return room;
 }
 
@@ -282,7 +275,7 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
                      BeginState<W, T>{state_of<T>(spec, before.c, d), c.data<W>()});
       gemm(stream, {.m = spec.total_rows(), .n = columns, .k = spec.inputs, .transpose_b = true}, x,
            w.input, {ax, false});
-      const Tensor recurrent = factor_of<T>(stream, w.recurrent, room);
+      const Tensor recurrent = factor_of(stream, w.recurrent, room);
       for (const Position& position : positions_of(spec, d)) {
         gemm(stream, {.m = position.rows, .n = columns, .k = H, .transpose_b = true},
              h.rows(0, position.rows), recurrent, {ah.rows(0, position.rows), false});
@@ -293,8 +286,7 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
                            data_or_null<W>(c), data_or_null<T>(kept.gates),
                            data_or_null<W>(kept.more), y.data<T>() + d * H, spec.directions * H});
       }
-      if (lstm)
-        parallel_for(stream, c.numel(), Round<T>{c.data<W>(), state_of<T>(spec, after.c, d)});
+      if (lstm) deposit(stream, c, {after.c.slice(d * c.numel(), c.shape()), false});
     }
   });
 }
@@ -314,7 +306,7 @@ void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tens
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
-      const Tensor recurrent = factor_of<T>(stream, w.recurrent, room);
+      const Tensor recurrent = factor_of(stream, w.recurrent, room);
       clear(stream, dh);
       if (dc.defined()) clear(stream, dc);
       const std::vector<Position> positions = positions_of(spec, d);

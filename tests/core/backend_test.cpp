@@ -6,7 +6,9 @@
 #include <cmath>
 #include <vector>
 
+#include "core/copy.h"
 #include "core/random.h"
+#include "tests/support/devices.h"
 #include "tests/support/kernels_over.h"
 
 namespace wisp {
@@ -60,24 +62,45 @@ double nmse(const Tensor& actual, const Tensor& expected) {
 struct Side {
   explicit Side(Library library)
       : Side(library, library == Library::reference ? DType::f64 : DType::f32, false) {}
-  Side(Library library, DType activations, bool coarse_numbers)
-      : dtype(activations),
+  Side(Library library, DType activations, bool coarse_numbers, Device device = {})
+      : pool(device),
+        stream(Stream::on(device)),
+        dtype(activations),
         coarse(coarse_numbers),
         backend(make_backend_of(library, pool, stream)) {}
 
-  Tensor activation(Shape shape, uint64_t id, double offset = 0.0) const {
-    return random(shape, dtype, id, offset, coarse);
+  Tensor activation(Shape shape, uint64_t id, double offset = 0.0) {
+    return placed(random(shape, dtype, id, offset, coarse));
   }
-  Tensor parameter(Shape shape, uint64_t id, double offset = 0.0) const {
-    return random(shape, wide_of(dtype), id, offset, coarse);
+  Tensor parameter(Shape shape, uint64_t id, double offset = 0.0) {
+    return placed(random(shape, wide_of(dtype), id, offset, coarse));
   }
+  Tensor zeros(Shape shape, DType type) { return placed(Tensor(shape, type)); }
 
   MemoryPool pool;
-  Stream stream = Stream::immediate();
+  Stream stream;
   DType dtype;
   bool coarse;
   std::unique_ptr<Backend> backend;
+
+ private:
+  Tensor placed(const Tensor& host) {
+    if (!stream.device().is_cuda()) return host;
+    const Tensor there(host.shape(), host.dtype(), pool, stream.id());
+    copy_now(stream, host, there);
+    return there;
+  }
 };
+
+/// Whether this machine has what backends of a device can be tried on.
+bool has_device() {
+  try {
+    cuda::check_device(first_device());
+    return std::string(device_kind()) == "emulated" || missing_for_cuda().empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 template <class Results>
 void expect_agreement(Side actual_side, const Results& results, double tolerance) {
@@ -86,17 +109,22 @@ void expect_agreement(Side actual_side, const Results& results, double tolerance
   const std::vector<Tensor> actual = results(actual_side);
   const std::vector<Tensor> expected = results(reference);
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LE(nmse(actual[i], expected[i]), tolerance) << "result " << i;
+    EXPECT_LE(nmse(fetch(actual_side.stream, actual[i]), expected[i]), tolerance) << "result " << i;
 }
 
-/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and bf16 and on the
-/// reference in bf16, against the reference in f64.
+/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and bf16, on the
+/// reference in bf16, and on a device, against the reference in f64.
 template <class Results>
 void expect_agreement(const Results& results) {
   expect_agreement(Side(Library::fastest), results, kNmse);
   expect_agreement(Side(Library::reference, DType::bf16, true), results, kNmseBf16);
   if (missing_for(DType::bf16).empty())
     expect_agreement(Side(Library::fastest, DType::bf16, true), results, kNmseBf16);
+  if (!has_device()) return;
+  expect_agreement(Side(Library::fastest, DType::f32, false, first_device()), results, kNmse);
+  if (std::string(device_kind()) == "emulated") return;  // whose library is the CPU's
+  expect_agreement(Side(Library::fastest, DType::f64, false, first_device()), results, kNmse);
+  expect_agreement(Side(Library::fastest, DType::bf16, true, first_device()), results, kNmseBf16);
 }
 
 /// The same of what is a kernel of ours beside a library, too.
@@ -159,7 +187,9 @@ ConvSpec conv(int64_t in, int64_t out, int64_t kernel) {
 void expect_convolution_agrees(const ConvSpec& spec) {
   for (bool accumulate : {false, true}) {
     SCOPED_TRACE(accumulate ? "accumulate" : "write");
-    expect_agreement([&](Side& side) { return convolve(side, spec, accumulate); });
+    const auto results = [&](Side& side) { return convolve(side, spec, accumulate); };
+    expect_agreement(results);
+    expect_agreement(Side(Library::kernels, DType::f64, false), results, kNmse);  // direct
   }
 }
 
@@ -308,9 +338,9 @@ std::vector<Tensor> pool(Side& side, const PoolSpec& s, bool accumulate) {
   const Shape y_shape{s.batch, s.out_height(), s.out_width(), s.channels};
   const Tensor x = side.activation(x_shape, 1);
   const Tensor dy = side.activation(y_shape, 2);
-  Tensor largest(y_shape, side.dtype);
-  Tensor argmax(y_shape, DType::i32);
-  Tensor mean(y_shape, side.dtype);
+  Tensor largest = side.zeros(y_shape, side.dtype);
+  Tensor argmax = side.zeros(y_shape, DType::i32);
+  Tensor mean = side.zeros(y_shape, side.dtype);
   const Tensor d_largest = side.activation(x_shape, 3);
   const Tensor d_mean = side.activation(x_shape, 4);
   side.backend->max_pool(side.stream, s, x, largest, argmax);
@@ -355,10 +385,10 @@ std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulat
   const Tensor beta = side.parameter(channels, 5);
   Tensor running_mean = side.parameter(channels, 6);
   Tensor running_var = side.parameter(channels, 7, 8.0);
-  Tensor mean(channels, wide_of(side.dtype));
-  Tensor inv_std(channels, wide_of(side.dtype));
-  Tensor y(shape, side.dtype);
-  Tensor evaluated(shape, side.dtype);
+  Tensor mean = side.zeros(channels, wide_of(side.dtype));
+  Tensor inv_std = side.zeros(channels, wide_of(side.dtype));
+  Tensor y = side.zeros(shape, side.dtype);
+  Tensor evaluated = side.zeros(shape, side.dtype);
   GradSlot dx{side.activation(shape, 8), accumulate};
   GradSlot d_residual{side.activation(shape, 9), accumulate};
   GradSlot d_gamma{side.parameter(channels, 10), accumulate};

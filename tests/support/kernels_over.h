@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/kernels/direct_conv.h"
 #include "core/kernels/kernel_backend.h"
 
 namespace wisp {
@@ -20,14 +21,17 @@ class KernelsOver final : public KernelBackend {
   }
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
+    if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
     library_->conv2d(stream, spec, x, w, y);
   }
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
+    if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
     library_->conv2d_dx(stream, spec, dy, w, dx);
   }
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
+    if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
     library_->conv2d_dw(stream, spec, x, dy, dw);
   }
   RealFft& fft() override { return library_->fft(); }

@@ -1,0 +1,91 @@
+// The backend of CUDA devices, the tests' reference there too: products by cuBLASLt, convolutions
+// by cuDNN, transforms by cuFFT, all else by kernels of ours. The libraries' factors are of one
+// type: a wide one beside bf16 is rounded first.
+#include <cuda_runtime.h>
+
+#include "core/cuda/check.h"
+#include "core/cuda/cublas.h"
+#include "core/cuda/cudnn.h"
+#include "core/cuda/cufft.h"
+#include "core/kernels/direct_conv.h"
+#include "core/kernels/kernel_backend.h"
+#include "core/ops/gradient.h"
+
+namespace wisp {
+namespace {
+
+using cuda::ConvPass;
+
+class CudaBackend final : public KernelBackend {
+ public:
+  CudaBackend(MemoryPool& pool, const Stream& stream)
+      : KernelBackend(pool, stream.id()), device_(stream.device()), workspace_(pool) {}
+
+  std::string name() const override { return "cuda"; }
+  std::string numerics() const override {
+    cudaDeviceProp device{};
+    WISP_CUDA_CHECK(cudaGetDeviceProperties(&device, device_.index));
+    return concat(cuda::CublasProducts::version(), ", ", cuda::CudnnConvolutions::version(), ", ",
+                  device.name, " ", device.major, ".", device.minor, ", fft ", fft_->numerics());
+  }
+  int64_t workspace_bytes() const override { return workspace_.bytes(); }
+  // a product's plan is half a kilobyte of numbers, no object of the library's
+  int64_t kept_objects() const override { return convolutions_.kept_objects(); }
+
+  void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+            GradSlot c) override {
+    products_.gemm(stream, spec, a, rounded(stream, b, a.dtype()), c);
+  }
+
+  void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
+              Tensor& y) override {
+    if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
+    convolutions_.run(stream, ConvPass::forward, spec, x, rounded(stream, w, x.dtype()),
+                      {y, false});
+  }
+
+  void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
+                 GradSlot dx) override {
+    if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
+    convolutions_.run(stream, ConvPass::dx, spec, dy, rounded(stream, w, dy.dtype()), dx);
+  }
+
+  void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
+                 GradSlot dw) override {
+    if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
+    if (x.dtype() == dw.into.dtype())
+      return convolutions_.run(stream, ConvPass::dw, spec, x, dy, dw);
+    // the classic interface leaves them in bf16 only; the library's graphs could in f32
+    const Tensor sums = temporary(dw.into.shape(), x.dtype());
+    convolutions_.run(stream, ConvPass::dw, spec, x, dy, {sums, false});
+    deposit(stream, sums, dw);
+  }
+
+  RealFft& fft() override { return *fft_; }
+
+ private:
+  /// `x` as a factor beside one of `type`.
+  Tensor rounded(const Stream& stream, const Tensor& x, DType type) const {
+    if (x.dtype() == type) return x;
+    const Tensor copy = temporary(x.shape(), type);
+    deposit(stream, x, {copy, false});
+    return copy;
+  }
+
+  const Device device_;
+  cuda::Workspace workspace_;
+  cuda::CublasProducts products_{workspace_};
+  cuda::CudnnConvolutions convolutions_{workspace_};
+  std::unique_ptr<RealFft> fft_ = cuda::make_cufft();
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool) {
+  use(stream.device());  // for the libraries' handles
+  return std::make_unique<CudaBackend>(pool, stream);
+}
+
+std::string missing_for_cuda() { return {}; }
+
+}  // namespace wisp

@@ -1,0 +1,152 @@
+#include "core/cuda/cublas.h"
+
+#include <cublasLt.h>
+
+#include <bit>
+
+#include "core/cuda/stream.h"
+#include "core/device_work.h"
+
+namespace wisp::cuda {
+namespace {
+
+constexpr int64_t kMostWorkspaceBytes = 32 << 20;  // what NVIDIA recommends for Hopper
+
+void check_product(cublasStatus_t status, const char* call, const GemmSpec& s) {
+  WISP_CHECK(status == CUBLAS_STATUS_SUCCESS, "gemm (", s.m, ", ", s.n, ", ", s.k, "): ", call,
+             ": ", cublasLtGetStatusString(status));
+}
+
+cublasLtHandle_t make_handle() {
+  cublasLtHandle_t handle = nullptr;
+  const cublasStatus_t status = cublasLtCreate(&handle);
+  WISP_CHECK(status == CUBLAS_STATUS_SUCCESS, "cublasLtCreate: ", cublasLtGetStatusString(status));
+  return handle;
+}
+
+cudaDataType_t blas_type(DType dtype) {
+  if (dtype == DType::f32) return CUDA_R_32F;
+  if (dtype == DType::f64) return CUDA_R_64F;
+  WISP_CHECK(dtype == DType::bf16, "gemm: dtype is ", name_of(dtype),
+             ", expected f32, f64 or bf16");
+  return CUDA_R_16BF;
+}
+
+/// Of the tensor's address, 16 bytes at most, which is what loads want: more would let the choice
+/// of an algorithm, and so the bits, depend on where the pool has put the tensor.
+uint32_t alignment_of(const Tensor& x) {
+  return 1u << std::countr_zero(reinterpret_cast<uintptr_t>(x.raw()) | 16u);
+}
+
+}  // namespace
+
+/// A product of one shape as the library knows it, and the algorithm that its heuristics choose.
+/// Its matrices are stored by columns, the layout that all its kernels know: ours are transposed to
+/// it, and it computes Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ.
+class CublasProducts::Plan {
+ public:
+  Plan(cublasLtHandle_t handle, const Key& key) : spec_(key.spec) {
+    const GemmSpec& s = spec_;
+    const bool f64 = key.factors == DType::f64;
+    check_product(cublasLtMatmulDescInit(&operation_, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                         f64 ? CUDA_R_64F : CUDA_R_32F),
+                  "cublasLtMatmulDescInit", s);
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
+    set_layout(left_, key.factors, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n);
+    set_layout(right_, key.factors, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k);
+    set_layout(product_, key.product, s.m, s.n);
+    choose(handle, key);
+  }
+
+  int64_t workspace_bytes() const { return static_cast<int64_t>(chosen_.workspaceSize); }
+
+  /// `Scale`, of the factors before the product and C, is double beside f64, else float.
+  template <class Scale>
+  void run(cublasLtHandle_t handle, const Tensor& left, const Tensor& right, bool accumulate,
+           const Tensor& c, void* workspace, void* stream) {
+    const Scale alpha = 1, beta = accumulate ? 1 : 0;
+    check_product(
+        cublasLtMatmul(handle, &operation_, &alpha, left.raw(), &left_, right.raw(), &right_, &beta,
+                       c.raw(), &product_, c.raw(), &product_, &chosen_.algo, workspace,
+                       chosen_.workspaceSize, static_cast<cudaStream_t>(stream)),
+        "cublasLtMatmul", spec_);
+  }
+
+ private:
+  void set_transpose(cublasLtMatmulDescAttributes_t factor, bool transpose) {
+    const int32_t value = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+    check_product(cublasLtMatmulDescSetAttribute(&operation_, factor, &value, sizeof value),
+                  "cublasLtMatmulDescSetAttribute", spec_);
+  }
+
+  /// Of a matrix that we store as `rows` of `columns`.
+  void set_layout(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, int64_t rows,
+                  int64_t columns) {
+    check_product(
+        cublasLtMatrixLayoutInit(&layout, blas_type(dtype), static_cast<uint64_t>(columns),
+                                 static_cast<uint64_t>(rows), columns),
+        "cublasLtMatrixLayoutInit", spec_);
+  }
+
+  void choose(cublasLtHandle_t handle, const Key& key) {
+    cublasLtMatmulPreferenceOpaque_t preference;
+    check_product(cublasLtMatmulPreferenceInit(&preference), "cublasLtMatmulPreferenceInit", spec_);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      check_product(
+          cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute", spec_);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kMostWorkspaceBytes});
+    // partial sums as wide as all sums: the other schemes round them to C's type
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.b_alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.a_alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c_alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c_alignment);
+    int found = 0;
+    check_product(cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &left_, &right_, &product_,
+                                                 &product_, &preference, 1, &chosen_, &found),
+                  "cublasLtMatmulAlgoGetHeuristic", spec_);
+    WISP_CHECK(found == 1, "gemm (", spec_.m, ", ", spec_.n, ", ", spec_.k, ") of ",
+               name_of(key.factors), " into ", name_of(key.product),
+               ": cuBLASLt has no algorithm for it");
+    check_product(chosen_.state, "cublasLtMatmulAlgoGetHeuristic", spec_);
+  }
+
+  const GemmSpec spec_;
+  cublasLtMatmulDescOpaque_t operation_;
+  cublasLtMatrixLayoutOpaque_t left_, right_, product_;
+  cublasLtMatmulHeuristicResult_t chosen_;
+};
+
+CublasProducts::CublasProducts(Workspace& workspace)
+    : workspace_(workspace),
+      handle_(make_handle(), [](cublasLtContext* handle) { cublasLtDestroy(handle); }),
+      plans_(kMostKeptObjects) {}
+
+CublasProducts::~CublasProducts() = default;
+
+void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a,
+                          const Tensor& b, const GradSlot& c) {
+  if (spec.m == 0 || spec.n == 0) return;
+  if (spec.k == 0) {
+    if (!c.accumulate) fill_bytes(stream.native(), c.into.raw(), 0, c.into.bytes());
+    return;
+  }
+  const Key key{
+      spec, a.dtype(), c.into.dtype(), alignment_of(a), alignment_of(b), alignment_of(c.into)};
+  Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key); });
+  void* const workspace = workspace_.of(plan.workspace_bytes());
+  if (a.dtype() == DType::f64) {
+    plan.run<double>(handle_.get(), b, a, c.accumulate, c.into, workspace, stream.native());
+  } else {
+    plan.run<float>(handle_.get(), b, a, c.accumulate, c.into, workspace, stream.native());
+  }
+  count_device_work({.calls = 1});
+}
+
+std::string CublasProducts::version() { return concat("cublasLt ", cublasLtGetVersion()); }
+
+}  // namespace wisp::cuda

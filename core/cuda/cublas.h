@@ -1,0 +1,40 @@
+// Matrix products by cuBLASLt, on CUDA streams. Belongs to its stream's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/backend.h"
+#include "core/cuda/workspace.h"
+#include "core/recently_used.h"
+
+struct cublasLtContext;
+
+namespace wisp::cuda {
+
+class CublasProducts {
+ public:
+  /// For the thread's current device.
+  explicit CublasProducts(Workspace& workspace);
+  ~CublasProducts();
+
+  /// As Backend::gemm, of factors of one type: f32, f64, or bf16 with C in bf16 or f32. No TF32.
+  void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+            const GradSlot& c);
+  static std::string version();
+
+ private:
+  struct Key {
+    GemmSpec spec;
+    DType factors, product;
+    uint32_t a_alignment, b_alignment, c_alignment;  // bytes
+    bool operator==(const Key&) const = default;
+  };
+  class Plan;
+
+  Workspace& workspace_;
+  std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)> handle_;
+  RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace wisp::cuda

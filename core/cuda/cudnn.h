@@ -1,0 +1,46 @@
+// Convolutions by cuDNN, on CUDA streams. Belongs to its stream's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/backend.h"
+#include "core/cuda/workspace.h"
+#include "core/recently_used.h"
+
+struct cudnnContext;
+
+namespace wisp::cuda {
+
+enum class ConvPass { forward, dx, dw };
+
+class CudnnConvolutions {
+ public:
+  /// For the thread's current device.
+  explicit CudnnConvolutions(Workspace& workspace);
+  ~CudnnConvolutions();
+
+  /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). All three are f32, computed
+  /// without TF32, or all bf16, added in f32: cuDNN has no f64 with channels last. Throws Error,
+  /// with the shapes, if it has no algorithm that gives the same bits each time, or images are too
+  /// large.
+  void run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+           const Tensor& second, const GradSlot& result);
+  int64_t kept_objects() const { return plans_.size(); }
+  static std::string version();
+
+ private:
+  struct Key {
+    ConvPass pass;
+    ConvSpec spec;
+    DType dtype;
+    bool operator==(const Key&) const = default;
+  };
+  class Plan;
+
+  Workspace& workspace_;
+  std::unique_ptr<cudnnContext, void (*)(cudnnContext*)> handle_;
+  RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace wisp::cuda

@@ -1,0 +1,34 @@
+// Memory for what a library's call keeps while it runs. Belongs to its stream's thread.
+#pragma once
+
+#include "core/stream.h"
+#include "core/tensor.h"
+
+namespace wisp::cuda {
+
+/// One for all calls of a stream, which run one after the other: kept, and replaced only by a
+/// larger one.
+class Workspace {
+ public:
+  explicit Workspace(MemoryPool& pool) : pool_(pool) {}
+
+  int64_t bytes() const { return memory_.defined() ? memory_.bytes() : 0; }
+
+  /// At least that many bytes, aligned to 256 and more, until the next call of this.
+  std::byte* of(int64_t bytes) {
+    if (this->bytes() < bytes) {
+      memory_ = {};
+      memory_ = Tensor({bytes}, DType::u8, pool_, range_);
+    }
+    return memory_.raw();
+  }
+
+ private:
+  MemoryPool& pool_;
+  // a range of the pool for itself: it begins on a page, and growing leaves no hole among the
+  // activations
+  const int64_t range_ = Stream::immediate().id();
+  Tensor memory_;
+};
+
+}  // namespace wisp::cuda

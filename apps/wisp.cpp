@@ -27,6 +27,7 @@ int parse_and_run(int argc, char** argv) {
   add_eval(program);
   add_bench(program);
   add_methods(program);
+  add_devices(program);
   add_codec_lab(program);
   add_config(program);
   add_data(program);

@@ -140,6 +140,9 @@ std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t st
 std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest);
 
+/// What this build lacks to train on CUDA devices, and what would help; empty if nothing.
+std::string missing_for_cuda();
+
 /// What this machine's CPU lacks for make_backend()'s backend to compute with activations of
 /// `compute`; empty if nothing.
 std::string missing_for(DType compute);

@@ -21,6 +21,7 @@ void add_transcribe(CLI::App& program);
 void add_tune_lm(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_methods(CLI::App& program);
+void add_devices(CLI::App& program);
 void add_codec_lab(CLI::App& program);
 void add_config(CLI::App& program);
 void add_data(CLI::App& program);

@@ -9,7 +9,8 @@
 namespace wisp {
 namespace {
 
-/// The run's own, without its workers. Throws Error for an override of a key that it does not have.
+/// The run's own, without its workers, on the CPU. Throws Error for an override of a key that it
+/// does not have.
 Config load(const RunDirectory& directory, std::span<const std::string> overrides) {
   const std::string path = directory.file("config.toml");
   const Config own = Config::load(path, {});
@@ -19,6 +20,7 @@ Config load(const RunDirectory& directory, std::span<const std::string> override
   }
   Config config = Config::load(path, overrides);
   config.set("workers", "1");
+  config.set("device", "\"cpu\"");
   config.set("distributed.engine", "\"auto\"");
   return config;
 }

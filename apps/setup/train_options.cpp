@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "core/cuda/device.h"
 #include "core/error.h"
 
 namespace wisp {
@@ -48,6 +49,21 @@ void check_engine(const Config& config, const TrainOptions& o, const World& worl
              ": the emulated link is between threads, but ", started, ", whose link is real");
 }
 
+/// Only what this program, on this machine, can train on.
+void check_device(const Config& config, const TrainOptions& o) {
+  one_of(config, "device", o.device, {"cpu", "cuda", "emulated"});
+  if (o.device == "cuda") {
+    const std::string missing = missing_for_cuda();
+    WISP_CHECK(missing.empty(), config.where("device"),
+               ": device is cuda, but this program was built without ", missing);
+    const std::string obstacle = cuda::obstacle(o.target());
+    WISP_CHECK(obstacle.empty(), config.where("device"), ": device is cuda: ", obstacle);
+  }
+  WISP_CHECK(o.device != "emulated" || o.device == device_kind(), config.where("device"),
+             ": device is emulated, which stands for CUDA, and this program was built with CUDA: "
+             "say cuda, or cpu");
+}
+
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
   if (world.processes() && !config.given("workers"))
     config.set("workers", std::to_string(world.size));
@@ -64,8 +80,9 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
               "threads only");
   config.bind(
       "device", o.device,
-      "cpu; emulated, in a build without CUDA: the CPU, as if it were a device with memory of "
-      "its own, which shows what a GPU would trip over");
+      "cpu; cuda, in a build with CUDA: the first GPU; emulated, in one without: the CPU, as if "
+      "it were a device with memory of its own, which shows what a GPU would trip over; `wisp "
+      "devices` lists what is there");
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
@@ -78,10 +95,7 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   at_least(config, "timeout_s", o.timeout_s, 0.001);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
-  one_of(config, "device", o.device, {"cpu", "emulated"});
-  WISP_CHECK(o.device == "cpu" || o.device == device_kind(), config.where("device"),
-             ": device is emulated, which stands for CUDA, and this program was built with CUDA; "
-             "it trains on the CPU only, until it has a backend for CUDA devices");
+  check_device(config, o);
   check_engine(config, o, world);
 }
 
@@ -122,7 +136,8 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least(config, "data.threads", o.loader_threads, 0);
   one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
   one_of(config, "train.backend", o.backend, {"auto", "reference"});
-  const std::string missing = o.backend == "auto" ? missing_for(o.compute()) : "";
+  const bool cpus_library = o.backend == "auto" && o.device != "cuda";
+  const std::string missing = cpus_library ? missing_for(o.compute()) : "";
   WISP_CHECK(missing.empty(), config.where("train.precision"), ": train.precision = \"",
              o.precision, "\" needs ", missing,
              "; train.precision = \"f32\" runs here, and so does ",

@@ -1,11 +1,16 @@
-// Until there is a backend for CUDA devices: one that says so when it is asked for something, so
-// that memory, streams and kernels can be tried without.
+// Where the libraries of CUDA's backend were not found: memory, streams and kernels can be tried
+// without, but nothing trains.
 #include "core/backend.h"
 
 namespace wisp {
 
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool) {
   return make_cpu_reference_backend(pool, stream.id());
+}
+
+std::string missing_for_cuda() {
+  return WISP_MISSING_LIBRARIES
+      ", which CUDA's backend needs: configure with -DWISP_CUDA_LIBRARIES_DIR=FOLDER";
 }
 
 }  // namespace wisp

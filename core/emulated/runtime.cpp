@@ -35,6 +35,8 @@ namespace wisp::emulated {
 namespace {
 
 constexpr size_t kPinnedAlignment = 4096;
+constexpr int kVersion = 13000;  // of what cuda_runtime.h is of
+constexpr char kName[] = "the CPU as if it were a device with memory of its own, for tests";
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -62,6 +64,11 @@ cudaError_t guarded(const Call& call) {
 cudaError_t health() {
   const std::string failure = Queues::get().failure();
   return failure.empty() ? cudaSuccess : fail(cudaErrorLaunchFailure, failure);
+}
+
+cudaError_t check_exists(int device) {
+  if (0 <= device && device < devices) return cudaSuccess;
+  return fail(cudaErrorInvalidDevice, concat("device ", device, ", there are ", devices.load()));
 }
 
 cudaError_t check_current(int device, const char* what) {
@@ -194,10 +201,31 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= devices)
-    return fail(cudaErrorInvalidDevice,
-                wisp::concat("device ", device, ", there are ", devices.load()));
+  if (const cudaError_t status = check_exists(device); status != cudaSuccess) return status;
   current_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (const cudaError_t status = check_exists(device); status != cudaSuccess) return status;
+  *properties = {.name = {}, .major = 9, .minor = 0};  // as an H100's
+  std::memcpy(properties->name, kName, sizeof kName);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *total = Memory::get().limit();
+  *free = *total - Memory::get().mapped_bytes();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = kVersion;
   return cudaSuccess;
 }
 

@@ -8,9 +8,11 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "apps/speech/arpa.h"
+#include "core/device.h"
 #include "core/io/checkpoint_directory.h"
 #include "data/npy.h"
 #include "tests/support/command.h"
@@ -121,6 +123,17 @@ TEST_F(Program, ItsReferenceIsTheOneInTheDocs) {
   ASSERT_EQ(run({"config", "--reference"}), 0);
   EXPECT_EQ(said(), read_text(WISP_SOURCE "/docs/config.md"))
       << "after a change of keys: wisp config --reference > docs/config.md";
+}
+
+TEST_F(Program, ListsWhatItCanTrainOn) {
+  ASSERT_EQ(run({"devices"}), 0) << said();
+  EXPECT_TRUE(said().starts_with("cpu  ")) << said();
+  EXPECT_NE(said().find(concat("\n", device_kind())), std::string::npos) << said();
+  ASSERT_EQ(run({"devices", "--json"}), 0) << said();
+  const auto list = nlohmann::json::parse(said());
+  EXPECT_EQ(list["devices"][0]["device"], "cpu");
+  EXPECT_FALSE(list["devices"][0]["numerics"].get<std::string>().empty());
+  EXPECT_TRUE(list["no_cuda"].is_string());
 }
 
 TEST_F(Program, RemarksOnCompressionThatCannotMatter) {

@@ -77,6 +77,16 @@ TEST(Inference, HoldsTheWeightsAloneAndAnswersAnyNumberOfSamples) {
   }
 }
 
+TEST(Inference, IsOnTheCpuWhereverTheRunWas) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.epochs=1"});
+  std::string config = read_text(dir / "run/config.toml");
+  const std::string cpu = "device = \"cpu\"";
+  ASSERT_NE(config.find(cpu), std::string::npos) << config;
+  dir.write("run/config.toml", config.replace(config.find(cpu), cpu.size(), "device = \"cuda\""));
+  EXPECT_EQ(Inference(dir / "run").facts().classes, 10);
+}
+
 TEST(Inference, OverridesAreThoseOfTheRun) {
   const TempDir dir;
   tiny_train(dir / "run", {"train.epochs=1"});

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/interchange/exchange.h"
+#include "core/device.h"
 #include "core/error.h"
 #include "core/io/checkpoint.h"
 #include "layers/linear.h"
@@ -290,6 +291,14 @@ TEST(BadConfig, Bf16NeedsACpuThatHasIt) {
             "train.precision = \"f32\" runs here, and so does train.backend = \"reference\", "
             "slowly");
   EXPECT_EQ(refusal({"train.precision=bf16", "train.backend=reference"}), "no error");
+}
+
+TEST(BadConfig, CudaNeedsABuildWithIt) {
+  if (std::string(device_kind()) == "cuda") GTEST_SKIP() << "this build has it";
+  EXPECT_EQ(refusal({"device=cuda"}),
+            "command line: device is cuda, but this program was built without CUDA: configure with "
+            "-DWISP_CUDA=ON (cmake --preset cuda)");
+  EXPECT_EQ(refusal({"device=emulated"}), "no error");
 }
 
 // ---------------------------------------------------------------- data

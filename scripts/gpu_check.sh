@@ -51,6 +51,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
 build=$(realpath -m -- "${BUILD:-build/cuda}")
 wisp=$build/wisp
 export PATH=$PATH:/usr/local/cuda/bin OMP_WAIT_POLICY=passive
+[[ ! -d deps ]] || export LD_LIBRARY_PATH=$PWD/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of pack_deps.sh
 resnet20=(apps/configs/cifar10_resnet20.toml data.name=synthetic)
 
 # say TEXT: a line of the stage's part of the report

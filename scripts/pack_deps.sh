@@ -1,0 +1,34 @@
+#!/bin/sh
+# Packs what a build needs and a machine without network may lack into a folder that travels with the sources: toml++, and
+# oneDNN with what it is linked against. The machine has the same architecture and a C library at least as new.
+#
+#   pack_deps.sh [DIR]
+#
+# DIR (deps) gets include/ and lib/; cmake -DWISP_DEPS_DIR=DIR takes them from there, and so does gpu_check.sh if it is deps/.
+# Takes them from this machine, where scripts/install_packages.sh has installed them.
+set -eu
+
+cd -- "$(dirname -- "$0")/.."
+to=${1:-deps}
+headers=/usr/include
+
+fail() {
+  echo "pack_deps: $1" >&2
+  exit 1
+}
+
+[ -f "$headers/toml++/toml.h" ] || fail "no $headers/toml++/toml.h; scripts/install_packages.sh installs it"
+[ -f "$headers/oneapi/dnnl/dnnl.hpp" ] || fail "no oneDNN in $headers; scripts/install_packages.sh installs it"
+library=$(find /usr/lib -name libdnnl.so | head -n 1)
+[ -n "$library" ] || fail "no libdnnl.so below /usr/lib"
+
+rm -rf "$to"
+mkdir -p "$to/include" "$to/lib"
+cp -r "$headers/toml++" "$headers/oneapi" "$to/include"
+cp "$headers"/dnnl*.h "$headers"/dnnl*.hpp "$to/include"
+name=$(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
+cp -L "$library" "$to/lib/$name"
+ln -s "$name" "$to/lib/libdnnl.so"
+opencl=$(ldd "$library" | sed -n 's/.*libOpenCL[^ ]* => \([^ ]*\).*/\1/p')
+[ -z "$opencl" ] || cp -L "$opencl" "$to/lib/libOpenCL.so.1"
+echo "pack_deps: $to: $(du -sh "$to" | cut -f 1)"

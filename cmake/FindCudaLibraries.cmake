@@ -1,5 +1,5 @@
-# Finds what computes on CUDA devices: targets CudaLibraries::cublasLt, CudaLibraries::cudnn, CudaLibraries::cufft. Installed,
-# because users of the static libraries link them too. WISP_CUDA_LIBRARIES_DIR lists folders to look in before the toolkit:
+# Finds what computes on CUDA devices: targets CudaLibraries::cublasLt, CudaLibraries::cudnn, CudaLibraries::cufft, and
+# CudaLibraries::nccl if that is there too. Installed, because users of the static libraries link them too. WISP_CUDA_LIBRARIES_DIR lists folders to look in before the toolkit:
 # with include and lib, or with nvidia/… that has them, as Python wheels do. Those hold no bare libNAME.so.
 find_package(CUDAToolkit QUIET)
 set(CudaLibraries_places ${WISP_CUDA_LIBRARIES_DIR})
@@ -20,14 +20,16 @@ endmacro()
 find_cuda_library(cublasLt cublasLt.h libcublasLt.so.13 libcublasLt.so.12)
 find_cuda_library(cudnn cudnn.h libcudnn.so.9)
 find_cuda_library(cufft cufft.h libcufft.so.12 libcufft.so.11)
+find_cuda_library(nccl nccl.h libnccl.so.2)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CudaLibraries REQUIRED_VARS
   CudaLibraries_cublasLt_LIBRARY CudaLibraries_cublasLt_INCLUDE_DIR
   CudaLibraries_cudnn_LIBRARY CudaLibraries_cudnn_INCLUDE_DIR
   CudaLibraries_cufft_LIBRARY CudaLibraries_cufft_INCLUDE_DIR)
-foreach(name IN ITEMS cublasLt cudnn cufft)
-  if(CudaLibraries_FOUND AND NOT TARGET CudaLibraries::${name})
+foreach(name IN ITEMS cublasLt cudnn cufft nccl)
+  if(CudaLibraries_FOUND AND CudaLibraries_${name}_LIBRARY AND CudaLibraries_${name}_INCLUDE_DIR AND
+      NOT TARGET CudaLibraries::${name})
     add_library(CudaLibraries::${name} UNKNOWN IMPORTED)
     set_target_properties(CudaLibraries::${name} PROPERTIES IMPORTED_LOCATION ${CudaLibraries_${name}_LIBRARY}
       INTERFACE_INCLUDE_DIRECTORIES ${CudaLibraries_${name}_INCLUDE_DIR})

@@ -1,5 +1,5 @@
 # What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN,
-# kissfft, OpenCV, libsndfile, MPI, CUDA.
+# kissfft, OpenCV, libsndfile, MPI, CUDA, NCCL.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -71,6 +71,7 @@ if(WISP_CUDA)
   find_package(CudaLibraries)
   if(CudaLibraries_FOUND)
     message(STATUS "cuDNN: ${CudaLibraries_cudnn_LIBRARY}")
+    message(STATUS "NCCL: ${CudaLibraries_nccl_LIBRARY}")
   else()
     message(STATUS "cuBLASLt, cuDNN, cuFFT: not all found, nothing trains on GPUs (WISP_CUDA_LIBRARIES_DIR says where to look)")
   endif()

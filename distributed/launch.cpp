@@ -45,7 +45,8 @@ void join(Joined& joined) {
   WISP_CHECK(joined.processes, "a launcher started ", launched,
              " processes, but this program was built without MPI: install libopenmpi-dev and build "
              "it again, or start one process, whose workers are threads");
-  joined.world = {joined.processes->rank(), joined.processes->size()};
+  joined.world = {joined.processes->rank(), joined.processes->size(),
+                  joined.processes->local_rank(), joined.processes->neighbours()};
   WISP_CHECK(joined.world.size == launched, "the launcher started ", launched,
              " processes, but MPI sees ", joined.world.size,
              "; srun needs --mpi=pmix, mpirun must be of the MPI that this program was built with");

@@ -17,6 +17,7 @@ namespace wisp {
 struct World {
   int rank = 0;
   int size = 1;
+  int local_rank = 0, neighbours = 1;  // among those of this process's machine; these
   /// Whether workers are processes, one each, and not threads of this one.
   bool processes() const { return size > 1; }
 };

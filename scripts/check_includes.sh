@@ -104,7 +104,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",
           "OpenCV headers belong in data/images/image_codec_opencv.cpp")
   only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
-  in_one_file("nccl.h")
+  only_in("^nccl", "^(distributed/communicator/nccl_communicator[.]cpp$|core/emulated/)",
+          "NCCL headers belong in distributed/communicator/nccl_communicator.cpp and what stands for NCCL, core/emulated/")
   in_one_file("mpi.h")
 }
 /getenv[ \t]*\(/ {

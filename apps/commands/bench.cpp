@@ -8,6 +8,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/lab/bench_step.h"
+#include "apps/setup/train_options.h"
 #include "core/error.h"
 #include "distributed/bench/codec_bench.h"
 
@@ -66,6 +67,7 @@ std::string json(const CodecResult& result, const std::string& options) {
                                       {"ratio", result.options.ratio},
                                       {"zero_rows", result.options.zero_rows},
                                       {"threads", result.options.threads},
+                                      {"device", result.options.device.str()},
                                       {"rounds", result.rounds},
                                       {"encode_ms", result.encode_ms},
                                       {"encode_limit_ms", result.encode_limit_ms},
@@ -127,12 +129,23 @@ void bench_all(const CodecArguments& arguments) {
   }
 }
 
-void run_codec(const CodecArguments& arguments) {
+/// The override of `device` is the command's own, the others are the method's.
+void take_device(CodecArguments& arguments) {
+  Config config = Config::from_text("", "command line", arguments.overrides);
+  std::string device = "cpu";
+  arguments.options.device = bind_device(config, device);
+  std::erase_if(arguments.overrides,
+                [](const std::string& key) { return key.starts_with("device="); });
+}
+
+void run_codec(CodecArguments arguments) {
   WISP_CHECK(arguments.all == arguments.method.empty(),
              "bench codec: expected --method NAME or --all");
+  take_device(arguments);
   if (!arguments.json) {
-    fmt::print("{} gradients, ratio {}, {} threads; (x): times the limit\n",
-               arguments.options.numel, arguments.options.ratio, arguments.options.threads);
+    fmt::print("{} gradients, ratio {}, {} threads, {}; (x): times the limit\n",
+               arguments.options.numel, arguments.options.ratio, arguments.options.threads,
+               arguments.options.device.str());
     fmt::print("{:<14} {:>16} {:>16} {:>16} {:>11} {:>11} {:>10} {:>8} {:>7} {:>8}\n", "method",
                "encode ms", "decode 1", "decode 4", "payload", "state", "scratch", "error",
                "cosine", "bias");
@@ -145,7 +158,9 @@ void add_codec(CLI::App& bench) {
   CLI::App& command = *bench.add_subcommand("codec", "encode and decode of methods' payloads");
   command.footer(
       "Examples:\n  wisp bench codec --method dgc --numel 25000000 --ratio 0.001\n"
-      "  wisp bench codec --all --json");
+      "  wisp bench codec --all --json\n"
+      "device=cuda measures on the first GPU, by the GPU's clock; device=emulated is for builds "
+      "without CUDA.");
   const auto arguments = std::make_shared<CodecArguments>();
   CodecBenchOptions& options = arguments->options;
   command.add_option("--method", arguments->method, "compression method");
@@ -158,7 +173,7 @@ void add_codec(CLI::App& bench) {
   command.add_option("--seconds", options.seconds, "how long to measure each method");
   command.add_flag("--json", arguments->json, "one JSON line per method");
   command.add_option("overrides", arguments->overrides,
-                     "the method's options: compression.values=f16");
+                     "the method's options and the device: compression.values=f16 device=cuda");
   command.callback([arguments] { run_codec(*arguments); });
 }
 

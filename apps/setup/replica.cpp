@@ -15,6 +15,8 @@
 #include "core/out_of_memory.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
+#include "distributed/communicator/nccl_communicator.h"
+#include "distributed/communicator/staged_communicator.h"
 
 namespace wisp {
 namespace {
@@ -27,6 +29,20 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   context.rank = worker.rank;
   context.threads = threads;
   return context;
+}
+
+/// By NCCL, where every worker is a process with a GPU of its own; else through the host's memory.
+std::unique_ptr<Communicator> between_devices(const TrainOptions& options, Communicator& host,
+                                              const Stream& stream, const MemoryPool& pool) {
+  if (options.device == "cuda" && world().processes()) {
+    auto shared = static_cast<std::byte>(!options.own_device);
+    const Bytes by_any{&shared, 1};
+    host.all_reduce({&by_any, 1}, DType::u8, ReduceOp::max)->wait();
+    std::unique_ptr<Communicator> nccl;
+    if (shared == std::byte{0}) nccl = join_nccl(host, stream, pool, options.timeout_s);
+    if (nccl) return nccl;
+  }
+  return std::make_unique<StagedCommunicator>(host, stream, pool);
 }
 
 }  // namespace
@@ -63,7 +79,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   methods_ = chosen.names;
   if (shared.pool.device().is_cuda() &&
       !worker.communicator.move_devices(comm_.stream, shared.pool))
-    staged_.emplace(worker.communicator, comm_.stream, shared.pool);
+    of_device_ = between_devices(options_, worker.communicator, comm_stream_, shared.pool);
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }
 

@@ -18,7 +18,7 @@
 #include "core/backend.h"
 #include "core/train/plateau.h"
 #include "data/loader.h"
-#include "distributed/communicator/staged_communicator.h"
+#include "distributed/communicator/communicator.h"
 #include "distributed/launch.h"
 #include "distributed/stream_watch.h"
 #include "distributed/synchronizer.h"
@@ -144,9 +144,7 @@ class Replica {
   void without_turn(const Work& work);
 
   /// One that moves memory of the worker's device.
-  Communicator& communicator() {
-    return staged_ ? static_cast<Communicator&>(*staged_) : worker_.communicator;
-  }
+  Communicator& communicator() { return of_device_ ? *of_device_ : worker_.communicator; }
 
   const TrainOptions& options_;
   Worker& worker_;
@@ -160,8 +158,8 @@ class Replica {
   Context comm_;
   BatchUpload upload_;
   StreamWatch compute_watch_{compute_stream_};
-  double compute_ms_ = 0.0;                   // that no step has counted yet
-  std::optional<StagedCommunicator> staged_;  // on a device that the worker's does not know
+  double compute_ms_ = 0.0;                  // that no step has counted yet
+  std::unique_ptr<Communicator> of_device_;  // which the worker's does not know; null: it does
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -49,19 +49,32 @@ void check_engine(const Config& config, const TrainOptions& o, const World& worl
              ": the emulated link is between threads, but ", started, ", whose link is real");
 }
 
+Device device_named(const std::string& name) {
+  return name == "cpu" ? Device{} : Device{Device::Kind::cuda, 0};
+}
+
 /// Only what this program, on this machine, can train on.
-void check_device(const Config& config, const TrainOptions& o) {
-  one_of(config, "device", o.device, {"cpu", "cuda", "emulated"});
-  if (o.device == "cuda") {
+void check_device(const Config& config, const std::string& device) {
+  one_of(config, "device", device, {"cpu", "cuda", "emulated"});
+  if (device == "cuda") {
     const std::string missing = missing_for_cuda();
     WISP_CHECK(missing.empty(), config.where("device"),
                ": device is cuda, but this program was built without ", missing);
-    const std::string obstacle = cuda::obstacle(o.target());
+    const std::string obstacle = cuda::obstacle(device_named(device));
     WISP_CHECK(obstacle.empty(), config.where("device"), ": device is cuda: ", obstacle);
   }
-  WISP_CHECK(o.device != "emulated" || o.device == device_kind(), config.where("device"),
+  WISP_CHECK(device != "emulated" || device == device_kind(), config.where("device"),
              ": device is emulated, which stands for CUDA, and this program was built with CUDA: "
              "say cuda, or cpu");
+}
+
+/// The processes of a machine take its devices in turn.
+void take_device(TrainOptions& o, const World& world) {
+  if (o.device == "cpu") return;
+  int devices = 0;
+  while (cuda::obstacle({Device::Kind::cuda, devices}).empty()) ++devices;
+  if (devices > 0) o.device_index = world.local_rank % devices;
+  o.own_device = world.neighbours <= devices;
 }
 
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
@@ -78,11 +91,7 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   config.bind("turns", o.turns,
               "one worker computes at a time: one worker's activations in memory, no overlap; "
               "threads only");
-  config.bind(
-      "device", o.device,
-      "cpu; cuda, in a build with CUDA: the first GPU; emulated, in one without: the CPU, as if "
-      "it were a device with memory of its own, which shows what a GPU would trip over; `wisp "
-      "devices` lists what is there");
+  bind_device(config, o.device);
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
@@ -95,7 +104,6 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   at_least(config, "timeout_s", o.timeout_s, 0.001);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
-  check_device(config, o);
   check_engine(config, o, world);
 }
 
@@ -226,6 +234,16 @@ void bind_record(Config& config, RecordOptions& o) {
 
 }  // namespace
 
+Device bind_device(Config& config, std::string& device) {
+  config.bind(
+      "device", device,
+      "cpu; cuda, in a build with CUDA: the first GPU; emulated, in one without: the CPU, as if "
+      "it were a device with memory of its own, which shows what a GPU would trip over; `wisp "
+      "devices` lists what is there");
+  check_device(config, device);
+  return device_named(device);
+}
+
 TrainOptions TrainOptions::bind(Config& config, const World& world) {
   TrainOptions options;
   options.trace = {20, 5};
@@ -242,6 +260,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   bind_exchange(config, options);
   bind_checkpoint(config, options.checkpoint);
   bind_record(config, options.record);
+  take_device(options, world);
   if (options.turns) options.overlap = false;
   return options;
 }
@@ -263,7 +282,9 @@ Deal TrainOptions::deal(Split split, int rank) const {
 }
 
 Device TrainOptions::target() const {
-  return device == "cpu" ? Device{} : Device{Device::Kind::cuda, 0};
+  Device target = device_named(device);
+  target.index = device_index;
+  return target;
 }
 
 DType TrainOptions::compute() const {

@@ -33,6 +33,10 @@ struct RecordOptions {
   std::string out;           // directory; empty: gradients in the run's
 };
 
+/// Binds the key `device` and gives the device that it names. Throws Error with file:line for one
+/// that this program, on this machine, cannot compute on.
+Device bind_device(Config& config, std::string& device);
+
 struct TrainOptions {
   int workers = 1;  // as many as processes, if there are several
   std::string engine = "auto";
@@ -40,6 +44,8 @@ struct TrainOptions {
   int comm_threads = 1;
   bool turns = false;
   std::string device = "cpu";
+  int device_index = 0;     // of this process's device, among those of its kind
+  bool own_device = false;  // which no other process takes
   int64_t seed = 1;
   double timeout_s = 60.0;
 

@@ -44,12 +44,14 @@ void Queues::post(const std::shared_ptr<Queue>& queue, std::function<void()> tas
   std::lock_guard lock(mutex_);
   queue->items.push_back({std::move(task), {}, omp_get_max_threads()});
   ++queue->posted;
+  changed_.notify_all();
 }
 
 void Queues::post_wait(const std::shared_ptr<Queue>& queue, Point point) {
   std::lock_guard lock(mutex_);
   queue->items.push_back({{}, std::move(point)});
   ++queue->posted;
+  changed_.notify_all();
 }
 
 Point Queues::end(const std::shared_ptr<Queue>& queue) {
@@ -67,10 +69,11 @@ bool Queues::reached(const Point& point) {
 }
 
 /// The queue whose first task has to run before an unreached point can be; null if that one is
-/// running, or if it was only waits that stood before the point. Passes the waits that are over.
+/// running or not posted yet, or if it was only waits that stood before the point. Passes the waits
+/// that are over.
 Queue* Queues::next(const Point& point) {
   Queue& queue = *point.queue;
-  while (!queue.running && !reached_locked(point)) {
+  while (!queue.running && !queue.items.empty() && !reached_locked(point)) {
     const Queue::Item& first = queue.items.front();
     if (first.run) return &queue;
     if (!reached_locked(first.wait)) {
@@ -112,16 +115,37 @@ void Queues::run_one(Lock& lock, Queue& queue) {
   changed_.notify_all();
 }
 
+/// One task that brings the point nearer; false if there is none to run now.
+bool Queues::run_towards(Lock& lock, const Point& point) {
+  Queue* const queue = reached_locked(point) ? nullptr : next(point);
+  if (queue) run_one(lock, shuffle_ != 0 ? *draw() : *queue);
+  return queue != nullptr;
+}
+
 void Queues::drain(const Point& point) {
   Lock lock(mutex_);
   while (!reached_locked(point)) {
-    Queue* const queue = next(point);
-    if (queue) {
-      run_one(lock, shuffle_ != 0 ? *draw() : *queue);
-    } else if (!reached_locked(point)) {
-      changed_.wait(lock);
-    }
+    if (!run_towards(lock, point) && !reached_locked(point)) changed_.wait(lock);
   }
+}
+
+bool Queues::try_drain(const Point& point) {
+  Lock lock(mutex_);
+  while (run_towards(lock, point)) {
+  }
+  return reached_locked(point);
+}
+
+void Queues::pass(const Point& point) {
+  std::lock_guard lock(mutex_);
+  point.queue->items.clear();
+  point.queue->done = point.queue->posted = point.position;
+  changed_.notify_all();
+}
+
+void Queues::strand(const std::shared_ptr<Queue>& queue) {
+  std::lock_guard lock(mutex_);
+  queue->items.clear();
 }
 
 std::string Queues::failure() {

@@ -17,7 +17,7 @@ namespace wisp::emulated {
 
 struct Queue;
 
-/// A place in a queue: behind its first `position` tasks.
+/// A place in a queue: behind its first `position` tasks, which may not have been posted yet.
 struct Point {
   std::shared_ptr<Queue> queue;  // null: reached
   int64_t position = 0;
@@ -50,6 +50,12 @@ class Queues {
   bool reached(const Point& point);
   /// Returns when the point is reached, having run what had to be.
   void drain(const Point& point);
+  /// The same, as far as no other thread has to do something first. Whether the point is reached.
+  bool try_drain(const Point& point);
+  /// The point counts as reached: what was posted before it is never run.
+  void pass(const Point& point);
+  /// What was posted is never run, and its points are never reached.
+  void strand(const std::shared_ptr<Queue>& queue);
 
   /// What the first task threw; empty if none did. From then on no task is run: they are passed.
   std::string failure();
@@ -67,6 +73,7 @@ class Queues {
 
   bool reached_locked(const Point& point) const;
   Queue* next(const Point& point);
+  bool run_towards(Lock& lock, const Point& point);
   Queue* draw();
   void run_one(Lock& lock, Queue& queue);
 

@@ -138,6 +138,10 @@ void enqueue(void* stream, std::function<void()> task) {
   Queues::get().post(queue->queue, std::move(task));
 }
 
+const std::shared_ptr<Queue>& queue_of(void* stream) {
+  return static_cast<cudaStream_t>(stream)->queue;
+}
+
 void set_devices(int count) { devices = count; }
 
 void set_polls(int count) { polls_before_work = count; }
@@ -290,8 +294,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (!Queues::get().reached(point) && event->polls++ < polls_before_work)
       return fail(cudaErrorNotReady, "the event is not reached yet");
   }
-  Queues::get().drain(point);
-  return health();
+  const bool reached = Queues::get().try_drain(point);
+  const cudaError_t status = health();
+  if (reached || status != cudaSuccess) return status;
+  return fail(cudaErrorNotReady, "the event is not reached yet");
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -4,12 +4,17 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <set>
 
 namespace wisp::emulated {
 
+struct Queue;
+
 /// `task` becomes the stream's (a cudaStream_t) next. It uses aliases of device memory (memory.h).
 void enqueue(void* stream, std::function<void()> task);
+/// What the stream is.
+const std::shared_ptr<Queue>& queue_of(void* stream);
 
 /// For tests: how many devices there are; 2 at first.
 void set_devices(int count);

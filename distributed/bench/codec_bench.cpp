@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/clock.h"
+#include "core/copy.h"
 #include "core/error.h"
 #include "core/loops/parallel.h"
 #include "core/random.h"
@@ -61,6 +62,14 @@ struct Likeness {
   }
 };
 
+/// Of host tensors: this is not timed.
+Likeness::Value likeness(const Tensor& result, const Tensor& sum) {
+  Likeness::Value value{};
+  parallel_reduce(Stream::immediate(), sum.numel(),
+                  Likeness{result.data<float>(), sum.data<float>()}, &value);
+  return value;
+}
+
 double median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
@@ -80,7 +89,8 @@ class Bench {
 
   Bench(const Make& make, int workers, const CodecBenchOptions& options)
       : rehearsal_(
-            workers, {field_of(options.numel)}, [&] { return make(workers); }, true),
+            workers, {field_of(options.numel)}, [&] { return make(workers); }, true,
+            options.device),
         numel_(options.numel),
         zero_rows_(static_cast<float>(options.zero_rows)) {
     info_.ratio = options.ratio;
@@ -101,27 +111,26 @@ class Bench {
     rehearsal_.step(info_);
   }
 
-  /// The sum of the workers' gradients of `step`.
+  /// The sum of the workers' gradients of `step`, in the host's memory.
   Tensor sum(int64_t step) {
-    const Tensor sum({numel_}, DType::f32), one({numel_}, DType::f32);
+    const Context& context = rehearsal_.context();
+    const Tensor sum = context.zeros({numel_}, DType::f32);
+    const Tensor one = context.empty({numel_}, DType::f32);
     for (int rank = 0; rank < rehearsal_.workers(); ++rank) {
       draw(Draw{Philox(1, static_cast<uint64_t>(step), static_cast<uint64_t>(rank)),
                 one.data<float>()});
       parallel_for(stream(), numel_, AddTo{one.data<float>(), sum.data<float>()});
     }
-    return sum;
+    return fetch(stream(), sum);
   }
 
-  Likeness::Value likeness(const float* result, const Tensor& sum) {
-    Likeness::Value value{};
-    parallel_reduce(stream(), numel_, Likeness{result, sum.data<float>()}, &value);
-    return value;
-  }
+  /// What the last step left worker 0, in the host's memory.
+  Tensor result() { return fetch(stream(), rehearsal_.unit(0).gradient); }
 
   Rehearsal& rehearsal() { return rehearsal_; }
-  const Stream& stream() { return rehearsal_.context().stream; }
 
  private:
+  const Stream& stream() { return rehearsal_.context().stream; }
   void draw(const Draw& values) {
     parallel_for(stream(), numel_, values);
     if (zero_rows_ == 0.0f) return;
@@ -141,16 +150,15 @@ void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
   CodecBenchOptions options = result.options;
   options.numel = std::min(options.numel, kBiasNumel);
   const int64_t numel = options.numel;
-  const Tensor mean({numel}, DType::f32);
-  Tensor sum;
+  const Tensor mean({numel}, DType::f32);  // the host's
   for (int draw = 0; draw < kBiasDraws; ++draw) {
     Bench bench(make, kWorkers, options);
     bench.step(0, static_cast<uint64_t>(draw));
-    parallel_for(bench.stream(), numel, AddTo{bench.rehearsal().gradient(0), mean.data<float>()});
+    parallel_for(Stream::immediate(), numel,
+                 AddTo{bench.result().data<float>(), mean.data<float>()});
     if (draw + 1 < kBiasDraws) continue;
-    sum = bench.sum(0);
     for (int64_t i = 0; i < numel; ++i) mean.data<float>()[i] /= kBiasDraws;
-    const Likeness::Value value = bench.likeness(mean.data<float>(), sum);
+    const Likeness::Value value = likeness(mean, bench.sum(0));
     result.bias = std::sqrt(value.difference / value.wanted);
   }
 }
@@ -178,7 +186,7 @@ void measure(const std::function<std::unique_ptr<Compressor>(int)>& make, CodecR
     for (const Tensor& tensor : rehearsal.unit(0).state->tensors)
       result.state_bytes += tensor.bytes();
     result.scratch_bytes = rehearsal.scratch_bytes(0);
-    const Likeness::Value value = four.likeness(rehearsal.gradient(0), four.sum(0));
+    const Likeness::Value value = likeness(four.result(), four.sum(0));
     result.rel_error = std::sqrt(value.difference / value.wanted);
     if (value.got > 0.0) result.cosine = value.product / std::sqrt(value.wanted * value.got);
     const double end = now_us() + options.seconds * 0.6e6;

@@ -1,5 +1,6 @@
 // Times a method's encode and decode on gradients drawn anew each time, beside plain loops over the
-// same memory or a library's calls alone. One thread calls; the loops use as many as it asks for.
+// same memory or a library's calls alone, on the CPU or a device. One thread calls; the loops use
+// as many as it asks for.
 #pragma once
 
 #include <functional>
@@ -16,10 +17,11 @@ struct CodecBenchOptions {
   double zero_rows = 0.0;  // share of the matrix's rows whose gradient is zero in all steps, as of
                            // words that do not occur
   int threads = 1;
+  Device device;
   double seconds = 8.0;  // to measure for, at least 3 steps
 };
 
-/// Times are medians in milliseconds, over all rounds of one worker.
+/// Times are medians in milliseconds of the stream's clock, over all rounds of one worker.
 struct CodecResult {
   std::string method;
   CodecBenchOptions options;
@@ -36,8 +38,9 @@ struct CodecResult {
   double bias = 0.0;  // rel_error of the mean of 16 first steps with other random numbers
 };
 
-/// `make` gives a new compressor for a number of workers. Throws Error for options out of range,
-/// and if it gives none.
+/// `make` gives a new compressor for a number of workers. But for the times, and the last bits of a
+/// library's products and transforms, the result is the same on every device. Throws Error for
+/// options out of range, and if it gives none.
 CodecResult bench_codec(const std::string& method,
                         const std::function<std::unique_ptr<Compressor>(int workers)>& make,
                         const CodecBenchOptions& options);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/backend.h"
-#include "core/clock.h"
 #include "core/loops/parallel.h"
+#include "distributed/bench/stream_time.h"
 
 namespace wisp {
 namespace {
@@ -42,13 +42,11 @@ struct Nothing {
 
 /// Of work(), each time after prepare().
 template <class Work, class Prepare = Nothing>
-double median_ms(const Work& work, const Prepare& prepare = {}) {
+double median_ms(const Stream& stream, const Work& work, const Prepare& prepare = {}) {
   std::vector<double> times;
   for (int run = 0; run < kRuns; ++run) {
     prepare();
-    const double begin = now_us();
-    work();
-    times.push_back((now_us() - begin) * 1e-3);
+    times.push_back(time_ms(stream, work));
   }
   std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
   return times[kRuns / 2];
@@ -66,32 +64,36 @@ int arrays_of(Rehearsal& rehearsal) {
 
 CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   const int64_t n = rehearsal.unit(0).spec.numel, words = (payload_bytes + 3) / 4;
-  const Stream& stream = rehearsal.context().stream;
-  const Tensor gradient({n}, DType::f32), payload({words}, DType::f32);
+  const Context& context = rehearsal.context();
+  const Stream& stream = context.stream;
+  const Tensor gradient = context.zeros({n}, DType::f32);
+  const Tensor payload = context.zeros({words}, DType::f32);
+  const Tensor sum = context.zeros({1}, DType::f32);
   const int arrays = arrays_of(rehearsal);
   std::vector<Tensor> memory;
   float* state[kMostArrays] = {};
   for (int a = 0; a < arrays; ++a)
-    state[a] = memory.emplace_back(Shape{n}, DType::f32).data<float>();
+    state[a] = memory.emplace_back(context.zeros({n}, DType::f32)).data<float>();
   auto* g = gradient.data<float>();
   auto* p = payload.data<float>();
-  float total = 0.0f;
+  auto* total = sum.data<float>();
   const auto draw = [&] { parallel_for(stream, n, Write{g}); };  // as before an encode
-  const double read_gradient =
-      median_ms([&] { parallel_reduce(stream, n, Read{g}, &total); }, draw);
+  const double read_gradient = median_ms(
+      stream, [&] { parallel_reduce(stream, n, Read{g}, total); }, draw);
   const double pass = median_ms(
+      stream,
       [&] {
-        if (arrays == 0) parallel_reduce(stream, n, Read{g}, &total);
+        if (arrays == 0) parallel_reduce(stream, n, Read{g}, total);
         if (arrays == 1) parallel_for(stream, n, ReadAndUpdate<1>{g, {state[0]}});
         if (arrays == 2) parallel_for(stream, n, ReadAndUpdate<2>{g, {state[0], state[1]}});
         if (arrays == 3)
           parallel_for(stream, n, ReadAndUpdate<3>{g, {state[0], state[1], state[2]}});
       },
       draw);
-  const double write = median_ms([&] { parallel_for(stream, words, Write{p}); });
-  const double read = median_ms([&] { parallel_reduce(stream, words, Read{p}, &total); });
-  const double fill = median_ms([&] { parallel_for(stream, n, Write{g}); });
-  const double add = median_ms([&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
+  const double write = median_ms(stream, [&] { parallel_for(stream, words, Write{p}); });
+  const double read = median_ms(stream, [&] { parallel_reduce(stream, words, Read{p}, total); });
+  const double fill = median_ms(stream, [&] { parallel_for(stream, n, Write{g}); });
+  const double add = median_ms(stream, [&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
   const Traits traits = rehearsal.compressor(0).traits();
   const int only_read = (traits.squares ? 1 : 0) + (traits.result == UpdateRule::momentum ? 1 : 0);
   const bool everywhere = 16 * payload_bytes > n;  // else a payload touches few elements
@@ -102,12 +104,15 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
 CodecLimits transforms(Rehearsal& rehearsal) {
   Context& context = rehearsal.context();
   const int64_t size = fast_fft_size(rehearsal.unit(0).spec.numel);
-  const Tensor x({size}, DType::f32), spectrum({size + 2}, DType::f32);
+  const Tensor x = context.zeros({size}, DType::f32);
+  const Tensor spectrum = context.zeros({size + 2}, DType::f32);
   RealFft& fft = context.backend.fft();
-  const double forward = median_ms(
-      [&] { fft.forward(context.stream, size, x.data<float>(), spectrum.data<float>()); });
-  const double inverse = median_ms(
-      [&] { fft.inverse(context.stream, size, spectrum.data<float>(), x.data<float>()); });
+  const double forward = median_ms(context.stream, [&] {
+    fft.forward(context.stream, size, x.data<float>(), spectrum.data<float>());
+  });
+  const double inverse = median_ms(context.stream, [&] {
+    fft.inverse(context.stream, size, spectrum.data<float>(), x.data<float>());
+  });
   return {forward, inverse, inverse};
 }
 
@@ -121,11 +126,14 @@ Products products(Rehearsal& rehearsal, int64_t rank) {
   Context& context = rehearsal.context();
   const Field& field = rehearsal.unit(0).spec.fields[0];
   const int64_t rows = field.rows, columns = field.numel / field.rows;
-  const Tensor m({rows, columns}, DType::f32), p({rank, rows}, DType::f32),
-      q({rank, columns}, DType::f32);
+  const Tensor m = context.zeros({rows, columns}, DType::f32);
+  const Tensor p = context.zeros({rank, rows}, DType::f32);
+  const Tensor q = context.zeros({rank, columns}, DType::f32);
   const auto gemm = [&](const GemmSpec& spec, const Tensor& a, const Tensor& b, const Tensor& c,
                         bool accumulate) {
-    return median_ms([&] { context.backend.gemm(context.stream, spec, a, b, {c, accumulate}); });
+    return median_ms(context.stream, [&] {
+      context.backend.gemm(context.stream, spec, a, b, {c, accumulate});
+    });
   };
   const GemmSpec back{.m = rows, .n = columns, .k = rank, .transpose_a = true};
   return {gemm({.m = rank, .n = rows, .k = columns, .transpose_b = true}, q, m, p, false),

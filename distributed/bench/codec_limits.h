@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// Milliseconds.
+/// Milliseconds of the stream's clock.
 struct CodecLimits {
   double encode = 0.0;
   double decode = 0.0;  // of one payload

@@ -1,28 +1,34 @@
 #include "distributed/bench/rehearsal.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/clock.h"
 #include "core/error.h"
-#include "distributed/communicator/reduction.h"
+#include "core/loops/parallel.h"
+#include "distributed/bench/stream_time.h"
+#include "distributed/communicator/device_moves.h"
 #include "distributed/exchange/message.h"
 
 namespace wisp {
 namespace {
 
-/// Memory that is kept from step to step as long as it is large enough.
-void fit(Tensor& memory, int64_t bytes) {
-  if (!memory.defined() || memory.bytes() < bytes) memory = Tensor({bytes}, DType::u8);
-}
+struct Stain {
+  std::byte* memory;
+  std::byte value;
+  WISP_HD void operator()(int64_t i) const { memory[i] = value; }
+};
 
 }  // namespace
 
-Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest)
-    : stream_(Stream::immediate()),
+Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest,
+                     Device device)
+    : pool_(device),
+      stream_(Stream::on(device)),
       backend_(fastest ? make_backend(pool_, stream_) : make_reference_backend(pool_, stream_)),
       context_{.stream = stream_, .backend = *backend_, .pool = pool_},
+      complaint_(context_, {1}, DType::i64),
       fields_(std::move(fields)) {
+  WISP_CHECK(workers <= kMostDeviceRanks, "a rehearsal of ", workers, " workers, expected at most ",
+             kMostDeviceRanks);
   context_.compute = DType::f32;
   int64_t arena = 0, numel = 0;
   for (const Field& field : fields_) {
@@ -33,13 +39,16 @@ Rehearsal::Rehearsal(int workers, std::vector<Field> fields, const Make& make, b
     Worker& worker = workers_.emplace_back();
     worker.compressor = make();
     worker.unit.spec = {fields_, numel};
-    for (Tensor* tensor :
-         {&worker.unit.gradient, &worker.unit.weight, &worker.unit.momentum, &worker.unit.square})
-      *tensor = Tensor({arena}, DType::f32);
+    const Traits traits = worker.compressor->traits();
+    worker.unit.gradient = context_.zeros({arena}, DType::f32);
+    worker.unit.weight = context_.zeros({arena}, DType::f32);
+    if (traits.momentum == Home::compressor)
+      worker.unit.momentum = context_.zeros({arena}, DType::f32);
+    if (traits.squares) worker.unit.square = context_.zeros({arena}, DType::f32);
     for (const StateSpec& spec : worker.compressor->state(worker.unit.spec, workers)) {
       worker.names.push_back(spec.name);
       worker.state.tensors.push_back(
-          Tensor(spec.per_element ? Shape{arena} : spec.shape, spec.dtype));
+          context_.zeros(spec.per_element ? Shape{arena} : spec.shape, spec.dtype));
     }
     worker.unit.state = &worker.state;
   }
@@ -62,8 +71,10 @@ int64_t Rehearsal::sent_bytes(int rank, int round) const {
 std::vector<std::byte> Rehearsal::sent(int rank, int round) const {
   const Round& sent = workers_[static_cast<size_t>(rank)].rounds.at(static_cast<size_t>(round));
   std::vector<std::byte> bytes;
-  for (size_t i = 0; i < sent.used.size(); ++i)
-    bytes.insert(bytes.end(), sent.out[i].raw(), sent.out[i].raw() + sent.used[i]);
+  for (size_t i = 0; i < sent.used.size(); ++i) {
+    const Tensor out = fetch(stream_, sent.out[i].rows(0, sent.used[i]));
+    bytes.insert(bytes.end(), out.raw(), out.raw() + out.bytes());
+  }
   return bytes;
 }
 
@@ -87,6 +98,13 @@ void Rehearsal::step(StepInfo info) {
   }
 }
 
+/// Memory that is kept from step to step as long as it is large enough.
+void Rehearsal::fit(Tensor& memory, int64_t bytes) const {
+  if (memory.defined() && memory.bytes() >= bytes) return;
+  memory = {};  // first give back, then take
+  memory = context_.empty({bytes}, DType::u8);
+}
+
 void Rehearsal::begin(int rank, const StepInfo& info) {
   Worker& worker = at(rank);
   worker.encode_ms = worker.decode_ms = 0.0;
@@ -102,17 +120,24 @@ void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message&
   const auto outlets = static_cast<size_t>(outlet_count(message, rank, workers()));
   memory.out.resize(outlets);
   memory.used.assign(outlets, message.bytes);
+  if (!memory.counted.device().defined())
+    memory.counted = DeviceWords(context_, {workers()}, DType::i64);
+  auto* counted = memory.counted.device().data<int64_t>();
   memory.outlets.clear();
   for (size_t i = 0; i < outlets; ++i) {
     fit(memory.out[i], message.bytes);
-    std::fill_n(memory.out[i].raw(), message.bytes, stain_);
+    parallel_for(stream_, message.bytes, Stain{memory.out[i].raw(), stain_});
     memory.outlets.push_back(
-        {memory.out[i].raw(), message.bytes, message.variable ? &memory.used[i] : nullptr});
+        {memory.out[i].raw(), message.bytes, message.variable ? counted + i : nullptr});
   }
-  const double begin = now_us();
-  worker.compressor->encode(context_, worker.unit, info, round, memory.outlets);
-  stream_.synchronize();
-  worker.encode_ms += (now_us() - begin) * 1e-3;
+  worker.encode_ms += time_ms(stream_, [&] {
+    worker.compressor->encode(context_, worker.unit, info, round, memory.outlets);
+  });
+  if (message.variable) {
+    memory.counted.fetch(stream_);
+    stream_.synchronize();
+    std::copy_n(memory.counted.host().data<int64_t>(), outlets, memory.used.begin());
+  }
   for (const int64_t used : memory.used) {
     WISP_CHECK(0 <= used && used <= message.bytes, "rank ", rank, " encoded ", used, " bytes into ",
                message.bytes);
@@ -120,12 +145,15 @@ void Rehearsal::encode(int rank, const StepInfo& info, int round, const Message&
 }
 
 void Rehearsal::reduce(int round, const Message& message) {
-  std::vector<const std::byte*> sources;
-  for (int rank = 0; rank < workers(); ++rank) sources.push_back(at(rank, round).out.front().raw());
-  Tensor& sum = at(0, round).sum;
-  fit(sum, message.bytes);
-  reduce_elements(sources, sum.raw(), message.bytes / size_of(message.dtype), message.dtype,
-                  message.op);
+  std::vector<Call> calls;
+  for (int rank = 0; rank < workers(); ++rank) {
+    Round& memory = at(rank, round);
+    fit(memory.sum, message.bytes);
+    copy(stream_, memory.out.front().rows(0, message.bytes), memory.sum.rows(0, message.bytes));
+    const Bytes sum{memory.sum.raw(), message.bytes};
+    calls.push_back(all_reduce_call({&sum, 1}, message.dtype, message.op));
+  }
+  for (int rank = 0; rank < workers(); ++rank) move_device_share(stream_, calls, rank);
 }
 
 void Rehearsal::decode(int rank, const StepInfo& info, int round,
@@ -133,9 +161,9 @@ void Rehearsal::decode(int rank, const StepInfo& info, int round,
   const Message& own = messages[static_cast<size_t>(rank)];
   WISP_CHECK(own.kind != Collective::neighbours, "a compressor has no neighbours");
   std::vector<Payload> payloads;
-  int64_t complaint = 0;
+  auto* complaint = complaint_.device().data<int64_t>();
   if (own.kind == Collective::all_reduce)
-    payloads.push_back({-1, at(0, round).sum.raw(), own.bytes, &complaint});
+    payloads.push_back({-1, at(rank, round).sum.raw(), own.bytes, complaint});
   for (int from = 0; from < workers(); ++from) {
     if (!hears(own, rank, from)) continue;
     const int to = messages[static_cast<size_t>(from)].to;
@@ -143,14 +171,16 @@ void Rehearsal::decode(int rank, const StepInfo& info, int round,
                ", which sends to ", to);
     const Round& sent = at(from, round);
     const size_t outlet = outlet_for(own, rank);
-    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet], &complaint});
+    payloads.push_back({from, sent.out[outlet].raw(), sent.used[outlet], complaint});
   }
   Worker& worker = at(rank);
-  const double begin = now_us();
-  worker.compressor->decode(context_, worker.unit, info, round, payloads);
+  clear(stream_, complaint_.device());
+  worker.decode_ms += time_ms(
+      stream_, [&] { worker.compressor->decode(context_, worker.unit, info, round, payloads); });
+  complaint_.fetch(stream_);
   stream_.synchronize();
-  worker.decode_ms += (now_us() - begin) * 1e-3;
-  WISP_CHECK(complaint == 0, complaint_in(complaint));
+  const std::string wrong = complaint_in(*complaint_.host().data<int64_t>());
+  WISP_CHECK(wrong.empty(), wrong);
 }
 
 }  // namespace wisp

@@ -1,6 +1,6 @@
 // A step of a compression method by N workers in one thread, without a communicator: each round all
-// encode, payloads change hands, all decode. Sums are the communicators' own arithmetic. Benchmarks
-// time it, and tests compare it with a paper's scalar model. One thread.
+// encode, payloads change hands, all decode, on one device. Sums are the communicators' own
+// arithmetic. Benchmarks time it, and tests compare it with a paper's scalar model. One thread.
 #pragma once
 
 #include <deque>
@@ -11,6 +11,7 @@
 
 #include "compression/compressor.h"
 #include "core/backend.h"
+#include "core/device_words.h"
 
 namespace wisp {
 
@@ -18,9 +19,11 @@ class Rehearsal {
  public:
   using Make = std::function<std::unique_ptr<Compressor>()>;
 
-  /// Workers with a unit of `fields` each, and a compressor that `make` gives. With `fastest` they
-  /// compute on the build's best backend, else on the reference. State is zero.
-  Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest = false);
+  /// At most kMostDeviceRanks workers with a unit of `fields` each, and a compressor that `make`
+  /// gives. With `fastest` they compute on the build's best backend for `device`, else on the
+  /// reference. State is zero. Pointers and tensors are the device's.
+  Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest = false,
+            Device device = {});
 
   /// Outlets hold `value` before each encode, as memory does that was used before.
   void stain(std::byte value) { stain_ = value; }
@@ -41,7 +44,7 @@ class Rehearsal {
   Compressor& compressor(int rank) { return *at(rank).compressor; }
 
   /// Of the last step: rounds, what `rank` encoded in one (its outlets one after the other), and
-  /// the time its encodes and decodes took.
+  /// the stream's time that its encodes and decodes took.
   int rounds() const { return rounds_; }
   std::vector<std::byte> sent(int rank, int round) const;
   int64_t sent_bytes(int rank, int round) const;
@@ -55,6 +58,7 @@ class Rehearsal {
   struct Round {
     std::vector<Tensor> out;  // by outlet
     std::vector<int64_t> used;
+    DeviceWords counted;  // the same of a variable message, as kernels write it
     std::vector<Outlet> outlets;
     Tensor sum;
   };
@@ -70,6 +74,7 @@ class Rehearsal {
 
   Worker& at(int rank) { return workers_[static_cast<size_t>(rank)]; }
   Round& at(int rank, int round) { return at(rank).rounds[static_cast<size_t>(round)]; }
+  void fit(Tensor& memory, int64_t bytes) const;
   void begin(int rank, const StepInfo& info);
   void encode(int rank, const StepInfo& info, int round, const Message& message);
   void reduce(int round, const Message& message);
@@ -79,6 +84,7 @@ class Rehearsal {
   Stream stream_;
   std::unique_ptr<Backend> backend_;
   Context context_;
+  DeviceWords complaint_;  // of a decode
   std::vector<Field> fields_;
   std::deque<Worker> workers_;
   int rounds_ = 0;

@@ -79,6 +79,9 @@ class Communicator {
   /// Ends every rank's current and later collectives with `cause`; the first caller's cause and
   /// rank win.
   virtual void abort(const std::string& cause) = 0;
+  /// What ended the collectives, as their wait() says it, if this rank can hear of it by now; empty
+  /// if nothing has. Does not block.
+  virtual std::string hear_failure() = 0;
   /// Called, from other ranks' threads, whenever a pending collective may have become ready, or its
   /// ready_at_us() finite; never, where ready_at_us() is always finite. It must not call the
   /// communicator, nor take a lock that a caller of the communicator holds. Once this returned, the

@@ -5,6 +5,7 @@
 #include "core/copy.h"
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
+#include "core/storage.h"
 #include "distributed/communicator/reduction_ops.h"
 
 namespace wisp {
@@ -52,6 +53,18 @@ void launch(const Stream& stream, const Runs& runs, const CallLabel& label) {
 }
 
 }  // namespace
+
+bool lies_in(const MemoryPool& pool, const Call& call) {
+  int64_t device = 0, host = 0;  // slices
+  const auto count = [&](const std::byte* data, int64_t bytes) {
+    if (bytes > 0) ++(pool.holds(data) ? device : host);
+  };
+  for (const ConstBytes& slice : call.out) count(slice.data, slice.bytes);
+  for (const Bytes& slice : call.in) count(slice.data, slice.bytes);
+  WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device,
+             " slices of the device's and ", host, " of the host's, expected all of one");
+  return device > 0;
+}
 
 void move_device_share(const Stream& stream, std::span<const Call> calls, int rank) {
   const CallLabel& label = calls[0].label;

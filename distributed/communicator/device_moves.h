@@ -9,6 +9,9 @@
 
 namespace wisp {
 
+/// Whether the memory of a call is of the device's `pool`. Throws Error if only some of it is.
+bool lies_in(const MemoryPool& pool, const Call& call);
+
 /// Ranks that one launch can add up.
 constexpr int kMostDeviceRanks = 64;
 

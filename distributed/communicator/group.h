@@ -28,6 +28,8 @@ class ProcessGroup : public Group {
   virtual int rank() const = 0;
   /// Ranks on this one's machine, itself included.
   virtual int neighbours() const = 0;
+  /// This one's place among them, by rank.
+  virtual int local_rank() const = 0;
   /// Longest wait for another rank, in seconds.
   virtual void set_timeout(double timeout_s) = 0;
   /// After a failure: whether `peer` gets to its destructor within `limit_s`.

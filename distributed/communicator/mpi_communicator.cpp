@@ -54,6 +54,7 @@ class MpiCommunicator final : public HostCommunicator {
     const std::lock_guard lock(mutex_);
     fail(rank_, cause);
   }
+  std::string hear_failure() override;
   void on_progress(std::function<void()>) override {}
 
   std::string failure() const {
@@ -61,7 +62,8 @@ class MpiCommunicator final : public HostCommunicator {
     return failure_;
   }
   void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
-  int neighbours() const;
+  /// Ranks below `end` on this one's machine.
+  int neighbours(int end) const;
   bool left(int peer, double limit_s);
   void leave();
 
@@ -181,10 +183,11 @@ MpiCommunicator::~MpiCommunicator() {
   if (owns_mpi_) MPI_Finalize();
 }
 
-int MpiCommunicator::neighbours() const {
+int MpiCommunicator::neighbours(int end) const {
   const Place& own = places_[static_cast<size_t>(rank_)];
-  return static_cast<int>(std::count_if(
-      places_.begin(), places_.end(), [&](const Place& place) { return place.same_machine(own); }));
+  return static_cast<int>(
+      std::count_if(places_.begin(), places_.begin() + end,
+                    [&](const Place& place) { return place.same_machine(own); }));
 }
 
 // ---------------------------------------------------------------- a collective
@@ -378,6 +381,13 @@ void MpiCommunicator::hear_failures() {
   failure_ = failure;
 }
 
+std::string MpiCommunicator::hear_failure() {
+  const Lock lock(mutex_);
+  hear_failures();
+  if (failure_.empty() && now_us() - peers_looked_us_ > kPeersUs) look_after_peers();
+  return failure_;
+}
+
 bool MpiCommunicator::gone(int peer) const {
   return places_[static_cast<size_t>(peer)].deserted(places_[static_cast<size_t>(rank_)]);
 }
@@ -391,7 +401,7 @@ void MpiCommunicator::look_after_peers() {
     const Place& place = places_[static_cast<size_t>(peer)];
     return fail(peer, concat("its process (", place.process, " on ", place.host.data(),
                              ") has ended, while rank ", rank_, " waited for it in ",
-                             mail_->label().str()));
+                             mail_ ? mail_->label().str() : "work of their devices"));
   }
 }
 
@@ -422,7 +432,8 @@ class MpiGroup final : public ProcessGroup {
  public:
   int rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
-  int neighbours() const override { return communicator_.neighbours(); }
+  int neighbours() const override { return communicator_.neighbours(size()); }
+  int local_rank() const override { return communicator_.neighbours(rank()); }
   void set_timeout(double timeout_s) override { communicator_.set_timeout(timeout_s); }
   Communicator& communicator(int rank) override {
     WISP_CHECK(rank == communicator_.rank(), "communicator: rank is ", rank,

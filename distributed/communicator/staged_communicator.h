@@ -28,6 +28,7 @@ class StagedCommunicator final : public Communicator {
   PendingPtr exchange(std::span<const Exchange> messages) override;
   PendingPtr barrier() override;
   void abort(const std::string& cause) override { host_.abort(cause); }
+  std::string hear_failure() override { return host_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }
 
  private:

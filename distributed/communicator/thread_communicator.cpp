@@ -311,6 +311,7 @@ class ThreadGroup::Member final : public HostCommunicator {
   int size() const override { return state_.workers(); }
 
   void abort(const std::string& cause) override { state_.abort(rank_, cause); }
+  std::string hear_failure() override { return state_.failure(); }
   void on_progress(std::function<void()> notify) override {
     state_.listen(rank_, std::move(notify));
   }
@@ -325,7 +326,6 @@ class ThreadGroup::Member final : public HostCommunicator {
   class UnderWay;
 
   PendingPtr begin(Call call) override;
-  bool on_device(const Call& call) const;
   const Stream* stream() const { return stream_ ? &*stream_ : nullptr; }
 
   State& state_;
@@ -383,22 +383,8 @@ class ThreadGroup::Member::UnderWay final : public Pending {
 };
 
 PendingPtr ThreadGroup::Member::begin(Call call) {
-  call.on_device = on_device(call);
+  call.on_device = pool_ && lies_in(*pool_, call);
   return std::make_unique<UnderWay>(*this, std::move(call));
-}
-
-/// Whether the memory of a call is the device's; all of it or none.
-bool ThreadGroup::Member::on_device(const Call& call) const {
-  if (!pool_) return false;
-  int64_t device = 0, host = 0;  // slices
-  const auto count = [&](const std::byte* data, int64_t bytes) {
-    if (bytes > 0) ++(pool_->holds(data) ? device : host);
-  };
-  for (const ConstBytes& slice : call.out) count(slice.data, slice.bytes);
-  for (const Bytes& slice : call.in) count(slice.data, slice.bytes);
-  WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device,
-             " slices of the device's and ", host, " of the host's, expected all of one");
-  return device > 0;
 }
 
 ThreadGroup::ThreadGroup(int workers, LinkSpec link, double timeout_s) {

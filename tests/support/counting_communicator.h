@@ -40,6 +40,7 @@ class CountingCommunicator final : public Communicator {
     return inner_.barrier();
   }
   void abort(const std::string& cause) override { inner_.abort(cause); }
+  std::string hear_failure() override { return inner_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { inner_.on_progress(std::move(notify)); }
 
  private:

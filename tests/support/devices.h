@@ -11,6 +11,9 @@ namespace wisp {
 /// The first device that is not the CPU: an emulated one, or in a build with CUDA a real one.
 inline Device first_device() { return {Device::Kind::cuda, 0}; }
 
+/// Asks for as many devices: emulated ones, from now on. A machine has those that it has.
+void want_devices(int count);
+
 /// Tests that need first_device(); skipped in a build with CUDA on a machine without a GPU.
 class DeviceTest : public testing::Test {
  protected:

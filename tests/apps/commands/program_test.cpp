@@ -136,6 +136,24 @@ TEST_F(Program, ListsWhatItCanTrainOn) {
   EXPECT_TRUE(list["no_cuda"].is_string());
 }
 
+TEST_F(Program, MeasuresMethodsOnADeviceByName) {
+  const auto bench = [&](const std::string& device) {
+    return run({"bench", "codec", "--method", "topk", "--numel", "1000", "--seconds", "0", "--json",
+                "device=" + device});
+  };
+  ASSERT_EQ(bench("cpu"), 0) << said();
+  const auto cpu = nlohmann::json::parse(said());
+  EXPECT_EQ(cpu["device"], "cpu");
+  EXPECT_EQ(cpu["options"], "") << "the method's";
+  EXPECT_EQ(bench("gpu"), 1);
+  EXPECT_EQ(said(), "wisp: command line: device is 'gpu', known: cpu, cuda, emulated\n");
+  if (std::string(device_kind()) != "emulated") return;
+  ASSERT_EQ(bench("emulated"), 0) << said();
+  const auto emulated = nlohmann::json::parse(said());
+  EXPECT_EQ(emulated["device"], "emulated:0");
+  EXPECT_EQ(emulated["payload_bytes"], cpu["payload_bytes"]);
+}
+
 TEST_F(Program, RemarksOnCompressionThatCannotMatter) {
   const std::string remark = "a single worker exchanges nothing: compression.method dgc";
   for (const int workers : {1, 2}) {

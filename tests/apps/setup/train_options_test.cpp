@@ -27,6 +27,19 @@ TEST(Engine, WorkersAreTheProcessesUnlessGiven) {
   EXPECT_EQ(options_in(kAlone, {"workers=2", "distributed.engine=threads"}).workers, 2);
 }
 
+/// Where there are two, as emulated at first.
+TEST(Engine, ProcessesOfAMachineTakeItsDevicesInTurn) {
+  if (std::string(device_kind()) != "emulated") GTEST_SKIP() << "as many devices as there are";
+  for (const int place : {0, 1, 2}) {
+    const World world{.rank = 4 + place, .size = 8, .local_rank = place, .neighbours = 3};
+    const TrainOptions options = options_in(world, {"device=emulated"});
+    EXPECT_EQ(options.target().index, place % 2);
+    EXPECT_FALSE(options.own_device);
+  }
+  EXPECT_TRUE(options_in({.size = 2, .neighbours = 2}, {"device=emulated"}).own_device);
+  EXPECT_EQ(options_in({.size = 2, .local_rank = 1}, {}).target(), Device{});
+}
+
 TEST(Engine, AnotherNumberOfWorkersIsExplained) {
   EXPECT_EQ(refusal(kFour, {"workers=2"}),
             "command line: workers is 2, but mpirun (or srun) started 4 processes, and each is one "

@@ -2,16 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include "core/random.h"
+#include "distributed/bench/rehearsal.h"
+#include "tests/support/devices.h"
 #include "tests/support/error_of.h"
+#include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
 
-CodecResult bench(const std::string& method,
-                  CodecBenchOptions options = {
-                      .numel = 100'000, .ratio = 0.01, .threads = 2, .seconds = 0.0}) {
+CodecResult bench(
+    const std::string& method,
+    CodecBenchOptions options = {.numel = 100'000, .ratio = 0.01, .threads = 2, .seconds = 0.0},
+    const std::string& toml = "") {
   const auto make = [&](int workers) {
-    Config config;
+    Config config = Config::from_text(toml, "test");
     return CompressorRegistry::instance()
         .find("compression method", method)
         .make(config, {.workers = workers, .momentum = 0.9});
@@ -54,6 +59,62 @@ TEST(CodecBench, TimesEveryMethod) {
     EXPECT_GT(result.encode_ms, 0.0) << name;
     EXPECT_GT(result.decode_limit_ms, 0.0) << name;
     EXPECT_GT(result.cosine, 0.0) << name;
+  }
+}
+
+class DeviceCodecBench : public DeviceTest {};
+
+/// A GPU's library has bits of its own, so products are for the emulated device.
+TEST_F(DeviceCodecBench, GivesTheCpusFigures) {
+  const std::string summed = "compression.scaler = \"shared\"";
+  std::vector<std::pair<std::string, std::string>> methods = {
+      {"dgc", ""},  {"topk", ""},  {"qsgd", ""},  {"int8", summed},
+      {"fp16", ""}, {"gtopk", ""}, {"onebit", ""}};
+  if (std::string(device_kind()) == "emulated") methods.emplace_back("powersgd", "");
+  for (const auto& [method, toml] : methods) {
+    CodecBenchOptions options{.numel = 20'000, .ratio = 0.01, .threads = 1, .seconds = 0.0};
+    const CodecResult cpu = bench(method, options, toml);
+    options.device = first_device();
+    const CodecResult device = bench(method, options, toml);
+    EXPECT_EQ(device.rounds, cpu.rounds) << method;
+    EXPECT_EQ(device.payload_bytes, cpu.payload_bytes) << method;
+    EXPECT_EQ(device.state_bytes, cpu.state_bytes) << method;
+    EXPECT_EQ(device.rel_error, cpu.rel_error) << method;
+    EXPECT_EQ(device.cosine, cpu.cosine) << method;
+    EXPECT_EQ(device.bias, cpu.bias) << method;
+    for (const double ms : {device.encode_ms, device.decode_ms, device.decode4_ms,
+                            device.encode_limit_ms, device.decode_limit_ms})
+      EXPECT_GT(ms, 0.0) << method;
+  }
+}
+
+TEST_F(DeviceCodecBench, SendsTheCpusBytes) {
+  for (const std::string method : {"topk", "signsgd", "gtopk", "fp16"}) {  // gathered … reduced
+    std::vector<std::vector<std::byte>> sent[2];
+    std::vector<float> result[2];
+    for (const Device device : {Device{}, first_device()}) {
+      const size_t which = device.is_cuda();
+      Rehearsal rehearsal(
+          3, layer_fields({700, 30}), [&] { return make_method(method, ""); }, false, device);
+      const Stream& stream = rehearsal.context().stream;
+      for (int rank = 0; rank < 3; ++rank) {
+        write_from_host(stream, rehearsal.unit(rank).gradient, [&](const Tensor& gradient) {
+          for (int64_t i = 0; i < gradient.numel(); ++i)
+            gradient.data<float>()[i] =
+                Philox(1, 0, static_cast<uint64_t>(rank)).nearly_normal(static_cast<uint64_t>(i));
+        });
+      }
+      rehearsal.step({.ratio = 0.1});
+      for (int rank = 0; rank < 3; ++rank) {
+        for (int round = 0; round < rehearsal.rounds(); ++round)
+          sent[which].push_back(rehearsal.sent(rank, round));
+        const Tensor gradient = fetch(stream, rehearsal.unit(rank).gradient);
+        result[which].insert(result[which].end(), gradient.data<float>(),
+                             gradient.data<float>() + gradient.numel());
+      }
+    }
+    EXPECT_TRUE(sent[0] == sent[1]) << method;
+    EXPECT_TRUE(result[0] == result[1]) << method;
   }
 }
 

@@ -1,12 +1,14 @@
-// Collectives on a device's memory: through the host's, and by the device's own streams.
+// Collectives on a device's memory: through the host's, by the device's own streams, and by NCCL
+// between devices.
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <thread>
 
 #include "core/copy.h"
 #include "core/device_work.h"
+#include "distributed/communicator/nccl_communicator.h"
 #include "distributed/communicator/staged_communicator.h"
 #include "distributed/launch.h"
 #include "tests/support/devices.h"
@@ -17,22 +19,29 @@
 namespace wisp {
 namespace {
 
-constexpr int kWorkers = 3;
+constexpr int kWorkers = 3, kMostWorkers = 5;
 
-enum class Way { staged, direct };
+enum class Way { staged, direct, nccl };
+
+Device device_of(int rank, Way way) { return {Device::Kind::cuda, way == Way::nccl ? rank : 0}; }
 
 /// One worker: its device, its communicator, and tensors made of what it thinks of.
 struct Site {
   Site(Worker& worker, Way way)
-      : rank(worker.rank), rig({.device = first_device()}), communicator(worker.communicator) {
+      : rank(worker.rank),
+        rig({.device = device_of(worker.rank, way)}),
+        communicator(worker.communicator) {
     if (way == Way::staged) {
-      staged.emplace(worker.communicator, rig.stream, rig.pool);
+      own = std::make_unique<StagedCommunicator>(worker.communicator, rig.stream, rig.pool);
+    } else if (way == Way::nccl) {
+      own = join_nccl(worker.communicator, rig.stream, rig.pool, 60.0);
+      WISP_CHECK(own, "built without NCCL");
     } else {
       EXPECT_TRUE(communicator.move_devices(rig.stream, rig.pool));
     }
   }
 
-  Communicator& comm() { return staged ? *staged : communicator; }
+  Communicator& comm() { return own ? *own : communicator; }
   Tensor of(const std::vector<float>& values) {
     const Tensor host({static_cast<int64_t>(values.size())}, DType::f32);
     std::copy(values.begin(), values.end(), host.data<float>());
@@ -48,7 +57,7 @@ struct Site {
   int rank;
   TestContext rig;
   Communicator& communicator;
-  std::optional<StagedCommunicator> staged;
+  std::unique_ptr<Communicator> own;
 };
 
 Bytes bytes(const Tensor& x) { return {x.raw(), x.bytes()}; }
@@ -63,20 +72,38 @@ void among(Way way, const std::function<void(Site&)>& work, int workers = kWorke
 
 class DeviceCollectives : public DeviceTest, public testing::WithParamInterface<Way> {
  protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (GetParam() != Way::nccl || IsSkipped()) return;
+    want_devices(kMostWorkers);
+    const std::string obstacle = cuda::obstacle(device_of(kMostWorkers - 1, Way::nccl));
+    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+  }
   static void among(const std::function<void(Site&)>& work) { wisp::among(GetParam(), work); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, DeviceCollectives, testing::Values(Way::staged, Way::direct),
-                         [](const auto& tested) {
-                           return tested.param == Way::staged ? "staged" : "direct";
-                         });
+std::string way_name(const testing::TestParamInfo<Way>& tested) {
+  const char* names[] = {"staged", "direct", "nccl"};
+  return names[static_cast<size_t>(tested.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeviceCollectives,
+                         testing::Values(Way::staged, Way::direct, Way::nccl), way_name);
+
+/// NCCL's own adds in its own order; its stand-in in ours.
+bool sums_may_differ(DType dtype) {
+  const bool rounds =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+  return rounds && std::string(device_kind()) != "emulated";
+}
 
 /// The bits of the host's, for slices of many lengths that begin and end where no share does.
 TEST_P(DeviceCollectives, ReduceToTheBitsOfTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64,
                             DType::u8, DType::u32}) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
-      for (const int workers : {1, 2, 5}) {
+      if (GetParam() == Way::nccl && op == ReduceOp::sum && sums_may_differ(dtype)) continue;
+      for (const int workers : {1, 2, kMostWorkers}) {
         const int64_t element = size_of(dtype);
         const std::vector<Memory> inputs = inputs_of(workers, dtype, 3000);
         std::vector<int64_t> sizes;

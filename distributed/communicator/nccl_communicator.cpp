@@ -1,0 +1,490 @@
+// NCCL is told not to block: a call that waits for other ranks says ncclInProgress, and the comm
+// thread looks again. What is submitted is on the stream when it no longer says so.
+#include "distributed/communicator/nccl_communicator.h"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/copy.h"
+#include "core/io/checksum.h"
+#include "core/stream.h"
+#include "distributed/communicator/device_moves.h"
+#include "distributed/communicator/host_communicator.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
+constexpr int64_t kNamedSizes = 8;
+
+enum class Place : int { nowhere, host, device };
+
+/// What a rank tells another before it asks its device for anything.
+struct Notice {
+  CallLabel label;
+  Place place = Place::nowhere;  // of its memory
+  uint32_t checksum = 0;         // of the sizes
+  int64_t slices = 0;            // that it sends there, or reduces
+  int64_t sizes[kNamedSizes] = {};
+};
+
+Notice notice_of(const Call& call, Place place, std::span<const int64_t> sizes) {
+  Notice notice;
+  notice.label = call.label;
+  notice.place = place;
+  notice.checksum = crc32c(sizes.data(), sizes.size_bytes());
+  notice.slices = std::ssize(sizes);
+  std::copy_n(sizes.begin(), std::min(notice.slices, kNamedSizes), notice.sizes);
+  return notice;
+}
+
+/// NCCL has nothing to do for empty slices: they may differ by rank in a reduction, whose slices
+/// it takes one by one.
+std::vector<int64_t> reduced_sizes(const Call& call) {
+  std::vector<int64_t> sizes;
+  for (const Bytes& slice : call.in) {
+    if (slice.bytes > 0) sizes.push_back(slice.bytes);
+  }
+  return sizes;
+}
+
+template <class AnyBytes>
+std::vector<int64_t> sizes_of(std::span<const AnyBytes> slices) {
+  std::vector<int64_t> sizes;
+  for (const AnyBytes& slice : slices) sizes.push_back(slice.bytes);
+  return sizes;
+}
+
+/// Why the mail from a rank is not what the call expects; empty if it is.
+std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
+  const std::vector<int64_t> expected = sizes_of(call.from(from));
+  std::vector<int64_t> sent = expected;  // as far as it is not named
+  sent.resize(static_cast<size_t>(notice.slices));
+  std::copy_n(notice.sizes, std::min(notice.slices, kNamedSizes), sent.begin());
+  std::string why = mail_mismatch(call, from, sent);
+  if (why.empty() && notice.checksum != crc32c(expected.data(), expected.size() * sizeof(int64_t)))
+    why = concat(call.label.str(), " expects other bytes from rank ", from, ", in slice ",
+                 kNamedSizes, " or later, than that sends");
+  return why;
+}
+
+/// find_mismatch() by what all ranks told rank `own`: the same for all, but for its mail.
+Mismatch find_mismatch(const Call& call, int own, std::span<const Notice> notices) {
+  const Notice& first = notices[0];
+  for (int rank = 1; rank < std::ssize(notices); ++rank) {
+    const Notice& notice = notices[static_cast<size_t>(rank)];
+    if (!notice.label.fits(first.label)) return {rank, label_mismatch(notice.label, first.label)};
+  }
+  const auto on_device = std::find_if(notices.begin(), notices.end(), [](const Notice& notice) {
+    return notice.place == Place::device;
+  });
+  for (int rank = 0; rank < std::ssize(notices); ++rank) {
+    const Notice& notice = notices[static_cast<size_t>(rank)];
+    if (on_device != notices.end() && notice.place == Place::host)
+      return {rank, concat(notice.label.str(), " of memory of the host's, where rank ",
+                           on_device - notices.begin(), " hands in a device's")};
+    if (call.label.reduces() &&
+        (notice.slices != first.slices || notice.checksum != first.checksum))
+      return {rank, concat(notice.label.str(), " is cut into other slices than rank 0's")};
+  }
+  for (int from = 0; !call.label.reduces() && from < std::ssize(notices); ++from) {
+    if (std::string why = notice_mismatch(call, from, notices[static_cast<size_t>(from)]);
+        !why.empty())
+      return {own, std::move(why)};
+  }
+  return {};
+}
+
+ncclDataType_t nccl_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+      return ncclUint8;
+    case DType::u32:
+      return ncclUint32;
+  }
+  throw Error("a reduction of what is no dtype");
+}
+
+/// The call, to a communicator.
+PendingPtr begin(const Call& call, Communicator& communicator) {
+  switch (call.label.kind) {
+    case Call::Kind::all_reduce:
+      return communicator.all_reduce(call.in, call.label.dtype, call.label.op);
+    case Call::Kind::all_gather:
+      return communicator.all_gather(call.out, call.in);
+    case Call::Kind::all_to_all:
+      return communicator.all_to_all(call.out, call.in);
+    case Call::Kind::broadcast: {
+      std::vector<Bytes> data = call.in;
+      for (const ConstBytes& slice : call.out)  // the root's, which are read
+        data.push_back({const_cast<std::byte*>(slice.data), slice.bytes});
+      return communicator.broadcast(data, call.label.root);
+    }
+    case Call::Kind::exchange: {
+      std::vector<Exchange> messages;
+      for (int peer = 0; peer < std::ssize(call.sends); ++peer) {
+        const std::span<const Bytes> in = call.from(peer);
+        for (size_t s = 0; s < in.size(); ++s) messages.push_back({peer, call.to(peer)[s], in[s]});
+      }
+      return communicator.exchange(messages);
+    }
+    case Call::Kind::barrier:
+      break;
+  }
+  return communicator.barrier();
+}
+
+void sleep_us(double us) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
+}
+
+class NcclCommunicator final : public HostCommunicator {
+ public:
+  NcclCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool,
+                   double timeout_s);
+  ~NcclCommunicator() override;
+
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+  void abort(const std::string& cause) override { host_.abort(cause); }
+  std::string hear_failure() override { return host_.hear_failure(); }
+  void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }
+
+ private:
+  class UnderWay;
+
+  PendingPtr begin(Call call) override;
+  PendingPtr tell(const Call& call, Place place);
+  void join();
+  void submit(const Call& call);
+  void reduce(const Call& call);
+  void send_and_receive(const Call& call);
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(stream_.native()); }
+  bool at_rest();
+  void check(ncclResult_t result, const char* what) const;
+  void fail(const std::string& cause);
+  void end(const std::string& failure) noexcept;
+
+  Communicator& host_;
+  const Stream stream_;
+  const MemoryPool& pool_;
+  const double timeout_s_;
+  ncclComm_t comm_ = nullptr;  // null after a failure
+  std::string failure_;        // what every wait() throws
+  bool under_way_ = false;
+  Event moved_;                       // the data of the collective under way
+  std::vector<Notice> told_, heard_;  // by rank
+};
+
+/// First the agreement, then NCCL's work, or the host's where no rank has anything on a device.
+class NcclCommunicator::UnderWay final : public Pending {
+ public:
+  /// `host` is the agreement under way; null: there was a failure.
+  UnderWay(NcclCommunicator& owner, Call call, PendingPtr host)
+      : owner_(owner), call_(std::move(call)), host_(std::move(host)) {
+    if (!host_) phase_ = Phase::over;
+    owner_.under_way_ = true;
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() override {
+    host_.reset();
+    owner_.under_way_ = false;
+    if (!waited_) owner_.end(concat(call_.label.str(), ": was given up before it had ended"));
+  }
+
+  bool ready() override { return look(false); }
+  double ready_at_us() override {
+    if (look(false)) return 0.0;
+    return host_ ? host_->ready_at_us() : looked_us_ + pause_us_;
+  }
+  Transfer wait() override {
+    WISP_CHECK(!waited_, "wait: this collective has been waited for already");
+    while (!look(true)) sleep_us(pause_us_);
+    waited_ = true;
+    owner_.under_way_ = false;
+    if (!owner_.failure_.empty()) throw Error(owner_.failure_);
+    return transfer_;
+  }
+
+ private:
+  enum class Phase {
+    agreeing,   // `host_` carries notices
+    on_host,    // `host_` carries the data
+    refused,    // another rank is about to tell that its call does not fit
+    launching,  // NCCL is at bringing its work to the stream
+    moving,     // the stream is to come to the end of it
+    over
+  };
+
+  /// Moves on as far as possible; waits for the host's part if it may. True when all is over.
+  bool look(bool may_wait) {
+    try {
+      while (phase_ != Phase::over && advance(may_wait)) pause_us_ = kShortestPauseUs;
+    } catch (const std::exception& failure) {
+      fail(concat(call_.label.str(), ": ", failure.what()));
+    }
+    looked_us_ = now_us();
+    pause_us_ = std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
+    return phase_ == Phase::over;
+  }
+
+  /// One thing that can be done now; false if there is none.
+  bool advance(bool may_wait) {
+    if (host_) {
+      if (!may_wait && !host_->ready()) return false;
+      transfer_ = host_->wait();
+      host_.reset();
+      if (phase_ == Phase::on_host) return become(Phase::over);
+      return begin_work();
+    }
+    if (phase_ == Phase::launching && owner_.at_rest()) {
+      owner_.moved_.record(owner_.stream_);
+      return become(Phase::moving);
+    }
+    if (phase_ == Phase::moving && owner_.at_rest() && owner_.moved_.reached()) {
+      transfer_.end_us = now_us();
+      return become(Phase::over);
+    }
+    look_after_others();
+    return false;
+  }
+
+  bool become(Phase phase) {
+    phase_ = phase;
+    return true;
+  }
+
+  /// All have come.
+  bool begin_work() {
+    limit_us_ = now_us() + owner_.timeout_s_ * 1e6;
+    mismatch_ = find_mismatch(call_, owner_.rank(), owner_.heard_);
+    if (!mismatch_.why.empty()) {
+      if (mismatch_.rank != owner_.rank()) return become(Phase::refused);
+      fail(mismatch_.why);
+      return true;
+    }
+    const Traffic traffic = traffic_of(call_, owner_.rank(), owner_.size());
+    transfer_.sent = traffic.sent;
+    transfer_.received = traffic.received;
+    const bool on_device =
+        std::any_of(owner_.heard_.begin(), owner_.heard_.end(),
+                    [](const Notice& notice) { return notice.place == Place::device; });
+    if (on_device) {
+      owner_.submit(call_);
+      return become(Phase::launching);
+    }
+    if (call_.label.kind == Call::Kind::barrier) return become(Phase::over);
+    host_ = wisp::begin(call_, owner_.host_);
+    return become(Phase::on_host);
+  }
+
+  void look_after_others() {
+    if (std::string failure = owner_.host_.hear_failure(); !failure.empty())
+      throw Error(std::move(failure));
+    if (now_us() < limit_us_) return;
+    if (phase_ == Phase::refused) throw Error(concat("rank ", mismatch_.rank, " ", mismatch_.why));
+    throw Error(
+        concat("waited ", owner_.timeout_s_, " s for the devices, after all ranks had come"));
+  }
+
+  void fail(const std::string& cause) {
+    host_.reset();
+    phase_ = Phase::over;
+    owner_.fail(cause);
+  }
+
+  NcclCommunicator& owner_;
+  Call call_;
+  PendingPtr host_;
+  Phase phase_ = Phase::agreeing;
+  Mismatch mismatch_;
+  Transfer transfer_;
+  double limit_us_ = 0.0, looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
+  bool waited_ = false;
+};
+
+NcclCommunicator::NcclCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool,
+                                   double timeout_s)
+    : host_(host), stream_(stream), pool_(pool), timeout_s_(timeout_s) {
+  told_.resize(static_cast<size_t>(size()));
+  heard_.resize(told_.size());
+  try {
+    join();
+  } catch (const std::exception& failure) {
+    fail(failure.what());
+    throw Error(failure_);
+  }
+}
+
+void NcclCommunicator::join() {
+  ncclUniqueId id{};
+  if (rank() == 0) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const Bytes name{reinterpret_cast<std::byte*>(&id), sizeof id};
+  host_.broadcast({&name, 1}, 0)->wait();
+  use(stream_.device());
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  check(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
+  const double limit_us = now_us() + timeout_s_ * 1e6;
+  while (!at_rest()) {
+    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
+    WISP_CHECK(now_us() < limit_us, "waited ", timeout_s_, " s for NCCL to join the ranks");
+    sleep_us(kLongestPauseUs);
+  }
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (!comm_) return;
+  try {
+    const double limit_us = now_us() + timeout_s_ * 1e6;
+    WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
+    stream_.synchronize();
+    check(ncclCommFinalize(comm_), "ncclCommFinalize");
+    while (!at_rest()) {
+      WISP_CHECK(host_.hear_failure().empty() && now_us() < limit_us, "others do not end");
+      sleep_us(kLongestPauseUs);
+    }
+    check(ncclCommDestroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
+  } catch (const std::exception& failure) {  // who noticed has told of it
+    end(failure.what());
+  }
+}
+
+PendingPtr NcclCommunicator::begin(Call call) {
+  WISP_CHECK(!under_way_, call.label.str(),
+             ": the collective before it is still under way, wait() for it first");
+  call.on_device = lies_in(pool_, call);
+  const Call::Kind kind = call.label.kind;
+  const Place place = call.empty() ? Place::nowhere : call.on_device ? Place::device : Place::host;
+  // a rank that has nothing to send and to receive cannot know where the others' memory is
+  const bool may_differ = kind == Call::Kind::all_to_all || kind == Call::Kind::exchange;
+  if (place == Place::host && !may_differ) return wisp::begin(call, host_);
+  PendingPtr agreement = failure_.empty() ? tell(call, place) : nullptr;
+  return std::make_unique<UnderWay>(*this, std::move(call), std::move(agreement));
+}
+
+/// Tells each rank what this one calls, and hears what that does.
+PendingPtr NcclCommunicator::tell(const Call& call, Place place) {
+  std::vector<ConstBytes> out;
+  std::vector<Bytes> in;
+  for (int peer = 0; peer < size(); ++peer) {
+    Notice& notice = told_[static_cast<size_t>(peer)];
+    notice = notice_of(call, place,
+                       call.label.reduces() ? reduced_sizes(call) : sizes_of(call.to(peer)));
+    out.push_back({reinterpret_cast<const std::byte*>(&notice), sizeof notice});
+    in.push_back({reinterpret_cast<std::byte*>(&heard_[static_cast<size_t>(peer)]), sizeof notice});
+  }
+  return host_.all_to_all(out, in);
+}
+
+/// Asks NCCL for this rank's side of a call that fits the others'.
+void NcclCommunicator::submit(const Call& call) {
+  const CallLabel& label = call.label;
+  if (!label.reduces()) {
+    const std::span<const ConstBytes> out = call.to(rank());
+    const std::span<const Bytes> in = call.from(rank());
+    for (size_t s = 0; s < in.size(); ++s) {
+      if (in[s].bytes > 0 && in[s].data != out[s].data)
+        copy_bytes(stream_, out[s].data, in[s].data, in[s].bytes);
+    }
+  }
+  check(ncclGroupStart(), "ncclGroupStart");
+  try {
+    label.reduces() ? reduce(call) : send_and_receive(call);
+  } catch (...) {
+    ncclGroupEnd();  // or nothing could be aborted
+    throw;
+  }
+  check(ncclGroupEnd(), "ncclGroupEnd");
+}
+
+void NcclCommunicator::reduce(const Call& call) {
+  const ncclDataType_t type = nccl_type(call.label.dtype);
+  const ncclRedOp_t op = call.label.op == ReduceOp::sum ? ncclSum : ncclMax;
+  for (const Bytes& slice : call.in) {
+    const int64_t n = slice.bytes / size_of(call.label.dtype);
+    if (n > 0)
+      check(
+          ncclAllReduce(slice.data, slice.data, static_cast<size_t>(n), type, op, comm_, stream()),
+          "ncclAllReduce");
+  }
+}
+
+void NcclCommunicator::send_and_receive(const Call& call) {
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    for (const ConstBytes& slice : call.to(peer)) {
+      if (slice.bytes > 0)
+        check(ncclSend(slice.data, static_cast<size_t>(slice.bytes), ncclUint8, peer, comm_,
+                       stream()),
+              "ncclSend");
+    }
+    for (const Bytes& slice : call.from(peer)) {
+      if (slice.bytes > 0)
+        check(ncclRecv(slice.data, static_cast<size_t>(slice.bytes), ncclUint8, peer, comm_,
+                       stream()),
+              "ncclRecv");
+    }
+  }
+}
+
+/// Whether NCCL has done what it was asked for, or brought it to the stream. Throws Error if it
+/// could not, then or later.
+bool NcclCommunicator::at_rest() {
+  ncclResult_t state = ncclSuccess;
+  check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
+  check(state, "asynchronous error");
+  return state != ncclInProgress;
+}
+
+void NcclCommunicator::check(ncclResult_t result, const char* what) const {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const std::string more = ncclGetLastError(comm_);
+  throw Error(concat("NCCL: ", what, ": ", ncclGetErrorString(result),
+                     more.empty() ? "" : concat(" (", more, ")")));
+}
+
+/// Ends all ranks' collectives. Who was first gave the cause.
+void NcclCommunicator::fail(const std::string& cause) {
+  host_.abort(cause);
+  end(host_.hear_failure());
+}
+
+/// Ends this rank's part in NCCL, so that nothing on the stream waits for another rank, or uses the
+/// memory of what was under way.
+void NcclCommunicator::end(const std::string& failure) noexcept {
+  if (failure_.empty()) failure_ = failure;
+  if (comm_) ncclCommAbort(std::exchange(comm_, nullptr));
+  try {
+    stream_.synchronize();
+  } catch (const std::exception& lost) {  // who submitted the work hears of it
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> join_nccl(Communicator& host, const Stream& stream,
+                                        const MemoryPool& pool, double timeout_s) {
+  return std::make_unique<NcclCommunicator>(host, stream, pool, timeout_s);
+}
+
+}  // namespace wisp

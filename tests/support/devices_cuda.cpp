@@ -1,0 +1,7 @@
+#include "tests/support/devices.h"
+
+namespace wisp {
+
+void want_devices(int) {}
+
+}  // namespace wisp

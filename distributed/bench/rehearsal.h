@@ -35,6 +35,7 @@ class Rehearsal {
   int workers() const { return static_cast<int>(workers_.size()); }
   float* gradient(int rank) { return at(rank).unit.gradient.data<float>(); }
   float* weight(int rank) { return at(rank).unit.weight.data<float>(); }
+  /// Null, as the squares, where Unit has none for the method.
   float* momentum(int rank) { return at(rank).unit.momentum.data<float>(); }
   float* square(int rank) { return at(rank).unit.square.data<float>(); }
   /// The state that the compressor declared under this name.

@@ -6,6 +6,7 @@
 #include "core/cuda/device.h"
 #include "core/cuda/memory.h"
 #include "core/device_work.h"
+#include "core/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {
@@ -19,8 +20,9 @@ cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 OwnedStream make_stream(Device device, int64_t scratch_bytes) {
   std::shared_ptr<AddressRange> scratch = cuda::reserve_addresses(device, scratch_bytes);
   const int64_t grain = scratch->granularity();
-  WISP_CHECK(scratch->grow((scratch_bytes + grain - 1) / grain * grain), device.str(),
-             ": out of memory: no ", scratch_bytes, " bytes for a new stream");
+  if (!scratch->grow((scratch_bytes + grain - 1) / grain * grain))
+    throw OutOfMemory(
+        concat(device.str(), ": out of memory: no ", scratch_bytes, " bytes for a new stream"));
   cudaStream_t stream = nullptr;
   WISP_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::byte* const begin = scratch->begin();

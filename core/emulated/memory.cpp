@@ -21,8 +21,10 @@ std::byte* reserve_addresses(size_t bytes) {
   return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);
 }
 
-/// Whether a word may be an address of this process: where programs, heaps and stacks lie.
-bool may_be_address(uint64_t word) { return word >= 0x10000 && word < uint64_t{1} << 47; }
+/// Whether a word may be an address of this process, whose program, heaps, stacks and views lie
+/// above 2^44. Below, where sanitizers have mapped their shadows, are two small numbers side by
+/// side.
+bool may_be_address(uint64_t word) { return word >= uint64_t{1} << 44 && word < uint64_t{1} << 47; }
 
 /// Whether there is memory of the host's.
 bool is_host_memory(uint64_t word) {

@@ -49,57 +49,61 @@ TEST(StreamWatch, WaitsForALateCpuStreamUnlessOnlyTheTimeIsAskedFor) {
   stream.synchronize();
 }
 
-class DeviceStreamWatch : public DeviceTest {
- protected:
-  TestContext rig_{{.device = first_device()}};
-  StreamWatch watch_{rig_.stream};
-  const Tensor from_ = rig_.context.zeros({1000}, DType::i32);
-  const Tensor to_ = rig_.context.empty({1000}, DType::i32);
+class DeviceStreamWatch : public DeviceTest {};
 
-  void work() { copy(rig_.stream, from_, to_); }
+struct WatchedCopies {
+  TestContext rig{{.device = first_device()}};
+  StreamWatch watch{rig.stream};
+  const Tensor from = rig.context.zeros({1000}, DType::i32);
+  const Tensor to = rig.context.empty({1000}, DType::i32);
+
+  void work() { copy(rig.stream, from, to); }
 };
 
 TEST_F(DeviceStreamWatch, CallsInOrderWhenItIsPolled) {
+  WatchedCopies copies;
   const int64_t waits = device_work().waits;
   std::string order;
-  work();
-  watch_.then(watch_.mark(), [&](const StreamWatch::Span&) {
+  copies.work();
+  copies.watch.then(copies.watch.mark(), [&](const StreamWatch::Span&) {
     order += 'a';
-    work();
-    watch_.then(watch_.mark(), [&](const StreamWatch::Span&) { order += 'c'; });
+    copies.work();
+    copies.watch.then(copies.watch.mark(), [&](const StreamWatch::Span&) { order += 'c'; });
   });
-  watch_.then(watch_.mark(), [&](const StreamWatch::Span&) { order += 'b'; });
+  copies.watch.then(copies.watch.mark(), [&](const StreamWatch::Span&) { order += 'b'; });
   EXPECT_EQ(order, "");
-  EXPECT_FALSE(watch_.idle());
-  while (!watch_.idle()) watch_.poll();
+  EXPECT_FALSE(copies.watch.idle());
+  while (!copies.watch.idle()) copies.watch.poll();
   EXPECT_EQ(order, "abc");
-  EXPECT_FALSE(watch_.poll());
+  EXPECT_FALSE(copies.watch.poll());
   EXPECT_EQ(device_work().waits, waits);
-  EXPECT_EQ(fetch(rig_.stream, to_).data<int32_t>()[999], 0);
+  EXPECT_EQ(fetch(copies.rig.stream, copies.to).data<int32_t>()[999], 0);
 }
 
 TEST_F(DeviceStreamWatch, TimesWhatIsBetweenTwoPoints) {
+  WatchedCopies copies;
   double ms = -1.0;
-  StreamWatch::Mark begin = watch_.mark();
-  work();
-  watch_.time(std::move(begin), [&](const StreamWatch::Span& span) {
+  StreamWatch::Mark begin = copies.watch.mark();
+  copies.work();
+  copies.watch.time(std::move(begin), [&](const StreamWatch::Span& span) {
     ms = span.ms();
     EXPECT_LE(span.end_us, now_us());
   });
   EXPECT_EQ(ms, -1.0);
-  while (!watch_.idle()) watch_.poll();
+  while (!copies.watch.idle()) copies.watch.poll();
   EXPECT_GE(ms, 0.0);
   EXPECT_LT(ms, 60e3);
 }
 
 TEST_F(DeviceStreamWatch, EventsHaveATimeIfTheyAreAskedTo) {
+  WatchedCopies copies;
   Event plain, timed = Event::timed(), later = Event::timed();
-  plain.record(rig_.stream);
-  timed.record(rig_.stream);
-  work();
-  later.record(rig_.stream);
+  plain.record(copies.rig.stream);
+  timed.record(copies.rig.stream);
+  copies.work();
+  later.record(copies.rig.stream);
   EXPECT_NE(error_of([&] { later.us_since(timed); }).find("not reached yet"), std::string::npos);
-  rig_.stream.synchronize();
+  copies.rig.stream.synchronize();
   EXPECT_GE(later.us_since(timed), 0.0);
   EXPECT_NE(error_of([&] { later.us_since(plain); }).find("not timed"), std::string::npos);
 }

@@ -269,7 +269,7 @@ fi
 
 # report: what all stages have said so far
 report() {
-  local stage
+  local stage result seconds comma=""
   {
     echo "# Wisp on a GPU"
     echo
@@ -286,7 +286,7 @@ report() {
     for stage in $stages; do
       [[ -f $out/$stage.result ]] || continue
       read -r result seconds _ <"$out/$stage.result"
-      printf '%s  {"stage": "%s", "result": "%s", "seconds": %d}' "${comma:-}" "$stage" "$result" "$seconds"
+      printf '%s  {"stage": "%s", "result": "%s", "seconds": %d}' "$comma" "$stage" "$result" "$seconds"
       comma=$',\n'
     done
     printf '\n]\n'

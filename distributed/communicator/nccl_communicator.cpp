@@ -298,8 +298,8 @@ class NcclCommunicator::UnderWay final : public Pending {
   }
 
   void look_after_others() {
-    if (std::string failure = owner_.host_.hear_failure(); !failure.empty())
-      throw Error(std::move(failure));
+    if (const std::string failure = owner_.host_.hear_failure(); !failure.empty())
+      throw Error(failure);
     if (now_us() < limit_us_) return;
     if (phase_ == Phase::refused) throw Error(concat("rank ", mismatch_.rank, " ", mismatch_.why));
     throw Error(

@@ -237,9 +237,9 @@ void bind_record(Config& config, RecordOptions& o) {
 Device bind_device(Config& config, std::string& device) {
   config.bind(
       "device", device,
-      "cpu; cuda, in a build with CUDA: the first GPU; emulated, in one without: the CPU, as if "
-      "it were a device with memory of its own, which shows what a GPU would trip over; `wisp "
-      "devices` lists what is there");
+      "cpu; cuda, in a build with CUDA: the first GPU, for processes those of the machine in turn; "
+      "emulated, in one without: the CPU, as if it were a device with memory of its own, which "
+      "shows what a GPU would trip over; `wisp devices` lists what is there");
   check_device(config, device);
   return device_named(device);
 }

@@ -12,95 +12,15 @@
 #include <vector>
 
 #include "core/copy.h"
-#include "core/io/checksum.h"
 #include "core/stream.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
+#include "distributed/communicator/notice.h"
 
 namespace wisp {
 namespace {
 
 constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
-constexpr int64_t kNamedSizes = 8;
-
-enum class Place : int { nowhere, host, device };
-
-/// What a rank tells another before it asks its device for anything.
-struct Notice {
-  CallLabel label;
-  Place place = Place::nowhere;  // of its memory
-  uint32_t checksum = 0;         // of the sizes
-  int64_t slices = 0;            // that it sends there, or reduces
-  int64_t sizes[kNamedSizes] = {};
-};
-
-Notice notice_of(const Call& call, Place place, std::span<const int64_t> sizes) {
-  Notice notice;
-  notice.label = call.label;
-  notice.place = place;
-  notice.checksum = crc32c(sizes.data(), sizes.size_bytes());
-  notice.slices = std::ssize(sizes);
-  std::copy_n(sizes.begin(), std::min(notice.slices, kNamedSizes), notice.sizes);
-  return notice;
-}
-
-/// NCCL has nothing to do for empty slices: they may differ by rank in a reduction, whose slices
-/// it takes one by one.
-std::vector<int64_t> reduced_sizes(const Call& call) {
-  std::vector<int64_t> sizes;
-  for (const Bytes& slice : call.in) {
-    if (slice.bytes > 0) sizes.push_back(slice.bytes);
-  }
-  return sizes;
-}
-
-template <class AnyBytes>
-std::vector<int64_t> sizes_of(std::span<const AnyBytes> slices) {
-  std::vector<int64_t> sizes;
-  for (const AnyBytes& slice : slices) sizes.push_back(slice.bytes);
-  return sizes;
-}
-
-/// Why the mail from a rank is not what the call expects; empty if it is.
-std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
-  const std::vector<int64_t> expected = sizes_of(call.from(from));
-  std::vector<int64_t> sent = expected;  // as far as it is not named
-  sent.resize(static_cast<size_t>(notice.slices));
-  std::copy_n(notice.sizes, std::min(notice.slices, kNamedSizes), sent.begin());
-  std::string why = mail_mismatch(call, from, sent);
-  if (why.empty() && notice.checksum != crc32c(expected.data(), expected.size() * sizeof(int64_t)))
-    why = concat(call.label.str(), " expects other bytes from rank ", from, ", in slice ",
-                 kNamedSizes, " or later, than that sends");
-  return why;
-}
-
-/// find_mismatch() by what all ranks told rank `own`: the same for all, but for its mail.
-Mismatch find_mismatch(const Call& call, int own, std::span<const Notice> notices) {
-  const Notice& first = notices[0];
-  for (int rank = 1; rank < std::ssize(notices); ++rank) {
-    const Notice& notice = notices[static_cast<size_t>(rank)];
-    if (!notice.label.fits(first.label)) return {rank, label_mismatch(notice.label, first.label)};
-  }
-  const auto on_device = std::find_if(notices.begin(), notices.end(), [](const Notice& notice) {
-    return notice.place == Place::device;
-  });
-  for (int rank = 0; rank < std::ssize(notices); ++rank) {
-    const Notice& notice = notices[static_cast<size_t>(rank)];
-    if (on_device != notices.end() && notice.place == Place::host)
-      return {rank, concat(notice.label.str(), " of memory of the host's, where rank ",
-                           on_device - notices.begin(), " hands in a device's")};
-    if (call.label.reduces() &&
-        (notice.slices != first.slices || notice.checksum != first.checksum))
-      return {rank, concat(notice.label.str(), " is cut into other slices than rank 0's")};
-  }
-  for (int from = 0; !call.label.reduces() && from < std::ssize(notices); ++from) {
-    if (std::string why = notice_mismatch(call, from, notices[static_cast<size_t>(from)]);
-        !why.empty())
-      return {own, std::move(why)};
-  }
-  return {};
-}
-
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -172,7 +92,7 @@ class NcclCommunicator final : public HostCommunicator {
   class UnderWay;
 
   PendingPtr begin(Call call) override;
-  PendingPtr tell(const Call& call, Place place);
+  PendingPtr tell(const Call& call, Where place);
   void join();
   void submit(const Call& call);
   void reduce(const Call& call);
@@ -287,7 +207,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     transfer_.received = traffic.received;
     const bool on_device =
         std::any_of(owner_.heard_.begin(), owner_.heard_.end(),
-                    [](const Notice& notice) { return notice.place == Place::device; });
+                    [](const Notice& notice) { return notice.place == Where::device; });
     if (on_device) {
       owner_.submit(call_);
       return become(Phase::launching);
@@ -374,22 +294,21 @@ PendingPtr NcclCommunicator::begin(Call call) {
              ": the collective before it is still under way, wait() for it first");
   call.on_device = lies_in(pool_, call);
   const Call::Kind kind = call.label.kind;
-  const Place place = call.empty() ? Place::nowhere : call.on_device ? Place::device : Place::host;
+  const Where place = call.empty() ? Where::nowhere : call.on_device ? Where::device : Where::host;
   // a rank that has nothing to send and to receive cannot know where the others' memory is
   const bool may_differ = kind == Call::Kind::all_to_all || kind == Call::Kind::exchange;
-  if (place == Place::host && !may_differ) return wisp::begin(call, host_);
+  if (place == Where::host && !may_differ) return wisp::begin(call, host_);
   PendingPtr agreement = failure_.empty() ? tell(call, place) : nullptr;
   return std::make_unique<UnderWay>(*this, std::move(call), std::move(agreement));
 }
 
 /// Tells each rank what this one calls, and hears what that does.
-PendingPtr NcclCommunicator::tell(const Call& call, Place place) {
+PendingPtr NcclCommunicator::tell(const Call& call, Where place) {
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
   for (int peer = 0; peer < size(); ++peer) {
     Notice& notice = told_[static_cast<size_t>(peer)];
-    notice = notice_of(call, place,
-                       call.label.reduces() ? reduced_sizes(call) : sizes_of(call.to(peer)));
+    notice = notice_of(call, place, peer);
     out.push_back({reinterpret_cast<const std::byte*>(&notice), sizeof notice});
     in.push_back({reinterpret_cast<std::byte*>(&heard_[static_cast<size_t>(peer)]), sizeof notice});
   }

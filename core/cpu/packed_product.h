@@ -4,44 +4,34 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 
-#include "core/dtype.h"
+#include "core/cpu/block_product.h"
 
 namespace wisp {
 
-/// Columns of a strip of the right factor; the kernel multiplies a block of rows with a strip.
-constexpr int64_t kStripColumns = 16;
-/// No block has more rows.
-constexpr int64_t kMostBlockRows = 24;
-
-/// Elements of a row or column that the kernel takes at once: AVX-512 BF16 adds products in pairs.
-template <class T>
-constexpr int64_t kTogether = 1;
-template <>
-inline constexpr int64_t kTogether<BFloat16> = 2;
-
 /// A depth as it is packed, filled up with zeros.
 template <class T>
-int64_t packed_depth(int64_t depth) {
-  return (depth + kTogether<T> - 1) / kTogether<T> * kTogether<T>;
-}
+int64_t packed_depth(int64_t depth);
 
 /// How rows of a left factor are cut for this machine's kernel. Packed, block after block, a block
-/// has its rows side by side for each depth (for each two of bf16, those of a row together).
+/// has its rows one behind the other for each few depths, as the kernel takes them.
 template <class T>
 struct RowBlocks {
   explicit RowBlocks(int64_t all_rows);
 
-  int64_t begin(int64_t block) const { return block * rows / count; }
+  /// The first blocks have a row more than the last ones, if not all have as many.
+  int64_t begin(int64_t block) const {
+    return block * (rows / count) + std::min(block, rows % count);
+  }
   int64_t size(int64_t block) const { return begin(block + 1) - begin(block); }
   /// Where element (row of the block, depth) lies behind the block's begin · packed_depth.
-  static int64_t place(int64_t block_rows, int64_t row, int64_t depth) {
-    constexpr int64_t k = kTogether<T>;
-    return (depth / k * block_rows + row) * k + depth % k;
+  int64_t place(int64_t block_rows, int64_t row, int64_t depth) const {
+    const int64_t group = depth >> depth_bits;
+    return ((group * block_rows + row) << depth_bits) + depth - (group << depth_bits);
   }
 
   int64_t rows, count;
+  int depth_bits;
 };
 
 inline int64_t strips_of(int64_t columns) { return (columns + kStripColumns - 1) / kStripColumns; }
@@ -64,11 +54,6 @@ void pack_block(Strided<S> from, int64_t rows, int64_t depth, T* packed);
 /// Packs (depth, columns) of a right factor, at most kStripColumns columns; the others become zero.
 template <class T, class S>
 void pack_strip(Strided<S> from, int64_t depth, int64_t columns, T* packed);
-
-/// `sums` (rows, kStripColumns), rows `stride` apart, = or += block · strip, both packed.
-template <class T>
-void multiply_block(int64_t rows, int64_t depth, const T* block, const T* strip, float* sums,
-                    int64_t stride, bool add);
 
 /// Elements of T of scratch that multiply() needs.
 template <class T>

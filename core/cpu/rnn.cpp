@@ -90,12 +90,10 @@ void hand_on(const float* values, int64_t stride, int64_t first, int64_t last, i
     const int64_t from = std::max(first, begin), to = std::min(last, begin + size);
     for (int64_t u = 0; u < units; ++u)
       for (int64_t r = from; r < to; ++r)
-        store(block + RowBlocks<T>::place(size, r - begin, depth + u),
-              values[(r - first) * stride + u]);
+        store(block + blocks.place(size, r - begin, depth + u), values[(r - first) * stride + u]);
     if (!fill) continue;
     for (int64_t p = depth + units; p < packed; ++p)
-      for (int64_t r = from; r < to; ++r)
-        store(block + RowBlocks<T>::place(size, r - begin, p), 0.0f);
+      for (int64_t r = from; r < to; ++r) store(block + blocks.place(size, r - begin, p), 0.0f);
   }
 }
 
@@ -157,6 +155,7 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
   const Strided<float> recurrent{w.recurrent.data<float>(), 1, H};
 #pragma omp parallel if (threads_pay(s))
   {
+    BlockProduct<T> product;
 #pragma omp for collapse(2) schedule(static)
     for (int64_t strip = 0; strip < strips_of(H); ++strip)
       for (int64_t g = 0; g < gates; ++g)
@@ -173,9 +172,9 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
           const int64_t unit = strip * kStripColumns, units = tile_units(s, strip);
           RnnSums ah;
           for (int64_t g = 0; g < gates; ++g)
-            multiply_block(rows, depth, left + first * depth,
-                           space.strips + (strip * gates + g) * kStripColumns * depth,
-                           ah.value[g][0], kStripColumns, false);
+            product(rows, depth, left + first * depth,
+                    space.strips + (strip * gates + g) * kStripColumns * depth, ah.value[g][0],
+                    kStripColumns, false);
           const int64_t row = at.row + first;
           rnn_forward_tile<T>(
               {s.cell, H, rows, units, ax + row * gates * H + unit,
@@ -226,6 +225,7 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
   const Strided<float> recurrent{w.recurrent.data<float>(), H, 1};
 #pragma omp parallel if (threads_pay(s))
   {
+    BlockProduct<T> product;
 #pragma omp for schedule(static)
     for (int64_t strip = 0; strip < strips_of(H); ++strip)
       pack_strip(recurrent.from(0, strip * kStripColumns), gates * H, tile_units(s, strip),
@@ -246,9 +246,8 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
           const int64_t unit = strip * kStripColumns, units = tile_units(s, strip);
           RnnSums sums;
           if (inner) {
-            multiply_block(rows, depth, left + first * depth,
-                           space.strips + strip * kStripColumns * depth, sums.value[0][0],
-                           kStripColumns, false);
+            product(rows, depth, left + first * depth, space.strips + strip * kStripColumns * depth,
+                    sums.value[0][0], kStripColumns, false);
           } else {
             std::fill_n(sums.value[0][0], rows * kStripColumns, 0.0f);
           }

@@ -34,6 +34,7 @@ void reduce(std::span<const std::byte* const> sources, std::byte* into, int64_t 
 
 void reduce_elements(std::span<const std::byte* const> sources, std::byte* into, int64_t n,
                      DType dtype, ReduceOp op) {
+  if (sources.size() == 1 && sources[0] == into) return;
   dispatch_reduced(dtype, [&]<class T>(T) {
     if (op == ReduceOp::sum) return reduce<T, AddOp<T>>(sources, into, n);
     reduce<T, MaxOp<T>>(sources, into, n);

@@ -19,7 +19,7 @@ struct Case {
 };
 
 /// multiply() packs 768 elements of the depth at once, of bf16 twice as many, and about 160 rows;
-/// no size is a multiple of the kernels' 24 or 6 rows, 16 columns or 2 elements.
+/// no size is a multiple of the kernels' 32, 24 or 6 rows, 16 columns or 2 elements.
 const Case kCases[] = {{331, 37, 1601}, {331, 37, 1601, true}, {5, 33, 3203}, {163, 7, 769, true}};
 
 /// C (m, n), rows `stride` apart, of A (m, k) and B, f32, which lies column by column.

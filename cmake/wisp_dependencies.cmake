@@ -57,7 +57,7 @@ endif()
 
 if(WISP_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80)  # newer devices translate it when the program starts
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # newer devices translate that of 90 when the program starts
   endif()
   enable_language(CUDA)
   # CMake 3.25.1 does not know nvcc 13's C++20 flag.

@@ -131,16 +131,24 @@ class Backend {
 /// library is installed. On an emulated device the same loops are its library.
 std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, const Stream& stream);
 
+/// What a GPU's libraries may do to be faster; the CPU's, and so an emulated device's, do neither.
+struct GpuMath {
+  bool tf32 = false;          // products of f32 round their factors to 10 bits
+  bool deterministic = true;  // the same bits each time
+};
+
 /// The fastest backend this build has for the stream's device: on the CPU oneDNN if it was found,
 /// else the reference; on an emulated device what the CPU has.
-std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream);
+std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
+                                      const GpuMath& math = {});
 
 // What the two choose from. There is one implementation of each in a build.
 std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
-std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest);
+std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest,
+                                             const GpuMath& math);
 
-/// What this build lacks to train on CUDA devices, and what would help; empty if nothing.
+/// What this program lacks to train on CUDA devices, and what would help; empty if nothing.
 std::string missing_for_cuda();
 
 /// What this machine's CPU lacks for make_backend()'s backend to compute with activations of

@@ -36,7 +36,7 @@ DeviceList list_devices() {
                   .kind = device_kind(),
                   .devices = cuda::list_devices(),
                   .no_cuda = missing.empty() ? cuda::obstacle({Device::Kind::cuda, 0})
-                                             : "this program was built without " + missing};
+                                             : "this program lacks " + missing};
   if (list.kind == kEmulated) list.devices.resize(1);  // no run has the others
   return list;
 }

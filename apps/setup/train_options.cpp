@@ -58,8 +58,8 @@ void check_device(const Config& config, const std::string& device) {
   one_of(config, "device", device, {"cpu", "cuda", "emulated"});
   if (device == "cuda") {
     const std::string missing = missing_for_cuda();
-    WISP_CHECK(missing.empty(), config.where("device"),
-               ": device is cuda, but this program was built without ", missing);
+    WISP_CHECK(missing.empty(), config.where("device"), ": device is cuda, but this program lacks ",
+               missing);
     const std::string obstacle = cuda::obstacle(device_named(device));
     WISP_CHECK(obstacle.empty(), config.where("device"), ": device is cuda: ", obstacle);
   }
@@ -124,6 +124,13 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.precision", o.precision,
               "of activations: f32; bf16, with all else in f32 (a CPU with AVX-512 BF16, or the "
               "reference backend); f64 (reference backend, no compression)");
+  config.bind("train.tf32", o.math.tf32,
+              "f32 products and convolutions on a GPU round their factors to TF32, 10 bits; no "
+              "effect on the CPU");
+  config.bind(
+      "train.deterministic", o.math.deterministic,
+      "false: convolutions on a GPU may be faster and leave other bits each time; no effect "
+      "on the CPU");
   config.bind("train.backend", o.backend,
               "auto: the fastest of this build; reference: plain loops");
   config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
@@ -267,7 +274,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
 
 std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream) const {
   return backend == "reference" ? make_reference_backend(pool, stream)
-                                : wisp::make_backend(pool, stream);
+                                : wisp::make_backend(pool, stream, math);
 }
 
 Deal TrainOptions::deal(Split split, int rank) const {

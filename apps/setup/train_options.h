@@ -59,6 +59,7 @@ struct TrainOptions {
   bool tensorboard = true;
   bool one_batch = false;
   std::string precision = "f32";
+  GpuMath math;
   std::string backend = "auto";
   int loader_threads = 1;
   int64_t nonfinite_max = 10;

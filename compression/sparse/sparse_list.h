@@ -45,14 +45,13 @@ struct Span {
 
 /// How many of `count` ascending positions are below `bound`.
 WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int64_t bound) {
+  // a branch would be foreseen half of the time
   int64_t low = 0;
-  while (count > 0) {
+  for (; count > 1; count -= count / 2) {
     const int64_t half = count / 2;
-    const bool below = position[low + half] < bound;
-    low += below ? half + 1 : 0;
-    count = below ? count - half - 1 : half;
+    low += half * (position[low + half - 1] < bound);
   }
-  return low;
+  return low + (count > 0 && position[low] < bound);
 }
 
 /// Reads the values of a tile of a field's entries, as they will travel.

@@ -18,15 +18,16 @@ using cuda::ConvPass;
 
 class CudaBackend final : public KernelBackend {
  public:
-  CudaBackend(MemoryPool& pool, const Stream& stream)
-      : KernelBackend(pool, stream.id()), device_(stream.device()), workspace_(pool) {}
+  CudaBackend(MemoryPool& pool, const Stream& stream, const GpuMath& math)
+      : KernelBackend(pool, stream.id()), device_(stream.device()), math_(math), workspace_(pool) {}
 
   std::string name() const override { return "cuda"; }
   std::string numerics() const override {
     cudaDeviceProp device{};
     WISP_CUDA_CHECK(cudaGetDeviceProperties(&device, device_.index));
     return concat(cuda::CublasProducts::version(), ", ", cuda::CudnnConvolutions::version(), ", ",
-                  device.name, " ", device.major, ".", device.minor, ", fft ", fft_->numerics());
+                  device.name, " ", device.major, ".", device.minor, ", fft ", fft_->numerics(),
+                  math_.tf32 ? ", tf32" : "", math_.deterministic ? "" : ", not deterministic");
   }
   int64_t workspace_bytes() const override { return workspace_.bytes(); }
   // a product's plan is half a kilobyte of numbers, no object of the library's
@@ -73,19 +74,21 @@ class CudaBackend final : public KernelBackend {
   }
 
   const Device device_;
+  const GpuMath math_;
   cuda::Workspace workspace_;
-  cuda::CublasProducts products_{workspace_};
-  cuda::CudnnConvolutions convolutions_{workspace_};
+  cuda::CublasProducts products_{workspace_, math_.tf32};
+  cuda::CudnnConvolutions convolutions_{workspace_, math_};
   std::unique_ptr<RealFft> fft_ = cuda::make_cufft();
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool) {
+std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool,
+                                             const GpuMath& math) {
   use(stream.device());  // for the libraries' handles
-  return std::make_unique<CudaBackend>(pool, stream);
+  return std::make_unique<CudaBackend>(pool, stream, math);
 }
 
-std::string missing_for_cuda() { return {}; }
+std::string missing_for_cuda() { return cuda::missing_cudnn_part(); }
 
 }  // namespace wisp

@@ -45,11 +45,13 @@ uint32_t alignment_of(const Tensor& x) {
 /// it, and it computes Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ.
 class CublasProducts::Plan {
  public:
-  Plan(cublasLtHandle_t handle, const Key& key) : spec_(key.spec) {
+  Plan(cublasLtHandle_t handle, const Key& key, bool tf32) : spec_(key.spec) {
     const GemmSpec& s = spec_;
-    const bool f64 = key.factors == DType::f64;
-    check_product(cublasLtMatmulDescInit(&operation_, f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                         f64 ? CUDA_R_64F : CUDA_R_32F),
+    const bool f64 = key.factors == DType::f64, rounded = tf32 && key.factors == DType::f32;
+    const cublasComputeType_t compute = f64       ? CUBLAS_COMPUTE_64F
+                                        : rounded ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                  : CUBLAS_COMPUTE_32F;
+    check_product(cublasLtMatmulDescInit(&operation_, compute, f64 ? CUDA_R_64F : CUDA_R_32F),
                   "cublasLtMatmulDescInit", s);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
@@ -121,8 +123,9 @@ class CublasProducts::Plan {
   cublasLtMatmulHeuristicResult_t chosen_;
 };
 
-CublasProducts::CublasProducts(Workspace& workspace)
+CublasProducts::CublasProducts(Workspace& workspace, bool tf32)
     : workspace_(workspace),
+      tf32_(tf32),
       handle_(make_handle(), [](cublasLtContext* handle) { cublasLtDestroy(handle); }),
       plans_(kMostKeptObjects) {}
 
@@ -137,7 +140,7 @@ void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tens
   }
   const Key key{
       spec, a.dtype(), c.into.dtype(), alignment_of(a), alignment_of(b), alignment_of(c.into)};
-  Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key); });
+  Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, tf32_); });
   void* const workspace = workspace_.of(plan.workspace_bytes());
   if (a.dtype() == DType::f64) {
     plan.run<double>(handle_.get(), b, a, c.accumulate, c.into, workspace, stream.native());

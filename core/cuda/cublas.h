@@ -14,11 +14,11 @@ namespace wisp::cuda {
 
 class CublasProducts {
  public:
-  /// For the thread's current device.
-  explicit CublasProducts(Workspace& workspace);
+  /// For the thread's current device. `tf32`: f32 factors are rounded to TF32.
+  CublasProducts(Workspace& workspace, bool tf32);
   ~CublasProducts();
 
-  /// As Backend::gemm, of factors of one type: f32, f64, or bf16 with C in bf16 or f32. No TF32.
+  /// As Backend::gemm, of factors of one type: f32, f64, or bf16 with C in bf16 or f32.
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             const GradSlot& c);
   static std::string version();
@@ -33,6 +33,7 @@ class CublasProducts {
   class Plan;
 
   Workspace& workspace_;
+  const bool tf32_;
   std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)> handle_;
   RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
 };

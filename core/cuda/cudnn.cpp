@@ -1,6 +1,7 @@
 #include "core/cuda/cudnn.h"
 
 #include <cudnn.h>
+#include <dlfcn.h>
 
 #include <climits>
 #include <span>
@@ -36,8 +37,9 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Thing>, cudnnStatus_t (*)(Th
 /// choose.
 class CudnnConvolutions::Plan {
  public:
-  Plan(cudnnHandle_t handle, const Key& key)
+  Plan(cudnnHandle_t handle, const Key& key, const GpuMath& math)
       : key_(key),
+        math_(math),
         x_(made(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor)),
         y_(made(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor)),
         w_(made(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor)),
@@ -121,8 +123,9 @@ class CudnnConvolutions::Plan {
           "cudnnSetConvolution2dDescriptor");
     check(cudnnSetConvolutionGroupCount(convolution_.get(), narrow(s.groups)),
           "cudnnSetConvolutionGroupCount");
-    // the default would let f32 be TF32
-    set_math(key_.dtype == DType::bf16 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH);
+    set_math(key_.dtype == DType::bf16 ? CUDNN_TENSOR_OP_MATH
+             : math_.tf32              ? CUDNN_DEFAULT_MATH
+                                       : CUDNN_FMA_MATH);
   }
 
   void set_math(cudnnMathType_t math) const {
@@ -163,20 +166,23 @@ class CudnnConvolutions::Plan {
     int count = 0;
     rank(&count, ranked);
     for (const Ranked& one : std::span(ranked, static_cast<size_t>(count))) {
-      if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC ||
-          one.memory > size_t{kMostWorkspaceBytes})
-        continue;
+      if (one.status != CUDNN_STATUS_SUCCESS || one.memory > size_t{kMostWorkspaceBytes}) continue;
+      if (math_.deterministic && one.determinism != CUDNN_DETERMINISTIC) continue;
       algorithm_ = one.algo;
       workspace_bytes_ = static_cast<int64_t>(one.memory);
-      if (key_.dtype == DType::bf16) set_math(one.mathType);  // f32 stays as asked for
+      // without TF32 f32 stays as asked for
+      if (key_.dtype == DType::bf16 || math_.tf32) set_math(one.mathType);
       return;
     }
-    throw Error(concat(described(key_.pass, key_.spec, key_.dtype), "of ", count,
-                       " algorithms cuDNN has none that gives the same bits each time in ",
-                       kMostWorkspaceBytes, " bytes"));
+    throw Error(concat(
+        described(key_.pass, key_.spec, key_.dtype), "of ", count, " algorithms cuDNN has none ",
+        math_.deterministic ? "that gives the same bits each time " : "", "in ",
+        kMostWorkspaceBytes, " bytes",
+        math_.deterministic ? "; train.deterministic = false lets it take others" : ""));
   }
 
   const Key key_;
+  const GpuMath math_;
   const Owned<cudnnTensorDescriptor_t> x_, y_;
   const Owned<cudnnFilterDescriptor_t> w_;
   const Owned<cudnnConvolutionDescriptor_t> convolution_;
@@ -195,8 +201,9 @@ cudnnHandle_t make_handle() {
 
 }  // namespace
 
-CudnnConvolutions::CudnnConvolutions(Workspace& workspace)
+CudnnConvolutions::CudnnConvolutions(Workspace& workspace, const GpuMath& math)
     : workspace_(workspace),
+      math_(math),
       handle_(make_handle(), [](cudnnContext* handle) { cudnnDestroy(handle); }),
       plans_(kMostKeptObjects) {}
 
@@ -205,7 +212,8 @@ CudnnConvolutions::~CudnnConvolutions() = default;
 void CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
                             const Tensor& first, const Tensor& second, const GradSlot& result) {
   const Key key{pass, spec, first.dtype()};
-  const Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key); });
+  const Plan& plan =
+      *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, math_); });
   const cudnnStatus_t status =
       cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native()));
   WISP_CHECK(status == CUDNN_STATUS_SUCCESS, "cudnnSetStream: ", cudnnGetErrorString(status));
@@ -214,5 +222,19 @@ void CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec&
 }
 
 std::string CudnnConvolutions::version() { return concat("cudnn ", cudnnGetVersion()); }
+
+std::string missing_cudnn_part() {
+  Dl_info cudnn{};
+  std::string folder;  // the parts lie beside it
+  if (dladdr(reinterpret_cast<void*>(&cudnnCreate), &cudnn) != 0) folder = cudnn.dli_fname;
+  folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/') + 1);
+  for (const char* part :
+       {"graph", "ops", "cnn", "engines_precompiled", "engines_runtime_compiled", "heuristic"}) {
+    const std::string name = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
+    if (!dlopen((folder + name).c_str(), RTLD_LAZY) && !dlopen(name.c_str(), RTLD_LAZY))
+      return concat(name, ", a part of cuDNN: ", dlerror());
+  }
+  return {};
+}
 
 }  // namespace wisp::cuda

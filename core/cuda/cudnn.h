@@ -17,12 +17,12 @@ enum class ConvPass { forward, dx, dw };
 class CudnnConvolutions {
  public:
   /// For the thread's current device.
-  explicit CudnnConvolutions(Workspace& workspace);
+  CudnnConvolutions(Workspace& workspace, const GpuMath& math);
   ~CudnnConvolutions();
 
-  /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). All three are f32, computed
-  /// without TF32, or all bf16, added in f32: cuDNN has no f64 with channels last. Throws Error,
-  /// with the shapes, if it has no algorithm that gives the same bits each time, or images are too
+  /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). All three are f32 or all bf16,
+  /// added in f32: cuDNN has no f64 with channels last. Throws Error, with the shapes, if it has no
+  /// algorithm that gives the same bits each time, where that is asked for, or images are too
   /// large.
   void run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
            const Tensor& second, const GradSlot& result);
@@ -39,8 +39,13 @@ class CudnnConvolutions {
   class Plan;
 
   Workspace& workspace_;
+  const GpuMath math_;
   std::unique_ptr<cudnnContext, void (*)(cudnnContext*)> handle_;
   RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
 };
+
+/// cuDNN opens its parts when it first needs them. The first that cannot be opened, and why; empty
+/// if all can.
+std::string missing_cudnn_part();
 
 }  // namespace wisp::cuda

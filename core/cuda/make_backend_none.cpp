@@ -4,7 +4,8 @@
 
 namespace wisp {
 
-std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool) {
+std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool,
+                                             const GpuMath&) {
   return make_cpu_reference_backend(pool, stream.id());
 }
 

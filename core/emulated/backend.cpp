@@ -242,7 +242,8 @@ class EmulatedBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_device_backend(MemoryPool&, const Stream&, bool fastest) {
+std::unique_ptr<Backend> make_device_backend(MemoryPool&, const Stream&, bool fastest,
+                                             const GpuMath&) {
   return std::make_unique<EmulatedBackend>(fastest);
 }
 

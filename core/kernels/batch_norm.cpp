@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/divisor.h"
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel_teams.h"
 #include "core/ops/gradient.h"
@@ -11,20 +12,24 @@
 namespace wisp {
 namespace {
 
-/// How rows are cut: depends on their number alone.
+/// How rows are cut: depends on the extents alone.
 struct Chunks {
-  static constexpr int64_t kMost = 512, kLeastRows = 32;
+  static constexpr int64_t kLeastRows = 32, kIndices = 1 << 18;  // what a GPU has room for at once
   int64_t rows, channels, chunk_rows;
 
   explicit Chunks(const BatchNormSpec& s)
-      : rows(s.rows),
-        channels(s.channels),
-        chunk_rows(std::max(kLeastRows, (s.rows + kMost - 1) / kMost)) {}
+      : rows(s.rows), channels(s.channels), chunk_rows(rows_at_least(s)) {}
 
   WISP_HD int64_t count() const { return (rows + chunk_rows - 1) / chunk_rows; }
   WISP_HD int64_t rows_of(int64_t chunk) const {
     const int64_t left = rows - chunk * chunk_rows;
     return left < chunk_rows ? left : chunk_rows;
+  }
+
+ private:
+  static int64_t rows_at_least(const BatchNormSpec& s) {
+    const int64_t most = std::max<int64_t>(1, kIndices / s.channels);  // chunks
+    return std::max(kLeastRows, (s.rows + most - 1) / most);
   }
 };
 
@@ -32,11 +37,12 @@ struct Chunks {
 template <class T>
 struct ChunkMoments {
   Chunks chunks;
+  Divisor channels;
   const T* x;
   Wide<T>* mean;
   Wide<T>* squares;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t chunk = i / chunks.channels, c = i % chunks.channels;
+    const int64_t chunk = channels.quotient(i), c = channels.remainder(i);
     const int64_t rows = chunks.rows_of(chunk);
     const T* from = x + chunk * chunks.chunk_rows * chunks.channels + c;
     // distances from the first row: a channel far from zero would lose its digits in its squares
@@ -140,10 +146,10 @@ struct Normalise {
   const Wide<T>* gamma;
   const Wide<T>* beta;
   T* y;
-  int64_t channels;
+  Divisor channels;
   bool relu;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t c = i % channels;
+    const int64_t c = channels.remainder(i);
     Wide<T> value = (wide(x[i]) - mean[c]) * inv_std[c] * gamma[c] + beta[c];
     if (residual) value += wide(residual[i]);
     store(y + i, relu && value < 0 ? Wide<T>(0) : value);  // NaN stays NaN
@@ -163,12 +169,13 @@ struct Gradient {
 template <class T>
 struct ChunkGradients {
   Chunks chunks;
+  Divisor channels;
   Gradient<T> of;
   const Wide<T>* mean;
   Wide<T>* sums;
   Wide<T>* products;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t chunk = i / chunks.channels, c = i % chunks.channels;
+    const int64_t chunk = channels.quotient(i), c = channels.remainder(i);
     const int64_t rows = chunks.rows_of(chunk);
     const int64_t first = chunk * chunks.chunk_rows * chunks.channels + c;
     Wide<T> sum = 0, product = 0;
@@ -234,10 +241,10 @@ struct InputGradients {
   const Wide<T>* slope;
   T* dx;
   T* d_residual;
-  int64_t channels;
+  Divisor channels;
   bool accumulate_dx, accumulate_residual;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t c = i % channels;
+    const int64_t c = channels.remainder(i);
     const Wide<T> dz = of.dz(i);
     const Wide<T> centred = dz - mean_dz[c] - (wide(of.x[i]) - mean[c]) * slope[c];
     if (dx) deposit(dx + i, gamma[c] * inv_std[c] * centred, accumulate_dx);
@@ -265,7 +272,8 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
     const Tensor means = temporary({chunks.count(), spec.channels}, wide_of(x.dtype()));
     const Tensor squares = temporary(means.shape(), means.dtype());
     parallel_for(stream, means.numel(),
-                 ChunkMoments<T>{chunks, x.data<T>(), means.data<W>(), squares.data<W>()},
+                 ChunkMoments<T>{chunks, Divisor(spec.channels), x.data<T>(), means.data<W>(),
+                                 squares.data<W>()},
                  chunks.chunk_rows);
     parallel_teams(stream, spec.channels,
                    Moments<W>{means.data<W>(), squares.data<W>(), chunks, momentum, spec.epsilon,
@@ -275,7 +283,7 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
     parallel_for(stream, x.numel(),
                  Normalise<T>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
                               mean.data<W>(), inv_std.data<W>(), gamma.data<W>(), beta.data<W>(),
-                              y.data<T>(), spec.channels, spec.relu});
+                              y.data<T>(), Divisor(spec.channels), spec.relu});
   });
 }
 
@@ -292,7 +300,7 @@ void KernelBackend::batch_norm_eval(const Stream& stream, const BatchNormSpec& s
     parallel_for(stream, x.numel(),
                  Normalise<T>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
                               running_mean.data<W>(), inv_std.data<W>(), gamma.data<W>(),
-                              beta.data<W>(), y.data<T>(), spec.channels, spec.relu});
+                              beta.data<W>(), y.data<T>(), Divisor(spec.channels), spec.relu});
   });
 }
 
@@ -312,7 +320,8 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
     const Tensor slope = temporary({spec.channels}, type);
     const Gradient<T> of{x.data<T>(), spec.relu ? y.data<T>() : nullptr, dy.data<T>()};
     parallel_for(stream, sums.numel(),
-                 ChunkGradients<T>{chunks, of, mean.data<W>(), sums.data<W>(), products.data<W>()},
+                 ChunkGradients<T>{chunks, Divisor(spec.channels), of, mean.data<W>(),
+                                   sums.data<W>(), products.data<W>()},
                  chunks.chunk_rows);
     parallel_teams(
         stream, spec.channels,
@@ -325,7 +334,7 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
         stream, x.numel(),
         InputGradients<T>{of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(), mean_dz.data<W>(),
                           slope.data<W>(), data_or_null<T>(dx), data_or_null<T>(d_residual),
-                          spec.channels, accumulates(dx), accumulates(d_residual)});
+                          Divisor(spec.channels), accumulates(dx), accumulates(d_residual)});
   });
 }
 

@@ -1,5 +1,6 @@
 // Pooling windows: an index per element of what is written, which adds up in the order of the
 // reference's loops.
+#include "core/divisor.h"
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel.h"
 #include "core/ops/gradient.h"
@@ -9,33 +10,30 @@ namespace {
 
 /// The extents of a pooling, and where its elements lie.
 struct Grid {
-  int64_t height, width, channels, out_height, out_width;
   int64_t kernel, stride, pad;
+  Divisor height, width, channels, out_height, out_width;
 
   explicit Grid(const PoolSpec& s)
-      : height(s.height),
+      : kernel(s.kernel),
+        stride(s.stride),
+        pad(s.pad),
+        height(s.height),
         width(s.width),
         channels(s.channels),
         out_height(s.out_height()),
-        out_width(s.out_width()),
-        kernel(s.kernel),
-        stride(s.stride),
-        pad(s.pad) {}
+        out_width(s.out_width()) {}
 
   /// Calls tap(position in x) for each input of the window of y's element `out`, row by row.
   template <class Tap>
   WISP_HD void window(int64_t out, const Tap& tap) const {
-    const int64_t c = out % channels;
-    const int64_t column = out / channels % out_width;
-    const int64_t row = out / channels / out_width % out_height;
-    const int64_t image = out / channels / out_width / out_height;
+    const Place at = place(out, out_height, out_width);
     for (int64_t i = 0; i < kernel; ++i) {
-      const int64_t h = row * stride - pad + i;
-      if (h < 0 || h >= height) continue;
+      const int64_t h = at.row * stride - pad + i;
+      if (h < 0 || h >= height.value()) continue;
       for (int64_t j = 0; j < kernel; ++j) {
-        const int64_t w = column * stride - pad + j;
-        if (w < 0 || w >= width) continue;
-        tap(((image * height + h) * width + w) * channels + c);
+        const int64_t w = at.column * stride - pad + j;
+        if (w < 0 || w >= width.value()) continue;
+        tap(((at.image * height.value() + h) * width.value() + w) * channels.value() + at.channel);
       }
     }
   }
@@ -43,16 +41,22 @@ struct Grid {
   /// Calls tap(position in y) for each window that x's element `in` is in, row by row.
   template <class Tap>
   WISP_HD void windows_of(int64_t in, const Tap& tap) const {
-    const int64_t c = in % channels;
-    const int64_t w = in / channels % width;
-    const int64_t h = in / channels / width % height;
-    const int64_t image = in / channels / width / height;
-    for (int64_t row = first(h); row <= last(h, out_height); ++row)
-      for (int64_t column = first(w); column <= last(w, out_width); ++column)
-        tap(((image * out_height + row) * out_width + column) * channels + c);
+    const Place at = place(in, height, width);
+    const int64_t rows = out_height.value(), columns = out_width.value();
+    for (int64_t row = first(at.row); row <= last(at.row, rows); ++row)
+      for (int64_t column = first(at.column); column <= last(at.column, columns); ++column)
+        tap(((at.image * rows + row) * columns + column) * channels.value() + at.channel);
   }
 
  private:
+  struct Place {
+    int64_t image, row, column, channel;
+  };
+  WISP_HD Place place(int64_t i, const Divisor& rows, const Divisor& columns) const {
+    const int64_t pixel = channels.quotient(i), line = columns.quotient(pixel);
+    return {rows.quotient(line), rows.remainder(line), columns.remainder(pixel),
+            channels.remainder(i)};
+  }
   WISP_HD int64_t first(int64_t at) const {
     const int64_t behind = at + pad - kernel + 1;  // the first window begins here or later
     return behind <= 0 ? 0 : (behind + stride - 1) / stride;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/backend.h"
+#include "core/divisor.h"
 #include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
@@ -21,7 +22,8 @@ struct FrozenNorm {
   const Wide<T>* gamma;
   const Wide<T>* mean;
   const Wide<T>* variance;
-  int64_t rows, channels;
+  int64_t rows;
+  Divisor channels;
   Wide<T> epsilon;
 
   WISP_HD Wide<T> gradient(int64_t i) const {
@@ -40,7 +42,7 @@ struct FrozenNormInputs {
   T* d_residual;
   bool accumulate_dx, accumulate_residual;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t c = i % norm.channels;
+    const int64_t c = norm.channels.remainder(i);
     const Wide<T> g = norm.gradient(i);
     if (dx) deposit(dx + i, g * norm.gamma[c] * norm.inv_std(c), accumulate_dx);
     if (d_residual) deposit(d_residual + i, g, accumulate_residual);
@@ -58,7 +60,7 @@ struct FrozenNormParameters {
     Wide<T> sum = 0;
     Wide<T> product = 0;
     for (int64_t row = 0; row < norm.rows; ++row) {
-      const int64_t i = row * norm.channels + c;
+      const int64_t i = row * norm.channels.value() + c;
       const Wide<T> g = norm.gradient(i);
       sum += g;
       product += g * (wide(norm.x[i]) - norm.mean[c]);
@@ -108,7 +110,7 @@ void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy,
                              saved.mean.data<Wide<T>>(),
                              saved.spread.data<Wide<T>>(),
                              saved.spec.rows,
-                             saved.spec.channels,
+                             Divisor(saved.spec.channels),
                              static_cast<Wide<T>>(saved.spec.epsilon)};
     parallel_for(context.stream, dy.numel(),
                  FrozenNormInputs<T>{norm, to.data<T>(0), to.data<T>(3), to.slots[0].accumulate,

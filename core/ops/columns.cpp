@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
@@ -13,30 +13,35 @@ struct Columns {
   WISP_HD T* of(int64_t row) const { return matrix + row * width + begin; }
 };
 
-/// One index per row: `count` columns.
 template <class T>
 struct Move {
+  struct Shared {};
   Columns<const T> from;
   Columns<T> to;
-  int64_t count;
   bool accumulate;
-  WISP_HD void operator()(int64_t row) const {
-    const T* in = from.of(row);
-    T* out = to.of(row);
-#pragma GCC ivdep
-    for (int64_t c = 0; c < count; ++c) deposit(out + c, wide(in[c]), accumulate);
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared&) const {
+    const T* in = from.of(row) + begin;
+    T* out = to.of(row) + begin;
+    team.each(end - begin, [&](int64_t c) { deposit(out + c, wide(in[c]), accumulate); });
   }
 };
 
-/// One index per row: zeros in all columns but [begin, end).
+/// Zeros in the columns outside [first, last).
 template <class T>
 struct ZeroBeside {
+  struct Shared {};
   T* matrix;
-  int64_t width, begin, end;
-  WISP_HD void operator()(int64_t row) const {
-    T* out = matrix + row * width;
-    for (int64_t c = 0; c < begin; ++c) store(out + c, 0);
-    for (int64_t c = end; c < width; ++c) store(out + c, 0);
+  int64_t width, first, last;
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared&) const {
+    T* out = matrix + row * width + begin;
+    const int64_t before = first - begin, behind = last - begin;
+    team.each(end - begin, [&](int64_t c) {
+      if (c < before || behind <= c) store(out + c, 0);
+    });
   }
 };
 
@@ -50,12 +55,10 @@ void move(const Stream& stream, const Place& from, const Place& to, int64_t coun
           bool accumulate) {
   dispatch_activation(to.tensor.dtype(), "columns", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, to.tensor.shape().rows(),
-                 Move<T>{{from.tensor.data<T>(), from.tensor.shape()[-1], from.begin},
-                         {to.tensor.data<T>(), to.tensor.shape()[-1], to.begin},
-                         count,
-                         accumulate},
-                 count);
+    parallel_row_parts(stream, to.tensor.shape().rows(), count,
+                       Move<T>{{from.tensor.data<T>(), from.tensor.shape()[-1], from.begin},
+                               {to.tensor.data<T>(), to.tensor.shape()[-1], to.begin},
+                               accumulate});
   });
 }
 
@@ -63,8 +66,8 @@ void zero_beside(const Stream& stream, const Tensor& tensor, int64_t begin, int6
   dispatch_activation(tensor.dtype(), "columns", [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = tensor.shape()[-1];
-    parallel_for(stream, tensor.shape().rows(), ZeroBeside<T>{tensor.data<T>(), width, begin, end},
-                 width);
+    parallel_row_parts(stream, tensor.shape().rows(), width,
+                       ZeroBeside<T>{tensor.data<T>(), width, begin, end});
   });
 }
 

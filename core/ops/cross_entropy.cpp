@@ -1,3 +1,4 @@
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/ops/loss.h"
@@ -14,60 +15,66 @@ struct Labels {
   WISP_HD bool ignored(int64_t row) const { return label[row] == -1; }
 };
 
-/// One index per row: log Σ exp(logit) and the row's loss.
+/// A team has a row: log Σ exp(logit) and the row's loss.
 template <class T>
 struct RowLoss {
+  struct Shared {};
   const T* logits;
   Labels labels;
   T* log_sum;
   T* loss;
-  WISP_HD void operator()(int64_t row) const {
+  WISP_HD void operator()(const Team& team, int64_t row, Shared&) const {
     const int64_t classes = labels.classes;
     const T* x = logits + row * classes;
-    const T largest = parallel::reduce_lanes(0, classes, Largest<T>{x});
-    const T log_exp_sum = logarithm(parallel::reduce_lanes(0, classes, ExpSum<T>{{x, largest}}));
-    log_sum[row] = largest + log_exp_sum;
-    if (!labels.valid(row)) {
-      loss[row] = labels.ignored(row) ? T(0) : not_a_number<T>();
-      return;
-    }
-    T on_target = x[labels.label[row]] - largest;
-    if (labels.smoothing > 0.0) {
-      const T smoothing = static_cast<T>(labels.smoothing);
-      const T everywhere =
-          parallel::reduce_lanes(0, classes, Sum<T>{x, largest}) / static_cast<T>(classes);
-      on_target = (T(1) - smoothing) * on_target + smoothing * everywhere;
-    }
-    loss[row] = log_exp_sum - on_target;
+    const T largest = team.reduce_lanes(0, classes, Largest<T>{x});
+    const T log_exp_sum = logarithm(team.reduce_lanes(0, classes, ExpSum<T>{{x, largest}}));
+    const bool smooth = labels.smoothing > 0.0;
+    const T sum = smooth ? team.reduce_lanes(0, classes, Sum<T>{x, largest}) : T(0);
+    team.once([&] {
+      log_sum[row] = largest + log_exp_sum;
+      if (!labels.valid(row)) {
+        loss[row] = labels.ignored(row) ? T(0) : not_a_number<T>();
+        return;
+      }
+      T on_target = x[labels.label[row]] - largest;
+      if (smooth) {
+        const T smoothing = static_cast<T>(labels.smoothing);
+        const T everywhere = sum / static_cast<T>(classes);
+        on_target = (T(1) - smoothing) * on_target + smoothing * everywhere;
+      }
+      loss[row] = log_exp_sum - on_target;
+    });
   }
 };
 
-/// One index per row: (softmax - target) / rows · dy. `dx` may be the logits' memory.
+/// (softmax - target) / rows · dy. `dx` may be the logits' memory.
 template <class T>
 struct LogitGradient {
+  struct Shared {};
   const T* logits;
   const T* log_sum;
   Labels labels;
   const T* dy;
   T* dx;
   int64_t rows;
-  WISP_HD void operator()(int64_t row) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared&) const {
     const int64_t classes = labels.classes;
-    const T* x = logits + row * classes;
-    T* gradient = dx + row * classes;
+    const T* x = logits + row * classes + begin;
+    T* gradient = dx + row * classes + begin;
     const T smoothing = static_cast<T>(labels.smoothing);
     const T everywhere = smoothing / static_cast<T>(classes);
     const T on_label = everywhere + (T(1) - smoothing);
     const T scale = labels.valid(row) ? *dy / static_cast<T>(rows) : not_a_number<T>();
     const T log_exp_sum = log_sum[row];
     const bool ignored = labels.ignored(row);
-    const int64_t label = labels.label[row];
-#pragma GCC ivdep
-    for (int64_t c = 0; c < classes; ++c) {
+    const int64_t label = labels.label[row] - begin;
+    team.each(end - begin, [&](int64_t c) {
       const T target = c == label ? on_label : everywhere;
       const T value = (exponential(x[c] - log_exp_sum) - target) * scale;
       gradient[c] = ignored ? T(0) : value;
-    }
+    });
   }
 };
 
@@ -97,9 +104,9 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
   const Tensor loss = context.empty({}, x.dtype());
   dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, rows,
-                 RowLoss<T>{x.data<T>(), targets, log_sum.data<T>(), row_loss.data<T>()},
-                 targets.classes);
+    parallel_teams(context.stream, rows,
+                   RowLoss<T>{x.data<T>(), targets, log_sum.data<T>(), row_loss.data<T>()},
+                   targets.classes);
     parallel_reduce(context.stream, rows, Mean<T>{row_loss.data<T>(), static_cast<T>(rows)},
                     loss.data<T>());
   });
@@ -112,10 +119,9 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
                       slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
                   dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {
                     using T = decltype(zero);
-                    parallel_for(context.stream, rows,
-                                 LogitGradient<T>{x.data<T>(), log_sum.data<T>(), targets,
-                                                  dy.data<T>(), dx.data<T>(), rows},
-                                 targets.classes);
+                    parallel_row_parts(context.stream, rows, targets.classes,
+                                       LogitGradient<T>{x.data<T>(), log_sum.data<T>(), targets,
+                                                        dy.data<T>(), dx.data<T>(), rows});
                   });
                   if (slot.accumulate) deposit(context.stream, dx, slot);
                 });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/loops/parallel_teams.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/ops/loss.h"
@@ -18,10 +19,18 @@ struct Sequences {
   WISP_HD int64_t states() const { return 2 * width + 3; }
   WISP_HD const int32_t* transcript(int64_t n) const { return labels + n * width; }
 
+  /// Sequences come by falling length.
   WISP_HD int64_t length(int64_t n) const {
-    int64_t t = 0;
-    while (rows.has(t, n)) ++t;
-    return t;
+    int64_t length = 0, none = rows.positions;
+    while (length < none) {
+      const int64_t middle = (length + none) / 2;
+      if (rows.has(middle, n)) {
+        length = middle + 1;
+      } else {
+        none = middle;
+      }
+    }
+    return length;
   }
   /// How many labels sequence n has; -1 if one of them is out of range.
   WISP_HD int64_t label_count(int64_t n) const {
@@ -77,11 +86,15 @@ struct States {
   WISP_HD States(T* numbers, int64_t label_count)
       : blank(numbers), label(numbers + label_count + 2), labels(label_count) {}
   WISP_HD int64_t count() const { return 2 * labels + 3; }
-  WISP_HD void forbid() const {
-    for (int64_t s = 0; s < count(); ++s) blank[s] = impossible<T>();
-  }
   WISP_HD void bound() const { blank[labels + 1] = label[labels] = impossible<T>(); }
-  WISP_HD T largest() const { return parallel::reduce_lanes(0, count(), Largest<T>{blank}); }
+  /// All impossible but one blank.
+  WISP_HD void begin_at(const Team& team, int64_t one) const {
+    team.each(count(), [this](int64_t s) { blank[s] = impossible<T>(); });
+    team.once([&] { blank[one] = 0; });
+  }
+  WISP_HD T largest(const Team& team) const {
+    return team.reduce_lanes(0, count(), Largest<T>{blank});
+  }
 };
 
 /// Log probabilities of a frame's labels, less `norm`.
@@ -92,17 +105,18 @@ struct Frame {
   WISP_HD T operator[](int64_t c) const { return logits[c] - norm; }
 };
 
-/// One index per row: log Σ exp(logit).
+/// A team has a row: log Σ exp(logit).
 template <class T>
 struct LogExpSum {
+  struct Shared {};
   const T* logits;
   int64_t classes;
   T* log_exp_sum;
-  WISP_HD void operator()(int64_t row) const {
+  WISP_HD void operator()(const Team& team, int64_t row, Shared&) const {
     const T* x = logits + row * classes;
-    const T largest = parallel::reduce_lanes(0, classes, Largest<T>{x});
-    log_exp_sum[row] =
-        largest + logarithm(parallel::reduce_lanes(0, classes, ExpSum<T>{{x, largest}}));
+    const T largest = team.reduce_lanes(0, classes, Largest<T>{x});
+    const T sum = team.reduce_lanes(0, classes, ExpSum<T>{{x, largest}});
+    team.once([&] { log_exp_sum[row] = largest + logarithm(sum); });
   }
 };
 
@@ -130,29 +144,31 @@ struct Lattice {
   }
 };
 
-/// One index per sequence: alpha and the loss. Each frame's alphas are relative to the largest of
+/// A team has a sequence: alpha and the loss. Each frame's alphas are relative to the largest of
 /// the frame before, so that rounding does not grow with the frames.
 template <class T>
 struct Forward {
+  struct Shared {};
   Lattice<T> lattice;
   T* loss;
-  WISP_HD void operator()(int64_t n) const {
+  WISP_HD void operator()(const Team& team, int64_t n, Shared&) const {
     const Sequences& sequences = lattice.sequences;
     const int64_t labels = sequences.label_count(n);
-    lattice.aligned[n] = sequences.too_short(n, labels) ? 0 : labels;
-    if (lattice.aligned[n] <= 0) {
-      loss[n] = labels < 0 ? not_a_number<T>() : T(0);
-      return;
-    }
+    const int64_t aligned = sequences.too_short(n, labels) ? 0 : labels;
+    team.once([&] {
+      lattice.aligned[n] = aligned;
+      if (aligned <= 0) loss[n] = labels < 0 ? not_a_number<T>() : T(0);
+    });
+    if (aligned <= 0) return;
     const int32_t* label = sequences.transcript(n);
     T* skip = lattice.skip + n * (sequences.width + 1);
-    skip[0] = skip[labels] = impossible<T>();
-    for (int64_t k = 1; k < labels; ++k)
-      skip[k] = label[k] == label[k - 1] ? impossible<T>() : T(0);
+    team.each(labels + 1, [&](int64_t k) {
+      const bool inner = 0 < k && k < labels;
+      skip[k] = inner && label[k] != label[k - 1] ? T(0) : impossible<T>();
+    });
 
     States<T> before = lattice.scratch_states(n, 0);
-    before.forbid();
-    before.blank[0] = 0;
+    before.begin_at(team, 0);
     double shifts = 0.0;
     T shift = 0;
     const int64_t length = sequences.length(n);
@@ -161,30 +177,33 @@ struct Forward {
       const States<T> now = lattice.states(row, n);
       const Frame<T> frame = lattice.frame(row, shift);
       const T blank = frame[0];
-#pragma GCC ivdep
-      for (int64_t k = 0; k <= labels; ++k)
+      team.each(labels + 1, [&](int64_t k) {
         now.blank[k] = log_sum(before.blank[k], before.label[k - 1]) + blank;
-#pragma GCC ivdep
-      for (int64_t k = 0; k < labels; ++k)
+      });
+      team.each(labels, [&](int64_t k) {
         now.label[k] = log_sum(before.label[k], before.blank[k], before.label[k - 1] + skip[k]) +
                        frame[label[k]];
-      now.bound();
+      });
+      team.once([&] { now.bound(); });
       shifts += static_cast<double>(shift);
-      shift = now.largest();
+      shift = now.largest(team);
       before = now;
     }
-    const T end = log_sum(before.blank[labels], before.label[labels - 1]);
-    loss[n] = static_cast<T>(-(shifts + static_cast<double>(end)));
+    team.once([&] {
+      const T end = log_sum(before.blank[labels], before.label[labels - 1]);
+      loss[n] = static_cast<T>(-(shifts + static_cast<double>(end)));
+    });
   }
 };
 
-/// One index per sequence: alpha becomes the posterior of each state, whose sum is 1 in each frame.
+/// A team has a sequence: alpha becomes the posterior of each state, whose sum is 1 in each frame.
 /// beta, the log probability of the frames that follow, is computed frame by frame, relative as
 /// alpha is.
 template <class T>
 struct Posterior {
+  struct Shared {};
   Lattice<T> lattice;
-  WISP_HD void operator()(int64_t n) const {
+  WISP_HD void operator()(const Team& team, int64_t n, Shared&) const {
     const int64_t labels = lattice.aligned[n];
     if (labels <= 0) return;
     const Sequences& sequences = lattice.sequences;
@@ -193,61 +212,58 @@ struct Posterior {
     const States<T> beta = lattice.scratch_states(n, 0);
     const States<T> after = lattice.scratch_states(n, 1);  // beta and the frame that it follows
     const int64_t states = beta.count();
-    after.forbid();
-    after.blank[labels] = 0;
-    beta.bound();
+    after.begin_at(team, labels);
+    team.once([&] { beta.bound(); });
     for (int64_t t = sequences.length(n) - 1; t >= 0; --t) {
-#pragma GCC ivdep
-      for (int64_t k = 0; k <= labels; ++k) beta.blank[k] = log_sum(after.blank[k], after.label[k]);
-#pragma GCC ivdep
-      for (int64_t k = 0; k < labels; ++k)
+      team.each(labels + 1,
+                [&](int64_t k) { beta.blank[k] = log_sum(after.blank[k], after.label[k]); });
+      team.each(labels, [&](int64_t k) {
         beta.label[k] =
             log_sum(after.label[k], after.blank[k + 1], after.label[k + 1] + skip[k + 1]);
+      });
       const int64_t row = sequences.rows.row(t, n);
       T* both = lattice.states(row, n).blank;
-#pragma GCC ivdep
-      for (int64_t s = 0; s < states; ++s) both[s] += beta.blank[s];
-      const T largest = parallel::reduce_lanes(0, states, Largest<T>{both});
-      const T sum = parallel::reduce_lanes(0, states, ExpSum<T>{{both, largest}});
-#pragma GCC ivdep
-      for (int64_t s = 0; s < states; ++s) both[s] = exponential(both[s] - largest) / sum;
-      const Frame<T> frame = lattice.frame(row, beta.largest());
+      team.each(states, [&](int64_t s) { both[s] += beta.blank[s]; });
+      const T largest = team.reduce_lanes(0, states, Largest<T>{both});
+      const T sum = team.reduce_lanes(0, states, ExpSum<T>{{both, largest}});
+      team.each(states, [&](int64_t s) { both[s] = exponential(both[s] - largest) / sum; });
+      const Frame<T> frame = lattice.frame(row, beta.largest(team));
       const T blank = frame[0];
-#pragma GCC ivdep
-      for (int64_t k = 0; k <= labels; ++k) after.blank[k] = beta.blank[k] + blank;
-#pragma GCC ivdep
-      for (int64_t k = 0; k < labels; ++k) after.label[k] = beta.label[k] + frame[label[k]];
+      team.each(labels + 1, [&](int64_t k) { after.blank[k] = beta.blank[k] + blank; });
+      team.each(labels, [&](int64_t k) { after.label[k] = beta.label[k] + frame[label[k]]; });
     }
   }
 };
 
-/// One index per frame: (softmax - posterior) / N · dy. `dx` may be the logits' memory.
+/// A team has a frame of a sequence: (softmax - posterior) / N · dy. `dx` may be the logits'
+/// memory.
 template <class T>
 struct LogitGradient {
+  struct Shared {};
   Lattice<T> lattice;
   const T* dy;
   T* dx;
-  WISP_HD void operator()(int64_t t) const {
-    for (int64_t n = 0; n < lattice.sequences.rows.sequences_at(t); ++n)
-      fill(n, lattice.sequences.rows.row(t, n));
-  }
-  WISP_HD void fill(int64_t n, int64_t row) const {
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const Sequences& sequences = lattice.sequences;
+    const int64_t t = item / sequences.count, n = item % sequences.count;
+    if (!sequences.rows.has(t, n)) return;
+    const int64_t row = sequences.rows.row(t, n);
     const int64_t labels = lattice.aligned[n];
     const T* x = lattice.logits + row * sequences.classes;
     T* gradient = dx + row * sequences.classes;
     const T scale = labels < 0 ? not_a_number<T>() : *dy / static_cast<T>(sequences.count);
     const T log_exp_sum = lattice.log_exp_sum[row];
-#pragma GCC ivdep
-    for (int64_t c = 0; c < sequences.classes; ++c) {
+    team.each(sequences.classes, [&](int64_t c) {
       const T value = exponential(x[c] - log_exp_sum) * scale;
       gradient[c] = labels == 0 ? T(0) : value;
-    }
+    });
     if (labels <= 0) return;
     const States<T> posterior = lattice.states(row, n);
     const int32_t* label = sequences.transcript(n);
-    for (int64_t k = 0; k <= labels; ++k) gradient[0] -= posterior.blank[k] * scale;
-    for (int64_t k = 0; k < labels; ++k) gradient[label[k]] -= posterior.label[k] * scale;
+    team.once([&] {  // labels occur more than once
+      for (int64_t k = 0; k <= labels; ++k) gradient[0] -= posterior.blank[k] * scale;
+      for (int64_t k = 0; k < labels; ++k) gradient[label[k]] -= posterior.label[k] * scale;
+    });
   }
 };
 
@@ -325,35 +341,36 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
                              context.empty({count}, DType::i64)};
   const int64_t frames = std::ssize(rows);
   const int64_t per_sequence = frames * memory.states();
-  const int64_t per_frame = count * (classes + memory.states());
   const Tensor losses = context.empty({count}, type);
   const Tensor loss = context.empty({}, type);
   const Tensor scratch = memory.scratch(context);
   dispatch_float(type, "ctc_loss", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, x.shape()[0],
-                 LogExpSum<T>{x.data<T>(), classes, memory.log_exp_sum.data<T>()}, classes);
-    parallel_for(context.stream, count, Forward<T>{memory.with<T>(scratch), losses.data<T>()},
-                 per_sequence);
+    parallel_teams(context.stream, x.shape()[0],
+                   LogExpSum<T>{x.data<T>(), classes, memory.log_exp_sum.data<T>()}, classes);
+    parallel_teams(context.stream, count, Forward<T>{memory.with<T>(scratch), losses.data<T>()},
+                   per_sequence);
     parallel_reduce(context.stream, count, Mean<T>{losses.data<T>(), static_cast<T>(count)},
                     loss.data<T>());
   });
-  return record(
-      "ctc_loss", loss, {logits},
-      [&context, memory, frames, per_sequence, per_frame](const Tensor& dy, Inputs& in) {
-        const Tensor& spent = memory.logits;
-        const GradSlot slot = in.slot(0, spent);
-        const Tensor dx = slot.accumulate ? context.empty(spent.shape(), spent.dtype()) : slot.into;
-        const Tensor betas = memory.scratch(context);
-        dispatch_float(spent.dtype(), "ctc_loss", [&](auto zero) {
-          using T = decltype(zero);
-          const Lattice<T> lattice = memory.with<T>(betas);
-          parallel_for(context.stream, memory.aligned.numel(), Posterior<T>{lattice}, per_sequence);
-          parallel_for(context.stream, frames,
-                       LogitGradient<T>{lattice, dy.data<T>(), dx.data<T>()}, per_frame);
-        });
-        if (slot.accumulate) deposit(context.stream, dx, slot);
-      });
+  return record("ctc_loss", loss, {logits},
+                [&context, memory, frames, per_sequence](const Tensor& dy, Inputs& in) {
+                  const Tensor& spent = memory.logits;
+                  const GradSlot slot = in.slot(0, spent);
+                  const Tensor dx =
+                      slot.accumulate ? context.empty(spent.shape(), spent.dtype()) : slot.into;
+                  const Tensor betas = memory.scratch(context);
+                  dispatch_float(spent.dtype(), "ctc_loss", [&](auto zero) {
+                    using T = decltype(zero);
+                    const Lattice<T> lattice = memory.with<T>(betas);
+                    const int64_t sequences = lattice.sequences.count;
+                    parallel_teams(context.stream, sequences, Posterior<T>{lattice}, per_sequence);
+                    parallel_teams(context.stream, frames * sequences,
+                                   LogitGradient<T>{lattice, dy.data<T>(), dx.data<T>()},
+                                   lattice.sequences.classes + lattice.sequences.states());
+                  });
+                  if (slot.accumulate) deposit(context.stream, dx, slot);
+                });
 }
 
 void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,

@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/random.h"
@@ -25,32 +25,32 @@ struct DropoutMask {
   }
 };
 
-/// y = x · mask · scale. One index per row.
+/// y = x · mask · scale.
 template <class T>
 struct MaskAndScale {
+  static constexpr int kGroups = 16;  // whose bits are drawn side by side
+  struct Shared {
+    uint32_t bits[4 * kGroups];
+  };
   DropoutMask mask;
   const T* x;
   T* y;
   Wide<T> scale;
   bool accumulate;
-  WISP_HD void operator()(int64_t row) const {
-    constexpr int kGroups = 16;  // whose bits are drawn side by side
-    const int64_t begin = row * mask.features;
-    for (int64_t group = 0; group < mask.groups(); group += kGroups) {
-      uint32_t bits[4 * kGroups];
-#pragma GCC ivdep
-      for (int g = 0; g < kGroups; ++g) {
-        const Philox::Block block = mask.bits(row, group + g);
-        for (int j = 0; j < 4; ++j) bits[4 * g + j] = block.word[j];
-      }
-      const int64_t first = begin + 4 * group;
-      const int64_t rest = mask.features - 4 * group;
-      const int count = rest < 4 * kGroups ? static_cast<int>(rest) : 4 * kGroups;
-#pragma GCC ivdep
-      for (int j = 0; j < count; ++j) {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared& shared) const {
+    for (int64_t at = begin; at < end; at += 4 * kGroups) {
+      team.each(kGroups, [&](int64_t g) {
+        const Philox::Block block = mask.bits(row, at / 4 + g);
+        for (int j = 0; j < 4; ++j) shared.bits[4 * g + j] = block.word[j];
+      });
+      const int64_t first = row * mask.features + at;
+      const int64_t rest = end - at;
+      team.each(rest < 4 * kGroups ? rest : 4 * kGroups, [&](int64_t j) {
         const Wide<T> kept = wide(x[first + j]) * scale;
-        deposit(y + first + j, bits[j] >= mask.threshold ? kept : Wide<T>(0), accumulate);
-      }
+        deposit(y + first + j, shared.bits[j] >= mask.threshold ? kept : Wide<T>(0), accumulate);
+      });
     }
   }
 };
@@ -59,10 +59,10 @@ void mask_and_scale(const Context& context, const DropoutMask& mask, double prob
                     const Tensor& x, const GradSlot& y) {
   dispatch_activation(x.dtype(), "dropout", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, x.shape()[0],
-                 MaskAndScale<T>{mask, x.data<T>(), y.into.data<T>(),
-                                 static_cast<Wide<T>>(1.0 / (1.0 - probability)), y.accumulate},
-                 mask.features);
+    parallel_row_parts(
+        context.stream, x.shape()[0], mask.features,
+        MaskAndScale<T>{mask, x.data<T>(), y.into.data<T>(),
+                        static_cast<Wide<T>>(1.0 / (1.0 - probability)), y.accumulate});
   });
 }
 

@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
@@ -17,16 +17,18 @@ struct Table {
   }
 };
 
-/// One index per row.
 template <class T>
 struct LookUp {
+  struct Shared {};
   Table<const Wide<T>> table;
   T* y;
-  WISP_HD void operator()(int64_t row) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared&) const {
     const Wide<T>* entry = table.of(row);
     T* out = y + row * table.width;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < table.width; ++c) store(out + c, entry ? entry[c] : Wide<T>(0));
+    team.each(end - begin,
+              [&](int64_t c) { store(out + begin + c, entry ? entry[begin + c] : Wide<T>(0)); });
   }
 };
 
@@ -36,24 +38,41 @@ struct Clear {
   WISP_HD void operator()(int64_t i) const { x[i] = 0; }
 };
 
-constexpr int64_t kColumnGroup = 64;  // columns that are added up side by side
+/// The rows of one id, in their order: of each row the next one, `rows` if there is none, as its
+/// complement (so negative) unless the row is the first. One index per row: all pairs are compared,
+/// which is little beside what any model computes for a row.
+struct Chains {
+  const int32_t* ids;
+  int32_t* next;
+  int64_t rows;
+  WISP_HD void operator()(int64_t row) const {
+    const int32_t id = ids[row];
+    int64_t before = 0, behind = row + 1;
+    while (before < row && ids[before] != id) ++before;
+    while (behind < rows && ids[behind] != id) ++behind;
+    const auto found = static_cast<int32_t>(behind);
+    next[row] = before == row ? found : ~found;
+  }
+};
 
-/// One index per group of columns: rows are added in the order of ids, so that the bits depend on
+/// Adds the rows of an id, where its first one is: in their order, so that the bits depend on
 /// nothing else.
 template <class T>
 struct AddRows {
+  struct Shared {};
   const T* dy;
   Table<Wide<T>> table;
+  const int32_t* next;
   int64_t rows;
-  WISP_HD void operator()(int64_t group) const {
-    const int64_t begin = group * kColumnGroup;
-    const int64_t end = begin + kColumnGroup < table.width ? begin + kColumnGroup : table.width;
-    for (int64_t row = 0; row < rows; ++row) {
-      Wide<T>* entry = table.of(row);
-      if (!entry) continue;
-      const T* in = dy + row * table.width;
-#pragma GCC ivdep
-      for (int64_t c = begin; c < end; ++c) entry[c] += wide(in[c]);
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t first, int64_t begin, int64_t end,
+                          Shared&) const {
+    Wide<T>* const entry = table.of(first);
+    if (!entry || next[first] < 0) return;
+    for (int64_t row = first; row < rows;) {
+      const T* in = dy + row * table.width + begin;
+      team.each(end - begin, [&](int64_t c) { entry[begin + c] += wide(in[c]); });
+      row = row == first ? next[row] : ~next[row];
     }
   }
 };
@@ -73,10 +92,10 @@ Variable embedding(const Variable& table, const Tensor& ids) {
              name_of(table.value().dtype()), " beside activations in ", name_of(y.dtype()));
   dispatch_activation(y.dtype(), "embedding", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, rows,
-                 LookUp<T>{{table.value().data<Wide<T>>(), entries, width, ids.data<int32_t>()},
-                           y.data<T>()},
-                 width);
+    parallel_row_parts(
+        context.stream, rows, width,
+        LookUp<T>{{table.value().data<Wide<T>>(), entries, width, ids.data<int32_t>()},
+                  y.data<T>()});
   });
   std::vector<Variable> inputs{table};
   if (context.log) inputs.emplace_back(context, ids);  // a constant that readers of the log need
@@ -88,8 +107,10 @@ Variable embedding(const Variable& table, const Tensor& ids) {
           const Table<Wide<T>> sums{slot.into.data<Wide<T>>(), entries, width, ids.data<int32_t>()};
           if (!slot.accumulate)
             parallel_for(context.stream, entries * width, Clear<Wide<T>>{sums.entries});
-          parallel_for(context.stream, (width + kColumnGroup - 1) / kColumnGroup,
-                       AddRows<T>{dy.data<T>(), sums, rows}, rows * kColumnGroup);
+          const Tensor next = context.empty({rows}, DType::i32);
+          parallel_for(context.stream, rows, Chains{sums.ids, next.data<int32_t>(), rows}, rows);
+          parallel_row_parts(context.stream, rows, width,
+                             AddRows<T>{dy.data<T>(), sums, next.data<int32_t>(), rows});
         });
       });
 }

@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_small_teams.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 #include "core/ops/packed_rows.h"
@@ -16,47 +16,49 @@ struct Layout {
   WISP_HD int64_t of_row(int64_t row, int64_t h) const { return (row * heights + h) * channels; }
 };
 
-template <class T>
-WISP_HD inline void deposit_pixel(T* into, const T* from, int64_t channels, bool accumulate) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < channels; ++c) deposit(into + c, wide(from[c]), accumulate);
-}
-
-/// One index per column of an image.
+/// An item is a column of an image.
 template <class T>
 struct Pack {
+  struct Shared {};
   Layout layout;
   PackedRows rows;
   const T* images;
   T* packed;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t n = i / layout.positions, t = i % layout.positions;
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t n = item / layout.positions, t = item % layout.positions;
     if (!rows.has(t, n)) return;
     const int64_t row = rows.row(t, n);
-    for (int64_t h = 0; h < layout.heights; ++h)
-      deposit_pixel(packed + layout.of_row(row, h), images + layout.of_image(n, h, t),
-                    layout.channels, accumulate);
+    for (int64_t h = 0; h < layout.heights; ++h) {
+      T* into = packed + layout.of_row(row, h);
+      const T* from = images + layout.of_image(n, h, t);
+      team.each(layout.channels, [&](int64_t c) { deposit(into + c, wide(from[c]), accumulate); });
+    }
   }
 };
 
-/// One index per column of an image.
+/// An item is a column of an image.
 template <class T>
 struct Unpack {
+  struct Shared {};
   Layout layout;
   PackedRows rows;
   const T* packed;
   T* images;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const int64_t n = i / layout.positions, t = i % layout.positions;
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const int64_t n = item / layout.positions, t = item % layout.positions;
     const bool has = rows.has(t, n);
     for (int64_t h = 0; h < layout.heights; ++h) {
       T* into = images + layout.of_image(n, h, t);
       if (has) {
-        deposit_pixel(into, packed + layout.of_row(rows.row(t, n), h), layout.channels, accumulate);
+        const T* from = packed + layout.of_row(rows.row(t, n), h);
+        team.each(layout.channels,
+                  [&](int64_t c) { deposit(into + c, wide(from[c]), accumulate); });
       } else if (!accumulate) {
-        for (int64_t c = 0; c < layout.channels; ++c) store(into + c, 0);
+        team.each(layout.channels, [&](int64_t c) { store(into + c, 0); });
       }
     }
   }
@@ -88,10 +90,10 @@ void pack(const Stream& stream, const Frames& frames, const Tensor& images,
           const GradSlot& packed) {
   dispatch_activation(images.dtype(), "pack_frames", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, frames.columns(),
-                 Pack<T>{frames.layout(), frames.rows(), images.data<T>(), packed.into.data<T>(),
-                         packed.accumulate},
-                 frames.images[1] * frames.images[3]);
+    parallel_small_teams(stream, frames.columns(),
+                         Pack<T>{frames.layout(), frames.rows(), images.data<T>(),
+                                 packed.into.data<T>(), packed.accumulate},
+                         frames.images[1] * frames.images[3]);
   });
 }
 
@@ -99,10 +101,10 @@ void unpack(const Stream& stream, const Frames& frames, const Tensor& packed,
             const GradSlot& images) {
   dispatch_activation(packed.dtype(), "unpack_frames", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, frames.columns(),
-                 Unpack<T>{frames.layout(), frames.rows(), packed.data<T>(), images.into.data<T>(),
-                           images.accumulate},
-                 frames.images[1] * frames.images[3]);
+    parallel_small_teams(stream, frames.columns(),
+                         Unpack<T>{frames.layout(), frames.rows(), packed.data<T>(),
+                                   images.into.data<T>(), images.accumulate},
+                         frames.images[1] * frames.images[3]);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
@@ -10,27 +10,33 @@ template <class T>
 struct MeanOverPositions {
   const T* x;
   T* y;
-  int64_t positions, channels;
+  int64_t positions;
+  Divisor channels;
   WISP_HD void operator()(int64_t i) const {
-    const T* at = x + i / channels * positions * channels + i % channels;
+    const int64_t width = channels.value();
+    const T* at = x + channels.quotient(i) * positions * width + channels.remainder(i);
     Wide<T> sum = 0;
-    for (int64_t p = 0; p < positions; ++p) sum += wide(at[p * channels]);
+    for (int64_t p = 0; p < positions; ++p) sum += wide(at[p * width]);
     store(y + i, sum / static_cast<Wide<T>>(positions));
   }
 };
 
-/// One index per position of each image.
+/// A row is a position of an image.
 template <class T>
 struct SpreadOverPositions {
+  struct Shared {};
   const T* dy;
   T* dx;
   int64_t positions, channels;
   bool accumulate;
-  WISP_HD void operator()(int64_t i) const {
-    const T* from = dy + i / positions * channels;
-    T* to = dx + i * channels;
-    for (int64_t c = 0; c < channels; ++c)
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+                          Shared&) const {
+    const T* from = dy + row / positions * channels + begin;
+    T* to = dx + row * channels + begin;
+    team.each(end - begin, [&](int64_t c) {
       deposit(to + c, wide(from[c]) / static_cast<Wide<T>>(positions), accumulate);
+    });
   }
 };
 
@@ -46,17 +52,18 @@ Variable global_avg_pool(const Variable& x) {
   const Tensor y = context.empty({shape[0], channels}, x.value().dtype());
   dispatch_activation(y.dtype(), "global_avg_pool", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, y.numel(),
-                 MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, channels});
+    parallel_for(
+        context.stream, y.numel(),
+        MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, Divisor(channels)});
   });
   return record("global_avg_pool", y, {x},
                 [&context, positions, channels](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
                   dispatch_activation(dy.dtype(), "global_avg_pool", [&](auto zero) {
                     using T = decltype(zero);
-                    parallel_for(context.stream, dx.into.shape().rows(),
-                                 SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(), positions,
-                                                        channels, dx.accumulate});
+                    parallel_row_parts(context.stream, dx.into.shape().rows(), channels,
+                                       SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(),
+                                                              positions, channels, dx.accumulate});
                   });
                 });
 }

@@ -1,4 +1,4 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_row_parts.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
@@ -11,42 +11,50 @@ struct PadGeometry {
   int64_t stride, before;  // `before`: zero channels in front
 };
 
-/// One index per position of the output, so that the divisions are not made for each channel.
+/// A row is a position of the output.
 template <class T>
 struct PadChannels {
+  struct Shared {};
   const T* x;
   T* y;
   PadGeometry g;
-  WISP_HD void operator()(int64_t position) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+                          Shared&) const {
     const int64_t column = position % g.out_width * g.stride;
     const int64_t row = position / g.out_width % g.out_height * g.stride;
     const int64_t image = position / (g.out_width * g.out_height);
     const T* from = x + ((image * g.height + row) * g.width + column) * g.in_channels;
-    T* to = y + position * g.channels;
-    for (int64_t c = 0; c < g.before; ++c) store(to + c, Wide<T>(0));
-    for (int64_t c = 0; c < g.in_channels; ++c) store(to + g.before + c, wide(from[c]));
-    for (int64_t c = g.before + g.in_channels; c < g.channels; ++c) store(to + c, Wide<T>(0));
+    T* to = y + position * g.channels + begin;
+    const int64_t first = begin - g.before;  // channel of x
+    team.each(end - begin, [&](int64_t c) {
+      const bool there = 0 <= first + c && first + c < g.in_channels;
+      store(to + c, there ? wide(from[first + c]) : Wide<T>(0));
+    });
   }
 };
 
-/// One index per position of the input.
+/// A row is a position of the input.
 template <class T>
 struct PadChannelsGradient {
+  struct Shared {};
   const T* dy;
   T* dx;
   PadGeometry g;
   bool accumulate;
-  WISP_HD void operator()(int64_t position) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
+                          Shared&) const {
     const int64_t column = position % g.width;
     const int64_t row = position / g.width % g.height;
     const int64_t image = position / (g.width * g.height);
     const bool kept = row % g.stride == 0 && column % g.stride == 0;
     const int64_t out_position =
         (image * g.out_height + row / g.stride) * g.out_width + column / g.stride;
-    const T* from = dy + out_position * g.channels + g.before;
-    T* to = dx + position * g.in_channels;
-    for (int64_t c = 0; c < g.in_channels; ++c)
-      deposit(to + c, kept ? wide(from[c]) : Wide<T>(0), accumulate);
+    const T* from = dy + out_position * g.channels + g.before + begin;
+    T* to = dx + position * g.in_channels + begin;
+    team.each(end - begin,
+              [&](int64_t c) { deposit(to + c, kept ? wide(from[c]) : Wide<T>(0), accumulate); });
   }
 };
 
@@ -70,17 +78,17 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
                                  x.value().dtype());
   dispatch_activation(y.dtype(), "pad_channels", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(context.stream, y.shape().rows(),
-                 PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
+    parallel_row_parts(context.stream, y.shape().rows(), channels,
+                       PadChannels<T>{x.value().data<T>(), y.data<T>(), geometry});
   });
   return record("pad_channels", y, {x},
                 [&context, geometry](const Tensor& dy, Inputs& in) {
                   const GradSlot dx = in.slot(0);
                   dispatch_activation(dy.dtype(), "pad_channels", [&](auto zero) {
                     using T = decltype(zero);
-                    parallel_for(context.stream, dx.into.shape().rows(),
-                                 PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(), geometry,
-                                                        dx.accumulate});
+                    parallel_row_parts(context.stream, dx.into.shape().rows(), geometry.in_channels,
+                                       PadChannelsGradient<T>{dy.data<T>(), dx.into.data<T>(),
+                                                              geometry, dx.accumulate});
                   });
                 },
                 {{"stride", stride}, {"before", geometry.before}});

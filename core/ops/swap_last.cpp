@@ -1,23 +1,26 @@
-#include "core/loops/parallel.h"
+#include "core/loops/parallel_small_teams.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"
 
 namespace wisp {
 namespace {
 
-/// One index per matrix (rows, columns) of `from`.
+/// An item is a matrix (rows, columns) of `from`.
 template <class T>
 struct Transpose {
+  struct Shared {};
   const T* from;
   T* into;
   int64_t rows, columns;
   bool accumulate;
-  WISP_HD void operator()(int64_t matrix) const {
+  template <class Team>
+  WISP_HD void operator()(const Team& team, int64_t matrix, Shared&) const {
     const T* in = from + matrix * rows * columns;
     T* out = into + matrix * rows * columns;
     for (int64_t c = 0; c < columns; ++c)
-      for (int64_t r = 0; r < rows; ++r)
+      team.each(rows, [&](int64_t r) {
         deposit(out + c * rows + r, wide(in[r * columns + c]), accumulate);
+      });
   }
 };
 
@@ -25,9 +28,10 @@ void transpose(const Stream& stream, const Tensor& from, const GradSlot& into) {
   const int64_t rows = from.shape()[-2], columns = from.shape()[-1];
   dispatch_activation(from.dtype(), "swap_last", [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(stream, from.numel() / (rows * columns),
-                 Transpose<T>{from.data<T>(), into.into.data<T>(), rows, columns, into.accumulate},
-                 rows * columns);
+    parallel_small_teams(
+        stream, from.numel() / (rows * columns),
+        Transpose<T>{from.data<T>(), into.into.data<T>(), rows, columns, into.accumulate},
+        rows * columns);
   });
 }
 

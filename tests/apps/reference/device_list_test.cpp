@@ -15,7 +15,7 @@ TEST(DeviceList, OfABuildWithoutCudaHasTheEmulatedDevice) {
             "cpu         " + list.backend + ": " + list.numerics +
                 "\n"
                 "emulated:0  the CPU as if it were a device with memory of its own, for tests\n"
-                "cuda        no training: this program was built without CUDA: configure with "
+                "cuda        no training: this program lacks CUDA: configure with "
                 "-DWISP_CUDA=ON (cmake --preset cuda)\n");
   const auto json = nlohmann::json::parse(device_json(list));
   ASSERT_EQ(json["devices"].size(), 2u);

@@ -296,7 +296,7 @@ TEST(BadConfig, Bf16NeedsACpuThatHasIt) {
 TEST(BadConfig, CudaNeedsABuildWithIt) {
   if (std::string(device_kind()) == "cuda") GTEST_SKIP() << "this build has it";
   EXPECT_EQ(refusal({"device=cuda"}),
-            "command line: device is cuda, but this program was built without CUDA: configure with "
+            "command line: device is cuda, but this program lacks CUDA: configure with "
             "-DWISP_CUDA=ON (cmake --preset cuda)");
   EXPECT_EQ(refusal({"device=emulated"}), "no error");
 }

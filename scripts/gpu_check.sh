@@ -9,7 +9,7 @@
 #   build     program and tests, for this GPU                                              15 minutes at most
 #   parity    tests on the device; steps beside the CPU's; saved here, resumed there       15
 #   sanitize  memory, races and uninitialised reads of some kernels (compute-sanitizer)    15
-#   faults    memory that runs out, a peer that is killed                                  5
+#   faults    memory that runs out, damaged payloads, a peer that is killed                5
 #   speed     training steps, beside SCRIPT CASE --device cuda if --peer names one         10
 #   codec     encode and decode of every method, 25 million gradients                      10
 #   train     ResNet-20 for 30 epochs, dense and dgc, on DIR's CIFAR-10; drawn images without --data    20
@@ -86,7 +86,8 @@ stage_build() {
   [[ -n $dry ]] || more=(-DCMAKE_CUDA_ARCHITECTURES=native)
   [[ -d deps ]] && more+=(-DWISP_DEPS_DIR="$PWD/deps")
   cmake --preset cuda -B "$build" "${more[@]}" || return
-  cmake --build "$build" --target wisp core_test compression_test methods_test distributed_test || return
+  cmake --build "$build" --target wisp core_test compression_test methods_test distributed_test \
+    malformed_payload_test || return
   say "- built in $((SECONDS - begin)) s on $(nproc) cores"
   "$wisp" devices | sed 's/^/    /' >>"$out/build.md"
 }
@@ -193,6 +194,7 @@ stage_faults() {
     return
   fi
   check "memory that runs out is an error that says so" fails_with "out of memory" "${large[@]}"
+  run_tests apps/malformed_payload_test || failed=1
   check "afterwards a run works" "$wisp" bench step "${resnet20[@]}" device=cuda workers=1 --seconds 1
   command -v mpirun >/dev/null || { say "- no mpirun here: no peer was killed" && return; }
   check "a killed peer ends the other process" killed_peer

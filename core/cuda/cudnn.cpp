@@ -232,7 +232,7 @@ std::string missing_cudnn_part() {
        {"graph", "ops", "cnn", "engines_precompiled", "engines_runtime_compiled", "heuristic"}) {
     const std::string name = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
     if (!dlopen((folder + name).c_str(), RTLD_LAZY) && !dlopen(name.c_str(), RTLD_LAZY))
-      return concat(name, ", a part of cuDNN: ", dlerror());
+      return concat("a part of cuDNN: ", dlerror());
   }
   return {};
 }

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/cuda/device.h"
-#include "core/error.h"
 
 namespace wisp {
 
@@ -14,15 +15,14 @@ inline Device first_device() { return {Device::Kind::cuda, 0}; }
 /// Asks for as many devices: emulated ones, from now on. A machine has those that it has.
 void want_devices(int count);
 
-/// Tests that need first_device(); skipped in a build with CUDA on a machine without a GPU.
+/// Why first_device() cannot be used: a build with CUDA on a machine without a GPU. Else empty.
+inline std::string device_obstacle() { return cuda::obstacle(first_device()); }
+
+/// Tests that need first_device(); skipped where there is none.
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      cuda::check_device(first_device());
-    } catch (const Error& missing) {
-      GTEST_SKIP() << missing.what();
-    }
+    if (const std::string obstacle = device_obstacle(); !obstacle.empty()) GTEST_SKIP() << obstacle;
   }
 };
 

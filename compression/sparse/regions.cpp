@@ -93,13 +93,16 @@ struct TakeParts {
     const RegionRow& row = table.row[item];
     const Range range = from.range[row.field];
     const Borders borders{cuts + kCutWords * row.field, row.numel, workers};
+    team.each(workers, [&](int64_t rank) {
+      part[rank * fields + row.field] = borders.part(from.position, range, rank);
+    });
     const int64_t count = team.select(
         range.count,
         [&](int64_t i) {
           const int64_t at = range.begin + i;
           int64_t rank = 0;
           while (rank + 1 < workers && borders.of(rank + 1) <= from.position[at]) ++rank;
-          const Range region = borders.part(from.position, range, rank);
+          const Range region = part[rank * fields + row.field];
           return region.count <= row.limit ||
                  (at - region.begin + row.start % region.count) % region.count < row.limit;
         },

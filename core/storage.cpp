@@ -13,6 +13,7 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kAlignment = 64;
+constexpr int64_t kGuardBytes = int64_t{2} << 20;  // a multiple of what memory grows by
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -64,8 +65,8 @@ struct MemoryPool::Range {
   }
 };
 
-MemoryPool::MemoryPool(Device device, int64_t range_bytes)
-    : device_(device), range_bytes_(range_bytes) {}
+MemoryPool::MemoryPool(Device device, const MemoryOptions& options)
+    : device_(device), options_(options) {}
 
 MemoryPool::~MemoryPool() = default;
 
@@ -94,7 +95,7 @@ MemoryPool::Range& MemoryPool::range_of(int64_t stream_id) {
 
 MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
   const auto found = range.free.lower_bound(bytes);
-  if (found == range.free.end()) return nullptr;
+  if (found == range.free.end() || (options_.guarded && found->first != bytes)) return nullptr;
   Block* block = found->second;
   range.remove_free(block);
   if (block->bytes > bytes) {
@@ -118,16 +119,11 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
   }
   const bool in_place = grown;
   if (!grown) {
-    range.memory.push_back(reserve_addresses(device_, std::max(range_bytes_, bytes)));
+    range.memory.push_back(reserve_addresses(device_, std::max(options_.range_bytes, bytes)));
     more = round_up(bytes, range.memory.back()->granularity());
     grown = range.memory.back()->grow(more);
   }
-  if (!grown)
-    throw OutOfMemory(concat(device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", more,
-                             " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ",
-                             stats_.used_bytes, " are in use"));
-  ++stats_.system_allocations;
-  stats_.reserved_bytes += more;
+  count_growth(grown, more);
   const AddressRange& memory = *range.memory.back();
   auto* block = new Block{&range, memory.begin() + memory.bytes() - more, more};
   range.link(block, last);
@@ -139,13 +135,38 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
   range.insert_free(block);
 }
 
+/// Makes a block of `bytes` at the end of memory of its own.
+void MemoryPool::grow_guarded(Range& range, int64_t bytes) {
+  range.memory.push_back(reserve_addresses(device_, round_up(bytes, kGuardBytes) + kGuardBytes));
+  AddressRange& memory = *range.memory.back();
+  const int64_t more = round_up(bytes, memory.granularity());
+  count_growth(memory.grow(more), more);
+  auto* block = new Block{&range, memory.begin() + more - bytes, bytes};
+  range.link(block, range.last);
+  range.insert_free(block);
+}
+
+/// Throws OutOfMemory unless memory has grown by `bytes`.
+void MemoryPool::count_growth(bool grown, int64_t bytes) {
+  if (!grown)
+    throw OutOfMemory(concat(device_.is_cuda() ? device_.str() + ": " : "",
+                             "out of memory: ", bytes, " bytes asked for, ", stats_.reserved_bytes,
+                             " bytes held, of which ", stats_.used_bytes, " are in use"));
+  ++stats_.system_allocations;
+  stats_.reserved_bytes += bytes;
+}
+
 MemoryPool::Block* MemoryPool::allocate(int64_t bytes, int64_t stream_id) {
   bytes = round_up(std::max<int64_t>(bytes, 1), kAlignment);
   std::lock_guard lock(mutex_);
   Range& range = range_of(stream_id);
   Block* block = take_fitting(range, bytes);
   if (!block) {
-    grow(range, bytes);
+    if (options_.guarded) {
+      grow_guarded(range, bytes);
+    } else {
+      grow(range, bytes);
+    }
     block = take_fitting(range, bytes);
   }
   stats_.used_bytes += block->bytes;

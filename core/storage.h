@@ -20,6 +20,13 @@ struct MemoryStats {
   int64_t peak_used_bytes = 0;  // most lent at once
 };
 
+struct MemoryOptions {
+  int64_t range_bytes = int64_t{16} << 30;  // of addresses, reserved at a time for a stream
+  /// Each block ends where its memory does, and nothing lies behind: who goes beyond the end ends
+  /// the program, or its kernel fails. A block takes a mapping and a page at least: for tests.
+  bool guarded = false;
+};
+
 /// A growing range of addresses per stream, in which free neighbours become one block and the
 /// best fit is lent first: what the small layers left serves the large ones. Blocks are 64-byte
 /// aligned. One pool serves a whole process.
@@ -27,8 +34,7 @@ class MemoryPool {
  public:
   struct Block;
 
-  /// `range_bytes`: of addresses, reserved at a time; a stream that needs more gets another range.
-  explicit MemoryPool(Device device = {}, int64_t range_bytes = int64_t{16} << 30);
+  explicit MemoryPool(Device device = {}, const MemoryOptions& options = {});
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -49,9 +55,11 @@ class MemoryPool {
   Range& range_of(int64_t stream_id);
   Block* take_fitting(Range& range, int64_t bytes);
   void grow(Range& range, int64_t bytes);
+  void grow_guarded(Range& range, int64_t bytes);
+  void count_growth(bool grown, int64_t bytes);
 
   Device device_;
-  int64_t range_bytes_;
+  MemoryOptions options_;
   mutable std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<Range>> ranges_;  // by stream id
   MemoryStats stats_;

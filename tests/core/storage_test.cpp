@@ -81,7 +81,7 @@ TEST(MemoryPool, GrowsByWhatIsMissingAndServesTheLargeFromTheSmall) {
 }
 
 TEST(MemoryPool, GoesOnInAnotherRangeWhenOneIsFull) {
-  MemoryPool pool({}, 4 * kMegabyte);
+  MemoryPool pool({}, {.range_bytes = 4 * kMegabyte});
   std::vector<MemoryPool::Block*> blocks;
   for (const int64_t megabytes : {3, 2, 1, 6, 1})
     blocks.push_back(pool.allocate(megabytes * kMegabyte, 1));
@@ -96,6 +96,31 @@ TEST(MemoryPool, GoesOnInAnotherRangeWhenOneIsFull) {
   MemoryPool::Block* again = pool.allocate(6 * kMegabyte, 1);
   EXPECT_EQ(pool.stats().reserved_bytes, reserved);
   pool.free(again);
+}
+
+TEST(MemoryPool, LendsGuardedBlocksOfASizeAgain) {
+  MemoryPool pool({}, {.guarded = true});
+  MemoryPool::Block* block = pool.allocate(100, 1);
+  std::byte* const data = MemoryPool::data(block);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+  pool.free(block);
+  MemoryPool::Block* other = pool.allocate(129, 1);  // 192 with the rest of its last line
+  EXPECT_NE(MemoryPool::data(other), data);
+  block = pool.allocate(128, 1);
+  EXPECT_EQ(MemoryPool::data(block), data);
+  EXPECT_EQ(pool.stats().used_bytes, 128 + 192);
+  pool.free(block);
+  pool.free(other);
+  EXPECT_EQ(pool.stats().used_bytes, 0);
+}
+
+TEST(GuardedMemoryDeathTest, EndsTheProgramBehindABlock) {
+  MemoryPool pool({}, {.guarded = true});
+  MemoryPool::Block* block = pool.allocate(100, 1);
+  volatile std::byte* const data = MemoryPool::data(block);
+  data[127] = std::byte{1};
+  EXPECT_DEATH(data[128] = std::byte{1}, "");
+  pool.free(block);
 }
 
 // Sizes are spread over 64 bytes to 4 MiB, each power of two as often as the others, and any block

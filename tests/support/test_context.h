@@ -17,7 +17,7 @@ struct TestContextOptions {
 
 struct TestContext {
   explicit TestContext(TestContextOptions options = {})
-      : pool(options.device),
+      : pool(options.device, {.guarded = true}),
         stream(options.late ? Stream::late() : Stream::on(options.device)),
         backend(make_backend_of(options.library, pool, stream)),
         context{.stream = stream, .backend = *backend, .pool = pool, .compute = options.compute} {}

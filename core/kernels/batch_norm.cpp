@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/divisor.h"
+#include "core/kernels/few.h"
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel_teams.h"
 #include "core/ops/gradient.h"
@@ -33,29 +34,49 @@ struct Chunks {
   }
 };
 
-/// Of each chunk and channel the mean, and the sum of squares of the distances from it.
-template <class T>
-struct ChunkMoments {
+/// An index of a kernel with a value for each chunk and channel: kCount channels of a chunk.
+template <int64_t kCount>
+struct ChunkIndex {
   Chunks chunks;
-  Divisor channels;
+  Divisor groups;  // of channels
+
+  explicit ChunkIndex(const Chunks& all) : chunks(all), groups(all.channels / kCount) {}
+  int64_t count() const { return chunks.count() * groups.value(); }
+  WISP_HD int64_t chunk(int64_t i) const { return groups.quotient(i); }
+  WISP_HD int64_t channel(int64_t i) const { return groups.remainder(i) * kCount; }
+  /// The first element of the chunk.
+  WISP_HD int64_t first(int64_t i) const {
+    return chunk(i) * chunks.chunk_rows * chunks.channels + channel(i);
+  }
+};
+
+/// Of each chunk and channel the mean, and the sum of squares of the distances from it.
+template <class T, int64_t kCount>
+struct ChunkMoments {
+  ChunkIndex<kCount> index;
   const T* x;
   Wide<T>* mean;
   Wide<T>* squares;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t chunk = channels.quotient(i), c = channels.remainder(i);
-    const int64_t rows = chunks.rows_of(chunk);
-    const T* from = x + chunk * chunks.chunk_rows * chunks.channels + c;
+    using W = Wide<T>;
+    const int64_t rows = index.chunks.rows_of(index.chunk(i));
+    const T* from = x + index.first(i);
     // distances from the first row: a channel far from zero would lose its digits in its squares
-    const Wide<T> first = wide(*from);
-    Wide<T> sum = 0, sum_of_squares = 0;
+    const Few<T, kCount> first(from);
+    W sum[kCount] = {}, sum_of_squares[kCount] = {};
     for (int64_t row = 0; row < rows; ++row) {
-      const Wide<T> apart = wide(from[row * chunks.channels]) - first;
-      sum += apart;
-      sum_of_squares += apart * apart;
+      const Few<T, kCount> here(from + row * index.chunks.channels);
+      for (int64_t k = 0; k < kCount; ++k) {
+        const W apart = here[k] - first[k];
+        sum[k] += apart;
+        sum_of_squares[k] += apart * apart;
+      }
     }
-    const Wide<T> share = sum / static_cast<Wide<T>>(rows);
-    mean[i] = first + share;
-    squares[i] = sum_of_squares - sum * share;
+    for (int64_t k = 0; k < kCount; ++k) {
+      const W share = sum[k] / static_cast<W>(rows);
+      mean[i * kCount + k] = first[k] + share;
+      squares[i * kCount + k] = sum_of_squares[k] - sum[k] * share;
+    }
   }
 };
 
@@ -136,8 +157,8 @@ struct InverseDeviation {
   }
 };
 
-/// One index per element.
-template <class T>
+/// An index has kCount channels of a row.
+template <class T, int64_t kCount>
 struct Normalise {
   const T* x;
   const T* residual;  // or null
@@ -149,10 +170,20 @@ struct Normalise {
   Divisor channels;
   bool relu;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t c = channels.remainder(i);
-    Wide<T> value = (wide(x[i]) - mean[c]) * inv_std[c] * gamma[c] + beta[c];
-    if (residual) value += wide(residual[i]);
-    store(y + i, relu && value < 0 ? Wide<T>(0) : value);  // NaN stays NaN
+    using W = Wide<T>;
+    const int64_t at = i * kCount, c = channels.remainder(at);
+    const Few<T, kCount> from(x + at);
+    const Few<W, kCount> centre(mean + c), spread(inv_std + c), scale(gamma + c), shift(beta + c);
+    Few<T, kCount> value;
+    for (int64_t k = 0; k < kCount; ++k)
+      value[k] = (from[k] - centre[k]) * spread[k] * scale[k] + shift[k];
+    if (residual) {
+      const Few<T, kCount> more(residual + at);
+      for (int64_t k = 0; k < kCount; ++k) value[k] += more[k];
+    }
+    for (int64_t k = 0; k < kCount; ++k)
+      if (relu && value[k] < 0) value[k] = 0;  // NaN stays NaN
+    value.store_to(y + at);
   }
 };
 
@@ -162,31 +193,42 @@ struct Gradient {
   const T* x;
   const T* y;  // null without ReLU
   const T* dy;
-  WISP_HD Wide<T> dz(int64_t i) const { return y && !(wide(y[i]) > 0) ? Wide<T>(0) : wide(dy[i]); }
+  template <int64_t kCount>
+  WISP_HD Few<T, kCount> dz(int64_t at) const {
+    Few<T, kCount> dz(dy + at);
+    if (!y) return dz;
+    const Few<T, kCount> result(y + at);
+    for (int64_t k = 0; k < kCount; ++k)
+      if (!(result[k] > 0)) dz[k] = 0;
+    return dz;
+  }
 };
 
 /// Of each chunk and channel the sums of dz and of dz (x - mean).
-template <class T>
+template <class T, int64_t kCount>
 struct ChunkGradients {
-  Chunks chunks;
-  Divisor channels;
+  ChunkIndex<kCount> index;
   Gradient<T> of;
   const Wide<T>* mean;
   Wide<T>* sums;
   Wide<T>* products;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t chunk = channels.quotient(i), c = channels.remainder(i);
-    const int64_t rows = chunks.rows_of(chunk);
-    const int64_t first = chunk * chunks.chunk_rows * chunks.channels + c;
-    Wide<T> sum = 0, product = 0;
+    using W = Wide<T>;
+    const int64_t rows = index.chunks.rows_of(index.chunk(i));
+    const Few<W, kCount> centre(mean + index.channel(i));
+    W sum[kCount] = {}, product[kCount] = {};
     for (int64_t row = 0; row < rows; ++row) {
-      const int64_t at = first + row * chunks.channels;
-      const Wide<T> dz = of.dz(at);
-      sum += dz;
-      product += dz * (wide(of.x[at]) - mean[c]);
+      const int64_t at = index.first(i) + row * index.chunks.channels;
+      const Few<T, kCount> dz = of.template dz<kCount>(at), from(of.x + at);
+      for (int64_t k = 0; k < kCount; ++k) {
+        sum[k] += dz[k];
+        product[k] += dz[k] * (from[k] - centre[k]);
+      }
     }
-    sums[i] = sum;
-    products[i] = product;
+    for (int64_t k = 0; k < kCount; ++k) {
+      sums[i * kCount + k] = sum[k];
+      products[i * kCount + k] = product[k];
+    }
   }
 };
 
@@ -230,8 +272,20 @@ struct ChannelGradients {
   }
 };
 
-/// One index per element: the gradients of x and of the residual; either may be null.
-template <class T>
+/// Writes a few gradients, or adds them to what is there.
+template <class T, int64_t kCount>
+WISP_HD void deposit(T* into, const Few<T, kCount>& gradient, bool accumulate) {
+  Few<T, kCount> sum = gradient;
+  if (accumulate) {
+    const Few<T, kCount> before(into);
+    for (int64_t k = 0; k < kCount; ++k) sum[k] = before[k] + gradient[k];
+  }
+  sum.store_to(into);
+}
+
+/// The gradients of x and of the residual; either may be null. An index has kCount channels of a
+/// row.
+template <class T, int64_t kCount>
 struct InputGradients {
   Gradient<T> of;
   const Wide<T>* gamma;
@@ -244,11 +298,19 @@ struct InputGradients {
   Divisor channels;
   bool accumulate_dx, accumulate_residual;
   WISP_HD void operator()(int64_t i) const {
-    const int64_t c = channels.remainder(i);
-    const Wide<T> dz = of.dz(i);
-    const Wide<T> centred = dz - mean_dz[c] - (wide(of.x[i]) - mean[c]) * slope[c];
-    if (dx) deposit(dx + i, gamma[c] * inv_std[c] * centred, accumulate_dx);
-    if (d_residual) deposit(d_residual + i, dz, accumulate_residual);
+    using W = Wide<T>;
+    const int64_t at = i * kCount, c = channels.remainder(at);
+    const Few<T, kCount> dz = of.template dz<kCount>(at);
+    if (dx) {
+      const Few<T, kCount> from(of.x + at);
+      const Few<W, kCount> scale(gamma + c), centre(mean + c), spread(inv_std + c);
+      const Few<W, kCount> shift(mean_dz + c), tilt(slope + c);
+      Few<T, kCount> gradient;
+      for (int64_t k = 0; k < kCount; ++k)
+        gradient[k] = scale[k] * spread[k] * (dz[k] - shift[k] - (from[k] - centre[k]) * tilt[k]);
+      deposit(dx + at, gradient, accumulate_dx);
+    }
+    if (d_residual) deposit(d_residual + at, dz, accumulate_residual);
   }
 };
 
@@ -258,6 +320,21 @@ T* data_or_null(const GradSlot* slot) {
 }
 
 bool accumulates(const GradSlot* slot) { return slot && slot->accumulate; }
+
+template <class T>
+void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
+               const Tensor& gamma, const Tensor& beta, const Tensor* residual, const Tensor& mean,
+               const Tensor& inv_std, const Tensor& y) {
+  using W = Wide<T>;
+  with_few<T>(spec.channels, [&](auto count) {
+    parallel_for(
+        stream, x.numel() / count(),
+        Normalise<T, count()>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
+                              mean.data<W>(), inv_std.data<W>(), gamma.data<W>(), beta.data<W>(),
+                              y.data<T>(), Divisor(spec.channels), spec.relu},
+        count());
+  });
+}
 
 }  // namespace
 
@@ -271,19 +348,18 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
     const Chunks chunks(spec);
     const Tensor means = temporary({chunks.count(), spec.channels}, wide_of(x.dtype()));
     const Tensor squares = temporary(means.shape(), means.dtype());
-    parallel_for(stream, means.numel(),
-                 ChunkMoments<T>{chunks, Divisor(spec.channels), x.data<T>(), means.data<W>(),
-                                 squares.data<W>()},
-                 chunks.chunk_rows);
+    with_few<T>(spec.channels, [&](auto count) {
+      const ChunkIndex<count()> index(chunks);
+      parallel_for(stream, index.count(),
+                   ChunkMoments<T, count()>{index, x.data<T>(), means.data<W>(), squares.data<W>()},
+                   chunks.chunk_rows * count());
+    });
     parallel_teams(stream, spec.channels,
                    Moments<W>{means.data<W>(), squares.data<W>(), chunks, momentum, spec.epsilon,
                               running_mean.data<W>(), running_var.data<W>(), mean.data<W>(),
                               inv_std.data<W>()},
                    chunks.count());
-    parallel_for(stream, x.numel(),
-                 Normalise<T>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
-                              mean.data<W>(), inv_std.data<W>(), gamma.data<W>(), beta.data<W>(),
-                              y.data<T>(), Divisor(spec.channels), spec.relu});
+    normalise<T>(stream, spec, x, gamma, beta, residual, mean, inv_std, y);
   });
 }
 
@@ -297,10 +373,7 @@ void KernelBackend::batch_norm_eval(const Stream& stream, const BatchNormSpec& s
     const Tensor inv_std = temporary({spec.channels}, wide_of(x.dtype()));
     parallel_for(stream, spec.channels,
                  InverseDeviation<W>{running_var.data<W>(), inv_std.data<W>(), spec.epsilon});
-    parallel_for(stream, x.numel(),
-                 Normalise<T>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
-                              running_mean.data<W>(), inv_std.data<W>(), gamma.data<W>(),
-                              beta.data<W>(), y.data<T>(), Divisor(spec.channels), spec.relu});
+    normalise<T>(stream, spec, x, gamma, beta, residual, running_mean, inv_std, y);
   });
 }
 
@@ -319,10 +392,13 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
     const Tensor mean_dz = temporary({spec.channels}, type);
     const Tensor slope = temporary({spec.channels}, type);
     const Gradient<T> of{x.data<T>(), spec.relu ? y.data<T>() : nullptr, dy.data<T>()};
-    parallel_for(stream, sums.numel(),
-                 ChunkGradients<T>{chunks, Divisor(spec.channels), of, mean.data<W>(),
-                                   sums.data<W>(), products.data<W>()},
-                 chunks.chunk_rows);
+    with_few<T>(spec.channels, [&](auto count) {
+      const ChunkIndex<count()> index(chunks);
+      parallel_for(
+          stream, index.count(),
+          ChunkGradients<T, count()>{index, of, mean.data<W>(), sums.data<W>(), products.data<W>()},
+          chunks.chunk_rows * count());
+    });
     parallel_teams(
         stream, spec.channels,
         ChannelGradients<W>{sums.data<W>(), products.data<W>(), chunks, inv_std.data<W>(),
@@ -330,11 +406,14 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
                             accumulates(d_beta), mean_dz.data<W>(), slope.data<W>()},
         chunks.count());
     if (!dx && !d_residual) return;
-    parallel_for(
-        stream, x.numel(),
-        InputGradients<T>{of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(), mean_dz.data<W>(),
-                          slope.data<W>(), data_or_null<T>(dx), data_or_null<T>(d_residual),
-                          Divisor(spec.channels), accumulates(dx), accumulates(d_residual)});
+    with_few<T>(spec.channels, [&](auto count) {
+      parallel_for(stream, x.numel() / count(),
+                   InputGradients<T, count()>{
+                       of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(), mean_dz.data<W>(),
+                       slope.data<W>(), data_or_null<T>(dx), data_or_null<T>(d_residual),
+                       Divisor(spec.channels), accumulates(dx), accumulates(d_residual)},
+                   count());
+    });
   });
 }
 

@@ -230,11 +230,12 @@ stage_speed() {
   rm -f "$out/speed.jsonl"
   say "| a second, ours : theirs | round 1 | round 2 |"
   say "| --- | --- | --- |"
-  compare "resnet20 b128 f32" resnet20 --mode graph -- "${resnet20[@]}" train.batch=128
+  # the peer's f32 is TF32
+  compare "resnet20 b128 tf32" resnet20 --mode graph -- "${resnet20[@]}" train.batch=128 train.tf32=true
   compare "resnet20 b128 bf16" resnet20 --mode graph --dtype bf16 -- "${resnet20[@]}" train.batch=128 train.precision=bf16
   compare "resnet50 b256 bf16" resnet50 --mode compile --dtype bf16 --batch 256 -- apps/configs/synthetic_resnet50.toml \
     data.side=224 data.train_count=512 train.batch=256 train.precision=bf16
-  [[ -z $data ]] || compare "lstm650 b20 f32" lstm650 --mode graph -- "${lm[@]}"
+  [[ -z $data ]] || compare "lstm650 b20 tf32" lstm650 --mode graph -- "${lm[@]}" train.tf32=true
   say "| resnet20, 4 workers x 32 | $("$wisp" bench step "${resnet20[@]}" device=cuda workers=4 train.batch=128 --seconds 5 --json | json rate) | |"
   say "| the same with dgc | $("$wisp" bench step "${resnet20[@]}" device=cuda workers=4 train.batch=128 compression.method=dgc \
     compression.warmup=none --seconds 5 --json | json rate) | |"

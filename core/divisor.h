@@ -11,10 +11,10 @@ namespace wisp {
 /// divided.
 class Divisor {
  public:
-  /// `divisor` > 0.
-  explicit Divisor(int64_t divisor) : divisor_(divisor) {
-    while (int64_t{1} << (shift_ - 31) < divisor && shift_ < 62) ++shift_;
-    multiplier_ = (uint64_t{1} << shift_) / static_cast<uint64_t>(divisor) + 1;
+  /// 0, of an extent that is empty, is as good as 1: nothing is divided by it.
+  explicit Divisor(int64_t divisor) : divisor_(divisor > 0 ? divisor : 1) {
+    while (int64_t{1} << (shift_ - 31) < divisor_ && shift_ < 62) ++shift_;
+    multiplier_ = (uint64_t{1} << shift_) / static_cast<uint64_t>(divisor_) + 1;
   }
 
   WISP_HD int64_t value() const { return divisor_; }

@@ -156,7 +156,7 @@ stage_sanitize() {
   command -v compute-sanitizer >/dev/null || { say "- no compute-sanitizer here" && [[ -n $dry ]] && return; }
   for tool in memcheck racecheck initcheck; do
     check "$tool finds nothing" compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/tests/core/core_test" \
-      --gtest_brief=1 --gtest_filter='DeviceLoops*:*KernelBackend*'
+      --gtest_brief=1 --gtest_filter='DeviceLoops*:DeviceRowParts*:DeviceOps*:*KernelBackend*'
   done
 }
 

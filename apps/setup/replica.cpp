@@ -55,7 +55,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
       compute_stream_(Stream::on(shared.pool.device())),
       comm_stream_(Stream::on(shared.pool.device())),
       compute_backend_(shared.options.make_backend(shared.pool, compute_stream_)),
-      comm_backend_(shared.options.make_backend(shared.pool, comm_stream_)),
+      comm_backend_(shared.options.make_backend(shared.pool, comm_stream_, false)),
       compute_(context_for(shared.options, worker, shared.pool, compute_stream_, *compute_backend_,
                            worker.threads)),
       comm_(context_for(shared.options, worker, shared.pool, comm_stream_, *comm_backend_,

@@ -124,9 +124,10 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.precision", o.precision,
               "of activations: f32; bf16, with all else in f32 (a CPU with AVX-512 BF16, or the "
               "reference backend); f64 (reference backend, no compression)");
-  config.bind("train.tf32", o.math.tf32,
-              "f32 products and convolutions on a GPU round their factors to TF32, 10 bits; no "
-              "effect on the CPU");
+  config.bind(
+      "train.tf32", o.math.tf32,
+      "the model's f32 products and convolutions on a GPU round their factors to TF32, 10 bits; no "
+      "effect on the CPU");
   config.bind(
       "train.deterministic", o.math.deterministic,
       "false: convolutions on a GPU may be faster and leave other bits each time; no effect "
@@ -272,9 +273,10 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   return options;
 }
 
-std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream) const {
+std::unique_ptr<Backend> TrainOptions::make_backend(MemoryPool& pool, const Stream& stream,
+                                                    bool of_model) const {
   return backend == "reference" ? make_reference_backend(pool, stream)
-                                : wisp::make_backend(pool, stream, math);
+                                : wisp::make_backend(pool, stream, of_model ? math : GpuMath{});
 }
 
 Deal TrainOptions::deal(Split split, int rank) const {

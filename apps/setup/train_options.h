@@ -92,7 +92,9 @@ struct TrainOptions {
   DType compute() const;
   /// Where the workers of this process compute.
   Device target() const;
-  std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream) const;
+  /// `of_model`: what `math` is about, which a compression method's products are not.
+  std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
+                                        bool of_model = true) const;
   /// How a split is dealt to a worker.
   Deal deal(Split split, int rank) const;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <span>
 
@@ -42,13 +43,23 @@ struct BlockKernel {
 /// has AVX-512 BF16.
 template <class T>
 std::span<const BlockKernel<T>> block_kernels();
+template <>
+std::span<const BlockKernel<float>> block_kernels();
+template <>
+std::span<const BlockKernel<BFloat16>> block_kernels();
+
+/// The fastest of those.
+template <class T>
+const BlockKernel<T>& block_kernel() {
+  assert(!block_kernels<T>().empty());  // backends refuse bf16 where there is none
+  return block_kernels<T>().front();
+}
 
 /// A thread's products of blocks. Meanwhile nothing else on the thread may use AMX tiles.
 template <class T>
 class BlockProduct {
  public:
-  explicit BlockProduct(const BlockKernel<T>& kernel = block_kernels<T>().front())
-      : kernel_(kernel) {}
+  explicit BlockProduct(const BlockKernel<T>& kernel = block_kernel<T>()) : kernel_(kernel) {}
   BlockProduct(const BlockProduct&) = delete;
   BlockProduct& operator=(const BlockProduct&) = delete;
   ~BlockProduct() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/cpu/batch_norm.h"
+#include "core/cpu/block_product.h"
 #include "core/cpu/onednn_conv.h"
 #include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
@@ -58,8 +59,11 @@ class OnednnBackend final : public Backend {
   std::string name() const override { return "onednn"; }
   std::string numerics() const override {
     const dnnl_version_t& version = *dnnl_version();
+    const auto bf16 = block_kernels<BFloat16>();
     return concat("onednn ", version.major, ".", version.minor, ".", version.patch, " isa ",
-                  static_cast<int>(dnnl::get_effective_cpu_isa()), ", fft ", fft_->numerics());
+                  static_cast<int>(dnnl::get_effective_cpu_isa()), ", recurrent ",
+                  block_kernel<float>().name, bf16.empty() ? "" : concat(" and ", bf16[0].name),
+                  ", fft ", fft_->numerics());
   }
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
   int64_t kept_objects() const override { return ops_.size(); }

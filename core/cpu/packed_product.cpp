@@ -8,11 +8,6 @@
 namespace wisp {
 namespace {
 
-template <class T>
-const BlockKernel<T>& kernel() {
-  return block_kernels<T>().front();
-}
-
 template <class T, class S>
 T rounded(S value) {
   if constexpr (std::is_same_v<T, S>) {
@@ -81,21 +76,21 @@ constexpr int64_t kRowsAtOnce = 160;
 
 template <class T>
 int64_t packed_depth(int64_t depth) {
-  const int64_t together = int64_t{1} << kernel<T>().depth_bits;
+  const int64_t together = int64_t{1} << block_kernel<T>().depth_bits;
   return (depth + together - 1) / together * together;
 }
 
 template <class T>
 RowBlocks<T>::RowBlocks(int64_t all_rows)
     : rows(all_rows),
-      count((all_rows + kernel<T>().most_rows - 1) / kernel<T>().most_rows),
-      depth_bits(kernel<T>().depth_bits) {}
+      count((all_rows + block_kernel<T>().most_rows - 1) / block_kernel<T>().most_rows),
+      depth_bits(block_kernel<T>().depth_bits) {}
 
 template <class T, class S>
 void pack_block(Strided<S> from, int64_t rows, int64_t depth, T* packed) {
   if constexpr (std::is_same_v<T, float>) {
     pack_rows<0>(from, rows, depth, packed);
-  } else if (kernel<T>().depth_bits == 1) {
+  } else if (block_kernel<T>().depth_bits == 1) {
     pack_rows<1>(from, rows, depth, packed);
   } else {
     pack_rows<5>(from, rows, depth, packed);

@@ -231,8 +231,9 @@ std::string missing_cudnn_part() {
   for (const char* part :
        {"graph", "ops", "cnn", "engines_precompiled", "engines_runtime_compiled", "heuristic"}) {
     const std::string name = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
-    if (!dlopen((folder + name).c_str(), RTLD_LAZY) && !dlopen(name.c_str(), RTLD_LAZY))
-      return concat("a part of cuDNN: ", dlerror());
+    if (dlopen((folder + name).c_str(), RTLD_LAZY)) continue;
+    const std::string failure = dlerror();
+    if (!dlopen(name.c_str(), RTLD_LAZY)) return concat("a part of cuDNN: ", failure);
   }
   return {};
 }

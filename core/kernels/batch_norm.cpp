@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/divisor.h"
+#include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/parallel_teams.h"
@@ -12,43 +12,6 @@
 
 namespace wisp {
 namespace {
-
-/// How rows are cut: depends on the extents alone.
-struct Chunks {
-  static constexpr int64_t kLeastRows = 32, kIndices = 1 << 18;  // what a GPU has room for at once
-  int64_t rows, channels, chunk_rows;
-
-  explicit Chunks(const BatchNormSpec& s)
-      : rows(s.rows), channels(s.channels), chunk_rows(rows_at_least(s)) {}
-
-  WISP_HD int64_t count() const { return (rows + chunk_rows - 1) / chunk_rows; }
-  WISP_HD int64_t rows_of(int64_t chunk) const {
-    const int64_t left = rows - chunk * chunk_rows;
-    return left < chunk_rows ? left : chunk_rows;
-  }
-
- private:
-  static int64_t rows_at_least(const BatchNormSpec& s) {
-    const int64_t most = std::max<int64_t>(1, kIndices / s.channels);  // chunks
-    return std::max(kLeastRows, (s.rows + most - 1) / most);
-  }
-};
-
-/// An index of a kernel with a value for each chunk and channel: kCount channels of a chunk.
-template <int64_t kCount>
-struct ChunkIndex {
-  Chunks chunks;
-  Divisor groups;  // of channels
-
-  explicit ChunkIndex(const Chunks& all) : chunks(all), groups(all.channels / kCount) {}
-  int64_t count() const { return chunks.count() * groups.value(); }
-  WISP_HD int64_t chunk(int64_t i) const { return groups.quotient(i); }
-  WISP_HD int64_t channel(int64_t i) const { return groups.remainder(i) * kCount; }
-  /// The first element of the chunk.
-  WISP_HD int64_t first(int64_t i) const {
-    return chunk(i) * chunks.chunk_rows * chunks.channels + channel(i);
-  }
-};
 
 /// Of each chunk and channel the mean, and the sum of squares of the distances from it.
 template <class T, int64_t kCount>
@@ -326,12 +289,14 @@ void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                const Tensor& gamma, const Tensor& beta, const Tensor* residual, const Tensor& mean,
                const Tensor& inv_std, const Tensor& y) {
   using W = Wide<T>;
-  with_few<T>(spec.channels, [&](auto count) {
+  const T* more = spec.residual ? residual->data<T>() : nullptr;
+  const std::initializer_list<const void*> tensors{
+      x.raw(), more, mean.raw(), inv_std.raw(), gamma.raw(), beta.raw(), y.raw()};
+  with_few<T>(spec.channels, tensors, [&](auto count) {
     parallel_for(
         stream, x.numel() / count(),
-        Normalise<T, count()>{x.data<T>(), spec.residual ? residual->data<T>() : nullptr,
-                              mean.data<W>(), inv_std.data<W>(), gamma.data<W>(), beta.data<W>(),
-                              y.data<T>(), Divisor(spec.channels), spec.relu},
+        Normalise<T, count()>{x.data<T>(), more, mean.data<W>(), inv_std.data<W>(), gamma.data<W>(),
+                              beta.data<W>(), y.data<T>(), Divisor(spec.channels), spec.relu},
         count());
   });
 }
@@ -348,7 +313,7 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
     const Chunks chunks(spec);
     const Tensor means = temporary({chunks.count(), spec.channels}, wide_of(x.dtype()));
     const Tensor squares = temporary(means.shape(), means.dtype());
-    with_few<T>(spec.channels, [&](auto count) {
+    with_few<T>(spec.channels, {x.raw()}, [&](auto count) {
       const ChunkIndex<count()> index(chunks);
       parallel_for(stream, index.count(),
                    ChunkMoments<T, count()>{index, x.data<T>(), means.data<W>(), squares.data<W>()},
@@ -392,7 +357,7 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
     const Tensor mean_dz = temporary({spec.channels}, type);
     const Tensor slope = temporary({spec.channels}, type);
     const Gradient<T> of{x.data<T>(), spec.relu ? y.data<T>() : nullptr, dy.data<T>()};
-    with_few<T>(spec.channels, [&](auto count) {
+    with_few<T>(spec.channels, {of.x, of.y, of.dy, mean.raw()}, [&](auto count) {
       const ChunkIndex<count()> index(chunks);
       parallel_for(
           stream, index.count(),
@@ -406,7 +371,17 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
                             accumulates(d_beta), mean_dz.data<W>(), slope.data<W>()},
         chunks.count());
     if (!dx && !d_residual) return;
-    with_few<T>(spec.channels, [&](auto count) {
+    const std::initializer_list<const void*> tensors{of.x,
+                                                     of.y,
+                                                     of.dy,
+                                                     gamma.raw(),
+                                                     mean.raw(),
+                                                     inv_std.raw(),
+                                                     mean_dz.raw(),
+                                                     slope.raw(),
+                                                     data_or_null<T>(dx),
+                                                     data_or_null<T>(d_residual)};
+    with_few<T>(spec.channels, tensors, [&](auto count) {
       parallel_for(stream, x.numel() / count(),
                    InputGradients<T, count()>{
                        of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(), mean_dz.data<W>(),

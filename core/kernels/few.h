@@ -3,6 +3,9 @@
 // would ask for too little at a time to keep its memory busy.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -41,10 +44,14 @@ class Few {
 };
 
 /// call(std::integral_constant) with how many channels a thread treats: kFew<T>, or one if rows
-/// have no whole number of that.
+/// have no whole number of that, or one of `tensors`, which may be null, does not begin at 16
+/// bytes.
 template <class T, class Call>
-void with_few(int64_t channels, const Call& call) {
-  if (channels % kFew<T> == 0) return call(std::integral_constant<int64_t, kFew<T>>{});
+void with_few(int64_t channels, std::initializer_list<const void*> tensors, const Call& call) {
+  const bool aligned = std::all_of(tensors.begin(), tensors.end(), [](const void* begin) {
+    return reinterpret_cast<uintptr_t>(begin) % 16 == 0;
+  });
+  if (aligned && channels % kFew<T> == 0) return call(std::integral_constant<int64_t, kFew<T>>{});
   call(std::integral_constant<int64_t, 1>{});
 }
 

@@ -261,7 +261,9 @@ struct LogitGradient {
     const States<T> posterior = lattice.states(row, n);
     const int32_t* label = sequences.transcript(n);
     team.once([&] {  // labels occur more than once
-      for (int64_t k = 0; k <= labels; ++k) gradient[0] -= posterior.blank[k] * scale;
+      T blank = gradient[0];
+      for (int64_t k = 0; k <= labels; ++k) blank -= posterior.blank[k] * scale;
+      gradient[0] = blank;
       for (int64_t k = 0; k < labels; ++k) gradient[label[k]] -= posterior.label[k] * scale;
     });
   }

@@ -13,15 +13,14 @@ constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // keeps these keys a
 struct DropoutMask {
   Philox random;
   const int64_t* keys;
-  int64_t key_count;  // divides the rows
+  Divisor key_count;  // divides the rows
   int64_t features;   // elements per row
   uint32_t threshold;
 
   WISP_HD int64_t groups() const { return (features + 3) / 4; }
-  WISP_HD Philox::Block bits(int64_t row, int64_t group) const {
-    return random.block(static_cast<uint64_t>(keys[row % key_count]) *
-                            static_cast<uint64_t>(groups()) +
-                        static_cast<uint64_t>(group));
+  /// The first block of a row.
+  WISP_HD uint64_t first_block(int64_t row) const {
+    return static_cast<uint64_t>(keys[key_count.remainder(row)]) * static_cast<uint64_t>(groups());
   }
 };
 
@@ -40,9 +39,11 @@ struct MaskAndScale {
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
                           Shared& shared) const {
+    const uint64_t first_block = mask.first_block(row);
     for (int64_t at = begin; at < end; at += 4 * kGroups) {
+      const uint64_t group = first_block + static_cast<uint64_t>(at / 4);
       team.each(kGroups, [&](int64_t g) {
-        const Philox::Block block = mask.bits(row, at / 4 + g);
+        const Philox::Block block = mask.random.block(group + static_cast<uint64_t>(g));
         for (int j = 0; j < 4; ++j) shared.bits[4 * g + j] = block.word[j];
       });
       const int64_t first = row * mask.features + at;
@@ -84,7 +85,7 @@ Variable dropout(const Variable& x, double probability, uint64_t layer, const Te
 
   const DropoutMask mask{
       Philox(context.seed, static_cast<uint64_t>(context.step), kPurpose ^ layer),
-      keys.data<int64_t>(), keys.numel(), x.value().numel() / x.shape()[0],
+      keys.data<int64_t>(), Divisor(keys.numel()), x.value().numel() / x.shape()[0],
       static_cast<uint32_t>(probability * 0x1p32)};
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   mask_and_scale(context, mask, probability, x.value(), {y, false});

@@ -69,10 +69,17 @@ struct AddRows {
                           Shared&) const {
     Wide<T>* const entry = table.of(first);
     if (!entry || next[first] < 0) return;
-    for (int64_t row = first; row < rows;) {
-      const T* in = dy + row * table.width + begin;
-      team.each(end - begin, [&](int64_t c) { entry[begin + c] += wide(in[c]); });
-      row = row == first ? next[row] : ~next[row];
+    for (int64_t at = begin; at < end; at += parallel::kLanes) {
+      const int64_t count = end - at < parallel::kLanes ? end - at : parallel::kLanes;
+      typename Team::template PerLane<Wide<T>> sum;
+      team.lanes([&](int64_t lane) { sum[lane] = lane < count ? entry[at + lane] : 0; });
+      for (int64_t row = first; row < rows; row = row == first ? next[row] : ~next[row]) {
+        const T* in = dy + row * table.width + at;
+        team.lanes([&](int64_t lane) { sum[lane] += lane < count ? wide(in[lane]) : 0; });
+      }
+      team.lanes([&](int64_t lane) {
+        if (lane < count) entry[at + lane] = sum[lane];
+      });
     }
   }
 };

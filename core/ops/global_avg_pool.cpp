@@ -27,15 +27,16 @@ struct SpreadOverPositions {
   struct Shared {};
   const T* dy;
   T* dx;
-  int64_t positions, channels;
+  Divisor positions;
+  int64_t channels;
   bool accumulate;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
                           Shared&) const {
-    const T* from = dy + row / positions * channels + begin;
+    const T* from = dy + positions.quotient(row) * channels + begin;
     T* to = dx + row * channels + begin;
     team.each(end - begin, [&](int64_t c) {
-      deposit(to + c, wide(from[c]) / static_cast<Wide<T>>(positions), accumulate);
+      deposit(to + c, wide(from[c]) / static_cast<Wide<T>>(positions.value()), accumulate);
     });
   }
 };
@@ -56,16 +57,16 @@ Variable global_avg_pool(const Variable& x) {
         context.stream, y.numel(),
         MeanOverPositions<T>{x.value().data<T>(), y.data<T>(), positions, Divisor(channels)});
   });
-  return record("global_avg_pool", y, {x},
-                [&context, positions, channels](const Tensor& dy, Inputs& in) {
-                  const GradSlot dx = in.slot(0);
-                  dispatch_activation(dy.dtype(), "global_avg_pool", [&](auto zero) {
-                    using T = decltype(zero);
-                    parallel_row_parts(context.stream, dx.into.shape().rows(), channels,
-                                       SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(),
-                                                              positions, channels, dx.accumulate});
-                  });
-                });
+  return record(
+      "global_avg_pool", y, {x}, [&context, positions, channels](const Tensor& dy, Inputs& in) {
+        const GradSlot dx = in.slot(0);
+        dispatch_activation(dy.dtype(), "global_avg_pool", [&](auto zero) {
+          using T = decltype(zero);
+          parallel_row_parts(context.stream, dx.into.shape().rows(), channels,
+                             SpreadOverPositions<T>{dy.data<T>(), dx.into.data<T>(),
+                                                    Divisor(positions), channels, dx.accumulate});
+        });
+      });
 }
 
 }  // namespace wisp

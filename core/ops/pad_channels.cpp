@@ -6,8 +6,8 @@ namespace wisp {
 namespace {
 
 struct PadGeometry {
-  int64_t height, width, in_channels;
-  int64_t out_height, out_width, channels;
+  Divisor height, width, out_height, out_width;
+  int64_t in_channels, channels;
   int64_t stride, before;  // `before`: zero channels in front
 };
 
@@ -21,10 +21,11 @@ struct PadChannels {
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
-    const int64_t column = position % g.out_width * g.stride;
-    const int64_t row = position / g.out_width % g.out_height * g.stride;
-    const int64_t image = position / (g.out_width * g.out_height);
-    const T* from = x + ((image * g.height + row) * g.width + column) * g.in_channels;
+    const int64_t line = g.out_width.quotient(position), image = g.out_height.quotient(line);
+    const int64_t column = g.out_width.remainder(position) * g.stride;
+    const int64_t row = g.out_height.remainder(line) * g.stride;
+    const T* from =
+        x + ((image * g.height.value() + row) * g.width.value() + column) * g.in_channels;
     T* to = y + position * g.channels + begin;
     const int64_t first = begin - g.before;  // channel of x
     team.each(end - begin, [&](int64_t c) {
@@ -45,12 +46,11 @@ struct PadChannelsGradient {
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t position, int64_t begin, int64_t end,
                           Shared&) const {
-    const int64_t column = position % g.width;
-    const int64_t row = position / g.width % g.height;
-    const int64_t image = position / (g.width * g.height);
+    const int64_t line = g.width.quotient(position), image = g.height.quotient(line);
+    const int64_t column = g.width.remainder(position), row = g.height.remainder(line);
     const bool kept = row % g.stride == 0 && column % g.stride == 0;
     const int64_t out_position =
-        (image * g.out_height + row / g.stride) * g.out_width + column / g.stride;
+        (image * g.out_height.value() + row / g.stride) * g.out_width.value() + column / g.stride;
     const T* from = dy + out_position * g.channels + g.before + begin;
     T* to = dx + position * g.in_channels + begin;
     team.each(end - begin,
@@ -66,16 +66,17 @@ Variable pad_channels(const Variable& x, int64_t channels, int64_t stride) {
   WISP_CHECK(shape.rank() == 4 && shape[3] > 0 && channels >= shape[3], "pad_channels: input ",
              shape, " to ", channels, " channels, expected (N, H, W, C) with C from 1 to that");
   WISP_CHECK(stride > 0, "pad_channels: stride ", stride, ", expected a positive number");
-  const PadGeometry geometry{.height = shape[1],
-                             .width = shape[2],
+  const PadGeometry geometry{.height = Divisor(shape[1]),
+                             .width = Divisor(shape[2]),
+                             .out_height = Divisor((shape[1] + stride - 1) / stride),
+                             .out_width = Divisor((shape[2] + stride - 1) / stride),
                              .in_channels = shape[3],
-                             .out_height = (shape[1] + stride - 1) / stride,
-                             .out_width = (shape[2] + stride - 1) / stride,
                              .channels = channels,
                              .stride = stride,
                              .before = (channels - shape[3]) / 2};
-  const Tensor y = context.empty({shape[0], geometry.out_height, geometry.out_width, channels},
-                                 x.value().dtype());
+  const Tensor y =
+      context.empty({shape[0], geometry.out_height.value(), geometry.out_width.value(), channels},
+                    x.value().dtype());
   dispatch_activation(y.dtype(), "pad_channels", [&](auto zero) {
     using T = decltype(zero);
     parallel_row_parts(context.stream, y.shape().rows(), channels,

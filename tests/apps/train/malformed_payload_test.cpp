@@ -113,13 +113,20 @@ const Overrides kOnDevice{concat("device=", device_kind())};
 
 TEST_P(MalformedPayload, EndsItsStepOnTheCpu) { expect_named(kStep + 1, {}); }
 
+/// Why no run can have this build's device; else empty.
+std::string obstacle() {
+  const std::string missing =
+      std::string(device_kind()) == "cuda" ? missing_for_cuda() : std::string();
+  return missing.empty() ? device_obstacle() : "lacks " + missing;
+}
+
 TEST_P(MalformedPayload, EndsTheNextStepOnADevice) {
-  if (!device_obstacle().empty()) GTEST_SKIP() << device_obstacle();
+  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
   expect_named(kStep + 2, kOnDevice);
 }
 
 TEST_P(MalformedPayload, IsNotSavedOnADevice) {
-  if (!device_obstacle().empty()) GTEST_SKIP() << device_obstacle();
+  if (!obstacle().empty()) GTEST_SKIP() << obstacle();
   expect_named(kStep + 1, kOnDevice, [](Replica& replica) { replica.barrier(); });
 }
 

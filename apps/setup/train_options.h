@@ -58,8 +58,8 @@ struct TrainOptions {
   int64_t log_every = 50;
   bool tensorboard = true;
   bool one_batch = false;
-  std::string precision = "f32";
   GpuMath math;
+  std::string precision = "f32";
   std::string backend = "auto";
   int loader_threads = 1;
   int64_t nonfinite_max = 10;

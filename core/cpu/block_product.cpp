@@ -4,6 +4,7 @@
 #include <vector>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 #if defined(__x86_64__) && defined(__linux__)
@@ -172,6 +173,13 @@ __attribute__((target("amx-tile,amx-bf16"))) void amx_kernel(int64_t depth, cons
   if constexpr (kLower) _tile_stored(1, sums + kUpper * stride, row_bytes);
 }
 
+/// __builtin_cpu_supports() has no name for it that clang 14 knows.
+bool has_amx_bf16() {
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kBf16) && (edx & kTile);
+}
+
 /// Whether the system lets this process use tiles: it has to be asked, once for all threads.
 bool tiles_allowed() {
 #if defined(__linux__)
@@ -217,7 +225,7 @@ std::vector<BlockKernel<float>> f32_kernels() {
 std::vector<BlockKernel<BFloat16>> bf16_kernels() {
   std::vector<BlockKernel<BFloat16>> found;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("amx-bf16") && tiles_allowed())
+  if (has_amx_bf16() && tiles_allowed())
     found.push_back(amx_kernels(std::make_integer_sequence<int, 2 * kTileRows>{}));
   if (__builtin_cpu_supports("avx512bf16"))
     found.push_back(bf16_kernels(std::make_integer_sequence<int, 24>{}));

@@ -17,7 +17,8 @@ std::vector<T> drawn(int64_t numel, uint64_t seed) {
   std::vector<T> values;
   const Philox philox(seed, 0, 0);
   for (int64_t i = 0; i < numel; ++i)
-    values.push_back(T(static_cast<float>(BFloat16(philox.nearly_normal(static_cast<uint64_t>(i))))));
+    values.push_back(
+        T(static_cast<float>(BFloat16(philox.nearly_normal(static_cast<uint64_t>(i))))));
   return values;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/backend.h"
-#include "core/divisor.h"
+#include "core/loops/divisor.h"
 
 namespace wisp {
 

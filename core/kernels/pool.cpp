@@ -1,7 +1,7 @@
 // Pooling windows: an index per element of what is written, which adds up in the order of the
 // reference's loops.
-#include "core/divisor.h"
 #include "core/kernels/kernel_backend.h"
+#include "core/loops/divisor.h"
 #include "core/loops/parallel.h"
 #include "core/ops/gradient.h"
 

@@ -7,7 +7,7 @@
 // has a whole row; a device, which has more threads than rows, cuts long ones.
 #pragma once
 
-#include "core/divisor.h"
+#include "core/loops/divisor.h"
 #include "core/loops/parallel_small_teams.h"
 
 namespace wisp {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/backend.h"
-#include "core/divisor.h"
+#include "core/loops/divisor.h"
 #include "core/loops/parallel.h"
 #include "core/ops.h"
 #include "core/ops/gradient.h"

@@ -34,6 +34,7 @@ struct Node {
   bool requires_grad = false;
   GradOwner* owner = nullptr;  // leaves only
   int id = -1;
+  Tensor factor;  // a rounded copy of the value, if its owner keeps one
   // state of the one backward pass
   int uses = 0;
   Tensor grad;
@@ -86,6 +87,17 @@ Variable Variable::leaf(Context& context, Tensor value, GradOwner& owner, int id
 const Tensor& Variable::value() const {
   WISP_CHECK(node_, "Variable: used before it was given a value");
   return value_;
+}
+
+const Tensor& Variable::factor(DType type) const {
+  const Tensor& exact = value();
+  return node_->factor.defined() && node_->factor.dtype() == type ? node_->factor : exact;
+}
+
+void Variable::keep_factor(Tensor copy) {
+  WISP_CHECK(copy.shape() == shape(), "Variable: a factor of shape ", copy.shape(), ", expected ",
+             shape());
+  node_->factor = std::move(copy);
 }
 
 Context& Variable::context() const {

@@ -42,6 +42,12 @@ class Variable {
 
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const;
+  /// The value as a factor beside activations of `type`: a copy in that type, if the value's owner
+  /// keeps one, else the value.
+  const Tensor& factor(DType type) const;
+  /// From now on factor() gives `copy`, the value rounded to another type, beside that type.
+  /// Whoever changes the value changes the copy.
+  void keep_factor(Tensor copy);
   const Shape& shape() const { return value().shape(); }
   Context& context() const;
   bool requires_grad() const;

@@ -69,9 +69,18 @@ class Backend {
   virtual int64_t workspace_bytes() const { return 0; }
   /// Objects of the library kept now, at most kMostKeptObjects: those used last. Read between ops.
   virtual int64_t kept_objects() const { return 0; }
+  /// Whether weights that are bf16 already spare it work beside bf16 activations. Only then may
+  /// they be so in conv2d(), conv2d_dx() and the recurrent layers; gemm() takes both.
+  virtual bool reads_rounded_weights() const { return false; }
 
   virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
                     GradSlot c) = 0;
+  /// The same into a fresh C, with `bias` (n) added to each row before C is rounded: what would be
+  /// a pass over C. False, and nothing is done, where the library has no such product.
+  virtual bool gemm_bias(const Stream&, const GemmSpec&, const Tensor& /*a*/, const Tensor& /*b*/,
+                         const Tensor& /*bias*/, const Tensor& /*c*/) {
+    return false;
+  }
 
   virtual void conv2d(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& w,
                       Tensor& y) = 0;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/backend.h"
 #include "core/copy.h"
 #include "core/error.h"
+#include "core/loops/parallel.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -28,6 +30,12 @@ void fill(T* values, int64_t count, const Init& init, uint64_t seed, const std::
   }
 }
 
+struct RoundWeights {
+  const float* weight;
+  BFloat16* rounded;
+  WISP_HD void operator()(int64_t i) const { store(rounded + i, weight[i]); }
+};
+
 }  // namespace
 
 std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters) {
@@ -39,13 +47,14 @@ std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters) {
 
 FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> parameters,
                                std::vector<Buffer*> buffers)
-    : context_(context), buffers_(std::move(buffers)) {
-  parameters = arena_order(std::move(parameters));
+    : context_(context),
+      parameters_(arena_order(std::move(parameters))),
+      buffers_(std::move(buffers)) {
   const DType dtype = wide_of(context.compute);
   const int64_t alignment = 64 / size_of(dtype);
   std::set<std::string> names;
   int64_t offset = 0, trained_end = 0;
-  for (const Parameter* parameter : parameters) {
+  for (const Parameter* parameter : parameters_) {
     WISP_CHECK(names.insert(parameter->name).second, "two parameters are named ", parameter->name);
     all_segments_.push_back({static_cast<int>(all_segments_.size()), parameter->name,
                              parameter->shape, offset, parameter->shape.numel(), parameter->decay,
@@ -58,7 +67,7 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
   weight_ = context.zeros({offset}, dtype);
   grad_ = context.zeros({trained_end}, dtype);
   for (const Segment& segment : all_segments_) {
-    Parameter& parameter = *parameters[static_cast<size_t>(segment.id)];
+    Parameter& parameter = *parameters_[static_cast<size_t>(segment.id)];
     const Tensor weight = view(weight_, segment);
     write_from_host(context.stream, weight, [&](const Tensor& host) {
       dispatch_float(dtype, "FlatParameters", [&](auto zero) {
@@ -110,6 +119,17 @@ std::vector<std::string> FlatParameters::state_names() const {
   std::vector<std::string> names;
   for (const auto& [name, arena] : states_) names.push_back(name);
   return names;
+}
+
+void FlatParameters::round_weights() {
+  if (context_.compute != DType::bf16 || !context_.backend.reads_rounded_weights()) return;
+  if (!rounded_.defined()) {
+    rounded_ = context_.empty(weight_.shape(), DType::bf16);
+    for (const Segment& segment : all_segments_)
+      parameters_[static_cast<size_t>(segment.id)]->variable.keep_factor(view(rounded_, segment));
+  }
+  parallel_for(context_.stream, weight_.numel(),
+               RoundWeights{weight_.data<float>(), rounded_.data<BFloat16>()});
 }
 
 Tensor FlatParameters::gradient(int id) {

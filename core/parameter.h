@@ -96,6 +96,12 @@ class FlatParameters final : public GradOwner {
   /// Called in the same place, before that: nobody has changed the gradient yet.
   void before_grad_ready(std::function<void(const Segment&)> hook) { watch_ = std::move(hook); }
 
+  /// Brings copies of the weights in bf16 up to date, which ops then read as factors
+  /// (Variable::factor), where activations are bf16 and the backend would round weights in each
+  /// call (Backend::reads_rounded_weights); else does nothing. The copies are made at the first
+  /// call: from then on whoever changes weights calls this before the next forward pass.
+  void round_weights();
+
   Tensor gradient(int id) override;
   void ready(int id) override;
 
@@ -104,9 +110,11 @@ class FlatParameters final : public GradOwner {
 
   Context& context_;
   std::vector<Segment> all_segments_;
-  size_t trained_ = 0;  // so many of all_segments_ are not frozen
+  std::vector<Parameter*> parameters_;  // of all_segments_
+  size_t trained_ = 0;                  // so many of all_segments_ are not frozen
   std::vector<Buffer*> buffers_;
   Tensor weight_, grad_, buffer_arena_;
+  Tensor rounded_;  // weight_ in bf16, if somebody asked for it
   std::map<std::string, Tensor> states_;
   std::function<void(const Segment&)> watch_, hook_;
 };

@@ -47,7 +47,7 @@ struct RnnState {
 };
 
 /// Of one direction: (gates H, I), (gates H, H) and two biases (gates H), as PyTorch and cuDNN have
-/// them.
+/// them. The matrices may have the activations' type, where the backend reads such.
 struct RnnWeights {
   Tensor input, recurrent, input_bias, recurrent_bias;
 };

@@ -176,6 +176,7 @@ RunTraffic Replica::traffic() {
 void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report) {
   const int64_t step = compute_.step;
   tally_->begin_step();
+  parameters_->round_weights();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
     const Batch loaded = next();
@@ -338,6 +339,7 @@ std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
 double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
   compute_.training = false;
   compute_.recording = false;
+  parameters_->round_weights();
   const Deal& deal = loader.deal();
   CarriedState carried(compute_, *model_, deal);
   loader.start_epoch(0);

@@ -33,9 +33,16 @@ class CudaBackend final : public KernelBackend {
   // a product's plan is half a kilobyte of numbers, no object of the library's
   int64_t kept_objects() const override { return convolutions_.kept_objects(); }
 
+  bool reads_rounded_weights() const override { return true; }
+
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
     products_.gemm(stream, spec, a, rounded(stream, b, a.dtype()), c);
+  }
+  bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+                 const Tensor& bias, const Tensor& c) override {
+    return bias.dtype() == c.dtype() && c.dtype() != DType::f64 &&
+           products_.gemm_bias(stream, spec, a, rounded(stream, b, a.dtype()), bias, c);
   }
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,

@@ -55,18 +55,23 @@ class CublasProducts::Plan {
                   "cublasLtMatmulDescInit", s);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
+    // by our columns, its rows
+    if (key.bias) set_operation(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set_layout(left_, key.factors, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n);
     set_layout(right_, key.factors, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k);
     set_layout(product_, key.product, s.m, s.n);
     choose(handle, key);
   }
 
+  /// Whether the library has an algorithm for it.
+  bool found() const { return found_; }
   int64_t workspace_bytes() const { return static_cast<int64_t>(chosen_.workspaceSize); }
 
   /// `Scale`, of the factors before the product and C, is double beside f64, else float.
   template <class Scale>
-  void run(cublasLtHandle_t handle, const Tensor& left, const Tensor& right, bool accumulate,
-           const Tensor& c, void* workspace, void* stream) {
+  void run(cublasLtHandle_t handle, const Tensor& left, const Tensor& right, const Tensor* bias,
+           bool accumulate, const Tensor& c, void* workspace, void* stream) {
+    if (bias) set_operation(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(bias->raw()));
     const Scale alpha = 1, beta = accumulate ? 1 : 0;
     check_product(
         cublasLtMatmul(handle, &operation_, &alpha, left.raw(), &left_, right.raw(), &right_, &beta,
@@ -76,10 +81,14 @@ class CublasProducts::Plan {
   }
 
  private:
-  void set_transpose(cublasLtMatmulDescAttributes_t factor, bool transpose) {
-    const int32_t value = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check_product(cublasLtMatmulDescSetAttribute(&operation_, factor, &value, sizeof value),
+  template <class Value>
+  void set_operation(cublasLtMatmulDescAttributes_t attribute, Value value) {
+    check_product(cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value),
                   "cublasLtMatmulDescSetAttribute", spec_);
+  }
+
+  void set_transpose(cublasLtMatmulDescAttributes_t factor, bool transpose) {
+    set_operation(factor, int32_t{transpose ? CUBLAS_OP_T : CUBLAS_OP_N});
   }
 
   /// Of a matrix that we store as `rows` of `columns`.
@@ -108,19 +117,22 @@ class CublasProducts::Plan {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c_alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c_alignment);
     int found = 0;
-    check_product(cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &left_, &right_, &product_,
-                                                 &product_, &preference, 1, &chosen_, &found),
-                  "cublasLtMatmulAlgoGetHeuristic", spec_);
-    WISP_CHECK(found == 1, "gemm (", spec_.m, ", ", spec_.n, ", ", spec_.k, ") of ",
-               name_of(key.factors), " into ", name_of(key.product),
-               ": cuBLASLt has no algorithm for it");
-    check_product(chosen_.state, "cublasLtMatmulAlgoGetHeuristic", spec_);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &left_, &right_, &product_, &product_,
+                                       &preference, 1, &chosen_, &found);
+    found_ = found == 1;
+    if (found_) {
+      check_product(chosen_.state, "cublasLtMatmulAlgoGetHeuristic", spec_);
+    } else if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+      check_product(status, "cublasLtMatmulAlgoGetHeuristic", spec_);
+    }
   }
 
   const GemmSpec spec_;
   cublasLtMatmulDescOpaque_t operation_;
   cublasLtMatrixLayoutOpaque_t left_, right_, product_;
   cublasLtMatmulHeuristicResult_t chosen_;
+  bool found_ = false;
 };
 
 CublasProducts::CublasProducts(Workspace& workspace, bool tf32)
@@ -138,16 +150,36 @@ void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tens
     if (!c.accumulate) fill_bytes(stream.native(), c.into.raw(), 0, c.into.bytes());
     return;
   }
-  const Key key{
-      spec, a.dtype(), c.into.dtype(), alignment_of(a), alignment_of(b), alignment_of(c.into)};
+  WISP_CHECK(multiply(stream, spec, a, b, nullptr, c), "gemm (", spec.m, ", ", spec.n, ", ", spec.k,
+             ") of ", name_of(a.dtype()), " into ", name_of(c.into.dtype()),
+             ": cuBLASLt has no algorithm for it");
+}
+
+bool CublasProducts::gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a,
+                               const Tensor& b, const Tensor& bias, const Tensor& c) {
+  if (alignment_of(bias) < 16 || spec.m == 0 || spec.n == 0 || spec.k == 0) return false;
+  return multiply(stream, spec, a, b, &bias, {c, false});
+}
+
+bool CublasProducts::multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a,
+                              const Tensor& b, const Tensor* bias, const GradSlot& c) {
+  const Key key{spec,
+                a.dtype(),
+                c.into.dtype(),
+                alignment_of(a),
+                alignment_of(b),
+                alignment_of(c.into),
+                bias != nullptr};
   Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, tf32_); });
+  if (!plan.found()) return false;
   void* const workspace = workspace_.of(plan.workspace_bytes());
   if (a.dtype() == DType::f64) {
-    plan.run<double>(handle_.get(), b, a, c.accumulate, c.into, workspace, stream.native());
+    plan.run<double>(handle_.get(), b, a, bias, c.accumulate, c.into, workspace, stream.native());
   } else {
-    plan.run<float>(handle_.get(), b, a, c.accumulate, c.into, workspace, stream.native());
+    plan.run<float>(handle_.get(), b, a, bias, c.accumulate, c.into, workspace, stream.native());
   }
   count_device_work({.calls = 1});
+  return true;
 }
 
 std::string CublasProducts::version() { return concat("cublasLt ", cublasLtGetVersion()); }

@@ -21,6 +21,9 @@ class CublasProducts {
   /// As Backend::gemm, of factors of one type: f32, f64, or bf16 with C in bf16 or f32.
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             const GradSlot& c);
+  /// As Backend::gemm_bias, of a bias of C's type, f32 or bf16.
+  bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+                 const Tensor& bias, const Tensor& c);
   static std::string version();
 
  private:
@@ -28,9 +31,14 @@ class CublasProducts {
     GemmSpec spec;
     DType factors, product;
     uint32_t a_alignment, b_alignment, c_alignment;  // bytes
+    bool bias;
     bool operator==(const Key&) const = default;
   };
   class Plan;
+
+  /// False if the library has no such product with a bias.
+  bool multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+                const Tensor* bias, const GradSlot& c);
 
   Workspace& workspace_;
   const bool tf32_;

@@ -100,12 +100,15 @@ class EmulatedFft final : public RealFft {
 
 class EmulatedBackend final : public Backend {
  public:
-  explicit EmulatedBackend(bool fastest) : inner_(std::make_shared<Inner>(fastest)), fft_(inner_) {}
+  explicit EmulatedBackend(bool fastest)
+      : fastest_(fastest), inner_(std::make_shared<Inner>(fastest)), fft_(inner_) {}
 
   std::string name() const override { return inner_->backend->name(); }
   std::string numerics() const override { return inner_->backend->numerics(); }
   int64_t workspace_bytes() const override { return inner_->backend->workspace_bytes(); }
   int64_t kept_objects() const override { return inner_->backend->kept_objects(); }
+  /// As a GPU's libraries; the reference takes both, so that runs show what copies are out of date.
+  bool reads_rounded_weights() const override { return !fastest_; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
@@ -236,6 +239,7 @@ class EmulatedBackend final : public Backend {
   RealFft& fft() override { return fft_; }
 
  private:
+  const bool fastest_;
   std::shared_ptr<Inner> inner_;
   EmulatedFft fft_;
 };

@@ -237,8 +237,13 @@ T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
   return state.defined() ? state.data<T>() + direction * s.sequences() * s.hidden : nullptr;
 }
 
-/// The weights in the activations' type, so that the products of all positions round them once:
-/// in `room`, if that is defined.
+/// Whether the weights are to be rounded to the activations' type first, so that the products of
+/// all positions do it once.
+bool to_be_rounded(std::span<const RnnWeights> weights, DType type) {
+  return weights[0].recurrent.dtype() != type;
+}
+
+/// The weights as a factor: in `room`, if that is defined.
 Tensor factor_of(const Stream& stream, const Tensor& weights, const Tensor& room) {
   if (!room.defined()) return weights;
   deposit(stream, weights, {room, false});
@@ -263,7 +268,7 @@ void KernelBackend::rnn(const Stream& stream, const RnnSpec& spec, const Tensor&
     const Tensor ax = temporary({spec.total_rows(), columns}, wide_type);
     const Tensor ah = temporary({sequences, columns}, wide_type);
     const Tensor c = lstm ? temporary({sequences, H}, wide_type) : Tensor();
-    const Tensor room = type == wide_type ? Tensor() : temporary({columns, H}, type);
+    const Tensor room = to_be_rounded(weights, type) ? temporary({columns, H}, type) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);
@@ -302,7 +307,7 @@ void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tens
     const bool gru = spec.cell == RnnCell::gru;
     const Tensor dh = temporary({spec.sequences(), H}, wide_type);
     const Tensor dc = spec.cell == RnnCell::lstm ? temporary(dh.shape(), wide_type) : Tensor();
-    const Tensor room = type == wide_type ? Tensor() : temporary({columns, H}, type);
+    const Tensor room = to_be_rounded(weights, type) ? temporary({columns, H}, type) : Tensor();
     for (int64_t d = 0; d < spec.directions; ++d) {
       const RnnWeights& w = weights[static_cast<size_t>(d)];
       const Kept kept = Kept::of(spec, type, saved, d);

@@ -83,10 +83,10 @@ void check_bias(const char* op, const Variable& bias, int64_t channels, DType ty
              name_of(type));
 }
 
-void add_bias(const Context& context, const Tensor& bias, const Tensor& y) {
+void add_bias(const Stream& stream, const Tensor& bias, const Tensor& y) {
   dispatch_activation(y.dtype(), "bias", [&](auto zero) {
     using T = decltype(zero);
-    parallel_row_parts(context.stream, y.shape().rows(), bias.numel(),
+    parallel_row_parts(stream, y.shape().rows(), bias.numel(),
                        AddToRows<T>{bias.data<Wide<T>>(), y.data<T>(), bias.numel()});
   });
 }

@@ -9,7 +9,7 @@ namespace wisp {
 void check_bias(const char* op, const Variable& bias, int64_t channels, DType type);
 
 /// y += bias, in each row.
-void add_bias(const Context& context, const Tensor& bias, const Tensor& y);
+void add_bias(const Stream& stream, const Tensor& bias, const Tensor& y);
 
 /// The bias' gradient: the sum of the rows of dy. Temporaries are the pool's.
 void sum_rows(const Stream& stream, MemoryPool& pool, const Tensor& dy, const GradSlot& d_bias);

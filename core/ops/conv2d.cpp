@@ -49,15 +49,16 @@ Variable conv2d(const Variable& x, const Variable& weight, ConvOptions options,
   check_bias("conv2d", bias, spec.out_channels, weight.value().dtype());
   Tensor y = context.empty({spec.batch, spec.out_height(), spec.out_width(), spec.out_channels},
                            x.value().dtype());
-  context.backend.conv2d(context.stream, spec, x.value(), weight.value(), y);
+  const Tensor& w = weight.factor(x.value().dtype());
+  context.backend.conv2d(context.stream, spec, x.value(), w, y);
   std::vector<Variable> inputs{x, weight};
   if (bias.defined()) {
-    add_bias(context, bias.value(), y);
+    add_bias(context.stream, bias.value(), y);
     inputs.push_back(bias);
   }
   return record("conv2d", y, inputs,
-                [&context, spec, has_bias = bias.defined(), input = x.value(), w = weight.value()](
-                    const Tensor& dy, Inputs& in) {
+                [&context, spec, has_bias = bias.defined(), input = x.value(), w](const Tensor& dy,
+                                                                                  Inputs& in) {
                   if (in.wanted(0))
                     context.backend.conv2d_dx(context.stream, spec, dy, w, in.slot(0));
                   if (in.wanted(1))

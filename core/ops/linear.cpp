@@ -35,19 +35,20 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
   const int64_t out_features = weight.shape()[0];
 
   const Tensor y = context.empty({rows, out_features}, options.wide ? wide_of(type) : type);
-  context.backend.gemm(context.stream,
-                       {.m = rows, .n = out_features, .k = in_features, .transpose_b = true},
-                       x.value(), weight.value(), {y, false});
+  const Tensor& w = weight.factor(type);
+  const GemmSpec product{.m = rows, .n = out_features, .k = in_features, .transpose_b = true};
   std::vector<Variable> inputs{x, weight};
-  if (bias.defined()) {
-    add_bias(context, bias.value(), y);
-    inputs.push_back(bias);
+  if (bias.defined()) inputs.push_back(bias);
+  if (!bias.defined() ||
+      !context.backend.gemm_bias(context.stream, product, x.value(), w, bias.value(), y)) {
+    context.backend.gemm(context.stream, product, x.value(), w, {y, false});
+    if (bias.defined()) add_bias(context.stream, bias.value(), y);
   }
 
   return record(
       "linear", y, inputs,
-      [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(),
-       w = weight.value()](const Tensor& dy, Inputs& in) {
+      [&context, rows, in_features, out_features, has_bias = bias.defined(), input = x.value(), w](
+          const Tensor& dy, Inputs& in) {
         const Tensor factor = rounded(context, dy, input.dtype());
         if (in.wanted(0))
           context.backend.gemm(context.stream, {.m = rows, .n = in_features, .k = out_features},

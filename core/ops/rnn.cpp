@@ -61,6 +61,8 @@ RnnResult rnn(RnnCell cell, const Variable& x, const std::vector<int64_t>& rows,
     weights.push_back(
         {p.input.value(), p.recurrent.value(), p.input_bias.value(), p.recurrent_bias.value()});
     check_parameters(op, spec, weights.back(), wide_of(type));
+    weights.back().input = p.input.factor(type);
+    weights.back().recurrent = p.recurrent.factor(type);
     inputs.insert(inputs.end(), {p.input, p.recurrent, p.input_bias, p.recurrent_bias});
   }
   check_state(op, spec, before.h, type);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/copy.h"
+#include "core/ops/bias.h"
 #include "core/random.h"
 #include "tests/support/devices.h"
 #include "tests/support/kernels_over.h"
@@ -156,6 +157,25 @@ TEST(Backend, GemmAgreesWithTheReference) {
       return std::vector<Tensor>{y, dw};
     });
   }
+}
+
+TEST(Backend, GemmAddsABiasWhereItsLibraryCan) {
+  int by_library = 0;
+  expect_all_agree([&](Side& side) {
+    const GemmSpec spec{.m = 13, .n = 37, .k = 29, .transpose_b = true};
+    const Tensor a = side.activation({spec.m, spec.k}, 1);
+    const Tensor weight = side.parameter({spec.n, spec.k}, 2);
+    const Tensor bias = side.parameter({spec.n}, 3);
+    const Tensor c = side.zeros({spec.m, spec.n}, wide_of(side.dtype));
+    if (side.backend->gemm_bias(side.stream, spec, a, weight, bias, c)) {
+      ++by_library;
+    } else {
+      side.backend->gemm(side.stream, spec, a, weight, {c, false});
+      add_bias(side.stream, bias, c);
+    }
+    return std::vector<Tensor>{c};
+  });
+  EXPECT_GE(by_library, 3);  // kernels over the reference, in three types
 }
 
 std::vector<Tensor> convolve(Side& side, const ConvSpec& s, bool accumulate) {

@@ -6,6 +6,7 @@
 
 #include "core/kernels/direct_conv.h"
 #include "core/kernels/kernel_backend.h"
+#include "core/ops/bias.h"
 
 namespace wisp {
 
@@ -15,9 +16,18 @@ class KernelsOver final : public KernelBackend {
       : KernelBackend(pool, stream.id()), library_(make_reference_backend(pool, stream)) {}
 
   std::string name() const override { return concat("kernels over ", library_->name()); }
+  bool reads_rounded_weights() const override { return true; }
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             GradSlot c) override {
     library_->gemm(stream, spec, a, b, c);
+  }
+  /// As cuBLASLt: of C's type.
+  bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
+                 const Tensor& bias, const Tensor& c) override {
+    if (bias.dtype() != c.dtype()) return false;
+    library_->gemm(stream, spec, a, b, {c, false});
+    add_bias(stream, bias, c);
+    return true;
   }
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {

@@ -77,6 +77,7 @@ TEST_P(DeviceFeatures, TrainWithTheBitsOfTheCpu) {
 }
 
 const Overrides kDgc{"compression.method=dgc", "compression.ratio=0.05"};
+const Overrides kRounded{"train.precision=bf16", "train.backend=reference"};
 
 INSTANTIATE_TEST_SUITE_P(
     All, DeviceFeatures,
@@ -94,6 +95,12 @@ INSTANTIATE_TEST_SUITE_P(
         Feature{"frozen", kDgc + Overrides{"train.freeze=[\"conv*\"]"}},
         Feature{"model_scope", kDgc + Overrides{"compression.scope=model"}},
         Feature{"f64", {"train.precision=f64", "train.backend=reference"}},
+        // on a device whose backend reads weights that were rounded once a step
+        Feature{"bf16", kRounded + kDgc + Overrides{"train.accumulate=3"}},
+        Feature{"bf16_averages", kRounded + Overrides{"ema.decay=0.9", "train.eval_every=1"}},
+        Feature{"bf16_frozen", kRounded + Overrides{"train.freeze=[\"conv*\"]"}},
+        Feature{"bf16_gossip", kRounded + Overrides{"compression.method=dcd"}},
+        Feature{"bf16_local", kRounded + Overrides{"compression.method=local_sgd"}},
         Feature{"distance",
                 {"compression.method=choco", "gossip.code=topk", "train.distance_every=1"}}),
     [](const auto& tested) { return tested.param.name; });

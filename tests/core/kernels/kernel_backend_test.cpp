@@ -90,7 +90,8 @@ void pool(Calls& calls) {
   for (const Tensor& result : {largest, mean, d_largest.into, d_mean.into}) calls.made(result);
 }
 
-void recur(Calls& calls, RnnCell cell, DType type) {
+/// `matrices`: the type of the weights but for the biases.
+void recur(Calls& calls, RnnCell cell, DType type, DType matrices) {
   const RnnSpec spec{cell, 5, 7, 2, {4, 4, 2, 1}};
   const int64_t gates = spec.gates() * spec.hidden;
   const auto state = [&] {
@@ -101,7 +102,7 @@ void recur(Calls& calls, RnnCell cell, DType type) {
   std::vector<RnnGradients> gradients;
   for (int d = 0; d < 2; ++d) {
     const auto slot = [&](Shape shape) { return GradSlot{calls.parameter(shape), d == 0}; };
-    weights.push_back({calls.parameter({gates, 5}), calls.parameter({gates, 7}),
+    weights.push_back({calls.drawn({gates, 5}, matrices), calls.drawn({gates, 7}, matrices),
                        calls.parameter({gates}), calls.parameter({gates})});
     gradients.push_back({slot({gates, 5}), slot({gates, 7}), slot({gates}), slot({gates})});
   }
@@ -131,11 +132,14 @@ Results norms_and_pools(Device device, DType type) {
   return calls.results();
 }
 
-Results recurrent(Device device, DType type) {
+Results recurrent(Device device, DType type, DType matrices) {
   Calls calls(device, type);
-  for (const RnnCell cell : {RnnCell::tanh, RnnCell::lstm, RnnCell::gru}) recur(calls, cell, type);
+  for (const RnnCell cell : {RnnCell::tanh, RnnCell::lstm, RnnCell::gru})
+    recur(calls, cell, type, matrices);
   return calls.results();
 }
+
+Results recurrent(Device device, DType type) { return recurrent(device, type, wide_of(type)); }
 
 /// On a GPU the products in between are a library's.
 void expect_recurrent(const Results& actual, const Results& expected, DType type) {
@@ -168,6 +172,10 @@ TEST_P(KernelBackendOnDevices, HaveTheBitsOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Types, KernelBackendOnDevices,
                          testing::Values(DType::f32, DType::bf16, DType::f64),
                          [](const auto& tested) { return name_of(tested.param); });
+
+TEST(KernelBackend, TakesRecurrentWeightsThatAreRoundedAlready) {
+  EXPECT_EQ(recurrent({}, DType::bf16, DType::bf16), recurrent({}, DType::bf16, DType::f32));
+}
 
 }  // namespace
 }  // namespace wisp

@@ -4,14 +4,15 @@
 
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
+#include "apps/setup/worker_memory.h"
 
 int main() {
   wisp::Prepared run(wisp::Config::load("train.toml", {}));
   run.load();
-  wisp::MemoryPool pool(run.options().target());
+  const wisp::WorkerMemory memory(run.options());
   // Each worker is a thread that runs this function, with a model and a loader of its own.
   wisp::run_workers(run.options().workers, {}, [&](wisp::Worker& worker) {
-    const wisp::Shared shared = run.shared(pool);
+    const wisp::Shared shared = run.shared(memory.of(worker.rank));
     wisp::Replica replica(shared, worker);
     const auto loader = run.loader(wisp::Split::train, worker.rank);
     loader->start_epoch(0);

@@ -8,6 +8,7 @@
 
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
+#include "apps/setup/worker_memory.h"
 #include "core/clock.h"
 #include "core/error.h"
 
@@ -72,12 +73,12 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   run.load();
   const TrainOptions& options = run.options();
   const double base_mb = resident_mb();
-  MemoryPool pool(options.target());
+  const WorkerMemory memory(options);
   StepTiming timing;
   double work = 0.0;  // of a step
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(pool);
+    const Shared shared = run.shared(memory.of(worker.rank));
     Replica replica(shared, worker);
     const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
     loader->start_epoch(0);

@@ -75,7 +75,9 @@ Prepared::Prepared(Config config)
 
 void Prepared::load() {
   splits_ = source_->open(options_.compute());
-  resident_ = std::make_unique<ResidentSplits>(options_.target());
+  resident_.clear();
+  for (int place = 0; place < options_.devices; ++place)
+    resident_.push_back(std::make_unique<ResidentSplits>(options_.target(place)));
   const auto check = [&](Split split) {
     if (const Examples* examples = splits_.of(split)) examples->epoch(0, options_.deal(split, 0));
   };
@@ -92,7 +94,8 @@ void Prepared::load() {
 std::unique_ptr<Loader> Prepared::loader(Split split, int rank) const {
   const Examples* examples = splits_.of(split);
   if (!examples) return nullptr;
-  return std::make_unique<Loader>(resident_->of(*examples), options_.deal(split, rank),
+  ResidentSplits& resident = *resident_[static_cast<size_t>(options_.place(rank))];
+  return std::make_unique<Loader>(resident.of(*examples), options_.deal(split, rank),
                                   LoaderOptions{.threads = options_.loader_threads});
 }
 

@@ -32,14 +32,14 @@ class Prepared {
   bool has_validation() const { return source_->has_validation(); }
   /// What the run is going to exchange.
   const ExchangePlan& exchange() const { return exchange_; }
-  /// What all workers of a process share.
+  /// What all workers of a process share; `pool` is of the worker's device.
   Shared shared(MemoryPool& pool) const {
     return {options_, config_, pool, facts_, source_->held_out()};
   }
   const DataSource& source() const { return *source_; }
   /// Null if there is no such split, as before load().
   const Examples* examples(Split split) const { return splits_.of(split); }
-  /// A worker's batches of a split, which the run's device makes of data that it holds, if it does;
+  /// A worker's batches of a split, which its device makes of data that it holds, if it does;
   /// null if there is no such split. Any thread. Throws Error as ResidentSplits.
   std::unique_ptr<Loader> loader(Split split, int rank) const;
 
@@ -51,7 +51,7 @@ class Prepared {
   std::vector<Metric> metrics_;
   ExchangePlan exchange_;
   Splits splits_;
-  std::unique_ptr<ResidentSplits> resident_;
+  std::vector<std::unique_ptr<ResidentSplits>> resident_;  // of each device
 };
 
 }  // namespace wisp

@@ -31,10 +31,10 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
-/// By NCCL, where every worker is a process with a GPU of its own; else through the host's memory.
+/// By NCCL, where every worker has a GPU of its own; else through the host's memory.
 std::unique_ptr<Communicator> between_devices(const TrainOptions& options, Communicator& host,
                                               const Stream& stream, const MemoryPool& pool) {
-  if (options.device == "cuda" && world().processes()) {
+  if (options.device == "cuda" || options.devices > 1) {
     auto shared = static_cast<std::byte>(!options.own_device);
     const Bytes by_any{&shared, 1};
     host.all_reduce({&by_any, 1}, DType::u8, ReduceOp::max)->wait();
@@ -77,8 +77,9 @@ Replica::Replica(const Shared& shared, Worker& worker)
   saved_buffers_ = compute_.empty(parameters_->buffer_arena().shape(), parameters_->dtype());
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
+  const bool alone = options_.devices > 1;  // on its device, among those of this process
   if (shared.pool.device().is_cuda() &&
-      !worker.communicator.move_devices(comm_.stream, shared.pool))
+      (alone || !worker.communicator.move_devices(comm_.stream, shared.pool)))
     of_device_ = between_devices(options_, worker.communicator, comm_stream_, shared.pool);
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
 }
@@ -176,7 +177,6 @@ RunTraffic Replica::traffic() {
 void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report) {
   const int64_t step = compute_.step;
   tally_->begin_step();
-  parameters_->round_weights();
   for (int64_t micro = 0; micro < options_.accumulate; ++micro) {
     const double asked = now_us();
     const Batch loaded = next();
@@ -184,6 +184,7 @@ void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, S
     report.loader_ms += (given - asked) * 1e-3;
     trace_.span(Lane::wait, "loader", asked, given, step);
     StreamWatch::Mark begin = compute_watch_.mark();
+    if (micro == 0) parameters_->round_weights();
     const Batch batch = upload_(loaded);
     compute_.samples = batch.samples;
     Step result = model_->forward(compute_, batch, carried_->before(batch, micro));

@@ -26,7 +26,7 @@
 
 namespace wisp {
 
-/// What all workers of a process share.
+/// What all workers of a process share, those of a device its pool.
 struct Shared {
   TrainOptions options;
   Config config;  // bound options included; replicas copy it and bind model and method

@@ -1,4 +1,4 @@
-// Splits that the device of this process holds, for all of its workers. Any thread.
+// Splits that a device of this process holds, for all workers that compute on it. Any thread.
 #pragma once
 
 #include <map>

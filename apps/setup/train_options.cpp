@@ -68,13 +68,31 @@ void check_device(const Config& config, const std::string& device) {
              "say cuda, or cpu");
 }
 
-/// The processes of a machine take its devices in turn.
-void take_device(TrainOptions& o, const World& world) {
-  if (o.device == "cpu") return;
-  int devices = 0;
-  while (cuda::obstacle({Device::Kind::cuda, devices}).empty()) ++devices;
-  if (devices > 0) o.device_index = world.local_rank % devices;
-  o.own_device = world.neighbours <= devices;
+/// Workers that are threads share a device, or have one each.
+void check_devices(const Config& config, const TrainOptions& o, const World& world, int there) {
+  if (o.devices == 1) return;
+  const std::string is = concat(config.where("devices"), ": devices is ", o.devices);
+  WISP_CHECK(!world.processes(), is, ", but mpirun (or srun) started ", world.size,
+             " processes, each of which takes one of its machine's; leave devices out");
+  WISP_CHECK(o.devices == o.workers, is, ", expected 1, which all workers share, or ", o.workers,
+             ", one for each worker");
+  WISP_CHECK(o.devices <= there, is, ", but this machine has ", there);
+  WISP_CHECK(o.link.gbit_per_s <= 0.0 && o.link.latency_us <= 0.0, is,
+             ": the emulated link is between workers that share a device");
+}
+
+/// The processes of a machine take its devices in turn, the threads of a process share the first or
+/// take one each.
+void take_devices(const Config& config, TrainOptions& o, const World& world) {
+  if (o.device == "cpu") {
+    o.devices = 1;
+    return;
+  }
+  int there = 0;
+  while (cuda::obstacle({Device::Kind::cuda, there}).empty()) ++there;
+  check_devices(config, o, world, there);
+  if (there > 0) o.device_index = world.local_rank % there;
+  o.own_device = world.processes() ? world.neighbours <= there : o.devices == o.workers;
 }
 
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
@@ -92,6 +110,9 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
               "one worker computes at a time: one worker's activations in memory, no overlap; "
               "threads only");
   bind_device(config, o.device);
+  config.bind("devices", o.devices,
+              "GPUs that the workers of one process take: 1, which all share, or one each, between "
+              "which NCCL carries gradients; no effect on the CPU");
   config.bind("seed", o.seed, "key of all random numbers");
   config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
@@ -101,6 +122,7 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   at_least(config, "workers", o.workers, 1);
   at_least(config, "threads", o.threads, 0);
   at_least(config, "comm_threads", o.comm_threads, 1);
+  at_least(config, "devices", o.devices, 1);
   at_least(config, "timeout_s", o.timeout_s, 0.001);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
@@ -268,7 +290,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   bind_exchange(config, options);
   bind_checkpoint(config, options.checkpoint);
   bind_record(config, options.record);
-  take_device(options, world);
+  take_devices(config, options, world);
   if (options.turns) options.overlap = false;
   return options;
 }
@@ -290,9 +312,9 @@ Deal TrainOptions::deal(Split split, int rank) const {
           .training = training};
 }
 
-Device TrainOptions::target() const {
+Device TrainOptions::target(int place) const {
   Device target = device_named(device);
-  target.index = device_index;
+  target.index = device_index + place;
   return target;
 }
 

@@ -44,8 +44,9 @@ struct TrainOptions {
   int comm_threads = 1;
   bool turns = false;
   std::string device = "cpu";
-  int device_index = 0;     // of this process's device, among those of its kind
-  bool own_device = false;  // which no other process takes
+  int devices = 1;          // of this process: 1, or one for each worker
+  int device_index = 0;     // of the first of them, among those of its kind
+  bool own_device = false;  // of each worker: no other one takes it
   int64_t seed = 1;
   double timeout_s = 60.0;
 
@@ -90,8 +91,10 @@ struct TrainOptions {
 
   /// Of activations; parameters and gradients are wide_of() it.
   DType compute() const;
-  /// Where the workers of this process compute.
-  Device target() const;
+  /// Which of this process's devices a worker computes on, from 0.
+  int place(int rank) const { return devices > 1 ? rank : 0; }
+  /// The device at such a place.
+  Device target(int place = 0) const;
   /// `of_model`: what `math` is about, which a compression method's products are not.
   std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
                                         bool of_model = true) const;

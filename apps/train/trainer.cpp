@@ -6,6 +6,7 @@
 #include "apps/run/run_facts.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
+#include "apps/setup/worker_memory.h"
 #include "apps/train/training.h"
 #include "core/error.h"
 
@@ -56,15 +57,15 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->open_metrics();
   }
 
-  MemoryPool pool(options.target());
+  const WorkerMemory memory(options);
   std::vector<std::string> traces;
   std::optional<Summary> summary;
   bool trained = true;
   int64_t steps = 0;
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    Training training(run, pool, directory, worker, facts, worker.rank == 0 ? &*reporter : nullptr,
-                      request.stop);
+    Training training(run, memory.of(worker.rank), directory, worker, facts,
+                      worker.rank == 0 ? &*reporter : nullptr, request.stop);
     resume ? training.resume() : training.start();
     if (resume && worker.rank == 0) directory.write_config(run.config());
     const bool finished = training.run();

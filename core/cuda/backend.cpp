@@ -41,8 +41,8 @@ class CudaBackend final : public KernelBackend {
   }
   bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                  const Tensor& bias, const Tensor& c) override {
-    return bias.dtype() == c.dtype() && c.dtype() != DType::f64 &&
-           products_.gemm_bias(stream, spec, a, rounded(stream, b, a.dtype()), bias, c);
+    const bool fits = bias.dtype() == c.dtype() && c.dtype() != DType::f64;
+    return fits && products_.gemm_bias(stream, spec, a, rounded(stream, b, a.dtype()), bias, c);
   }
 
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,

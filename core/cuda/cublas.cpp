@@ -55,7 +55,7 @@ class CublasProducts::Plan {
                   "cublasLtMatmulDescInit", s);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
-    // by our columns, its rows
+    // a number for each of our columns, which are its rows
     if (key.bias) set_operation(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set_layout(left_, key.factors, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n);
     set_layout(right_, key.factors, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k);
@@ -120,12 +120,10 @@ class CublasProducts::Plan {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &left_, &right_, &product_, &product_,
                                        &preference, 1, &chosen_, &found);
-    found_ = found == 1;
-    if (found_) {
-      check_product(chosen_.state, "cublasLtMatmulAlgoGetHeuristic", spec_);
-    } else if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
-      check_product(status, "cublasLtMatmulAlgoGetHeuristic", spec_);
-    }
+    found_ =
+        status == CUBLAS_STATUS_SUCCESS && found == 1 && chosen_.state == CUBLAS_STATUS_SUCCESS;
+    if (found_ || key.bias || status == CUBLAS_STATUS_NOT_SUPPORTED) return;
+    check_product(status, "cublasLtMatmulAlgoGetHeuristic", spec_);
   }
 
   const GemmSpec spec_;
@@ -150,9 +148,9 @@ void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tens
     if (!c.accumulate) fill_bytes(stream.native(), c.into.raw(), 0, c.into.bytes());
     return;
   }
-  WISP_CHECK(multiply(stream, spec, a, b, nullptr, c), "gemm (", spec.m, ", ", spec.n, ", ", spec.k,
-             ") of ", name_of(a.dtype()), " into ", name_of(c.into.dtype()),
-             ": cuBLASLt has no algorithm for it");
+  const bool done = multiply(stream, spec, a, b, nullptr, c);
+  WISP_CHECK(done, "gemm (", spec.m, ", ", spec.n, ", ", spec.k, ") of ", name_of(a.dtype()),
+             " into ", name_of(c.into.dtype()), ": cuBLASLt has no algorithm for it");
 }
 
 bool CublasProducts::gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a,

@@ -36,7 +36,7 @@ class CublasProducts {
   };
   class Plan;
 
-  /// False if the library has no such product with a bias.
+  /// False if the library has no algorithm for it.
   bool multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                 const Tensor* bias, const GradSlot& c);
 

@@ -107,7 +107,7 @@ class EmulatedBackend final : public Backend {
   std::string numerics() const override { return inner_->backend->numerics(); }
   int64_t workspace_bytes() const override { return inner_->backend->workspace_bytes(); }
   int64_t kept_objects() const override { return inner_->backend->kept_objects(); }
-  /// As a GPU's libraries; the reference takes both, so that runs show what copies are out of date.
+  /// True over the reference, which reads either type: a stale copy then changes a run's bits.
   bool reads_rounded_weights() const override { return !fastest_; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,

@@ -139,11 +139,13 @@ void expect_small_error(const Tensor& found, const Tensor& expected, const std::
 }  // namespace
 
 void expect_gradients(const GradientCase& gradient_case) {
-  const std::vector<Tensor> once = outcome_of(gradient_case, 1, {}).gradients;
+  const Outcome first = outcome_of(gradient_case, 1, {});
+  const std::vector<Tensor>& once = first.gradients;
   const std::vector<Tensor> twice = outcome_of(gradient_case, 2, {}).gradients;
   const std::vector<Tensor> late = outcome_of(gradient_case, 1, {.late = true}).gradients;
-  const std::vector<Tensor> kernels =
-      outcome_of(gradient_case, 2, {.library = Library::kernels}).gradients;
+  const Outcome by_kernels = outcome_of(gradient_case, 2, {.library = Library::kernels});
+  const std::vector<Tensor>& kernels = by_kernels.gradients;
+  expect_close(values(by_kernels.value), values(first.value), 1e-12, "value, by our kernels");
   for (size_t i = 0; i < once.size(); ++i) {
     const Tensor& input = gradient_case.inputs[i];
     const std::string name = "input " + std::to_string(i);

@@ -11,6 +11,7 @@
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
+#include "apps/setup/worker_memory.h"
 #include "apps/train/trainer.h"
 #include "compression/compressor.h"
 #include "core/io/checkpoint_directory.h"
@@ -121,13 +122,14 @@ inline void with_replicas(const Config& config, const std::function<void(Replica
   Prepared run(config);
   run.load();
   const TrainOptions& options = run.options();
-  MemoryPool pool(options.target());
+  const WorkerMemory memory(options);
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
-    const Shared shared = run.shared(pool);
+    const Shared shared = run.shared(memory.of(worker.rank));
     Replica replica(shared, worker);
     const std::unique_ptr<Loader> loader = run.loader(Split::train, worker.rank);
-    ReplicaTest test{replica, *loader, pool, loader->batches() / options.accumulate};
+    ReplicaTest test{replica, *loader, memory.of(worker.rank),
+                     loader->batches() / options.accumulate};
     work(test);
   });
 }

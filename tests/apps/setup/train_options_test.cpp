@@ -40,6 +40,33 @@ TEST(Engine, ProcessesOfAMachineTakeItsDevicesInTurn) {
   EXPECT_EQ(options_in({.size = 2, .local_rank = 1}, {}).target(), Device{});
 }
 
+TEST(Engine, ThreadsShareADeviceOrHaveOneEach) {
+  if (std::string(device_kind()) != "emulated") GTEST_SKIP() << "as many devices as there are";
+  const Overrides two{"device=emulated", "workers=2"};
+  const TrainOptions shared = options_in(kAlone, two);
+  EXPECT_EQ(shared.target(shared.place(1)).index, 0);
+  EXPECT_FALSE(shared.own_device);
+  const TrainOptions each = options_in(kAlone, two + Overrides{"devices=2"});
+  EXPECT_EQ(each.target(each.place(1)).index, 1);
+  EXPECT_TRUE(each.own_device);
+  EXPECT_EQ(options_in(kAlone, {"workers=2", "devices=2"}).devices, 1) << "of the CPU there is one";
+
+  const auto refused = [](const World& world, const Overrides& more) {
+    return refusal(world, Overrides{"device=emulated"} + more);
+  };
+  EXPECT_EQ(refused(kFour, {"devices=4"}),
+            "command line: devices is 4, but mpirun (or srun) started 4 processes, each of which "
+            "takes one of its machine's; leave devices out");
+  EXPECT_EQ(refused(kAlone, {"workers=4", "devices=2"}),
+            "command line: devices is 2, expected 1, which all workers share, or 4, one for each "
+            "worker");
+  EXPECT_EQ(refused(kAlone, {"workers=4", "devices=4"}),
+            "command line: devices is 4, but this machine has 2");
+  EXPECT_EQ(refused(kAlone, {"workers=2", "devices=2", "link.gbit_per_s=1"}),
+            "command line: devices is 2: the emulated link is between workers that share a device");
+  EXPECT_EQ(refused(kAlone, {"devices=0"}), "command line: devices is 0, expected 1 or more");
+}
+
 TEST(Engine, AnotherNumberOfWorkersIsExplained) {
   EXPECT_EQ(refusal(kFour, {"workers=2"}),
             "command line: workers is 2, but mpirun (or srun) started 4 processes, and each is one "

@@ -97,21 +97,52 @@ INSTANTIATE_TEST_SUITE_P(
         Feature{"f64", {"train.precision=f64", "train.backend=reference"}},
         // on a device whose backend reads weights that were rounded once a step
         Feature{"bf16", kRounded + kDgc + Overrides{"train.accumulate=3"}},
-        Feature{"bf16_averages", kRounded + Overrides{"ema.decay=0.9", "train.eval_every=1"}},
+        Feature{"bf16_averages",  // two steps, an evaluation, a step
+                kRounded + Overrides{"ema.decay=0.9", "train.eval_every=1", "train.batch=64"}},
         Feature{"bf16_frozen", kRounded + Overrides{"train.freeze=[\"conv*\"]"}},
         Feature{"bf16_gossip", kRounded + Overrides{"compression.method=dcd"}},
-        Feature{"bf16_local", kRounded + Overrides{"compression.method=local_sgd"}},
+        Feature{"bf16_local",
+                kRounded + Overrides{"compression.method=local_sgd", "local_sgd.period=2"}},
         Feature{"distance",
                 {"compression.method=choco", "gossip.code=topk", "train.distance_every=1"}}),
     [](const auto& tested) { return tested.param.name; });
+
+/// Each worker on a device of its own, NCCL between them, whose stand-in adds in our order.
+TEST(DeviceRun, OfWorkersWithADeviceEachHasTheBitsOfTheCpu) {
+  if (std::string(device_kind()) != "emulated") GTEST_SKIP() << "NCCL adds in its own order";
+  for (const Overrides& method :
+       {Overrides{}, kDgc, Overrides{"compression.method=powersgd"},
+        Overrides{"compression.method=oktopk"}, Overrides{"compression.method=choco"},
+        Overrides{"compression.method=local_sgd", "local_sgd.period=2"},
+        kDgc + Overrides{"ema.decay=0.9"}}) {
+    SCOPED_TRACE(testing::PrintToString(method));
+    const Overrides chosen =
+        kResNet + Overrides{"workers=2", "train.eval_every=1", "train.accumulate=2"} + method;
+    EXPECT_EQ(trained(images(chosen)),
+              trained(images(chosen + kOnDevice + Overrides{"devices=2"})));
+  }
+}
 
 TEST(DeviceRun, OfWordsHasTheBitsOfTheCpu) {
   const TempDir dir;
   const std::string text = dir.write("text.txt", tiny_lines(60));
   const Overrides chosen{"workers=2", "train.epochs=2", "model.dropout=0.3",
                          "compression.method=topk", "compression.ratio=0.1"};
-  EXPECT_EQ(trained(tiny_text_config(text, chosen)),
-            trained(tiny_text_config(text, chosen + kOnDevice)));
+  for (const Overrides& more : {Overrides{}, kRounded + Overrides{"model.tied=false"},
+                                kRounded + Overrides{"model.tied=true"}}) {
+    SCOPED_TRACE(testing::PrintToString(more));
+    EXPECT_EQ(trained(tiny_text_config(text, chosen + more)),
+              trained(tiny_text_config(text, chosen + more + kOnDevice)));
+  }
+}
+
+TEST(DeviceRun, ReadsWeightsThatItRoundedOnceAStep) {
+  with_replicas(images(kResNet + kRounded + kOnDevice), [](ReplicaTest& test) {
+    const Parameter& weight = *test.replica.model().parameters().at(0);
+    EXPECT_EQ(weight.variable.factor(DType::bf16).dtype(), DType::f32);
+    test.steps(0, 1);
+    EXPECT_EQ(weight.variable.factor(DType::bf16).dtype(), DType::bf16);
+  });
 }
 
 #if WISP_HAS_SNDFILE

@@ -1,0 +1,29 @@
+// Where the workers of a process have their memory: a pool for each device that they compute on.
+// Any thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "apps/setup/train_options.h"
+#include "core/storage.h"
+
+namespace wisp {
+
+class WorkerMemory {
+ public:
+  /// The options outlive this object.
+  explicit WorkerMemory(const TrainOptions& options) : options_(options) {
+    for (int place = 0; place < options.devices; ++place)
+      pools_.push_back(std::make_unique<MemoryPool>(options.target(place)));
+  }
+
+  /// The pool that a worker's replica is made in.
+  MemoryPool& of(int rank) const { return *pools_[static_cast<size_t>(options_.place(rank))]; }
+
+ private:
+  const TrainOptions& options_;
+  std::vector<std::unique_ptr<MemoryPool>> pools_;
+};
+
+}  // namespace wisp

@@ -44,8 +44,7 @@ struct TrainOptions {
   int comm_threads = 1;
   bool turns = false;
   std::string device = "cpu";
-  int devices = 1;          // of this process: 1, or one for each worker
-  int device_index = 0;     // of the first of them, among those of its kind
+  int device_index = 0;     // of this process's first device, among those of its kind
   bool own_device = false;  // of each worker: no other one takes it
   int64_t seed = 1;
   double timeout_s = 60.0;
@@ -63,6 +62,7 @@ struct TrainOptions {
   std::string precision = "f32";
   std::string backend = "auto";
   int loader_threads = 1;
+  int devices = 1;  // of this process: 1, or one for each worker
   int64_t nonfinite_max = 10;
   int64_t distance_every = 0;
 

@@ -39,6 +39,7 @@ Device bind_device(Config& config, std::string& device);
 
 struct TrainOptions {
   int workers = 1;  // as many as processes, if there are several
+  int devices = 1;  // of this process: 1, or one for each worker
   std::string engine = "auto";
   int threads = 0;
   int comm_threads = 1;
@@ -62,7 +63,6 @@ struct TrainOptions {
   std::string precision = "f32";
   std::string backend = "auto";
   int loader_threads = 1;
-  int devices = 1;  // of this process: 1, or one for each worker
   int64_t nonfinite_max = 10;
   int64_t distance_every = 0;
 

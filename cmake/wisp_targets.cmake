@@ -65,9 +65,11 @@ function(wisp_test_settings name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${wisp_test_seconds} ENVIRONMENT "${wisp_test_environment}")
 endfunction()
 
-# wisp_test(NAME SOURCE...): one test program, one entry of ctest.
+# wisp_test(NAME SOURCE...): one test program, one entry of ctest. Little optimised, since tests are compiled more often than
+# they run long; their kernels are as all kernels.
 function(wisp_test name)
   add_executable(${name} ${ARGN})
+  target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
   target_link_libraries(${name} PRIVATE wisp::test_support GTest::gtest_main $<BUILD_INTERFACE:wisp_warnings>)
   add_test(NAME ${name} COMMAND ${name})
   wisp_test_settings(${name})

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs the Debian 12 packages that Wisp is built with, those that are missing only.
 #
-#   install_packages.sh [--tests | --fuzz]
+#   install_packages.sh [--tests | --fuzz | --cache]
 #
-# --tests adds what tests and checks need, MPI for workers as processes among it; --fuzz adds what scripts/fuzz.sh needs. Uses
-# sudo if not root. Exit status 1, with the reason, if packages are still missing at the end.
+# --tests adds what tests and checks need, MPI for workers as processes among it; --fuzz adds what scripts/fuzz.sh needs;
+# --cache adds a compiler cache. Uses sudo if not root. Exit status 1, with the reason, if packages are still missing at the end.
 set -eu
 
 packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libsndfile1-dev libfmt-dev
@@ -14,8 +14,9 @@ case ${1:-} in
   --tests) packages="$packages libgtest-dev clang-format clang-tidy shellcheck libopenmpi-dev openmpi-bin
     iproute2 pkgconf" ;;
   --fuzz) packages="$packages libgtest-dev clang-16 libclang-rt-16-dev libomp-16-dev" ;;
+  --cache) packages="$packages ccache" ;;
   *)
-    echo "usage: install_packages.sh [--tests | --fuzz]" >&2
+    echo "usage: install_packages.sh [--tests | --fuzz | --cache]" >&2
     exit 2
     ;;
 esac

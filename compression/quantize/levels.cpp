@@ -11,7 +11,6 @@ namespace {
 constexpr int64_t kRun = 512;  // elements of a team if they have no scale of their own
 
 /// A team encodes a group, with its scale, or a run of the field's.
-template <int kWidth>
 struct EncodeLevels {
   struct Shared {
     int32_t level[group::kSize];
@@ -25,7 +24,7 @@ struct EncodeLevels {
   int levels;
   int64_t offset, position;
   float* scales;
-  Planes<kWidth> planes;
+  PlanesWriter planes;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t g, Shared& shared) const {
     group::by_kind(source, [&](const Source& kind) { encode(team, kind, g, shared); });
@@ -34,6 +33,7 @@ struct EncodeLevels {
   WISP_HD void encode(const Team& team, const Source& kind, int64_t g, Shared& shared) const {
     const int64_t begin = g * run;
     const int64_t size = planes.numel - begin < run ? planes.numel - begin : run;
+    const int bits = (1 << planes.width) - 1;
     Grid grid;
     if (field) {
       grid = *field;
@@ -47,7 +47,7 @@ struct EncodeLevels {
       levels::take(team, kind, offset + i, position + i, group::size_at(i, begin + size), grid,
                    rounding, [&](int64_t j, int32_t level) { shared.level[j] = level; });
       team.each(group::kSize, [&](int64_t j) {
-        shared.codes.code[j] = static_cast<uint8_t>(shared.level[j] & ((1 << kWidth) - 1));
+        shared.codes.code[j] = static_cast<uint8_t>(shared.level[j] & bits);
       });
       planes.store(team, i / group::kSize, shared.codes.code);
     }
@@ -57,7 +57,7 @@ struct EncodeLevels {
 template <int kWidth>
 struct DecodeLevels {
   using Shared = group::Codes;
-  Planes<kWidth, const std::byte> planes;
+  PlanesReader<kWidth> planes;
   const float* scales;
   int64_t stride;  // from group to group, of scales
   int64_t run;     // elements of a team: a group
@@ -102,7 +102,7 @@ struct SetEuclidean {
 
 /// Calls f(std::integral_constant<int, width>).
 template <class F>
-auto with_width(int width, const F& f) {
+void with_width(int width, const F& f) {
   switch (width) {
     case 2:
       return f(std::integral_constant<int, 2>());
@@ -150,34 +150,30 @@ int LevelWire::width() const {
   return width;
 }
 
-int64_t LevelWire::bytes(int64_t numel) const {
-  return with_width(width(), [&](auto width) { return Planes<width()>::bytes(numel); });
-}
+int64_t LevelWire::bytes(int64_t numel) const { return planes_bytes(numel, width()); }
 
 void LevelWire::encode(const Stream& stream, const Source& source, const UnitSpec& spec,
                        const StepInfo& info, bool nearest, const Grid* grids, float* scales,
                        std::byte* planes) const {
   const int64_t run = group > 0 ? group : kRun;
-  with_width(width(), [&](auto width) {
-    SmallTeams<EncodeLevels<width()>> slices(stream);
-    each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
-      slices.add((slice.numel + run - 1) / run,
-                 {source,
-                  {dither_of(info, spec.fields[f]), nearest},
-                  group > 0 ? nullptr : grids + f,
-                  run,
-                  norm,
-                  levels,
-                  slice.offset,
-                  position,
-                  scales,
-                  {planes, slice.numel}},
-                 run);
-      scales += groups(slice.numel);
-      planes += Planes<width()>::bytes(slice.numel);
-    });
-    slices.finish();
+  SmallTeams<EncodeLevels> slices(stream);
+  each_slice(spec, [&](size_t f, const Slice& slice, int64_t position) {
+    slices.add((slice.numel + run - 1) / run,
+               {source,
+                {dither_of(info, spec.fields[f]), nearest},
+                group > 0 ? nullptr : grids + f,
+                run,
+                norm,
+                levels,
+                slice.offset,
+                position,
+                scales,
+                {planes, slice.numel, width()}},
+               run);
+    scales += groups(slice.numel);
+    planes += bytes(slice.numel);
   });
+  slices.finish();
 }
 
 void LevelWire::decode(const Stream& stream, const UnitSpec& spec, const float* scales,
@@ -197,7 +193,7 @@ void LevelWire::decode(const Stream& stream, const UnitSpec& spec, const float* 
                   arena + slice.offset},
                  run);
       scales += groups(slice.numel);
-      planes += Planes<width()>::bytes(slice.numel);
+      planes += bytes(slice.numel);
     });
     slices.finish();
   });

@@ -2,9 +2,9 @@
 
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers;-Werror>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-missing-field-initializers$<$<BOOL:${WISP_WERROR}>:;-Werror>>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>  # target_clones and omp simd are hints
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers$<$<BOOL:${WISP_WERROR}>:,-Werror>>)
 
 if(WISP_SANITIZE STREQUAL "address")
   set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)

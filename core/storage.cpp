@@ -122,6 +122,7 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
     range.memory.push_back(reserve_addresses(device_, std::max(options_.range_bytes, bytes)));
     more = round_up(bytes, range.memory.back()->granularity());
     grown = range.memory.back()->grow(more);
+    if (!grown) range.memory.pop_back();
   }
   count_growth(grown, more);
   const AddressRange& memory = *range.memory.back();

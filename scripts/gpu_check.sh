@@ -4,23 +4,25 @@
 #   gpu_check.sh OUT [--data DIR] [--peer SCRIPT] [--only STAGE] [--dry]
 #
 # OUT gets report.md and report.json, what each stage said, and its log. A stage has a process and a time limit of its own; one
-# that fails does not stop the next, and one that has passed is not run again unless --only names it:
+# that fails does not stop the next, and one that has passed is not run again, unless --only names it or the sources are
+# others. If the whole is cut short, start it again with the same OUT.
 #
-#   build     program and tests, for this GPU                                              15 minutes at most
-#   parity    tests on the device; steps beside the CPU's; saved here, resumed there       15
-#   sanitize  memory, races and uninitialised reads of some kernels (compute-sanitizer)    15
+#   build     program and tests, for this GPU                                              9 minutes at most
+#   parity    steps beside the CPU's; saved here, resumed there; tests on the device       9
+#   speed     training steps, beside SCRIPT CASE --device cuda if --peer names one         9
+#   codec     encode and decode of every method, 25 million gradients                      9
 #   faults    memory that runs out, damaged payloads, a peer that is killed                5
-#   speed     training steps, beside SCRIPT CASE --device cuda if --peer names one         10
-#   codec     encode and decode of every method, 25 million gradients                      10
-#   train     ResNet-20 for 30 epochs, dense and dgc, on DIR's CIFAR-10; drawn images without --data    20
+#   train     ResNet-20 for 30 epochs, dense and dgc, on CIFAR-10; an epoch of drawn images without it    9
+#   sanitize  memory, races and uninitialised reads of some kernels (compute-sanitizer)    9
 #
-# --dry, for machines without a GPU: every command is started, and has to end for want of one. BUILD names the build
-# (build/cuda). Exit status 1 if a stage failed.
+# DIR is where the data sets were unpacked; what is not there is said to be left out, and the stage is "partial". --dry, for
+# machines without a GPU: every command is started, and has to end for want of one. BUILD names the build (build/cuda). Exit
+# status 1 if a stage failed.
 # shellcheck disable=SC2015,SC2317 # a stage's functions are called by name
 set -uo pipefail
 
-stages="build parity sanitize faults speed codec train"
-declare -A minutes=([build]=15 [parity]=15 [sanitize]=15 [faults]=5 [speed]=10 [codec]=10 [train]=20)
+stages="build parity speed codec faults train sanitize"
+declare -A minutes=([build]=9 [parity]=9 [speed]=9 [codec]=9 [faults]=5 [train]=9 [sanitize]=9)
 
 usage() {
   sed -n '4s/^# *//p' "${BASH_SOURCE[0]}" >&2
@@ -47,12 +49,16 @@ done
 [[ -n $out ]] || usage
 [[ -z $only || " $stages " == *" $only "* ]] || { echo "gpu_check: no stage $only; there are: $stages" >&2 && exit 2; }
 mkdir -p -- "$out" && out=$(realpath -- "$out")
+self=$(realpath -- "${BASH_SOURCE[0]}")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
 build=$(realpath -m -- "${BUILD:-build/cuda}")
 wisp=$build/wisp
 export PATH=$PATH:/usr/local/cuda/bin OMP_WAIT_POLICY=passive
 [[ ! -d deps ]] || export LD_LIBRARY_PATH=$PWD/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of pack_deps.sh
 resnet20=(apps/configs/cifar10_resnet20.toml data.name=synthetic)
+[[ -n $data && -d $data/cifar-10-batches-bin ]] && has_cifar10=yes || has_cifar10=''
+[[ -n $data && -d $data/simple-examples/data ]] && has_ptb=yes || has_ptb=''
+partial=77 # a stage's status if a part was left out
 
 # say TEXT: a line of the stage's part of the report
 say() { echo "$*" >>"$out/$run.md"; }
@@ -63,6 +69,9 @@ check() {
   shift
   if "$@"; then say "- $what: yes"; else say "- $what: **no**" && failed=1; fi
 }
+
+# left_out TEXT: says what was not looked at
+left_out() { say "- left out: $*" && incomplete=yes; }
 
 # on_device COMMAND...: runs it; with --dry it has to fail for want of a device
 on_device() {
@@ -82,26 +91,30 @@ on_device() {
 json() { sed -n "s/.*\"$1\": \{0,1\}\"\{0,1\}\([^\",}]*\).*/\1/p"; }
 
 stage_build() {
-  local begin=$SECONDS more=()
-  [[ -n $dry ]] || more=(-DCMAKE_CUDA_ARCHITECTURES=native)
-  [[ -d deps ]] && more+=(-DWISP_DEPS_DIR="$PWD/deps")
+  local begin=$SECONDS more=() wheels
+  # newer compilers than Debian 12's warn of more
+  [[ -n $dry ]] || more+=(-DCMAKE_CUDA_ARCHITECTURES=native -DWISP_WERROR=OFF)
+  [[ ! -d deps ]] || more+=(-DWISP_DEPS_DIR="$PWD/deps")
+  wheels=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null) &&
+    more+=(-DWISP_CUDA_LIBRARIES_DIR="$(dirname -- "$wheels")")
   cmake --preset cuda -B "$build" "${more[@]}" || return
   cmake --build "$build" --target wisp core_test compression_test methods_test distributed_test \
     malformed_payload_test || return
   say "- built in $((SECONDS - begin)) s on $(nproc) cores"
   "$wisp" devices | sed 's/^/    /' >>"$out/build.md"
+  [[ -n $dry ]] || "$wisp" devices --json | grep -q '"no_cuda": ""'
 }
 
 # run_tests PROGRAM [FILTER]: one process; if that crashes or fails, each suite in one of its own
 run_tests() {
   local program=$build/tests/$1 filter=${2:-*} suite log
   log=$out/$(basename "$1").log
-  "$program" --gtest_brief=1 --gtest_filter="$filter" >"$log" 2>&1
+  timeout --foreground 150 "$program" --gtest_brief=1 --gtest_filter="$filter" >"$log" 2>&1
   local status=$?
-  say "- $(basename "$1"): $(grep -E '^\[  (PASSED|SKIPPED|FAILED)  \] [0-9]+ test' "$log" | tr -s ' ' | tr '\n' ' ')"
-  [[ $status -eq 0 ]] && return
+  say "- $(basename "$1"): $(grep -E '^\[  (PASSED |SKIPPED|FAILED )  ?\] [0-9]+ test' "$log" | tr -s ' ' | tr '\n' ' ')"
+  [[ $status -eq 0 && (-n $dry || $(<"$log") != *"[  PASSED  ] 0 tests"*) ]] && return
   "$program" --gtest_list_tests --gtest_filter="$filter" | grep -o '^[^ ]*\.' | sort -u | while read -r suite; do
-    timeout 120 "$program" --gtest_brief=1 --gtest_filter="$suite*" >"$log.suite" 2>&1 && continue
+    timeout --foreground 60 "$program" --gtest_brief=1 --gtest_filter="$suite*" >"$log.suite" 2>&1 && continue
     say "  - **failed**: $suite $(grep -E '^\[  FAILED  \] [^ ]*\.' "$log.suite" | sort -u | head -n 5 | tr -s ' ' | tr '\n' ' ')"
     cat "$log.suite" >>"$log"
   done
@@ -111,11 +124,17 @@ run_tests() {
 # losses RUN: of each step
 losses() { grep -o '"loss": \{0,1\}[0-9.e+-]*' "$1/metrics.jsonl" | sed 's/.*: *//'; }
 
-# near A B TOLERANCE: whether two runs have the same losses, relative to them
+# near A B TOLERANCE: whether two runs have the same losses, all of the steps there are, relative to them
 near() {
-  paste <(losses "$1") <(losses "$2") | awk -v tolerance="$3" '
-    NF == 2 { n++; d = $1 - $2; if (d < 0) d = -d; if (d > tolerance * $1) bad = 1; if (d / $1 > most) most = d / $1 }
-    END { printf "%d losses, at most %.2g apart\n", n, most; exit n == 0 || bad }'
+  local words
+  words=$(paste <(losses "$1") <(losses "$2") | awk -v tolerance="$3" -v wanted="$steps" '
+    { n++; if (NF != 2 || $1 + 0 == 0 || $2 + 0 == 0) { bad = 1; next } d = ($1 - $2) / $1; if (d < 0) d = -d }
+    d > tolerance { bad = 1 }
+    d > most { most = d }
+    END { printf "%d losses of %d, at most %.2g apart\n", n, wanted, most; exit n != wanted || bad }')
+  local status=$?
+  say "  - $words"
+  return "$status"
 }
 
 # files RUN: fingerprints of the files of its last checkpoint
@@ -123,40 +142,51 @@ files() { (cd "$1"/checkpoints/step_* 2>/dev/null && sha256sum -- * | grep -v ma
 
 same_files() { [[ -n $(files "$1") && $(files "$1") == "$(files "$2")" ]]; }
 
+steps=20
+# Two backends of the CPU are 1e-4 apart here; with the config's rate of 0.1 3 %, since selections differ.
+tolerance=0.001
 stage_parity() {
-  local filter='*' runs=$out/runs train
+  local filter='*' runs=$out/runs train first second
   [[ -z $dry ]] || filter='*Device*:*device*'
   rm -rf "$runs"
-  run_tests core/core_test "$filter" || failed=1
-  run_tests compression/compression_test "$filter" || failed=1
-  run_tests compression/methods_test "$filter" || failed=1
-  run_tests distributed/distributed_test "$filter" || failed=1
-
-  train=("$wisp" train "${resnet20[@]}" train.max_steps=20 train.log_every=1 train.eval_every=0 workers=2 threads=1
-    compression.method=dgc compression.warmup=none)
+  train=("$wisp" train "${resnet20[@]}" data.train_count=2560 data.test_count=256 train.max_steps="$steps" train.log_every=1
+    train.eval_every=0 optimizer.lr=0.005 workers=2 threads=1 compression.method=dgc compression.warmup=none)
   check "a run on the device ends" on_device "${train[@]}" device=cuda --out "$runs/device"
+  if [[ -z $dry ]]; then
+    check "the same on the CPU" "${train[@]}" device=cpu --out "$runs/cpu"
+    check "$steps losses of ResNet-20 with dgc are the CPU's within 0.1 %" near "$runs/cpu" "$runs/device" "$tolerance"
+    check "the same again" "${train[@]}" device=cuda --out "$runs/again"
+    check "leaves the same files" same_files "$runs/device" "$runs/again"
+    check "inline" "${train[@]}" device=cuda compression.overlap=false --out "$runs/inline"
+    check "leaves the files of overlapped" same_files "$runs/device" "$runs/inline"
+    for first in cuda cpu; do
+      [[ $first == cuda ]] && second=cpu || second=cuda
+      check "ten steps on $first" "${train[@]}" device="$first" train.max_steps=10 --out "$runs/from_$first"
+      check "resumed on $second" "${train[@]}" device="$second" --out "$runs/from_$first" --resume
+      check "have the losses of the CPU" near "$runs/cpu" "$runs/from_$first" "$tolerance"
+    done
+  fi
+  # those that use a device; the others are of the CPU, compiled as CUDA
+  run_tests core/core_test "$filter" || failed=1
+  run_tests distributed/distributed_test "$filter" || failed=1
   [[ -z $dry ]] || return "$failed"
-  "${train[@]}" device=cpu --out "$runs/cpu"
-  check "20 losses of ResNet-20 with dgc are the CPU's within 1 %" near "$runs/cpu" "$runs/device" 0.01
-  "${train[@]}" device=cuda --out "$runs/again"
-  check "the same run again leaves the same files" same_files "$runs/device" "$runs/again"
-  "${train[@]}" device=cuda compression.overlap=false --out "$runs/inline"
-  check "inline leaves the files of overlapped" same_files "$runs/device" "$runs/inline"
-  local first second
-  for first in cuda cpu; do
-    [[ $first == cuda ]] && second=cpu || second=cuda
-    "${train[@]}" device="$first" train.max_steps=10 --out "$runs/from_$first"
-    "${train[@]}" device="$second" --out "$runs/from_$first" --resume
-    check "saved on $first, resumed on $second" near "$runs/cpu" "$runs/from_$first" 0.01
-  done
+  run_tests compression/compression_test || failed=1
+  run_tests compression/methods_test || failed=1
 }
 
 stage_sanitize() {
-  local tool
-  command -v compute-sanitizer >/dev/null || { say "- no compute-sanitizer here" && [[ -n $dry ]] && return; }
+  local tool filter tests='DeviceLoops*:DeviceRowParts*:DeviceOps*'
+  if ! command -v compute-sanitizer >/dev/null; then
+    left_out "there is no compute-sanitizer here"
+    return
+  fi
   for tool in memcheck racecheck initcheck; do
-    check "$tool finds nothing" compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/tests/core/core_test" \
-      --gtest_brief=1 --gtest_filter='DeviceLoops*:DeviceRowParts*:DeviceOps*:*KernelBackend*'
+    # NVIDIA's own kernels, which recurrent layers use, are not clean under the others
+    [[ $tool == memcheck ]] && filter="$tests:*KernelBackend*" || filter=$tests
+    check "$tool finds nothing" timeout --foreground 120 compute-sanitizer --tool "$tool" --error-exitcode 1 \
+      "$build/tests/core/core_test" --gtest_brief=1 --gtest_filter="$filter"
+    check "$tool finds nothing in the methods" timeout --foreground 120 compute-sanitizer --tool "$tool" --error-exitcode 1 \
+      "$build/tests/distributed/distributed_test" --gtest_brief=1 --gtest_filter='DeviceCodecBench.SendsTheCpusBytes'
   done
 }
 
@@ -169,15 +199,17 @@ fails_with() {
   [[ $words == *"$wanted"* ]]
 }
 
+processes=(mpirun -n 2 --oversubscribe --allow-run-as-root "$wisp" train "${resnet20[@]}" workers=2 device=cuda timeout_s=30)
+
 killed_peer() {
   local log=$out/killed.log
   rm -rf "$out/runs/killed"
-  timeout 120 mpirun -n 2 --oversubscribe --allow-run-as-root "$wisp" train "${resnet20[@]}" device=cuda timeout_s=30 \
-    --out "$out/runs/killed" >"$log" 2>&1 &
+  timeout --foreground 120 "${processes[@]}" --out "$out/runs/killed" >"$log" 2>&1 &
   local launcher=$! worker=
   for _ in $(seq 60); do
     sleep 1
-    grep -q 'epoch 1' "$log" && worker=$(pgrep -n -f "$out/runs/killed") && break
+    kill -0 "$launcher" 2>/dev/null || break
+    grep -q 'epoch 1' "$log" && worker=$(pgrep -n -f "wisp train .*$out/runs/killed") && break
   done
   [[ -n $worker ]] && kill -9 "$worker"
   wait "$launcher"
@@ -187,86 +219,109 @@ killed_peer() {
 }
 
 stage_faults() {
-  local large=("$wisp" bench step apps/configs/synthetic_resnet50.toml workers=1 data.side=224 data.train_count=8192
-    train.batch=8192 device=cuda --seconds 1)
+  # the largest activations have 1.6e9 numbers, all together some 200 GB
+  local large=("$wisp" bench step apps/configs/synthetic_resnet50.toml model.depth=152 workers=1 data.side=224
+    data.train_count=2048 train.batch=2048 device=cuda --seconds 1)
   if [[ -n $dry ]]; then
     check "memory that runs out is an error" on_device "${large[@]}"
-    return
+    run_tests apps/malformed_payload_test || failed=1
+    check "processes end, too" on_device "${processes[@]}" --out "$out/runs/killed"
+    return "$failed"
   fi
   check "memory that runs out is an error that says so" fails_with "out of memory" "${large[@]}"
   run_tests apps/malformed_payload_test || failed=1
   check "afterwards a run works" "$wisp" bench step "${resnet20[@]}" device=cuda workers=1 --seconds 1
-  command -v mpirun >/dev/null || { say "- no mpirun here: no peer was killed" && return; }
+  command -v mpirun >/dev/null || { left_out "there is no mpirun here: no peer was killed" && return; }
   check "a killed peer ends the other process" killed_peer
 }
 
-# ours NAME CONFIG OVERRIDE...; theirs CASE OPTION...: a row's rate
-ours() { "$wisp" bench step "$@" device=cuda workers=1 --seconds 5 --json | tee -a "$out/speed.jsonl" | json rate; }
-theirs() {
-  [[ -n $peer ]] || return 0
-  python3 "$peer" "$@" --device cuda --seconds 5 | tee -a "$out/speed.jsonl" | json rate
-}
+# ours CONFIG OVERRIDE...; theirs CASE OPTION...: a rate; with --dry what is asked of ours is checked only
+ours() { "$wisp" bench step "$@" device=cuda --seconds 5 --json | tee -a "$out/speed.jsonl" | json rate; }
+theirs() { python3 "$peer" "$@" --device cuda --seconds 5 | tee -a "$out/speed.jsonl" | json rate; }
 
-# compare NAME PEER_OPTIONS -- CONFIG OVERRIDE...: two rounds of each, in turn
+# compare NAME PEER_OPTIONS -- CONFIG OVERRIDE...: two rounds of each, in turn; without PEER_OPTIONS there is no peer
 compare() {
-  local name=$1 theirs=() row="" mine other
+  local name=$1 options=() row="" mine other
   shift
-  while [[ $1 != -- ]]; do theirs+=("$1") && shift; done
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
   shift
+  if [[ -n $dry ]]; then
+    check "what is timed is known: $name" "$wisp" config "$@"
+    return
+  fi
   for _ in 1 2; do
-    mine=$(ours "$@") other=$(theirs "${theirs[@]}")
-    row+=" ${mine:-**failed**} : ${other:--} |"
-    [[ -n $mine ]] || failed=1
+    mine=$(ours "$@") other=-
+    [[ -z $peer || ${#options[@]} -eq 0 ]] || other=$(theirs "${options[@]}")
+    row+=" ${mine:-**failed**} : ${other:-**failed**} |"
+    [[ -n $mine && -n $other ]] || failed=1
   done
   say "| $name |$row"
 }
 
 stage_speed() {
-  local lm=(apps/configs/ptb_medium.toml optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0 model.loss=mean "data.path=${data:-data-cache}")
-  if [[ -n $dry ]]; then
-    check "a step is timed" on_device "$wisp" bench step "${resnet20[@]}" device=cuda workers=1 --seconds 1
-    return
-  fi
+  # the peer's tied weights, its choice of algorithms, and where it says f32, TF32
+  local lm=(apps/configs/ptb_medium.toml model.tied=true model.loss=mean optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0
+    workers=1 train.tf32=true "data.path=${data:-data-cache}")
+  local one=("${resnet20[@]}" workers=1 train.batch=128 train.deterministic=false)
+  local four=("${resnet20[@]}" workers=4 train.batch=128 train.deterministic=false)
+  local photos=(apps/configs/synthetic_resnet50.toml data.side=224 data.train_count=512 workers=1 train.batch=256
+    train.precision=bf16 train.deterministic=false)
+  [[ -z $dry ]] || check "a step is timed" on_device "$wisp" bench step "${one[@]}" device=cuda --seconds 1
   rm -f "$out/speed.jsonl"
   say "| a second, ours : theirs | round 1 | round 2 |"
   say "| --- | --- | --- |"
-  # the peer's f32 is TF32
-  compare "resnet20 b128 tf32" resnet20 --mode graph -- "${resnet20[@]}" train.batch=128 train.tf32=true
-  compare "resnet20 b128 bf16" resnet20 --mode graph --dtype bf16 -- "${resnet20[@]}" train.batch=128 train.precision=bf16
-  compare "resnet50 b256 bf16" resnet50 --mode compile --dtype bf16 --batch 256 -- apps/configs/synthetic_resnet50.toml \
-    data.side=224 data.train_count=512 train.batch=256 train.precision=bf16
-  [[ -z $data ]] || compare "lstm650 b20 tf32" lstm650 --mode graph -- "${lm[@]}" train.tf32=true
-  say "| resnet20, 4 workers x 32 | $("$wisp" bench step "${resnet20[@]}" device=cuda workers=4 train.batch=128 --seconds 5 --json | json rate) | |"
-  say "| the same with dgc | $("$wisp" bench step "${resnet20[@]}" device=cuda workers=4 train.batch=128 compression.method=dgc \
-    compression.warmup=none --seconds 5 --json | json rate) | |"
+  compare "resnet20 b128 tf32" resnet20 --mode graph -- "${one[@]}" train.tf32=true
+  compare "resnet20 b128 bf16" resnet20 --mode graph --dtype bf16 -- "${one[@]}" train.precision=bf16
+  compare "the same, deterministic" -- "${one[@]}" train.precision=bf16 train.deterministic=true
+  compare "resnet50 b256 bf16" resnet50 --mode compile --dtype bf16 --batch 256 -- "${photos[@]}"
+  if [[ -n $has_ptb || -n $dry ]]; then
+    compare "lstm650 b20 tf32" lstm650 --mode graph -- "${lm[@]}"
+  else
+    left_out "lstm650: no simple-examples/data in --data"
+  fi
+  compare "resnet20, 4 workers x 32" -- "${four[@]}"
+  compare "the same with dgc" -- "${four[@]}" compression.method=dgc compression.warmup=none
   return "$failed"
 }
 
+# A process for each method: one that fails does not end the others.
 stage_codec() {
-  local bench=("$wisp" bench codec --numel 25000000 --ratio 0.001 --seconds 3)
+  local bench=("$wisp" bench codec --numel 25000000 --ratio 0.001 --seconds 1.5 device=cuda) method
   if [[ -n $dry ]]; then
-    check "a method is timed" on_device "${bench[@]}" --method dgc device=cuda
+    check "a method is timed" on_device "${bench[@]}" --method dgc
     return
   fi
-  "${bench[@]}" --all device=cuda | sed 's/^/    /' >>"$out/codec.md"
+  for method in $("$wisp" bench codec --all --numel 1000 --seconds 0 --json | json method | sort -u); do
+    check "$method" timeout --foreground 60 "${bench[@]}" --method "$method" >"$out/codec.words"
+    sed 's/^/      /' "$out/codec.words" >>"$out/codec.md"
+  done
+  return "$failed"
 }
 
 stage_train() {
-  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method
-  if [[ -n $data ]]; then config+=("data.path=$data"); else config+=(data.name=synthetic train.epochs=1); fi
+  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method run accuracy
+  if [[ -n $has_cifar10 ]]; then
+    config+=("data.path=$data")
+  else
+    config+=(data.name=synthetic train.epochs=1)
+    left_out "no cifar-10-batches-bin in --data: one epoch of drawn images"
+  fi
   for method in none dgc; do
-    rm -rf "$out/runs/train_$method"
+    run=$out/runs/train_$method
+    rm -rf "$run"
     check "ResNet-20 trains with compression.method=$method" on_device "$wisp" train "${config[@]}" \
-      compression.method="$method" --out "$out/runs/train_$method"
-    [[ -n $dry ]] || say "  - test accuracy $(json test_accuracy <"$out/runs/train_$method/summary.json")," \
-      "$(json images_per_s <"$out/runs/train_$method/summary.json") images/s"
+      compression.method="$method" --out "$run"
+    [[ -z $dry ]] || continue
+    accuracy=$(json test_accuracy <"$run/summary.json")
+    say "  - test accuracy $accuracy, $(json images_per_s <"$run/summary.json") images/s"
+    [[ -z $has_cifar10 ]] || check "it learns: 85 % and more" awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.85) }'
   done
 }
 
 if [[ -n $run ]]; then
-  failed=0
-  : >"$out/$run.md"
+  failed=0 incomplete=''
   "stage_$run" || failed=1
+  [[ $failed -ne 0 || -z $incomplete ]] || exit "$partial"
   exit "$failed"
 fi
 
@@ -276,12 +331,13 @@ report() {
   {
     echo "# Wisp on a GPU"
     echo
-    echo "$(git describe --always --dirty 2>/dev/null || echo 'no commit known'), $(date -u +%F)${dry:+, dry: there was no GPU}"
+    echo "$sources, $(date -u +%F)"
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
     for stage in $stages; do
       [[ -f $out/$stage.result ]] || continue
-      printf '\n## %s: %s\n\n' "$stage" "$(tr '\n' ' ' <"$out/$stage.result")"
+      printf '\n## %s: %s\n\n' "$stage" "$(<"$out/$stage.result")"
       cat "$out/$stage.md"
+      grep -q '^\(passed\|partial\)' "$out/$stage.result" || { echo && tail -n 20 "$out/$stage.log" | sed 's/^/    /'; }
     done
   } >"$out/report.md"
   {
@@ -296,20 +352,33 @@ report() {
   } >"$out/report.json"
 }
 
+# Results of other sources, or of --dry, are of no use.
+sources="$(git describe --always --dirty 2>/dev/null || cat deps/commit 2>/dev/null || echo 'no commit known')${dry:+, dry: there was no GPU}"
+[[ -f $out/sources && $(<"$out/sources") == "$sources" ]] || rm -f "$out"/*.result
+echo "$sources" >"$out/sources"
+
 status=0
 for stage in ${only:-$stages}; do
-  [[ -n $only || ! -f $out/$stage.result || $(<"$out/$stage.result") != passed* ]] || continue
+  [[ -n $only || ! -f $out/$stage.result || $(<"$out/$stage.result") != pa* || ! -x $wisp ]] || continue
   begin=$SECONDS
-  timeout -k 20 "$((minutes[$stage] * 60))" "${BASH_SOURCE[0]}" "$out" --run "$stage" ${data:+--data "$data"} \
+  : >"$out/$stage.md"
+  : >"$out/$stage.log"
+  echo "interrupted 0 s of ${minutes[$stage]} minutes at most" >"$out/$stage.result"
+  report
+  timeout -k 20 "$((minutes[$stage] * 60))" "$self" "$out" --run "$stage" ${data:+--data "$data"} \
     ${peer:+--peer "$peer"} ${dry:+--dry} >"$out/$stage.log" 2>&1
   case $? in
     0) result=passed ;;
+    "$partial") result=partial ;;
     124 | 137) result=timeout ;;
     *) result=FAILED ;;
   esac
-  [[ $result == passed ]] || status=1
+  [[ $result == passed || $result == partial ]] || status=1
   echo "$result $((SECONDS - begin)) s of ${minutes[$stage]} minutes at most" >"$out/$stage.result"
   echo "gpu_check: $stage: $(<"$out/$stage.result")"
   report
+  if [[ $stage == build && $result != passed ]]; then
+    echo "gpu_check: without a build there is nothing to check" && break
+  fi
 done
 exit "$status"

@@ -31,4 +31,5 @@ cp -L "$library" "$to/lib/$name"
 ln -s "$name" "$to/lib/libdnnl.so"
 opencl=$(ldd "$library" | sed -n 's/.*libOpenCL[^ ]* => \([^ ]*\).*/\1/p')
 [ -z "$opencl" ] || cp -L "$opencl" "$to/lib/libOpenCL.so.1"
+git describe --always --dirty >"$to/commit"
 echo "pack_deps: $to: $(du -sh "$to" | cut -f 1)"

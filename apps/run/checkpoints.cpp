@@ -28,7 +28,7 @@ std::string rank_file(const std::string& directory, int rank) {
 
 std::string shared_file(const std::string& directory) { return directory + "/shared.safetensors"; }
 
-const std::string& fact(const CheckpointFacts& facts, const std::string& name) {
+std::string fact(const CheckpointFacts& facts, const std::string& name) {
   const auto found = facts.find(name);
   WISP_CHECK(found != facts.end(), "the checkpoint's manifest does not say ", name);
   return found->second;
@@ -378,7 +378,7 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   const CheckpointFacts facts = checkpoint_facts(directory);
   loaded.position = Position::from(facts);
 
-  const std::string& methods = fact(facts, "methods");
+  const std::string methods = fact(facts, "methods");
   WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
              methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
   check_held_out(directory, facts, replica);
@@ -397,7 +397,7 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
     if (workers != replica.workers())
       loaded.notices.push_back(fmt::format("{} workers saved {}, {} go on: {}", workers, directory,
                                            replica.workers(), describe_rules(replica.state())));
-    if (const std::string& numerics = fact(facts, "numerics"); numerics != replica.numerics())
+    if (const std::string numerics = fact(facts, "numerics"); numerics != replica.numerics())
       loaded.notices.push_back(
           fmt::format("{} was computed with {}, this run has {}: from here on "
                       "its bits may differ from those of an undisturbed run",

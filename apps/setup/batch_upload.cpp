@@ -1,5 +1,6 @@
 #include "apps/setup/batch_upload.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,12 +9,23 @@
 
 namespace wisp {
 
-Tensor BatchUpload::upload(const Tensor& tensor, Slot& slot, size_t place) const {
+/// In both slots at once, and then in doubles, because it is done seldom that way: to pin memory
+/// waits for the device, and for those that share memory with it.
+void BatchUpload::make_room(size_t place, int64_t bytes) {
+  for (Slot& slot : slots_) {
+    if (slot.tensors.size() <= place) slot.tensors.resize(place + 1);
+    Tensor& room = slot.tensors[place];
+    if (room.defined() && room.bytes() >= bytes) continue;
+    slot.copied.synchronize();
+    const int64_t more = room.defined() ? std::max(bytes, 2 * room.bytes()) : bytes;
+    room = host_tensor({more}, DType::u8, copies_.device());
+  }
+}
+
+Tensor BatchUpload::upload(const Tensor& tensor, Slot& slot, size_t place) {
   if (!tensor.defined()) return {};
-  if (slot.tensors.size() <= place) slot.tensors.resize(place + 1);
-  Tensor& room = slot.tensors[place];
-  if (!room.defined() || room.bytes() < tensor.bytes())
-    room = host_tensor({tensor.bytes()}, DType::u8, copies_.device());
+  make_room(place, tensor.bytes());
+  const Tensor& room = slot.tensors[place];
   std::memcpy(room.raw(), tensor.raw(), static_cast<size_t>(tensor.bytes()));
   const Tensor there(tensor.shape(), tensor.dtype(), context_.pool, copies_.id());
   copy(copies_, room.fitted(tensor.shape(), tensor.dtype()), there);

@@ -36,7 +36,8 @@ class BatchUpload {
     const Slot* slot;
   };
 
-  Tensor upload(const Tensor& tensor, Slot& slot, size_t place) const;
+  void make_room(size_t place, int64_t bytes);
+  Tensor upload(const Tensor& tensor, Slot& slot, size_t place);
   bool has_started(const Batch& batch) const;
 
   const Context& context_;

@@ -48,30 +48,37 @@ class CudaBackend final : public KernelBackend {
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
     if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
-    convolutions_.run(stream, ConvPass::forward, spec, x, rounded(stream, w, x.dtype()),
-                      {y, false});
+    convolve(stream, ConvPass::forward, spec, x, rounded(stream, w, x.dtype()), {y, false});
   }
 
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
     if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
-    convolutions_.run(stream, ConvPass::dx, spec, dy, rounded(stream, w, dy.dtype()), dx);
+    convolve(stream, ConvPass::dx, spec, dy, rounded(stream, w, dy.dtype()), dx);
   }
 
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
     if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
-    if (x.dtype() == dw.into.dtype())
-      return convolutions_.run(stream, ConvPass::dw, spec, x, dy, dw);
+    if (x.dtype() == dw.into.dtype()) return convolve(stream, ConvPass::dw, spec, x, dy, dw);
     // the classic interface leaves them in bf16 only; the library's graphs could in f32
     const Tensor sums = temporary(dw.into.shape(), x.dtype());
-    convolutions_.run(stream, ConvPass::dw, spec, x, dy, {sums, false});
+    convolve(stream, ConvPass::dw, spec, x, dy, {sums, false});
     deposit(stream, sums, dw);
   }
 
   RealFft& fft() override { return *fft_; }
 
  private:
+  /// As CudnnConvolutions::run; what the library cannot do in bf16 it does in f32, more slowly.
+  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+                const Tensor& second, const GradSlot& result) {
+    if (convolutions_.run(stream, pass, spec, first, second, result)) return;
+    const Tensor wide = temporary(result.into.shape(), DType::f32);
+    convolutions_.run(stream, pass, spec, rounded(stream, first, DType::f32),
+                      rounded(stream, second, DType::f32), {wide, false});
+    deposit(stream, wide, result);
+  }
   /// `x` as a factor beside one of `type`.
   Tensor rounded(const Stream& stream, const Tensor& x, DType type) const {
     if (x.dtype() == type) return x;
@@ -85,7 +92,7 @@ class CudaBackend final : public KernelBackend {
   cuda::Workspace workspace_;
   cuda::CublasProducts products_{workspace_, math_.tf32};
   cuda::CudnnConvolutions convolutions_{workspace_, math_};
-  std::unique_ptr<RealFft> fft_ = cuda::make_cufft();
+  std::unique_ptr<RealFft> fft_ = cuda::make_cufft(workspace_);
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace wisp::cuda {
 namespace {
 
 constexpr int64_t kMostWorkspaceBytes = 32 << 20;  // what NVIDIA recommends for Hopper
+constexpr uint32_t kBiasAlignment = 16;            // bytes
 
 void check_product(cublasStatus_t status, const char* call, const GemmSpec& s) {
   WISP_CHECK(status == CUBLAS_STATUS_SUCCESS, "gemm (", s.m, ", ", s.n, ", ", s.k, "): ", call,
@@ -56,7 +57,11 @@ class CublasProducts::Plan {
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
     // a number for each of our columns, which are its rows
-    if (key.bias) set_operation(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    if (key.bias) {
+      set_operation(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      // for the heuristic, which looks at its alignment only; run() gives the bias itself
+      set_operation(CUBLASLT_MATMUL_DESC_BIAS_POINTER, uintptr_t{kBiasAlignment});
+    }
     set_layout(left_, key.factors, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n);
     set_layout(right_, key.factors, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k);
     set_layout(product_, key.product, s.m, s.n);
@@ -155,7 +160,8 @@ void CublasProducts::gemm(const Stream& stream, const GemmSpec& spec, const Tens
 
 bool CublasProducts::gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a,
                                const Tensor& b, const Tensor& bias, const Tensor& c) {
-  if (alignment_of(bias) < 16 || spec.m == 0 || spec.n == 0 || spec.k == 0) return false;
+  if (alignment_of(bias) < kBiasAlignment || spec.m == 0 || spec.n == 0 || spec.k == 0)
+    return false;
   return multiply(stream, spec, a, b, &bias, {c, false});
 }
 

@@ -3,16 +3,18 @@
 #include <cudnn.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <climits>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "core/device_work.h"
 
 namespace wisp::cuda {
 namespace {
 
-constexpr int64_t kMostWorkspaceBytes = int64_t{1} << 30;
+constexpr int64_t kPreferredWorkspaceBytes = int64_t{1} << 30;  // at most, if there is a choice
 constexpr int kMostAlgorithms = 16;  // the library has 8 for a pass at most, some in two ways
 
 const char* name_of(ConvPass pass) {
@@ -33,8 +35,7 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Thing>, cudnnStatus_t (*)(Th
 
 }  // namespace
 
-/// A convolution of one shape as the library knows it, and the algorithm that its heuristics
-/// choose.
+/// A convolution of one shape as the library knows it, and the algorithms that its heuristics rank.
 class CudnnConvolutions::Plan {
  public:
   Plan(cudnnHandle_t handle, const Key& key, const GpuMath& math)
@@ -52,39 +53,31 @@ class CudnnConvolutions::Plan {
                                      narrow(s.kernel.w)),
           "cudnnSetFilter4dDescriptor");
     set_convolution();
-    choose(handle);
+    rank(handle);
   }
 
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-
-  void run(cudnnHandle_t handle, const Tensor& first, const Tensor& second, const GradSlot& result,
-           void* workspace) const {
-    const float alpha = 1.0f, beta = result.accumulate ? 1.0f : 0.0f;
-    const auto bytes = static_cast<size_t>(workspace_bytes_);
-    switch (key_.pass) {
-      case ConvPass::forward:
-        return check(cudnnConvolutionForward(handle, &alpha, x_.get(), first.raw(), w_.get(),
-                                             second.raw(), convolution_.get(),
-                                             static_cast<cudnnConvolutionFwdAlgo_t>(algorithm_),
-                                             workspace, bytes, &beta, y_.get(), result.into.raw()),
-                     "cudnnConvolutionForward");
-      case ConvPass::dx:
-        return check(cudnnConvolutionBackwardData(
-                         handle, &alpha, w_.get(), second.raw(), y_.get(), first.raw(),
-                         convolution_.get(), static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm_),
-                         workspace, bytes, &beta, x_.get(), result.into.raw()),
-                     "cudnnConvolutionBackwardData");
-      case ConvPass::dw:
-        return check(
-            cudnnConvolutionBackwardFilter(handle, &alpha, x_.get(), first.raw(), y_.get(),
-                                           second.raw(), convolution_.get(),
-                                           static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm_),
-                                           workspace, bytes, &beta, w_.get(), result.into.raw()),
-            "cudnnConvolutionBackwardFilter");
+  /// Whether it was done. A call may refuse what the heuristics ranked: then the next is tried, and
+  /// remembered. False if none is left, and nothing was done.
+  bool run(cudnnHandle_t handle, const Tensor& first, const Tensor& second, const GradSlot& result,
+           Workspace& workspace) {
+    for (; !algorithms_.empty(); algorithms_.erase(algorithms_.begin())) {
+      const cudnnStatus_t status =
+          call(handle, algorithms_.front(), first, second, result, workspace);
+      if (status == CUDNN_STATUS_SUCCESS) return true;
+      refused(status);
     }
+    return false;
   }
+  /// Why, of the last that was asked for.
+  const char* refusal() const { return refusal_; }
 
  private:
+  struct Algorithm {
+    int number;  // of the pass
+    int64_t workspace_bytes;
+    cudnnMathType_t math;
+  };
+
   void check(cudnnStatus_t status, const char* call) const {
     WISP_CHECK(status == CUDNN_STATUS_SUCCESS, described(key_.pass, key_.spec, key_.dtype), call,
                ": ", cudnnGetErrorString(status));
@@ -128,57 +121,86 @@ class CudnnConvolutions::Plan {
                                        : CUDNN_FMA_MATH);
   }
 
+  cudnnStatus_t call(cudnnHandle_t handle, const Algorithm& algorithm, const Tensor& first,
+                     const Tensor& second, const GradSlot& result, Workspace& workspace) const {
+    // without TF32 f32 stays as asked for
+    if (key_.dtype == DType::bf16 || math_.tf32) set_math(algorithm.math);
+    const float alpha = 1.0f, beta = result.accumulate ? 1.0f : 0.0f;
+    void* const room = workspace.of(algorithm.workspace_bytes);
+    const auto bytes = static_cast<size_t>(algorithm.workspace_bytes);
+    switch (key_.pass) {
+      case ConvPass::forward:
+        return cudnnConvolutionForward(handle, &alpha, x_.get(), first.raw(), w_.get(),
+                                       second.raw(), convolution_.get(),
+                                       static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.number),
+                                       room, bytes, &beta, y_.get(), result.into.raw());
+      case ConvPass::dx:
+        return cudnnConvolutionBackwardData(
+            handle, &alpha, w_.get(), second.raw(), y_.get(), first.raw(), convolution_.get(),
+            static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.number), room, bytes, &beta,
+            x_.get(), result.into.raw());
+      case ConvPass::dw:
+        return cudnnConvolutionBackwardFilter(
+            handle, &alpha, x_.get(), first.raw(), y_.get(), second.raw(), convolution_.get(),
+            static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.number), room, bytes, &beta,
+            w_.get(), result.into.raw());
+    }
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+
   void set_math(cudnnMathType_t math) const {
     check(cudnnSetConvolutionMathType(convolution_.get(), math), "cudnnSetConvolutionMathType");
   }
 
-  void choose(cudnnHandle_t handle) {
+  void rank(cudnnHandle_t handle) {
     switch (key_.pass) {
       case ConvPass::forward:
-        return choose_of<cudnnConvolutionFwdAlgoPerf_t>([&](int* count, auto* ranked) {
-          check(
-              cudnnGetConvolutionForwardAlgorithm_v7(handle, x_.get(), w_.get(), convolution_.get(),
-                                                     y_.get(), kMostAlgorithms, count, ranked),
-              "cudnnGetConvolutionForwardAlgorithm_v7");
+        return keep<cudnnConvolutionFwdAlgoPerf_t>([&](int* count, auto* ranked) {
+          return cudnnGetConvolutionForwardAlgorithm_v7(handle, x_.get(), w_.get(),
+                                                        convolution_.get(), y_.get(),
+                                                        kMostAlgorithms, count, ranked);
         });
       case ConvPass::dx:
-        return choose_of<cudnnConvolutionBwdDataAlgoPerf_t>([&](int* count, auto* ranked) {
-          check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, w_.get(), y_.get(),
-                                                            convolution_.get(), x_.get(),
-                                                            kMostAlgorithms, count, ranked),
-                "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+        return keep<cudnnConvolutionBwdDataAlgoPerf_t>([&](int* count, auto* ranked) {
+          return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, w_.get(), y_.get(),
+                                                             convolution_.get(), x_.get(),
+                                                             kMostAlgorithms, count, ranked);
         });
       case ConvPass::dw:
-        return choose_of<cudnnConvolutionBwdFilterAlgoPerf_t>([&](int* count, auto* ranked) {
-          check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x_.get(), y_.get(),
-                                                              convolution_.get(), w_.get(),
-                                                              kMostAlgorithms, count, ranked),
-                "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
+        return keep<cudnnConvolutionBwdFilterAlgoPerf_t>([&](int* count, auto* ranked) {
+          return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x_.get(), y_.get(),
+                                                               convolution_.get(), w_.get(),
+                                                               kMostAlgorithms, count, ranked);
         });
     }
   }
 
-  /// Takes the first that gives the same bits each time and fits, of what rank(count, ranked) lists
-  /// by expected time.
+  /// Keeps what gives the same bits each time of what rank(count, ranked) lists by expected time:
+  /// in that order, but what needs much workspace last.
   template <class Ranked, class Rank>
-  void choose_of(const Rank& rank) {
+  void keep(const Rank& rank) {
     Ranked ranked[kMostAlgorithms];
     int count = 0;
-    rank(&count, ranked);
+    if (const cudnnStatus_t status = rank(&count, ranked); status != CUDNN_STATUS_SUCCESS)
+      return refused(status);
     for (const Ranked& one : std::span(ranked, static_cast<size_t>(count))) {
-      if (one.status != CUDNN_STATUS_SUCCESS || one.memory > size_t{kMostWorkspaceBytes}) continue;
+      if (one.status != CUDNN_STATUS_SUCCESS) continue;
       if (math_.deterministic && one.determinism != CUDNN_DETERMINISTIC) continue;
-      algorithm_ = one.algo;
-      workspace_bytes_ = static_cast<int64_t>(one.memory);
-      // without TF32 f32 stays as asked for
-      if (key_.dtype == DType::bf16 || math_.tf32) set_math(one.mathType);
-      return;
+      algorithms_.push_back({one.algo, static_cast<int64_t>(one.memory), one.mathType});
     }
-    throw Error(concat(
-        described(key_.pass, key_.spec, key_.dtype), "of ", count, " algorithms cuDNN has none ",
-        math_.deterministic ? "that gives the same bits each time " : "", "in ",
-        kMostWorkspaceBytes, " bytes",
-        math_.deterministic ? "; train.deterministic = false lets it take others" : ""));
+    std::stable_sort(algorithms_.begin(), algorithms_.end(),
+                     [](const Algorithm& a, const Algorithm& b) {
+                       return std::max(a.workspace_bytes, kPreferredWorkspaceBytes) <
+                              std::max(b.workspace_bytes, kPreferredWorkspaceBytes);
+                     });
+  }
+
+  /// Remembers why; throws if another algorithm would be refused, too.
+  void refused(cudnnStatus_t status) {
+    const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
+    if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_EXECUTION_FAILED)
+      check(status, name_of(key_.pass));
+    refusal_ = cudnnGetErrorString(status);
   }
 
   const Key key_;
@@ -186,8 +208,8 @@ class CudnnConvolutions::Plan {
   const Owned<cudnnTensorDescriptor_t> x_, y_;
   const Owned<cudnnFilterDescriptor_t> w_;
   const Owned<cudnnConvolutionDescriptor_t> convolution_;
-  int algorithm_ = 0;  // of the pass
-  int64_t workspace_bytes_ = 0;
+  std::vector<Algorithm> algorithms_;  // the first is taken
+  const char* refusal_ = "none fits";
 };
 
 namespace {
@@ -209,16 +231,21 @@ CudnnConvolutions::CudnnConvolutions(Workspace& workspace, const GpuMath& math)
 
 CudnnConvolutions::~CudnnConvolutions() = default;
 
-void CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
+bool CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
                             const Tensor& first, const Tensor& second, const GradSlot& result) {
   const Key key{pass, spec, first.dtype()};
-  const Plan& plan =
-      *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, math_); });
+  Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, math_); });
   const cudnnStatus_t status =
       cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native()));
   WISP_CHECK(status == CUDNN_STATUS_SUCCESS, "cudnnSetStream: ", cudnnGetErrorString(status));
-  plan.run(handle_.get(), first, second, result, workspace_.of(plan.workspace_bytes()));
-  count_device_work({.calls = 1});
+  const bool done = plan.run(handle_.get(), first, second, result, workspace_);
+  if (done) count_device_work({.calls = 1});
+  WISP_CHECK(done || key.dtype == DType::bf16, described(pass, spec, key.dtype),
+             "cuDNN has no algorithm (", plan.refusal(), ")",
+             math_.deterministic ? " that gives the same bits each time; train.deterministic = "
+                                   "false lets it take others"
+                                 : "");
+  return done;
 }
 
 std::string CudnnConvolutions::version() { return concat("cudnn ", cudnnGetVersion()); }

@@ -21,10 +21,10 @@ class CudnnConvolutions {
   ~CudnnConvolutions();
 
   /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). All three are f32 or all bf16,
-  /// added in f32: cuDNN has no f64 with channels last. Throws Error, with the shapes, if it has no
-  /// algorithm that gives the same bits each time, where that is asked for, or images are too
-  /// large.
-  void run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
+  /// added in f32: cuDNN has no f64 with channels last. False, and nothing is done, if it has no
+  /// algorithm in bf16 (that gives the same bits each time, where that is asked for); in f32 that
+  /// is an Error with the shapes.
+  bool run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
            const Tensor& second, const GradSlot& result);
   int64_t kept_objects() const { return plans_.size(); }
   static std::string version();

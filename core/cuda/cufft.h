@@ -1,10 +1,11 @@
 // Real transforms by cuFFT, on CUDA streams.
 #pragma once
 
+#include "core/cuda/workspace.h"
 #include "core/real_fft.h"
 
 namespace wisp::cuda {
 
-std::unique_ptr<RealFft> make_cufft();
+std::unique_ptr<RealFft> make_cufft(Workspace& workspace);
 
 }  // namespace wisp::cuda

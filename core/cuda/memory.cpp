@@ -83,12 +83,14 @@ class DeviceRange final : public AddressRange {
     const CUresult made = driver_.cuMemCreate(&part.memory, part.bytes, &what_, 0);
     if (made == CUDA_ERROR_OUT_OF_MEMORY) return false;
     driver_.check(made, "cuMemCreate");
-    parts_.push_back(part);  // so that it is given back, whatever comes
     const CUdeviceptr at = begin_ + static_cast<CUdeviceptr>(bytes_);
     const CUmemAccessDesc access{what_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    driver_.check(driver_.cuMemMap(at, part.bytes, 0, part.memory, 0), "cuMemMap");
-    driver_.check(driver_.cuMemSetAccess(at, part.bytes, &access, 1), "cuMemSetAccess");
+    const CUresult mapped = driver_.cuMemMap(at, part.bytes, 0, part.memory, 0);
+    if (mapped != CUDA_SUCCESS) driver_.cuMemRelease(part.memory);
+    driver_.check(mapped, "cuMemMap");
+    parts_.push_back(part);
     bytes_ += bytes;
+    driver_.check(driver_.cuMemSetAccess(at, part.bytes, &access, 1), "cuMemSetAccess");
     return true;
   }
 

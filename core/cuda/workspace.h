@@ -14,16 +14,20 @@ class Workspace {
 
   int64_t bytes() const { return memory_.defined() ? memory_.bytes() : 0; }
 
-  /// At least that many bytes, aligned to 256 and more, until the next call of this.
+  /// At least that many bytes, aligned to 256, until the next call of this.
   std::byte* of(int64_t bytes) {
     if (this->bytes() < bytes) {
       memory_ = {};
-      memory_ = Tensor({bytes}, DType::u8, pool_, range_);
+      // a block of a multiple of that begins at one, wherever the pool puts it
+      memory_ =
+          Tensor({(bytes + kAlignment - 1) / kAlignment * kAlignment}, DType::u8, pool_, range_);
     }
     return memory_.raw();
   }
 
  private:
+  static constexpr int64_t kAlignment = 256;  // what the libraries ask for
+
   MemoryPool& pool_;
   // a range of the pool for itself: it begins on a page, and growing leaves no hole among the
   // activations

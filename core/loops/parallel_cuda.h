@@ -43,7 +43,7 @@ __device__ inline int64_t first_index() {
 __device__ inline int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
 template <class Kernel>
-__global__ void run_for(int64_t n, const int64_t* counted, const Kernel kernel) {
+__global__ void run_for(int64_t n, const int64_t* counted, const __grid_constant__ Kernel kernel) {
   const int64_t end = limit(n, counted);
   for (int64_t i = first_index(); i < end; i += index_stride()) kernel(i);
 }
@@ -56,7 +56,7 @@ void launch_for(const Stream& stream, int64_t n, const int64_t* counted, const K
 }
 
 template <class Kernel>
-__global__ void run_single(const Kernel kernel) {
+__global__ void run_single(const __grid_constant__ Kernel kernel) {
   kernel();
 }
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +23,14 @@ namespace wisp {
 namespace {
 
 constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
+
+/// A pool's memory is mapped for its own device only, and between threads of one process NCCL would
+/// read it from the others: its variable for such memory, unless the user has set it.
+void only_own_buffers_between_threads() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); });
+}
+
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -256,6 +266,7 @@ NcclCommunicator::NcclCommunicator(Communicator& host, const Stream& stream, con
 }
 
 void NcclCommunicator::join() {
+  only_own_buffers_between_threads();
   ncclUniqueId id{};
   if (rank() == 0) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
   const Bytes name{reinterpret_cast<std::byte*>(&id), sizeof id};

@@ -87,6 +87,19 @@ TEST(EmulatedMemory, RunsOutWithWordsThatHelp) {
   Memory::get().set_limit(limit);
 }
 
+TEST(EmulatedMemory, GrowsOnAfterItRanOut) {
+  const size_t limit = Memory::get().limit();
+  Memory::get().set_limit(Memory::get().mapped_bytes() + (size_t{4} << 20));
+  {
+    MemoryPool pool(first_device());
+    const Tensor some({1 << 20}, DType::u8, pool, 0);
+    EXPECT_NE(error_of([&] { Tensor({64 << 20}, DType::u8, pool, 0); }), "");
+    const Tensor more({2 << 20}, DType::u8, pool, 0);  // of the free end, which has to grow
+    EXPECT_NE(Memory::get().alias(more.raw(), 2 << 20), nullptr);
+  }
+  Memory::get().set_limit(limit);
+}
+
 TEST(EmulatedMemory, IsGivenBack) {
   const size_t before = Memory::get().mapped_bytes();
   {

@@ -261,7 +261,7 @@ compare() {
 stage_speed() {
   # the peer's tied weights, its choice of algorithms, and where it says f32, TF32
   local lm=(apps/configs/ptb_medium.toml model.tied=true model.loss=mean optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0
-    workers=1 train.tf32=true "data.path=${data:-data-cache}")
+    workers=1 train.tf32=true "data.path=$data")
   local one=("${resnet20[@]}" workers=1 train.batch=128 train.deterministic=false)
   local four=("${resnet20[@]}" workers=4 train.batch=128 train.deterministic=false)
   local photos=(apps/configs/synthetic_resnet50.toml data.side=224 data.train_count=512 workers=1 train.batch=256
@@ -274,7 +274,7 @@ stage_speed() {
   compare "resnet20 b128 bf16" resnet20 --mode graph --dtype bf16 -- "${one[@]}" train.precision=bf16
   compare "the same, deterministic" -- "${one[@]}" train.precision=bf16 train.deterministic=true
   compare "resnet50 b256 bf16" resnet50 --mode compile --dtype bf16 --batch 256 -- "${photos[@]}"
-  if [[ -n $has_ptb || -n $dry ]]; then
+  if [[ -n $has_ptb ]]; then
     compare "lstm650 b20 tf32" lstm650 --mode graph -- "${lm[@]}"
   else
     left_out "lstm650: no simple-examples/data in --data"
@@ -299,7 +299,7 @@ stage_codec() {
 }
 
 stage_train() {
-  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method run accuracy
+  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method directory accuracy
   if [[ -n $has_cifar10 ]]; then
     config+=("data.path=$data")
   else
@@ -307,13 +307,13 @@ stage_train() {
     left_out "no cifar-10-batches-bin in --data: one epoch of drawn images"
   fi
   for method in none dgc; do
-    run=$out/runs/train_$method
-    rm -rf "$run"
+    directory=$out/runs/train_$method
+    rm -rf "$directory"
     check "ResNet-20 trains with compression.method=$method" on_device "$wisp" train "${config[@]}" \
-      compression.method="$method" --out "$run"
+      compression.method="$method" --out "$directory"
     [[ -z $dry ]] || continue
-    accuracy=$(json test_accuracy <"$run/summary.json")
-    say "  - test accuracy $accuracy, $(json images_per_s <"$run/summary.json") images/s"
+    accuracy=$(json test_accuracy <"$directory/summary.json")
+    say "  - test accuracy $accuracy, $(json images_per_s <"$directory/summary.json") images/s"
     [[ -z $has_cifar10 ]] || check "it learns: 85 % and more" awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.85) }'
   done
 }

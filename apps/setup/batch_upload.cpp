@@ -9,8 +9,8 @@
 
 namespace wisp {
 
-/// In both slots at once, and then in doubles, because it is done seldom that way: to pin memory
-/// waits for the device, and for those that share memory with it.
+/// To pin memory waits for the device and all that share memory with it. So both slots get theirs
+/// with the first batch, before anything is exchanged, and what grows later grows to the double.
 void BatchUpload::make_room(size_t place, int64_t bytes) {
   for (Slot& slot : slots_) {
     if (slot.tensors.size() <= place) slot.tensors.resize(place + 1);

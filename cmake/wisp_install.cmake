@@ -13,7 +13,7 @@ install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   PATTERN core/io/toml_node.h EXCLUDE
   PATTERN apps/commands EXCLUDE
   PATTERN apps/configs EXCLUDE)
-# "core/tensor.h" becomes "wisp/core/tensor.h", so that a user's own folders of these names are never in the way.
+# "core/ops.h" becomes "wisp/core/ops.h", so that a user's own folders of these names are never in the way.
 list(JOIN wisp_header_folders "|" wisp_header_folders)
 install(CODE "set(folders \"${wisp_header_folders}\")\nset(include \"${CMAKE_INSTALL_INCLUDEDIR}\")")
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/qualify_includes.cmake)

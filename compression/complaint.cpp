@@ -1,6 +1,6 @@
 #include "compression/complaint.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

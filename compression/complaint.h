@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

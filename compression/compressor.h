@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "compression/complaint.h"
+#include "core/base/registry.h"
 #include "core/context.h"
 #include "core/io/config.h"
 #include "core/io/saved_state.h"
-#include "core/registry.h"
 #include "core/train/update_rule.h"
 
 namespace wisp {

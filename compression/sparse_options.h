@@ -1,8 +1,8 @@
 // Keys that several methods have in common.
 #pragma once
 
-#include "core/dtype.h"
 #include "core/io/config.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

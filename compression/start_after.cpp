@@ -1,6 +1,6 @@
 #include "compression/start_after.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

@@ -2,8 +2,8 @@
 // two, gathered.
 #pragma once
 
-#include "core/dtype.h"
 #include "core/io/config.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/loops/parallel.h"
 #include "core/op_log.h"
 

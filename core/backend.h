@@ -10,9 +10,9 @@
 #include <string>
 
 #include "core/autograd.h"
-#include "core/axes.h"
 #include "core/real_fft.h"
 #include "core/rnn.h"
+#include "core/tensor/axes.h"
 
 namespace wisp {
 

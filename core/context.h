@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "core/stream.h"
-#include "core/tensor.h"
+#include "core/device/stream.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

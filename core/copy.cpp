@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
-#include "core/error.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {

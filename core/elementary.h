@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 namespace elementary {

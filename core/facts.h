@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/shape.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
 
 namespace wisp {
 

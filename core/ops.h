@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/autograd.h"
-#include "core/axes.h"
 #include "core/batch.h"
 #include "core/rnn.h"
+#include "core/tensor/axes.h"
 
 namespace wisp {
 

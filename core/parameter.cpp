@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 #include "core/loops/parallel.h"
 #include "core/random.h"
 

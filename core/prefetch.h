@@ -1,7 +1,7 @@
 // Asking for memory before a loop reads it.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "core/base/recently_used.h"
 #include "core/cpu/reference_fft.h"
-#include "core/recently_used.h"
 
 namespace wisp {
 namespace {

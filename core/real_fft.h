@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace wisp {
 

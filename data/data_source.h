@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "core/base/registry.h"
 #include "core/facts.h"
 #include "core/io/config.h"
-#include "core/registry.h"
 #include "data/examples.h"
 
 namespace wisp {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/random.h"
 
 namespace wisp {

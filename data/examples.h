@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace wisp {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/work_queue.h"
 #include "core/batch.h"
-#include "core/work_queue.h"
 #include "data/examples.h"
 
 namespace wisp {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/output_file.h"
 
 namespace wisp {

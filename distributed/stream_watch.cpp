@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 
 namespace wisp {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace wisp {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "compression/policy.h"
+#include "core/base/registry.h"
 #include "core/io/trace.h"
-#include "core/registry.h"
 #include "distributed/exchange/cut.h"
 #include "distributed/gradient_clip.h"
 #include "distributed/method.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/data_source.h"
 #include "data/text/text_examples.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "apps/inference/inference.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/random.h"
 
 /// As the data set calls a byte: "a"; "0xe2" of what is no character by itself in UTF-8.

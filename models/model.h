@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/registry.h"
 #include "core/batch.h"
 #include "core/facts.h"
 #include "core/io/config.h"
-#include "core/registry.h"
 #include "layers/module.h"
 
 namespace wisp {

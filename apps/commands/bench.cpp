@@ -9,7 +9,7 @@
 #include "apps/commands/config_arguments.h"
 #include "apps/lab/bench_step.h"
 #include "apps/setup/train_options.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "distributed/bench/codec_bench.h"
 
 namespace wisp {

@@ -5,7 +5,7 @@
 
 #include "apps/commands/commands.h"
 #include "apps/report/run_diff.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

@@ -10,7 +10,7 @@
 #include "apps/commands/commands.h"
 #include "apps/inference/tune_decoding.h"
 #include "apps/run/run_directory.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

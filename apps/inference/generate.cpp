@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/inference/log_softmax.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/utf8.h"
 #include "core/random.h"
 

@@ -1,7 +1,7 @@
 #include "apps/inference/hear.h"
 
 #include "apps/inference/log_softmax.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/input_file.h"
 
 namespace wisp {

@@ -4,7 +4,7 @@
 
 #include "apps/run/checkpoints.h"
 #include "apps/run/run_directory.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/images/image_reader.h"
 
 namespace wisp {

@@ -3,9 +3,9 @@
 #include <map>
 #include <optional>
 
-#include "core/channel_order.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/checkpoint.h"
+#include "core/tensor/channel_order.h"
 
 namespace wisp {
 namespace {

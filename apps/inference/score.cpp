@@ -4,7 +4,7 @@
 
 #include "apps/inference/log_softmax.h"
 #include "apps/inference/text_reader.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/utf8.h"
 
 namespace wisp {

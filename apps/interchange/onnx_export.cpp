@@ -1,7 +1,7 @@
 #include "apps/interchange/onnx_export.h"
 
 #include "apps/interchange/onnx_forms.h"
-#include "core/channel_order.h"
+#include "core/tensor/channel_order.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/channel_order.h"
+#include "core/tensor/channel_order.h"
 
 namespace wisp {
 namespace {

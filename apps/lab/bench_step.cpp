@@ -9,8 +9,8 @@
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
 #include "apps/setup/worker_memory.h"
-#include "core/clock.h"
-#include "core/error.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

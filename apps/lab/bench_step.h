@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "core/io/config.h"
 
 namespace wisp {

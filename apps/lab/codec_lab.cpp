@@ -10,7 +10,7 @@
 #include "apps/setup/train_options.h"
 #include "compression/policy.h"
 #include "core/backend.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/output_file.h"
 #include "data/npy.h"
 #include "distributed/launch.h"

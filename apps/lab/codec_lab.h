@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/io/config.h"
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 
 namespace wisp {
 

@@ -7,7 +7,7 @@
 
 #include "apps/setup/methods.h"
 #include "apps/setup/prepared.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/toml_text.h"
 
 namespace wisp {

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "apps/run/resize.h"
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 #include "core/io/checkpoint.h"
 #include "core/io/input_file.h"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "apps/run/run_record.h"
-#include "core/clock.h"
+#include "core/base/clock.h"
 
 namespace wisp {
 namespace {

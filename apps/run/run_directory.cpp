@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "apps/version.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/output_file.h"
 
 namespace wisp {

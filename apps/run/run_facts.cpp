@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/setup/prepared.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

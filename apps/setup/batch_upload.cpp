@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 
 namespace wisp {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 
 namespace wisp {
 

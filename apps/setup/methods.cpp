@@ -6,7 +6,7 @@
 
 #include "compression/policy.h"
 #include "compression/ratio_schedule.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

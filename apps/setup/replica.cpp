@@ -9,10 +9,10 @@
 
 #include "apps/setup/methods.h"
 #include "apps/setup/weights.h"
-#include "core/clock.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
-#include "core/out_of_memory.h"
+#include "core/device/out_of_memory.h"
 #include "core/train/freeze.h"
 #include "core/train/norm.h"
 #include "distributed/communicator/nccl_communicator.h"

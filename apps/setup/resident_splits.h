@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/storage.h"
+#include "core/device/storage.h"
 #include "data/examples.h"
 
 namespace wisp {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/backend.h"
+#include "core/base/error.h"
 #include "core/cuda/device.h"
-#include "core/error.h"
 
 namespace wisp {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/backend.h"
-#include "core/dtype.h"
 #include "core/io/config.h"
 #include "core/io/trace.h"
+#include "core/tensor/dtype.h"
 #include "core/train/ema.h"
 #include "core/train/optimizer_options.h"
 #include "core/train/schedule.h"

@@ -6,10 +6,10 @@
 #include <map>
 #include <type_traits>
 
-#include "core/channel_order.h"
+#include "core/base/hash.h"
 #include "core/copy.h"
-#include "core/hash.h"
 #include "core/io/checkpoint.h"
+#include "core/tensor/channel_order.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/setup/train_options.h"
-#include "core/storage.h"
+#include "core/device/storage.h"
 
 namespace wisp {
 

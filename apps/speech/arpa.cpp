@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "apps/speech/words.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/output_file.h"
 
 namespace wisp {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/speech/words.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/utf8.h"
 
 namespace wisp {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/images/image_file.h"
 
 namespace wisp {

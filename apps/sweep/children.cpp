@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

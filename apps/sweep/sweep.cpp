@@ -8,7 +8,7 @@
 #include "apps/run/run_record.h"
 #include "apps/sweep/children.h"
 #include "apps/sweep/sweep_table.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
 #include "core/io/file_lock.h"
 #include "core/io/output_file.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "apps/setup/prepared.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/checksum.h"
 
 namespace wisp {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 #include "core/io/glob.h"
 #include "data/npy.h"
 

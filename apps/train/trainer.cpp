@@ -8,7 +8,7 @@
 #include "apps/setup/weights.h"
 #include "apps/setup/worker_memory.h"
 #include "apps/train/training.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

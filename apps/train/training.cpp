@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/error.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

@@ -2,8 +2,8 @@
 // matrix is a team's work: all of a unit take one launch.
 #pragma once
 
+#include "core/device/stream.h"
 #include "core/random.h"
-#include "core/stream.h"
 
 namespace wisp {
 

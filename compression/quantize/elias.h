@@ -3,7 +3,7 @@
 // and n becomes their number less one: 1 is 0, 2 is 100, 3 is 110, 4 is 101000. Source: Elias 1975.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -8,7 +8,7 @@
 // by subtraction instead of a search; rounding to nearest; a symmetric range. A value; any thread.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

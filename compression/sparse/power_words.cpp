@@ -4,7 +4,7 @@
 
 #include "compression/slices.h"
 #include "compression/unit_rows.h"
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp::power_words {
 namespace {

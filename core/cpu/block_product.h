@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/recently_used.h"
 #include "core/real_fft.h"
-#include "core/recently_used.h"
 
 namespace wisp {
 namespace {

@@ -9,13 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/recently_used.h"
 #include "core/cpu/batch_norm.h"
 #include "core/cpu/block_product.h"
 #include "core/cpu/onednn_conv.h"
 #include "core/cpu/onednn_gemm.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/rnn.h"
-#include "core/recently_used.h"
 
 namespace wisp {
 namespace {

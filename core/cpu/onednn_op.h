@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "core/cuda/stream.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 
 namespace wisp::cuda {
 namespace {

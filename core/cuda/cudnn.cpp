@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 
 namespace wisp::cuda {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/backend.h"
+#include "core/base/recently_used.h"
 #include "core/cuda/workspace.h"
-#include "core/recently_used.h"
 
 struct cudnnContext;
 

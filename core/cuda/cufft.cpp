@@ -2,10 +2,10 @@
 
 #include <cufft.h>
 
+#include "core/base/error.h"
+#include "core/base/recently_used.h"
 #include "core/cuda/stream.h"
-#include "core/device_work.h"
-#include "core/error.h"
-#include "core/recently_used.h"
+#include "core/device/device_work.h"
 
 namespace wisp::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // What a build with CUDA makes of kernels that nvcc has not seen.
-#include "core/error.h"
-#include "core/stream.h"
+#include "core/base/error.h"
+#include "core/device/stream.h"
 
 namespace wisp {
 

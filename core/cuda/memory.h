@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "core/address_range.h"
-#include "core/device.h"
+#include "core/device/address_range.h"
+#include "core/device/device.h"
 
 namespace wisp::cuda {
 

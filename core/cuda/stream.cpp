@@ -5,8 +5,8 @@
 #include "core/cuda/check.h"
 #include "core/cuda/device.h"
 #include "core/cuda/memory.h"
-#include "core/device_work.h"
-#include "core/out_of_memory.h"
+#include "core/device/device_work.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {

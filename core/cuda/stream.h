@@ -1,11 +1,11 @@
-// Streams and events of CUDA devices, behind core/stream.h.
+// Streams and events of CUDA devices, behind core/device/stream.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace wisp::cuda {
 

@@ -1,8 +1,8 @@
 // Memory for what a library's call keeps while it runs. Belongs to its stream's thread.
 #pragma once
 
-#include "core/stream.h"
-#include "core/tensor.h"
+#include "core/device/stream.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp::cuda {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
 

@@ -3,11 +3,11 @@
 #include <memory>
 #include <new>
 
-#include "core/device_work.h"
+#include "core/base/error.h"
+#include "core/device/device_work.h"
+#include "core/device/stream.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/runtime.h"
-#include "core/error.h"
-#include "core/stream.h"
 
 namespace wisp {
 namespace {

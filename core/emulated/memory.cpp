@@ -11,7 +11,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp::emulated {
 namespace {

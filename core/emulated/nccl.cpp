@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/queues.h"
 #include "core/emulated/runtime.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp::emulated {
 namespace {

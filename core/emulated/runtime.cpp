@@ -15,10 +15,10 @@
 #include <string>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/queues.h"
-#include "core/error.h"
 
 struct CUstream_st {
   std::shared_ptr<wisp::emulated::Queue> queue;

@@ -9,7 +9,7 @@
 
 #include "core/io/output_file.h"
 #include "core/io/safetensors.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

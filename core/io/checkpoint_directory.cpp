@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/checksum.h"
 #include "core/io/output_file.h"
 

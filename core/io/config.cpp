@@ -12,7 +12,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/edit_distance.h"
 #include "core/io/toml_limits.h"
 #include "core/io/toml_node.h"

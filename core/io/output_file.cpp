@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

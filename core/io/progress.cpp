@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

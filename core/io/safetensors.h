@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/dtype.h"
-#include "core/stream.h"
+#include "core/device/stream.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -2,7 +2,7 @@
 // 64-bit quotient, which kernels would spend on each element.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/dtype.h"
-#include "core/stream.h"
+#include "core/device/stream.h"
+#include "core/tensor/dtype.h"
 
 // One clone of each CPU loop per instruction set, chosen when the program starts, with the kernel
 // inlined: a call from a clone would go to code for the baseline. Sanitizers cannot run the

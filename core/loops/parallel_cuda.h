@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/cuda/check.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "core/loops/parallel.h"
 
 namespace wisp::cuda {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/context.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 #include "core/loops/parallel.h"
 
 namespace wisp {

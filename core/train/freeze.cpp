@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/edit_distance.h"
 #include "core/io/glob.h"
 

@@ -2,7 +2,7 @@
 // observe the same losses.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "core/train/schedule.h"
 
 namespace wisp {

@@ -1,6 +1,6 @@
 #include "core/train/update_range.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

@@ -7,7 +7,7 @@
 
 #include "core/facts.h"
 #include "core/random.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

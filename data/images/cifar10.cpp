@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/images/image_source.h"
 
 namespace wisp {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

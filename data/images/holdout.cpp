@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/random.h"
 
 namespace wisp {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

@@ -1,6 +1,6 @@
 #include "data/images/image_file.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "core/io/output_file.h"
 #include "data/images/image_codec.h"

@@ -1,6 +1,6 @@
 #include "data/images/image_reader.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/images/fit_image.h"
 #include "data/images/image_file.h"
 

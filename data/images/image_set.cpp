@@ -1,6 +1,6 @@
 #include "data/images/image_set.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

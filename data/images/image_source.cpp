@@ -1,6 +1,6 @@
 #include "data/images/image_source.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/images/holdout.h"
 #include "data/images/resident_images.h"
 

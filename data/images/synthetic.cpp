@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/random.h"
 #include "data/images/image_source.h"
 

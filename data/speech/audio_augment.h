@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "data/speech/resample.h"
 
 namespace wisp {

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/speech/audio_codec.h"
 
 namespace wisp {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/speech/audio_codec.h"
 
 namespace wisp {

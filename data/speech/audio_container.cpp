@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "data/speech/audio_codec.h"
 #include "data/speech/audio_container.h"

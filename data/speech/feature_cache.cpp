@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "core/io/checkpoint.h"
 #include "core/real_fft.h"
 

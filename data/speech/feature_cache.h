@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/facts.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "data/speech/audio_file.h"
 
 namespace wisp {

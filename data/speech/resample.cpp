@@ -5,7 +5,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 namespace {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/real_fft.h"
 
 namespace wisp {

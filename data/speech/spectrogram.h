@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/facts.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

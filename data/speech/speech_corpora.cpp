@@ -4,7 +4,7 @@
 #include <memory>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/examples.h"
 #include "data/speech/manifest.h"
 #include "data/speech/speech_source.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/speech/audio_reader.h"
 #include "data/speech/manifest.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/text/text_source.h"
 
 namespace wisp {

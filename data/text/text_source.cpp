@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "data/text/text_examples.h"
 

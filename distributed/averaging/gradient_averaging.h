@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/work_queue.h"
 #include "core/io/trace.h"
 #include "core/parameter.h"
-#include "core/work_queue.h"
 #include "distributed/accounting.h"
 #include "distributed/averaging/gradient_squares.h"
 #include "distributed/averaging/probe.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 #include "core/loops/parallel.h"
 #include "core/random.h"
 #include "distributed/bench/codec_limits.h"

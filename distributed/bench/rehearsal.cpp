@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/loops/parallel.h"
 #include "distributed/bench/stream_time.h"
 #include "distributed/communicator/device_moves.h"

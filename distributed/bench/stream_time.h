@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace wisp {
 

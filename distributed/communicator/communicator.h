@@ -11,7 +11,7 @@
 #include <string>
 
 #include "compression/compressor.h"  // ReduceOp
-#include "core/clock.h"
+#include "core/base/clock.h"
 
 namespace wisp {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/copy.h"
+#include "core/device/storage.h"
 #include "core/loops/device_table.h"
 #include "core/loops/parallel.h"
-#include "core/storage.h"
 #include "distributed/communicator/reduction_ops.h"
 
 namespace wisp {

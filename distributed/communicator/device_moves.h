@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 #include "distributed/communicator/collective.h"
 
 namespace wisp {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/copy.h"
-#include "core/stream.h"
+#include "core/device/stream.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/notice.h"

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "core/dtype.h"
+#include "core/tensor/dtype.h"
 
 namespace wisp {
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "core/storage.h"
-#include "core/stream.h"
+#include "core/device/storage.h"
+#include "core/device/stream.h"
 #include "distributed/communicator/communicator.h"
 
 namespace wisp {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/storage.h"
-#include "core/stream.h"
+#include "core/device/storage.h"
+#include "core/device/stream.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "core/io/trace.h"
 #include "distributed/accounting.h"
 #include "distributed/communicator/communicator.h"

@@ -9,7 +9,7 @@
 #include <deque>
 #include <mutex>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

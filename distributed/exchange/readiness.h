@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/device/stream.h"
 #include "core/parameter.h"
-#include "core/stream.h"
 #include "distributed/exchange/cut.h"
 
 namespace wisp {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/base/error.h"
 #include "core/copy.h"
-#include "core/error.h"
 
 namespace wisp {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/error.h"
+#include "core/base/hash.h"
 #include "distributed/exchange/message.h"
 
 namespace wisp {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 #include "distributed/communicator/communicator.h"
 
 namespace wisp {

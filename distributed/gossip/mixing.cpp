@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/error.h"
+#include "core/base/hash.h"
 
 namespace wisp {
 namespace {

@@ -1,7 +1,7 @@
 // Local SGD: every worker makes H updates by itself, then all go on from the mean of their weights.
 // The momentum stays local unless local_sgd.average_momentum. Source: Stich 2019, algorithm 1, with
 // equal periods.
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "core/train/norm.h"
 #include "distributed/own_weights/own_weights.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "core/device_words.h"
 #include "core/loops/parallel.h"
 #include "core/train/norm.h"

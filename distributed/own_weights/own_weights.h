@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/work_queue.h"
+#include "core/base/work_queue.h"
 #include "distributed/exchange/readiness.h"
 #include "distributed/exchange/status_slot.h"
 #include "distributed/gradient_clip.h"

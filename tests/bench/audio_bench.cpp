@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "data/speech/audio_augment.h"
 #include "data/speech/audio_file.h"
 #include "data/speech/resample.h"

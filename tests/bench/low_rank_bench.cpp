@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "core/loops/parallel.h"
 #include "tests/support/resnet50_matrices.h"
 #include "tests/support/unit_rig.h"

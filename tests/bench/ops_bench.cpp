@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "core/ops.h"
 #include "tests/support/leaves.h"
 #include "tests/support/test_context.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/backend.h"
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "tests/bench/library_lstm.h"
 #include "tests/support/tensors.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 namespace {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "core/copy.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_context.h"

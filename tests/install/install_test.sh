@@ -61,7 +61,7 @@ grep -q 'considered but not accepted' "$work/later.log" || fail "$(<"$work/later
 
 # Every header can be included by itself, and beside a user's own folders of the same names.
 mkdir -p "$work/own"/{core,data,models}
-for own in core/error.h core/tensor.h data/loader.h models/model.h; do
+for own in core/base/error.h core/tensor/tensor.h data/loader.h models/model.h; do
   echo '#error a header of the user' >"$work/own/$own"
 done
 (cd "$prefix/include" && find wisp -name '*.h' ! -path '*cuda*' -printf '#include <%p>\n') >"$work/own/all.cpp"

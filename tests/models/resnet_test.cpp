@@ -7,10 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "core/channel_order.h"
 #include "core/io/checksum.h"
 #include "core/io/config.h"
 #include "core/op_log.h"
+#include "core/tensor/channel_order.h"
 #include "models/mlp.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tensors.h"

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string>
 
-#include "core/clock.h"
-#include "core/error.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {

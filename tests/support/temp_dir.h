@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

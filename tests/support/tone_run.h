@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/train/trainer.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_run.h"

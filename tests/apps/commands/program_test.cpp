@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "apps/speech/arpa.h"
-#include "core/device.h"
+#include "core/device/device.h"
 #include "core/io/checkpoint_directory.h"
 #include "data/npy.h"
 #include "tests/support/command.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <functional>
 
-#include "core/channel_order.h"
+#include "core/tensor/channel_order.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
 #include "tests/support/error_of.h"

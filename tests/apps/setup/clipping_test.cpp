@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/setup/prepared.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_text_run.h"
 

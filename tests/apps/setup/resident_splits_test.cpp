@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/setup/batch_upload.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "core/emulated/memory.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_context.h"

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "core/channel_order.h"
 #include "core/io/checkpoint.h"
+#include "core/tensor/channel_order.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"

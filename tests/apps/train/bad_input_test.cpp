@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "apps/interchange/exchange.h"
-#include "core/device.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/device/device.h"
 #include "core/io/checkpoint.h"
 #include "layers/linear.h"
 #include "tests/support/error_of.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 namespace {

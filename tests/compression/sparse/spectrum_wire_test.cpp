@@ -11,7 +11,7 @@
 
 #include "compression/quantize/range_float.h"
 #include "core/loops/parallel_teams.h"
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 #include "tests/support/error_of.h"
 
 namespace wisp {

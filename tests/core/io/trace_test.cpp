@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/copy.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "data/loader.h"
 #include "tests/support/devices.h"
 #include "tests/support/random_images.h"

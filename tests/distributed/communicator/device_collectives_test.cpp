@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/copy.h"
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 #include "distributed/communicator/nccl_communicator.h"
 #include "distributed/communicator/staged_communicator.h"
 #include "distributed/launch.h"

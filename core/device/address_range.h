@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace wisp {
 

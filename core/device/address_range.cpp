@@ -1,12 +1,12 @@
-#include "core/address_range.h"
+#include "core/device/address_range.h"
 
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/cuda/memory.h"
-#include "core/error.h"
 
 namespace wisp {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 #include <gtest/gtest.h>
 

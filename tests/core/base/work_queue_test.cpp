@@ -1,4 +1,4 @@
-#include "core/work_queue.h"
+#include "core/base/work_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/channel_order.h"
+#include "core/tensor/channel_order.h"
 
 namespace wisp {
 namespace {

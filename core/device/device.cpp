@@ -1,4 +1,4 @@
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace wisp {
 

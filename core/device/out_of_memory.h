@@ -1,7 +1,7 @@
 // What a pool throws that has no room left, so that whoever knows what it was for can say so.
 #pragma once
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

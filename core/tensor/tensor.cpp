@@ -1,9 +1,9 @@
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 #include <cstring>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

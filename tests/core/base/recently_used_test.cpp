@@ -1,4 +1,4 @@
-#include "core/recently_used.h"
+#include "core/base/recently_used.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/storage.h"
+#include "core/device/storage.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/address_range.h"
-#include "core/out_of_memory.h"
+#include "core/device/address_range.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp {
 namespace {

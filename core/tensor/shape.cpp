@@ -1,8 +1,8 @@
-#include "core/shape.h"
+#include "core/tensor/shape.h"
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace wisp {
 

@@ -3,7 +3,7 @@
 // are not of rank 4 are the same in both. Any thread.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/tensor/tensor.h"
 
 namespace wisp {
 

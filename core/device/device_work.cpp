@@ -1,4 +1,4 @@
-#include "core/device_work.h"
+#include "core/device/device_work.h"
 
 #include <atomic>
 

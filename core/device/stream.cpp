@@ -1,4 +1,4 @@
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 #include <omp.h>
 
@@ -6,10 +6,10 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/work_queue.h"
 #include "core/cuda/stream.h"
-#include "core/error.h"
-#include "core/work_queue.h"
 
 namespace wisp {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/storage.h"
+#include "core/device/storage.h"
 
 #include <gtest/gtest.h>
 

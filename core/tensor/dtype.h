@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 #ifdef __CUDACC__
 #define WISP_HD __host__ __device__

@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace wisp {
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace wisp {
 

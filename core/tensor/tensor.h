@@ -6,9 +6,9 @@
 #include <cassert>
 #include <memory>
 
-#include "core/dtype.h"
-#include "core/shape.h"
-#include "core/storage.h"
+#include "core/device/storage.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
 
 namespace wisp {
 

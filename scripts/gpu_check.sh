@@ -235,27 +235,52 @@ stage_faults() {
   check "a killed peer ends the other process" killed_peer
 }
 
-# ours CONFIG OVERRIDE...; theirs CASE OPTION...: a rate; with --dry what is asked of ours is checked only
-ours() { "$wisp" bench step "$@" device=cuda --seconds 5 --json | tee -a "$out/speed.jsonl" | json rate; }
-theirs() { python3 "$peer" "$@" --device cuda --seconds 5 | tee -a "$out/speed.jsonl" | json rate; }
+# time_ours CONFIG OVERRIDE..., time_peer CASE OPTION...: the JSON line of a timed step
+time_ours() { "$wisp" bench step "$@" device=cuda --seconds 3 --json | tee -a "$out/speed.jsonl"; }
+time_peer() { python3 "$peer" "$@" --device cuda --seconds 3 | tee -a "$out/speed.jsonl"; }
 
-# compare NAME PEER_OPTIONS -- CONFIG OVERRIDE...: two rounds of each, in turn; without PEER_OPTIONS there is no peer
+# compare NAME BAR [=ROW | CASE OPTION...] -- CONFIG OVERRIDE...: two rounds of each, in turn, beside the peer or an earlier
+# row of ours, and whether the mean reaches BAR times the other's; with --dry what is asked of ours is checked only
+declare -A rates
 compare() {
-  local name=$1 options=() row="" mine other
-  shift
-  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  local name=$1 bar=$2 other=() row="" round line mine theirs memory=- their_memory=- sums=(0 0) verdict
+  shift 2
+  while [[ $1 != -- ]]; do other+=("$1") && shift; done
   shift
   if [[ -n $dry ]]; then
     check "what is timed is known: $name" "$wisp" config "$@"
     return
   fi
-  for _ in 1 2; do
-    mine=$(ours "$@") other=-
-    [[ -z $peer || ${#options[@]} -eq 0 ]] || other=$(theirs "${options[@]}")
-    row+=" ${mine:-**failed**} : ${other:-**failed**} |"
-    [[ -n $mine && -n $other ]] || failed=1
+  for round in 1 2; do
+    line=$(time_ours "$@")
+    mine=$(json rate <<<"$line") memory=$(json peak_device_mb <<<"$line")
+    rates[$name.$round]=$mine
+    if [[ ${other[0]-} == =* ]]; then
+      theirs=${rates[${other[0]#=}.$round]-}
+    elif [[ -n $peer && ${#other[@]} -gt 0 ]]; then
+      line=$(time_peer "${other[@]}")
+      theirs=$(json rate <<<"$line") their_memory=$(json peak_gpu_mb <<<"$line")
+    else
+      theirs=-
+    fi
+    row+=" ${mine:-**failed**} : ${theirs:-**failed**} |"
+    [[ -n $mine && -n $theirs ]] || failed=1
+    sums=("$(awk "BEGIN { print ${sums[0]} + ${mine:-0} }")" "$(awk "BEGIN { print ${sums[1]} + ${theirs/#-/0} + 0 }")")
   done
-  say "| $name |$row"
+  verdict=$(awk -v mine="${sums[0]}" -v theirs="${sums[1]}" -v bar="$bar" 'BEGIN {
+    if (mine <= 0 || theirs <= 0) { print "-"; exit }
+    printf(mine >= bar * theirs ? "%.2f" : "**%.2f**", mine / theirs) }')
+  say "| $name |$row $verdict | $bar | ${memory:--} : ${their_memory:--} |"
+}
+
+# utterances DIR: writes eight of 400 frames with 40 letters each, noise in files without a header, and their manifest
+utterances() {
+  mkdir -p -- "$1"
+  local i
+  for i in 1 2 3 4 5 6 7 8; do
+    head -c 128320 /dev/urandom >"$1/$i.raw" # 64,160 samples of 16 bits
+    echo "{\"audio\": \"$i.raw\", \"text\": \"$(printf 'ABCDEFGH%.0s' 1 2 3 4 5)\"}"
+  done >"$1/manifest.jsonl"
 }
 
 stage_speed() {
@@ -263,24 +288,34 @@ stage_speed() {
   local lm=(apps/configs/ptb_medium.toml model.tied=true model.loss=mean optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0
     workers=1 train.tf32=true "data.path=$data")
   local one=("${resnet20[@]}" workers=1 train.batch=128 train.deterministic=false)
-  local four=("${resnet20[@]}" workers=4 train.batch=128 train.deterministic=false)
+  local four=("${resnet20[@]}" workers=4 train.batch=128 train.deterministic=false train.tf32=true)
   local photos=(apps/configs/synthetic_resnet50.toml data.side=224 data.train_count=512 workers=1 train.batch=256
     train.precision=bf16 train.deterministic=false)
+  local sounds=$out/utterances
+  local speech=(apps/configs/an4_deepspeech_lstm.toml data.name=speech data.raw_rate=16000 "data.train=$sounds/manifest.jsonl"
+    "data.test=$sounds/manifest.jsonl" workers=1 optimizer.lr=1e-4 train.deterministic=false)
+  utterances "$sounds"
   [[ -z $dry ]] || check "a step is timed" on_device "$wisp" bench step "${one[@]}" device=cuda --seconds 1
+  [[ -z $dry ]] || check "a step of speech is timed" on_device "$wisp" bench step "${speech[@]}" device=cuda --seconds 1
   rm -f "$out/speed.jsonl"
-  say "| a second, ours : theirs | round 1 | round 2 |"
-  say "| --- | --- | --- |"
-  compare "resnet20 b128 tf32" resnet20 --mode graph -- "${one[@]}" train.tf32=true
-  compare "resnet20 b128 bf16" resnet20 --mode graph --dtype bf16 -- "${one[@]}" train.precision=bf16
-  compare "the same, deterministic" -- "${one[@]}" train.precision=bf16 train.deterministic=true
-  compare "resnet50 b256 bf16" resnet50 --mode compile --dtype bf16 --batch 256 -- "${photos[@]}"
+  [[ -n $peer ]] || left_out "no --peer to compare with"
+  say ""
+  say "| a second, ours : theirs | round 1 | round 2 | ratio | bar | MB |"
+  say "| --- | --- | --- | --- | --- | --- |"
+  compare "resnet20 b128 tf32" 1.15 resnet20 --mode graph -- "${one[@]}" train.tf32=true
+  compare "resnet20 b128 bf16" 1.15 resnet20 --mode graph --dtype bf16 -- "${one[@]}" train.precision=bf16
+  compare "the same, deterministic" 0 "=resnet20 b128 bf16" -- "${one[@]}" train.precision=bf16 train.deterministic=true
+  compare "resnet50 b256 bf16" 1.0 resnet50 --mode compile --dtype bf16 --batch 256 -- "${photos[@]}"
   if [[ -n $has_ptb ]]; then
-    compare "lstm650 b20 tf32" lstm650 --mode graph -- "${lm[@]}"
+    compare "lstm650 b20 tf32" 1.0 lstm650 --mode graph -- "${lm[@]}"
   else
     left_out "lstm650: no simple-examples/data in --data"
   fi
-  compare "resnet20, 4 workers x 32" -- "${four[@]}"
-  compare "the same with dgc" -- "${four[@]}" compression.method=dgc compression.warmup=none
+  compare "deepspeech b8 tf32" 1.5 deepspeech_an4 -- "${speech[@]}" train.tf32=true
+  compare "deepspeech b8 bf16" 1.5 deepspeech_an4 --dtype bf16 -- "${speech[@]}" train.precision=bf16
+  compare "resnet20, 4 workers x 32 : 1 x 128" 0.6 "=resnet20 b128 tf32" -- "${four[@]}"
+  compare "dgc : dense, 4 workers x 32" 0.7 "=resnet20, 4 workers x 32 : 1 x 128" -- "${four[@]}" \
+    compression.method=dgc compression.warmup=none
   return "$failed"
 }
 
@@ -291,6 +326,7 @@ stage_codec() {
     check "a method is timed" on_device "${bench[@]}" --method dgc
     return
   fi
+  [[ -z $peer ]] || say "- the peer's dgc, encode and decode: $(time_peer dgc | json ms) ms"
   for method in $("$wisp" bench codec --all --numel 1000 --seconds 0 --json | json method | sort -u); do
     check "$method" timeout --foreground 60 "${bench[@]}" --method "$method" >"$out/codec.words"
     sed 's/^/      /' "$out/codec.words" >>"$out/codec.md"

@@ -16,11 +16,12 @@ namespace wisp {
 namespace {
 
 constexpr int kWarmUp = 3;
+constexpr double kMb = 1 << 20;
 
 double resident_mb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+  return static_cast<double>(usage.ru_maxrss) * 1024.0 / kMb;
 }
 
 double median(std::vector<double> values) {
@@ -57,6 +58,7 @@ std::string StepTiming::json() const {
                                 {"peak_mb", std::round(peak_mb)},
                                 {"loss0", loss0},
                                 {"loss1", loss1}};
+  if (peak_device_mb > 0.0) row["peak_device_mb"] = std::round(peak_device_mb);
   if (device.kernels > 0) {
     const auto of_step = [&](int64_t count) {
       return static_cast<double>(count) / static_cast<double>(steps);
@@ -100,6 +102,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
       const StepReport report = replica.step(
           step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; },
           [&] { return batch; });
+      replica.context().stream.synchronize();  // a device's update may be under way
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
       of_step = report.work;
       losses.push_back(replica.tally().mean_loss());
@@ -121,6 +124,8 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
     timing.ms = median(times);
     timing.losses = losses;
     timing.device = device_work() - before;
+    if (shared.pool.device().is_cuda())
+      timing.peak_device_mb = static_cast<double>(shared.pool.stats().peak_used_bytes) / kMb;
     timing.steps = static_cast<int64_t>(times.size()) * (world().processes() ? 1 : options.workers);
     work = of_step;
   });

@@ -201,6 +201,7 @@ TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
 double launches(const Overrides& method) {
   const Config config = tiny_config_of("", kResNet + method + Overrides{"workers=2"} + kOnDevice);
   const StepTiming timing = bench_step(config, "launches", 0.0, 2);
+  EXPECT_GT(timing.peak_device_mb, 0.0);
   return static_cast<double>(timing.device.kernels + timing.device.calls) /
          static_cast<double>(timing.steps);
 }

@@ -278,7 +278,7 @@ utterances() {
   mkdir -p -- "$1"
   local i
   for i in 1 2 3 4 5 6 7 8; do
-    head -c 128320 /dev/urandom >"$1/$i.raw" # 64,160 samples of 16 bits
+    head -c 127680 /dev/urandom >"$1/$i.raw" # 399 strides of 160 samples of 16 bits
     echo "{\"audio\": \"$i.raw\", \"text\": \"$(printf 'ABCDEFGH%.0s' 1 2 3 4 5)\"}"
   done >"$1/manifest.jsonl"
 }

@@ -4,8 +4,8 @@
 #   gpu_check.sh OUT [--data DIR] [--peer SCRIPT] [--only STAGE] [--dry]
 #
 # OUT gets report.md and report.json, what each stage said, and its log. A stage has a process and a time limit of its own; one
-# that fails does not stop the next, and one that has passed is not run again, unless --only names it or the sources are
-# others. If the whole is cut short, start it again with the same OUT.
+# that fails does not stop the next, and one that has passed is not run again, unless --only names it, the sources are
+# others, or what it left out is given now. If the whole is cut short, start it again with the same OUT.
 #
 #   build     program and tests, for this GPU                                              9 minutes at most
 #   parity    steps beside the CPU's; saved here, resumed there; tests on the device       9
@@ -235,15 +235,19 @@ stage_faults() {
   check "a killed peer ends the other process" killed_peer
 }
 
-# time_ours CONFIG OVERRIDE..., time_peer CASE OPTION...: the JSON line of a timed step
-time_ours() { "$wisp" bench step "$@" device=cuda --seconds 3 --json | tee -a "$out/speed.jsonl"; }
-time_peer() { python3 "$peer" "$@" --device cuda --seconds 3 | tee -a "$out/speed.jsonl"; }
+# time_ours CONFIG OVERRIDE..., time_peer CASE OPTION...: the JSON line of a timed step; time_peer has to compile, too
+time_ours() {
+  timeout --foreground 60 "$wisp" bench step "$@" device=cuda --seconds 3 --json | tee -a "$out/$run.jsonl"
+}
+time_peer() {
+  timeout --foreground 150 python3 "$peer" "$@" --device cuda --seconds 3 | tee -a "$out/$run.jsonl"
+}
 
-# compare NAME BAR [=ROW | CASE OPTION...] -- CONFIG OVERRIDE...: two rounds of each, in turn, beside the peer or an earlier
-# row of ours, and whether the mean reaches BAR times the other's; with --dry what is asked of ours is checked only
+# compare NAME BAR [=ROW | CASE OPTION...] -- CONFIG OVERRIDE...: two rounds, beside the peer, in turn, or beside those of an
+# earlier row; says whether both together reach BAR times the other's. With --dry what is asked of ours is checked only
 declare -A rates
 compare() {
-  local name=$1 bar=$2 other=() row="" round line mine theirs memory=- their_memory=- sums=(0 0) verdict
+  local name=$1 bar=$2 other=() row="" line mine theirs memory="" their_memory=- mine_sum=0 their_sum=0 round ratio
   shift 2
   while [[ $1 != -- ]]; do other+=("$1") && shift; done
   shift
@@ -253,24 +257,23 @@ compare() {
   fi
   for round in 1 2; do
     line=$(time_ours "$@")
-    mine=$(json rate <<<"$line") memory=$(json peak_device_mb <<<"$line")
+    mine=$(json rate <<<"$line") memory=$(json peak_device_mb <<<"$line") theirs=-
     rates[$name.$round]=$mine
     if [[ ${other[0]-} == =* ]]; then
       theirs=${rates[${other[0]#=}.$round]-}
-    elif [[ -n $peer && ${#other[@]} -gt 0 ]]; then
+    elif [[ -n $peer ]]; then
       line=$(time_peer "${other[@]}")
       theirs=$(json rate <<<"$line") their_memory=$(json peak_gpu_mb <<<"$line")
-    else
-      theirs=-
     fi
     row+=" ${mine:-**failed**} : ${theirs:-**failed**} |"
     [[ -n $mine && -n $theirs ]] || failed=1
-    sums=("$(awk "BEGIN { print ${sums[0]} + ${mine:-0} }")" "$(awk "BEGIN { print ${sums[1]} + ${theirs/#-/0} + 0 }")")
+    mine_sum+=" + ${mine:-none}" their_sum+=" + ${theirs:-none}"
   done
-  verdict=$(awk -v mine="${sums[0]}" -v theirs="${sums[1]}" -v bar="$bar" 'BEGIN {
-    if (mine <= 0 || theirs <= 0) { print "-"; exit }
-    printf(mine >= bar * theirs ? "%.2f" : "**%.2f**", mine / theirs) }')
-  say "| $name |$row $verdict | $bar | ${memory:--} : ${their_memory:--} |"
+  ratio=-
+  [[ "$mine_sum $their_sum" == *none* || $theirs == - ]] || ratio=$(awk -v bar="$bar" "BEGIN {
+    r = ($mine_sum) / ($their_sum)
+    printf(r >= bar ? \"%.2f\" : \"**%.2f**\", r) }")
+  say "| $name |$row $ratio | $bar | ${memory:-**failed**} : ${their_memory:-**failed**} |"
 }
 
 # utterances DIR: writes eight of 400 frames with 40 letters each, noise in files without a header, and their manifest
@@ -290,27 +293,25 @@ stage_speed() {
   local one=("${resnet20[@]}" workers=1 train.batch=128 train.deterministic=false)
   local four=("${resnet20[@]}" workers=4 train.batch=128 train.deterministic=false train.tf32=true)
   local photos=(apps/configs/synthetic_resnet50.toml data.side=224 data.train_count=512 workers=1 train.batch=256
-    train.precision=bf16 train.deterministic=false)
+    data.test_count=256 train.precision=bf16 train.deterministic=false)
   local sounds=$out/utterances
   local speech=(apps/configs/an4_deepspeech_lstm.toml data.name=speech data.raw_rate=16000 "data.train=$sounds/manifest.jsonl"
-    "data.test=$sounds/manifest.jsonl" workers=1 optimizer.lr=1e-4 train.deterministic=false)
+    "data.test=$sounds/manifest.jsonl" workers=1 optimizer.lr=1e-4 clip.norm=0 model.conv_bias=false train.deterministic=false)
   utterances "$sounds"
   [[ -z $dry ]] || check "a step is timed" on_device "$wisp" bench step "${one[@]}" device=cuda --seconds 1
   [[ -z $dry ]] || check "a step of speech is timed" on_device "$wisp" bench step "${speech[@]}" device=cuda --seconds 1
-  rm -f "$out/speed.jsonl"
+  rm -f "$out/$run.jsonl"
   [[ -n $peer ]] || left_out "no --peer to compare with"
+  [[ -n $has_ptb ]] || left_out "lstm650: no simple-examples/data in --data"
+  say "- a ratio is of both rounds together; bold: below its bar"
   say ""
   say "| a second, ours : theirs | round 1 | round 2 | ratio | bar | MB |"
   say "| --- | --- | --- | --- | --- | --- |"
   compare "resnet20 b128 tf32" 1.15 resnet20 --mode graph -- "${one[@]}" train.tf32=true
   compare "resnet20 b128 bf16" 1.15 resnet20 --mode graph --dtype bf16 -- "${one[@]}" train.precision=bf16
-  compare "the same, deterministic" 0 "=resnet20 b128 bf16" -- "${one[@]}" train.precision=bf16 train.deterministic=true
+  compare "the same, deterministic" - "=resnet20 b128 bf16" -- "${one[@]}" train.precision=bf16 train.deterministic=true
   compare "resnet50 b256 bf16" 1.0 resnet50 --mode compile --dtype bf16 --batch 256 -- "${photos[@]}"
-  if [[ -n $has_ptb ]]; then
-    compare "lstm650 b20 tf32" 1.0 lstm650 --mode graph -- "${lm[@]}"
-  else
-    left_out "lstm650: no simple-examples/data in --data"
-  fi
+  [[ -z $has_ptb ]] || compare "lstm650 b20 tf32" 1.0 lstm650 --mode graph -- "${lm[@]}"
   compare "deepspeech b8 tf32" 1.5 deepspeech_an4 -- "${speech[@]}" train.tf32=true
   compare "deepspeech b8 bf16" 1.5 deepspeech_an4 --dtype bf16 -- "${speech[@]}" train.precision=bf16
   compare "resnet20, 4 workers x 32 : 1 x 128" 0.6 "=resnet20 b128 tf32" -- "${four[@]}"
@@ -321,12 +322,19 @@ stage_speed() {
 
 # A process for each method: one that fails does not end the others.
 stage_codec() {
-  local bench=("$wisp" bench codec --numel 25000000 --ratio 0.001 --seconds 1.5 device=cuda) method
+  local bench=("$wisp" bench codec --numel 25000000 --ratio 0.001 --seconds 1.5 device=cuda) method ms
   if [[ -n $dry ]]; then
     check "a method is timed" on_device "${bench[@]}" --method dgc
     return
   fi
-  [[ -z $peer ]] || say "- the peer's dgc, encode and decode: $(time_peer dgc | json ms) ms"
+  rm -f "$out/$run.jsonl"
+  if [[ -n $peer ]]; then
+    ms=$(time_peer dgc | json ms)
+    say "- the peer's dgc, encode and decode: ${ms:-**failed**} ms; the bar for ours is 0.45"
+    [[ -n $ms ]] || failed=1
+  else
+    left_out "no --peer to compare dgc with"
+  fi
   for method in $("$wisp" bench codec --all --numel 1000 --seconds 0 --json | json method | sort -u); do
     check "$method" timeout --foreground 60 "${bench[@]}" --method "$method" >"$out/codec.words"
     sed 's/^/      /' "$out/codec.words" >>"$out/codec.md"
@@ -392,6 +400,10 @@ report() {
 sources="$(git describe --always --dirty 2>/dev/null || cat deps/commit 2>/dev/null || echo 'no commit known')${dry:+, dry: there was no GPU}"
 [[ -f $out/sources && $(<"$out/sources") == "$sources" ]] || rm -f "$out"/*.result
 echo "$sources" >"$out/sources"
+# what was left out may be there now
+given="$data $peer"
+[[ -f $out/given && $(<"$out/given") == "$given" ]] || grep -lsZ '^partial' "$out"/*.result | xargs -0r rm -f
+echo "$given" >"$out/given"
 
 status=0
 for stage in ${only:-$stages}; do

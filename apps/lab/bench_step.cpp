@@ -48,13 +48,16 @@ Batch copy_of(const Batch& batch) {
 }  // namespace
 
 std::string StepTiming::json() const {
-  const auto rounded = [](double value, double to) { return std::round(value / to) * to; };
+  const auto rounded = [](double value, int digits) {
+    const double shift = std::pow(10.0, digits);
+    return std::round(value * shift) / shift;
+  };
   nlohmann::ordered_json row = {{"case", name},
                                 {"impl", impl},
                                 {"batch", batch},
-                                {"rate", rounded(rate, 0.1)},
+                                {"rate", rounded(rate, 1)},
                                 {"unit", unit},
-                                {"ms", rounded(ms, 0.01)},
+                                {"ms", rounded(ms, 2)},
                                 {"peak_mb", std::round(peak_mb)},
                                 {"loss0", loss0},
                                 {"loss1", loss1}};
@@ -103,6 +106,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
           step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; },
           [&] { return batch; });
       replica.context().stream.synchronize();  // a device's update may be under way
+      replica.barrier();                       // and other workers'
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
       of_step = report.work;
       losses.push_back(replica.tally().mean_loss());

@@ -15,9 +15,10 @@ struct StepTiming {
   int64_t batch = 0;
   double rate = 0.0;                // of work at the median step, in `unit`
   std::string unit;                 // "images/s"
-  double ms = 0.0;                  // median, until the device has done all of it
+  double ms = 0.0;                  // median, until all workers and their devices have done it
   double peak_mb = 0.0;             // growth of the process's resident memory
-  double peak_device_mb = 0.0;      // most lent at once by the first device's pool; the CPU: 0
+  double peak_device_mb = 0.0;      // most lent at once by the run's pool on the first device,
+                                    // without data that lives there; the CPU: 0
   double loss0 = 0.0, loss1 = 0.0;  // of the first and the last step
   std::vector<double> losses;
   DeviceWork device;  // what the timed steps of this process's workers asked of devices

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Packs what a build needs and a machine without network may lack into a folder that travels with the sources: toml++, and
-# oneDNN with what it is linked against. The machine has the same architecture and a C library at least as new.
+# Packs what a build needs and a machine without network may lack into a folder that travels with the sources: toml++,
+# oneDNN with what it is linked against, and the packages of fmt, nlohmann-json, CLI11 and GoogleTest. The machine has the
+# same architecture and a C library at least as new.
 #
 #   pack_deps.sh [DIR]
 #
@@ -17,6 +18,11 @@ fail() {
   exit 1
 }
 
+install_file() {
+  mkdir -p "$to/$(dirname -- "${1#/usr/}")"
+  cp -P "$1" "$to/${1#/usr/}"
+}
+
 [ -f "$headers/toml++/toml.h" ] || fail "no $headers/toml++/toml.h; scripts/install_packages.sh installs it"
 [ -f "$headers/oneapi/dnnl/dnnl.hpp" ] || fail "no oneDNN in $headers; scripts/install_packages.sh installs it"
 library=$(find /usr/lib -name libdnnl.so | head -n 1)
@@ -31,5 +37,15 @@ cp -L "$library" "$to/lib/$name"
 ln -s "$name" "$to/lib/libdnnl.so"
 opencl=$(ldd "$library" | sed -n 's/.*libOpenCL[^ ]* => \([^ ]*\).*/\1/p')
 [ -z "$opencl" ] || cp -L "$opencl" "$to/lib/libOpenCL.so.1"
+# As CMake finds packages: below lib/ and share/ as they are below /usr.
+for package in libfmt-dev libfmt9 nlohmann-json3-dev libcli11-dev libgtest-dev; do
+  files=$(dpkg -L "$package" 2>/dev/null) || fail "no package $package here; scripts/install_packages.sh --tests installs it"
+  for file in $files; do
+    case $file in
+      /usr/share/doc/*) continue ;;
+      /usr/include/* | /usr/lib/* | /usr/share/cmake/*) [ -d "$file" ] || install_file "$file" ;;
+    esac
+  done
+done
 git describe --always --dirty >"$to/commit"
 echo "pack_deps: $to: $(du -sh "$to" | cut -f 1)"

@@ -12,7 +12,7 @@
 #   speed     training steps, beside SCRIPT CASE --device cuda if --peer names one         9
 #   codec     encode and decode of every method, 25 million gradients                      9
 #   faults    memory that runs out, damaged payloads, a peer that is killed                5
-#   train     ResNet-20 for 30 epochs, dense and dgc, on CIFAR-10; an epoch of drawn images without it    9
+#   train     ResNet-20 for 30 epochs, dense and dgc, on CIFAR-10, or an epoch of drawn images; an epoch of words  9
 #   sanitize  memory, races and uninitialised reads of some kernels (compute-sanitizer)    9
 #
 # DIR is where the data sets were unpacked; what is not there is said to be left out, and the stage is "partial". --dry, for
@@ -343,7 +343,7 @@ stage_codec() {
 }
 
 stage_train() {
-  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method directory accuracy
+  local config=(apps/configs/cifar10_resnet20.toml device=cuda train.epochs=30) method directory accuracy perplexity
   if [[ -n $has_cifar10 ]]; then
     config+=("data.path=$data")
   else
@@ -360,6 +360,15 @@ stage_train() {
     say "  - test accuracy $accuracy, $(json images_per_s <"$directory/summary.json") images/s"
     [[ -z $has_cifar10 ]] || check "it learns: 85 % and more" awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.85) }'
   done
+  [[ -n $has_ptb || -n $dry ]] || { left_out "language model: no simple-examples/data in --data" && return; }
+  directory=$out/runs/train_lm
+  rm -rf "$directory"
+  check "a language model trains for an epoch" on_device "$wisp" train apps/configs/ptb_small.toml workers=1 train.epochs=1 \
+    device=cuda "data.path=$data" --out "$directory"
+  [[ -z $dry ]] || return "$failed"
+  perplexity=$(json test_perplexity <"$directory/summary.json")
+  say "  - test perplexity $perplexity; PyTorch's is 181 after its first epoch"
+  check "it learns: 200 and less" awk -v p="${perplexity:-none}" 'BEGIN { exit !(p + 0 > 0 && p <= 200) }'
 }
 
 if [[ -n $run ]]; then

@@ -5,6 +5,7 @@
 
 #include "core/copy.h"
 #include "core/loops/parallel_ranges.h"
+#include "tests/core/loops/functors.h"
 #include "tests/support/devices.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
@@ -13,20 +14,6 @@ namespace wisp {
 namespace {
 
 class DeviceLoops : public DeviceTest {};
-
-struct Square {
-  const float* x;
-  float* y;
-  WISP_HD void operator()(int64_t i) const { y[i] += x[i] * x[i]; }
-};
-
-struct Sum {
-  using Value = float;
-  const float* x;
-  WISP_HD float identity() const { return 0.0f; }
-  WISP_HD float map(int64_t i) const { return x[i]; }
-  WISP_HD float combine(float a, float b) const { return a + b; }
-};
 
 struct SelectAbove {
   const float* x;
@@ -68,10 +55,10 @@ struct Loops {
     const Tensor scratch = context.empty({select_scratch_bytes(n)}, DType::u8);
     const Tensor histogram = context.empty({15}, DType::u32);
     const Tensor some = context.zeros({n}, DType::f32);
-    parallel_for(context.stream, n, Square{x.data<float>(), y.data<float>()});
+    parallel_for(context.stream, n, AddSquare{x.data<float>(), y.data<float>()});
     parallel_for_counted(context.stream, few.data<int64_t>(), n,
-                         Square{x.data<float>(), some.data<float>()});
-    parallel_reduce(context.stream, n, Sum{x.data<float>()}, total.data<float>());
+                         AddSquare{x.data<float>(), some.data<float>()});
+    parallel_reduce(context.stream, n, SumOfFloats{x.data<float>()}, total.data<float>());
     run_once(context.stream, Double{doubled.data<int64_t>()});
     parallel_select(context.stream, n, SelectAbove{x.data<float>(), 0.25f, where.data<int64_t>()},
                     selected.data<int64_t>(), scratch.raw());
@@ -80,7 +67,7 @@ struct Loops {
     const Ranges::Range parts[] = {{0, n / 3, 1}, {n / 3, n - n / 3, 0}};
     const Tensor two = context.zeros({2}, DType::f32);
     parallel_reduce_ranges(context.stream, Ranges(context, parts, sizeof(float)),
-                           Sum{x.data<float>()}, two.data<float>());
+                           SumOfFloats{x.data<float>()}, two.data<float>());
     const auto get = [&](const Tensor& from) { return fetch(context.stream, from); };
     sum = get(total), squares = get(y), once = get(doubled), count = get(selected);
     index = get(where), counted = get(some), bins = get(histogram), sums = get(two);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/core/loops/functors.h"
 
 namespace wisp {
 namespace {
@@ -32,20 +33,6 @@ void with_thread_counts(Body body) {
   }
   omp_set_num_threads(before);
 }
-
-struct Square {
-  const float* x;
-  float* y;
-  WISP_HD void operator()(int64_t i) const { y[i] += x[i] * x[i]; }
-};
-
-struct Sum {
-  using Value = float;
-  const float* x;
-  WISP_HD float identity() const { return 0; }
-  WISP_HD float map(int64_t i) const { return x[i]; }
-  WISP_HD float combine(float a, float b) const { return a + b; }
-};
 
 /// Reads `y` only where `x` says so.
 template <class T>
@@ -159,7 +146,7 @@ TEST(Parallel, ForVisitsEachIndexOnce) {
     const std::vector<float> x = random_floats(n);
     with_thread_counts([&](int threads) {
       std::vector<float> y(x.size(), 1.0f);
-      parallel_for(Stream::immediate(), n, Square{x.data(), y.data()});
+      parallel_for(Stream::immediate(), n, AddSquare{x.data(), y.data()});
       for (size_t i = 0; i < x.size(); ++i)
         ASSERT_EQ(y[i], 1.0f + x[i] * x[i]) << n << ", " << threads << " threads";
     });
@@ -171,7 +158,7 @@ TEST(Parallel, ForVisitsEachIndexOnceWhateverAnIndexHandles) {
   for (const int64_t elements : {0, 1, 100, 10'000, 100'000}) {
     with_thread_counts([&](int threads) {
       std::vector<float> y(x.size(), 1.0f);
-      parallel_for(Stream::immediate(), 700, Square{x.data(), y.data()}, elements);
+      parallel_for(Stream::immediate(), 700, AddSquare{x.data(), y.data()}, elements);
       for (size_t i = 0; i < x.size(); ++i)
         ASSERT_EQ(y[i], 1.0f + x[i] * x[i]) << elements << ", " << threads << " threads";
     });
@@ -182,10 +169,10 @@ TEST(Parallel, CountedForStopsAtTheDeviceCountAndAtCapacity) {
   const std::vector<float> x(100, 1.0f);
   std::vector<float> y(100, 0.0f);
   const int64_t few = 30;
-  parallel_for_counted(Stream::immediate(), &few, 100, Square{x.data(), y.data()});
+  parallel_for_counted(Stream::immediate(), &few, 100, AddSquare{x.data(), y.data()});
   EXPECT_EQ(std::accumulate(y.begin(), y.end(), 0.0f), 30.0f);
   const int64_t many = 1000;
-  parallel_for_counted(Stream::immediate(), &many, 50, Square{x.data(), y.data()});
+  parallel_for_counted(Stream::immediate(), &many, 50, AddSquare{x.data(), y.data()});
   EXPECT_EQ(std::accumulate(y.begin(), y.end(), 0.0f), 80.0f);
 }
 
@@ -193,10 +180,10 @@ TEST(Parallel, ReduceIsTheSameBitsForAnyThreadCount) {
   for (const int64_t n : kSizes) {
     const std::vector<float> x = random_floats(n);
     float first = 0;
-    parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &first);
+    parallel_reduce(Stream::immediate(), n, SumOfFloats{x.data()}, &first);
     with_thread_counts([&](int threads) {
       float sum = -1;
-      parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &sum);
+      parallel_reduce(Stream::immediate(), n, SumOfFloats{x.data()}, &sum);
       EXPECT_EQ(float_bits(sum), float_bits(first)) << n << ", " << threads << " threads";
     });
     const double exact = std::accumulate(x.begin(), x.end(), 0.0);
@@ -292,9 +279,9 @@ TEST(Parallel, LateStreamRunsTheSameLoops) {
   float now = 0;
   float later = 0;
   int once = 0;
-  parallel_reduce(late, n, Sum{x.data()}, &later);
+  parallel_reduce(late, n, SumOfFloats{x.data()}, &later);
   run_once(late, AddOne{&once});
-  parallel_reduce(Stream::immediate(), n, Sum{x.data()}, &now);
+  parallel_reduce(Stream::immediate(), n, SumOfFloats{x.data()}, &now);
   late.synchronize();
   EXPECT_EQ(now, later);
   EXPECT_EQ(once, 1);

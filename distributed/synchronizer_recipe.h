@@ -45,6 +45,7 @@ struct SynchronizerSetup {
   Scope scope = Scope::layer;
   CompressorSetup codes;
   BucketOptions buckets;
+  Device device;
   bool guard = true;  // what would send more than exact numbers goes exact
   int optimizer_arenas = 1;
   OwnWeightsOptions step;

@@ -390,7 +390,8 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
              ", or export their mean and give it to a new run as model.init");
   WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
              " holds state of another cut of the model or another graph; resume with the method "
-             "options, compression.bucket_bytes and compression.encode_bytes of the run");
+             "options, compression.bucket_bytes and compression.encode_bytes of the run, which by "
+             "default are larger on a GPU");
   load_shared(directory, replica, loaded.position.in_epoch > 0);
   load_own(directory, replica, workers);
   if (replica.rank() == 0) {

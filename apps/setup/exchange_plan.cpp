@@ -38,7 +38,7 @@ class Planner {
         segments_(segments),
         element_bytes_(size_of(wide_of(options.compute()))),
         cut_(make_cut(segments, element_bytes_, methods.method_of, cut_methods(methods.methods),
-                      options.buckets)) {
+                      options.buckets, options.target())) {
     for (const Segment& segment : segments)
       exchange_.layers.push_back({.name = segment.name,
                                   .kind = segment.kind,

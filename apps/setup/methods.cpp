@@ -53,6 +53,7 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   setup.scope = scope;
   setup.codes = setup_of(options);
   setup.buckets = options.buckets;
+  setup.device = options.target();
   setup.guard = options.guard;
   setup.optimizer_arenas =
       options.optimizer.is_adamw() ? 2 : static_cast<int>(options.optimizer.sgd.momentum > 0.0);

@@ -224,10 +224,10 @@ void bind_exchange(Config& config, TrainOptions& o) {
   config.bind(
       "compression.bucket_bytes", o.buckets.bucket_bytes,
       "raw gradient bytes of a bucket; 0: every tensor alone; -1: an eighth of the model within "
-      "[64 KiB, 25 MB]");
-  config.bind(
-      "compression.encode_bytes", o.buckets.encode_bytes,
-      "raw bytes up to which small tensors are encoded together; -1: half a bucket, at most 1 MiB");
+      "[64 KiB, 25 MB], on a GPU [1 MiB, 25 MB]");
+  config.bind("compression.encode_bytes", o.buckets.encode_bytes,
+              "raw bytes up to which small tensors are encoded together; -1: half a bucket, at "
+              "most 1 MiB, on a GPU a whole one");
   config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
   config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
   at_least<int64_t>(config, "compression.probe_every", o.probe_every, 0);

@@ -67,7 +67,7 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
       trace_(trace),
       units_(communicator, comm, parameters, pointers(methods_),
              make_cut(parameters.segments(), size_of(parameters.dtype()), method_of,
-                      cut_methods(methods_), options_.buckets),
+                      cut_methods(methods_), options_.buckets, comm.stream.device()),
              options_.guard),
       local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
       mean_(compute, parameters, mean_clip(options_.clip, methods_), 1),

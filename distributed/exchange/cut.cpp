@@ -9,6 +9,7 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kMinBucketBytes = 64 << 10;
+constexpr int64_t kMinBucketBytesOfGpu = 1 << 20;
 constexpr int64_t kMaxBucketBytes = 25'000'000;
 constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
@@ -31,17 +32,19 @@ void extend(Field& field, const Segment& segment, bool decays) {
 class Cutter {
  public:
   Cutter(std::span<const Segment> segments, int64_t element_bytes, std::span<const int> method_of,
-         std::span<const CutMethod> methods, BucketOptions options)
+         std::span<const CutMethod> methods, BucketOptions options, Device device)
       : segments_(segments),
         element_bytes_(element_bytes),
         method_of_(method_of),
         methods_(methods) {
     int64_t raw = 0;
     for (const Segment& segment : segments) raw += segment.numel * element_bytes;
+    const int64_t least = device.is_cuda() ? kMinBucketBytesOfGpu : kMinBucketBytes;
     bucket_bytes_ = options.bucket_bytes >= 0
                         ? options.bucket_bytes
-                        : std::clamp(raw / kBucketsWanted, kMinBucketBytes, kMaxBucketBytes);
+                        : std::clamp(raw / kBucketsWanted, least, kMaxBucketBytes);
     encode_bytes_ = options.encode_bytes >= 0 ? options.encode_bytes
+                    : device.is_cuda()        ? bucket_bytes_
                                               : std::min(kMaxEncodeBytes, bucket_bytes_ / 2);
     open_unit_.assign(methods.size(), -1);
     model_unit_.assign(methods.size(), -1);
@@ -140,11 +143,11 @@ Field field_of(const Segment& segment) {
 
 Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
              std::span<const int> method_of, std::span<const CutMethod> methods,
-             BucketOptions options) {
+             BucketOptions options, Device device) {
   WISP_CHECK(!segments.empty(), "make_cut: the model has no parameters");
   WISP_CHECK(method_of.size() == segments.size(), "make_cut: ", method_of.size(), " methods for ",
              segments.size(), " segments");
-  return Cutter(segments, element_bytes, method_of, methods, options).run();
+  return Cutter(segments, element_bytes, method_of, methods, options, device).run();
 }
 
 }  // namespace wisp

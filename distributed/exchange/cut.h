@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "compression/compressor.h"
+#include "core/device/device.h"
 #include "core/parameter.h"
 
 namespace wisp {
 
 struct BucketOptions {
   int64_t bucket_bytes = -1;  // raw gradient bytes at which a bucket closes; 0: every segment
-                              // alone; -1: raw / 8 within [64 KiB, 25 MB]
+                              // alone; -1: raw / 8 within [64 KiB, 25 MB], on a GPU [1 MiB, 25 MB]
   int64_t encode_bytes = -1;  // raw bytes up to which small segments share a unit; 0: every segment
-                              // alone; -1: half a bucket, at most 1 MiB
+                              // alone; -1: half a bucket, at most 1 MiB, on a GPU a whole one
 };
 
 struct CutUnit {
@@ -61,9 +62,11 @@ Field field_of(const Segment& segment);
 /// `method_of[id]` is each segment's method, an index into `methods`, or kDense. Buckets close when
 /// their raw gradients reach bucket_bytes, so a compressed run has as many as a dense one. A unit
 /// holds neighbouring segments of one method in one bucket; with Scope::bucket it is one field,
-/// with Scope::model one field over all buckets, exchanged with the last.
+/// with Scope::model one field over all buckets, exchanged with the last. `device`, where the
+/// gradients are, decides about sizes that `options` leaves open: a unit costs a GPU its launches,
+/// however small it is.
 Cut make_cut(std::span<const Segment> segments, int64_t element_bytes,
              std::span<const int> method_of, std::span<const CutMethod> methods,
-             BucketOptions options);
+             BucketOptions options, Device device);
 
 }  // namespace wisp

@@ -104,7 +104,8 @@ bool StepPlan::engaged(const CutUnit& unit) const {
         engaged[id] == engaged[first], "the checkpoint has compressed ",
         parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
         parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
-        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run");
+        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run, which "
+        "by default are larger on a GPU");
   }
   return engaged[first];
 }

@@ -30,11 +30,11 @@ Gossip::Gossip(const SynchronizerSite& site, std::shared_ptr<GossipMethod> metho
       method_(std::move(method)),
       options_(options),
       told_units_(told_units(method_, mixing_, codes, options.guard)),
-      units_(
-          site.communicator, comm_, parameters_, pointers(told_units_),
-          make_cut(parameters_.segments(), size_of(parameters_.dtype()), code_of,
-                   std::vector<CutMethod>(codes.size(), {.scope = options.scope}), options.buckets),
-          false, mixing_->neighbours(site.communicator.rank())),
+      units_(site.communicator, comm_, parameters_, pointers(told_units_),
+             make_cut(parameters_.segments(), size_of(parameters_.dtype()), code_of,
+                      std::vector<CutMethod>(codes.size(), {.scope = options.scope}),
+                      options.buckets, comm_.stream.device()),
+             false, mixing_->neighbours(site.communicator.rank())),
       told_({1}, DType::i64) {}
 
 void Gossip::begin(const StepInfo& info, Courier& courier) {

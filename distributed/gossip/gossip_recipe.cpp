@@ -58,8 +58,8 @@ std::vector<std::optional<double>> shares_of(const Codes& codes, const Synchroni
   std::vector<std::optional<double>> shares(codes.codes.size(), 1.0);
   if (setup.segments.empty()) return shares;
   const std::vector<CutMethod> methods(shares.size(), {.scope = setup.scope});
-  const Cut cut =
-      make_cut(setup.segments, size_of(DType::f32), codes.code_of, methods, setup.buckets);
+  const Cut cut = make_cut(setup.segments, size_of(DType::f32), codes.code_of, methods,
+                           setup.buckets, setup.device);
   for (const CutUnit& unit : cut.units) {
     const auto code = static_cast<size_t>(unit.method);
     for (const Field& field : unit.fields)

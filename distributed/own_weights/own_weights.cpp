@@ -27,7 +27,8 @@ struct SquaredDistance {
 
 Cut dense_cut(const FlatParameters& parameters) {
   const std::vector<int> dense(parameters.segments().size(), kDense);
-  return make_cut(parameters.segments(), size_of(parameters.dtype()), dense, {}, {});
+  return make_cut(parameters.segments(), size_of(parameters.dtype()), dense, {}, {},
+                  parameters.weight().device());
 }
 
 }  // namespace

@@ -122,8 +122,8 @@ TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   for (size_t i = 0; i < matrices.size(); i += 2) matrices[i] = 0;
   const BucketOptions options{.bucket_bytes = 25'000'000};
   const std::vector<CutMethod> planned(1);
-  const Cut cut = make_cut(segments, 4, matrices, planned, options);
-  const Cut dense_cut = make_cut(segments, 4, dense, planned, options);
+  const Cut cut = make_cut(segments, 4, matrices, planned, options, {});
+  const Cut dense_cut = make_cut(segments, 4, dense, planned, options, {});
   EXPECT_EQ(cut.buckets.size(), 4u);  // of 102 MB
   const size_t dense_slots = make_slots(dense_cut, {}, DType::f32).size();
   const auto method = make_method(GetParam(), "");

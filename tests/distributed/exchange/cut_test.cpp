@@ -19,14 +19,15 @@ std::vector<Segment> segments_of(const std::vector<int64_t>& sizes) {
 }
 
 /// All segments to one method of this scope, f32.
-Cut cut_of(const std::vector<Segment>& segments, CutMethod method, BucketOptions options) {
+Cut cut_of(const std::vector<Segment>& segments, CutMethod method, BucketOptions options,
+           Device device = {}) {
   const std::vector<int> method_of(segments.size(), 0);
-  return make_cut(segments, 4, method_of, {&method, 1}, options);
+  return make_cut(segments, 4, method_of, {&method, 1}, options, device);
 }
 
-Cut dense_cut(const std::vector<Segment>& segments, BucketOptions options) {
+Cut dense_cut(const std::vector<Segment>& segments, BucketOptions options, Device device = {}) {
   const std::vector<int> method_of(segments.size(), kDense);
-  return make_cut(segments, 4, method_of, {}, options);
+  return make_cut(segments, 4, method_of, {}, options, device);
 }
 
 std::vector<int64_t> raw_bytes(const Cut& cut) {
@@ -58,6 +59,25 @@ TEST(Cut, TakesAnEighthOfTheModelWithinBounds) {
   EXPECT_EQ(dense_cut(many(256), {}).buckets.size(), 1u);
   // 64 x 8 MB = 512 MB: buckets close at 25 MB, so hold 4 segments
   EXPECT_EQ(dense_cut(many(2'000'000), {}).buckets.size(), 16u);
+}
+
+/// The GPU's launches for a unit of 4 KiB are those for one of 4 MiB.
+TEST(Cut, TakesLargerBucketsAndUnitsOnAGpu) {
+  const Device gpu{Device::Kind::cuda, 0};
+  const auto model_of = [](int64_t each) { return segments_of(std::vector<int64_t>(64, each)); };
+  const auto units = [&](int64_t each, BucketOptions options) {
+    return cut_of(model_of(each), {Scope::layer}, options, gpu).units.size();
+  };
+  // 1 MiB in all: one bucket, one unit; on the CPU there are 8 and 16
+  EXPECT_EQ(dense_cut(model_of(4096), {}, gpu).buckets.size(), 1u);
+  EXPECT_EQ(units(4096, {}), 1u);
+  EXPECT_EQ(cut_of(model_of(4096), {Scope::layer}, {}).units.size(), 16u);
+  // 64 x 2 MB: the buckets of the CPU, but each is one unit
+  EXPECT_EQ(dense_cut(model_of(500'000), {}, gpu).buckets.size(), 8u);
+  EXPECT_EQ(units(500'000, {}), 8u);
+  // what is asked for stays
+  EXPECT_EQ(units(4096, {.bucket_bytes = 0}), 64u);
+  EXPECT_EQ(units(4096, {.encode_bytes = 0}), 64u);
 }
 
 TEST(Cut, MakesEverySegmentABucketAtBucketBytesZero) {
@@ -118,7 +138,7 @@ TEST(Cut, KeepsDenseSegmentsAndMethodsApart) {
   const std::vector<int> method_of = {0, kDense, 1, 0, 1};
   const CutMethod methods[2];
   const Cut cut =
-      make_cut(segments, 4, method_of, methods, {.bucket_bytes = 1000, .encode_bytes = 1000});
+      make_cut(segments, 4, method_of, methods, {.bucket_bytes = 1000, .encode_bytes = 1000}, {});
   ASSERT_EQ(cut.units.size(), 2u);
   EXPECT_EQ(cut.units[0].segments, (std::vector<int>{0, 3}));
   EXPECT_EQ(cut.units[1].segments, (std::vector<int>{2, 4}));

@@ -28,7 +28,7 @@ class ReadinessOf4 : public testing::Test {
   FlatParameters parameters_{
       worker_.context, {&declared_[0], &declared_[1], &declared_[2], &declared_[3]}, {}};
   Cut cut_ = make_cut(parameters_.segments(), 4, std::vector<int>{kDense, 0, 0, kDense},
-                      std::vector<CutMethod>(1), {.bucket_bytes = 1 << 20});
+                      std::vector<CutMethod>(1), {.bucket_bytes = 1 << 20}, {});
   Readiness readiness_{parameters_, cut_};
 };
 

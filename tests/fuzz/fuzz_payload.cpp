@@ -132,6 +132,9 @@ class Worker {
     });
   }
 
+  /// A payload may be refused while another is decoded.
+  ~Worker() { settle(); }
+
   int rounds() const { return compressor_->rounds(unit_.spec, info_); }
   /// Ranks whose payloads are decoded.
   int senders(int round) const { return senders(compressor_->message(unit_.spec, info_, round)); }
@@ -142,17 +145,17 @@ class Worker {
     size_t count = message.kind == Collective::all_to_all ? size_t(info_.workers) : 1;
     if (message.kind == Collective::none || (message.kind == Collective::pair && message.to < 0))
       count = 0;
-    std::vector<Tensor> memory;
-    std::vector<int64_t> used(count, message.bytes);
+    sent_.clear();
+    used_.assign(count, message.bytes);
     std::vector<Outlet> outlets;
     for (size_t i = 0; i < count; ++i) {
-      memory.push_back(Tensor({message.bytes}, DType::u8));
-      outlets.push_back({memory[i].raw(), message.bytes, message.variable ? &used[i] : nullptr});
+      sent_.push_back(Tensor({message.bytes}, DType::u8));
+      outlets.push_back({sent_[i].raw(), message.bytes, message.variable ? &used_[i] : nullptr});
     }
     compressor_->encode(test_.context, unit_, info_, round, outlets);
     test_.stream.synchronize();
     if (count == 0) return "";
-    return {reinterpret_cast<const char*>(memory[0].raw()), static_cast<size_t>(used[0])};
+    return {reinterpret_cast<const char*>(sent_[0].raw()), static_cast<size_t>(used_[0])};
   }
 
   /// Decodes what the bytes hold for each rank that sends one.
@@ -176,10 +179,7 @@ class Worker {
 
   /// Throws Finding if anything outside the unit was written.
   void check_guards() {
-    try {
-      test_.stream.synchronize();  // a payload may be refused while another is decoded
-    } catch (const Error&) {
-    }
+    settle();
     for_slices([&](const Slice& slice) {
       check_guard(slice.offset - kGuard);
       check_guard(slice.offset + slice.numel);
@@ -191,6 +191,12 @@ class Worker {
   }
 
  private:
+  void settle() {
+    try {
+      test_.stream.synchronize();
+    } catch (const Error&) {
+    }
+  }
   int senders(const Message& message) const {
     switch (message.kind) {
       case Collective::none:
@@ -214,6 +220,8 @@ class Worker {
       for (const Slice& slice : field.slices) f(slice);
   }
 
+  std::vector<Tensor> sent_;
+  std::vector<int64_t> used_;
   // of exact sizes: AddressSanitizer sees a byte more
   std::vector<std::vector<std::byte>> received_;
   int64_t complaint_ = 0;

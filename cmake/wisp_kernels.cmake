@@ -5,7 +5,7 @@ set(wisp_exact_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
 set(wisp_kernel_flags -O3 ${wisp_exact_flags})
 
 # wisp_kernels(TARGET FILE...): adds sources that hold kernels. Optimised in every build type but Debug, and compiled as
-# CUDA when WISP_CUDA is on.
+# CUDA when WISP_CUDA is on. Sanitizers' checks keep loops from being vectorised: they get the build type's optimisation.
 function(wisp_kernels target)
   target_sources(${target} PRIVATE ${ARGN})
   if(WISP_CUDA)
@@ -13,9 +13,11 @@ function(wisp_kernels target)
     list(JOIN wisp_kernel_flags "," host_flags)
     set_source_files_properties(${ARGN} PROPERTIES
       COMPILE_OPTIONS "-fmad=false;-Werror=cross-execution-space-call;-Xcompiler=${host_flags},-fopenmp")
-  elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${wisp_kernel_flags}")
-  else()
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+  elseif(WISP_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${wisp_exact_flags}")
+  else()
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${wisp_kernel_flags}")
   endif()
 endfunction()

@@ -61,7 +61,7 @@ endfunction()
 # What every test runs with. Spinning OpenMP threads make tests ten times slower on a busy machine; libgomp is not
 # instrumented, so ThreadSanitizer sees one OpenMP thread; nothing may hang.
 set(wisp_test_environment OMP_WAIT_POLICY=passive)
-set(wisp_test_seconds 300)
+set(wisp_test_seconds 600)
 if(WISP_SANITIZE STREQUAL "thread")
   list(APPEND wisp_test_environment OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1)
 endif()

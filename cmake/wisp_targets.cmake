@@ -6,10 +6,8 @@ target_compile_options(wisp_warnings INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>  # target_clones and omp simd are hints
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers$<$<BOOL:${WISP_WERROR}>:,-Werror>>)
 
-# Null pointers and ends of objects are AddressSanitizer's; checked twice, they cost a tenth of the time to compile.
 if(WISP_SANITIZE STREQUAL "address")
-  set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all
-    -fno-omit-frame-pointer)
+  set(wisp_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(WISP_SANITIZE STREQUAL "thread")
   set(wisp_sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
 elseif(WISP_SANITIZE STREQUAL "fuzzer")

@@ -39,7 +39,7 @@ Files trained(const Config& config) {
 const Overrides kOnDevice{"device=emulated"};
 const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0"};
 
-/// What is left open, a device cuts larger, so other units may go dense.
+/// A device's own are larger: fewer headers are counted, and who works on whole units has more.
 const Overrides kCut{"compression.bucket_bytes=65536", "compression.encode_bytes=32768"};
 
 /// Two convolutions deep, with batch norm.
@@ -168,6 +168,29 @@ TEST(DeviceRun, GoesOnOnTheCpuAndBack) {
   const Files whole = run("cpu", "cpu", "cpu");
   EXPECT_EQ(run("to_cpu", "emulated", "cpu"), whole);
   EXPECT_EQ(run("from_cpu", "cpu", "emulated"), whole);
+}
+
+/// In those that each device takes by default. Only counted bytes differ, by units' headers.
+TEST(DeviceRun, GoesOnInOtherBuckets) {
+  const TempDir dir;
+  const auto run = [&](const std::string& name, const Overrides& method, const std::string& first,
+                       const std::string& then) {
+    const Overrides chosen = kResNet + kShort + method + Overrides{"workers=2"};
+    train(tiny_config_of("", chosen + Overrides{"train.max_steps=2", "device=" + first}),
+          {dir / name, RunDirectory::Open::create, true});
+    train(tiny_config_of("", chosen + Overrides{"train.max_steps=4", "device=" + then}),
+          {dir / name, RunDirectory::Open::resume, true});
+    return checkpoint_content(dir / name, 4).at("shared.safetensors");
+  };
+  const std::string whole = run("cpu", kDgc, "cpu", "cpu");
+  EXPECT_TRUE(run("to_cpu", kDgc, "emulated", "cpu") == whole);
+  EXPECT_TRUE(run("from_cpu", kDgc, "cpu", "emulated") == whole);
+  const std::string refused =
+      error_of([&] { run("refused", {"compression.method=oktopk"}, "emulated", "cpu"); });
+  EXPECT_NE(refused.find("compression.bucket_bytes and compression.encode_bytes of the run, which "
+                         "by default are larger on a GPU"),
+            std::string::npos)
+      << refused;
 }
 
 TEST(DeviceRun, StartsFromWeightsInAFile) {

@@ -153,6 +153,10 @@ class Compressor {
   /// true ever after.
   virtual bool started(const StepInfo&) const { return true; }
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
+  /// The arena's ranges of which `rank` has the state that is OnResize::owner: one rank each.
+  virtual std::vector<Slice> owned(const UnitSpec&, int /*rank*/, int /*workers*/) const {
+    return {};
+  }
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
   /// Updates after which rounds and messages are the same again, at one ratio.
@@ -171,6 +175,10 @@ class Compressor {
   /// The unit goes from dense steps to compressed ones: the optimizer's momentum (a mean over
   /// workers) becomes the compressor's own (a share of 1 / workers).
   virtual void engage(Context&, Unit&, const StepInfo&) {}
+  /// The reverse, in the first step of another number of workers, when the unit is dense again. The
+  /// compressor's momentum, the same share on all ranks, becomes the optimizer's. What this worker
+  /// kept joins its gradient, so that it has the effect that it would have had.
+  virtual void release(Context&, Unit&, const StepInfo&) {}
 };
 
 /// What a method must know of the run beside its own options.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compression/hand_over.h"
 #include "compression/momentum_correction.h"
 #include "compression/slices.h"
 #include "core/loops/parallel.h"
@@ -111,13 +112,26 @@ class ErrorFeedback final : public Compressor {
   /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of it, or of the
   /// average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
-    if (traits_.momentum != Home::compressor) return;
-    const double average = (1.0 - options_.local.momentum) / info.workers;
-    scale_momentum(context, unit,
-                   options_.correction ? options_.local.share(info.workers) : average);
+    if (traits_.momentum == Home::compressor)
+      scale_momentum(context, unit, momentum_share(info.workers));
+  }
+
+  /// With momentum correction, what is kept is of updates: through the optimizer's momentum m it
+  /// would count 1 / (1 - m) times. What others know (ef21) is not kept from them.
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    if (traits_.momentum == Home::compressor)
+      unscale_momentum(context, unit, momentum_share(info.workers));
+    if (options_.kind != Feedback::ef) return;
+    const double weight = options_.correction ? 1.0 - options_.local.momentum : 1.0;
+    hand_over(context, unit, unit.state->tensors[0], weight * options_.gain(info));
   }
 
  private:
+  /// Of the optimizer's momentum, what a worker's own is: of a sum, or of an average.
+  double momentum_share(int workers) const {
+    return options_.correction ? options_.local.share(workers)
+                               : (1.0 - options_.local.momentum) / workers;
+  }
   void check_variance(const UnitSpec& spec) const {
     const std::optional<double> variance = code_->variance(spec);
     WISP_CHECK(!variance || *variance < 1.0, method_,

@@ -19,6 +19,9 @@ class ForwardingCompressor : public Compressor {
   std::vector<StateSpec> state(const UnitSpec& spec, int workers) const override {
     return inner_->state(spec, workers);
   }
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
+    return inner_->owned(spec, rank, workers);
+  }
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     return inner_->scratch_bytes(spec, info);
   }
@@ -40,6 +43,9 @@ class ForwardingCompressor : public Compressor {
   std::string remark(const UnitSpec& spec) const override { return inner_->remark(spec); }
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     inner_->engage(context, unit, info);
+  }
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    inner_->release(context, unit, info);
   }
 
  private:

@@ -21,4 +21,8 @@ void scale_momentum(Context& context, const Unit& unit, double factor) {
   });
 }
 
+void unscale_momentum(Context& context, const Unit& unit, double factor) {
+  if (factor != 0.0) scale_momentum(context, unit, 1.0 / factor);
+}
+
 }  // namespace wisp

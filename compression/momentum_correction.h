@@ -46,5 +46,7 @@ struct LocalMomentum {
 
 /// unit.momentum *= factor: what engage() does.
 void scale_momentum(Context& context, const Unit& unit, double factor);
+/// The reverse, for release(). With a factor of 0 (Nesterov without momentum) it stays 0.
+void unscale_momentum(Context& context, const Unit& unit, double factor);
 
 }  // namespace wisp

@@ -6,11 +6,12 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
 
-#include "apps/run/resize.h"
+#include "apps/run/saved_files.h"
 #include "core/base/error.h"
 #include "core/copy.h"
 #include "core/io/checkpoint.h"
@@ -21,12 +22,6 @@ namespace {
 
 constexpr const char* kHeldOut = "held_out";               // absent: none
 constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: not known
-
-std::string rank_file(const std::string& directory, int rank) {
-  return directory + "/rank_" + std::to_string(rank) + ".safetensors";
-}
-
-std::string shared_file(const std::string& directory) { return directory + "/shared.safetensors"; }
 
 std::string fact(const CheckpointFacts& facts, const std::string& name) {
   const auto found = facts.find(name);
@@ -52,84 +47,6 @@ void read(const CheckpointFacts& facts, const std::string& name, T& value) {
 void read_list(const CheckpointFacts& facts, const std::string& name, std::vector<double>& values) {
   std::istringstream words(fact(facts, name));
   for (std::string word; words >> word;) values.push_back(number<double>(word, name));
-}
-
-/// A host tensor that lasts until the file is written: memory in pages that the system may move.
-Tensor unpinned(const Stream& stream, const Tensor& x) {
-  if (!x.device().is_cuda()) return fetch(stream, x);
-  const Tensor host(x.shape(), x.dtype());
-  copy_now(stream, x, host);
-  return host;
-}
-
-void write_state(const Stream& stream, const std::string& path,
-                 const std::vector<SavedState>& state, Sharing sharing) {
-  CheckpointWriter writer;
-  for (const SavedState& saved : state) {
-    if (saved.sharing == sharing) writer.add(saved.name, unpinned(stream, saved.tensor));
-  }
-  writer.write(path);
-}
-
-/// Throws Error unless the file holds just what this run has of that kind.
-void check_names(const std::string& path, const CheckpointReader& file,
-                 const std::vector<SavedState>& state, Sharing sharing) {
-  std::set<std::string> wanted;
-  for (const SavedState& saved : state) {
-    if (saved.sharing != sharing) continue;
-    WISP_CHECK(file.has(saved.name), path, ": has no tensor ", saved.name,
-               "; is it of another model, optimizer or train.freeze?");
-    wanted.insert(saved.name);
-  }
-  for (const std::string& name : file.names()) {
-    WISP_CHECK(
-        wanted.count(name) != 0, path, ": holds ", name,
-        ", which this run has no place for; is it of another model, optimizer or train.freeze?");
-  }
-}
-
-void load_shared(const std::string& directory, Replica& replica, bool within_epoch) {
-  const std::string path = shared_file(directory);
-  const CheckpointReader file(path);
-  const std::vector<SavedState> state = replica.state();
-  check_names(path, file, state, Sharing::shared);
-  for (const SavedState& saved : state) {
-    if (saved.sharing != Sharing::shared) continue;
-    const auto read = [&] {
-      write_from_host(replica.context().stream, saved.tensor,
-                      [&](const Tensor& host) { file.read(saved.name, host); });
-    };
-    if (!saved.within_epoch) {
-      read();
-    } else if (within_epoch) {
-      naming(
-          "the run stopped within an epoch, so it goes on with its own train.batch and "
-          "train.precision",
-          read);
-    }
-  }
-}
-
-/// Loads what each rank had of its own, when the shared state is there.
-void load_own(const std::string& directory, Replica& replica, int saved_workers) {
-  const std::vector<SavedState> state = replica.state();
-  std::vector<std::unique_ptr<CheckpointReader>> files;
-  if (saved_workers == replica.workers()) {
-    files.push_back(std::make_unique<CheckpointReader>(rank_file(directory, replica.rank())));
-  } else {
-    for (int rank = 0; rank < saved_workers; ++rank)
-      files.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
-  }
-  check_names(rank_file(directory, 0), *files.front(), state, Sharing::per_rank);
-  for (const SavedState& saved : state) {
-    if (saved.sharing != Sharing::per_rank) continue;
-    write_from_host(replica.context().stream, saved.tensor, [&](const Tensor& host) {
-      if (saved_workers == replica.workers()) return files.front()->read(saved.name, host);
-      SavedState there = saved;
-      there.tensor = host;
-      read_resized(there, files, replica.rank(), replica.workers());
-    });
-  }
 }
 
 /// The files of a checkpoint, as evaluation reads them.
@@ -212,7 +129,8 @@ void check_held_out(const std::string& directory, const CheckpointFacts& facts,
              "; with another choice samples that it was trained on would validate it");
 }
 
-/// "residual, tally: summed and shared out; buffer: repeated".
+/// What becomes of a worker's own state when another number of workers goes on: "residual, tally:
+/// the sum over the workers is shared out; buffer: taken from …".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
   for (const SavedState& saved : state) {
@@ -221,13 +139,16 @@ std::string describe_rules(const std::vector<SavedState>& state) {
   }
   const std::map<OnResize, const char*> words = {
       {OnResize::redistribute_sum, "the sum over the workers is shared out"},
-      {OnResize::sum, "the sum over the workers"},
+      {OnResize::owner, "each element from the worker that had it"},
       {OnResize::repeat, "taken from the worker of the same number, in turn"},
       {OnResize::zero, "starts at zero"}};
   std::string text;
   for (const auto& [rule, names] : kinds)
     text +=
         fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(names, ", "), words.at(rule));
+  const auto compresses = [](const SavedState& saved) { return saved.name == "engaged"; };
+  if (std::any_of(state.begin(), state.end(), compresses))
+    text += "; which layers are compressed is decided anew, as wisp plan shows";
   return text;
 }
 
@@ -392,8 +313,9 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
              " holds state of another cut of the model or another graph; resume with the method "
              "options, compression.bucket_bytes and compression.encode_bytes of the run, which by "
              "default are larger on a GPU");
-  load_shared(directory, replica, loaded.position.in_epoch > 0);
-  load_own(directory, replica, workers);
+  const Stream& stream = replica.context().stream;
+  read_shared(directory, stream, replica.state(), loaded.position.in_epoch > 0);
+  read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers);
   if (replica.rank() == 0) {
     if (workers != replica.workers())
       loaded.notices.push_back(fmt::format("{} workers saved {}, {} go on: {}", workers, directory,

@@ -1,5 +1,8 @@
 #include "apps/run/resize.h"
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/base/error.h"
@@ -13,7 +16,7 @@ int64_t share(int64_t sum, int rank, int workers) {
 
 double share(double sum, int, int workers) { return sum / workers; }
 
-/// Adds up in `Sum`, in rank order, and rounds once: the whole sum, or this rank's share of it.
+/// Adds up in `Sum`, in rank order, and rounds this rank's share once.
 template <class T, class Sum>
 void add_up(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
             int rank, int workers) {
@@ -23,9 +26,34 @@ void add_up(const SavedState& state, std::span<const std::unique_ptr<CheckpointR
     file->read(state.name, state.tensor);
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<Sum>(values[i]);
   }
-  const bool whole = state.on_resize == OnResize::sum;
   for (size_t i = 0; i < sums.size(); ++i)
-    values[i] = static_cast<T>(whole ? sums[i] : share(sums[i], rank, workers));
+    values[i] = static_cast<T>(share(sums[i], rank, workers));
+}
+
+/// Takes the part that `state` names from the parts that the files have, however those lie.
+void gather_part(const SavedState& state,
+                 std::span<const std::unique_ptr<CheckpointReader>> files) {
+  const TensorPart wanted = part_of_name(state.name).value();
+  int64_t found = 0;
+  for (const auto& file : files) {
+    for (const std::string& name : file->names()) {
+      const std::optional<TensorPart> there = part_of_name(name);
+      if (!there || there->whole != wanted.whole) continue;
+      const int64_t begin = std::max(wanted.begin, there->begin);
+      const int64_t end = std::min(wanted.end, there->end);
+      if (begin >= end) continue;
+      const Tensor part({there->end - there->begin}, state.tensor.dtype());
+      file->read(name, part);
+      const int64_t size = size_of(part.dtype());
+      std::memcpy(state.tensor.raw() + (begin - wanted.begin) * size,
+                  part.raw() + (begin - there->begin) * size,
+                  static_cast<size_t>((end - begin) * size));
+      found += end - begin;
+    }
+  }
+  WISP_CHECK(found == wanted.end - wanted.begin, "resume: of ", state.name,
+             ", the checkpoint's ranks have ", found, " elements, expected ",
+             wanted.end - wanted.begin);
 }
 
 }  // namespace
@@ -38,8 +66,9 @@ void read_resized(const SavedState& state, std::span<const std::unique_ptr<Check
     case OnResize::zero:
       state.tensor.clear();
       return;
+    case OnResize::owner:
+      return gather_part(state, files);
     case OnResize::redistribute_sum:
-    case OnResize::sum:
       switch (state.tensor.dtype()) {
         case DType::f32:
           return add_up<float, double>(state, files, rank, workers);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compression/hand_over.h"
 #include "compression/low_rank/orthonormal.h"
 #include "compression/sparse_options.h"
 #include "compression/start_after.h"
@@ -261,6 +262,10 @@ void LowRank::keep_difference(Context& context, const Unit& unit, const StepInfo
                  Subtract{unit.gradient.data<float>() + matrix.offset(),
                           1.0f / static_cast<float>(info.workers), matrix.m.data<float>()});
   });
+}
+
+void LowRank::release(Context& context, const Unit& unit, const StepInfo& info) const {
+  if (feedback()) hand_over(context, unit, unit.state->tensors[0], feedback_.gain(info));
 }
 
 }  // namespace wisp

@@ -61,6 +61,8 @@ class LowRank {
   void approximate(Context& context, const Unit& unit) const;
   /// E <- M - G / workers: what the workers together did not send, a share each.
   void keep_difference(Context& context, const Unit& unit, const StepInfo& info) const;
+  /// Compressor::release(): G <- G + E, E <- 0.
+  void release(Context& context, const Unit& unit, const StepInfo& info) const;
 
  private:
   struct Matrix;

@@ -58,6 +58,10 @@ class AcpSgd final : public Compressor {
     matrices_.approximate(context, unit);
   }
 
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    matrices_.release(context, unit, info);
+  }
+
  private:
   static Factor sent(const StepInfo& info) { return info.applied % 2 == 0 ? Factor::p : Factor::q; }
 

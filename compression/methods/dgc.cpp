@@ -7,6 +7,7 @@
 //   every worker: w <- w - lr * (sum over workers of what was sent)
 // The sum needs no division: g is scaled by 1 / workers. Source: Lin et al. 2018, algorithm 4 and
 // section 3.
+#include "compression/hand_over.h"
 #include "compression/momentum_correction.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/pack.h"
@@ -95,6 +96,11 @@ class Dgc final : public Compressor {
 
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     scale_momentum(context, unit, options_.local.share(info.workers));
+  }
+  /// v is of updates: through the optimizer's momentum m it would count 1 / (1 - m) times.
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    unscale_momentum(context, unit, options_.local.share(info.workers));
+    hand_over(context, unit, unit.state->tensors[0], 1.0 - options_.local.momentum);
   }
 
  private:

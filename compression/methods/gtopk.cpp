@@ -10,6 +10,7 @@
 // the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
 // are 32-bit integers (theirs are floats, exact to 2^24).
 #include "compression/error_feedback.h"
+#include "compression/hand_over.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/pack.h"
 #include "compression/sparse/sparse_code.h"
@@ -150,6 +151,10 @@ class Gtopk final : public Compressor {
       }
     }
     if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists);
+  }
+
+  void release(Context& context, Unit& unit, const StepInfo&) override {
+    hand_over(context, unit, unit.state->tensors[0], 1.0);
   }
 
  private:

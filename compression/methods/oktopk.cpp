@@ -18,6 +18,7 @@
 // for VGG. Ours: the limits, C in the place of their exchange that evens out the owners' results,
 // and 4k/3 of L, where they send all that passes; every 32 updates they gather all sums.
 #include "compression/error_feedback.h"
+#include "compression/hand_over.h"
 #include "compression/methods/oktopk_lists.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/follow_threshold.h"
@@ -48,13 +49,10 @@ class Oktopk final : public Compressor {
   bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
   int64_t period() const override { return kBalanceEvery; }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
+    // of more workers each has a smaller share of the gradient, so local thresholds are shared out
     const auto of_unit = [](const char* name, DType dtype, int64_t numel, Sharing sharing) {
-      return StateSpec{.name = name,
-                       .per_element = false,
-                       .dtype = dtype,
-                       .shape = {numel},
-                       .sharing = sharing,
-                       .on_resize = OnResize::repeat};
+      return StateSpec{
+          .name = name, .per_element = false, .dtype = dtype, .shape = {numel}, .sharing = sharing};
     };
     return {{.name = "residual"},
             of_unit("local_threshold", DType::f32, fields(spec), Sharing::per_rank),
@@ -113,6 +111,10 @@ class Oktopk final : public Compressor {
       case Phase::gather:
         return estimates(info) ? take_largest(step, payloads) : add_results(step, payloads);
     }
+  }
+
+  void release(Context& context, Unit& unit, const StepInfo&) override {
+    hand_over(context, unit, unit.state->tensors[0], 1.0);
   }
 
  private:

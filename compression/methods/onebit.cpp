@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "compression/feedback_options.h"
+#include "compression/hand_over.h"
 #include "compression/quantize/sign_plane.h"
 #include "compression/start_after.h"
 
@@ -127,7 +128,14 @@ class OneBit final : public Compressor {
   bool started(const StepInfo& info) const override { return info.applied >= start_after_; }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
     if (feedback_ == Feedback::none) return {};
-    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
+    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::owner}};
+  }
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
+    std::vector<Slice> slices;
+    each_part(spec, workers, rank, [&](const Columns& columns) {
+      slices.push_back({columns.offset, columns.count * columns.length});
+    });
+    return slices;
   }
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
@@ -136,7 +144,7 @@ class OneBit final : public Compressor {
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     int64_t most = 0;
     for (int owner = 0; owner < info.workers; ++owner)
-      most = std::max(most, bytes_of(spec, info, owner));
+      most = std::max(most, bytes_of(spec, info.workers, owner));
     return {.kind = round == 0 ? Collective::all_to_all : Collective::all_gather,
             .bytes = most,
             .variable = true};
@@ -154,7 +162,7 @@ class OneBit final : public Compressor {
       const int owner = round == 0 ? static_cast<int>(i) : info.rank;
       std::byte* out = outlets[i].data;
       SmallTeams<EncodeColumn> fields(context.stream);
-      each_part(unit.spec, info, owner, [&](const Columns& columns) {
+      each_part(unit.spec, info.workers, owner, [&](const Columns& columns) {
         fields.add(columns.count, {source, columns, out}, columns.length);
         out += columns.padded_bytes();
       });
@@ -168,12 +176,12 @@ class OneBit final : public Compressor {
     for (size_t i = 0; i < payloads.size(); ++i) {
       const Payload& payload = payloads[i];
       const int owner = round == 0 ? info.rank : payload.from;
-      const int64_t expected = bytes_of(unit.spec, info, owner);
+      const int64_t expected = bytes_of(unit.spec, info.workers, owner);
       WISP_CHECK(payload.bytes == expected, "onebit: the payload of rank ", payload.from, " has ",
                  payload.bytes, " bytes, expected ", expected);
       const std::byte* in = payload.data;
       SmallTeams<DecodeColumn> fields(context.stream);
-      each_part(unit.spec, info, owner, [&](const Columns& columns) {
+      each_part(unit.spec, info.workers, owner, [&](const Columns& columns) {
         fields.add(columns.count, {in, columns, round == 0 && i > 0, unit.gradient.data<float>()},
                    columns.length);
         in += columns.padded_bytes();
@@ -182,31 +190,36 @@ class OneBit final : public Compressor {
     }
   }
 
+  void release(Context& context, Unit& unit, const StepInfo&) override {
+    for (const Tensor& residual : unit.state->tensors) hand_over(context, unit, residual, 1.0);
+  }
+
  private:
   /// visit(columns) for what `owner` owns of each field: a column belongs to the rank in whose
   /// share of the unit's elements its first element lies.
   template <class Visit>
-  static void each_part(const UnitSpec& spec, const StepInfo& info, int owner, const Visit& visit) {
+  static void each_part(const UnitSpec& spec, int workers, int owner, const Visit& visit) {
     int64_t before = 0;  // elements of earlier fields
     for (const Field& field : spec.fields) {
       const int64_t length = field.numel / field.rows;
-      const int64_t from = first_column(spec, info, owner, before, field.rows, length);
-      const int64_t to = first_column(spec, info, owner + 1, before, field.rows, length);
+      const int64_t from = first_column(spec, workers, owner, before, field.rows, length);
+      const int64_t to = first_column(spec, workers, owner + 1, before, field.rows, length);
       if (from < to) visit(Columns{field.slices.front().offset + from * length, to - from, length});
       before += field.numel;
     }
   }
 
   /// Of a field of `count` columns, the first whose first element is not before owner's share.
-  static int64_t first_column(const UnitSpec& spec, const StepInfo& info, int owner, int64_t before,
+  static int64_t first_column(const UnitSpec& spec, int workers, int owner, int64_t before,
                               int64_t count, int64_t length) {
-    const int64_t share = spec.numel * owner / info.workers - before;
+    const int64_t share = spec.numel * owner / workers - before;
     return std::clamp<int64_t>((share + length - 1) / length, 0, count);
   }
 
-  static int64_t bytes_of(const UnitSpec& spec, const StepInfo& info, int owner) {
+  static int64_t bytes_of(const UnitSpec& spec, int workers, int owner) {
     int64_t bytes = 0;
-    each_part(spec, info, owner, [&](const Columns& columns) { bytes += columns.padded_bytes(); });
+    each_part(spec, workers, owner,
+              [&](const Columns& columns) { bytes += columns.padded_bytes(); });
     return bytes;
   }
 

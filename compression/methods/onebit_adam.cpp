@@ -19,6 +19,7 @@
 
 #include "compression/compressor.h"
 #include "compression/cursor.h"
+#include "compression/hand_over.h"
 #include "compression/quantize/live_signs.h"
 
 namespace wisp {
@@ -52,7 +53,16 @@ class OneBitAdam final : public Compressor {
             .dense_1d = false};
   }
   std::vector<StateSpec> state(const UnitSpec&, int) const override {
-    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::sum}};
+    return {{.name = "residual"}, {.name = "owner_residual", .on_resize = OnResize::owner}};
+  }
+  std::vector<Slice> owned(const UnitSpec& spec, int rank, int workers) const override {
+    std::vector<Slice> slices;
+    for (const Field& field : spec.fields) {
+      const Slice& whole = field.slices.front();
+      const Slice part = part_of(whole, part_bytes(field.numel, workers), rank);
+      if (part.numel > 0) slices.push_back(part);
+    }
+    return slices;
   }
   std::string remark(const UnitSpec&) const override {
     const double memory = 1.0 / (1.0 - beta2_);  // updates
@@ -132,17 +142,26 @@ class OneBitAdam final : public Compressor {
     }
   }
 
+  /// What is kept is of the average m, in which a gradient has the weight 1 - β1.
+  void release(Context& context, Unit& unit, const StepInfo&) override {
+    for (const Tensor& residual : unit.state->tensors)
+      hand_over(context, unit, residual, 1.0 / (1.0 - beta1_));
+  }
+
  private:
+  /// Of a field whose parts have `bytes` bytes of bits each.
+  static Slice part_of(const Slice& whole, int64_t bytes, int owner) {
+    const int64_t begin = std::min(whole.numel, owner * 8 * bytes);
+    return {whole.offset + begin, std::min(whole.numel, begin + 8 * bytes) - begin};
+  }
+
   /// A field's parts, one for each owner, and which elements of them are live.
   struct Parts {
     Slice whole;
     int64_t bytes;  // of a part's bits
     std::byte* live;
 
-    Slice of(int owner) const {
-      const int64_t begin = std::min(whole.numel, owner * 8 * bytes);
-      return {whole.offset + begin, std::min(whole.numel, begin + 8 * bytes) - begin};
-    }
+    Slice of(int owner) const { return part_of(whole, bytes, owner); }
     Plane<1> live_of(int owner) const { return {live + owner * bytes, of(owner).numel}; }
   };
 

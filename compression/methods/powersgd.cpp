@@ -77,6 +77,10 @@ class PowerSgd final : public Compressor {
     if (!options_.local) matrices_.keep_difference(context, unit, info);
   }
 
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    matrices_.release(context, unit, info);
+  }
+
  private:
   static Factor factor_of(int round) { return round % 2 == 0 ? Factor::p : Factor::q; }
   bool is_last(int round) const { return round + 1 == 2 * options_.iterations; }

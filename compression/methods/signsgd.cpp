@@ -177,6 +177,9 @@ class MajorityVote final : public Compressor {
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (averages_) scale_momentum(context, unit, (1.0 - beta_) / info.workers);
   }
+  void release(Context& context, Unit& unit, const StepInfo& info) override {
+    if (averages_) unscale_momentum(context, unit, (1.0 - beta_) / info.workers);
+  }
 
  private:
   static uint64_t negative_ties(const StepInfo& info) {

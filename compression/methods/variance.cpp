@@ -13,6 +13,7 @@
 //   - a field sends at most ceil(ratio n) elements, so that a message has a capacity: of those that
 //     pass (2) the first in cyclic order from a drawn position; the others keep r and v and pass
 //     again.
+#include "compression/hand_over.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/power_words.h"
 #include "compression/sparse/sparse_list.h"
@@ -146,6 +147,11 @@ class Variance final : public Compressor {
     clear_fields(context.stream, unit.spec, unit.gradient);
     power_words::add(context.stream, unit.spec, info.ratio, payloads, 1.0f, unit.gradient,
                      unit.scratch);
+  }
+
+  void release(Context& context, Unit& unit, const StepInfo&) override {
+    hand_over(context, unit, unit.state->tensors[0], 1.0);
+    clear_fields(context.stream, unit.spec, unit.state->tensors[1]);
   }
 
  private:

@@ -318,6 +318,8 @@ void GradientAveraging::prepare(int item) {
     units_.memory().unit(item).finite = finite;
     if (probe_.due(begin_.step)) probe_.keep(item);
     units_.encode(item, 0, courier_);
+  } else if (unit) {
+    units_.release(item);
   }
   prepared_[index] = 1;
 }

@@ -73,7 +73,7 @@ bool StepPlan::make(const StepInfo& info) {
     UnitRounds& rounds = next_rounds_[i];
     const UnitPath path = plan_unit(*compressors_[static_cast<size_t>(unit.method)], traits_[i],
                                     unit.spec(), unit.numel * size_of(parameters_.dtype()), info,
-                                    engaged(unit), guard_, rounds.messages);
+                                    engaged_workers(unit) == info.workers, guard_, rounds.messages);
     rounds.compressed = path == UnitPath::compressed;
     if (!rounds.compressed) rounds.messages.clear();
   }
@@ -96,7 +96,7 @@ int StepPlan::compressed_units() const {
 }
 
 /// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
-bool StepPlan::engaged(const CutUnit& unit) const {
+int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
   const int64_t* engaged = engaged_.data<int64_t>();
   const int first = unit.segments.front();
   for (const int id : unit.segments) {
@@ -110,8 +110,10 @@ bool StepPlan::engaged(const CutUnit& unit) const {
   return engaged[first];
 }
 
-void StepPlan::engage(const CutUnit& unit) {
-  for (const int id : unit.segments) engaged_.data<int64_t>()[id] = 1;
+void StepPlan::engage(const CutUnit& unit, int workers) {
+  for (const int id : unit.segments) engaged_.data<int64_t>()[id] = workers;
 }
+
+void StepPlan::release(const CutUnit& unit) { engage(unit, 0); }
 
 }  // namespace wisp

@@ -15,9 +15,9 @@ namespace wisp {
 enum class UnitPath { compressed, warm_up, more_than_dense };
 
 /// A unit of `raw_bytes` in the step of `info`: dense until its method starts, while its ratio is 1
-/// or, with `guard`, while it would send more than dense; once it is `engaged` it stays compressed,
-/// for its compressor owns the momentum, which differs by rank. Fills `messages` with what it
-/// sends, or would send.
+/// or, with `guard`, while it would send more than dense; once `engaged` by this number of workers
+/// it stays compressed, for its compressor owns the momentum, which differs by rank. Fills
+/// `messages` with what it sends, or would send.
 UnitPath plan_unit(const Compressor& compressor, const Traits& traits, const UnitSpec& spec,
                    int64_t raw_bytes, const StepInfo& info, bool engaged, bool guard,
                    std::vector<Message>& messages);
@@ -43,12 +43,17 @@ class StepPlan {
   const Traits& traits(size_t unit) const { return traits_[unit]; }
   /// Whether the unit was compressed in an earlier step, so that its compressor owns what traits()
   /// says. Throws Error if that is true of some of its segments only.
-  bool engaged(const CutUnit& unit) const;
-  void engage(const CutUnit& unit);
-  /// (segments) i64: 1 where engaged; belongs into checkpoints.
+  bool engaged(const CutUnit& unit) const { return engaged_workers(unit) != 0; }
+  /// The unit is compressed from now on, or dense again. `workers` of the step in which it is.
+  void engage(const CutUnit& unit, int workers);
+  void release(const CutUnit& unit);
+  /// (segments) i64: how many workers engaged it, 0 where it is not. Belongs into checkpoints: with
+  /// another number the next step decides anew.
   const Tensor& engaged_segments() const { return engaged_; }
 
  private:
+  int64_t engaged_workers(const CutUnit& unit) const;
+
   const FlatParameters& parameters_;
   const Cut& cut_;
   const std::span<Compressor* const> compressors_;

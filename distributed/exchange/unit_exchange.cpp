@@ -32,9 +32,10 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
       step_plan_.rounds()[static_cast<size_t>(index)].messages[static_cast<size_t>(round)];
   Unit& unit = memory_.unit(index);
   StreamWatch::Mark begin = courier.watch().mark();
-  if (round == 0 && !step_plan_.engaged(cut_unit)) {
-    if (info_.applied > 0) compressor.engage(context_, unit, info_);
-    step_plan_.engage(cut_unit);
+  if (round == 0) {
+    if (!step_plan_.engaged(cut_unit) && info_.applied > 0)
+      compressor.engage(context_, unit, info_);
+    step_plan_.engage(cut_unit, info_.workers);
   }
   const std::span<const Outlet> outlets = memory_.outlets(index, message);
   compressor.encode(context_, unit, info_, round, outlets);
@@ -54,6 +55,13 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
     courier.trace().span(Lane::encode, name_of(index), span.begin_us, span.end_us, info_.step,
                          bytes);
   });
+}
+
+void UnitExchange::release(int index) {
+  const CutUnit& cut_unit = cut_.units[static_cast<size_t>(index)];
+  if (!step_plan_.engaged(cut_unit)) return;
+  compressor_of(cut_unit).release(context_, memory_.unit(index), info_);
+  step_plan_.release(cut_unit);
 }
 
 bool UnitExchange::encoded(const Slot& slot) const {

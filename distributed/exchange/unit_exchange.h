@@ -36,6 +36,9 @@ class UnitExchange {
   /// Encodes a unit's round into its outlets, in the order of the stream. Before its first, its
   /// compressor takes over the momentum of updates that were made without it.
   void encode(int unit, int round, Courier& courier);
+  /// A unit travels dense: if it was compressed before, its compressor gives back the momentum and
+  /// adds to the gradient what it kept, in the order of the stream.
+  void release(int unit);
   /// Whether the slot's units are encoded as far as start() needs it.
   bool encoded(const Slot& slot) const;
   /// Starts a slot whose units are encoded; one that has nothing to say is complete at once.

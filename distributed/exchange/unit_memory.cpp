@@ -39,11 +39,9 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
                    name_of(parameters.dtype()));
         const Tensor& arena = parameters.state(spec.name);
         states_[i].tensors.push_back(arena);
-        for (const int id : cut_unit.segments) {
-          const Segment& segment = parameters.segments()[static_cast<size_t>(id)];
-          saved_.push_back({spec.name + "/" + segment.name, FlatParameters::view(arena, segment),
-                            spec.sharing, spec.on_resize});
-        }
+        const std::vector<Slice> owned = compressor.owned(cut_unit.spec(), rank, workers);
+        for (const int id : cut_unit.segments)
+          save(spec, arena, parameters.segments()[static_cast<size_t>(id)], owned);
       } else {
         const Tensor tensor = context.zeros(spec.shape, spec.dtype);
         states_[i].tensors.push_back(tensor);
@@ -65,6 +63,30 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
     units_.push_back(unit);
   }
   for (size_t i = 0; i < units_.size(); ++i) units_[i].state = &states_[i];
+}
+
+/// A segment's part of per-element state.
+void UnitMemory::save(const StateSpec& spec, const Tensor& arena, const Segment& segment,
+                      std::span<const Slice> owned) {
+  const std::string name = spec.name + "/" + segment.name;
+  if (spec.on_resize != OnResize::owner) {
+    saved_.push_back({name, FlatParameters::view(arena, segment), spec.sharing, spec.on_resize});
+    return;
+  }
+  const auto save_part = [&](int64_t begin, int64_t end) {
+    saved_.push_back({part_name({name, begin, end}),
+                      arena.slice(segment.offset + begin, {end - begin}), spec.sharing,
+                      spec.on_resize});
+  };
+  bool any = false;
+  for (const Slice& slice : owned) {
+    const int64_t begin = std::max<int64_t>(slice.offset - segment.offset, 0);
+    const int64_t end = std::min(slice.offset + slice.numel - segment.offset, segment.numel);
+    if (begin >= end) continue;
+    save_part(begin, end);
+    any = true;
+  }
+  if (!any) save_part(0, 0);  // so that all ranks save tensors of the same names
 }
 
 void UnitMemory::grow(Tensor& tensor, int64_t bytes) {

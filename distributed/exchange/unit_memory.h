@@ -43,7 +43,8 @@ class UnitMemory {
   }
 
   /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
-  /// or a field's that is one segment; "unit/SEGMENT/STATE" with the unit's first segment if it is
+  /// or a field's that is one segment; "STATE/SEGMENT[BEGIN:END]" for the elements of a segment
+  /// that this rank owns, perhaps none; "unit/SEGMENT/STATE" with the unit's first segment if it is
   /// the unit's.
   const std::vector<SavedState>& state() const { return saved_; }
   /// Whether some state belongs to whole units: it has no meaning in another cut of the model.
@@ -56,6 +57,8 @@ class UnitMemory {
     std::vector<Outlet> outlets;
   };
   void grow(Tensor& tensor, int64_t bytes);
+  void save(const StateSpec& spec, const Tensor& arena, const Segment& segment,
+            std::span<const Slice> owned);
 
   Context& context_;
   const Cut& cut_;

@@ -2,6 +2,7 @@
 // registered.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -73,8 +74,10 @@ class ClippedMethods : public testing::TestWithParam<std::string> {
     for (const Segment& segment : replica.parameters().segments()) {
       std::vector<float> own(static_cast<size_t>(segment.numel));
       for (const SavedState& state : states) {
-        if (state.name == name + "/" + segment.name)
-          own.assign(state.tensor.data<float>(), state.tensor.data<float>() + segment.numel);
+        const TensorPart part =
+            part_of_name(state.name).value_or(TensorPart{state.name, 0, segment.numel});
+        if (part.whole == name + "/" + segment.name)
+          std::copy_n(state.tensor.data<float>(), part.end - part.begin, own.begin() + part.begin);
       }
       values.insert(values.end(), own.begin(), own.end());
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "apps/run/checkpoints.h"
 #include "tests/support/error_of.h"
@@ -41,6 +42,28 @@ class Resize : public testing::Test {
     return {state.tensor.data<T>(), state.tensor.data<T>() + count};
   }
 
+  /// Of x, of which element i is i, each rank has these ranges.
+  void save_parts(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& by_rank) {
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      CheckpointWriter writer;
+      for (const auto& [begin, end] : by_rank[rank]) {
+        std::vector<float> values(static_cast<size_t>(end - begin));
+        std::iota(values.begin(), values.end(), static_cast<float>(begin));
+        writer.add(part_name({"x", begin, end}), tensor(DType::f32, values));
+      }
+      const std::string path = dir_ / std::to_string(rank);
+      writer.write(path);
+      files_.push_back(std::make_unique<CheckpointReader>(path));
+    }
+  }
+  std::vector<float> read_part(int64_t begin, int64_t end) {
+    const SavedState state{part_name({"x", begin, end}),
+                           tensor(DType::f32, std::vector<float>(static_cast<size_t>(end - begin))),
+                           Sharing::per_rank, OnResize::owner};
+    read_resized(state, files_, 0, 1);
+    return {state.tensor.data<float>(), state.tensor.data<float>() + (end - begin)};
+  }
+
   TempDir dir_;
   MemoryPool pool_;
   std::vector<std::unique_ptr<CheckpointReader>> files_;
@@ -54,12 +77,17 @@ TEST_F(Resize, SumsAndSharesOut) {
   }
 }
 
-TEST_F(Resize, SumsWhatOneHeldForAll) {
-  save<float>(DType::f32, {{1.0f, 0.0f}, {0.0f, -2.0f}});
-  for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(read<float>(DType::f32, 2, OnResize::sum, rank, 3),
-              (std::vector<float>{1.0f, -2.0f}));
-  }
+TEST_F(Resize, TakesEachElementFromItsOwner) {
+  save_parts({{{0, 2}}, {{2, 3}, {3, 7}}, {{0, 0}}, {{7, 9}}});
+  EXPECT_EQ(read_part(0, 9), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(read_part(1, 4), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(read_part(4, 4), std::vector<float>());
+}
+
+TEST_F(Resize, NamesElementsThatNobodyOwned) {
+  save_parts({{{0, 2}}, {{3, 5}}});
+  EXPECT_EQ(error_of([&] { read_part(1, 5); }),
+            "resume: of x[1:5], the checkpoint's ranks have 3 elements, expected 4");
 }
 
 TEST_F(Resize, KeepsEveryCount) {
@@ -113,6 +141,7 @@ TEST(ResumeWithAnotherN, SaysWhatBecomesOfTheState) {
                       "shared out"),
             std::string::npos)
       << said;
+  EXPECT_NE(said.find("which layers are compressed is decided anew"), std::string::npos) << said;
 }
 
 TEST(ResumeWithAnotherN, LosesNoResidualAndNoMomentum) {

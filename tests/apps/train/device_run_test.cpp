@@ -185,6 +185,9 @@ TEST(DeviceRun, GoesOnInOtherBuckets) {
   const std::string whole = run("cpu", kDgc, "cpu", "cpu");
   EXPECT_TRUE(run("to_cpu", kDgc, "emulated", "cpu") == whole);
   EXPECT_TRUE(run("from_cpu", kDgc, "cpu", "emulated") == whole);
+  const Overrides onebit = method_overrides("onebit");
+  EXPECT_TRUE(run("onebit_to_cpu", onebit, "emulated", "cpu") ==
+              run("onebit", onebit, "cpu", "cpu"));
   const std::string refused =
       error_of([&] { run("refused", {"compression.method=oktopk"}, "emulated", "cpu"); });
   EXPECT_NE(refused.find("compression.bucket_bytes and compression.encode_bytes of the run, which "

@@ -1,0 +1,11 @@
+// How a residual leaves a compressor whose unit becomes dense again: by the worker's own gradient.
+#pragma once
+
+#include "compression/compressor.h"
+
+namespace wisp {
+
+/// gradient += factor * residual, then residual <- 0, in the unit's slices of the two arenas.
+void hand_over(Context& context, const Unit& unit, const Tensor& residual, double factor);
+
+}  // namespace wisp

@@ -148,22 +148,28 @@ class Oktopk final : public Compressor {
   /// L, and t for the next step.
   void select(const Step& step) const {
     const StepInfo& info = step.info;
-    const SparseList own = step.lists.own, passing = step.lists.passing;
+    const SparseList own = step.lists.own, largest = step.lists.sent, passing = step.lists.passing;
     const bool due = estimates(info);
-    const Room room = due ? whole_room(info) : own_room(info);
+    const Room room = due ? whole_room(info) : passing_room(info);
     Selection selection;
     if (!due) selection = {.kind = Selection::Kind::threshold, .on_device = step.local()};
     const auto source_of = [&](const Field&) { return Undecided(step.unit); };
     const auto from = select_list(step.stream, step.spec, room, info, selection, source_of, passing,
                                   step.lists.work);
     take_values(step.stream, from, WireFormat::f32, passing);
-    if (step.unit.finite) {
-      float* smallest = step.lists.measured;
+    float* smallest = step.lists.measured;
+    if (step.unit.finite && !due) {
       measure_list(step.stream, step.spec, room, passing, smallest);
-      raise_thresholds(step.stream, step.spec, room, passing, smallest, due, options_.step_factor,
-                       step.local());
+      raise_thresholds(step.stream, step.spec, own_room(info), passing, smallest,
+                       options_.step_factor, step.local());
     }
-    pass_list(step.stream, step.spec, room, passing, step.local(), own);
+    split_list(step.stream, step.spec, info, passing, room, largest, own_room(info), nullptr,
+               step.lists.work);
+    if (step.unit.finite) {
+      measure_list(step.stream, step.spec, own_room(info), largest, smallest);
+      set_thresholds(step.stream, step.spec, smallest, due, step.local());
+    }
+    pass_list(step.stream, step.spec, own_room(info), largest, step.local(), own);
     if (!step.unit.finite) return;
     follow_thresholds(step.stream, step.spec, most_local(info), &own.range->count,
                       sizeof(Range) / sizeof(int64_t), options_.local_factor, step.local());

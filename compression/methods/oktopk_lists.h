@@ -11,6 +11,12 @@ inline constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
 
 inline Room whole_room(const StepInfo& info) { return {.ratio = info.ratio}; }  // k
 inline Room own_room(const StepInfo& info) { return {.ratio = info.ratio, .times = 4, .over = 3}; }
+/// What passes, with one by which it is seen that more would.
+inline Room passing_room(const StepInfo& info) {
+  Room room = own_room(info);
+  room.more = 1;
+  return room;
+}
 inline Room part_room(const StepInfo& info) {  // C
   return {.ratio = info.ratio, .times = 3, .over = 2 * int64_t{info.workers}};
 }
@@ -36,7 +42,7 @@ struct Adding {
 /// The parts of a unit's scratch.
 struct Lists {
   SparseList own;   // L
-  SparseList sent;  // what of it travels
+  SparseList sent;  // what of it travels; before, what is selected of it
   SparseList sum;   // of the own region; in the end S
   SparseList passing;
   Range* parts;  // of sent: by rank, by field
@@ -48,9 +54,9 @@ struct Lists {
       : own(cursor, fields(spec), own_room(info).of(spec)),
         sent(cursor, fields(spec), own_room(info).of(spec)),
         sum(cursor, fields(spec), sum_entries(spec, info)),
-        passing(
-            cursor, fields(spec),
-            std::max({sum_entries(spec, info), own_room(info).of(spec), pair_room(info).of(spec)})),
+        passing(cursor, fields(spec),
+                std::max({sum_entries(spec, info), passing_room(info).of(spec),
+                          pair_room(info).of(spec)})),
         parts(cursor.take<Range>(fields(spec) * info.workers)),
         count(cursor.take<int64_t>(fields(spec))),
         measured(cursor.take<float>(fields(spec))),
@@ -61,12 +67,12 @@ struct Lists {
     return std::max(sum_room(info).of(spec), whole_room(info).of(spec));
   }
   static int64_t work_bytes(const UnitSpec& spec, const StepInfo& info) {
-    const Room whole = whole_room(info), own = own_room(info), sum = sum_room(info),
+    const Room whole = whole_room(info), passing = passing_room(info), sum = sum_room(info),
                part = part_room(info), pair = pair_room(info);
     return std::max({select_list_bytes(spec, whole, Selection::Kind::exact),
-                     select_list_bytes(spec, own, Selection::Kind::threshold),
-                     split_list_bytes(spec, sum), split_list_bytes(spec, pair),
-                     layout_bytes<Adding>(spec, sum, part),
+                     select_list_bytes(spec, passing, Selection::Kind::threshold),
+                     split_list_bytes(spec, passing), split_list_bytes(spec, sum),
+                     split_list_bytes(spec, pair), layout_bytes<Adding>(spec, sum, part),
                      layout_bytes<Adding>(spec, whole, whole)});
   }
 };

@@ -1,5 +1,6 @@
 #include "compression/sparse/follow_threshold.h"
 
+#include "core/loops/parallel.h"
 #include "core/loops/parallel_rows.h"
 
 namespace wisp {
@@ -37,7 +38,6 @@ struct Raise {
   const Range* range;
   const float* smallests;
   float* thresholds;
-  bool due;
   float factor;
   RowTable<FollowRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
@@ -46,12 +46,18 @@ struct Raise {
     const float smallest = smallests[row.field];
     team.once([&] {
       float& threshold = thresholds[row.field];
-      if (due || threshold == 0.0f) {
-        threshold = smallest;
-      } else if (count >= row.most && count > row.k) {
-        for (int raise = 0; raise < kRaises && threshold <= smallest; ++raise) threshold *= factor;
-      }
+      if (threshold == 0.0f || count <= row.most) return;
+      for (int raise = 0; raise < kRaises && threshold <= smallest; ++raise) threshold *= factor;
     });
+  }
+};
+
+struct Set {
+  const float* smallests;
+  bool all;
+  float* thresholds;
+  WISP_HD void operator()(int64_t f) const {
+    if (all || thresholds[f] == 0.0f) thresholds[f] = smallests[f];
   }
 };
 
@@ -98,12 +104,17 @@ void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
   parallel_teams(stream, fields, Measure{list, out}, room.of(spec) / fields);
 }
 
-void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& room,
-                      const SparseList& list, const float* smallest, bool due, double factor,
+void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
+                      const SparseList& list, const float* smallest, double factor,
                       float* thresholds) {
-  each_threshold(stream, spec, room, [&](const auto& table) {
-    return Raise{list.range, smallest, thresholds, due, static_cast<float>(factor), table};
+  each_threshold(stream, spec, most, [&](const auto& table) {
+    return Raise{list.range, smallest, thresholds, static_cast<float>(factor), table};
   });
+}
+
+void set_thresholds(const Stream& stream, const UnitSpec& spec, const float* smallest, bool all,
+                    float* thresholds) {
+  parallel_for(stream, std::ssize(spec.fields), Set{smallest, all, thresholds});
 }
 
 void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,

@@ -11,12 +11,15 @@ namespace wisp {
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
                   const SparseList& list, float* out);
 
-/// Where `list`, which a threshold selected, has no room left and its `smallest` passes: times
-/// `factor`, up to five times, until that does not. Where a threshold is 0, or everywhere if `due`,
-/// it becomes the smallest.
-void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& room,
-                      const SparseList& list, const float* smallest, bool due, double factor,
+/// Where `list`, which a threshold above 0 selected, has more than `most` entries and its
+/// `smallest` passes: times `factor`, up to five times, until that does not.
+void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
+                      const SparseList& list, const float* smallest, double factor,
                       float* thresholds);
+
+/// Where a threshold is 0, or everywhere if `all`, it becomes the smallest.
+void set_thresholds(const Stream& stream, const UnitSpec& spec, const float* smallest, bool all,
+                    float* thresholds);
 
 /// After counts by the thresholds, `stride` words apart: divided by `factor` where fewer than 2k/3
 /// passed, times it where more than `most` did.

@@ -186,7 +186,7 @@ using namespace sparse;
 
 int64_t Room::of(const Field& field) const {
   const int64_t kept = kept_count(ratio, field.numel) * times / over;
-  const int64_t entries = std::min(copies * std::max(kept, int64_t{1}), field.numel);
+  const int64_t entries = std::min(copies * std::max(kept, int64_t{1}) + more, field.numel);
   return escape > 0 ? entries + (field.numel - entries) / escape : entries;
 }
 

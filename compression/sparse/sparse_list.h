@@ -9,11 +9,13 @@
 namespace wisp {
 
 /// How many entries of a field a list has room for: `copies` times (times / over of what
-/// `ratio` keeps, at least 1), at most all elements; and one for each `escape` of the others.
+/// `ratio` keeps, at least 1) and `more`, at most all elements; and one for each `escape` of the
+/// others.
 struct Room {
   double ratio = 1.0;
   int64_t times = 1, over = 1;
   int64_t copies = 1;
+  int64_t more = 0;
   int64_t escape = 0;  // none
 
   int64_t of(const Field& field) const;

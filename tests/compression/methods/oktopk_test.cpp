@@ -96,7 +96,7 @@ struct ScalarOktopk {
     if (threshold == 0.0f)
       threshold = smallest(largest(all, most));  // never measured
     else
-      for (int i = 0; i < 5 && passing(all, threshold).size() >= most; ++i) threshold *= 1.03f;
+      for (int i = 0; i < 5 && passing(all, threshold).size() > most; ++i) threshold *= 1.03f;
     return largest(passing(all, threshold), most);
   }
 
@@ -200,6 +200,26 @@ TEST(Oktopk, FollowsAScalarModelOfThePaper) {
       }
     }
   }
+}
+
+/// t of the second step, in which `passing` of 90 elements are 1.05 times t, the others below it;
+/// k is 30 and 4k/3 is 40.
+float threshold_after(int64_t passing) {
+  constexpr int64_t kNumel = 90;
+  MethodRig rig = oktopk_rig(1, layer_fields({kNumel}));
+  std::fill_n(rig.gradient(0), kNumel, 1.0f);
+  rig.step(info_of(0, 1.0 / 3.0));  // t = 1; what was sent leaves nothing, the rest waits
+  const float* residual = rig.state(0, "residual").data<float>();
+  for (int64_t i = 0; i < kNumel; ++i)
+    rig.gradient(0)[i] = (i < passing ? 1.05f : 0.5f) - residual[i];
+  rig.step(info_of(1, 1.0 / 3.0));
+  return rig.state(0, "local_threshold").data<float>()[0];
+}
+
+/// As in the authors' code. Above 5k/4 the next step's t is 1.012 times this one's in any case.
+TEST(Oktopk, RaisesTIfMoreThanFourThirdsOfKPass) {
+  EXPECT_EQ(threshold_after(40), 1.012f);
+  EXPECT_EQ(threshold_after(41), 1.0f * 1.03f * 1.03f / 1.012f) << "twice, and then none passes";
 }
 
 /// Gradients of one mean each in all steps: the residual grows until about k elements a step reach

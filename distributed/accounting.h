@@ -20,8 +20,9 @@ struct StepCost {
   double clip_ms = 0.0;     // on the compute thread: checks and clips what before_update leaves
   double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
   double decode_ms = 0.0;   // on the comm thread
-  std::vector<std::string>
-      nonfinite;  // segments whose local gradient was not finite and counted as zero
+  // Segments whose local gradient counted as zero: by the sum of its squares (GradientClip)
+  std::vector<std::string> nonfinite;  // it was not finite
+  std::vector<std::string> too_large;  // it was finite, and too large to be summed
 
   StepCost& operator+=(const StepCost& other) {
     bytes_raw += other.bytes_raw;
@@ -35,6 +36,7 @@ struct StepCost {
     wire_ms += other.wire_ms;
     decode_ms += other.decode_ms;
     nonfinite.insert(nonfinite.end(), other.nonfinite.begin(), other.nonfinite.end());
+    too_large.insert(too_large.end(), other.too_large.begin(), other.too_large.end());
     return *this;
   }
 };

@@ -89,8 +89,12 @@ void GradientClip::measure(std::span<const int> segments) {
                   squares_.device().data<double>());
 }
 
-bool GradientClip::finite(int segment) const {
+bool GradientClip::usable(int segment) const {
   return squares_.host().data<double>()[segment] <= kLargestNorm * kLargestNorm;  // false for NaN
+}
+
+bool GradientClip::finite(int segment) const {
+  return std::isfinite(squares_.host().data<double>()[segment]);
 }
 
 void GradientClip::clip(std::span<const int> segments, const Tensor& squares_arena) {

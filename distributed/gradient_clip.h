@@ -1,5 +1,6 @@
 // What happens to a gradient before it is encoded (the worker's own) or applied (the mean of all):
-// it is checked for non-finite values and clipped. Belongs to the thread of its context.
+// it is checked for values that are not finite or too large, and clipped. Belongs to the thread of
+// its context.
 #pragma once
 
 #include <map>
@@ -34,8 +35,10 @@ class GradientClip {
   void measure(std::span<const int> segments);
   /// What was measured is known to the host when the stream has come here.
   void fetch() const { squares_.fetch(context_.stream); }
-  /// False if the segment holds a number that is not finite, or if its norm is above 2^96: sums of
-  /// such gradients over workers and steps could leave f32. As of the last fetch().
+  /// False if the segment is to count as zero: it is not finite(), or its norm is above 2^96, and
+  /// sums of such gradients over workers and steps could leave f32. As of the last fetch().
+  bool usable(int segment) const;
+  /// Whether the sum of the segment's squares is finite: of f32, whether all its numbers are.
   bool finite(int segment) const;
   /// Scales the segments by the rule: each by its own norm, or all by the norm of the whole
   /// gradient (which must have been measured); `squares`, if defined, is an arena of sums of

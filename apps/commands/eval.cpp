@@ -153,6 +153,7 @@ void run(const Arguments& arguments) {
   }
   const RunEvaluation evaluation =
       evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, ask);
+  for (const std::string& notice : evaluation.notices) fmt::print(stderr, "wisp: {}\n", notice);
   warn("test", evaluation.test);
   if (evaluation.validation) warn("validation", *evaluation.validation);
   if (arguments.json) {

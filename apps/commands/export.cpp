@@ -16,7 +16,9 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  export_run(arguments.run, arguments.to, arguments.overrides, arguments.checkpoint);
+  const std::vector<std::string> notices =
+      export_run(arguments.run, arguments.to, arguments.overrides, arguments.checkpoint);
+  for (const std::string& notice : notices) fmt::print(stderr, "wisp: {}\n", notice);
   fmt::print("{}: written\n", arguments.to);
 }
 

@@ -48,7 +48,7 @@ void add_train(CLI::App& program) {
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
   command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
   command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
-  command.add_flag("--quiet", arguments->quiet, "print nothing but errors");
+  command.add_flag("--quiet", arguments->quiet, "print no progress, only warnings and errors");
   command.callback([arguments] { run(*arguments); });
 }
 

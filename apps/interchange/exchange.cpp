@@ -28,8 +28,9 @@ void import_run(Config config, const std::string& file, const std::string& out,
   });
 }
 
-void export_run(const std::string& run_path, const std::string& path,
-                std::span<const std::string> overrides, const std::string& checkpoint) {
+std::vector<std::string> export_run(const std::string& run_path, const std::string& path,
+                                    std::span<const std::string> overrides,
+                                    const std::string& checkpoint) {
   const std::string ending = std::filesystem::path(path).extension().string();
   WISP_CHECK(ending == ".safetensors" || ending == ".onnx", path,
              ": expected a name that ends in .safetensors or .onnx");
@@ -39,6 +40,7 @@ void export_run(const std::string& run_path, const std::string& path,
   } else {
     write_weights(path, model.model(), model.parameters(), model.facts());
   }
+  return model.notices();
 }
 
 }  // namespace wisp

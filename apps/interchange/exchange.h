@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "apps/run/run_directory.h"
 #include "core/io/config.h"
@@ -18,8 +19,9 @@ void import_run(Config config, const std::string& file, const std::string& out,
 /// Writes the model of a run's checkpoint ("last", "best" or a step) to `path`, which ends in
 /// .safetensors (weights) or .onnx (weights and graph), with rank 0's running statistics, or the
 /// averages that evaluation takes. Reads no data set. Throws Error for another ending, and for a
-/// model with an op that ONNX has no form for.
-void export_run(const std::string& run, const std::string& path,
-                std::span<const std::string> overrides, const std::string& checkpoint = "last");
+/// model with an op that ONNX has no form for. Returns what a person should know of the checkpoint.
+std::vector<std::string> export_run(const std::string& run, const std::string& path,
+                                    std::span<const std::string> overrides,
+                                    const std::string& checkpoint = "last");
 
 }  // namespace wisp

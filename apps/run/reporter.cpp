@@ -97,6 +97,11 @@ void Reporter::say(const std::string& text) {
   if (!quiet_) progress_.say(text);
 }
 
+void Reporter::warn(const std::string& text) {
+  progress_.clear();
+  fmt::print(stderr, "wisp: {}\n", text);
+}
+
 void Reporter::health(const Health& health, int64_t step) {
   write({{"type", std::string("health")},
          {"step", step},
@@ -115,13 +120,14 @@ void Reporter::health(const Health& health, int64_t step) {
 
 void Reporter::step(const StepLine& line) {
   if (line.report.health) health(*line.report.health, line.total_step);
+  const auto left_out = [&](const std::vector<std::string>& names, const char* why) {
+    for (const std::string& name : names)
+      warn(fmt::format("step {}: the gradient of {} {} on this worker; it counted as zero",
+                       line.total_step, name, why));
+  };
+  left_out(line.report.cost.nonfinite, "was not finite");
+  left_out(line.report.cost.too_large, "was finite, but had a norm above 2^96,");
   if (quiet_) return;
-  for (const std::string& name : line.report.cost.nonfinite) {
-    progress_.say(
-        fmt::format("step {}: the gradient of {} was not finite, or above 2^96, on this worker; it "
-                    "counted as zero",
-                    line.total_step, name));
-  }
   since_line_ += line.report.cost;
   const double now = now_us();
   if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
@@ -208,6 +214,10 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   if (distance) row.emplace_back("consensus_distance", *distance);
   write(row, total_step);
   alarm(epochs, train);
+  for (const auto& values : {validation, test}) {
+    if (values && !std::isfinite(values->mean_loss()))
+      warn(fmt::format("epoch {:.4g}: {}", epochs, kNotFinite));
+  }
   if (quiet_) return;
   const Metric& metric = facts_.metric();
   std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}", epochs, train.mean_loss());
@@ -220,10 +230,6 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   add("test", test);
   if (distance) text += fmt::format(", workers {:.3g} apart", *distance);
   progress_.say(text);
-  for (const auto& values : {validation, test}) {
-    if (values && !std::isfinite(values->mean_loss()))
-      progress_.say(fmt::format("epoch {:.4g}: {}", epochs, kNotFinite));
-  }
 }
 
 /// Tells once what a metric warns of, until it is well again.
@@ -235,7 +241,7 @@ void Reporter::alarm(double epochs, const TallyValues& train) {
     const double value = train.value(metric, i);
     alarming_[i] = value > metric.alarm->above ? alarming_[i] + 1 : 0;
     if (alarming_[i] == metric.alarm->epochs)
-      say(fmt::format("epoch {:.4g}: {} {}", epochs, metric.text(value), metric.alarm->meaning));
+      warn(fmt::format("epoch {:.4g}: {} {}", epochs, metric.text(value), metric.alarm->meaning));
   }
 }
 

@@ -1,5 +1,5 @@
-// Tells what a run does while it runs: metrics.jsonl, the same for TensorBoard, and a progress bar
-// on a terminal or plain lines elsewhere. Rank 0's thread only.
+// Tells what a run does while it runs: metrics.jsonl, the same for TensorBoard, a progress bar on a
+// terminal or plain lines elsewhere, and warnings. Rank 0's thread only.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ struct Evaluated {
 
 class Reporter {
  public:
-  /// The arguments outlive this object.
+  /// `quiet`: no progress. The arguments outlive this object.
   Reporter(const RunDirectory& directory, const TrainOptions& options, const RunFacts& facts,
            bool quiet);
 
@@ -52,8 +52,8 @@ class Reporter {
                       const std::function<bool(const std::string& type, int64_t step)>& keep);
   /// Returns when all metrics so far are on the disk.
   void sync() { metrics_->sync(); }
-  /// A line for a person, whatever is drawn.
-  void say(const std::string& text);
+  /// What a person should know, quiet or not: a line on stderr, whatever is drawn.
+  void warn(const std::string& text);
   /// After every step; writes its health, if it was measured.
   void step(const StepLine& line);
   /// After a step whose metrics were gathered: `tally` since the last such step.
@@ -70,6 +70,8 @@ class Reporter {
   void stopped(int64_t steps);
 
  private:
+  /// A line of progress that stays.
+  void say(const std::string& text);
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
   void health(const Health& health, int64_t step);

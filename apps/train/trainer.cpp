@@ -49,7 +49,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);
-    for (const std::string& notice : notices) reporter->say(notice);
+    for (const std::string& notice : notices) reporter->warn(notice);
   }
   if (reporter && !resume) {
     directory.write_config(run.config());
@@ -105,12 +105,14 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   run.load();
   RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
-    Checkpoints(directory.file("checkpoints"), run.options().checkpoint)
-        .load_evaluated(replica, checkpoint);
+    const std::vector<std::string> notices =
+        Checkpoints(directory.file("checkpoints"), run.options().checkpoint)
+            .load_evaluated(replica, checkpoint);
     const Evaluation test = evaluate(replica, run, Split::test);
     std::optional<Evaluation> validation;
     if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
     if (replica.rank() != world().rank) return;  // the first of this process's workers
+    evaluation.notices = notices;
     evaluation.test = test;
     evaluation.validation = validation;
   });

@@ -31,10 +31,13 @@ Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& di
   position_.steps_per_epoch = steps_per_epoch_;
 }
 
+void Training::warn(const std::vector<std::string>& texts) {
+  if (!reporter_) return;
+  for (const std::string& text : texts) reporter_->warn(text);
+}
+
 void Training::start() {
-  if (reporter_) {
-    for (const std::string& remark : remarks_) reporter_->say(remark);
-  }
+  warn(remarks_);
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.facts);
   start_record();
 }
@@ -51,7 +54,7 @@ void Training::resume() {
              "; resume with the same train.batch and data, of a text with the same data.window");
   start_record();
   if (!reporter_) return;
-  for (const std::string& notice : loaded.notices) reporter_->say(notice);
+  warn(loaded.notices);
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
     return step < position_.step || (step == position_.step && !again);
@@ -220,8 +223,8 @@ void Training::tell_damage() {
   damaged_ = all;
   for (const std::string& of_rank : replica_.gather(example)) {
     if (of_rank.empty()) continue;
-    return reporter_->say(fmt::format("{} samples so far were damaged and counted for nothing: {}",
-                                      damaged_, of_rank));
+    return reporter_->warn(fmt::format("{} samples so far were damaged and counted for nothing: {}",
+                                       damaged_, of_rank));
   }
 }
 
@@ -269,15 +272,15 @@ std::optional<TallyValues> Training::test_the_best() {
   if (best < 0 || best == position_.step) return evaluated_->test;
   if (!checkpoints_.has(replica_, best)) {
     if (reporter_)
-      reporter_->say(
+      reporter_->warn(
           fmt::format("the weights of step {} did best on the validation split, but were "
                       "not kept (checkpoint.best): the test set is told of the last only",
                       best));
     return std::nullopt;
   }
-  checkpoints_.load_evaluated(replica_, "best");
+  warn(checkpoints_.load_evaluated(replica_, "best"));
   const std::optional<TallyValues> found = replica_.evaluate_as_is(*test_);
-  checkpoints_.load(replica_);
+  warn(checkpoints_.load(replica_).notices);
   return found;
 }
 

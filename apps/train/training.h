@@ -54,6 +54,7 @@ class Training {
   Batch next_batch();
   void add_times(const StepReport& report);
   void save();
+  void warn(const std::vector<std::string>& texts);
   void tell_damage();
   Spent spent(double epoch_us = 0.0);
   double work_per_s() const;

@@ -95,7 +95,12 @@ void ProgressLine::update(const ProgressReport& progress) {
 }
 
 void ProgressLine::say(const std::string& text) {
-  put((drawn_ ? kEraseLine : "") + text + "\n");
+  clear();
+  put(text + "\n");
+}
+
+void ProgressLine::clear() {
+  if (drawn_) put(kEraseLine);
   drawn_ = false;
 }
 

@@ -41,6 +41,8 @@ class ProgressLine {
   void update(const ProgressReport& progress);
   /// A line that stays, above the bar.
   void say(const std::string& text);
+  /// Takes the bar away, so that somebody else's line may follow.
+  void clear();
   /// Leaves the last bar standing.
   void finish();
 

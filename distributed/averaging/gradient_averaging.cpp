@@ -303,9 +303,11 @@ void GradientAveraging::prepare(int item) {
   StreamWatch::Mark begin = courier_.watch().mark();
   bool finite = true;
   for (const int id : readiness_.segments_of(item)) {
-    if (local_.finite(id)) continue;
+    if (local_.usable(id)) continue;
     finite = false;
-    courier_.cost.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
+    StepCost& cost = courier_.cost;
+    (local_.finite(id) ? cost.too_large : cost.nonfinite)
+        .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     if (!compressed) local_.clear(id);
   }
   if (compressed && step_plan.traits(index).squares)

@@ -144,14 +144,16 @@ void OwnWeights::agree_on_status() {
   if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
 }
 
-/// The worker's own gradient, complete: what is not finite counts as zero, the rest is clipped.
+/// The worker's own gradient, complete: what is not usable counts as zero, the rest is clipped.
 void OwnWeights::check_gradient() {
   clip_.measure(all_segments_);
   clip_.fetch();
   compute_.stream.synchronize();
   for (const int id : all_segments_) {
-    if (clip_.finite(id)) continue;
-    courier_.cost.nonfinite.push_back(parameters_.segments()[static_cast<size_t>(id)].name);
+    if (clip_.usable(id)) continue;
+    StepCost& cost = courier_.cost;
+    (clip_.finite(id) ? cost.too_large : cost.nonfinite)
+        .push_back(parameters_.segments()[static_cast<size_t>(id)].name);
     clip_.clear(id);
   }
   clip_.clip(all_segments_);

@@ -106,13 +106,16 @@ TEST(Accounting, ASkippedStepSendsItsStatusOnly) {
 }
 
 TEST(Accounting, AddsUp) {
-  StepCost sum{.bytes_raw = 1, .bytes_sent = 2, .wire_ms = 0.5, .nonfinite = {"a"}};
-  sum += {.bytes_raw = 10, .bytes_encoded = 3, .wire_ms = 1.0, .nonfinite = {"b"}};
+  StepCost sum{
+      .bytes_raw = 1, .bytes_sent = 2, .wire_ms = 0.5, .nonfinite = {"a"}, .too_large = {"c"}};
+  sum +=
+      {.bytes_raw = 10, .bytes_encoded = 3, .wire_ms = 1.0, .nonfinite = {"b"}, .too_large = {"d"}};
   EXPECT_EQ(sum.bytes_raw, 11);
   EXPECT_EQ(sum.bytes_encoded, 3);
   EXPECT_EQ(sum.bytes_sent, 2);
   EXPECT_EQ(sum.wire_ms, 1.5);
   EXPECT_EQ(sum.nonfinite, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(sum.too_large, (std::vector<std::string>{"c", "d"}));
 }
 
 }  // namespace

@@ -257,6 +257,31 @@ TEST_F(Program, SaysThatAnEvaluationIsNotFinite) {
   EXPECT_NE(said().find("test perplexity -, loss nan, "), std::string::npos) << said();
 }
 
+/// By no command, and by --quiet neither.
+TEST_F(Program, NeverHidesThatADamagedCheckpointWasPassedOver) {
+  const std::string path = dir_ / "run";
+  ASSERT_EQ(run({"train", config(), "train.max_steps=6", "checkpoint.every_steps=3", "--quiet",
+                 "--out", path}),
+            0);
+  EXPECT_EQ(said(), "");
+  std::filesystem::resize_file(path + "/checkpoints/step_6/rank_0.safetensors", 9);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"eval", path},
+        {"export", path, "--to", dir_ / "weights.safetensors"},
+        {"train", config(), "train.max_steps=7", "--resume", "--quiet", "--out", path}}) {
+    EXPECT_EQ(run(command), 0) << said();
+    EXPECT_TRUE(said().starts_with(concat("wisp: ", path, "/checkpoints/step_6/rank_0"))) << said();
+    EXPECT_NE(said().find("; going on from step 3\n"), std::string::npos) << said();
+  }
+}
+
+TEST_F(Program, SaysWhatThePlanRemarksWithoutProgressToo) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=1", "--quiet", "--out", dir_ / "run",
+                 "compression.policy=[{name=\"none\", method=\"topk\"}]"}),
+            0);
+  EXPECT_NE(said().find("decides nothing"), std::string::npos) << said();
+}
+
 TEST_F(Program, MakesNgramModels) {
   const std::string text = dir_.write("lines", "a b\na c\n"), out = dir_ / "t.arpa";
   ASSERT_EQ(run({"lm", text, "--order", "2", "--out", out, "--perplexity", text}), 0) << said();

@@ -220,9 +220,9 @@ TEST(Checkpoint, ADamagedOneIsPassedOver) {
       bad[bad.size() - 100] = static_cast<char>(bad[bad.size() - 100] ^ 1);
       if (cut) bad.resize(bad.size() / 2);
       std::ofstream(path, std::ios::binary) << bad;
-      testing::internal::CaptureStdout();
-      train(tiny_config(two), {dir / "run", Open::resume});
-      const std::string said = testing::internal::GetCapturedStdout();
+      testing::internal::CaptureStderr();
+      train(tiny_config(two), {dir / "run", Open::resume, /*quiet=*/true});
+      const std::string said = testing::internal::GetCapturedStderr();
       EXPECT_NE(said.find(path), std::string::npos) << said;
       EXPECT_NE(said.find("; going on from step 9"), std::string::npos) << said;
       EXPECT_TRUE(checkpoint_content(dir / "run", 16) == checkpoint_content(dir / "whole", 16));
@@ -282,10 +282,10 @@ TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
     const Overrides after = {*first == 't' ? "checkpoint.best=false" : "checkpoint.best=true"};
     const TempDir dir;
     tiny_train(dir / "run", spoilt + before);
-    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
     const Summary summary =
         *train(tiny_config(spoilt + after + to_the_end), {dir / "run", RunDirectory::Open::resume});
-    const std::string said = testing::internal::GetCapturedStdout();
+    const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_NE(
         said.find("the weights of step 8 did best on the validation split, but were not kept"),
         std::string::npos)
@@ -364,9 +364,9 @@ TEST(Checkpoint, TellsHowManyStepsAnEpochHas) {
 TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {
   const TempDir dir;
   tiny_train(dir / "run", {"train.max_steps=4"});
-  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   train(tiny_config({"train.backend=reference"}), {dir / "run", Open::resume});
-  const std::string said = testing::internal::GetCapturedStdout();
+  const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("this run has reference, 1 threads"), std::string::npos) << said;
 }
 

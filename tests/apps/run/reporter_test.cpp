@@ -98,21 +98,25 @@ TEST(Reporter, WritesARowForEachMeasurementOfCompression) {
   }
 }
 
-TEST(Reporter, NamesGradientsThatWereNotFinite) {
+/// Quiet or not: on stderr.
+TEST(Reporter, NamesGradientsThatCountedAsZero) {
   const TempDir dir;
   const Prepared run(tiny_config());
   const RunDirectory directory(dir / "run", RunDirectory::Open::create);
   const RunFacts facts;
   StepReport report;
   report.cost.nonfinite = {"layer0.weight"};
+  report.cost.too_large = {"layer1.bias"};
   for (const bool quiet : {false, true}) {
+    testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
     Reporter(directory, run.options(), facts, quiet).step({.total_step = 7, .report = report});
-    EXPECT_EQ(testing::internal::GetCapturedStdout().find(
-                  "step 7: the gradient of layer0.weight was not finite, or above 2^96, on this "
-                  "worker; it counted "
-                  "as zero"),
-              quiet ? std::string::npos : 0u);
+    EXPECT_EQ(testing::internal::GetCapturedStdout().empty(), quiet);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "wisp: step 7: the gradient of layer0.weight was not finite on this worker; it "
+              "counted as zero\n"
+              "wisp: step 7: the gradient of layer1.bias was finite, but had a norm above 2^96, on "
+              "this worker; it counted as zero\n");
   }
 }
 
@@ -126,16 +130,16 @@ TEST(Reporter, TellsOnceWhatAMetricWarnsOf) {
                    {.name = "blank",
                     .percent = true,
                     .alarm = Alarm{.above = 0.9, .epochs = 2, .meaning = "say nothing"}}};
-  Reporter reporter(directory, run.options(), facts, /*quiet=*/false);
+  Reporter reporter(directory, run.options(), facts, /*quiet=*/true);
   reporter.open_metrics();
   std::string told;
   for (const double blank : {0.95, 0.85, 0.95, 0.99, 0.97, 0.1, 1.0, 1.0}) {
     const TallyValues train{{1.0, 1.0, 0.5, 1.0, blank, 1.0}};
-    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
     reporter.epoch(1.0, 1, train, {}, {}, 1.0, {});
-    const std::string text = testing::internal::GetCapturedStdout();
+    const std::string text = testing::internal::GetCapturedStderr();
     told +=
-        text.find("say nothing") == std::string::npos ? "-" : text.substr(9, text.find(" %") - 9);
+        text.find("say nothing") == std::string::npos ? "-" : text.substr(15, text.find(" %") - 15);
   }
   EXPECT_EQ(told, "---99.00---100.00");
 }
@@ -146,16 +150,16 @@ TEST(Reporter, SaysThatAnEvaluationIsNotFinite) {
   RunDirectory directory(dir / "run", RunDirectory::Open::create);
   directory.make();
   const RunFacts facts;
-  Reporter reporter(directory, run.options(), facts, /*quiet=*/false);
+  Reporter reporter(directory, run.options(), facts, /*quiet=*/true);
   reporter.open_metrics();
   const TallyValues train{{1.0, 1.0, 0.5, 1.0}}, bad{{std::nan(""), 1.0, 0.5, 1.0}};
   for (const TallyValues& test : {train, bad}) {
-    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
     reporter.epoch(1.0, 1, train, {.test = test}, {}, 1.0, {});
-    EXPECT_EQ(
-        testing::internal::GetCapturedStdout().find(
-            "\nepoch 1: the loss is not finite; has the model diverged?\n") != std::string::npos,
-        std::isnan(test.mean_loss()));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              std::isnan(test.mean_loss())
+                  ? "wisp: epoch 1: the loss is not finite; has the model diverged?\n"
+                  : "");
   }
 }
 

@@ -126,9 +126,9 @@ double sum_of(const std::string& run, int64_t step, int workers, const std::stri
 }
 
 std::string resume_aloud(const std::string& run, const Overrides& overrides) {
-  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   train(tiny_config(overrides), {run, Open::resume});
-  return testing::internal::GetCapturedStdout();
+  return testing::internal::GetCapturedStderr();
 }
 
 TEST(ResumeWithAnotherN, SaysWhatBecomesOfTheState) {

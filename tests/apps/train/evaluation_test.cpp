@@ -55,12 +55,12 @@ const DataRegistration registration("scratched", "test: an image that cannot be 
 
 TEST(Evaluation, DamagedSamplesAreToldAndCountForNothing) {
   const TempDir dir;
-  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   train(Config::from_text("threads = 1\nworkers = 2\nmodel = { name = \"mlp\", hidden = [8] }\n"
                           "data.name = \"scratched\"\ntrain = { batch = 16, epochs = 2 }\n",
                           "scratched.toml"),
-        {dir / "run"});
-  const std::string said = testing::internal::GetCapturedStdout();
+        {dir / "run", RunDirectory::Open::create, /*quiet=*/true});
+  const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("2 samples so far were damaged and counted for nothing: image 3: no such "
                       "file\n"),
             std::string::npos)

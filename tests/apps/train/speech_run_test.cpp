@@ -41,11 +41,11 @@ TEST(SpeechRun, TellsOfTextsThatTheirFramesCannotHold) {
   std::string list = read_text(manifest);
   list.replace(list.find("low"), 3, "low low low low low low");
   dir.write("list.csv", list);
-  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   const std::optional<Summary> summary =
       train(tone_config(manifest, {"train.epochs=2"}),
-            {dir / "run", RunDirectory::Open::create, /*quiet=*/false});
-  const std::string told = testing::internal::GetCapturedStdout();
+            {dir / "run", RunDirectory::Open::create, /*quiet=*/true});
+  const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find("epoch 1: 12.50 % of the texts have more letters than their utterances"),
             std::string::npos)
       << told;

@@ -138,10 +138,6 @@ std::string extents_text(const Shape& shape) {
   return text;
 }
 
-std::string rows_header(const Shape& row_shape, int64_t rows) {
-  return header_text("<f4", concat(rows, ", ", extents_text(row_shape)));
-}
-
 void write_at(int descriptor, const std::string& path, std::string_view bytes, int64_t offset) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(descriptor, bytes.data(), bytes.size(), offset);
@@ -172,6 +168,10 @@ const char* descr_of(DType dtype) {
       break;
   }
   throw Error(concat("write_npy: no NumPy type for ", name_of(dtype)));
+}
+
+std::string rows_header(DType dtype, const Shape& row_shape, int64_t rows) {
+  return header_text(descr_of(dtype), concat(rows, ", ", extents_text(row_shape)));
 }
 
 }  // namespace
@@ -225,27 +225,32 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
   row_shape_ = Shape(std::span(shape).subspan(1));
 }
 
-void NpyReader::read(int64_t row, float* into) {
+/// `other`: room for a row of a file that is not of T.
+template <class T, class Other>
+void NpyReader::read_as(int64_t row, T* into, std::vector<Other>& other) {
   const int64_t numel = row_shape_.numel();
   const int64_t bytes = numel * size_of(dtype_);
-  wide_.resize(dtype_ == DType::f64 ? static_cast<size_t>(numel) : 0);
+  other.resize(dtype_ == dtype_of<T>::value ? 0 : static_cast<size_t>(numel));
   auto* target =
-      wide_.empty() ? reinterpret_cast<char*>(into) : reinterpret_cast<char*>(wide_.data());
+      other.empty() ? reinterpret_cast<char*>(into) : reinterpret_cast<char*>(other.data());
   in_.clear();
   in_.seekg(begin_ + row * bytes);
   WISP_CHECK(0 <= row && row < rows_ && in_.read(target, bytes), path_, ": row ", row, " of ",
              rows_, " cannot be read");
-  std::transform(wide_.begin(), wide_.end(), into, [](double x) { return static_cast<float>(x); });
+  std::transform(other.begin(), other.end(), into, [](Other x) { return static_cast<T>(x); });
 }
 
-NpyWriter::NpyWriter(std::string path, const Shape& row_shape)
-    : path_(std::move(path)), row_shape_(row_shape) {
+template void NpyReader::read_as(int64_t row, float* into, std::vector<double>& other);
+template void NpyReader::read_as(int64_t row, double* into, std::vector<float>& other);
+
+NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
+    : path_(std::move(path)), row_shape_(row_shape), dtype_(dtype) {
   std::string begin;
   if (std::filesystem::exists(path_)) {
     rows_ = NpyReader(path_).rows();
     begin.resize(kWritten);
     std::ifstream(path_, std::ios::binary).read(begin.data(), kWritten);
-    WISP_CHECK(begin == rows_header(row_shape, rows_), path_, ": rows of shape ", row_shape,
+    WISP_CHECK(begin == rows_header(dtype, row_shape, rows_), path_, ": rows of shape ", row_shape,
                " cannot go on in this file; another program wrote it, "
                "or for another shape");
   }
@@ -256,9 +261,11 @@ NpyWriter::NpyWriter(std::string path, const Shape& row_shape)
 
 NpyWriter::~NpyWriter() { close(descriptor_); }
 
-void NpyWriter::append(const float* row) {
-  const int64_t bytes = row_shape_.numel() * size_of(DType::f32);
-  write_at(descriptor_, path_, {reinterpret_cast<const char*>(row), static_cast<size_t>(bytes)},
+void NpyWriter::append(const void* row, DType dtype) {
+  WISP_CHECK(dtype == dtype_, path_, ": a row of ", name_of(dtype), " for a file of ",
+             name_of(dtype_));
+  const int64_t bytes = row_shape_.numel() * size_of(dtype_);
+  write_at(descriptor_, path_, {static_cast<const char*>(row), static_cast<size_t>(bytes)},
            kWritten + rows_ * bytes);
   count(rows_ + 1);
 }
@@ -266,12 +273,12 @@ void NpyWriter::append(const float* row) {
 void NpyWriter::keep(int64_t rows) {
   if (rows >= rows_) return;
   count(rows);
-  const int64_t end = kWritten + rows * row_shape_.numel() * size_of(DType::f32);
+  const int64_t end = kWritten + rows * row_shape_.numel() * size_of(dtype_);
   WISP_CHECK(ftruncate(descriptor_, end) == 0, path_, ": cannot be cut: ", std::strerror(errno));
 }
 
 void NpyWriter::count(int64_t rows) {
-  write_at(descriptor_, path_, rows_header(row_shape_, rows), 0);
+  write_at(descriptor_, path_, rows_header(dtype_, row_shape_, rows), 0);
   rows_ = rows;
 }
 

@@ -22,33 +22,35 @@ double bound_of(const ClipOptions& options, int summands) {
 struct ClipFactors {
   static constexpr double kFinite = std::numeric_limits<double>::max();
   struct Shared {
-    double total = 0.0;  // set by once(), which g++ 12 does not see
+    double norm = 0.0;  // set by once(), which g++ 12 does not see
   };
   const double* squares;  // of all segments
   int64_t segments;
   const Ranges::Range* ranges;
   int64_t count;
   double bound;
-  double elements;  // of all segments, if each is clipped by itself, else 0
+  double elements;  // of the whole gradient, if each segment is clipped by itself, else 0
+  double norm;      // of the whole gradient; below 0: that of all segments
   double* factors;
 
-  WISP_HD static double down_to(double bound, double squares) {
-    const double norm = std::sqrt(squares);
+  WISP_HD static double down_to(double bound, double norm) {
     return norm > bound ? bound / norm : 1.0;
   }
   WISP_HD void operator()(const Team& team, int64_t, Shared& shared) const {
     team.once([&] {
-      shared.total = 0.0;
-      if (elements > 0.0) return;
+      shared.norm = norm;
+      if (elements > 0.0 || norm >= 0.0) return;
+      double total = 0.0;
       for (int64_t id = 0; id < segments; ++id)
-        if (squares[id] <= kFinite) shared.total += squares[id];
+        if (squares[id] <= kFinite) total += squares[id];
+      shared.norm = std::sqrt(total);
     });
     team.each(count, [&](int64_t at) {
       const Ranges::Range& range = ranges[at];
       const double own = squares[range.slot];
       const bool alone = elements > 0.0;
       const double share = alone ? static_cast<double>(range.numel) / elements : 1.0;
-      const double factor = down_to(bound * std::sqrt(share), alone ? own : shared.total);
+      const double factor = down_to(bound * std::sqrt(share), alone ? std::sqrt(own) : shared.norm);
       factors[range.slot] = own <= kFinite ? factor : 1.0;
     });
   }
@@ -67,7 +69,7 @@ GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOpt
       parameters_(parameters),
       options_(options),
       bound_(bound_of(options, summands)),
-      elements_(parameters.parameter_count()),
+      whole_{.elements = parameters.parameter_count(), .norm = -1.0},
       squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64),
       factors_(context.empty(squares_.device().shape(), DType::f64)) {}
 
@@ -104,7 +106,8 @@ void GradientClip::clip(std::span<const int> segments, const Tensor& squares_are
   parallel_teams(context_.stream, 1,
                  ClipFactors{squares_.device().data<double>(), squares_.device().numel(),
                              ranges.table(), ranges.count(), bound_,
-                             options_.per_layer ? static_cast<double>(elements_) : 0.0, factors},
+                             options_.per_layer ? static_cast<double>(whole_.elements) : 0.0,
+                             whole_.norm, factors},
                  ranges.count());
   scale(context_.stream, parameters_.grad(), ranges, factors);
   if (squares_arena.defined()) scale(context_.stream, squares_arena, ranges, factors, true);

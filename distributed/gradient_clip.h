@@ -24,6 +24,12 @@ struct ClipOptions {
   double local_factor = 0.0;  // bound of a worker's own gradient / norm; 0: sqrt(workers)
 };
 
+/// A gradient of which the segments here are a part.
+struct WholeGradient {
+  int64_t elements = 0;
+  double norm = 0.0;  // of what is measured: of a worker's share, if shares are
+};
+
 class GradientClip {
  public:
   /// `summands`: the gradient is one of so many whose sum is the mean over workers (1: it is the
@@ -31,6 +37,9 @@ class GradientClip {
   /// that of Lin et al. 2018, section 3.3, where independent gradients add up to one of `norm`.
   GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands);
 
+  /// From now on the parameters are a part of this gradient: bounds are shares of its elements, and
+  /// its norm stands in the place of theirs. Between steps.
+  void part_of(const WholeGradient& whole) { whole_ = whole; }
   /// Measures the segments, in the stream's order.
   void measure(std::span<const int> segments);
   /// What was measured is known to the host when the stream has come here.
@@ -56,8 +65,8 @@ class GradientClip {
   Context& context_;
   FlatParameters& parameters_;
   ClipOptions options_;
-  double bound_;  // of what is measured
-  int64_t elements_;
+  double bound_;         // of what is measured
+  WholeGradient whole_;  // norm below 0: that of the parameters, as measured
   DeviceWords squares_;  // (segments) f64: sum of squares of each
   Tensor factors_;       // (segments) f64: of those that are clipped
   std::map<std::vector<int>, std::unique_ptr<Ranges>> ranges_;  // of what is measured together

@@ -55,10 +55,15 @@ void run(const Arguments& arguments) {
     fmt::print(
         "the cosine is undefined in {} steps, where one of the means is zero or not finite\n",
         summary.steps - summary.cosines);
-  if (summary.nonfinite > 0)
-    fmt::print(
-        "a worker's gradient was not finite in {} steps; steps.jsonl names steps and ranks\n",
-        summary.nonfinite);
+  const auto left_out = [](int64_t steps, const char* what) {
+    if (steps > 0)
+      fmt::print(
+          "a worker's gradient {} in {} steps and counted as zero; steps.jsonl names steps and "
+          "ranks\n",
+          what, steps);
+  };
+  left_out(summary.nonfinite, "was not finite");
+  left_out(summary.too_large, "was finite, but had a norm above 2^96,");
   for (const std::string& remark : summary.remarks) fmt::print("{}\n", remark);
 }
 

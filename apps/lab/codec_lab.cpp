@@ -4,92 +4,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/lab/lab_setup.h"
 #include "apps/lab/payload_tap.h"
-#include "apps/setup/exchange_plan.h"
-#include "apps/setup/methods.h"
-#include "apps/setup/train_options.h"
-#include "compression/policy.h"
 #include "core/backend.h"
-#include "core/base/error.h"
 #include "core/io/output_file.h"
 #include "data/npy.h"
 #include "distributed/launch.h"
 
 namespace wisp {
 namespace {
-
-/// What all workers share, before any of them starts.
-struct Setup {
-  const LabRequest& request;
-  Config config;
-  TrainOptions options;
-  Parameter layer;
-  int64_t steps = 0;
-  std::vector<std::string> remarks = {};
-
-  int workers() const { return static_cast<int>(request.inputs.size()); }
-  std::string file(const std::string& name) const { return request.out + "/" + name; }
-};
-
-Segment segment_of(const Parameter& layer) {
-  return {
-      .name = layer.name, .shape = layer.shape, .numel = layer.shape.numel(), .decay = layer.decay};
-}
-
-/// The method as a run chooses it for this layer.
-Methods choose(Config& config, const TrainOptions& options, const Parameter& layer) {
-  const Segment segment = segment_of(layer);
-  Methods chosen = choose_methods(config, options, {&segment, 1});
-  WISP_CHECK(!chosen.recipe, "wisp codec: ", chosen.names,
-             " exchanges weights, not gradients; choose a compression method or a code");
-  const std::vector<PolicyRule> rules = read_policy(config);
-  for (const PolicyRule& rule : rules)
-    WISP_CHECK(rule.kind == "*", rule.where, ": a rule for layers of kind \"", rule.kind,
-               "\", but recorded gradients do not say of what kind their layer is; give a name");
-  const std::vector<int> rule_of = choose_rules({&segment, 1}, rules, true);
-  for (const std::string& other_layers : remarks_on_idle_rules(rules, rule_of))
-    std::erase(chosen.remarks, other_layers);
-  if (rule_of.front() == kDenseRule && !chosen.methods.empty() &&
-      chosen.methods.front().compressor->traits().dense_1d)
-    chosen.remarks.push_back(
-        concat(layer.name, " stays dense, as in a run: its shape ", layer.shape,
-               " is a vector's. 'compression.policy=[{method=\"", chosen.methods.front().name,
-               "\"}]' compresses it all the same; --shape says what a flattened layer's shape is"));
-  return chosen;
-}
-
-Setup prepare(Config config, const LabRequest& request) {
-  WISP_CHECK(!world().processes(), "wisp codec: its workers are threads; start one process");
-  WISP_CHECK(!request.inputs.empty(), "wisp codec: no input, expected a file for each worker");
-  WISP_CHECK(!config.given("workers"), config.where("workers"),
-             ": workers has no place here: there is a worker for each input");
-  Setup setup{request, std::move(config), {}, {}, 0};
-  const NpyReader first(request.inputs.front());
-  for (const std::string& input : request.inputs) {
-    const NpyReader reader(input);
-    WISP_CHECK(reader.rows() == first.rows() && reader.row_shape() == first.row_shape(), input,
-               ": has ", reader.rows(), " rows of ", reader.row_shape(), ", but ", first.path(),
-               " has ", first.rows(), " of ", first.row_shape());
-  }
-  setup.steps = first.rows();
-  const Shape shape = request.shape.value_or(first.row_shape());
-  WISP_CHECK(shape.numel() == first.row_shape().numel(), "wisp codec: the layer's shape is ", shape,
-             ", but a row of ", first.path(), " has ", first.row_shape().numel(), " elements");
-  setup.layer.name =
-      request.layer.empty() ? std::filesystem::path(first.path()).stem().string() : request.layer;
-  setup.layer.shape = shape;
-  setup.layer.decay = shape.rank() > 1;
-
-  setup.config.set("workers", std::to_string(setup.workers()));
-  if (!setup.config.given("train.batch"))
-    setup.config.set("train.batch", std::to_string(setup.workers()));
-  setup.options = TrainOptions::bind(setup.config, World{});
-  const Methods methods = choose(setup.config, setup.options, setup.layer);
-  setup.config.finish();
-  const Segment segment = segment_of(setup.layer);
-  setup.remarks = plan_exchange(methods, setup.options, {&segment, 1}).remarks;
-  return setup;
-}
 
 double dot(const std::vector<float>& a, const std::vector<double>& b) {
   double sum = 0.0;
@@ -106,17 +29,24 @@ double norm(const Tensor& tensor) {
   return std::sqrt(sum);
 }
 
+/// A step's costs, by rank.
+struct CostByRank {
+  std::vector<double> encoded, sent;         // bytes
+  std::vector<double> nonfinite, too_large;  // layers that counted as zero
+};
+
 /// A worker's thread.
 class LabWorker {
  public:
-  LabWorker(const Setup& setup, Worker& worker, MemoryPool& pool)
+  LabWorker(const LabSetup& setup, Worker& worker, MemoryPool& pool)
       : setup_(setup),
         worker_(worker),
         input_(setup.request.inputs[static_cast<size_t>(worker.rank)]),
+        whole_(setup.whole_of(worker.rank)),
         stream_(Stream::immediate()),
         comm_stream_(Stream::immediate()),
-        backend_(make_reference_backend(pool, stream_)),
-        comm_backend_(make_reference_backend(pool, comm_stream_)),
+        backend_(setup.options.make_backend(pool, stream_)),
+        comm_backend_(setup.options.make_backend(pool, comm_stream_, false)),
         compute_{stream_, *backend_, pool},
         comm_{comm_stream_, *comm_backend_, pool},
         layer_(setup.layer),
@@ -129,7 +59,7 @@ class LabWorker {
     parameters_.emplace(compute_, std::vector<Parameter*>{&layer_}, std::vector<Buffer*>{});
     optimizer_ = make_optimizer(*parameters_, setup.options.optimizer);
     Config config = setup.config;
-    Methods chosen = choose(config, setup.options, layer_);
+    Methods chosen = choose_for(config, setup.options, layer_);
     for (Method& method : chosen.methods)
       method.compressor =
           std::make_unique<PayloadTap>(std::move(method.compressor), &last_, &payloads_);
@@ -146,12 +76,15 @@ class LabWorker {
   /// Leaves the result in result(). Collective.
   void step(int64_t step) {
     const TrainOptions& options = setup_.options;
-    const int64_t per_epoch = setup_.request.steps_per_epoch;
-    const double epoch =
-        per_epoch > 0 ? static_cast<double>(step) / static_cast<double>(per_epoch) : 0.0;
+    const double epoch = epoch_of(step);
     const double lr = options.optimizer.lr * options.schedule.at(epoch);
     last_ = step + 1 == setup_.steps;
     compute_.step = step;
+    if (whole_) {
+      WholeGradient whole = whole_->at(step);
+      whole.norm /= setup_.workers();
+      synchronizer_->part_of(whole);
+    }
     synchronizer_->begin({step, epoch, lr});
     synchronizer_->forward_done(loss_);
     const Tensor gradient = this->gradient();
@@ -179,6 +112,15 @@ class LabWorker {
       worker_.communicator.all_reduce({&data, 1}, DType::f64, ReduceOp::sum)->wait();
     });
     return values;
+  }
+
+  /// Collective.
+  CostByRank cost_by_rank() {
+    const StepCost& own = cost();
+    return {.encoded = by_rank(static_cast<double>(own.bytes_encoded)),
+            .sent = by_rank(static_cast<double>(own.bytes_sent)),
+            .nonfinite = by_rank(static_cast<double>(own.nonfinite.size())),
+            .too_large = by_rank(static_cast<double>(own.too_large.size()))};
   }
 
   /// Norms of the states of the layer's elements, by name and rank. Collective.
@@ -214,11 +156,19 @@ class LabWorker {
   }
 
  private:
+  /// Rounded as a run rounds it.
+  double epoch_of(int64_t step) const {
+    const int64_t per_epoch = setup_.request.steps_per_epoch;
+    if (per_epoch == 0) return 0.0;
+    return static_cast<double>(step / per_epoch) +
+           static_cast<double>(step % per_epoch) / static_cast<double>(per_epoch);
+  }
   Tensor gradient() const { return parameters_->grad().slice(0, layer_.shape); }
 
-  const Setup& setup_;
+  const LabSetup& setup_;
   Worker& worker_;
   NpyReader input_;
+  std::optional<RecordedWhole> whole_;  // of which its rows are parts
   Stream stream_, comm_stream_;
   std::unique_ptr<Backend> backend_, comm_backend_;
   Context compute_, comm_;
@@ -236,7 +186,7 @@ class LabWorker {
 /// Compares results with the true mean, and writes what is not a rank's own. Rank 0's thread.
 class LabRecord {
  public:
-  explicit LabRecord(const Setup& setup)
+  explicit LabRecord(const LabSetup& setup)
       : setup_(setup), lines_(setup.file("steps.jsonl"), OutputFile::Mode::replace) {
     std::filesystem::remove(setup.file("mean.npy"));
     mean_.emplace(setup.file("mean.npy"), setup.layer.shape);
@@ -246,8 +196,7 @@ class LabRecord {
     summary_.numel = setup.layer.shape.numel();
   }
 
-  void add(int64_t step, LabWorker& worker, const std::vector<double>& encoded,
-           const std::vector<double>& sent, const std::vector<double>& nonfinite,
+  void add(int64_t step, LabWorker& worker, const CostByRank& cost,
            const std::vector<std::pair<std::string, std::vector<double>>>& norms) {
     const std::vector<float>& result = worker.result();
     const std::vector<double> truth = true_mean(step);
@@ -265,21 +214,23 @@ class LabRecord {
                                    {"compressed", worker.compressed()},
                                    {"bytes_raw", worker.cost().bytes_raw},
                                    {"bytes_dense", worker.cost().bytes_dense},
-                                   {"bytes_encoded", bytes(encoded)},
-                                   {"bytes_sent", bytes(sent)},
+                                   {"bytes_encoded", bytes(cost.encoded)},
+                                   {"bytes_sent", bytes(cost.sent)},
                                    {"relative_error", error},
                                    {"cosine", cosine},
-                                   {"nonfinite", ranks_of(nonfinite)}};
+                                   {"nonfinite", ranks_of(cost.nonfinite)},
+                                   {"too_large", ranks_of(cost.too_large)}};
     line["norms"] = nlohmann::ordered_json::object();
     for (const auto& [name, values] : norms) line["norms"][name] = values;
     lines_.write(line.dump() + "\n");
 
     const double each = 1.0 / static_cast<double>(setup_.steps * setup_.workers());
     summary_.compressed += worker.compressed();
-    for (const double value : encoded) summary_.bytes_encoded += value * each;
-    for (const double value : sent) summary_.bytes_sent += value * each;
+    for (const double value : cost.encoded) summary_.bytes_encoded += value * each;
+    for (const double value : cost.sent) summary_.bytes_sent += value * each;
     dense_ += static_cast<double>(worker.cost().bytes_dense) / static_cast<double>(setup_.steps);
-    summary_.nonfinite += !ranks_of(nonfinite).empty();
+    summary_.nonfinite += !ranks_of(cost.nonfinite).empty();
+    summary_.too_large += !ranks_of(cost.too_large).empty();
     error_.add(error);
     cosine_.add(cosine);
   }
@@ -326,7 +277,7 @@ class LabRecord {
     return {values.begin(), values.end()};
   }
 
-  const Setup& setup_;
+  const LabSetup& setup_;
   OutputFile lines_;
   std::optional<NpyWriter> mean_;
   std::vector<NpyReader> inputs_;
@@ -339,7 +290,7 @@ class LabRecord {
 }  // namespace
 
 LabSummary run_lab(Config config, const LabRequest& request) {
-  const Setup setup = prepare(std::move(config), request);
+  const LabSetup setup = prepare_lab(std::move(config), request);
   std::filesystem::create_directories(request.out);
   MemoryPool pool;
   LabSummary summary;
@@ -351,11 +302,9 @@ LabSummary run_lab(Config config, const LabRequest& request) {
     if (worker.rank == 0) record.emplace(setup);
     for (int64_t step = 0; step < setup.steps; ++step) {
       lab.step(step);
-      const auto encoded = lab.by_rank(static_cast<double>(lab.cost().bytes_encoded));
-      const auto sent = lab.by_rank(static_cast<double>(lab.cost().bytes_sent));
-      const auto nonfinite = lab.by_rank(static_cast<double>(lab.cost().nonfinite.size()));
+      const CostByRank cost = lab.cost_by_rank();
       const auto norms = lab.norms();
-      if (record) record->add(step, lab, encoded, sent, nonfinite, norms);
+      if (record) record->add(step, lab, cost, norms);
     }
     lab.write();
     if (record) summary = record->summary();

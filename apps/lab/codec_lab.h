@@ -29,8 +29,10 @@ struct LabSummary {
   double reduction_sent = 0.0;                // what dense would send / sent
   double relative_error = 0.0, cosine = 0.0;  // of the steps in which they are defined
   int64_t cosines = 0;                        // steps in which the cosine is
-  int64_t nonfinite = 0;                      // steps in which some rank's gradient was not finite
-  std::vector<std::string> remarks;           // as wisp plan has them
+  // Steps in which some rank's gradient counted as zero: it was not finite, or its norm was above
+  // 2^96
+  int64_t nonfinite = 0, too_large = 0;
+  std::vector<std::string> remarks;  // as wisp plan has them
 };
 
 /// Each row is a worker's gradient of its own mean loss, as a run records it; the workers' mean is
@@ -44,7 +46,7 @@ struct LabSummary {
 ///                   was dense
 ///   steps.jsonl     an object for each step: bytes by rank as in StepCost, error |mean - true| /
 ///                   |true| and cosine against the true mean (null where undefined), ranks whose
-///                   gradient was not finite, norms of the per-element states by rank
+///                   gradient was not finite or too_large, norms of the per-element states by rank
 /// Throws Error for files that do not fit together, and as a run would for its configuration.
 LabSummary run_lab(Config config, const LabRequest& request);
 

@@ -1,11 +1,14 @@
 #include "apps/train/gradient_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
+#include "apps/setup/recorded_whole.h"
 #include "core/base/error.h"
 #include "core/copy.h"
 #include "core/io/glob.h"
+#include "core/train/norm.h"
 #include "data/npy.h"
 
 namespace wisp {
@@ -23,28 +26,39 @@ int64_t steps_before(const std::string& path, int64_t step) {
   return count;
 }
 
+/// Removes later rows.
+void go_on(NpyWriter file, const std::string& path, int64_t rows) {
+  file.keep(rows);
+  WISP_CHECK(file.rows() == rows, path, ": holds ", file.rows(), " of ", rows,
+             " recorded steps; a run that goes on records the same layers, or into another "
+             "record.gradients.out");
+}
+
 }  // namespace
 
 GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
                                const std::string& path, int64_t step)
-    : replica_(replica), every_(options.every) {
+    : replica_(replica),
+      every_(options.every),
+      squares_(replica.context(), {std::ssize(replica.parameters().segments())}, DType::f64) {
   const std::string folder = concat(path, "/rank_", replica.rank());
   std::filesystem::create_directories(folder);
   steps_path_ = folder + "/steps.npy";
+  whole_path_ = concat(folder, "/", RecordedWhole::kFile);
   const int64_t rows = steps_before(steps_path_, step);
   for (const Segment& segment : replica.parameters().segments()) {
+    const Ranges::Range range{segment.offset, segment.numel, segment.id};
+    ranges_.push_back(
+        std::make_unique<Ranges>(replica.context(), std::span(&range, 1), size_of(DType::f64)));
     Layer& layer = layers_.emplace_back();
     if (!glob(options.layers, segment.name)) continue;
     layer.shape = segment.shape;
     layer.path = folder + "/" + segment.name + ".npy";
     layer.gradient =
         host_tensor(segment.shape, replica.parameters().dtype(), replica.context().stream.device());
-    NpyWriter file(layer.path, segment.shape);
-    file.keep(rows);
-    WISP_CHECK(file.rows() == rows, layer.path, ": holds ", file.rows(), " of ", rows,
-               " recorded steps; a run that goes on records the same layers, or into another "
-               "record.gradients.out");
+    go_on(NpyWriter(layer.path, segment.shape), layer.path, rows);
   }
+  go_on(NpyWriter(whole_path_, {RecordedWhole::kWords}, DType::f64), whole_path_, rows);
   NpyWriter(steps_path_, {}).keep(rows);
   replica.watch_gradients([this](const Segment& segment) { keep(segment); });
 }
@@ -64,10 +78,23 @@ void GradientRecord::begin(int64_t step) {
 }
 
 void GradientRecord::keep(const Segment& segment) {
-  Layer& layer = layers_[static_cast<size_t>(segment.id)];
-  if (!due_ || !layer.gradient.defined()) return;
-  copy(replica_.context().stream, FlatParameters::view(replica_.parameters().grad(), segment),
-       layer.gradient);
+  if (!due_) return;
+  const auto id = static_cast<size_t>(segment.id);
+  const Stream& stream = replica_.context().stream;
+  const Tensor& gradient = replica_.parameters().grad();
+  sums_of_squares(stream, gradient, *ranges_[id], squares_.device().data<double>());
+  if (layers_[id].gradient.defined())
+    copy(stream, FlatParameters::view(gradient, segment), layers_[id].gradient);
+}
+
+/// Of the whole gradient, as clipping measures it: in the order of the segments.
+double GradientRecord::norm() const {
+  double total = 0.0;
+  for (int64_t id = 0; id < squares_.host().numel(); ++id) {
+    const double square = squares_.host().data<double>()[id];
+    if (std::isfinite(square)) total += square;
+  }
+  return std::sqrt(total) * replica_.synchronizer().summands();
 }
 
 /// The gradient of the worker's own loss.
@@ -84,10 +111,14 @@ std::vector<float> GradientRecord::values(const Layer& layer) const {
 
 void GradientRecord::write() {
   if (!due_) return;
+  squares_.fetch(replica_.context().stream);
   replica_.context().stream.synchronize();
   for (const Layer& layer : layers_) {
     if (layer.gradient.defined()) NpyWriter(layer.path, layer.shape).append(values(layer).data());
   }
+  const double whole[RecordedWhole::kWords] = {
+      static_cast<double>(replica_.parameters().parameter_count()), norm()};
+  NpyWriter(whole_path_, {RecordedWhole::kWords}, DType::f64).append(whole);
   const auto number = static_cast<float>(step_);
   NpyWriter(steps_path_, {}).append(&number);
 }

@@ -1,13 +1,17 @@
 // Local gradients of a run as NumPy files, for `wisp codec`: PATH/rank_R/NAME.npy has the
 // parameter's gradient of rank R in a row for each recorded step, as it is before clipping and
-// compression; steps.npy beside it, the steps' numbers. A gradient is that of the rank's own mean
-// loss: N times its share of the mean over N workers. Belongs to its worker's thread.
+// compression; beside it steps.npy, the steps' numbers, and whole.npy (RecordedWhole). A gradient
+// is that of the rank's own mean loss: N times its share of the mean over N workers. Belongs to its
+// worker's thread.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/setup/replica.h"
+#include "core/device_words.h"
+#include "core/loops/ranges.h"
 
 namespace wisp {
 
@@ -34,12 +38,15 @@ class GradientRecord {
   };
 
   void keep(const Segment& segment);
+  double norm() const;
   std::vector<float> values(const Layer& layer) const;
 
   Replica& replica_;
   const int64_t every_;
-  std::string steps_path_;
-  std::vector<Layer> layers_;  // by segment
+  std::string steps_path_, whole_path_;
+  std::vector<Layer> layers_;                    // by segment
+  std::vector<std::unique_ptr<Ranges>> ranges_;  // the same: a segment each
+  DeviceWords squares_;                          // (segments) f64: sums of squares
   int64_t step_ = 0;
   bool due_ = false;
 };

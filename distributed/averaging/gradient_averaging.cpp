@@ -151,6 +151,11 @@ void GradientAveraging::between_steps(const std::function<void()>& task) {
   queue_.drain();
 }
 
+void GradientAveraging::part_of(const WholeGradient& whole) {
+  local_.part_of(whole);
+  mean_.part_of({.elements = whole.elements, .norm = -1.0});
+}
+
 /// A momentum that a compressor keeps is each rank's share of it once the unit is engaged; before,
 /// it is the optimizer's, of the mean. One that a compressor leaves is the same on all ranks.
 std::vector<SavedState> GradientAveraging::state() {

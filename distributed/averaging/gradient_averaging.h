@@ -70,6 +70,11 @@ class GradientAveraging final : public Synchronizer {
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
+  /// In the steps to come the parameters' gradient is a part of this one, of this worker: clipping
+  /// goes by it. Of the mean only the elements are known, so a bound of its whole norm has no
+  /// meaning. Between steps.
+  void part_of(const WholeGradient& whole);
+
   const Cut& cut() const { return units_.cut(); }
   /// Units compressed in the last step, of all units.
   int compressed_units() const { return units_.step_plan().compressed_units(); }

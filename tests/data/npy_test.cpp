@@ -130,6 +130,30 @@ TEST(NpyWriter, AddsRowsToAFileThatIsWholeAtAnyTime) {
   EXPECT_EQ(rows_of(path), std::vector<float>({1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
+TEST(NpyWriter, WritesDoublesAsTheyAre) {
+  const TempDir dir;
+  const std::string path = dir / "a.npy";
+  const double row[] = {0.1, 1e300};
+  {
+    NpyWriter writer(path, {2}, DType::f64);
+    writer.append(row);
+    writer.append(row);
+    writer.keep(1);
+  }
+  double read[2] = {};
+  NpyReader(path).read(0, read);
+  EXPECT_EQ(NpyReader(path).rows(), 1);
+  EXPECT_EQ(read[0], row[0]);
+  EXPECT_EQ(read[1], row[1]);
+  EXPECT_NE(error_of([&] { NpyWriter(path, {2}); }).find("cannot go on in this file"),
+            std::string::npos);
+  const float narrow[] = {1, 2};
+  EXPECT_NE(error_of([&] {
+              NpyWriter(path, {2}, DType::f64).append(narrow);
+            }).find("a row of f32 for a file of f64"),
+            std::string::npos);
+}
+
 TEST(NpyWriter, GoesOnAfterAKillInTheMiddleOfARow) {
   const TempDir dir;
   const std::string path = dir / "a.npy";

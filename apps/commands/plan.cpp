@@ -38,8 +38,8 @@ void add_plan(CLI::App& program) {
       "Example:\n"
       "  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc --dry\n"
       "Bytes are of a step, on the worker that sends most, at the capacities of its messages, "
-      "without the 16 bytes of\nthe status. A layer's are those of a unit of its own; the totals "
-      "count the units as they are.");
+      "without the 16 bytes of\nthe status. A layer's are those of a unit of its own, a mean where "
+      "steps differ; the totals count the units as they are.");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -52,6 +52,12 @@ std::string rounds_of(const LayerPlan& layer, int64_t period) {
   return text;
 }
 
+/// ", 128512 on average" if steps differ.
+std::string mean_of(const PhasePlan& phase) {
+  const bool differ = phase.bytes_most > phase.bytes_sent + 0.5;
+  return differ ? fmt::format(", {:.0f} on average", phase.bytes_sent) : "";
+}
+
 /// Dense / sent; 1 if nothing is sent.
 double reduction(double dense, double sent) { return sent > 0.0 ? dense / sent : 1.0; }
 
@@ -81,10 +87,10 @@ std::string exchange_table(const ExchangePlan& plan, int workers) {
   for (const PhasePlan& phase : plan.phases)
     text += fmt::format(
         "from epoch {:.4g}, ratio {:.4g}: {} units, {} of them {} in warm-up, {} by the guard; "
-        "at most {:.0f} bytes sent a step by each of {} workers, dense {:.0f}: {:.1f}x less\n",
+        "at most {:.0f} bytes sent a step by each of {} workers{}, dense {:.0f}: {:.1f}x less\n",
         phase.epoch, phase.ratio, phase.units, phase.warm_up,
-        plan.neighbourhood ? "exact" : "dense", phase.more_than_dense, phase.bytes_sent, workers,
-        phase.bytes_dense, reduction(phase.bytes_dense, phase.bytes_sent));
+        plan.neighbourhood ? "exact" : "dense", phase.more_than_dense, phase.bytes_most, workers,
+        mean_of(phase), phase.bytes_dense, reduction(phase.bytes_dense, phase.bytes_sent));
   text += fmt::format("state of the methods: {} bytes on each worker\n", plan.state_bytes);
   for (const std::string& remark : plan.remarks) text += remark + "\n";
   return text;
@@ -125,6 +131,7 @@ std::string exchange_json(const ExchangePlan& plan, int workers) {
                               {"warm_up", phase.warm_up},
                               {"more_than_dense", phase.more_than_dense},
                               {"bytes_sent", phase.bytes_sent},
+                              {"bytes_most", phase.bytes_most},
                               {"bytes_dense", phase.bytes_dense}});
   json["remarks"] = plan.remarks;
   return json.dump(2) + "\n";

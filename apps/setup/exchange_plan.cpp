@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "distributed/exchange/message.h"
@@ -121,10 +122,11 @@ class Planner {
     return refused ? UnitPath::more_than_dense : UnitPath::compressed;
   }
 
-  /// A unit's steps until its messages come again: bytes are their mean.
+  /// A unit's steps until its messages come again.
   struct PeriodPlan {
     UnitPath path = UnitPath::compressed;
-    double bytes = 0.0, bytes_compressed = 0.0;
+    double bytes = 0.0, bytes_compressed = 0.0;  // means
+    std::vector<double> by_step;                 // what bytes is the mean of
     bool sends_too_much = true;  // in all of them: what was compressed once, stays so
   };
   PeriodPlan plan_period(const CutUnit& unit, size_t phase, std::vector<Message>& messages) const {
@@ -135,13 +137,21 @@ class Planner {
       engaged = path_of(unit, info_of(phase, step), false, messages) == UnitPath::compressed;
     for (int64_t step = 0; step < period; ++step) {
       plan.path = path_of(unit, info_of(phase, step), engaged, messages);
-      const double compressed = sent(messages) / static_cast<double>(period);
-      plan.bytes_compressed += compressed;
-      plan.bytes += plan.path == UnitPath::compressed ? compressed
-                                                      : plain(unit) / static_cast<double>(period);
+      const double compressed = sent(messages);
+      plan.by_step.push_back(plan.path == UnitPath::compressed ? compressed : plain(unit));
+      plan.bytes_compressed += compressed / static_cast<double>(period);
+      plan.bytes += plan.by_step.back() / static_cast<double>(period);
       plan.sends_too_much = plan.sends_too_much && sends_too_much(messages, unit.spec());
     }
     return plan;
+  }
+
+  /// Adds a unit's steps to those of others, until both come again together.
+  static void add_steps(std::vector<double>& all, const std::vector<double>& of_unit) {
+    std::vector<double> sum(std::lcm(all.size(), of_unit.size()));
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] = all[i % all.size()] + of_unit[i % of_unit.size()];
+    all = std::move(sum);
   }
 
   void describe_exchange(const SynchronizerRecipe& recipe) {
@@ -185,9 +195,12 @@ class Planner {
     };
     std::map<int, Refused> refused;  // by method
     std::vector<Message> messages;
+    std::vector<double> by_step = {phase.bytes_sent};
     for (size_t i = 0; i < cut_.units.size(); ++i) {
       const CutUnit& unit = cut_.units[i];
-      const auto [path, bytes, alone, refused_always] = plan_period(unit, index, messages);
+      const auto [path, bytes, alone, of_unit, refused_always] = plan_period(unit, index, messages);
+      add_steps(by_step, of_unit);
+      for (double& step : by_step) step -= plain(unit.numel);
       phase.warm_up += path == UnitPath::warm_up;
       phase.more_than_dense += path == UnitPath::more_than_dense;
       phase.bytes_sent += bytes - plain(unit.numel);
@@ -214,6 +227,8 @@ class Planner {
                          : "compression.guard is off, these layers send it",
           list_of(of_method.names)));
     }
+    phase.bytes_most =
+        *std::max_element(by_step.begin(), by_step.end()) * static_cast<double>(exchange_.period);
     exchange_.phases.push_back(phase);
   }
 
@@ -251,17 +266,17 @@ class Planner {
 
   /// A warm-up of the method's own is no phase of the plan.
   void remark_on_late_start(int method) {
-    if (methods_.methods[static_cast<size_t>(method)].compressor->started(
-            {.workers = options_.workers}))
-      return;
+    const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
+    if (compressor.started({.workers = options_.workers})) return;
     double sent = 0.0;
     for (const CutUnit& unit : cut_.units) {
       if (unit.method == method) sent += dense(unit.numel);
     }
     exchange_.remarks.push_back(
         fmt::format("{} starts after a dense warm-up of its own, in which its layers send {:.0f} "
-                    "bytes a step and worker; then {:.0f}",
-                    name_of(method), sent, method_bytes_[method]));
+                    "bytes a step and worker; then {:.0f}{}",
+                    name_of(method), sent, method_bytes_[method],
+                    compressor.period() > 1 ? " on average" : ""));
   }
 
   /// What a method's traits, and the method itself, have to say of its layers.

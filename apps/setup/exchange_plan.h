@@ -14,8 +14,9 @@
 
 namespace wisp {
 
-/// Bytes are of a step (a mean, if steps differ or not every step exchanges), on the worker that
-/// sends most, at the messages' capacities; without the status.
+/// Bytes are of a step, on the worker that sends most, at the messages' capacities; without the
+/// status, and without what rounding a reduction's shares to whole elements adds, fewer than one
+/// for each worker and reduction. If steps differ, or not every step exchanges, they are a mean.
 struct LayerPlan {
   std::string name;
   std::string kind;
@@ -38,6 +39,7 @@ struct PhasePlan {
   double ratio = 1.0;                               // of sparse methods
   int units = 0, warm_up = 0, more_than_dense = 0;  // the last two are dense
   double bytes_sent = 0.0, bytes_dense = 0.0;
+  double bytes_most = 0.0;  // of the step that sends most
 };
 
 struct ExchangePlan {

@@ -1,0 +1,160 @@
+// No step sends more than `wisp plan` calls "at most": every registered method, on gradients that
+// are hard on its code, and in a run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/lab/exchange_table.h"
+#include "apps/setup/exchange_plan.h"
+#include "core/random.h"
+#include "distributed/synchronizer_recipe.h"
+#include "tests/support/test_replica.h"
+#include "tests/support/tiny_run.h"
+#include "tests/support/unit_rig.h"
+
+namespace wisp {
+namespace {
+
+/// By step in turn: noise, magnitudes of all sizes, equal ones, few and far between, none, all at
+/// the end, half of them.
+float hard_gradient(int rank, int64_t step, int segment, int64_t i) {
+  const auto id = static_cast<uint64_t>(64 * segment + rank);
+  const Philox random(5, static_cast<uint64_t>(step), id);
+  const auto noise = static_cast<float>(normal(random, static_cast<uint64_t>(i)));
+  switch (step % 7) {
+    case 1:
+      return std::ldexp(noise, static_cast<int>(i % 100) - 60);
+    case 2:
+      return 1.0f;
+    case 3:
+      return i % 97 == rank ? 100.0f : 0.0f;
+    case 4:
+      return 0.0f;
+    case 5:
+      return std::exp(0.01f * static_cast<float>(i)) * noise;
+    case 6:
+      return i % 2 == 0 ? noise : 0.0f;
+    default:
+      return noise;
+  }
+}
+
+constexpr double kRatio = 0.05;
+
+/// What the status sends, 16 bytes reduced.
+double status_bytes(int workers) { return 2.0 * (workers - 1) / workers * 16.0; }
+
+/// A reduction's shares are whole elements of at most 8 bytes; a unit has 4 reductions at most.
+double rounding_bytes(int workers, size_t units) {
+  return 8.0 * (workers - 2) * static_cast<double>(4 * units + 8);
+}
+
+class PlannedBytes : public testing::TestWithParam<std::string> {
+ protected:
+  static std::vector<Method> methods(int workers) {
+    const bool adam = GetParam() == "onebit_adam", oktopk = GetParam() == "oktopk";
+    std::vector<Method> made;
+    made.push_back({GetParam(),
+                    make_method(GetParam(),
+                                adam     ? "compression.freeze_step = 1"
+                                : oktopk ? "compression.start_after = 0"
+                                         : "",
+                                {.workers = workers, .momentum = 0.9}),
+                    Scope::layer});
+    return made;
+  }
+  static ExchangePlan plan(int workers, std::span<const Segment> segments) {
+    Methods planned;
+    planned.methods = methods(workers);
+    planned.names = GetParam();
+    planned.method_of.assign(segments.size(), 0);
+    planned.ratio = [](double) { return kRatio; };
+    TrainOptions options;
+    options.workers = workers;
+    options.guard = false;
+    options.buckets.bucket_bytes = 1024;
+    return plan_exchange(planned, options, segments);
+  }
+};
+
+TEST_P(PlannedBytes, AreNotExceededInAnyStep) {
+  for (const int workers : {2, 4}) {
+    const int64_t steps = methods(workers)[0].compressor->period() > 8 ? 67 : 15;
+    ReplicaOptions options;
+    options.averaging.guard = false;
+    options.averaging.ratio = [](double) { return kRatio; };
+    options.methods = [workers] { return methods(workers); };
+    run_workers(workers, {.threads = 1}, [&](Worker& worker) {
+      TestReplica replica(worker.communicator, options);
+      const PhasePlan phase = plan(workers, replica.parameters().segments()).phases.back();
+      const double most = phase.bytes_most + status_bytes(workers) +
+                          rounding_bytes(workers, static_cast<size_t>(phase.units));
+      double seen = 0.0;
+      for (int64_t step = 0; step < steps; ++step) {
+        replica.step(step, hard_gradient);
+        if (replica.sync().compressed_units() == 0) continue;
+        const auto sent = static_cast<double>(replica.sync().cost().bytes_sent);
+        EXPECT_LE(sent, most) << "step " << step << " of " << workers << " workers";
+        seen = std::max(seen, sent);
+      }
+      EXPECT_GT(seen, 0.0);
+    });
+  }
+}
+
+std::vector<std::string> compressors() {
+  std::vector<std::string> names = shipped_methods();
+  std::erase(names, "none");
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, PlannedBytes, testing::ValuesIn(compressors()),
+                         [](const auto& test) { return test.param; });
+
+class PlannedRun : public testing::TestWithParam<std::string> {};
+
+TEST_P(PlannedRun, SendsNoMoreInAnyStep) {
+  const Overrides overrides = method_overrides(GetParam()) + Overrides{"workers=4"};
+  const Prepared run(tiny_config(overrides));
+  const PhasePlan phase = run.exchange().phases.back();
+  const double beside = status_bytes(4) + rounding_bytes(4, static_cast<size_t>(phase.units));
+  with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
+    const auto* averaging = dynamic_cast<GradientAveraging*>(&test.replica.synchronizer());
+    for (int64_t step = 0; step < 9; ++step) {
+      test.steps(step, 1);
+      const bool warm_up = averaging && averaging->compressed_units() == 0;
+      EXPECT_LE(static_cast<double>(test.replica.synchronizer().cost().bytes_sent),
+                (warm_up ? phase.bytes_dense : phase.bytes_most) + beside)
+          << step;
+    }
+  });
+}
+
+std::vector<std::string> all_methods() {
+  std::vector<std::string> names = shipped_methods();
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, PlannedRun, testing::ValuesIn(all_methods()),
+                         [](const auto& test) { return test.param; });
+
+/// A plan that has one number has it for all steps.
+TEST(ExchangeTable, SaysWhichIsAMean) {
+  for (const std::string method : {"oktopk", "local_sgd", "topk"}) {
+    const ExchangePlan plan =
+        Prepared(tiny_config(method_overrides(method) + Overrides{"workers=4"})).exchange();
+    const PhasePlan& phase = plan.phases.back();
+    const std::string table = exchange_table(plan, 4);
+    EXPECT_NE(table.find(concat("at most ", static_cast<int64_t>(std::round(phase.bytes_most)),
+                                " bytes sent a step by each of 4 workers")),
+              std::string::npos)
+        << table;
+    EXPECT_EQ(table.find(" on average, dense ") != std::string::npos, method != "topk") << table;
+    EXPECT_EQ(phase.bytes_most > phase.bytes_sent, method != "topk");
+  }
+}
+
+}  // namespace
+}  // namespace wisp

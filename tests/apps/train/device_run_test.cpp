@@ -196,6 +196,33 @@ TEST(DeviceRun, GoesOnInOtherBuckets) {
       << refused;
 }
 
+/// The guard decides unit by unit, and a device's units are larger by default. Where it decides
+/// alike, and where there is none, a device's bits are the CPU's.
+TEST(DeviceRun, HasTheBitsOfTheCpuWhereTheGuardDecidesAlike) {
+  const Overrides natural =
+      kResNet + Overrides{"compression.method=natural", "workers=7", "train.batch=14",
+                          "train.max_steps=2", "train.eval_every=0"};
+  const auto dense_on = [&](const Overrides& more) {
+    const Prepared run(tiny_config_of("", natural + more));
+    std::vector<std::string> names;
+    for (const LayerPlan& layer : run.exchange().layers)
+      if (layer.path == UnitPath::more_than_dense) names.push_back(layer.name);
+    return names;
+  };
+  const auto weights_on = [&](const Overrides& more) {
+    return trained(tiny_config_of("", natural + more)).at("shared.safetensors");
+  };
+  const Overrides defaults{"compression.bucket_bytes=-1"};
+  EXPECT_EQ(dense_on(defaults).size(), 3u);
+  EXPECT_EQ(dense_on(defaults + kOnDevice).size(), 0u);
+  EXPECT_TRUE(weights_on(defaults) != weights_on(defaults + kOnDevice));
+  for (const Overrides& alike : {kCut, defaults + Overrides{"compression.guard=false"}}) {
+    SCOPED_TRACE(testing::PrintToString(alike));
+    EXPECT_EQ(dense_on(alike), dense_on(alike + kOnDevice));
+    EXPECT_TRUE(weights_on(alike) == weights_on(alike + kOnDevice));
+  }
+}
+
 TEST(DeviceRun, StartsFromWeightsInAFile) {
   const TempDir dir;
   tiny_train(dir / "first", kShort);

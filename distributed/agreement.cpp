@@ -55,7 +55,7 @@ std::string listed(const std::vector<size_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-using Value = std::optional<std::string>;  // none: the rank has no such name
+using Value = std::optional<std::string>;  // none: the rank has nothing of that name
 
 Value find(const std::vector<NamedValue>& values, const std::string& name) {
   for (const NamedValue& value : values) {
@@ -76,7 +76,7 @@ std::string who_has_what(const std::vector<Value>& values) {
       if (values[rank] == value) ranks.push_back(rank);
     }
     text += concat(text.empty() ? "" : ", ", listed(ranks), ranks.size() == 1 ? " has " : " have ",
-                   value ? shortened(*value) : "no such key");
+                   value ? shortened(*value) : "none");
   }
   return text;
 }
@@ -153,8 +153,7 @@ void check_agreement(Communicator& communicator, std::span<const NamedValue> val
   std::vector<std::vector<NamedValue>> ranks;
   for (const std::string& text : gather(communicator, own, bytes)) ranks.push_back(unpacked(text));
   if (communicator.rank() == 0) {
-    communicator.abort(concat("the ranks of this run were told different things",
-                              disagreement(ranks),
+    communicator.abort(concat("the ranks of this run differ in", disagreement(ranks),
                               "\nthey would train apart: give all of them the same"));
   }
   communicator.barrier()->wait();  // ends with what rank 0 said

@@ -22,7 +22,7 @@ TEST(Agreement, EveryRankHearsWhichRanksHaveWhat) {
   const Values other = {{"seed", "1"}, {"optimizer.lr", "0.5"}, {"data.name", "\"text\""}};
   EXPECT_EQ(heard(common, other),
             of_all(4,
-                   "rank 0: the ranks of this run were told different things"
+                   "rank 0: the ranks of this run differ in"
                    "\n  optimizer.lr: ranks 0, 2-3 have 0.05, rank 1 has 0.5"
                    "\n  data.name: ranks 0, 2-3 have \"ptb\", rank 1 has \"text\""
                    "\nthey would train apart: give all of them the same"));
@@ -34,11 +34,11 @@ TEST(Agreement, SaysNothingWhereThereIsOne) {
   EXPECT_EQ(heard({}, {}), of_all(4, ""));
 }
 
-TEST(Agreement, AKeyThatARankDoesNotHaveIsADifference) {
+TEST(Agreement, ANameThatARankDoesNotHaveIsADifference) {
   const std::vector<Values> ranks = {{{"a", "1"}}, {}, {{"a", "1"}}, {{"a", ""}, {"b", "2"}}};
   EXPECT_EQ(disagreement(ranks),
-            "\n  a: ranks 0, 2 have 1, rank 1 has no such key, rank 3 has "
-            "\n  b: ranks 0-2 have no such key, rank 3 has 2");
+            "\n  a: ranks 0, 2 have 1, rank 1 has none, rank 3 has "
+            "\n  b: ranks 0-2 have none, rank 3 has 2");
 }
 
 // the same text in all, but not of the same names and values

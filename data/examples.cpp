@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -30,6 +31,15 @@ const char* name_of(Split split) {
       return "test";
   }
   return "?";
+}
+
+uint64_t Examples::digest() const {
+  uint64_t hash = hash_number(static_cast<uint64_t>(count()), hash_text(""));
+  for (int64_t sample = 0; sample < count(); ++sample) {
+    const Origin from = origin(sample);
+    hash = hash_text(from.speaker, hash_text(from.id, hash));
+  }
+  return hash;
 }
 
 void Deal::check(const std::string& name) const {

@@ -68,6 +68,8 @@ class Examples {
   /// it is no picture.
   virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
   virtual Origin origin(int64_t /*sample*/) const { return {}; }
+  /// A hash that tells these samples, in their order, from others. Here: of where they come from.
+  virtual uint64_t digest() const;
   /// The same examples in the memory of a device: batches are samples alone, of which the device
   /// makes the rest (Batch::maker). Refers to this. `stream` is the device's; all is there when
   /// this returns. Null if a device cannot hold them, or they have more bytes than `most`. Throws

@@ -18,4 +18,12 @@ inline uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce4842
   return hash_number(text.size(), seed);
 }
 
+/// Sixteen hexadecimal digits.
+inline std::string hash_digits(uint64_t hash) {
+  std::string text(16, '0');
+  for (size_t digit = text.size(); digit-- > 0; hash >>= 4)
+    text[digit] = "0123456789abcdef"[hash & 15];
+  return text;
+}
+
 }  // namespace wisp

@@ -71,6 +71,7 @@ struct ManifestEntry {
 };
 
 struct Manifest {
+  std::string checksum;  // its own
   CheckpointFacts facts;
   std::vector<ManifestEntry> files;
 };
@@ -96,7 +97,7 @@ Manifest parse_manifest(std::istream& file, const std::string& directory) {
   sealed(content);
   const std::string found = content["crc32c"];
   WISP_CHECK(said == found, "is damaged: its checksum is ", found, ", it says ", said);
-  Manifest manifest{content.at("facts").get<CheckpointFacts>(), {}};
+  Manifest manifest{said, content.at("facts").get<CheckpointFacts>(), {}};
   for (const auto& [name, entry] : content.at("files").items()) {
     manifest.files.push_back(
         {directory + "/" + name, whole_number(entry.at("bytes")), entry.at("crc32c")});
@@ -173,6 +174,10 @@ CheckpointFacts verify_checkpoint(const std::string& directory) {
 
 CheckpointFacts checkpoint_facts(const std::string& directory) {
   return read_manifest(directory).facts;
+}
+
+std::string checkpoint_checksum(const std::string& directory) {
+  return read_manifest(directory).checksum;
 }
 
 std::string checkpoint_path(const std::string& folder, int64_t step) {

@@ -32,6 +32,9 @@ std::string find_checkpoint(const std::string& target);
 CheckpointFacts verify_checkpoint(const std::string& directory);
 /// The facts alone, files unread. Throws Error as above for the manifest.
 CheckpointFacts checkpoint_facts(const std::string& directory);
+/// Tells a checkpoint from others: the checksum of its manifest, which has those of all files.
+/// Throws Error as above.
+std::string checkpoint_checksum(const std::string& directory);
 /// Removes a checkpoint; killed on the way, it leaves none that looks whole. Throws Error.
 void remove_checkpoint(const std::string& folder, int64_t step);
 

@@ -1,6 +1,8 @@
 #include "data/images/image_source.h"
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/io/checksum.h"
 #include "data/images/holdout.h"
 #include "data/images/resident_images.h"
 
@@ -30,6 +32,13 @@ std::string ImageExamples::fill(const Piece& piece, int64_t row, const Batch& ba
   batch.targets.data<int32_t>()[row] = set_.labels.data<int32_t>()[sample];
   batch.samples.data<int64_t>()[row] = sample;
   return {};
+}
+
+uint64_t ImageExamples::digest() const {
+  uint64_t hash = hash_text(set_.images.shape().str());
+  for (const Tensor* part : {&set_.images, &set_.labels})
+    hash = hash_number(crc32c(part->raw(), static_cast<size_t>(part->bytes())), hash);
+  return hash;
 }
 
 std::unique_ptr<Examples> ImageExamples::on_device(MemoryPool& pool, const Stream& stream,

@@ -23,6 +23,8 @@ class ImageExamples : public Examples {
     return cut_samples(count(), epoch, deal, set_.name);
   }
   void shape(const Piece& piece, Batch& batch) const override;
+  /// Of all pixels and labels.
+  uint64_t digest() const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Tensor picture(const Batch& batch, int64_t row) const override {
     return normalizer_.picture(batch.inputs[0].rows(row, row + 1));

@@ -21,6 +21,7 @@ class ResidentImages final : public Examples, public BatchMaker {
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
     return whole_.epoch(epoch, deal);
   }
+  uint64_t digest() const override { return whole_.digest(); }
   void shape(const Piece& piece, Batch& batch) const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
 

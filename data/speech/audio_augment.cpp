@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/io/checksum.h"
 #include "core/random.h"
 
 namespace wisp {
@@ -143,6 +145,13 @@ void AudioAugment::mask(const Tensor& features, const UtteranceKey& key) const {
     const auto [begin, end] = stripe(key, kTimeMask, m, longest, frames);
     std::fill(data + begin * width, data + end * width, 0.0f);
   }
+}
+
+uint64_t AudioAugment::noises_digest() const {
+  uint64_t hash = hash_number(noises_.size(), hash_text(""));
+  for (const std::vector<float>& noise : noises_)
+    hash = hash_number(noise.size(), hash_number(crc32c(noise.data(), noise.size() * 4), hash));
+  return hash;
 }
 
 }  // namespace wisp

@@ -61,6 +61,9 @@ class AudioAugment {
   /// "SpecAugment", section 2 (here: without time warping).
   void mask(const Tensor& features, const UtteranceKey& key) const;
 
+  /// A hash of the noises.
+  uint64_t noises_digest() const;
+
  private:
   const Resampler& speed(const UtteranceKey& key) const;
   bool mixes(const UtteranceKey& key) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/hash.h"
 #include "core/io/input_file.h"
 
 namespace wisp {
@@ -52,6 +53,16 @@ SpeechExamples::SpeechExamples(std::string name, std::vector<Utterance> utteranc
 Origin SpeechExamples::origin(int64_t sample) const {
   const Utterance& utterance = utterances_[static_cast<size_t>(sample)];
   return {utterance.id, utterance.speaker};
+}
+
+uint64_t SpeechExamples::digest() const {
+  uint64_t hash = hash_number(augment_.noises_digest(), Examples::digest());
+  for (size_t i = 0; i < utterances_.size(); ++i) {
+    hash = hash_number(static_cast<uint64_t>(samples_[i]), hash);
+    for (const int32_t label : labels_[i]) hash = hash_number(static_cast<uint32_t>(label), hash);
+    hash = hash_number(labels_[i].size(), hash);
+  }
+  return hash;
 }
 
 UtteranceKey SpeechExamples::key(const Piece& piece, int64_t utterance) const {

@@ -44,6 +44,9 @@ class SpeechExamples final : public Examples {
   /// Throws FeatureCacheError.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Origin origin(int64_t sample) const override;
+  /// Of names, lengths and labels, and the sounds that are mixed in. The sound itself is read when
+  /// a batch is prepared.
+  uint64_t digest() const override;
 
  private:
   UtteranceKey key(const Piece& piece, int64_t utterance) const;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/io/checksum.h"
 
 namespace wisp {
 namespace {
@@ -57,6 +59,11 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
     }
   }
   return pieces;
+}
+
+uint64_t TextExamples::digest() const {
+  const uint32_t tokens = crc32c(tokens_.data(), tokens_.size() * sizeof(int32_t));
+  return hash_number(tokens, hash_number(tokens_.size(), hash_text("")));
 }
 
 void TextExamples::shape(const Piece& piece, Batch& batch) const {

@@ -26,6 +26,8 @@ class TextExamples final : public Examples {
 
   int64_t count() const override { return static_cast<int64_t>(tokens_.size()); }
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
+  /// Of all tokens.
+  uint64_t digest() const override;
   void shape(const Piece& piece, Batch& batch) const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
 

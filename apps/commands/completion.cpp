@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <set>
 #include <vector>
 
 #include "apps/commands/commands.h"
@@ -19,7 +20,9 @@ std::string words_after(const CLI::App& command) {
     overrides = overrides || option->get_name() == "overrides";
   }
   if (overrides) {
-    for (const std::string& key : config_keys()) words.push_back(key + "=");
+    std::set<std::string> keys;
+    for (const ConfigKey& key : config_keys()) keys.insert(key.name + "=");
+    words.insert(words.end(), keys.begin(), keys.end());
   }
   return fmt::format("{}", fmt::join(words, " "));
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "apps/run/run_identity.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
 #include "apps/setup/worker_memory.h"
@@ -75,6 +76,7 @@ std::string StepTiming::json() const {
 
 StepTiming bench_step(Config config, const std::string& name, double seconds, int64_t least_steps) {
   Prepared run(std::move(config));
+  check_processes_agree(run.options(), configuration_of(run.config().keys()));
   run.load();
   const TrainOptions& options = run.options();
   const double base_mb = resident_mb();

@@ -146,15 +146,13 @@ std::string config_reference() {
   return text;
 }
 
-std::set<std::string> config_keys() {
-  std::set<std::string> names;
-  for (const ConfigKey& key : run_keys()) names.insert(key.name);
+std::vector<ConfigKey> config_keys() {
+  std::vector<ConfigKey> keys = run_keys();
   for (const auto& part : {models(), data_sets(), methods()}) {
-    for (const Section& section : part) {
-      for (const ConfigKey& key : section.keys) names.insert(key.name);
-    }
+    for (const Section& section : part)
+      keys.insert(keys.end(), section.keys.begin(), section.keys.end());
   }
-  return names;
+  return keys;
 }
 
 }  // namespace wisp

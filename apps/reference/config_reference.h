@@ -1,8 +1,10 @@
 // What a config may say.
 #pragma once
 
-#include <set>
 #include <string>
+#include <vector>
+
+#include "core/io/config.h"
 
 namespace wisp {
 
@@ -10,7 +12,7 @@ namespace wisp {
 /// each model, data set and compression method that is linked in. docs/config.md is this text.
 std::string config_reference();
 
-/// The names of all those keys.
-std::set<std::string> config_keys();
+/// All those keys; a name that several components bind is there for each of them.
+std::vector<ConfigKey> config_keys();
 
 }  // namespace wisp

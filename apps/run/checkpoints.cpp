@@ -267,13 +267,21 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
   return step;
 }
 
-/// The directory of the checkpoint that rank 0 chose. Collective.
+/// The directory of the checkpoint that rank 0 chose, the same for all ranks. Collective.
 std::string Checkpoints::choose(Replica& replica, const std::string& which,
                                 std::vector<std::string>& notices) const {
   double chosen = 0.0;
   if (replica.rank() == 0) chosen = static_cast<double>(choose(which, notices));
   replica.sum_over_workers({&chosen, 1});  // the others add zero
-  return find_checkpoint(checkpoint_path(folder_, static_cast<int64_t>(chosen)));
+  const auto step = static_cast<int64_t>(chosen);
+  const std::string path = checkpoint_path(folder_, step);
+  const std::vector<int64_t> there = checkpoint_steps(folder_);
+  const bool seen = std::binary_search(there.begin(), there.end(), step);
+  const NamedValue found{
+      concat("the checkpoint of step ", step, " (all ranks have to see one run directory)"),
+      seen ? "manifest " + checkpoint_checksum(find_checkpoint(path)) : "none in its folder"};
+  replica.check_agreement({&found, 1});
+  return find_checkpoint(path);
 }
 
 std::vector<std::string> Checkpoints::load_evaluated(const FlatParameters& parameters,

@@ -7,13 +7,21 @@
 
 #include "apps/setup/prepared.h"
 #include "core/base/error.h"
+#include "core/base/hash.h"
 
 namespace wisp {
 
 using nlohmann::ordered_json;
 
+std::string SplitFacts::str() const { return concat(samples, " samples, ", digest); }
+
 RunFacts RunFacts::of(const Prepared& run) {
-  return {run.facts(), run.metrics(), run.has_validation()};
+  RunFacts facts{run.facts(), run.metrics(), run.has_validation(), {}};
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    if (const Examples* examples = run.examples(split))
+      facts.data.push_back({name_of(split), examples->count(), hash_digits(examples->digest())});
+  }
+  return facts;
 }
 
 std::string RunFacts::json() const {
@@ -45,6 +53,11 @@ std::string RunFacts::json() const {
                                  {"lower_is_better", metric.lower_is_better}});
   }
   object["validation"] = has_validation;
+  object["data"] = ordered_json::array();
+  for (const SplitFacts& part : data) {
+    object["data"].push_back(
+        {{"split", part.split}, {"samples", part.samples}, {"digest", part.digest}});
+  }
   try {
     return object.dump(2) + "\n";
   } catch (const nlohmann::json::exception& error) {
@@ -92,6 +105,8 @@ RunFacts RunFacts::read(const std::string& directory) {
     }
     WISP_CHECK(!run.metrics.empty(), path, ": no metric, expected at least one");
     object.at("validation").get_to(run.has_validation);
+    for (const ordered_json& part : object.value("data", ordered_json::array()))
+      run.data.push_back({part.at("split"), part.at("samples"), part.at("digest")});
     return run;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " does not say what a run's data and model are: " + error.what());

@@ -11,12 +11,23 @@ namespace wisp {
 
 class Prepared;
 
+/// What tells a split's data from other data.
+struct SplitFacts {
+  std::string split;
+  int64_t samples = 0;
+  std::string digest;  // Examples::digest(), in hexadecimal digits
+
+  /// "128 samples, 5f3c…"
+  std::string str() const;
+};
+
 struct RunFacts {
   Facts facts;
   std::vector<Metric> metrics = {{.name = "accuracy", .percent = true}};  // without of_mean
   bool has_validation = false;
+  std::vector<SplitFacts> data;  // of the splits that there are; none of an older run
 
-  /// What a configuration says of a run.
+  /// What a configuration says of a run, and the data if it is loaded.
   static RunFacts of(const Prepared& run);
   /// The first metric, by which runs are compared.
   const Metric& metric() const { return metrics.front(); }

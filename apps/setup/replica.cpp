@@ -258,6 +258,12 @@ void Replica::barrier() {
   without_turn([&] { synchronizer_->between_steps([&] { communicator().barrier()->wait(); }); });
 }
 
+void Replica::check_agreement(std::span<const NamedValue> values) {
+  without_turn([&] {
+    synchronizer_->between_steps([&] { wisp::check_agreement(communicator(), values); });
+  });
+}
+
 TallyValues Replica::total(Tally& tally) {
   TallyValues values = tally.take();
   sum_over_workers(values.sums);

@@ -18,6 +18,7 @@
 #include "core/backend.h"
 #include "core/train/plateau.h"
 #include "data/loader.h"
+#include "distributed/agreement.h"
 #include "distributed/communicator/communicator.h"
 #include "distributed/launch.h"
 #include "distributed/stream_watch.h"
@@ -97,6 +98,8 @@ class Replica {
   std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
   void barrier();
+  /// Throws Error, naming who has what, unless all workers have the same values. Collective.
+  void check_agreement(std::span<const NamedValue> values);
 
   /// Before state() is saved: every worker gets what the others carry. Collective.
   void share_carried();

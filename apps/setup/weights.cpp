@@ -1,7 +1,5 @@
 #include "apps/setup/weights.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <map>
 #include <type_traits>
@@ -71,7 +69,7 @@ std::string listed(const char* what, const std::vector<std::string>& names) {
 std::string hash_of_classes(const Facts& facts) {
   uint64_t hash = hash_text(kClasses);
   for (const std::string& name : facts.names) hash = hash_text(name, hash);
-  return fmt::format("{:016x}", hash);
+  return hash_digits(hash);
 }
 
 /// An output of the file's model and of this one mean the same, as far as both say.

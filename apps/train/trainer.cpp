@@ -4,6 +4,7 @@
 
 #include "apps/inference/inference.h"
 #include "apps/run/run_facts.h"
+#include "apps/run/run_identity.h"
 #include "apps/setup/run_replicas.h"
 #include "apps/setup/weights.h"
 #include "apps/setup/worker_memory.h"
@@ -37,23 +38,34 @@ Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
 
 std::optional<Summary> train(Config config, const TrainRequest& request) {
   Prepared run(std::move(config));
+  const TrainOptions& options = run.options();
+  const bool resume = request.open == RunDirectory::Open::resume;
+  std::vector<NamedValue> told = configuration_of(run.config().keys());
+  told.push_back({"--resume", resume ? "yes" : "no"});
+  check_processes_agree(options, told);
   const int first = world().rank;  // of this process's workers
   RunDirectory directory(request.out, first == 0 ? request.open : RunDirectory::Open::follow);
   run.load();
-  const TrainOptions& options = run.options();
-  const bool resume = request.open == RunDirectory::Open::resume;
   const RunFacts facts = RunFacts::of(run);
+  check_processes_agree(options, data_of(facts, resume ? "" : options.init));
   std::optional<Reporter> reporter;
+  Changes changes;
   if (first == 0) {
-    if (resume) check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
+    if (resume) {
+      check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
+      changes = changes_since(directory, run.config(), facts);
+    }
     const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);
     for (const std::string& notice : notices) reporter->warn(notice);
   }
-  if (reporter && !resume) {
+  const auto write_identity = [&] {
     directory.write_config(run.config());
     directory.write("facts.json", facts.json());
+  };
+  if (reporter && !resume) {
+    write_identity();
     reporter->open_metrics();
   }
 
@@ -66,8 +78,8 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   run_workers(options.workers, launch, [&](Worker& worker) {
     Training training(run, memory.of(worker.rank), directory, worker, facts,
                       worker.rank == 0 ? &*reporter : nullptr, request.stop);
-    resume ? training.resume() : training.start();
-    if (resume && worker.rank == 0) directory.write_config(run.config());
+    resume ? training.resume(worker.rank == 0 ? changes : Changes()) : training.start();
+    if (resume && worker.rank == 0) write_identity();
     const bool finished = training.run();
     std::optional<Summary> own;
     if (finished) own = training.summary();
@@ -99,10 +111,12 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
                            const std::string& checkpoint, const AskModel& ask) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
+  check_processes_agree(run.options(), configuration_of(run.config().keys()));
   check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);
   std::optional<Inference> model;  // at first, so that what it refuses is told before the work
   if (ask && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
   run.load();
+  check_processes_agree(run.options(), data_of(RunFacts::of(run), ""));
   RunEvaluation evaluation{.metrics = run.metrics()};
   run_replicas(run, [&](Replica& replica) {
     const std::vector<std::string> notices =

@@ -8,6 +8,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/copy.h"
+#include "core/io/checksum.h"
 
 namespace wisp {
 
@@ -39,10 +41,19 @@ void Training::warn(const std::vector<std::string>& texts) {
 void Training::start() {
   warn(remarks_);
   if (!options_.init.empty()) replica_.start_from(options_.init, shared_.facts);
+  check_weights();
   start_record();
 }
 
-void Training::resume() {
+/// All workers step from the same weights, unless each resumes its own.
+void Training::check_weights() {
+  const Tensor weight = fetch(replica_.context().stream, replica_.parameters().weight());
+  const NamedValue found{concat("weights before step ", position_.step),
+                         checksum_text(crc32c(weight.raw(), static_cast<size_t>(weight.bytes())))};
+  replica_.check_agreement({&found, 1});
+}
+
+void Training::resume(const Changes& changes) {
   const Checkpoints::Loaded loaded = checkpoints_.load(replica_);
   position_ = loaded.position;
   const int64_t before = std::exchange(position_.steps_per_epoch, steps_per_epoch_);
@@ -52,8 +63,18 @@ void Training::resume() {
              before > 0 ? concat(" of the ", before) : "", " steps of an epoch, which now has ",
              steps_per_epoch_,
              "; resume with the same train.batch and data, of a text with the same data.window");
+  WISP_CHECK(changes.of_samples.empty() || position_.in_epoch == 0, "the run stopped after ",
+             position_.in_epoch, " of the ", steps_per_epoch_,
+             " steps of an epoch, whose other steps would take other samples: ",
+             fmt::format("{}", fmt::join(changes.of_samples, "; ")),
+             "; resume with what it had, or where an epoch begins");
+  if (!replica_.replicas_differ()) check_weights();
   start_record();
   if (!reporter_) return;
+  for (const std::vector<std::string>* kind : {&changes.of_samples, &changes.other}) {
+    if (!kind->empty())
+      reporter_->warn(fmt::format("this run is resumed otherwise: {}", fmt::join(*kind, "; ")));
+  }
   warn(loaded.notices);
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again

@@ -10,6 +10,7 @@
 #include "apps/run/reporter.h"
 #include "apps/run/run_directory.h"
 #include "apps/run/run_facts.h"
+#include "apps/run/run_identity.h"
 #include "apps/run/summary.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
@@ -24,11 +25,13 @@ class Training {
   Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
            const RunFacts& facts, Reporter* reporter, std::function<bool()> stop);
 
-  /// Begins with the weights that model.init names, if it does.
+  /// Begins with the weights that model.init names, if it does. Collective. Throws Error if the
+  /// workers' weights differ.
   void start();
-  /// Goes on from the newest checkpoint. Collective. Throws Error as Checkpoints::load, and if the
-  /// data or batch no longer fit.
-  void resume();
+  /// Goes on from the newest checkpoint. Collective. Throws Error as Checkpoints::load, if the
+  /// data or batch no longer fit, and, within an epoch, if there are `changes` of its samples.
+  /// These are rank 0's, who tells of the others.
+  void resume(const Changes& changes);
   /// Trains to the end. False if it stopped before because somebody asked; then the checkpoint of
   /// that step is saved, and nothing is left to do. Collective.
   bool run();
@@ -49,6 +52,7 @@ class Training {
   bool train_epoch();
   bool finish_epoch();
   std::optional<Evaluated> evaluate(bool end, const std::function<bool()>& stop);
+  void check_weights();
   void start_record();
   void start_epoch();
   Batch next_batch();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "apps/setup/prepared.h"
 #include "tests/support/tiny_run.h"
 
@@ -9,7 +11,8 @@ namespace wisp {
 namespace {
 
 TEST(ConfigReference, HasEveryKeyOfARun) {
-  const std::set<std::string> known = config_keys();
+  std::set<std::string> known;
+  for (const ConfigKey& key : config_keys()) known.insert(key.name);
   for (const char* method : {"none", "fp16", "topk", "dgc", "choco", "local_sgd"}) {
     const Prepared run(tiny_config({concat("compression.method=", method)}));
     for (const ConfigKey& key : run.config().keys())

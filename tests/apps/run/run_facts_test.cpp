@@ -21,7 +21,8 @@ TEST(RunFacts, ReadBackWhatWasWritten) {
                 .work = "frames"},
       .metrics = {{.name = "word_error_rate", .percent = true, .lower_is_better = true},
                   {.name = "loss_of_something"}},
-      .has_validation = true};
+      .has_validation = true,
+      .data = {{.split = "train", .samples = 7, .digest = "00000000000000ff"}}};
   dir.write("facts.json", written.json());
   const RunFacts read = RunFacts::read(dir.path());
   EXPECT_EQ(read.json(), written.json());
@@ -32,6 +33,8 @@ TEST(RunFacts, ReadBackWhatWasWritten) {
   EXPECT_TRUE(read.metric().better(0.1, 0.2));
   EXPECT_EQ(read.metric().text(0.1234), "12.34 %");
   EXPECT_EQ(read.metrics[1].text(78.4123), "78.41");
+  ASSERT_EQ(read.data.size(), 1u);
+  EXPECT_EQ(read.data[0].str(), "7 samples, 00000000000000ff");
 }
 
 TEST(RunFacts, ARunFromBeforeLearnedPictures) {

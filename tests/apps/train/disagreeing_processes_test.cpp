@@ -1,0 +1,120 @@
+// The program under mpirun, where one rank was told something else than the others.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "apps/interchange/exchange.h"
+#include "tests/support/command.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_text_run.h"
+
+namespace wisp {
+namespace {
+
+/// Three ranks, of which rank 1 is told `other` beside what all are, or instead of `common`.
+class Disagreement : public testing::Test {
+ protected:
+  CommandResult train(const std::string& common, const std::string& other) const {
+    const std::string config = dir_.write("tiny.toml", tiny_text(kTinyModel));
+    return run(config, dir_ / "run", common, dir_ / "run", other);
+  }
+  CommandResult run(const std::string& config, const std::string& out, const std::string& common,
+                    const std::string& out_of_1, const std::string& other) const {
+    const std::string always = WISP_PROGRAM " train " + config + " train.batch=24 train.epochs=1 ";
+    const std::string of_all = always + common + " --out " + out;
+    return run_command(concat(WISP_MPIRUN " -n 1 ", of_all, " : -n 1 ", always, other, " --out ",
+                              out_of_1, " : -n 1 ", of_all));
+  }
+  /// The run ended, rank 0 told it once, and nothing was begun.
+  void expect_refused(const CommandResult& result, const std::string& line) const {
+    EXPECT_EQ(result.status, 1) << result.output;
+    const size_t at = result.output.find(line);
+    ASSERT_NE(at, std::string::npos) << "expected " << line << "\n" << result.output;
+    EXPECT_EQ(result.output.find(line, at + 1), std::string::npos) << result.output;
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "run/config.toml"));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Disagreement, OfAConfigurationIsNamedKeyByKey) {
+  const CommandResult result =
+      train("", "optimizer.lr=0.5 seed=2 data.seed=7 timeout_s=29 compression.bucket_bytes=0");
+  for (const char* line : {"\n  optimizer.lr: ranks 0, 2 have 0.1, rank 1 has 0.5\n",
+                           "\n  seed: ranks 0, 2 have 1, rank 1 has 2\n",
+                           "\n  data.seed: ranks 0, 2 have 1, rank 1 has 7\n",
+                           "\n  timeout_s: ranks 0, 2 have 30.0, rank 1 has 29.0\n",
+                           "\n  compression.bucket_bytes: ranks 0, 2 have 16384, rank 1 has 0\n"})
+    expect_refused(result, line);
+}
+
+TEST_F(Disagreement, OfMethodAndDeviceIsNamedBeforeTheyMeet) {
+  const CommandResult result = train("", "compression.method=dgc device=emulated");
+  expect_refused(result, "\n  device: ranks 0, 2 have \"cpu\", rank 1 has \"emulated\"\n");
+  expect_refused(result, "\n  compression.method: ranks 0, 2 have \"none\", rank 1 has \"dgc\"\n");
+}
+
+TEST_F(Disagreement, OfTheNumberOfWorkersIsAnErrorOfTheRankThatHasAnother) {
+  expect_refused(train("", "workers=4"), "workers is 4, but mpirun (or srun) started 3 processes");
+}
+
+TEST_F(Disagreement, OfWhatMachinesHaveOfTheirOwnIsNone) {
+  const CommandResult result = train("", "threads=2 comm_threads=2 data.threads=0");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "run/summary.json"));
+}
+
+TEST_F(Disagreement, OfTheFileThatWeightsStartFromIsNamed) {
+  for (const char* seed : {"1", "2"}) {
+    tiny_train(dir_ / seed, {concat("seed=", seed), "train.max_steps=1"});
+    export_run(dir_ / seed, dir_ / concat(seed, ".safetensors"), {});
+  }
+  expect_refused(
+      train("model.init=" + (dir_ / "1.safetensors"), "model.init=" + (dir_ / "2.safetensors")),
+      "the file of model.init: ranks 0, 2 have ");
+}
+
+TEST_F(Disagreement, OfATextIsNamedAndItsPlaceIsNot) {
+  std::string other = tiny_lines(100);
+  other.replace(other.find("five six seven"), 14, "seven six five");
+  const std::string config = dir_.write("text.toml", R"(
+model = { name = "lstm_lm", layers = 1, units = 12 }
+data = { name = "text", window = 9 }
+optimizer = { lr = 2.0, momentum = 0.0 }
+)");
+  const std::string few = " train.batch=6 data.path=";
+  const std::string text = few + dir_.write("text", tiny_lines(100));
+  expect_refused(run(config, dir_ / "run", text, dir_ / "run", few + dir_.write("other", other)),
+                 "the train data: ranks 0, 2 have ");
+  const CommandResult copied =
+      run(config, dir_ / "run", text, dir_ / "run", few + dir_.write("copy", tiny_lines(100)));
+  EXPECT_EQ(copied.status, 0) << copied.output;
+}
+
+TEST_F(Disagreement, OfResumingOrOfWhatIsResumedIsNamed) {
+  const std::string config = dir_.write("tiny.toml", tiny_text(kTinyModel));
+  const auto resumed = [&](const std::string& of_1) {
+    return run(config, dir_ / "whole", "--resume", dir_ / of_1, of_1 == "new" ? "" : "--resume");
+  };
+  const Overrides run = {"workers=3", "train.batch=24", "train.epochs=1"};
+  tiny_train(dir_ / "whole", run + Overrides{"train.max_steps=3"});
+  tiny_train(dir_ / "apart", run + Overrides{"train.max_steps=3", "seed=2"});
+  expect_refused(resumed("new"), "--resume: ranks 0, 2 have yes, rank 1 has no\n");
+  const std::string step = "the checkpoint of step 3 (all ranks have to see one run directory): ";
+  expect_refused(resumed("apart"), step + "ranks 0, 2 have manifest ");
+  const CommandResult nothing = resumed("nothing");
+  expect_refused(nothing, step + "ranks 0, 2 have manifest ");
+  EXPECT_NE(nothing.output.find("rank 1 has none in its folder"), std::string::npos)
+      << nothing.output;
+}
+
+TEST_F(Disagreement, OfAnEvaluationIsNamed) {
+  tiny_train(dir_ / "whole", {"workers=2", "train.max_steps=1"});
+  const std::string eval = WISP_PROGRAM " eval " + (dir_ / "whole");
+  const CommandResult result =
+      run_command(concat(WISP_MPIRUN " -n 1 ", eval, " : -n 1 ", eval, " data.test_count=30"));
+  expect_refused(result, "data.test_count: rank 0 has 40, rank 1 has 30\n");
+}
+
+}  // namespace
+}  // namespace wisp

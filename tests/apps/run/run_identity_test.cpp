@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "apps/reference/config_reference.h"
@@ -151,6 +152,24 @@ TEST(RunIdentity, AnotherFileOfWeightsIsToldFromItsContents) {
   EXPECT_TRUE(differences(from("abc"), from("abc")).empty());
   EXPECT_EQ(differences(from("abc"), from("abd")),
             std::vector<std::string>{"the file of model.init"});
+}
+
+/// Models made one after the other draw other weights.
+const ModelRegistration registration("drawn_apart", "test: replicas that start apart",
+                                     [](Config& config, const Facts& facts) {
+                                       static std::atomic<int> made{0};
+                                       std::unique_ptr<Model> model =
+                                           make_model("mlp", config, facts);
+                                       model->parameters().front()->init.value += ++made;
+                                       return model;
+                                     });
+
+TEST(RunIdentity, WorkersThatStartFromOtherWeightsDoNotTrain) {
+  const TempDir dir;
+  const std::string error = error_of([&] {
+    tiny_train(dir / "run", {"workers=2", "model.name=drawn_apart"});
+  });
+  EXPECT_NE(error.find("\n  weights before step 0: rank 0 has "), std::string::npos) << error;
 }
 
 /// What a run that stopped after `steps` of epochs of 4 says when it is resumed otherwise: its

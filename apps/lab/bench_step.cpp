@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "apps/run/run_identity.h"
 #include "apps/setup/prepared.h"
 #include "apps/setup/replica.h"
+#include "apps/setup/shared_configuration.h"
 #include "apps/setup/worker_memory.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"

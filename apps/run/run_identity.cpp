@@ -2,41 +2,15 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
+#include "apps/setup/shared_configuration.h"
 #include "apps/version.h"
 #include "core/base/hash.h"
 #include "core/io/checksum.h"
 #include "core/io/input_file.h"
-#include "distributed/launch.h"
 
 namespace wisp {
 namespace {
-
-constexpr const char* kProgram = "the program";
-
-/// A key that each machine may have its own value of, and why no replica is told apart by it.
-struct MachineKey {
-  const char* name;
-  const char* type;  // some data sets mean other things by the same name
-};
-
-constexpr MachineKey kMachineKeys[] = {
-    // how fast a machine computes and loads, not what
-    {"threads", "integer"},
-    {"comm_threads", "integer"},
-    {"data.threads", "integer"},
-    // where a machine has its data: what is in it is compared
-    {"data.path", "string"},
-    {"data.train", "string"},
-    {"data.validation", "string"},
-    {"data.test", "string"},
-    {"data.noise", "string"},
-    {"model.init", "string"},
-    // where it keeps what can be made again, and writes what nobody reads back
-    {"data.cache", "string"},
-    {"record.gradients.out", "string"},
-};
 
 /// What an epoch's order of samples and their cut into steps follow from, beside the data.
 bool decides_samples(const std::string& key) {
@@ -44,7 +18,7 @@ bool decides_samples(const std::string& key) {
          key.starts_with("data.");
 }
 
-/// "1,234 bytes" would do to tell most files apart; their checksum tells all.
+/// "302112 bytes, 1a2b3c4d": its size and checksum.
 std::string contents_of(const std::string& file) {
   const std::string bytes = naming(file, [&] { return read_to_end(file); });
   return concat(bytes.size(), " bytes, ", checksum_text(crc32c(bytes.data(), bytes.size())));
@@ -70,30 +44,11 @@ const std::string* find(const Values& values, const std::string& name) {
 
 }  // namespace
 
-bool is_of_machine(const ConfigKey& key) {
-  return std::any_of(
-      std::begin(kMachineKeys), std::end(kMachineKeys),
-      [&](const MachineKey& known) { return key.name == known.name && key.type == known.type; });
-}
-
-std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys) {
-  std::vector<NamedValue> values = {{kProgram, program_version()}};
-  for (const ConfigKey& key : keys) {
-    if (!is_of_machine(key)) values.push_back({key.name, key.value});
-  }
-  return values;
-}
-
 std::vector<NamedValue> data_of(const RunFacts& facts, const std::string& init) {
   std::vector<NamedValue> values = {{"the classes", classes_of(facts.facts)}};
   for (const SplitFacts& part : facts.data) values.push_back({name_of(part), part.str()});
   if (!init.empty()) values.push_back({"the file of model.init", contents_of(init)});
   return values;
-}
-
-void check_processes_agree(const TrainOptions& options, std::span<const NamedValue> values) {
-  run_workers(world().size, {.threads = options.threads, .timeout_s = options.timeout_s},
-              [&](Worker& worker) { check_agreement(worker.communicator, values); });
 }
 
 Changes changes_since(const RunDirectory& before, const Config& config, const RunFacts& facts) {

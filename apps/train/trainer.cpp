@@ -6,6 +6,7 @@
 #include "apps/run/run_facts.h"
 #include "apps/run/run_identity.h"
 #include "apps/setup/run_replicas.h"
+#include "apps/setup/shared_configuration.h"
 #include "apps/setup/weights.h"
 #include "apps/setup/worker_memory.h"
 #include "apps/train/training.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/reference/config_reference.h"
+#include "apps/setup/shared_configuration.h"
 #include "apps/version.h"
 #include "data/images/image_source.h"
 #include "tests/support/error_of.h"

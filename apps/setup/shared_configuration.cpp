@@ -1,0 +1,56 @@
+#include "apps/setup/shared_configuration.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "apps/version.h"
+#include "distributed/launch.h"
+
+namespace wisp {
+namespace {
+
+/// A key that each machine may have its own value of, and why no replica is told apart by it.
+struct MachineKey {
+  const char* name;
+  const char* type;  // some data sets mean other things by the same name
+};
+
+constexpr MachineKey kMachineKeys[] = {
+    // how fast a machine computes and loads, not what
+    {"threads", "integer"},
+    {"comm_threads", "integer"},
+    {"data.threads", "integer"},
+    // where a machine has its data: what is in it is compared
+    {"data.path", "string"},
+    {"data.train", "string"},
+    {"data.validation", "string"},
+    {"data.test", "string"},
+    {"data.noise", "string"},
+    {"model.init", "string"},
+    // where it keeps what can be made again, and writes what no other rank reads
+    {"data.cache", "string"},
+    {"record.gradients.out", "string"},
+};
+
+}  // namespace
+
+bool is_of_machine(const ConfigKey& key) {
+  return std::any_of(
+      std::begin(kMachineKeys), std::end(kMachineKeys),
+      [&](const MachineKey& known) { return key.name == known.name && key.type == known.type; });
+}
+
+std::vector<NamedValue> configuration_of(std::span<const ConfigKey> keys) {
+  std::vector<NamedValue> values = {{kProgram, program_version()}};
+  for (const ConfigKey& key : keys) {
+    if (!is_of_machine(key)) values.push_back({key.name, key.value});
+  }
+  return values;
+}
+
+void check_processes_agree(const TrainOptions& options, std::span<const NamedValue> values) {
+  run_workers(world().size, {.threads = options.threads, .timeout_s = options.timeout_s},
+              [&](Worker& worker) { check_agreement(worker.communicator, values); });
+}
+
+}  // namespace wisp

@@ -5,17 +5,22 @@
     speaker_errors.py compare A B                 runs A-sSEED against runs B-sSEED
     --csv docs/speaker_errors.csv
 
-compare adds the edits of a way's seeds up, speaker by speaker, and prints both word error rates, their difference, and the
-interval that holds 95 % of the differences when speakers are drawn with replacement, 10,000 times (Bisani and Ney 2004): the
-speakers, not the words, are the sample. The seeds' own spread is in scripts/results_table.sh. Standard library only.
+compare prints the word error rates of two ways to train over all their seeds, and the difference between them. Two intervals say
+how sure it is. Welch's t interval takes the test speakers as given, and tells what other seeds might have reached. The other one
+holds 95 % of the differences when seeds and speakers are both drawn with replacement, 10,000 times (Bisani and Ney 2004, who draw
+speakers). Both ways hear the same drawn speakers; each draws seeds of its own, as one seed's errors do not go together in two
+ways. With few seeds such draws spread too little, so the wider interval counts. Of a way with one seed, only speakers can be
+drawn: that says nothing of other seeds, and the line says so. Standard library only.
 """
 import argparse
 import collections
 import csv
 import json
+import math
 import os
 import random
 import re
+import statistics
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -46,38 +51,79 @@ def read(path):
 
 
 def errors(path, prefix):
-    """{speaker: (word edits, words)} of the best path over all seeds, and how many there are."""
-    counts, seeds = collections.defaultdict(lambda: [0, 0]), set()
+    """Of the best path: a {speaker: word edits} for each seed, and {speaker: words}, which no seed changes."""
+    seeds, words = collections.defaultdict(dict), {}
     for row in read(path):
         if row["way"] == "best path" and re.fullmatch(re.escape(prefix) + r"-s\d+", row["name"]):
-            seeds.add(row["name"])
-            counts[row["speaker"]][0] += int(row["word_edits"])
-            counts[row["speaker"]][1] += int(row["words"])
+            seeds[row["name"]][row["speaker"]] = int(row["word_edits"])
+            if words.setdefault(row["speaker"], int(row["words"])) != int(row["words"]):
+                raise SystemExit(f"{path}: {row['name']} has another number of words of {row['speaker']} than other seeds")
     if not seeds:
         raise SystemExit(f"{path}: no run {prefix}-sSEED")
-    return counts, len(seeds)
+    for name, edits in seeds.items():
+        if edits.keys() != words.keys():
+            raise SystemExit(f"{path}: {name} has not the same speakers as other seeds")
+    return list(seeds.values()), words
 
 
-def rate(counts, speakers):
-    return sum(counts[s][0] for s in speakers) / sum(counts[s][1] for s in speakers)
+def rate(seeds, words, speakers):
+    """Percent of the words wrong, over all seeds and speakers given; either may come more than once."""
+    return 100 * sum(edits[s] for edits in seeds for s in speakers) / (len(seeds) * sum(words[s] for s in speakers))
+
+
+def t_quantile(share, freedom):
+    """The t below which `share` of Student's distribution lies: its density, summed by Simpson's rule, and bisection."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+
+    def below(t, pieces=2000):
+        density = [scale * (1 + (t * i / pieces) ** 2 / freedom) ** (-(freedom + 1) / 2) for i in range(pieces + 1)]
+        return 0.5 + t / pieces / 3 * (density[0] + density[-1] + 4 * sum(density[1:-1:2]) + 2 * sum(density[2:-1:2]))
+
+    low, high = 0.0, 1000.0  # 0.975 of one degree of freedom, the widest here, is at 12.7
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < share else (low, middle)
+    return low
+
+
+def welch(a, b):
+    """The 95 % interval of mean(b) - mean(a) when each has a spread of its own, and its degrees of freedom."""
+    spread_a, spread_b = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    difference, spread = statistics.fmean(b) - statistics.fmean(a), spread_a + spread_b
+    if spread == 0:
+        raise SystemExit("speaker_errors: all seeds of a way have the same errors: they tell no spread")
+    freedom = spread**2 / (spread_a**2 / (len(a) - 1) + spread_b**2 / (len(b) - 1))
+    reach = t_quantile(0.975, freedom) * math.sqrt(spread)
+    return difference - reach, difference + reach, freedom
+
+
+def drawn(of_a, of_b, words):
+    """The interval that holds 95 % of the differences when speakers, and each way's seeds, are drawn with replacement."""
+    speakers, draw, differences = sorted(words), random.Random(SEED), []
+    for _ in range(DRAWS):
+        heard = draw.choices(speakers, k=len(speakers))
+        rates = [rate(draw.choices(seeds, k=len(seeds)), words, heard) for seeds in (of_a, of_b)]
+        differences.append(rates[1] - rates[0])
+    differences.sort()
+    return differences[DRAWS * 25 // 1000], differences[DRAWS * 975 // 1000 - 1]
 
 
 def compare(path, a, b):
-    (of_a, seeds_a), (of_b, seeds_b) = errors(path, a), errors(path, b)
-    speakers = sorted(of_a)
-    if speakers != sorted(of_b):
-        raise SystemExit(f"{path}: {a} and {b} have not the same speakers")
-    draw = random.Random(SEED)
-    differences = []
-    for _ in range(DRAWS):
-        drawn = draw.choices(speakers, k=len(speakers))
-        differences.append(rate(of_b, drawn) - rate(of_a, drawn))
-    differences.sort()
-    low, high = differences[DRAWS * 25 // 1000], differences[DRAWS * 975 // 1000 - 1]
-    for name, counts, seeds in ((a, of_a, seeds_a), (b, of_b, seeds_b)):
-        print(f"{name}: {100 * rate(counts, speakers):.2f} % of the words wrong, {seeds} seeds, {len(speakers)} speakers")
-    print(f"difference {100 * (rate(of_b, speakers) - rate(of_a, speakers)):+.2f} points, "
-          f"{100 * low:+.2f} to {100 * high:+.2f} in 95 % of the draws of speakers")
+    (of_a, words), (of_b, words_b) = errors(path, a), errors(path, b)
+    if words != words_b:
+        raise SystemExit(f"{path}: {a} and {b} have not the same speakers and words")
+    for name, seeds in ((a, of_a), (b, of_b)):
+        each = ", ".join(f"{rate([edits], words, words):.2f}" for edits in seeds)
+        print(f"{name}: {rate(seeds, words, words):.2f} % of the words wrong, {len(words)} speakers, "
+              f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''} ({each})")
+    print(f"difference {rate(of_b, words, words) - rate(of_a, words, words):+.2f} points")
+    low, high = drawn(of_a, of_b, words)
+    if min(len(of_a), len(of_b)) < 2:
+        print(f"{low:+.2f} to {high:+.2f}: 95 % of the draws of speakers, by these models; a way with one seed tells nothing of others")
+        return
+    by_seeds = welch(*([rate([edits], words, words) for edits in seeds] for seeds in (of_a, of_b)))
+    print(f"{by_seeds[0]:+.2f} to {by_seeds[1]:+.2f}: 95 % by the seeds (Welch, {by_seeds[2]:.2f} degrees of freedom)")
+    print(f"{low:+.2f} to {high:+.2f}: 95 % of the draws of seeds and speakers")
 
 
 def main():

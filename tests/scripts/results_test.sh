@@ -186,7 +186,9 @@ refused 'the row m10-text has a bits of 2.25; the picture is of accuracies' draw
 echo "$old" | cat "$root/docs/results.csv" - >"$work/results.csv"
 refused 'the row old has not 24 fields; scripts/convert_results.sh' draw
 
-# speakers: of 10 words of each, anna's and ben's ways differ by 2 and 2 errors, so any draw of them does by 2 in 10
+# speakers: of 10 words of each, anna's and ben's ways differ by 2 and 2 errors, so any draw of them alone does by 2 in 10. The
+# seeds differ by 1 in 10 in either way: their draws go from 10 to 30 points, a sixteenth of them to each end. Welch: two degrees of
+# freedom, t = 4.3027, times the root of 25 + 25.
 speakers() { "$python" "$root/scripts/speaker_errors.py" --csv "$work/speakers.csv" "$@"; }
 evaluation() {
   counts='"utterances": 1, "words": 10, "word_edits": %d, "characters": 40, "character_edits": 9'
@@ -198,11 +200,21 @@ evaluation 2 4 | speakers add dense-s2
 evaluation 3 5 | speakers add sparse-s1
 evaluation 4 6 | speakers add sparse-s2
 speakers compare dense sparse >"$work/difference"
-expect 'dense: 25.00 % of the words wrong, 2 seeds, 2 speakers' "$work/difference"
-expect 'difference +20.00 points, +20.00 to +20.00 in 95 % of the draws of speakers' "$work/difference"
+expect 'dense: 25.00 % of the words wrong, 2 speakers, 2 seeds (20.00, 30.00)' "$work/difference"
+expect 'difference +20.00 points' "$work/difference"
+expect '-10.42 to +50.42: 95 % by the seeds (Welch, 2.00 degrees of freedom)' "$work/difference"
+expect '+10.00 to +30.00: 95 % of the draws of seeds and speakers' "$work/difference"
 evaluation 4 9 | speakers add odd-s1
 speakers compare dense odd >"$work/difference"
-expect 'difference +40.00 points, +25.00 to +55.00 in 95 % of the draws of speakers' "$work/difference"
+expect 'odd: 65.00 % of the words wrong, 2 speakers, 1 seed (65.00)' "$work/difference"
+grep -qF '95 % of the draws of speakers, by these models; a way with one seed tells nothing of others' "$work/difference" ||
+  fail "one seed is taken for many: $(cat "$work/difference")"
+! grep -qF Welch "$work/difference" || fail "one seed has no spread: $(cat "$work/difference")"
+# the figures of docs/results.md, which scipy.stats.ttest_ind gives too
+"$python" "$root/scripts/speaker_errors.py" compare an4-none an4-dgc >"$work/difference"
+expect 'difference +0.52 points' "$work/difference"
+expect '-6.08 to +7.12: 95 % by the seeds (Welch, 3.98 degrees of freedom)' "$work/difference"
+expect '-4.08 to +5.17: 95 % of the draws of seeds and speakers' "$work/difference"
 evaluation 1 3 | refused 'dense-s1 is there already' speakers add dense-s1
 echo '{}' | refused 'the evaluation has no speakers' speakers add dense-s3
 refused 'no run dence-sSEED' speakers compare dence sparse

@@ -83,6 +83,8 @@ std::string diff_text(const RunRecord& a, const RunRecord& b) {
   }
   if (diff.config.empty()) text += "the configurations are equal\n";
   if (diff.version) text += fmt::format("program: {} and {}\n", a.version, b.version);
+  if (a.numerics() != b.numerics())
+    text += fmt::format("computed with: {}\n          and: {}\n", a.numerics(), b.numerics());
   text += steps_text(diff, a, b);
   text += '\n';
   return text + report_table(std::vector<RunRecord>{a, b});

@@ -61,6 +61,8 @@ struct RunRecord {
 
   /// The summary's value of the first metric on a split; NaN if there is none.
   double score(const std::string& split) const;
+  /// The summary's; "not recorded" of a run that has not ended.
+  std::string numerics() const { return summary ? summary->numerics : kNotRecorded; }
   /// Throws Error if `path` holds no run, or a file of it is damaged.
   static RunRecord read(const std::string& path);
 };

@@ -55,6 +55,7 @@ std::string Summary::json() const {
   Summary copy = *this;
   for (const auto& [key, value] : copy.fields())
     std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
+  object["numerics"] = numerics;
   object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
 }
@@ -74,6 +75,7 @@ Summary Summary::from_json(const std::string& path) {
     }
     for (const auto& [key, value] : summary.fields())
       std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
+    summary.numerics = object.value("numerics", kNotRecorded);
     return summary;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " is no summary: " + error.what());

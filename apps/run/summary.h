@@ -11,6 +11,9 @@
 
 namespace wisp {
 
+/// Stands for the numerics of runs whose program did not write them.
+inline constexpr const char* kNotRecorded = "not recorded";
+
 /// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
 /// Bytes are of all its steps; rates and times of the steps since it was resumed last.
 struct Summary {
@@ -23,6 +26,9 @@ struct Summary {
   double reduction_encoded = 0.0;  // raw / encoded
   double reduction_sent = 0.0;     // what dense would send / sent
   StepTimes times;
+  /// What the bits depend on beside program, configuration and seed: libraries, instruction set,
+  /// threads, CPU. Of the steps since it was resumed last, of all workers.
+  std::string numerics = kNotRecorded;
 
   /// Throws Error if there is no such score.
   double score(const std::string& name) const;

@@ -11,6 +11,7 @@
 #include "apps/setup/weights.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/machine.h"
 #include "core/copy.h"
 #include "core/device/out_of_memory.h"
 #include "core/train/freeze.h"
@@ -418,7 +419,7 @@ std::vector<SavedState> Replica::state() {
 
 std::string Replica::numerics() const {
   return concat(compute_backend_->numerics(), ", ", compute_.threads, " threads, ", comm_.threads,
-                " comm threads");
+                " comm threads, ", machine());
 }
 
 }  // namespace wisp

@@ -108,7 +108,8 @@ class Replica {
   std::vector<SavedState> state();
   /// Names the cut of the model that the state depends on; empty if it depends on none.
   std::string layout() const { return synchronizer_->layout(); }
-  /// What else the bits depend on: "onednn 2.6.3 isa 1007, 2 threads, 1 comm threads".
+  /// What else the bits depend on: "onednn 2.6.3 AVX512_CORE, fft kissfft, 2 threads, 1 comm
+  /// threads, AMD EPYC 7B13, glibc 2.36".
   std::string numerics() const;
 
   /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.

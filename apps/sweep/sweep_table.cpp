@@ -101,19 +101,37 @@ std::string markdown_row(const Row& cells) {
   return row;
 }
 
+/// Which programs computed the runs with what, a line each with the number of runs: rows of
+/// different ones may differ by that alone.
+std::string origins(std::span<const SweepResult> results) {
+  std::vector<std::pair<std::string, size_t>> counts;  // in order of first appearance
+  for (const SweepResult& result : results) {
+    const std::string origin =
+        fmt::format("program {}, computed with: {}", result.version, result.summary.numerics);
+    auto found = std::find_if(counts.begin(), counts.end(),
+                              [&](const auto& count) { return count.first == origin; });
+    if (found == counts.end()) found = counts.insert(found, {origin, 0});
+    ++found->second;
+  }
+  std::string text;
+  for (const auto& [origin, runs] : counts)
+    text += fmt::format("\n{} run{}: {}\n", runs, runs == 1 ? "" : "s", origin);
+  return text;
+}
+
 }  // namespace
 
 std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results) {
   Row head{"run"};
   for (const SweepAxis& axis : axes) head.push_back(axis.key);
-  head.push_back("version");
+  head.insert(head.end(), {"version", "numerics"});
   const Row names = names_of(results);
   head.insert(head.end(), names.begin(), names.end());
   std::string text = csv_row(head);
   for (const SweepResult& result : results) {
     Row row{result.run.name};
     for (const auto& value : result.run.values) row.push_back(value.value_or(""));
-    row.push_back(result.version);
+    row.insert(row.end(), {result.version, result.summary.numerics});
     const auto numbers = nlohmann::json::parse(result.summary.json());
     for (const std::string& name : names)
       row.push_back(numbers.contains(name) ? numbers.at(name).dump() : "");
@@ -158,7 +176,7 @@ std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const Swee
     }
     text += markdown_row(cells);
   }
-  return text;
+  return text + origins(results);
 }
 
 }  // namespace wisp

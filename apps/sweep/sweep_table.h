@@ -18,13 +18,13 @@ struct SweepResult {
   Summary summary;
 };
 
-/// A row per run: its name, the value of each axis (empty where it does not apply), version, and
-/// every number of the summary.
+/// A row per run: its name, the value of each axis (empty where it does not apply), version,
+/// numerics, and every number of the summary.
 std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
 
 /// A row per combination of the axes other than `seed`, which repeats a combination: mean ± sample
 /// standard deviation over its n runs; one run has no deviation. Axes of a single value have no
-/// column; "-" where an axis does not apply.
+/// column; "-" where an axis does not apply. Below it, which program computed the runs with what.
 std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
 
 }  // namespace wisp

@@ -305,6 +305,20 @@ std::optional<TallyValues> Training::test_the_best() {
   return found;
 }
 
+/// On rank 0 alone: one text where all workers agree, else each with the first rank that has it.
+std::string Training::numerics_of_all() {
+  std::vector<std::string> told;
+  std::string all;
+  const std::vector<std::string> by_rank = replica_.gather(replica_.numerics());
+  for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const std::string& own = by_rank[rank];
+    if (std::find(told.begin(), told.end(), own) != told.end()) continue;
+    all += told.empty() ? own : concat("; rank ", rank, ": ", own);
+    told.push_back(own);
+  }
+  return all;
+}
+
 Summary Training::summary() {
   if (!evaluated_) evaluated_ = evaluate(true, [] { return false; });
   const RunTraffic traffic = replica_.traffic();
@@ -315,6 +329,7 @@ Summary Training::summary() {
   const double steps_here =
       std::max<double>(1.0, static_cast<double>(steps_here_ * options_.workers));
   Summary summary;
+  summary.numerics = numerics_of_all();
   add_scores("test_", *evaluated_->test, summary);
   if (validation_) {
     add_scores("validation_", *evaluated_->validation, summary);

@@ -60,6 +60,7 @@ class Training {
   void save();
   void warn(const std::vector<std::string>& texts);
   void tell_damage();
+  std::string numerics_of_all();
   Spent spent(double epoch_us = 0.0);
   double work_per_s() const;
   void add_scores(const std::string& prefix, const TallyValues& values, Summary& summary) const;

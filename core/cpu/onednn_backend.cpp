@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -45,6 +46,30 @@ BatchNormTarget<T> target_of(const GradSlot& slot) {
 
 GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
 
+/// The instruction set that the library computes with, as ONEDNN_MAX_CPU_ISA names it.
+std::string instruction_set() {
+  switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+      return "SSE41";
+    case dnnl::cpu_isa::avx:
+      return "AVX";
+    case dnnl::cpu_isa::avx2:
+      return "AVX2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "AVX2_VNNI";
+    case dnnl::cpu_isa::avx512_core:
+      return "AVX512_CORE";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "AVX512_CORE_VNNI";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "AVX512_CORE_BF16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "AVX512_CORE_AMX";
+    default:
+      return std::to_string(static_cast<int>(isa));
+  }
+}
+
 class OnednnBackend final : public Backend {
  public:
   OnednnBackend(MemoryPool& pool, int64_t stream_id)
@@ -60,10 +85,9 @@ class OnednnBackend final : public Backend {
   std::string numerics() const override {
     const dnnl_version_t& version = *dnnl_version();
     const auto bf16 = block_kernels<BFloat16>();
-    return concat("onednn ", version.major, ".", version.minor, ".", version.patch, " isa ",
-                  static_cast<int>(dnnl::get_effective_cpu_isa()), ", recurrent ",
-                  block_kernel<float>().name, bf16.empty() ? "" : concat(" and ", bf16[0].name),
-                  ", fft ", fft_->numerics());
+    return concat("onednn ", version.major, ".", version.minor, ".", version.patch, " ",
+                  instruction_set(), ", recurrent ", block_kernel<float>().name,
+                  bf16.empty() ? "" : concat(" and ", bf16[0].name), ", fft ", fft_->numerics());
   }
   int64_t workspace_bytes() const override { return workspace_.defined() ? workspace_.bytes() : 0; }
   int64_t kept_objects() const override { return ops_.size(); }

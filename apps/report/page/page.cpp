@@ -315,13 +315,13 @@ std::string shell_word(const std::string& text) {
 std::string provenance(const Runs& runs) {
   std::string html =
       "<h2>Make them again</h2>\n<p class=\"soft\">A run's directory holds its resolved "
-      "configuration; with it the same program, built alike, makes the same bits on a machine of "
-      "the "
-      "same type.</p>\n";
-  std::string rows = row({"run", "wisp", "last written"}, "th");
+      "configuration; with it the same program, built alike, makes the same bits on the same "
+      "kind of CPU with the same libraries.</p>\n";
+  std::string rows = row({"run", "wisp", "computed with", "last written"}, "th");
   std::string commands;
   for (size_t r = 0; r < runs.size(); ++r) {
-    rows += row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].date)});
+    rows += row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].numerics()),
+                 html_text(runs[r].date)});
     commands +=
         html_text(fmt::format("wisp train {} --out {}\n", shell_word(runs[r].path + "/config.toml"),
                               shell_word(runs[r].path + "-again")));

@@ -92,5 +92,16 @@ TEST(RunDiff, SeesBytesAndAnotherProgram) {
   EXPECT_NE(diff_text(a, b).find("program: 1.0 (abc) and 1.0 (def)\n"), std::string::npos);
 }
 
+TEST(RunDiff, SaysWhatTheRunsWereComputedWithIfItDiffers) {
+  RunRecord a = run_of({{1, 2.0}}), b = a;
+  a.summary.emplace().numerics = b.summary.emplace().numerics = "library, CPU A";
+  EXPECT_EQ(diff_text(a, b).find("computed with"), std::string::npos);
+  b.summary->numerics = "library, CPU B";
+  EXPECT_NE(diff_text(a, b).find("computed with: library, CPU A\n          and: library, CPU B\n"),
+            std::string::npos)
+      << diff_text(a, b);
+  EXPECT_TRUE(compare_runs(a, b).equal()) << "the same numbers all the same";
+}
+
 }  // namespace
 }  // namespace wisp

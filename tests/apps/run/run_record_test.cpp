@@ -40,6 +40,16 @@ TEST(Summary, AScoreThatIsNoNumberReadsBackAsThat) {
   EXPECT_EQ(read.work, "tokens");
 }
 
+TEST(Summary, OfAnOlderProgramDoesNotSayWhatItWasComputedWith) {
+  const TempDir dir;
+  Summary written{.numerics = "library 1.2, CPU"};
+  std::string text = written.json();
+  EXPECT_EQ(Summary::from_json(dir.write("new.json", text)).numerics, "library 1.2, CPU");
+  const size_t line = text.find("  \"numerics\"");
+  text.erase(line, text.find('\n', line) + 1 - line);
+  EXPECT_EQ(Summary::from_json(dir.write("old.json", text)).numerics, kNotRecorded);
+}
+
 TEST(Metrics, NamesTheLineThatIsNoRow) {
   const TempDir dir;
   const std::string path = dir.write("metrics.jsonl", "{\"type\":\"step\",\"step\":1}\noops\n");

@@ -30,14 +30,30 @@ TEST(SweepTable, MarkdownHasMeanAndDeviationOverSeeds) {
   EXPECT_NE(text.find("| topk | 0.2 | 1 | 50.00 | 100 |"), std::string::npos) << text;
 }
 
+TEST(SweepTable, MarkdownSaysWhatTheRunsWereComputedWith) {
+  std::vector<SweepResult> results = {result_of({"none", {}, {}, "1"}, 0.90),
+                                      result_of({"none", {}, {}, "2"}, 0.92),
+                                      result_of({"topk", "0.1", "0.2", "1"}, 0.5)};
+  results[0].summary.numerics = results[1].summary.numerics = "library, CPU A";
+  const std::string text = sweep_markdown(kAxes, results);
+  EXPECT_NE(text.find("\n2 runs: program 0.1.0 (abc), computed with: library, CPU A\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n1 run: program 0.1.0 (abc), computed with: not recorded\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(SweepTable, CsvHasARowPerRunWithEveryNumber) {
   SweepResult odd = result_of({"a,\"b\"", {}, "0.1", "1"}, 0.5);
   odd.summary.steps = 7;
+  odd.summary.numerics = "library, CPU";
   const std::string text = sweep_csv(kAxes, std::vector<SweepResult>{odd});
   EXPECT_EQ(text.find("run,compression.method,compression.ratio,optimizer.lr,seed,version,"
-                      "test_accuracy,images_per_s,steps,"),
+                      "numerics,test_accuracy,images_per_s,steps,"),
             0u);
-  EXPECT_NE(text.find("\nrun,\"a,\"\"b\"\"\",,0.1,1,0.1.0 (abc),0.5,0.0,7,"), std::string::npos)
+  EXPECT_NE(text.find("\nrun,\"a,\"\"b\"\"\",,0.1,1,0.1.0 (abc),\"library, CPU\",0.5,0.0,7,"),
+            std::string::npos)
       << text;
 }
 
@@ -49,10 +65,10 @@ TEST(SweepTable, ShowsValidationIfSomeRunHasIt) {
   results[1].summary.scores.emplace_back("validation_accuracy", 0.75);
   results[1].facts.has_validation = true;
   const std::string csv = sweep_csv(kAxes, results);
-  EXPECT_NE(csv.find(",version,test_accuracy,validation_accuracy,images_per_s,"),
+  EXPECT_NE(csv.find(",version,numerics,test_accuracy,validation_accuracy,images_per_s,"),
             std::string::npos);
-  EXPECT_NE(csv.find(",0.1.0 (abc),0.9,,0.0,"), std::string::npos) << csv;
-  EXPECT_NE(csv.find(",0.1.0 (abc),0.5,0.75,0.0,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",0.1.0 (abc),not recorded,0.9,,0.0,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",0.1.0 (abc),not recorded,0.5,0.75,0.0,"), std::string::npos) << csv;
   const std::string markdown = sweep_markdown(kAxes, results);
   EXPECT_NE(markdown.find("| n | test accuracy (%) | validation accuracy (%) | sent"),
             std::string::npos);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/machine.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
@@ -75,14 +76,20 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
   const TempDir dir;
   tiny_train(dir / "run", kDgc);
   const auto row = nlohmann::ordered_json::parse(read_text(dir / "run/summary.json"));
-  EXPECT_EQ(keys_of(row),
-            (std::vector<std::string>{
-                "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw", "bytes_encoded",
-                "bytes_sent", "bytes_received", "reduction_encoded", "reduction_sent", "loader_ms",
-                "compute_ms", "encode_ms", "wait_ms", "wire_ms", "decode_ms", "bottleneck"}));
+  EXPECT_EQ(keys_of(row), (std::vector<std::string>{
+                              "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw",
+                              "bytes_encoded", "bytes_sent", "bytes_received", "reduction_encoded",
+                              "reduction_sent", "loader_ms", "compute_ms", "encode_ms", "wait_ms",
+                              "wire_ms", "decode_ms", "numerics", "bottleneck"}));
   const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
   EXPECT_EQ(row.at("steps"), 10);
   EXPECT_EQ(row.at("skipped"), 0);
+  const std::string numerics = row.at("numerics");
+  EXPECT_NE(numerics.find("1 threads, 1 comm threads, " + machine()), std::string::npos)
+      << numerics;
+  EXPECT_EQ(numerics, json::parse(read_text(dir / "run/checkpoints/step_10/manifest.json"))
+                          .at("facts")
+                          .at("numerics"));
   EXPECT_EQ(row.at("bytes_raw"), 4 * parameters);
   EXPECT_GE(row.at("test_accuracy"), 0.0);
   EXPECT_LE(row.at("test_accuracy"), 1.0);

@@ -26,6 +26,7 @@ RunRecord run_of(const std::string& name, int64_t rows) {
     run.metrics.steps.push_back(row);
   }
   run.summary = Summary{.scores = {{"test_accuracy", 0.0}}};
+  run.summary->numerics = "library, CPU";
   run.summary->times = {.loader_ms = 1.0, .compute_ms = 20.0, .wait_ms = 30.0, .wire_ms = 40.0};
   for (int worker = 0; worker < 4; ++worker) {
     for (int span = 0; span < 100; ++span) {
@@ -53,7 +54,8 @@ TEST(ReportPage, ShowsEveryRunInEverySection) {
   const std::string page = report_page({run_of("dense", 3), run_of("dgc", 3)});
   for (const char* part :
        {"Curves", "Bytes", "Time of a step", "Time lanes", "What differs", "Make them again",
-        "bottleneck: wire", "0.1.0 (abc)", "wisp train runs/dgc/config.toml --out runs/dgc-again"})
+        "bottleneck: wire", "0.1.0 (abc)", "<td>library, CPU</td>",
+        "wisp train runs/dgc/config.toml --out runs/dgc-again"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   EXPECT_EQ(count(page, "<svg class=\"lanes\""), 2u);
   EXPECT_EQ(page.find("<code>seed</code>"), std::string::npos) << "does not differ";
@@ -84,7 +86,7 @@ TEST(ReportPage, NeedsNothingFromElsewhere) {
 TEST(ReportPage, TakesNoTextOfARunForMarkup) {
   const std::string evil = "<script>alert(1)</script>'\"";
   RunRecord run = run_of(evil, 3);
-  run.version = run.date = evil;
+  run.version = run.date = run.summary->numerics = evil;
   run.config[0].second = evil;
   for (TracedSpan& span : run.spans) span.name = span.lane = evil;
   const std::string page = report_page({run, run_of("other", 3)});

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Rewrites header and rows that older programs wrote, with test_accuracy and images_per_s, in the columns of today: metric,
-# percent, lower_is_better, score, work and work_per_s stand in their place. All other text, and rows of today, stay.
+# Rewrites header and rows that older programs wrote in the columns of today. Rows of 20 fields have test_accuracy and images_per_s,
+# where today metric, percent, lower_is_better, score, work and work_per_s stand. Rows of 20 and 24 fields do not say what they were
+# computed with: their numerics are "not recorded". All other text, and rows of today, stay.
 #
 #   convert_results.sh [CSV]        CSV: docs/results.csv
 set -eu
@@ -8,6 +9,16 @@ set -eu
 [ $# -le 1 ] || { echo "usage: convert_results.sh [CSV]" >&2; exit 2; }
 table=${1:-$(dirname -- "$0")/../docs/results.csv}
 [ -w "$table" ] || { echo "convert_results: cannot write $table" >&2; exit 1; }
-# the sixth field of an old row is the accuracy, a number; of a row of today, the metric's name
-sed -i -E -e '1s/,test_accuracy,images_per_s,/,metric,percent,lower_is_better,score,work,work_per_s,/' \
-  -e 's/^(([^,]*,){5})([0-9][^,]*),/\1accuracy,true,false,\3,images,/' "$table"
+converted=$(mktemp)
+trap 'rm -f -- "$converted"' EXIT
+awk 'BEGIN { FS = OFS = "," }
+  NR == 1 {
+    sub(/,test_accuracy,images_per_s,/, ",metric,percent,lower_is_better,score,work,work_per_s,")
+    if (!/,numerics,/) sub(/,commit,/, ",commit,numerics,")
+    print
+    next
+  }
+  NF == 20 { $6 = "accuracy,true,false," $6 ",images" }
+  NF == 20 || NF == 24 { $6 = "not recorded," $6 }
+  { print }' "$table" >"$converted"
+cat -- "$converted" >"$table"

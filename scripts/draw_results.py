@@ -3,14 +3,16 @@
 
     draw_results.py [--csv docs/results.csv] [--svg docs/accuracy_over_bytes.svg] [--check]
 
-Rows r10-METHOD-sSEED of one METHOD become a point with the mean and the sample standard deviation; a METHOD without such
-rows is drawn from its single run m10-METHOD. What none sends is drawn as a line. Rows of such names whose metric is not the
-accuracy are an error. --check writes nothing, and fails if the picture is not the one that the rows give. Standard library
-only.
+Only rows that compare are drawn together: of one program (commit), config and numerics (CPU, instruction set, libraries), with a
+dense row among them. Of such sets the one with the most methods is drawn; what it leaves out is printed by name. In it rows
+r10-METHOD-sSEED of one METHOD become a point with the mean and the sample standard deviation; a METHOD without such rows is drawn
+from its single run m10-METHOD. What none sends is drawn as a line. Rows of such names whose metric is not the accuracy are an
+error. --check writes nothing, and fails if the picture is not the one that the rows give. Standard library only.
 """
 import argparse
 import collections
 import csv
+import html
 import math
 import os
 import re
@@ -21,19 +23,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLOURS = {"Sparse": "#c8553d", "Low rank": "#2f7d4f", "Signs": "#8f6bb3", "Quantized": "#3b6a8a", "Frequency": "#b07a1e",
            "Variance": "#8a5a44", "Workers with weights of their own": "#d0649a"}
 OTHER, INK, FAINT = "#555555", "#222222", "#e6e6e6"
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 620, 62, 16, 52, 92
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 638, 62, 16, 52, 110
 LOWEST = 74  # percent; what is below stands on the lower edge, with its accuracy
 FONT, LETTER = 12, 6.7  # a label's height, and a width that no mean letter of common fonts exceeds
 
 Point = collections.namedtuple("Point", "name bytes accuracy deviation seeds")
 
 
-def read_points(path):
-    """A Point of each method, the most bytes first."""
-    rows = collections.defaultdict(list)
+def read_rows(path):
+    """{(config, commit, numerics): {(m10 or r10, method): rows}} of the runs of 10 epochs."""
+    sets = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(path, encoding="utf-8", newline="") as file:
         table = csv.DictReader(file)
-        if "metric" not in table.fieldnames:
+        if "numerics" not in table.fieldnames:
             raise SystemExit(f"{path}: it has the columns of an older program, which scripts/convert_results.sh converts")
         for row in table:
             if None in row or None in row.values():
@@ -41,24 +43,38 @@ def read_points(path):
                                  "scripts/convert_results.sh converts rows of older programs")
             name = re.fullmatch(r"(r10)-(.+)-s\d+|(m10)-(.+)", row["name"])
             if name and "train.epochs=10" in row["overrides"].split() and float(row["bytes_sent"]) > 0:
-                rows[name[1] or name[3], name[2] or name[4]].append(row)
+                if row["metric"] != "accuracy" or row["score"] == "null":
+                    raise SystemExit(f"{path}: the row {row['name']} has a {row['metric']} of {row['score']}; the picture is of "
+                                     "accuracies")
+                origin = row["config"], row["commit"], row["numerics"]
+                sets[origin][name[1] or name[3], name[2] or name[4]].append(row)
+    return sets
+
+
+def comparable(path):
+    """The largest set of rows that compare, as (commit, numerics, {(m10 or r10, method): rows}), and the names of all others."""
+    sets = read_rows(path)
+    with_dense = [origin for origin, rows in sets.items() if {("m10", "none"), ("r10", "none")} & rows.keys()]
+    if not with_dense:
+        raise SystemExit(f"{path}: no run of 10 epochs, r10-METHOD-sSEED or m10-METHOD, has a dense one (METHOD none) of the same "
+                         "config, commit and numerics beside it")
+    largest = max(with_dense, key=lambda origin: len({method for _, method in sets[origin]}))
+    others = [row["name"] for origin, rows in sets.items() if origin != largest for same in rows.values() for row in same]
+    return largest[1], largest[2], sets[largest], others
+
+
+def points_of(path, rows):
+    """A Point of each method, the most bytes first."""
     points = []
     for (kind, name), same in rows.items():
         if kind == "m10" and ("r10", name) in rows:
             continue
         options = {" ".join(word for word in row["overrides"].split() if not word.startswith("seed=")) for row in same}
-        commits = {row["commit"] for row in same}
-        if len(options) > 1 or len(commits) > 1:
-            raise SystemExit(f"{path}: the rows {kind}-{name} differ in more than the seed: {sorted(options | commits)}")
-        for row in same:
-            if row["metric"] != "accuracy" or row["score"] == "null":
-                raise SystemExit(f"{path}: the row {row['name']} has a {row['metric']} of {row['score']}; the picture is of "
-                                 "accuracies")
+        if len(options) > 1:
+            raise SystemExit(f"{path}: the rows {kind}-{name} differ in more than the seed: {sorted(options)}")
         accuracies = [100 * float(row["score"]) for row in same]
         points.append(Point(name, statistics.fmean(float(row["bytes_sent"]) for row in same), statistics.fmean(accuracies),
                             statistics.stdev(accuracies) if len(same) > 1 else 0.0, len(same)))
-    if not points:
-        raise SystemExit(f"{path}: no row of a run of 10 epochs, r10-METHOD-sSEED or m10-METHOD")
     return sorted(points, key=lambda p: (-p.bytes, p.name))
 
 
@@ -137,7 +153,7 @@ def place_labels(anchors, texts, obstacles):
     return boxes
 
 
-def draw(points, sections):
+def draw(points, sections, origin):
     axes = Axes(points)
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
@@ -219,6 +235,7 @@ def draw(points, sections):
     if any(p.accuracy < axes.bottom for p in points):
         notes.append("triangles: below the axis")
     text(LEFT, bottom + 82, "; ".join(notes))
+    text(LEFT, bottom + 100, origin, ' font-size="10"')
     svg.append("</svg>")
     return "\n".join(svg) + "\n"
 
@@ -229,8 +246,12 @@ def main():
     p.add_argument("--svg", default=os.path.join(ROOT, "docs/accuracy_over_bytes.svg"))
     p.add_argument("--check", action="store_true")
     a = p.parse_args()
-    picture = draw(read_points(a.csv), read_sections(os.path.join(ROOT, "docs/compression.md")))
+    commit, numerics, rows, others = comparable(a.csv)
+    sections = read_sections(os.path.join(ROOT, "docs/compression.md"))
+    picture = draw(points_of(a.csv, rows), sections, f"program {commit}, computed with: {html.escape(numerics)}")
     if not a.check:
+        if others:
+            print("draw_results: left out, as they do not compare:", " ".join(others))
         with open(a.svg, "w", encoding="utf-8") as file:
             file.write(picture)
         return

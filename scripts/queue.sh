@@ -6,7 +6,7 @@
 # LIST has one run a line, "NAME CONFIG OVERRIDE...", # for comments. A run's directory is runs/NAME; a run that stopped
 # goes on from its last checkpoint. Each finished run appends a row to docs/results.csv at once, the picture of the rows is
 # drawn anew (with python3), and a name that has a row is not run again. A row's score is what the model's first metric says of
-# the test set. OVERRIDEs (data.path=DIR) go to every run. WISP names the program, build/release/wisp if unset.
+# the test set; its numerics name the CPU, libraries and threads that computed it. OVERRIDEs (data.path=DIR) go to every run. WISP names the program, build/release/wisp if unset.
 # While a file runs/pause exists, no new run starts. Ctrl-C saves a checkpoint of the run first.
 set -eu
 
@@ -17,19 +17,22 @@ cd -- "$(dirname -- "$0")/.."
 wisp=${WISP:-build/release/wisp}
 table=docs/results.csv
 figures="steps skipped bytes_raw bytes_encoded bytes_sent bytes_received reduction_encoded reduction_sent compute_ms encode_ms wait_ms wire_ms decode_ms"
-header="name,config,overrides,seed,commit,metric,percent,lower_is_better,score,work,work_per_s,$(echo "$figures" | tr ' ' ',')"
+header="name,config,overrides,seed,commit,numerics,metric,percent,lower_is_better,score,work,work_per_s,$(echo "$figures" | tr ' ' ',')"
 
 # value KEY: the number or word that a JSON file, a key a line, says of it first
 value() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" | head -n 1; }
 
+# numerics RUN: what a run's summary.json says it was computed with, as a field: without commas
+numerics() { sed -n 's/^ *"numerics": "\(.*\)",\{0,1\}$/\1/p' "$1/summary.json" | tr ',' ';'; }
+
 # metric KEY RUN: what a run's facts.json says of the model's first metric
 metric() { sed '1,/"metrics": \[/d' "$2/facts.json" | value "$1"; }
 
-# result RUN: what a row says of a finished run, from the metric on; fails if something is missing
+# result RUN: what a row says of a finished run, from the numerics on; fails if something is missing
 result() {
   work=$(value work <"$1/facts.json")
   score=$(value "test_$(metric name "$1")" <"$1/summary.json")
-  line=$(metric name "$1"),$(metric percent "$1"),$(metric lower_is_better "$1"),$score,$work
+  line=$(numerics "$1"),$(metric name "$1"),$(metric percent "$1"),$(metric lower_is_better "$1"),$score,$work
   for figure in "${work}_per_s" $figures; do line=$line,$(value "$figure" <"$1/summary.json"); done
   case ,$line, in *,,*)
     echo "queue: $1: facts.json and summary.json do not give all of $header, only $line" >&2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the rows of a table of results whose names begin with PREFIX as a Markdown table, those that send most first. Rows
 # that differ in the seed alone become one, with means, and the sample standard deviation of the score: what the model's first
-# metric says of the test set. What a run's overrides have in common with the first row's is left out. Rows of several metrics
+# metric says of the test set. Below the table stands what the rows were computed with. What a run's overrides have in common with the first row's is left out. Rows of several metrics
 # make no table.
 #
 #   results_table.sh PREFIX [CSV]        CSV: docs/results.csv
@@ -34,7 +34,7 @@ awk -F, -v prefix="$1" -v table="$table" '
   NR == 1 {
     for (i = 1; i <= NF; ++i) column[names[i] = $i] = i
     columns = NF
-    if (!("metric" in column)) fail("it has the columns of an older program, which scripts/convert_results.sh converts")
+    if (!("numerics" in column)) fail("it has the columns of an older program, which scripts/convert_results.sh converts")
     next
   }
   NF != columns {
@@ -67,6 +67,8 @@ awk -F, -v prefix="$1" -v table="$table" '
     if ($column["score"] == "null") unknown[group] = 1
     for (i = 1; i <= NF; ++i) sum[group, names[i]] += $i
     match($column["commit"], /\(.*\)/)
+    if (!($column["numerics"] in rows_of)) machines[++kinds] = $column["numerics"]
+    rows_of[$column["numerics"]] = rows_of[$column["numerics"]] " " $1
     commit = substr($column["commit"], RSTART + 1, 7)
     if (index(commits[group], commit) == 0) commits[group] = commits[group] (commits[group] == "" ? "" : " ") commit
   }
@@ -83,4 +85,7 @@ awk -F, -v prefix="$1" -v table="$table" '
         size(mean("bytes_sent")), mean("reduction_sent"), mean("work_per_s"), mean("encode_ms"), mean("decode_ms"),
         commits[group] | "sort -k1,1nr -s | cut -f2-"
     }
+    close("sort -k1,1nr -s | cut -f2-")
+    for (kind = 1; kind <= kinds; ++kind)
+      printf "\nComputed with: %s%s\n", machines[kind], kinds == 1 ? "" : " (" substr(rows_of[machines[kind]], 2) ")"
   }' "$table"

@@ -16,9 +16,9 @@ fail() {
   failed=1
 }
 
-# row NAME OVERRIDES SEED SCORE BYTES COMMIT [METRIC]       METRIC: accuracy,true,false
+# row NAME OVERRIDES SEED SCORE BYTES COMMIT [METRIC [NUMERICS]]       METRIC: accuracy,true,false; NUMERICS: CPU
 row() {
-  echo "$1,c.toml,$2,$3,0.1.0 ($6),${7:-accuracy,true,false},$4,images,100.0,10,0,1000.0,$5,$5,$5,1.0,$5,1.0,0.25,1.0,1.0,0.5"
+  echo "$1,c.toml,$2,$3,0.1.0 ($6),${8:-CPU},${7:-accuracy,true,false},$4,images,100.0,10,0,1000.0,$5,$5,$5,1.0,$5,1.0,0.25,1.0,1.0,0.5"
 }
 # expect LINE FILE: FILE has this line
 expect() {
@@ -35,7 +35,8 @@ refused() {
 {
   head -n 1 "$root/docs/results.csv"
   row m10-none 'train.epochs=10 compression.method=none' 1 0.85 2000000.0 aaaaaaaaaaaa
-  row m10-topk 'train.epochs=10 compression.method=topk compression.ratio=0.1' 1 0.5 200000.0 aaaaaaaaaaaa
+  row m10-topk 'train.epochs=10 compression.method=topk compression.ratio=0.1' 1 0.5 200000.0 bbbbbbbbbbbb
+  row m10-fft 'train.epochs=10 compression.method=fft' 1 0.83 300000.0 aaaaaaaaaaaa
   row r10-none-s1 'train.epochs=10 compression.method=none seed=1' 1 0.86 2000000.0 bbbbbbbbbbbb
   row r10-none-s2 'train.epochs=10 compression.method=none seed=2' 2 0.88 2000000.0 bbbbbbbbbbbb
   row r10-none-s3 'train.epochs=10 compression.method=none seed=3' 3 0.87 2000000.0 bbbbbbbbbbbb
@@ -45,11 +46,21 @@ refused() {
 } >"$work/results.csv"
 
 "$root/scripts/results_table.sh" r10 "$work/results.csv" >"$work/table"
-[ "$(wc -l <"$work/table")" -eq 4 ] || fail "a table of two methods has four lines, not: $(cat "$work/table")"
+[ "$(wc -l <"$work/table")" -eq 6 ] || fail "a table of two methods has four lines, and two below, not: $(cat "$work/table")"
+[ "$(tail -n 1 "$work/table")" = 'Computed with: CPU' ] || fail "the last line does not tell the CPU: $(cat "$work/table")"
 expect "| \`none\` | 87.00 ± 1.00 % (3 seeds) | 2.00 MB | 2000000.0x | 100 | 0.25 | 0.50 | bbbbbbb |" "$work/table"
 expect "| \`qsgd\` | 84.50 ± 0.71 % (2 seeds) | 450 kB | 450000.0x | 100 | 0.25 | 0.50 | bbbbbbb |" "$work/table"
 "$root/scripts/results_table.sh" m10 "$work/results.csv" >"$work/table"
-expect "| \`topk\` \`ratio=0.1\` | 50.00 % | 200 kB | 200000.0x | 100 | 0.25 | 0.50 | aaaaaaa |" "$work/table"
+expect "| \`topk\` \`ratio=0.1\` | 50.00 % | 200 kB | 200000.0x | 100 | 0.25 | 0.50 | bbbbbbb |" "$work/table"
+
+# rows of two machines are told apart below the table
+{
+  cat "$work/results.csv"
+  row r10-none-s4 'train.epochs=10 compression.method=none seed=4' 4 0.87 2000000.0 bbbbbbbbbbbb accuracy,true,false 'CPU 2; 1 threads'
+} >"$work/machines.csv"
+"$root/scripts/results_table.sh" r10 "$work/machines.csv" >"$work/table"
+expect 'Computed with: CPU (r10-none-s1 r10-none-s2 r10-none-s3 r10-qsgd-s1 r10-qsgd-s2)' "$work/table"
+expect 'Computed with: CPU 2; 1 threads (r10-none-s4)' "$work/table"
 
 # another metric: plain numbers, its direction in the header, no table with rows of accuracy
 words=perplexity,false,true
@@ -76,12 +87,15 @@ old='old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),0.8471,523.370562
 } >"$work/old.csv"
 refused 'scripts/convert_results.sh converts' "$root/scripts/results_table.sh" old "$work/old.csv"
 { head -n 1 "$root/docs/results.csv"; echo "$old"; } >"$work/mixed.csv"
-refused 'row old has 20 fields, expected 24; scripts/convert_results.sh' "$root/scripts/results_table.sh" old "$work/mixed.csv"
+refused 'row old has 20 fields, expected 25; scripts/convert_results.sh' "$root/scripts/results_table.sh" old "$work/mixed.csv"
 {
   head -n 1 "$root/docs/results.csv"
-  echo 'old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),accuracy,true,false,0.8471,images,523.3705621976806,10,0,1000.0,1.0,2.0,3.0,1.0,4.0,1.0,0.25,1.0,1.0,0.5'
+  echo 'old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),not recorded,accuracy,true,false,0.8471,images,523.3705621976806,10,0,1000.0,1.0,2.0,3.0,1.0,4.0,1.0,0.25,1.0,1.0,0.5'
 } >"$work/converted.csv"
-for table in old mixed mixed; do
+# rows of the program in between, with a metric but no numerics
+sed 's/,numerics,/,/; s/,not recorded,/,/' "$work/converted.csv" >"$work/between.csv"
+refused 'scripts/convert_results.sh converts' "$root/scripts/results_table.sh" old "$work/between.csv"
+for table in old mixed mixed between; do
   "$root/scripts/convert_results.sh" "$work/$table.csv"
   cmp -s "$work/$table.csv" "$work/converted.csv" || fail "$table.csv was converted to: $(cat "$work/$table.csv")"
 done
@@ -144,6 +158,7 @@ cat >"$2/summary.json" <<'JSON'
   "wait_ms": 8.0,
   "wire_ms": 9.0,
   "decode_ms": 10.0,
+  "numerics": "library 1.2, 4 threads, A CPU @ 2 GHz",
   "bottleneck": "bottleneck: none"
 }
 JSON
@@ -153,7 +168,7 @@ queue() { WISP="$work/wisp" "$work/tree/scripts/queue.sh" "$work/list"; }
 echo 'chars c.toml compression.method=none seed=7' >"$work/list"
 queue >"$work/said" 2>&1 || fail "$(cat "$work/said")"
 [ "$(head -n 1 "$work/tree/docs/results.csv")" = "$(head -n 1 "$root/docs/results.csv")" ] || fail "the queue writes other columns"
-expect 'chars,c.toml,compression.method=none seed=7,7,0.1.0 (aaaaaaaaaaaa; edited),bits,false,true,2.25,tokens,1234.5,10,0,1000.0,1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0,10.0' \
+expect 'chars,c.toml,compression.method=none seed=7,7,0.1.0 (aaaaaaaaaaaa; edited),library 1.2; 4 threads; A CPU @ 2 GHz,bits,false,true,2.25,tokens,1234.5,10,0,1000.0,1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0,10.0' \
   "$work/tree/docs/results.csv"
 echo 'lists c.toml model.hidden=[24,24]' >"$work/list"
 refused 'queue: lists: a comma' queue
@@ -170,21 +185,33 @@ if [ -z "$python" ]; then
 fi
 
 draw() { "$python" "$root/scripts/draw_results.py" --csv "$work/results.csv" --svg "$work/picture.svg" "$@"; }
-draw
+draw >"$work/said"
+expect 'draw_results: left out, as they do not compare: m10-none m10-fft' "$work/said"
 draw --check || fail "a picture is not accepted by the rows that it was drawn from"
 for words in '>dense: 87.00 %, 2 MB<' '>qsgd: 84.50 ± 0.71 %, 450 kB<' '>topk: 50.0 %<' '>topk: 50.00 %, 200 kB<' \
-  '>filled: mean of 2 or 3 seeds ± standard deviation; hollow: a single run; triangles: below the axis<'; do
+  '>filled: mean of 2 or 3 seeds ± standard deviation; hollow: a single run; triangles: below the axis<' \
+  '>program 0.1.0 (bbbbbbbbbbbb), computed with: CPU<'; do
   grep -qF -e "$words" "$work/picture.svg" || fail "the picture has no '$words'"
 done
-! grep -qF -e dgc -e 85.00 "$work/picture.svg" || fail "the picture shows a run that it should not"
+! grep -qF -e dgc -e fft -e 85.00 "$work/picture.svg" || fail "the picture shows a run that it should not"
+# a dense point of one program or machine beside methods of another would flatter or belittle them
+cp "$work/results.csv" "$work/all.csv"
+{
+  row r10-terngrad-s1 'train.epochs=10 compression.method=terngrad seed=1' 1 0.8 100000.0 cccccccccccc
+  row r10-int8-s1 'train.epochs=10 compression.method=int8 seed=1' 1 0.8 100000.0 bbbbbbbbbbbb accuracy,true,false 'CPU 2'
+} >>"$work/results.csv"
+draw --check || fail "rows of another program or CPU change the picture"
+grep -vE '^(m10|r10)-none' "$work/all.csv" >"$work/results.csv"
+refused 'has a dense one (METHOD none) of the same config, commit and numerics beside it' draw
+cp "$work/all.csv" "$work/results.csv"
 sed -i '/^r10-qsgd-s1/d' "$work/results.csv"
 ! draw --check 2>/dev/null || fail "a picture is accepted by other rows than it was drawn from"
-row r10-none-s4 'train.epochs=10 compression.method=none seed=4' 4 0.9 2000000.0 cccccccccccc >>"$work/results.csv"
+row r10-none-s4 'train.epochs=10 optimizer.lr=1 compression.method=none seed=4' 4 0.9 2000000.0 bbbbbbbbbbbb >>"$work/results.csv"
 refused 'r10-none differ in more than the seed' draw
 row m10-text train.epochs=10 1 2.25 2000000.0 aaaaaaaaaaaa bits,false,true | cat "$root/docs/results.csv" - >"$work/results.csv"
 refused 'the row m10-text has a bits of 2.25; the picture is of accuracies' draw
 echo "$old" | cat "$root/docs/results.csv" - >"$work/results.csv"
-refused 'the row old has not 24 fields; scripts/convert_results.sh' draw
+refused 'the row old has not 25 fields; scripts/convert_results.sh' draw
 
 # speakers: of 10 words of each, anna's and ben's ways differ by 2 and 2 errors, so any draw of them alone does by 2 in 10. The
 # seeds differ by 1 in 10 in either way: their draws go from 10 to 30 points, a sixteenth of them to each end. Welch: two degrees of

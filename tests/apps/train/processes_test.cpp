@@ -86,6 +86,21 @@ TEST(Mpi, RankZeroAlonePrintsAndTheTraceHasAllRanks) {
   }
 }
 
+TEST(Mpi, TheSummaryNamesTheRankThatIsComputedOtherwise) {
+  const TempDir dir;
+  const std::string train =
+      concat(WISP_PROGRAM " train ", dir.write("tiny.toml", tiny_text(kTinyModel)),
+             " train.max_steps=2 --out ", dir / "run");
+  const CommandResult run = run_command(
+      concat(WISP_MPIRUN " -n 1 ", train, " : -n 1 env ONEDNN_MAX_CPU_ISA=SSE41 ", train));
+  ASSERT_EQ(run.status, 0) << run.output;
+  const std::string numerics = Summary::from_json(dir / "run/summary.json").numerics;
+  if (numerics.find("onednn") == numerics.npos) GTEST_SKIP() << "built without oneDNN";
+  const size_t second = numerics.find("; rank 1: onednn ");
+  ASSERT_NE(second, numerics.npos) << numerics;
+  EXPECT_EQ(numerics.find(" SSE41, "), numerics.find(' ', second + 17)) << numerics;
+}
+
 TEST(Mpi, GoOnWhereThreadsStoppedAndTheOtherWayRound) {
   const TempDir dir;
   tiny_train(dir / "whole", {"workers=2", "compression.method=dgc", "compression.ratio=0.05"});

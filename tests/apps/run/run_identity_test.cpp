@@ -178,11 +178,11 @@ TEST(RunIdentity, WorkersThatStartFromOtherWeightsDoNotTrain) {
 std::string resumed(int steps, const Overrides& overrides) {
   const TempDir dir;
   tiny_train(dir / "run", {concat("train.max_steps=", steps)});
-  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
   const std::string error = error_of([&] {
     train(tiny_config(Overrides{"train.epochs=2"} + overrides), {dir / "run", Open::resume});
   });
-  const std::string said = testing::internal::GetCapturedStdout();
+  const std::string said = testing::internal::GetCapturedStderr();
   return error == "no error" ? said : error;
 }
 
@@ -215,9 +215,9 @@ TEST(ResumedRun, SaysWhatOfItIsOtherwise) {
 TEST(ResumedRun, OfTheSameSaysNothing) {
   const TempDir dir;
   for (const Open open : {Open::create, Open::resume}) {
-    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
     train(tiny_config({"train.epochs=1"}), {dir / "run", open});
-    const std::string said = testing::internal::GetCapturedStdout();
+    const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_EQ(said.find("resumed otherwise"), std::string::npos) << said;
   }
 }

@@ -34,7 +34,6 @@ struct SynchronizerSite {
 struct OwnWeightsOptions {
   ClipOptions clip;  // of each worker's own gradient
   bool overlap = true;
-  double timeout_s = 60.0;
 };
 
 /// What a run knows before the synchronizer's own keys are bound.

@@ -66,7 +66,6 @@ class LabWorker {
     const AveragingOptions averaging{.clip = setup.options.clip,
                                      .overlap = false,
                                      .guard = setup.options.guard,
-                                     .timeout_s = setup.options.timeout_s,
                                      .ratio = chosen.ratio};
     synchronizer_.emplace(worker.communicator, compute_, comm_, *parameters_,
                           std::move(chosen.methods), std::move(chosen.method_of), averaging,

@@ -57,7 +57,7 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   setup.guard = options.guard;
   setup.optimizer_arenas =
       options.optimizer.is_adamw() ? 2 : static_cast<int>(options.optimizer.sgd.momentum > 0.0);
-  setup.step = {options.clip, options.overlap, options.timeout_s};
+  setup.step = {options.clip, options.overlap};
   return entries.at(name).make(config, setup);
 }
 
@@ -242,7 +242,6 @@ std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
   averaging.clip = options.clip;
   averaging.overlap = options.overlap;
   averaging.guard = options.guard;
-  averaging.timeout_s = options.timeout_s;
   averaging.probe_every = options.probe_every;
   averaging.ratio = ratio;
   return std::make_unique<GradientAveraging>(site.communicator, site.compute, site.comm,

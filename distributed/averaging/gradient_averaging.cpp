@@ -6,13 +6,10 @@
 #include <exception>
 #include <utility>
 
-#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace wisp {
 namespace {
-
-constexpr double kForever = 1e12;  // microseconds; backward decides how long it takes
 
 bool any(std::span<const Method> methods, bool Traits::*trait) {
   for (const Method& method : methods) {
@@ -236,7 +233,6 @@ void GradientAveraging::pump() {
   prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
   waiting_.clear();
   measured_ = 0;
-  double limit = 0.0;  // of the slot on the wire
   size_t next = 0;
   while (next < slots.size() || units_.under_way()) {
     const uint64_t seen = inbox_.events();
@@ -250,22 +246,18 @@ void GradientAveraging::pump() {
     if (units_.on_wire()) {
       if (units_.pending().ready()) {
         units_.advance(courier_);
-        limit = now_us() + options_.timeout_s * 1e6;
         continue;
       }
     } else if (!units_.under_way() && can_start(slots[next])) {
-      limit = now_us() + options_.timeout_s * 1e6;
       units_.start(slots[next++], courier_);
       continue;
     }
     if (const int item = inbox_.take(); item >= 0) {
       take(item);
-    } else if (!units_.on_wire()) {
-      courier_.wait(seen, kForever);
-    } else if (const double now = now_us(); now < limit) {
-      courier_.wait(seen, std::min(units_.pending().ready_at_us(), limit) - now);
+    } else if (units_.on_wire()) {
+      courier_.wait(seen, units_.pending().ready_at_us());
     } else {
-      units_.advance(courier_);  // throws, naming who did not come
+      courier_.wait(seen);  // backward decides how long it takes
     }
   }
   ++*counters_.data<int64_t>();

@@ -32,7 +32,6 @@ struct AveragingOptions {
   ClipOptions clip;
   bool overlap = true;      // false: nothing is encoded before backward has ended
   bool guard = true;        // a unit stays dense as long as it would send more than dense
-  double timeout_s = 60.0;  // a peer that is later than this has failed
   int64_t probe_every = 0;  // steps from one Health to the next; 0: never
   std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
 };
@@ -131,7 +130,7 @@ class GradientAveraging final : public Synchronizer {
 
   std::atomic<bool> stop_requested_{false};
   Inbox inbox_;
-  Courier courier_{inbox_, trace_, comm_.stream, options_.timeout_s};
+  Courier courier_{inbox_, trace_, comm_.stream};
   WorkQueue queue_;  // last: its thread uses everything above
 };
 

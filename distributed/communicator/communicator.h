@@ -38,11 +38,12 @@ struct Transfer {
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Whether wait() would return, or throw, without blocking for long.
+  /// Whether wait() would return, or throw, without blocking for long: who asks this alone keeps no
+  /// limit of time of its own.
   virtual bool ready() = 0;
-  /// When to ask ready() again, on the clock of now_us(): the link will have carried the bytes, or
-  /// it is worth another look. Infinity if on_progress() will tell. Not after now_us() if it is
-  /// ready, or a rank failed.
+  /// When to ask ready() again, on the clock of now_us(): the link will have carried the bytes, it
+  /// is worth another look, or ranks are late. on_progress() may tell before. Not after now_us() if
+  /// it is ready, or a rank failed.
   virtual double ready_at_us() = 0;
   /// Finishes the collective. Throws Error if a rank failed (its cause and rank) or did not come in
   /// time. A collective given up without wait() never ends for the others: abort() tells them why.
@@ -83,7 +84,7 @@ class Communicator {
   /// if nothing has. Does not block.
   virtual std::string hear_failure() = 0;
   /// Called, from other ranks' threads, whenever a pending collective may have become ready, or its
-  /// ready_at_us() finite; never, where ready_at_us() is always finite. It must not call the
+  /// ready_at_us() earlier; never, where ready_at_us() is always near. It must not call the
   /// communicator, nor take a lock that a caller of the communicator holds. Once this returned, the
   /// `notify` before it is not called any more.
   virtual void on_progress(std::function<void()> notify) = 0;

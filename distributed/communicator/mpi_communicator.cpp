@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "distributed/communicator/deadline.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/mail.h"
 #include "distributed/communicator/place.h"
@@ -119,6 +120,7 @@ class MpiCommunicator final : public HostCommunicator {
   std::vector<MPI_Request> sends_;
   double begin_us_ = 0.0, end_us_ = 0.0;  // all had come; done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
+  Deadline deadline_{timeout_s_};
 };
 
 class MpiCommunicator::UnderWay final : public Pending {
@@ -201,6 +203,7 @@ PendingPtr MpiCommunicator::begin(Call call) {
   round_ = 0;
   pause_us_ = kShortestPauseUs;
   begin_us_ = now_us();
+  deadline_ = Deadline(timeout_s_);
   if (const auto mismatch = mail_->check_own()) {
     fail(mismatch->rank, mismatch->why);
   } else {
@@ -227,7 +230,8 @@ void MpiCommunicator::start_round() {
   }
 }
 
-/// Moves on as far as possible without waiting. True if wait() need not wait.
+/// Moves on as far as possible without waiting; a rank that is late has failed. True if wait() need
+/// not wait.
 bool MpiCommunicator::look() {
   hear_failures();
   bool moved = false;
@@ -235,7 +239,14 @@ bool MpiCommunicator::look() {
   looked_us_ = now_us();
   if (!failure_.empty() || round_ == mail_->rounds()) return true;
   if (looked_us_ - peers_looked_us_ > kPeersUs) look_after_peers();
-  pause_us_ = moved ? kShortestPauseUs : std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
+  if (moved) {
+    pause_us_ = kShortestPauseUs;
+    deadline_.restart(looked_us_);
+  } else {
+    pause_us_ = std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
+    if (deadline_.passed(looked_us_))
+      fail(rank_, concat(mail_->label().str(), ": waited ", timeout_s_, " s for ", missing()));
+  }
   return !failure_.empty();
 }
 
@@ -307,14 +318,7 @@ bool MpiCommunicator::sent() {
 
 Transfer MpiCommunicator::finish() {
   Lock lock(mutex_);
-  double limit_us = now_us() + timeout_s_ * 1e6;
   while (!look()) {
-    const double now = looked_us_;
-    if (pause_us_ == kShortestPauseUs) limit_us = now + timeout_s_ * 1e6;
-    if (now > limit_us) {
-      fail(rank_, concat(mail_->label().str(), ": waited ", timeout_s_, " s for ", missing()));
-      continue;
-    }
     const double pause = pause_us_;
     lock.unlock();
     sleep_us(pause);

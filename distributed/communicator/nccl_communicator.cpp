@@ -15,6 +15,7 @@
 
 #include "core/copy.h"
 #include "core/device/stream.h"
+#include "distributed/communicator/deadline.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/notice.h"
@@ -205,7 +206,7 @@ class NcclCommunicator::UnderWay final : public Pending {
 
   /// All have come.
   bool begin_work() {
-    limit_us_ = now_us() + owner_.timeout_s_ * 1e6;
+    deadline_.restart();
     mismatch_ = find_mismatch(call_, owner_.rank(), owner_.heard_);
     if (!mismatch_.why.empty()) {
       if (mismatch_.rank != owner_.rank()) return become(Phase::refused);
@@ -230,7 +231,7 @@ class NcclCommunicator::UnderWay final : public Pending {
   void look_after_others() {
     if (const std::string failure = owner_.host_.hear_failure(); !failure.empty())
       throw Error(failure);
-    if (now_us() < limit_us_) return;
+    if (!deadline_.passed()) return;
     if (phase_ == Phase::refused) throw Error(concat("rank ", mismatch_.rank, " ", mismatch_.why));
     throw Error(
         concat("waited ", owner_.timeout_s_, " s for the devices, after all ranks had come"));
@@ -248,7 +249,8 @@ class NcclCommunicator::UnderWay final : public Pending {
   Phase phase_ = Phase::agreeing;
   Mismatch mismatch_;
   Transfer transfer_;
-  double limit_us_ = 0.0, looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
+  double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
+  Deadline deadline_{owner_.timeout_s_};  // since all had come
   bool waited_ = false;
 };
 
@@ -275,10 +277,10 @@ void NcclCommunicator::join() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   check(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
-  const double limit_us = now_us() + timeout_s_ * 1e6;
+  Deadline deadline(timeout_s_);
   while (!at_rest()) {
     WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
-    WISP_CHECK(now_us() < limit_us, "waited ", timeout_s_, " s for NCCL to join the ranks");
+    WISP_CHECK(!deadline.passed(), "waited ", timeout_s_, " s for NCCL to join the ranks");
     sleep_us(kLongestPauseUs);
   }
 }
@@ -286,12 +288,12 @@ void NcclCommunicator::join() {
 NcclCommunicator::~NcclCommunicator() {
   if (!comm_) return;
   try {
-    const double limit_us = now_us() + timeout_s_ * 1e6;
+    Deadline deadline(timeout_s_);
     WISP_CHECK(host_.hear_failure().empty(), host_.hear_failure());
     stream_.synchronize();
     check(ncclCommFinalize(comm_), "ncclCommFinalize");
     while (!at_rest()) {
-      WISP_CHECK(host_.hear_failure().empty() && now_us() < limit_us, "others do not end");
+      WISP_CHECK(host_.hear_failure().empty() && !deadline.passed(), "others do not end");
       sleep_us(kLongestPauseUs);
     }
     check(ncclCommDestroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");

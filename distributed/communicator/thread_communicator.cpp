@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "core/device/storage.h"
 #include "core/device/stream.h"
+#include "distributed/communicator/deadline.h"
 #include "distributed/communicator/device_moves.h"
 #include "distributed/communicator/host_communicator.h"
 
@@ -69,9 +69,11 @@ class ThreadGroup::State {
 
   /// Hands in a rank's side of its next collective; null if the group has failed.
   std::shared_ptr<Meeting> join(int rank, Call call);
-  double ready_at_us(const Meeting* meeting, int rank) const;
+  /// How long the rank waits for the others.
+  Deadline deadline() const { return Deadline(timeout_s_); }
+  double ready_at_us(const Meeting* meeting, int rank, Deadline& deadline) const;
   /// `stream` is the rank's, of a device; null if there is none.
-  Transfer finish(Meeting* meeting, int rank, const Stream* stream);
+  Transfer finish(Meeting* meeting, int rank, const Stream* stream, Deadline& deadline);
   /// The rank will not finish: nobody touches its memory any more once this returned.
   void desert(Meeting& meeting, int rank) noexcept;
 
@@ -84,15 +86,16 @@ class ThreadGroup::State {
 
   void fail(int rank, const std::string& cause);
   void open(Meeting& meeting);
-  bool carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream);
+  bool carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream, Deadline& deadline);
   void move_shares(Lock& lock, Meeting& meeting, int rank, const Stream* stream);
   static std::string submit_share(const Stream& stream, Meeting& meeting, int share);
   void leave(Lock& lock, Meeting& meeting, int rank);
   static void settle(const Meeting& meeting) noexcept;
   void notify_listeners(int but);
   std::string missing(const Meeting& meeting) const;
+  void sleep(Lock& lock, double until_us);
   template <class Condition>
-  bool wait_until(Lock& lock, double until_us, const Condition& condition);
+  bool wait(Lock& lock, Deadline& deadline, const Condition& condition);
 
   const int workers_;
   const LinkSpec link_;
@@ -181,28 +184,33 @@ void ThreadGroup::State::open(Meeting& meeting) {
   changed_.notify_all();
 }
 
-double ThreadGroup::State::ready_at_us(const Meeting* meeting, int rank) const {
+double ThreadGroup::State::ready_at_us(const Meeting* meeting, int rank, Deadline& deadline) const {
   std::lock_guard lock(mutex_);
   if (!failure_.empty()) return 0.0;
-  if (!meeting->complete()) return std::numeric_limits<double>::infinity();
-  return meeting->ready_at_us[static_cast<size_t>(rank)];
+  if (meeting->complete()) return meeting->ready_at_us[static_cast<size_t>(rank)];
+  return deadline.passed() ? 0.0 : deadline.next_us();
 }
 
-/// False if `until_us` passed first.
+/// Until something changes, or about `until_us`.
+void ThreadGroup::State::sleep(Lock& lock, double until_us) {
+  changed_.wait_for(lock, std::chrono::duration<double, std::micro>(until_us - now_us()));
+}
+
+/// False if the deadline passed first.
 template <class Condition>
-bool ThreadGroup::State::wait_until(Lock& lock, double until_us, const Condition& condition) {
+bool ThreadGroup::State::wait(Lock& lock, Deadline& deadline, const Condition& condition) {
   while (!condition()) {
-    const double left_us = until_us - now_us();
-    if (left_us <= 0.0) return false;
-    changed_.wait_for(lock, std::chrono::duration<double, std::micro>(left_us));
+    if (deadline.passed()) return false;
+    sleep(lock, deadline.next_us());
   }
   return true;
 }
 
-Transfer ThreadGroup::State::finish(Meeting* meeting, int rank, const Stream* stream) {
+Transfer ThreadGroup::State::finish(Meeting* meeting, int rank, const Stream* stream,
+                                    Deadline& deadline) {
   const auto index = static_cast<size_t>(rank);
   Lock lock(mutex_);
-  if (failure_.empty() && !carry_out(lock, *meeting, rank, stream))
+  if (failure_.empty() && !carry_out(lock, *meeting, rank, stream, deadline))
     fail(rank, concat(meeting->calls[index].label.str(), ": waited ", timeout_s_, " s for ",
                       missing(*meeting)));
   if (meeting) leave(lock, *meeting, rank);
@@ -219,13 +227,15 @@ Transfer ThreadGroup::State::finish(Meeting* meeting, int rank, const Stream* st
 }
 
 /// False if another rank did not come, or did not finish, in time.
-bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream) {
+bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream,
+                                   Deadline& deadline) {
   const auto failed = [&] { return !failure_.empty(); };
-  const auto limit_us = [&] { return now_us() + timeout_s_ * 1e6; };
-  if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.complete(); })) return false;
+  if (!wait(lock, deadline, [&] { return failed() || meeting.complete(); })) return false;
   move_shares(lock, meeting, rank, stream);
-  if (!wait_until(lock, limit_us(), [&] { return failed() || meeting.done(); })) return false;
-  wait_until(lock, meeting.ready_at_us[static_cast<size_t>(rank)], failed);
+  deadline.restart();
+  if (!wait(lock, deadline, [&] { return failed() || meeting.done(); })) return false;
+  const double carried_us = meeting.ready_at_us[static_cast<size_t>(rank)];
+  while (!failed() && now_us() < carried_us) sleep(lock, carried_us);
   if (meeting.on_device && failure_.empty()) {
     for (const Event& moved : meeting.moved_on_device) moved.wait(*stream);
   }
@@ -356,7 +366,7 @@ class ThreadGroup::Member::UnderWay final : public Pending {
   }
   double ready_at_us() override {
     if (!joined_ && there_.reached()) join();
-    return joined_ ? member_.state_.ready_at_us(meeting_.get(), member_.rank_) : 0.0;
+    return joined_ ? member_.state_.ready_at_us(meeting_.get(), member_.rank_, deadline_) : 0.0;
   }
   Transfer wait() override {
     WISP_CHECK(!finished_, "wait: this collective has been waited for already");
@@ -365,18 +375,20 @@ class ThreadGroup::Member::UnderWay final : public Pending {
       join();
     }
     finished_ = true;
-    return member_.state_.finish(meeting_.get(), member_.rank_, member_.stream());
+    return member_.state_.finish(meeting_.get(), member_.rank_, member_.stream(), deadline_);
   }
 
  private:
   void join() {
     meeting_ = member_.state_.join(member_.rank_, std::move(call_));
+    deadline_.restart();
     joined_ = true;
   }
 
   Member& member_;
   Call call_;
   Event there_;
+  Deadline deadline_ = member_.state_.deadline();  // since it joined
   bool joined_ = false;
   std::shared_ptr<Meeting> meeting_;  // null: the group has failed
   bool finished_ = false;

@@ -1,13 +1,12 @@
-// What a comm thread waits by: for collectives, as long as is right, and for its stream, never
+// What a comm thread waits by: for collectives, as long as they say, and for its stream, never
 // standing still for either; counts and traces what was done. Belongs to the comm thread.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <thread>
 
-#include "core/base/clock.h"
 #include "core/io/trace.h"
 #include "distributed/accounting.h"
 #include "distributed/communicator/communicator.h"
@@ -20,8 +19,8 @@ namespace wisp {
 class Courier {
  public:
   /// `stream` is the comm thread's. The references outlive this object.
-  Courier(Inbox& inbox, Trace& trace, const Stream& stream, double timeout_s)
-      : inbox_(inbox), trace_(trace), watch_(stream), timeout_s_(timeout_s) {}
+  Courier(Inbox& inbox, Trace& trace, const Stream& stream)
+      : inbox_(inbox), trace_(trace), watch_(stream) {}
 
   /// A step begins, whose gradients are of `bytes_raw`. What a device had not done when the step
   /// before ended is timed in this one.
@@ -31,16 +30,13 @@ class Courier {
     cost.bytes_dense = std::llround(
         bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw), workers));
   }
-  /// Returns when the collective can be finished at once, or has been waited for `timeout_s`: then
-  /// its wait() throws, naming who did not come. Unlike wait() it ends when the compute thread goes
-  /// away, with Inbox::Closed.
+  /// Returns when the collective's wait() would return, or throw, at once. Unlike wait() it ends
+  /// when the compute thread goes away, with Inbox::Closed.
   void await(Pending& pending) {
-    const double limit = now_us() + timeout_s_ * 1e6;
     for (;;) {
       const uint64_t seen = inbox_.events();
-      const double now = now_us();
-      if (pending.ready() || limit <= now) return;
-      if (!watch_.poll()) wait(seen, std::min(pending.ready_at_us(), limit) - now);
+      if (pending.ready()) return;
+      if (!watch_.poll()) wait(seen, pending.ready_at_us());
     }
   }
   /// Returns when `done()`, which what the stream has come to makes true.
@@ -56,14 +52,14 @@ class Courier {
     watch_.then(watch_.mark(), [](const StreamWatch::Span&) {});
     await_stream([&] { return watch_.idle(); });
   }
-  /// Waits until the inbox was rung since `seen`, at most `limit_us`; not at all, if the stream is
-  /// to be looked after.
-  void wait(uint64_t seen, double limit_us) {
+  /// Waits until the inbox was rung since `seen`, or `until_us`; not at all, if the stream is to be
+  /// looked after.
+  void wait(uint64_t seen, double until_us = std::numeric_limits<double>::infinity()) {
     if (!watch_.idle()) {
       std::this_thread::yield();
-      limit_us = 0.0;
+      until_us = 0.0;
     }
-    inbox_.wait(seen, limit_us);
+    inbox_.wait(seen, until_us);
   }
   /// Counts what travelled, `wire_us` of the time on the wire.
   void count(const Transfer& transfer, double wire_us, const std::string& name, int64_t step) {
@@ -86,7 +82,6 @@ class Courier {
   Inbox& inbox_;
   Trace& trace_;
   StreamWatch watch_;
-  double timeout_s_;
 };
 
 }  // namespace wisp

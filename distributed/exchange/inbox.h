@@ -3,12 +3,15 @@
 // thread takes and waits.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <mutex>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace wisp {
@@ -62,15 +65,21 @@ class Inbox {
     std::lock_guard lock(mutex_);
     return events_;
   }
-  /// Waits until events() differs from `seen`, at most `limit_us`.
-  void wait(uint64_t seen, double limit_us) {
+  /// Waits until events() differs from `seen`, or the clock of now_us() shows `until_us`: a moment,
+  /// because an interval is too long by all that a stopped process missed since it was computed.
+  void wait(uint64_t seen, double until_us = std::numeric_limits<double>::infinity()) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::duration<double, std::micro>(limit_us),
-                      [&] { return closed_ || events_ != seen; });
+    while (!closed_ && events_ == seen) {
+      const double left_us = std::min(until_us - now_us(), kLongestSleepUs);
+      if (left_us <= 0.0) return;
+      changed_.wait_for(lock, std::chrono::duration<double, std::micro>(left_us));
+    }
     if (closed_) throw Closed();
   }
 
  private:
+  static constexpr double kLongestSleepUs = 1e9;  // infinity cannot be added to a point in time
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<int> items_;

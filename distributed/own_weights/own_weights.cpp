@@ -48,7 +48,7 @@ OwnWeights::OwnWeights(const SynchronizerSite& site, const OwnWeightsOptions& op
       rules_(site.parameters.segments().size(), UpdateRule::gradient),
       applied_({1}, DType::i64),
       exchange_(std::move(exchange)),
-      courier_(inbox_, site.trace, site.comm.stream, options.timeout_s),
+      courier_(inbox_, site.trace, site.comm.stream),
       queue_([threads = site.comm.threads, device = site.comm.stream.device()] {
         omp_set_num_threads(threads);
         use(device);

@@ -1,7 +1,9 @@
-// A communicator that counts the collectives it was asked for; readable from any thread.
+// A communicator that counts the collectives it was asked for, and those that were waited for
+// before they were ready; readable from any thread.
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include "distributed/communicator/communicator.h"
 
@@ -12,40 +14,55 @@ class CountingCommunicator final : public Communicator {
   explicit CountingCommunicator(Communicator& inner) : inner_(inner) {}
 
   int64_t collectives() const { return collectives_; }
+  int64_t blocking_waits() const { return blocking_waits_; }
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) override {
-    ++collectives_;
-    return inner_.all_reduce(data, dtype, op);
+    return counted(inner_.all_reduce(data, dtype, op));
   }
   PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
-    ++collectives_;
-    return inner_.all_gather(out, in);
+    return counted(inner_.all_gather(out, in));
   }
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) override {
-    ++collectives_;
-    return inner_.all_to_all(out, in);
+    return counted(inner_.all_to_all(out, in));
   }
   PendingPtr broadcast(std::span<const Bytes> data, int root) override {
-    ++collectives_;
-    return inner_.broadcast(data, root);
+    return counted(inner_.broadcast(data, root));
   }
   PendingPtr exchange(std::span<const Exchange> messages) override {
-    ++collectives_;
-    return inner_.exchange(messages);
+    return counted(inner_.exchange(messages));
   }
-  PendingPtr barrier() override {
-    ++collectives_;
-    return inner_.barrier();
-  }
+  PendingPtr barrier() override { return counted(inner_.barrier()); }
   void abort(const std::string& cause) override { inner_.abort(cause); }
   std::string hear_failure() override { return inner_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { inner_.on_progress(std::move(notify)); }
 
  private:
+  class Counted final : public Pending {
+   public:
+    Counted(CountingCommunicator& owner, PendingPtr inner)
+        : owner_(owner), inner_(std::move(inner)) {}
+    bool ready() override { return ready_ = inner_->ready(); }
+    double ready_at_us() override { return inner_->ready_at_us(); }
+    Transfer wait() override {
+      if (!ready_) ++owner_.blocking_waits_;
+      return inner_->wait();
+    }
+
+   private:
+    CountingCommunicator& owner_;
+    PendingPtr inner_;
+    bool ready_ = false;  // as it said last
+  };
+
+  PendingPtr counted(PendingPtr inner) {
+    ++collectives_;
+    return std::make_unique<Counted>(*this, std::move(inner));
+  }
+
   Communicator& inner_;
-  std::atomic<int64_t> collectives_{0};
+  std::atomic<int64_t> collectives_{0}, blocking_waits_{0};
 };
 
 }  // namespace wisp

@@ -19,7 +19,7 @@ std::unique_ptr<Synchronizer> make(const WeightsRun& run, const SynchronizerSite
   setup.codes.workers = run.workers;
   setup.buckets.bucket_bytes = run.bucket_bytes;
   setup.guard = run.guard;
-  setup.step = {run.clip, run.overlap, 60.0};
+  setup.step = {run.clip, run.overlap};
   const auto recipe =
       SynchronizerRegistry::instance().find("synchronizer", run.method).make(config, setup);
   config.finish();

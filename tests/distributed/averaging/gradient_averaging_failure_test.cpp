@@ -1,10 +1,10 @@
 // What goes wrong in one worker ends all of them, with its cause and rank.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <thread>
 
 #include "core/train/sgd.h"
+#include "tests/support/counting_communicator.h"
 #include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
 #include "tests/support/test_replica.h"
@@ -275,25 +275,31 @@ TEST(Failure, CompressionNeedsF32) {
   });
 }
 
-/// A process that was suspended, say: whoever waited longer than it may, and then is not alone any
-/// more, goes on where it was.
-TEST(Failure, IsNoPeerThatComesLateAfterAll) {
-  ReplicaOptions options;
-  options.averaging.timeout_s = 0.05;  // the communicator's own is a minute
-  ThreadGroup group(2);
-  const Results expected = sums_over_workers(2, options, 2);
-  const auto errors = run_ranks(group, [&](Communicator& communicator) {
-    TestReplica replica(communicator, options);
-    for (int64_t step = 0; step < 2; ++step) {
-      replica.step(step, small_integers, 1.0, [&](const Segment& segment) {
-        if (communicator.rank() == 1 && segment.id == 3)
-          std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      });
-      EXPECT_EQ(replica.gradients(),
-                expected[static_cast<size_t>(communicator.rank())][static_cast<size_t>(step)]);
-    }
-  });
-  EXPECT_EQ(errors, of_all(2, ""));
+/// A rank that hangs is waited for until the collective says that it is late; then wait() names it
+/// at once, and no second limit begins.
+TEST(Failure, ARankThatHangsIsWaitedForOnce) {
+  for (const bool in_backward : {false, true}) {
+    ThreadGroup group(2, {}, 0.02);
+    const auto errors = run_ranks(group, [&](Communicator& communicator) {
+      const auto hang = [&] {
+        while (communicator.rank() == 1 && group.failure().empty()) std::this_thread::yield();
+      };
+      if (!in_backward) hang();
+      CountingCommunicator counting(communicator);
+      TestReplica replica(counting, {});
+      try {
+        replica.step(0, small_integers, 1.0, [&](const Segment& segment) {
+          if (segment.id == 3) hang();
+        });
+      } catch (const Error&) {
+        EXPECT_EQ(counting.blocking_waits(), 0) << "rank " << communicator.rank();
+        throw;
+      }
+    });
+    EXPECT_EQ(errors[0], group.failure());
+    EXPECT_NE(errors[0].find(": waited 0.02 s for rank 1, which has not come"), std::string::npos)
+        << errors[0];
+  }
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <limits>
+#include <thread>
 
+#include "tests/support/error_of.h"
 #include "tests/support/ranks.h"
 
 namespace wisp {
@@ -18,7 +19,7 @@ TEST(ThreadCommunicator, IsReadyOnceAllHaveComeAndSaysSo) {
   first.on_progress([&] { ++notified; });
   PendingPtr pending = first.barrier();
   EXPECT_FALSE(pending->ready());
-  EXPECT_EQ(pending->ready_at_us(), std::numeric_limits<double>::infinity());
+  EXPECT_GT(pending->ready_at_us(), now_us());
   EXPECT_EQ(notified, 0);
   PendingPtr other = group.communicator(1).barrier();
   EXPECT_EQ(notified, 1);
@@ -130,6 +131,28 @@ TEST(ThreadCommunicator, NamesTheRanksThatDoNotCome) {
   });
   EXPECT_EQ(errors[0],
             "rank 0: barrier: waited 0.02 s for rank 1, rank 2, rank 3, which have not come");
+}
+
+/// So that who asks needs no limit of its own, and no second one begins in wait().
+TEST(ThreadCommunicator, IsReadyToNameTheRanksThatAreLate) {
+  ThreadGroup group(2, {}, 0.002);
+  const PendingPtr pending = group.communicator(0).barrier();
+  while (!pending->ready()) {
+    EXPECT_LT(pending->ready_at_us(), now_us() + 2e3);
+    std::this_thread::yield();
+  }
+  EXPECT_LE(pending->ready_at_us(), now_us());
+  EXPECT_EQ(error_of([&] { pending->wait(); }),
+            "rank 0: barrier: waited 0.002 s for rank 1, which has not come");
+}
+
+TEST(ThreadCommunicator, ARankThatComesWhenTheTimeIsUpIsNotLate) {
+  ThreadGroup group(2, {}, 0.002);
+  const PendingPtr pending = group.communicator(0).barrier();
+  while (!pending->ready()) std::this_thread::yield();
+  const PendingPtr other = group.communicator(1).barrier();
+  pending->wait();
+  other->wait();
 }
 
 TEST(ThreadCommunicator, ACollectiveGivenUpIsFinishedByNobody) {

@@ -1,0 +1,38 @@
+// How long a collective waits for other ranks: the one limit that all who wait for it go by. A
+// process that was stopped has not waited: what lies between two looks counts as one stride at
+// most, however long it was. Belongs to who looks.
+#pragma once
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+
+namespace wisp {
+
+class Deadline {
+ public:
+  /// Begins to wait.
+  explicit Deadline(double timeout_s) : stride_us_(timeout_s * 1e6 / kStrides) { restart(); }
+
+  /// Something has come: the wait begins anew.
+  void restart(double at_us = now_us()) {
+    looked_us_ = at_us;
+    left_us_ = stride_us_ * kStrides;
+  }
+  /// A look that found nothing: whether the time is up. Look first, then ask.
+  bool passed(double at_us = now_us()) {
+    left_us_ -= std::min(at_us - looked_us_, stride_us_);
+    looked_us_ = at_us;
+    return left_us_ <= 0.0;
+  }
+  /// When to look again at the latest, on the clock of now_us().
+  double next_us() const { return looked_us_ + std::min(left_us_, stride_us_); }
+
+ private:
+  static constexpr int kStrides = 16;
+
+  double stride_us_;
+  double looked_us_ = 0.0, left_us_ = 0.0;
+};
+
+}  // namespace wisp

@@ -11,6 +11,7 @@ namespace wisp {
 namespace {
 
 constexpr const char* kPerSecond = "_per_s";
+constexpr const char* kOther = "bytes_other";
 
 bool is_score(const std::string& key) {
   return key.starts_with("test_") || key.starts_with("validation_") || key.starts_with("best_");
@@ -56,6 +57,7 @@ std::string Summary::json() const {
   for (const auto& [key, value] : copy.fields())
     std::visit([&, name = key](const auto* field) { object[name] = *field; }, value);
   object["numerics"] = numerics;
+  object[kOther] = bytes_other;
   object["bottleneck"] = bottleneck_line(times);
   return object.dump(2) + "\n";
 }
@@ -76,6 +78,7 @@ Summary Summary::from_json(const std::string& path) {
     for (const auto& [key, value] : summary.fields())
       std::visit([&, name = key](auto* field) { object.at(name).get_to(*field); }, value);
     summary.numerics = object.value("numerics", kNotRecorded);
+    summary.bytes_other = object.value(kOther, std::nan(""));
     return summary;
   } catch (const nlohmann::json::exception& error) {
     throw Error(path + " is no summary: " + error.what());

@@ -15,7 +15,8 @@ namespace wisp {
 inline constexpr const char* kNotRecorded = "not recorded";
 
 /// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
-/// Bytes are of all its steps; rates and times of the steps since it was resumed last.
+/// Bytes are of all its steps; rates, times and other bytes of what was done since it was resumed
+/// last.
 struct Summary {
   std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …, of SPLIT_METRIC
   std::string work = "images";
@@ -23,6 +24,7 @@ struct Summary {
   int64_t steps = 0;
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
+  double bytes_other = 0.0;        // sent beside steps; NaN: not counted, by an older program
   double reduction_encoded = 0.0;  // raw / encoded
   double reduction_sent = 0.0;     // what dense would send / sent
   StepTimes times;

@@ -83,6 +83,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
       (alone || !worker.communicator.move_devices(comm_.stream, shared.pool)))
     of_device_ = between_devices(options_, worker.communicator, comm_stream_, shared.pool);
   synchronizer_ = chosen.make({communicator(), compute_, comm_, *parameters_, trace_}, options_);
+  sent_before_ = communicator().bytes_sent();
 }
 
 Replica::~Replica() {
@@ -163,16 +164,21 @@ void Replica::count(const StepCost& cost) {
   const int64_t step[] = {cost.bytes_raw,      cost.bytes_encoded, cost.bytes_sent,
                           cost.bytes_received, cost.bytes_dense,   1};
   for (size_t i = 0; i < std::size(step); ++i) sums[i] += step[i];
+  sent_in_steps_ += cost.bytes_sent;
 }
 
 int64_t Replica::bytes_sent() { return traffic_.data<int64_t>()[2]; }
 
+int64_t Replica::bytes_other() {
+  return communicator().bytes_sent() - sent_before_ - sent_in_steps_;
+}
+
 RunTraffic Replica::traffic() {
-  const auto* sums = traffic_.data<int64_t>();
-  double words[6];
-  std::copy_n(sums, std::size(words), words);
+  double words[7];
+  std::copy_n(traffic_.data<int64_t>(), 6, words);
+  words[6] = static_cast<double>(bytes_other());
   sum_over_workers(words);
-  return {words[0], words[1], words[2], words[3], words[4], words[5]};
+  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6]};
 }
 
 void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, StepReport& report) {

@@ -46,10 +46,13 @@ struct StepReport {
   std::optional<Health> health;  // if it was measured in this step
 };
 
-/// Bytes that workers had to exchange, and the steps they took, each worker's own.
+/// Bytes that workers had to exchange in steps, and the steps they took, each worker's own; beside
+/// those what they sent since this replica was made: in metrics, evaluations, checkpoints, and what
+/// measures distances and health.
 struct RunTraffic {
   double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
   double steps = 0.0;
+  double other = 0.0;
 };
 
 class Replica {
@@ -94,6 +97,8 @@ class Replica {
   void sum_over_workers(std::span<double> values);
   /// What this worker sent in all steps of the run.
   int64_t bytes_sent();
+  /// What it sent beside steps since it was made.
+  int64_t bytes_other();
   /// What all workers say, by rank; on rank 0 alone, else empty. Collective.
   std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
@@ -174,8 +179,10 @@ class Replica {
   std::optional<CarriedState> carried_;  // in training
   Tensor saved_buffers_;                 // all of them
   std::string methods_;
-  Tensor skipped_in_a_row_;                     // (1) i64
-  Tensor traffic_;                              // i64, the fields of RunTraffic: this worker's
+  Tensor skipped_in_a_row_;    // (1) i64
+  Tensor traffic_;             // i64, the fields of RunTraffic without the last: this worker's
+  int64_t sent_before_ = 0;    // by the communicator, when this replica was made
+  int64_t sent_in_steps_ = 0;  // since then
   std::unique_ptr<Synchronizer> synchronizer_;  // last: its thread uses the rest
 };
 

@@ -159,7 +159,7 @@ void bind_training(Config& config, TrainOptions& o) {
   config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
   config.bind("train.distance_every", o.distance_every,
               "steps between measurements of how far workers with weights of their own are apart "
-              "(gossip, local_sgd), each a dense exchange that is not counted; 0: once an epoch");
+              "(gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
   config.bind("data.threads", o.loader_threads,
               "loader threads of each worker; 0: the worker loads by itself");
   at_least<int64_t>(config, "train.batch", o.batch, 1);
@@ -170,7 +170,7 @@ void bind_training(Config& config, TrainOptions& o) {
   at_least<int64_t>(config, "train.eval_batch", o.eval_batch, 0);
   at_least<int64_t>(config, "train.log_every", o.log_every, 1);
   at_least<int64_t>(config, "train.nonfinite_max", o.nonfinite_max, 1);
-  at_least<int64_t>(config, "train.distance_every", o.distance_every, 0);
+  at_least<int64_t>(config, "train.distance_every", o.distance_every, -1);
   at_least(config, "data.threads", o.loader_threads, 0);
   one_of(config, "train.precision", o.precision, {"f32", "bf16", "f64"});
   one_of(config, "train.backend", o.backend, {"auto", "reference"});

@@ -213,7 +213,8 @@ bool Training::finish_epoch() {
     }
   }
   tell_damage();
-  const std::optional<double> distance = replica_.consensus_distance();
+  std::optional<double> distance;
+  if (options_.distance_every >= 0) distance = replica_.consensus_distance();
   if (reporter_)
     reporter_->epoch(epochs, position_.step, position_.tally, evaluated_.value_or(Evaluated{}),
                      distance, work_per_s(), spent());
@@ -344,6 +345,7 @@ Summary Training::summary() {
   summary.bytes_encoded = traffic.encoded / steps;
   summary.bytes_sent = traffic.sent / steps;
   summary.bytes_received = traffic.received / steps;
+  summary.bytes_other = traffic.other / steps_here;
   summary.reduction_encoded = traffic.encoded > 0 ? traffic.raw / traffic.encoded : 1.0;
   summary.reduction_sent = traffic.sent > 0 ? traffic.dense / traffic.sent : 1.0;
   summary.times.loader_ms = times[0] / steps_here;

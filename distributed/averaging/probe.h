@@ -29,8 +29,8 @@ class Probe {
   void keep(int unit);
   /// After every step's last decode.
   void count_ages();
-  /// After count_ages(), in a measured step. Sums what was kept over the workers, which is not
-  /// counted; nothing if no unit was compressed.
+  /// After count_ages(), in a measured step. Sums what was kept over the workers, which is no cost
+  /// of the step; nothing if no unit was compressed.
   std::optional<Health> measure(Courier& courier);
 
  private:

@@ -77,6 +77,10 @@ class Communicator {
   virtual PendingPtr exchange(std::span<const Exchange> messages) = 0;
   virtual PendingPtr barrier() = 0;
 
+  /// What this rank's part in all collectives that have begun sends, by the algorithm's count. For
+  /// the thread that calls the collectives, or while it rests.
+  virtual int64_t bytes_sent() const = 0;
+
   /// Ends every rank's current and later collectives with `cause`; the first caller's cause and
   /// rank win.
   virtual void abort(const std::string& cause) = 0;

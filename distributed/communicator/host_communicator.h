@@ -1,5 +1,8 @@
-// The base of communicators on the host: every function of Communicator becomes a Call.
+// The base of communicators on the host: every function of Communicator becomes a Call, and is
+// counted.
 #pragma once
+
+#include <utility>
 
 #include "distributed/communicator/collective.h"
 
@@ -8,24 +11,32 @@ namespace wisp {
 class HostCommunicator : public Communicator {
  public:
   PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) final {
-    return begin(all_reduce_call(data, dtype, op));
+    return count(all_reduce_call(data, dtype, op));
   }
   PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) final {
-    return begin(all_gather_call(out, in, size()));
+    return count(all_gather_call(out, in, size()));
   }
   PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) final {
-    return begin(all_to_all_call(out, in, size()));
+    return count(all_to_all_call(out, in, size()));
   }
   PendingPtr broadcast(std::span<const Bytes> data, int root) final {
-    return begin(broadcast_call(data, root, rank(), size()));
+    return count(broadcast_call(data, root, rank(), size()));
   }
   PendingPtr exchange(std::span<const Exchange> messages) final {
-    return begin(exchange_call(messages, rank(), size()));
+    return count(exchange_call(messages, rank(), size()));
   }
-  PendingPtr barrier() final { return begin(barrier_call(size())); }
+  PendingPtr barrier() final { return count(barrier_call(size())); }
+
+  int64_t bytes_sent() const final { return bytes_sent_; }
 
  private:
+  PendingPtr count(Call call) {
+    bytes_sent_ += traffic_of(call, rank(), size()).sent;
+    return begin(std::move(call));
+  }
   virtual PendingPtr begin(Call call) = 0;
+
+  int64_t bytes_sent_ = 0;
 };
 
 }  // namespace wisp

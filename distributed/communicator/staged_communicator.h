@@ -27,6 +27,7 @@ class StagedCommunicator final : public Communicator {
   PendingPtr broadcast(std::span<const Bytes> data, int root) override;
   PendingPtr exchange(std::span<const Exchange> messages) override;
   PendingPtr barrier() override;
+  int64_t bytes_sent() const override { return host_.bytes_sent(); }
   void abort(const std::string& cause) override { host_.abort(cause); }
   std::string hear_failure() override { return host_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { host_.on_progress(std::move(notify)); }

@@ -136,6 +136,27 @@ TEST(OwnWeightsRun, MeasuresHowFarTheWorkersAreApart) {
   EXPECT_EQ(steps, (std::vector<int64_t>{2, 4}));
 }
 
+/// Each distance is a dense all-reduce of the weights and one of a sum, which belong to no step.
+TEST(OwnWeightsRun, CountsWhatMeasuringSendsUnderANameOfItsOwn) {
+  const TempDir dir;
+  const auto run = [&](const std::string& every) {
+    const Overrides steps = {"train.max_steps=5", "train.distance_every=" + every};
+    tiny_train(dir / every, kChoco + steps);
+    return Summary::from_json(dir / every + "/summary.json");
+  };
+  const Summary never = run("-1"), once = run("0"), often = run("1");
+  EXPECT_EQ(read_text(dir / "-1/metrics.jsonl").find("consensus"), std::string::npos);
+  const double distance = 2.0 * 3.0 / 4.0 * (never.bytes_raw + 8.0);
+  const double padding = 200.0;  // of the arena, in seven distances at most
+  EXPECT_NEAR(once.bytes_other - never.bytes_other, distance * 2.0 / 5.0, padding) << "two epochs";
+  EXPECT_NEAR(often.bytes_other - never.bytes_other, distance * 7.0 / 5.0, padding);
+  EXPECT_GT(never.bytes_other, 0.0) << "the mean that is evaluated, metrics";
+  for (const Summary& other : {once, often}) {
+    EXPECT_EQ(other.bytes_sent, never.bytes_sent);
+    EXPECT_EQ(other.score("test_accuracy"), never.score("test_accuracy"));
+  }
+}
+
 TEST(OwnWeightsRun, TakesCodesFromPolicies) {
   const TempDir dir;
   const auto config = [](const std::string& rule) {

@@ -80,7 +80,7 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
                               "test_accuracy", "images_per_s", "steps", "skipped", "bytes_raw",
                               "bytes_encoded", "bytes_sent", "bytes_received", "reduction_encoded",
                               "reduction_sent", "loader_ms", "compute_ms", "encode_ms", "wait_ms",
-                              "wire_ms", "decode_ms", "numerics", "bottleneck"}));
+                              "wire_ms", "decode_ms", "numerics", "bytes_other", "bottleneck"}));
   const double parameters = 3072 * 24 + 24 + 24 * 10 + 10;
   EXPECT_EQ(row.at("steps"), 10);
   EXPECT_EQ(row.at("skipped"), 0);

@@ -176,6 +176,7 @@ class WatchedReductions final : public Communicator {
     return inner_.exchange(messages);
   }
   PendingPtr barrier() override { return inner_.barrier(); }
+  int64_t bytes_sent() const override { return inner_.bytes_sent(); }
   void abort(const std::string& cause) override { inner_.abort(cause); }
   std::string hear_failure() override { return inner_.hear_failure(); }
   void on_progress(std::function<void()> notify) override { inner_.on_progress(std::move(notify)); }

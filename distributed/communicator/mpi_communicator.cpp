@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "distributed/communicator/deadline.h"
@@ -29,6 +31,7 @@ constexpr double kPeersUs = 20e3;  // between looks whether the other processes 
 constexpr double kLeaveS = 2.0;    // for the others' last words after a failure
 constexpr int kFailureTag = 1, kLeavingTag = 2;
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
+constexpr int64_t kLongBytes = 131072;  // a message that is seen late, once it has come whole
 constexpr size_t kLongestCause = 1000;  // so that it is sent without waiting for its receiver
 
 void mpi_check(int status, const char* what) {
@@ -37,6 +40,17 @@ void mpi_check(int status, const char* what) {
   int length = 0;
   MPI_Error_string(status, text, &length);
   throw Error(concat(what, ": ", text));
+}
+
+/// Open MPI's variables for TCP, unless the user has set them. Of a long message it sends the rest
+/// when the receiver asks for it, and that request stands behind what goes the other way: by
+/// default ("put") behind all of it, so that the directions of an exchange take turns and it lasts
+/// twice as long. In fragments a request waits for what is in the socket's buffer; up to 256 KiB
+/// nothing is asked.
+void let_directions_travel_at_once() {
+  setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0);
+  setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0);
+  setenv("OMPI_MCA_btl_tcp_max_send_size", "262144", 0);
 }
 
 void sleep_us(double us) {
@@ -73,7 +87,7 @@ class MpiCommunicator final : public HostCommunicator {
   class UnderWay;
   /// What comes from one rank in a round.
   struct Incoming {
-    bool announced = false, here = false;
+    bool heard = false, announced = false, here = false;  // of the rank, its message, all of that
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> memory;
     int64_t bytes = 0;
@@ -83,6 +97,7 @@ class MpiCommunicator final : public HostCommunicator {
 
   PendingPtr begin(Call call) override;
   void start_round();
+  void say_hello(int peer);
   bool look();
   bool advance();
   bool receive();
@@ -114,7 +129,7 @@ class MpiCommunicator final : public HostCommunicator {
   std::optional<Mail> mail_;
   int64_t collectives_ = 0;  // done
   int round_ = 0;
-  int announced_ = 0, here_ = 0;                  // peers, in this round
+  int heard_ = 0, announced_ = 0, here_ = 0;      // peers, in this round
   std::vector<Incoming> incoming_;                // by rank
   std::vector<std::vector<std::byte>> outgoing_;  // by rank; the first alone if all get the same
   std::vector<MPI_Request> sends_;
@@ -150,6 +165,7 @@ MpiCommunicator::MpiCommunicator() {
   int started = 0, provided = MPI_THREAD_SINGLE;
   mpi_check(MPI_Initialized(&started), "MPI_Initialized");
   if (!started) {
+    let_directions_travel_at_once();
     mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
     owns_mpi_ = true;
   } else {
@@ -213,8 +229,8 @@ PendingPtr MpiCommunicator::begin(Call call) {
 }
 
 void MpiCommunicator::start_round() {
-  announced_ = here_ = 0;
-  for (Incoming& incoming : incoming_) incoming.announced = incoming.here = false;
+  heard_ = announced_ = here_ = 0;
+  for (Incoming& incoming : incoming_) incoming.heard = incoming.announced = incoming.here = false;
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
   for (int peer = 0; peer < size_; ++peer) {
@@ -224,10 +240,20 @@ void MpiCommunicator::start_round() {
     WISP_CHECK(message.bytes <= INT_MAX, mail_->label().str(), ": a message of ", message.bytes,
                " bytes, MPI carries at most ", INT_MAX,
                "; a smaller compression.bucket_bytes helps");
+    if (round_ == 0 && message.bytes > kLongBytes) say_hello(peer);
     mpi_check(MPI_Isend(message.data, static_cast<int>(message.bytes), MPI_BYTE, peer, tag(),
                         messages_, &sends_.emplace_back()),
               "MPI_Isend");
   }
+}
+
+/// An empty message in front of a long one: its receiver sees when this rank has come, which the
+/// time on the wire begins with.
+void MpiCommunicator::say_hello(int peer) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, peer, tag(), messages_, &request), "MPI_Isend");
+  // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): freed, not waited for
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
 /// Moves on as far as possible without waiting; a rank that is late has failed. True if wait() need
@@ -280,14 +306,19 @@ bool MpiCommunicator::receive() {
       Incoming& incoming = incoming_[static_cast<size_t>(status.MPI_SOURCE)];
       int bytes = 0;
       mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+      if (!std::exchange(incoming.heard, true) && ++heard_ == size_ - 1 && round_ == 0)
+        begin_us_ = now_us();
+      if (bytes == 0) {
+        mpi_check(MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        return true;
+      }
       incoming.bytes = bytes;
       if (incoming.memory.size() < static_cast<size_t>(bytes))
         incoming.memory.resize(static_cast<size_t>(bytes));
       mpi_check(MPI_Imrecv(incoming.memory.data(), bytes, MPI_BYTE, &message, &incoming.request),
                 "MPI_Imrecv");
-      incoming.announced = true;
-      if (++announced_ == size_ - 1 && round_ == 0) begin_us_ = now_us();
-      moved = true;
+      incoming.announced = moved = true;
+      ++announced_;
     }
   }
   for (int peer = 0; peer < size_ && failure_.empty(); ++peer) {
@@ -333,19 +364,24 @@ Transfer MpiCommunicator::finish() {
 
 /// The ranks for which the collective waits.
 std::string MpiCommunicator::missing() const {
-  std::string absent, slow;
-  int count = 0;
+  std::string absent, slow, behind;
+  int absentees = 0;
+  size_t message = 0;  // of sends_, which go to the peers in order
   for (int peer = 0; peer < size_; ++peer) {
+    if (!is_peer(peer)) continue;
     const Incoming& incoming = incoming_[static_cast<size_t>(peer)];
-    if (!is_peer(peer) || incoming.here) continue;
-    std::string& list = incoming.announced || round_ > 0 ? slow : absent;
+    int taken = 1;
+    if (message < sends_.size())
+      MPI_Request_get_status(sends_[message++], &taken, MPI_STATUS_IGNORE);
+    if (incoming.here && taken) continue;
+    std::string& list = incoming.here ? behind : incoming.heard || round_ > 0 ? slow : absent;
     list += concat(list.empty() ? "rank " : ", rank ", peer);
-    ++count;
+    absentees += &list == &absent;
   }
   if (!absent.empty())
-    return absent + (count > 1 ? ", which have not come" : ", which has not come");
+    return absent + (absentees > 1 ? ", which have not come" : ", which has not come");
   if (!slow.empty()) return "data of " + slow;
-  return "others to take this rank's data";
+  return behind + " to take this rank's data";
 }
 
 // ---------------------------------------------------------------- failures

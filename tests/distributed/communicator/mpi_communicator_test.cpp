@@ -19,6 +19,12 @@ TEST(Mpi, TheWorldIsTheLaunchers) {
   EXPECT_EQ(std::to_string(world().rank), environment("OMPI_COMM_WORLD_RANK"));
 }
 
+/// By Open MPI's default the directions of an exchange over TCP take turns (docs/processes.md).
+TEST(Mpi, TheDirectionsOfAnExchangeTravelAtOnceOverTcp) {
+  EXPECT_EQ(environment("OMPI_MCA_btl_tcp_flags"), "send,inplace");
+  EXPECT_EQ(environment("OMPI_MCA_btl_tcp_eager_limit"), "262144");
+}
+
 TEST(Mpi, EachProcessRunsItsOwnWorker) {
   int runs = 0;
   run_workers(world().size, {.threads = 3}, [&](Worker& worker) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/lab/lab_setup.h"
 #include "apps/lab/payload_tap.h"
@@ -125,11 +126,10 @@ class LabWorker {
   /// Norms of the states of the layer's elements, by name and rank. Collective.
   std::vector<std::pair<std::string, std::vector<double>>> norms() {
     std::vector<std::pair<std::string, std::vector<double>>> norms;
-    const std::string suffix = "/" + layer_.name;
     for (const SavedState& state : synchronizer_->state()) {
-      if (!state.name.ends_with(suffix) || state.tensor.dtype() != DType::f32) continue;
-      norms.emplace_back(state.name.substr(0, state.name.size() - suffix.size()),
-                         by_rank(norm(state.tensor)));
+      const std::string name = of_elements(state);
+      if (!name.empty() && state.tensor.dtype() == DType::f32)
+        norms.emplace_back(name, by_rank(norm(state.tensor)));
     }
     return norms;
   }
@@ -138,15 +138,10 @@ class LabWorker {
   void write() {
     write_file(setup_.file(concat("payload_", worker_.rank, ".bin")), payloads_);
     for (const SavedState& state : synchronizer_->state()) {
-      std::string name = state.name;
-      const std::string element = "/" + layer_.name, unit = "unit/" + layer_.name + "/";
-      if (name.ends_with(element)) {
-        name.resize(name.size() - element.size());
-      } else if (name.starts_with(unit)) {
-        name.erase(0, unit.size());
-      } else {
-        continue;  // counters of the run
-      }
+      const std::string unit = "unit/" + layer_.name + "/";
+      std::string name = of_elements(state);
+      if (name.empty() && state.name.starts_with(unit)) name = state.name.substr(unit.size());
+      if (name.empty()) continue;  // counters of the run
       const bool shared = state.sharing == Sharing::shared;
       if (shared && worker_.rank > 0) continue;
       write_npy(setup_.file(name + (shared ? "" : concat("_", worker_.rank)) + ".npy"),
@@ -155,6 +150,13 @@ class LabWorker {
   }
 
  private:
+  /// The state's name if it is of the layer's elements, all or those that this rank owns.
+  std::string of_elements(const SavedState& state) const {
+    const std::string suffix = "/" + layer_.name;
+    const std::optional<TensorPart> part = part_of_name(state.name);
+    const std::string& name = part ? part->whole : state.name;
+    return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
+  }
   /// Rounded as a run rounds it.
   double epoch_of(int64_t step) const {
     const int64_t per_epoch = setup_.request.steps_per_epoch;

@@ -1,6 +1,7 @@
 #include "apps/run/run_identity.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "apps/setup/shared_configuration.h"
@@ -60,7 +61,9 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
         .push_back(concat(name, " is ", now, ", was ", then));
   };
   // both as a file has them
-  const Values then = Config::load(before.file("config.toml"), {}).given_values();
+  const std::string saved = before.file("config.toml");
+  const Values then =
+      std::filesystem::exists(saved) ? Config::load(saved, {}).given_values() : Values();
   const Values now = Config::from_text(config.resolved(), "the configuration").given_values();
   for (const ConfigKey& key : config.keys()) {
     const std::string *old = find(then, key.name), *value = find(now, key.name);

@@ -22,8 +22,7 @@ struct Changes {
   std::vector<std::string> other;
 };
 
-/// Throws Error if a run directory's files are damaged. What an older version did not write, it
-/// cannot tell.
+/// Throws Error if a run directory's files are damaged. What is not written there, it cannot tell.
 Changes changes_since(const RunDirectory& before, const Config& config, const RunFacts& facts);
 
 }  // namespace wisp

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <set>
 
 #include "apps/reference/config_reference.h"
@@ -220,6 +221,14 @@ TEST(ResumedRun, OfTheSameSaysNothing) {
     const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_EQ(said.find("resumed otherwise"), std::string::npos) << said;
   }
+}
+
+TEST(ResumedRun, OfCheckpointsAloneGoesOn) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"train.max_steps=3"});
+  for (const char* name : {"config.toml", "facts.json", "commit.txt"})
+    std::filesystem::remove(dir / concat("run/", name));
+  EXPECT_EQ(tiny_train(dir / "run", {"train.max_steps=5", "seed=2"}, Open::resume).steps, 5);
 }
 
 TEST(ResumedRun, WithinAnEpochReadsTheSameText) {

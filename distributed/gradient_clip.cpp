@@ -1,5 +1,6 @@
 #include "distributed/gradient_clip.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,9 +10,6 @@
 namespace wisp {
 namespace {
 
-/// Above it sums of gradients over workers and steps may leave f32.
-constexpr double kLargestNorm = 0x1p96;
-
 double bound_of(const ClipOptions& options, int summands) {
   const double n = summands;
   const bool given = options.local_factor > 0.0;
@@ -20,7 +18,6 @@ double bound_of(const ClipOptions& options, int summands) {
 
 /// Of the ranges of segments that are clipped, the factor of each; a range's slot is its segment.
 struct ClipFactors {
-  static constexpr double kFinite = std::numeric_limits<double>::max();
   struct Shared {
     double norm = 0.0;  // set by once(), which g++ 12 does not see
   };
@@ -29,8 +26,9 @@ struct ClipFactors {
   const Ranges::Range* ranges;
   int64_t count;
   double bound;
-  double elements;  // of the whole gradient, if each segment is clipped by itself, else 0
-  double norm;      // of the whole gradient; below 0: that of all segments
+  double most_squares;  // of a segment that counts
+  double elements;      // of the whole gradient, if each segment is clipped by itself, else 0
+  double norm;          // of the whole gradient; below 0: that of all segments
   double* factors;
 
   WISP_HD static double down_to(double bound, double norm) {
@@ -42,7 +40,7 @@ struct ClipFactors {
       if (elements > 0.0 || norm >= 0.0) return;
       double total = 0.0;
       for (int64_t id = 0; id < segments; ++id)
-        if (squares[id] <= kFinite) total += squares[id];
+        if (squares[id] <= most_squares) total += squares[id];
       shared.norm = std::sqrt(total);
     });
     team.each(count, [&](int64_t at) {
@@ -51,7 +49,7 @@ struct ClipFactors {
       const bool alone = elements > 0.0;
       const double share = alone ? static_cast<double>(range.numel) / elements : 1.0;
       const double factor = down_to(bound * std::sqrt(share), alone ? std::sqrt(own) : shared.norm);
-      factors[range.slot] = own <= kFinite ? factor : 1.0;
+      factors[range.slot] = own <= most_squares ? factor : 1.0;
     });
   }
 };
@@ -64,11 +62,12 @@ Tensor gradient_of(const FlatParameters& parameters, int segment) {
 }  // namespace
 
 GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOptions options,
-                           int summands)
+                           int summands, double largest_norm)
     : context_(context),
       parameters_(parameters),
       options_(options),
       bound_(bound_of(options, summands)),
+      most_squares_(std::min(largest_norm * largest_norm, std::numeric_limits<double>::max())),
       whole_{.elements = parameters.parameter_count(), .norm = -1.0},
       squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64),
       factors_(context.empty(squares_.device().shape(), DType::f64)) {}
@@ -92,7 +91,7 @@ void GradientClip::measure(std::span<const int> segments) {
 }
 
 bool GradientClip::usable(int segment) const {
-  return squares_.host().data<double>()[segment] <= kLargestNorm * kLargestNorm;  // false for NaN
+  return squares_.host().data<double>()[segment] <= most_squares_;  // false for NaN
 }
 
 bool GradientClip::finite(int segment) const {
@@ -105,7 +104,7 @@ void GradientClip::clip(std::span<const int> segments, const Tensor& squares_are
   auto* factors = factors_.data<double>();
   parallel_teams(context_.stream, 1,
                  ClipFactors{squares_.device().data<double>(), squares_.device().numel(),
-                             ranges.table(), ranges.count(), bound_,
+                             ranges.table(), ranges.count(), bound_, most_squares_,
                              options_.per_layer ? static_cast<double>(whole_.elements) : 0.0,
                              whole_.norm, factors},
                  ranges.count());

@@ -35,7 +35,11 @@ class GradientClip {
   /// `summands`: the gradient is one of so many whose sum is the mean over workers (1: it is the
   /// mean). Such a share is clipped at norm · local_factor / summands; the factor sqrt(summands) is
   /// that of Lin et al. 2018, section 3.3, where independent gradients add up to one of `norm`.
-  GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands);
+  /// A segment of more than `largest_norm` counts as zero: sums of what is larger over workers and
+  /// steps could leave f32.
+  GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands,
+               double largest_norm = kLargestNorm);
+  static constexpr double kLargestNorm = 0x1p96;
 
   /// From now on the parameters are a part of this gradient: bounds are shares of its elements, and
   /// its norm stands in the place of theirs. Between steps.
@@ -44,14 +48,14 @@ class GradientClip {
   void measure(std::span<const int> segments);
   /// What was measured is known to the host when the stream has come here.
   void fetch() const { squares_.fetch(context_.stream); }
-  /// False if the segment is to count as zero: it is not finite(), or its norm is above 2^96, and
-  /// sums of such gradients over workers and steps could leave f32. As of the last fetch().
+  /// False if the segment is to count as zero: it is not finite(), or its norm is too large. As of
+  /// the last fetch().
   bool usable(int segment) const;
   /// Whether the sum of the segment's squares is finite: of f32, whether all its numbers are.
   bool finite(int segment) const;
   /// Scales the segments by the rule: each by its own norm, or all by the norm of the whole
   /// gradient (which must have been measured); `squares`, if defined, is an arena of sums of
-  /// squared gradients that follows. Segments that hold a number that is not finite are left alone.
+  /// squared gradients that follows. Segments that count as zero are left alone, and in no norm.
   /// In the stream's order: the host decides nothing.
   void clip(std::span<const int> segments, const Tensor& squares = {});
   void clear(int segment);
@@ -66,6 +70,7 @@ class GradientClip {
   FlatParameters& parameters_;
   ClipOptions options_;
   double bound_;         // of what is measured
+  double most_squares_;  // of a segment that does not count as zero
   WholeGradient whole_;  // norm below 0: that of the parameters, as measured
   DeviceWords squares_;  // (segments) f64: sum of squares of each
   Tensor factors_;       // (segments) f64: of those that are clipped

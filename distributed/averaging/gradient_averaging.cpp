@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -67,7 +68,8 @@ GradientAveraging::GradientAveraging(Communicator& communicator, Context& comput
                       cut_methods(methods_), options_.buckets, comm.stream.device()),
              options_.guard),
       local_(comm, parameters, local_clip(options_.clip, methods_), communicator.size()),
-      mean_(compute, parameters, mean_clip(options_.clip, methods_), 1),
+      mean_(compute, parameters, mean_clip(options_.clip, methods_), 1,
+            std::numeric_limits<double>::infinity()),
       squares_(compute, parameters, any(methods_, &Traits::squares)),
       readiness_(parameters, units_.cut()),
       compute_watch_(compute.stream),

@@ -139,7 +139,7 @@ TEST(GradientClip, LeavesOutWhatSumsCouldNotHold) {
   FlatParameters parameters(test.context, {&b, &a}, {});
   float& first = parameters.grad().data<float>()[0];
   float& second = parameters.grad().data<float>()[parameters.segments()[1].offset];
-  first = 0x1p96f;
+  first = 2.0f;
   second = 0x1.1p96f;
   const int all[] = {0, 1};
   GradientClip clip(test.context, parameters, {.norm = 1.0}, 1);
@@ -147,8 +147,24 @@ TEST(GradientClip, LeavesOutWhatSumsCouldNotHold) {
   EXPECT_TRUE(clip.usable(0));
   EXPECT_FALSE(clip.usable(1));
   EXPECT_TRUE(clip.finite(1));
-  clip.clip(all);  // of a mean, which may be larger than what it is made of
-  EXPECT_NEAR(first * first + second * second, 1.0f, 1e-6f);
+  clip.clip(all);
+  EXPECT_EQ(first, 1.0f);  // its norm alone decides
+  EXPECT_EQ(second, 0x1.1p96f);
+}
+
+/// A mean may be larger than what it is made of.
+TEST(GradientClip, ClipsAMeanOfAnySize) {
+  TestContext test({.compute = DType::f32});
+  Parameter a{"a", {1}, {}, true, {}};
+  FlatParameters parameters(test.context, {&a}, {});
+  float& mean = parameters.grad().data<float>()[0];
+  mean = 0x1.1p96f;
+  const int all[] = {0};
+  GradientClip clip(test.context, parameters, {.norm = 1.0}, 1,
+                    std::numeric_limits<double>::infinity());
+  clip.measure(all);
+  clip.clip(all);
+  EXPECT_EQ(mean, 1.0f);
 }
 
 TEST(GradientClip, LeavesASmallGradientAsItIs) {

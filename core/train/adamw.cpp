@@ -132,7 +132,7 @@ void AdamW::step(const Context& context, double lr, int64_t number,
   WISP_CHECK(number >= 1, "adamw: update number ", number, ", they count from 1");
   const std::span second_number(second_number_.data<int64_t>(), rules.size());
   for (size_t id = 0; id < rules.size(); ++id)
-    if (rules[id] == UpdateRule::gradient) second_number[id] = number;
+    if (rules[id] == UpdateRule::gradient) ++second_number[id];
   const std::vector<UpdateRange> ranges = update_ranges(parameters_, rules, second_number);
   const AdamWOptions& o = options_;
   const double correction1 = 1.0 - std::pow(o.beta1, static_cast<double>(number));

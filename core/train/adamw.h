@@ -41,7 +41,7 @@ class AdamW final : public Optimizer {
  private:
   FlatParameters& parameters_;
   AdamWOptions options_;
-  Tensor second_number_;  // (segments) i64: number of the second moment's last update
+  Tensor second_number_;  // (segments) i64: updates of the second moment
 };
 
 }  // namespace wisp

@@ -110,6 +110,25 @@ TEST(AdamW, KeepsTheCorrectionOfEachSecondMoment) {
   });
 }
 
+/// A second moment that stood still goes on: it is corrected by its own updates.
+TEST(AdamW, CountsTheUpdatesOfASecondMomentThatStoodStill) {
+  const AdamWOptions o{.beta1 = 0.0, .beta2 = 0.9, .eps = 1e-12};
+  OptimizerRig rig;
+  AdamW adamw(rig.parameters, o);
+  const Segment& segment = rig.undecayed();
+  double& weight = rig.weight(segment, 0);
+  const auto step = [&](int64_t number, UpdateRule rule) {
+    rig.gradient(segment, 0) = 3.0;
+    adamw.step(rig.context, 1.0, number, both(rule));
+  };
+  for (int64_t t = 1; t <= 2; ++t) step(t, UpdateRule::gradient);
+  for (int64_t t = 3; t <= 50; ++t) step(t, UpdateRule::momentum);
+  const double before = weight;
+  step(51, UpdateRule::gradient);
+  // m is the gradient, and v corrected for three updates its square
+  EXPECT_NEAR(before - weight, 1.0, 1e-9);
+}
+
 TEST(AdamW, StaysFiniteIfAMomentumComesBeforeTheFirstGradient) {
   OptimizerRig rig;
   AdamW adamw(rig.parameters, {.eps = 0.5});

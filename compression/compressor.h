@@ -112,7 +112,7 @@ struct Unit {
   State* state = nullptr;
   std::byte* scratch = nullptr;  // scratch_bytes(), 64-byte aligned, the unit's own from encode(0)
                                  // to the last decode
-  bool finite = true;  // false, or a norm above 2^96: contribute zero, keep what state is its own
+  bool finite = true;  // false: not so, or above 2^96 in norm; contribute zero, keep own state
 };
 
 /// Who applies momentum or weight decay to a segment. Exactly one does.

@@ -20,9 +20,9 @@ struct StepCost {
   double clip_ms = 0.0;     // on the compute thread: checks and clips what before_update leaves
   double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
   double decode_ms = 0.0;   // on the comm thread
-  // Segments whose local gradient counted as zero: by the sum of its squares (GradientClip)
-  std::vector<std::string> nonfinite;  // it was not finite
-  std::vector<std::string> too_large;  // it was finite, and too large to be summed
+  // Segments whose local gradient counted as zero (GradientClip::usable)
+  std::vector<std::string> nonfinite;  // for it was not finite
+  std::vector<std::string> too_large;  // for its norm was finite, but too large to be summed
 
   StepCost& operator+=(const StepCost& other) {
     bytes_raw += other.bytes_raw;

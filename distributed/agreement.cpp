@@ -35,11 +35,13 @@ std::vector<NamedValue> unpacked(const std::string& text) {
   return values;
 }
 
-/// Its first and last bytes.
-std::string shortened(const std::string& value) {
+/// What a long value has around its byte `at`.
+std::string shortened(const std::string& value, size_t at) {
   if (value.size() <= kLongestValue) return value;
   const size_t half = kLongestValue / 2;
-  return value.substr(0, half) + "..." + value.substr(value.size() - half);
+  const size_t begin = std::min(at > half ? at - half : 0, value.size() - kLongestValue);
+  return concat(begin > 0 ? "..." : "", value.substr(begin, kLongestValue),
+                begin + kLongestValue < value.size() ? "..." : "");
 }
 
 /// "rank 1", "ranks 0, 2-3"; in order.
@@ -64,10 +66,28 @@ Value find(const std::vector<NamedValue>& values, const std::string& name) {
   return std::nullopt;
 }
 
+/// How many bytes all values begin with.
+size_t same_bytes(const std::vector<Value>& values) {
+  const std::string* first = nullptr;
+  size_t same = 0;
+  for (const Value& value : values) {
+    if (!value) continue;
+    if (!first) {
+      first = &*value;
+      same = first->size();
+    }
+    const auto end = first->begin() + static_cast<std::ptrdiff_t>(std::min(same, value->size()));
+    same = static_cast<size_t>(std::mismatch(first->begin(), end, value->begin()).first -
+                               first->begin());
+  }
+  return same;
+}
+
 /// "ranks 0, 2-3 have 0.05, rank 1 has 0.5"; `values` by rank.
 std::string who_has_what(const std::vector<Value>& values) {
   std::string text;
   std::vector<Value> told;
+  const size_t differ_at = same_bytes(values);
   for (const Value& value : values) {
     if (std::find(told.begin(), told.end(), value) != told.end()) continue;
     told.push_back(value);
@@ -76,7 +96,7 @@ std::string who_has_what(const std::vector<Value>& values) {
       if (values[rank] == value) ranks.push_back(rank);
     }
     text += concat(text.empty() ? "" : ", ", listed(ranks), ranks.size() == 1 ? " has " : " have ",
-                   value ? shortened(*value) : "none");
+                   value ? shortened(*value, differ_at) : "none");
   }
   return text;
 }

@@ -45,6 +45,8 @@ trap 'exit 143' TERM
 { ip netns add "wisp-$one" && ip netns add "wisp-$two" &&
   ip link add veth0 netns "wisp-$one" type veth peer name veth0 netns "wisp-$two"; } ||
   unavailable "this user or container may not make network namespaces; root may, with CAP_SYS_ADMIN and CAP_NET_ADMIN"
+ip netns exec "wisp-$one" unshare --uts true 2>/dev/null ||
+  unavailable "this user or container may not give a host a name of its own"
 join() { # HOST ADDRESS
   ip -n "wisp-$1" address add "$2/24" dev veth0
   ip -n "wisp-$1" link set lo up

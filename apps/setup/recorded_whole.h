@@ -1,6 +1,6 @@
 // The gradient of which a recorded layer is a part: whole.npy beside the layers' files of a rank.
 // It has a row of f64 for each recorded step: the gradient's elements, and its norm, both over all
-// layers, recorded or not, without those that are not finite. One thread.
+// layers, recorded or not, without those that counted as zero. One thread.
 #pragma once
 
 #include <optional>

@@ -10,6 +10,7 @@
 #include "core/io/glob.h"
 #include "core/train/norm.h"
 #include "data/npy.h"
+#include "distributed/gradient_clip.h"
 
 namespace wisp {
 namespace {
@@ -87,12 +88,13 @@ void GradientRecord::keep(const Segment& segment) {
     copy(stream, FlatParameters::view(gradient, segment), layers_[id].gradient);
 }
 
-/// Of the whole gradient, as clipping measures it: in the order of the segments.
+/// Of the whole gradient, as clipping measures it: in the order of the segments, without those that
+/// count as zero.
 double GradientRecord::norm() const {
   double total = 0.0;
   for (int64_t id = 0; id < squares_.host().numel(); ++id) {
     const double square = squares_.host().data<double>()[id];
-    if (std::isfinite(square)) total += square;
+    if (square <= GradientClip::kLargestNorm * GradientClip::kLargestNorm) total += square;
   }
   return std::sqrt(total) * replica_.synchronizer().summands();
 }

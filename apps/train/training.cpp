@@ -63,7 +63,8 @@ void Training::resume(const Changes& changes) {
              before > 0 ? concat(" of the ", before) : "", " steps of an epoch, which now has ",
              steps_per_epoch_,
              "; resume with the same train.batch and data, of a text with the same data.window");
-  WISP_CHECK(changes.of_samples.empty() || position_.in_epoch == 0, "the run stopped after ",
+  const bool within_epoch = position_.in_epoch > 0 && !epoch_trained();
+  WISP_CHECK(changes.of_samples.empty() || !within_epoch, "the run stopped after ",
              position_.in_epoch, " of the ", steps_per_epoch_,
              " steps of an epoch, whose other steps would take other samples: ",
              fmt::format("{}", fmt::join(changes.of_samples, "; ")),
@@ -302,7 +303,7 @@ std::optional<TallyValues> Training::test_the_best() {
   }
   warn(checkpoints_.load_evaluated(replica_, "best"));
   const std::optional<TallyValues> found = replica_.evaluate_as_is(*test_);
-  warn(checkpoints_.load(replica_).notices);
+  checkpoints_.load(replica_);  // back to the last, of which the run has told
   return found;
 }
 

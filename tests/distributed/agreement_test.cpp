@@ -47,6 +47,14 @@ TEST(Agreement, NamesAndValuesDoNotRunTogether) {
   EXPECT_NE(heard({{"a", "b"}, {"c", "d"}}, {{"a", "b"}}), of_all(4, ""));
 }
 
+TEST(Agreement, OfLongValuesItSaysWhatDiffers) {
+  const std::string same(100, '.');
+  const std::vector<Values> ranks = {{{"a", same + "1" + same}}, {{"a", same + "2" + same}}};
+  EXPECT_EQ(disagreement(ranks),
+            concat("\n  a: rank 0 has ...", same.substr(0, 24), "1", same.substr(0, 23),
+                   "..., rank 1 has ...", same.substr(0, 24), "2", same.substr(0, 23), "..."));
+}
+
 TEST(Agreement, AnErrorStaysSmallHoweverMuchDiffers) {
   Values common, other;
   for (int i = 0; i < 200; ++i) {

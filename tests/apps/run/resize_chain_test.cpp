@@ -309,7 +309,8 @@ TEST(ResumeChain, ConservesWhatMethodsKeep) {
       try {
         EXPECT_LT(lost(run(variant, chains()[chain]), variant), 1e-5);
       } catch (const Error& error) {
-        EXPECT_GE(chain, 4U);  // another cut, whose units are neither compressed nor dense
+        // in another cut a unit may be neither compressed nor dense, or have lost its state
+        EXPECT_TRUE(chain == 6 || (chain > 3 && variant.method == "oktopk"));
         EXPECT_NE(std::string(error.what()).find("resume with the "), std::string::npos)
             << error.what();
       }

@@ -279,7 +279,8 @@ TEST(Failure, CompressionNeedsF32) {
 /// at once, and no second limit begins.
 TEST(Failure, ARankThatHangsIsWaitedForOnce) {
   for (const bool in_backward : {false, true}) {
-    ThreadGroup group(2, {}, 0.02);
+    const double timeout_s = in_backward ? 0.5 : 0.02;  // in backward both have come before
+    ThreadGroup group(2, {}, timeout_s);
     const auto errors = run_ranks(group, [&](Communicator& communicator) {
       const auto hang = [&] {
         while (communicator.rank() == 1 && group.failure().empty()) std::this_thread::yield();
@@ -297,7 +298,8 @@ TEST(Failure, ARankThatHangsIsWaitedForOnce) {
       }
     });
     EXPECT_EQ(errors[0], group.failure());
-    EXPECT_NE(errors[0].find(": waited 0.02 s for rank 1, which has not come"), std::string::npos)
+    EXPECT_NE(errors[0].find(concat(": waited ", timeout_s, " s for rank 1, which has not come")),
+              std::string::npos)
         << errors[0];
   }
 }

@@ -20,7 +20,7 @@ TEST(Mpi, TheWorldIsTheLaunchers) {
 }
 
 /// By Open MPI's default the directions of an exchange over TCP take turns (docs/processes.md).
-TEST(Mpi, TheDirectionsOfAnExchangeTravelAtOnceOverTcp) {
+TEST(Mpi, OpenMpiIsToldToSendBothDirectionsAtOnce) {
   EXPECT_EQ(environment("OMPI_MCA_btl_tcp_flags"), "send,inplace");
   EXPECT_EQ(environment("OMPI_MCA_btl_tcp_eager_limit"), "262144");
 }

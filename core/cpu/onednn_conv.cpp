@@ -117,11 +117,20 @@ bool strips_pay(ConvPass pass, const ConvSpec& s) {
   return pass == ConvPass::dw || (pass == ConvPass::dx && s.in_channels / s.groups >= 16);
 }
 
-/// An op, and whether the library makes it from columns of x laid out as a matrix, for want of a
-/// kernel of its own.
+/// How the library computes a convolution, best first: by a kernel of its own, from columns of x
+/// laid out as a matrix, or by plain loops, which are a hundred times slower. It falls back to
+/// those where the matrix would be large beside the tensors (of two short utterances, without
+/// AVX-512).
+enum class Way { kernel, matrix, loops };
+
+Way way_of(std::string_view implementation) {
+  if (implementation.starts_with("ref")) return Way::loops;
+  return implementation.find("gemm") != std::string_view::npos ? Way::matrix : Way::kernel;
+}
+
 struct Built {
   OnednnOp op;
-  bool by_matrix;
+  Way way;
 };
 
 template <class Descriptor>
@@ -129,7 +138,7 @@ Built built(const dnnl::engine& engine, const Descriptor& found, const OnednnOp:
             const OnednnOp::Edge& second, const OnednnOp::Edge& result) {
   const dnnl::primitive primitive(found);
   return {{engine, primitive, found.scratchpad_desc(), first, second, result},
-          std::string_view(found.impl_info_str()).find("gemm") != std::string_view::npos};
+          way_of(found.impl_info_str())};
 }
 
 Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
@@ -151,22 +160,22 @@ Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
                {DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc()});
 }
 
-/// The fewest strips for which the library has kernels of its own; none if it has not. Its backward
-/// kernels end at 11 to 14 columns, and are about five times as fast as what it does beyond.
+/// The fewest strips that the library computes in no worse `way`; none if it cannot. Its backward
+/// kernels end at 11 to 14 columns, and are about five times as fast as a matrix.
 std::vector<OnednnOp> build_strips(const dnnl::engine& engine, ConvPass pass, const ConvSpec& s,
-                                   DType images) {
+                                   DType images, Way way) {
   constexpr int64_t kLeastTaps = 5;
   for (int64_t count = 2; s.kernel.w / count >= kLeastTaps; ++count) {
     std::vector<OnednnOp> ops;
-    bool by_matrix = false;
-    for (int64_t i = 0; i < count && !by_matrix; ++i) {
+    bool worse = false;
+    for (int64_t i = 0; i < count && !worse; ++i) {
       const Strip strip = strip_of(s, s.kernel.w * i / count, s.kernel.w * (i + 1) / count);
       if (strip.columns == 0) continue;
       Built part = build(engine, pass, ConvTask(s, images, algorithm::convolution_direct, strip));
-      by_matrix = part.by_matrix;
+      worse = part.way > way;
       ops.push_back(std::move(part.op));
     }
-    if (!by_matrix) return ops;
+    if (!worse) return ops;
   }
   return {};
 }
@@ -184,8 +193,10 @@ std::vector<OnednnOp> make_conv(const dnnl::engine& engine, ConvPass pass, const
     }
   }
   Built direct = build(engine, pass, ConvTask(spec, images, algorithm::convolution_direct, all));
-  if (direct.by_matrix && strips_pay(pass, spec)) {
-    std::vector<OnednnOp> strips = build_strips(engine, pass, spec, images);
+  const bool loops = direct.way == Way::loops;
+  for (const Way way : {Way::kernel, Way::matrix}) {
+    if (way >= direct.way || !(loops || strips_pay(pass, spec))) break;
+    std::vector<OnednnOp> strips = build_strips(engine, pass, spec, images, way);
     if (strips.size() > 1) return strips;
   }
   return {std::move(direct.op)};

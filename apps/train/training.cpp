@@ -72,11 +72,11 @@ void Training::resume(const Changes& changes) {
   if (!replica_.replicas_differ()) check_weights();
   start_record();
   if (!reporter_) return;
+  warn(loaded.notices);
   for (const std::vector<std::string>* kind : {&changes.of_samples, &changes.other}) {
     if (!kind->empty())
       reporter_->warn(fmt::format("this run is resumed otherwise: {}", fmt::join(*kind, "; ")));
   }
-  warn(loaded.notices);
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
     return step < position_.step || (step == position_.step && !again);

@@ -1,4 +1,5 @@
-// How a residual leaves a compressor whose unit becomes dense again: by the worker's own gradient.
+// The last step of a residual: a compressor whose unit becomes dense again adds it to the worker's
+// gradient.
 #pragma once
 
 #include "compression/compressor.h"

@@ -1,5 +1,5 @@
-// What a step costs a worker. Always on; the trainer writes it to the log, the metrics and the
-// summary.
+// The cost of a step for a worker, in bytes and milliseconds. It is always counted; the trainer
+// writes it to the log, the metrics and the summary.
 #pragma once
 
 #include <cstdint>

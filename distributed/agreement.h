@@ -1,5 +1,5 @@
-// What all ranks of a run must have the same, compared before anything depends on it: replicas that
-// start apart, or are told apart, stay apart, and no later collective would notice.
+// Agreement of all ranks about named values, checked before anything depends on them. Replicas that
+// start apart, or are told different things, stay apart, and no later collective would notice.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// What happens to a gradient before it is encoded (the worker's own) or applied (the mean of all):
-// it is checked for values that are not finite or too large, and clipped. Belongs to the thread of
-// its context.
+// The check and the clipping of a gradient: a worker's own before it is encoded, or the mean of all
+// before it is applied. Values that are not finite, or too large, are found. Belongs to the thread
+// of its context.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What the laboratory's workers share: options, the layer, and what of a run's recording there is,
+// The laboratory's setup, which its workers share: options, the layer and the run's recording,
 // checked before any of them starts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a config may say.
+// The reference of all keys of a config, as text.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What tells a run's data from other data, and a resumed run from the one before: all processes
-// must have the same data, and who resumes a run is told what is otherwise.
+// The identity of a run: its data, by counts and digests, and what it was told. All processes of a
+// run must have the same, and a run that is resumed says what it has otherwise.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a finished run did: summary.json.
+// The summary of a finished run, summary.json.
 #pragma once
 
 #include <cstdint>

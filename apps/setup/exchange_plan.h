@@ -1,4 +1,4 @@
-// What a run is going to exchange: by layer, and in each phase of a warm-up. A function of the
+// The forecast of a run's exchange, by layer and by phase of a warm-up. It follows from the
 // configuration and the list of segments; nothing has run, and no memory is taken.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What all processes of a run must be told the same: they would train apart, as after a change that
-// did not reach one machine. Compared before anything is read, joined or written.
+// The part of the configuration that all processes of a run must share. It is compared before
+// anything is read, joined or written: processes that were told different things would train apart.
 #pragma once
 
 #include <span>

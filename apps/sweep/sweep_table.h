@@ -1,4 +1,4 @@
-// What the runs of a sweep reached, as CSV and as Markdown.
+// The table of a sweep's runs and what they reached, as CSV and as Markdown.
 #pragma once
 
 #include <span>

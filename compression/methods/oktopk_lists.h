@@ -1,4 +1,4 @@
-// What Ok-Topk keeps of a unit between its rounds: lists of entries, and how long they get.
+// Ok-Topk's lists of a unit's entries, kept between its rounds, and their sizes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a run is going, for a person: on a terminal one line that is rewritten, into a file a plain
+// Progress of a run, for a person: on a terminal one line that is rewritten, into a file a plain
 // line now and then. One thread at a time.
 #pragma once
 

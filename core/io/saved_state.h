@@ -1,4 +1,4 @@
-// What a checkpoint holds of a worker, by name, and what becomes of it when a run goes on with
+// The state of a worker that a checkpoint holds, by name, and its rule for a run that goes on with
 // another number of workers.
 #pragma once
 

@@ -1,6 +1,6 @@
-// How well compression follows the gradient, measured every so many steps: what waits in residuals,
-// for how long, and where the decoded mean points beside the true one. It only looks: the run's
-// bits are those without it. Belongs to the comm thread.
+// A probe of how well compression follows the gradient, every so many steps: what waits in
+// residuals, for how long, and where the decoded mean points beside the true one. A run has the
+// same bits with and without it. Belongs to the comm thread.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// How long a collective waits for other ranks: the one limit that all who wait for it go by. A
-// process that was stopped has not waited: what lies between two looks counts as one stride at
-// most, however long it was. Belongs to who looks.
+// The time limit of a collective's wait for other ranks: one limit, which every wait within the
+// collective goes by. A process that was stopped has not waited, so the time between two looks
+// counts as one stride at most. Belongs to the thread that looks.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a comm thread waits by: for collectives, as long as they say, and for its stream, never
-// standing still for either; counts and traces what was done. Belongs to the comm thread.
+// The comm thread's waits, for collectives and for its stream, and the counts and spans of what it
+// did. A collective itself says how long it is waited for. Belongs to the comm thread.
 #pragma once
 
 #include <cmath>

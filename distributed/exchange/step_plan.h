@@ -1,5 +1,5 @@
-// What every unit does in a step, and the order in which all of it travels: the same on all ranks.
-// Belongs to the comm thread.
+// The plan of a step: what every unit does, and the order in which all of it travels. It is the
+// same on all ranks. Belongs to the comm thread.
 #pragma once
 
 #include <span>

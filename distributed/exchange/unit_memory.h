@@ -1,4 +1,4 @@
-// What a cut's units own: the buffers they encode into, scratch and state. Belongs to the comm
+// The memory of a cut's units: the buffers they encode into, scratch and state. Belongs to the comm
 // thread.
 #pragma once
 

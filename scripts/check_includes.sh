@@ -24,11 +24,6 @@ function fail(rule) {
 function only_in(header, places, name) {
   if (header_path ~ header && FILENAME !~ places) fail(name)
 }
-function in_one_file(header) {
-  if (header_path != header) return
-  if (owner[header] == "") owner[header] = FILENAME
-  if (owner[header] != FILENAME) fail(header " is already included by " owner[header])
-}
 BEGIN {
   allowed["core"] = "core"
   allowed["layers"] = "core layers"
@@ -110,7 +105,7 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
   only_in("^nccl", "^(distributed/communicator/nccl_communicator[.]cpp$|core/emulated/)",
           "NCCL headers belong in distributed/communicator/nccl_communicator.cpp and what stands for NCCL, core/emulated/")
-  in_one_file("mpi.h")
+  only_in("^mpi[.]h$", "^distributed/communicator/mpi_", "MPI headers belong in distributed/communicator/mpi_*")
 }
 /getenv[ \t]*\(/ {
   if (FILENAME != "distributed/launch.cpp") fail("environment variables are read in distributed/launch.cpp")

@@ -4,12 +4,9 @@
 // between looks.
 #include "distributed/communicator/mpi_communicator.h"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <climits>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -19,7 +16,7 @@
 #include "distributed/communicator/deadline.h"
 #include "distributed/communicator/host_communicator.h"
 #include "distributed/communicator/mail.h"
-#include "distributed/communicator/place.h"
+#include "distributed/communicator/mpi_peers.h"
 
 namespace wisp {
 namespace {
@@ -27,31 +24,9 @@ namespace {
 // A look takes a few microseconds. Pauses grow with the wait, so that it ends at most a third late
 // and costs little of a core that other ranks compute on.
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
-constexpr double kPeersUs = 20e3;  // between looks whether the other processes live
-constexpr double kLeaveS = 2.0;    // for the others' last words after a failure
-constexpr int kFailureTag = 1, kLeavingTag = 2;
+constexpr double kLeaveS = 2.0;  // for the others' last words after a failure
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
 constexpr int64_t kLongBytes = 131072;  // a message that is seen late, once it has come whole
-constexpr size_t kLongestCause = 1000;  // so that it is sent without waiting for its receiver
-
-void mpi_check(int status, const char* what) {
-  if (status == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(status, text, &length);
-  throw Error(concat(what, ": ", text));
-}
-
-/// Open MPI's variables for TCP, unless the user has set them. Of a long message it sends the rest
-/// when the receiver asks for it, and that request stands behind what goes the other way: by
-/// default ("put") behind all of it, so that the directions of an exchange take turns and it lasts
-/// twice as long. In fragments a request waits for what is in the socket's buffer; up to 256 KiB
-/// nothing is asked.
-void let_directions_travel_at_once() {
-  setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0);
-  setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0);
-  setenv("OMPI_MCA_btl_tcp_max_send_size", "262144", 0);
-}
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
@@ -62,23 +37,23 @@ class MpiCommunicator final : public HostCommunicator {
   MpiCommunicator();
   ~MpiCommunicator() override;
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int rank() const override { return peers_.rank(); }
+  int size() const override { return peers_.size(); }
 
   void abort(const std::string& cause) override {
     const std::lock_guard lock(mutex_);
-    fail(rank_, cause);
+    peers_.fail(rank(), cause);
   }
   std::string hear_failure() override;
   void on_progress(std::function<void()>) override {}
 
   std::string failure() const {
     const std::lock_guard lock(mutex_);
-    return failure_;
+    return peers_.failure();
   }
   void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
   /// Ranks below `end` on this one's machine.
-  int neighbours(int end) const;
+  int neighbours(int end) const { return peers_.neighbours(end); }
   bool left(int peer, double limit_s);
   void leave();
 
@@ -103,27 +78,19 @@ class MpiCommunicator final : public HostCommunicator {
   bool receive();
   bool sent();
   Transfer finish();
-  void hear_failures();
   void look_after_peers();
-  void fail(int rank, const std::string& cause);
-  void tell_others(const std::string& words, int tag);
   std::string missing() const;
-  bool is_peer(int rank) const { return rank != rank_; }
-  bool gone(int peer) const;
+  bool failed() const { return !peers_.failure().empty(); }
   int tag() const {
     return kFirstMessageTag + static_cast<int>((2 * collectives_ + round_) % kMessageTags);
   }
 
-  bool owns_mpi_ = false;
-  int rank_ = 0, size_ = 1;
-  MPI_Comm messages_ = MPI_COMM_NULL, failures_ = MPI_COMM_NULL;
-  std::vector<Place> places_;  // by rank
+  const MpiSession session_;
+  MPI_Comm messages_ = MPI_COMM_NULL;
   double timeout_s_ = 60.0;
 
   mutable std::mutex mutex_;  // of all calls of MPI, and of what follows
-  std::string failure_;
-  std::vector<char> left_;  // by rank: it is about to end, and has said so
-  double peers_looked_us_ = 0.0;
+  MpiPeers peers_;
 
   // the collective under way
   std::optional<Mail> mail_;
@@ -161,67 +128,33 @@ class MpiCommunicator::UnderWay final : public Pending {
   bool finished_ = false;
 };
 
-MpiCommunicator::MpiCommunicator() {
-  int started = 0, provided = MPI_THREAD_SINGLE;
-  mpi_check(MPI_Initialized(&started), "MPI_Initialized");
-  if (!started) {
-    let_directions_travel_at_once();
-    mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
-    owns_mpi_ = true;
-  } else {
-    mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread");
-  }
-  WISP_CHECK(provided >= MPI_THREAD_SERIALIZED, "this MPI gives thread level ", provided,
-             ", but a comm thread calls it: at least MPI_THREAD_SERIALIZED (",
-             MPI_THREAD_SERIALIZED, ") is needed; install an MPI that was built with threads");
-  for (MPI_Comm* own : {&messages_, &failures_}) {
-    mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, own), "MPI_Comm_dup");
-    mpi_check(MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  }
-  mpi_check(MPI_Comm_rank(messages_, &rank_), "MPI_Comm_rank");
-  mpi_check(MPI_Comm_size(messages_, &size_), "MPI_Comm_size");
-  const auto ranks = static_cast<size_t>(size_);
-  places_.resize(ranks);
-  const Place own = Place::own();
-  mpi_check(MPI_Allgather(&own, sizeof(Place), MPI_BYTE, places_.data(), sizeof(Place), MPI_BYTE,
-                          messages_),
-            "MPI_Allgather");
-  left_.resize(ranks);
-  incoming_.resize(ranks);
-  outgoing_.resize(ranks);
-}
+MpiCommunicator::MpiCommunicator()
+    : messages_(MpiSession::all()),
+      incoming_(static_cast<size_t>(size())),
+      outgoing_(static_cast<size_t>(size())) {}
 
 MpiCommunicator::~MpiCommunicator() {
-  if (!failure_.empty()) {
-    leave();
-    std::fflush(nullptr);
-    if (rank_ != 0) sleep_us(kLeaveS * 1e6);  // one is enough to end all, if it is there
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  if (owns_mpi_) MPI_Finalize();
-}
-
-int MpiCommunicator::neighbours(int end) const {
-  const Place& own = places_[static_cast<size_t>(rank_)];
-  return static_cast<int>(
-      std::count_if(places_.begin(), places_.begin() + end,
-                    [&](const Place& place) { return place.same_machine(own); }));
+  if (!failed()) return;
+  leave();
+  std::fflush(nullptr);
+  if (rank() != 0) sleep_us(kLeaveS * 1e6);  // one is enough to end all, if it is there
+  MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 // ---------------------------------------------------------------- a collective
 
 PendingPtr MpiCommunicator::begin(Call call) {
   const Lock lock(mutex_);
-  if (!failure_.empty()) return std::make_unique<UnderWay>(*this);
+  if (failed()) return std::make_unique<UnderWay>(*this);
   WISP_CHECK(!mail_, call.label.str(),
              ": the collective before it is still under way, wait() for it first");
-  mail_.emplace(std::move(call), rank_, size_);
+  mail_.emplace(std::move(call), rank(), size());
   round_ = 0;
   pause_us_ = kShortestPauseUs;
   begin_us_ = now_us();
   deadline_ = Deadline(timeout_s_);
   if (const auto mismatch = mail_->check_own()) {
-    fail(mismatch->rank, mismatch->why);
+    peers_.fail(mismatch->rank, mismatch->why);
   } else {
     start_round();
   }
@@ -233,8 +166,8 @@ void MpiCommunicator::start_round() {
   for (Incoming& incoming : incoming_) incoming.heard = incoming.announced = incoming.here = false;
   const bool same = mail_->same_for_all(round_);
   ConstBytes message;
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer)) continue;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!peers_.is_peer(peer)) continue;
     if (!same || message.bytes == 0)
       message = mail_->write(round_, peer, outgoing_[same ? 0 : static_cast<size_t>(peer)]);
     WISP_CHECK(message.bytes <= INT_MAX, mail_->label().str(), ": a message of ", message.bytes,
@@ -259,28 +192,29 @@ void MpiCommunicator::say_hello(int peer) {
 /// Moves on as far as possible without waiting; a rank that is late has failed. True if wait() need
 /// not wait.
 bool MpiCommunicator::look() {
-  hear_failures();
+  peers_.hear();
   bool moved = false;
-  while (failure_.empty() && mail_ && advance()) moved = true;
+  while (!failed() && mail_ && advance()) moved = true;
   looked_us_ = now_us();
-  if (!failure_.empty() || round_ == mail_->rounds()) return true;
-  if (looked_us_ - peers_looked_us_ > kPeersUs) look_after_peers();
+  if (failed() || round_ == mail_->rounds()) return true;
+  look_after_peers();
   if (moved) {
     pause_us_ = kShortestPauseUs;
     deadline_.restart(looked_us_);
   } else {
     pause_us_ = std::min(kLongestPauseUs, pause_us_ * kPauseGrowth);
     if (deadline_.passed(looked_us_))
-      fail(rank_, concat(mail_->label().str(), ": waited ", timeout_s_, " s for ", missing()));
+      peers_.fail(rank(),
+                  concat(mail_->label().str(), ": waited ", timeout_s_, " s for ", missing()));
   }
-  return !failure_.empty();
+  return failed();
 }
 
 /// One thing that can be done now; false if there is none.
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
   if (receive()) return true;
-  if (here_ < size_ - 1 || !sent()) return false;
+  if (here_ < size() - 1 || !sent()) return false;
   std::vector<ConstBytes> messages;
   for (const Incoming& incoming : incoming_) messages.push_back(incoming.message());
   mail_->read(round_, messages);
@@ -296,7 +230,7 @@ bool MpiCommunicator::advance() {
 /// Takes what has come in; false if nothing has.
 bool MpiCommunicator::receive() {
   bool moved = false;
-  if (announced_ < size_ - 1) {
+  if (announced_ < size() - 1) {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
@@ -306,7 +240,7 @@ bool MpiCommunicator::receive() {
       Incoming& incoming = incoming_[static_cast<size_t>(status.MPI_SOURCE)];
       int bytes = 0;
       mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-      if (!std::exchange(incoming.heard, true) && ++heard_ == size_ - 1 && round_ == 0)
+      if (!std::exchange(incoming.heard, true) && ++heard_ == size() - 1 && round_ == 0)
         begin_us_ = now_us();
       if (bytes == 0) {
         mpi_check(MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
@@ -321,7 +255,7 @@ bool MpiCommunicator::receive() {
       ++announced_;
     }
   }
-  for (int peer = 0; peer < size_ && failure_.empty(); ++peer) {
+  for (int peer = 0; peer < size() && !failed(); ++peer) {
     Incoming& incoming = incoming_[static_cast<size_t>(peer)];
     if (!incoming.announced || incoming.here) continue;
     int done = 0;
@@ -332,7 +266,7 @@ bool MpiCommunicator::receive() {
     if (!mismatch) {
       ++here_;
     } else if (mismatch->rank >= 0) {
-      fail(mismatch->rank, mismatch->why);
+      peers_.fail(mismatch->rank, mismatch->why);
     }
   }
   return moved;
@@ -355,7 +289,7 @@ Transfer MpiCommunicator::finish() {
     sleep_us(pause);
     lock.lock();
   }
-  if (!failure_.empty()) throw Error(failure_);
+  if (failed()) throw Error(peers_.failure());
   const Traffic traffic = mail_->traffic();
   mail_.reset();
   ++collectives_;
@@ -367,8 +301,8 @@ std::string MpiCommunicator::missing() const {
   std::string absent, slow, behind;
   int absentees = 0;
   size_t message = 0;  // of sends_, which go to the peers in order
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer)) continue;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (!peers_.is_peer(peer)) continue;
     const Incoming& incoming = incoming_[static_cast<size_t>(peer)];
     int taken = 1;
     if (message < sends_.size())
@@ -386,81 +320,31 @@ std::string MpiCommunicator::missing() const {
 
 // ---------------------------------------------------------------- failures
 
-/// Sends, and does not ask what becomes of it.
-void MpiCommunicator::tell_others(const std::string& words, int tag) {
-  // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): requests are freed, not waited for
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer)) continue;
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(words.data(), static_cast<int>(words.size()), MPI_BYTE, peer, tag, failures_,
-              &request);
-    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  }
-}
-
-void MpiCommunicator::fail(int rank, const std::string& cause) {
-  if (!failure_.empty()) return;
-  const std::string said = cause.empty() ? "no cause given" : cause;
-  failure_ = size_ > 1 ? concat("rank ", rank, ": ", said) : said;
-  if (failure_.size() > kLongestCause) failure_.resize(kLongestCause);
-  tell_others(failure_, kFailureTag);
-}
-
-void MpiCommunicator::hear_failures() {
-  if (!failure_.empty() || size_ == 1) return;
-  int found = 0;
-  MPI_Status status;
-  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, failures_, &found, &status), "MPI_Iprobe");
-  if (!found) return;
-  int bytes = 0;
-  mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-  std::string failure(static_cast<size_t>(bytes), ' ');
-  mpi_check(MPI_Recv(failure.data(), bytes, MPI_BYTE, status.MPI_SOURCE, kFailureTag, failures_,
-                     MPI_STATUS_IGNORE),
-            "MPI_Recv");
-  failure_ = failure;
-}
-
 std::string MpiCommunicator::hear_failure() {
   const Lock lock(mutex_);
-  hear_failures();
-  if (failure_.empty() && now_us() - peers_looked_us_ > kPeersUs) look_after_peers();
-  return failure_;
+  peers_.hear();
+  if (!failed()) look_after_peers();
+  return peers_.failure();
 }
 
-bool MpiCommunicator::gone(int peer) const {
-  return places_[static_cast<size_t>(peer)].deserted(places_[static_cast<size_t>(rank_)]);
-}
-
-/// A process that was killed says nothing.
 void MpiCommunicator::look_after_peers() {
-  peers_looked_us_ = now_us();
-  for (int peer = 0; peer < size_; ++peer) {
-    if (!is_peer(peer) || !gone(peer)) continue;
-    hear_failures();  // or did it?
-    const Place& place = places_[static_cast<size_t>(peer)];
-    return fail(peer, concat("its process (", place.process, " on ", place.host.data(),
-                             ") has ended, while rank ", rank_, " waited for it in ",
-                             mail_ ? mail_->label().str() : "work of their devices"));
-  }
+  peers_.look_after([&] { return mail_ ? mail_->label().str() : "work of their devices"; });
 }
 
 /// Tells the others that this rank is about to end, and waits for them to be.
 void MpiCommunicator::leave() {
-  tell_others("", kLeavingTag);
+  peers_.say_leaving();
   const double limit_us = now_us() + kLeaveS * 1e6;
-  for (int peer = 0; peer < size_; ++peer) left(peer, (limit_us - now_us()) * 1e-6);
+  for (int peer = 0; peer < size(); ++peer) left(peer, (limit_us - now_us()) * 1e-6);
 }
 
 bool MpiCommunicator::left(int peer, double limit_s) {
   const double limit_us = now_us() + limit_s * 1e6;
-  char& left = left_[static_cast<size_t>(peer)];
-  while (is_peer(peer) && !left && !gone(peer)) {
+  bool left = false;
+  while (peers_.is_peer(peer) && !peers_.gone(peer)) {
     {
       const Lock lock(mutex_);
-      int found = 0;
-      MPI_Iprobe(peer, kLeavingTag, failures_, &found, MPI_STATUS_IGNORE);
-      left = found != 0;
+      left = peers_.has_left(peer);
     }
     if (left || now_us() > limit_us) break;
     sleep_us(kLongestPauseUs);

@@ -1,0 +1,99 @@
+#include "distributed/communicator/mpi_peers.h"
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kLookUs = 20e3;  // between looks whether the other processes live
+constexpr int kFailureTag = 1, kLeavingTag = 2;
+constexpr size_t kLongestCause = 1000;  // so that it is sent without waiting for its receiver
+
+}  // namespace
+
+MpiPeers::MpiPeers() : words_(MpiSession::all()) {
+  mpi_check(MPI_Comm_rank(words_, &rank_), "MPI_Comm_rank");
+  mpi_check(MPI_Comm_size(words_, &size_), "MPI_Comm_size");
+  places_.resize(static_cast<size_t>(size_));
+  left_.resize(places_.size());
+  const Place own = Place::own();
+  mpi_check(
+      MPI_Allgather(&own, sizeof(Place), MPI_BYTE, places_.data(), sizeof(Place), MPI_BYTE, words_),
+      "MPI_Allgather");
+}
+
+int MpiPeers::neighbours(int end) const {
+  const Place& own = places_[static_cast<size_t>(rank_)];
+  return static_cast<int>(
+      std::count_if(places_.begin(), places_.begin() + end,
+                    [&](const Place& place) { return place.same_machine(own); }));
+}
+
+/// Sends, and does not ask what becomes of it.
+void MpiPeers::tell_others(const std::string& words, int tag) {
+  // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): requests are freed, not waited for
+  for (int peer = 0; peer < size_; ++peer) {
+    if (!is_peer(peer)) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(words.data(), static_cast<int>(words.size()), MPI_BYTE, peer, tag, words_, &request);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+}
+
+void MpiPeers::fail(int rank, const std::string& cause) {
+  if (!failure_.empty()) return;
+  const std::string said = cause.empty() ? "no cause given" : cause;
+  failure_ = size_ > 1 ? concat("rank ", rank, ": ", said) : said;
+  if (failure_.size() > kLongestCause) failure_.resize(kLongestCause);
+  tell_others(failure_, kFailureTag);
+}
+
+void MpiPeers::hear() {
+  if (!failure_.empty() || size_ == 1) return;
+  int found = 0;
+  MPI_Status status;
+  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kFailureTag, words_, &found, &status), "MPI_Iprobe");
+  if (!found) return;
+  int bytes = 0;
+  mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  std::string failure(static_cast<size_t>(bytes), ' ');
+  mpi_check(MPI_Recv(failure.data(), bytes, MPI_BYTE, status.MPI_SOURCE, kFailureTag, words_,
+                     MPI_STATUS_IGNORE),
+            "MPI_Recv");
+  failure_ = failure;
+}
+
+bool MpiPeers::gone(int peer) const {
+  return places_[static_cast<size_t>(peer)].deserted(places_[static_cast<size_t>(rank_)]);
+}
+
+/// -1: none is known.
+int MpiPeers::killed() {
+  const double now = now_us();
+  if (now - looked_us_ <= kLookUs) return -1;
+  looked_us_ = now;
+  for (int peer = 0; peer < size_; ++peer)
+    if (is_peer(peer) && gone(peer)) return peer;
+  return -1;
+}
+
+std::string MpiPeers::end_of(int peer) const {
+  const Place& place = places_[static_cast<size_t>(peer)];
+  return concat("its process (", place.process, " on ", place.host.data(), ") has ended");
+}
+
+void MpiPeers::say_leaving() { tell_others("", kLeavingTag); }
+
+bool MpiPeers::has_left(int peer) {
+  char& left = left_[static_cast<size_t>(peer)];
+  if (left) return true;
+  int found = 0;
+  MPI_Iprobe(peer, kLeavingTag, words_, &found, MPI_STATUS_IGNORE);
+  left = found != 0;
+  return left;
+}
+
+}  // namespace wisp

@@ -118,9 +118,9 @@ bool strips_pay(ConvPass pass, const ConvSpec& s) {
 }
 
 /// How the library computes a convolution, best first: by a kernel of its own, from columns of x
-/// laid out as a matrix, or by plain loops, which are a hundred times slower. It falls back to
-/// those where the matrix would be large beside the tensors (of two short utterances, without
-/// AVX-512).
+/// laid out as a matrix, or by plain loops, which are a hundred times slower. It takes loops where
+/// a thread's matrix would be more than 15 times as large as all tensors, its limit on memory: so
+/// for one or two short utterances on a CPU without AVX-512.
 enum class Way { kernel, matrix, loops };
 
 Way way_of(std::string_view implementation) {
@@ -164,8 +164,8 @@ Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
 /// kernels end at 11 to 14 columns, and are about five times as fast as a matrix.
 std::vector<OnednnOp> build_strips(const dnnl::engine& engine, ConvPass pass, const ConvSpec& s,
                                    DType images, Way way) {
-  constexpr int64_t kLeastTaps = 5;
-  for (int64_t count = 2; s.kernel.w / count >= kLeastTaps; ++count) {
+  const int64_t least_taps = way == Way::kernel ? 5 : 1;
+  for (int64_t count = 2; s.kernel.w / count >= least_taps; ++count) {
     std::vector<OnednnOp> ops;
     bool worse = false;
     for (int64_t i = 0; i < count && !worse; ++i) {

@@ -11,6 +11,8 @@ install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   PATTERN core/cpu EXCLUDE
   PATTERN core/emulated/include EXCLUDE
   PATTERN core/io/toml_node.h EXCLUDE
+  PATTERN distributed/communicator/mpi_peers.h EXCLUDE
+  PATTERN distributed/communicator/mpi_session.h EXCLUDE
   PATTERN apps/commands EXCLUDE
   PATTERN apps/configs EXCLUDE)
 # "core/ops.h" becomes "wisp/core/ops.h", so that a user's own folders of these names are never in the way.

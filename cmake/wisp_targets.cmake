@@ -56,6 +56,25 @@ function(wisp_little_optimised target)
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endfunction()
 
+# wisp_cuda_sources(TARGET FILE...): adds sources that name CUDA's calls. They alone see the headers of the toolkit and its
+# libraries, or the emulated ones, so that a compiler's cache has all others for builds with and without CUDA.
+function(wisp_cuda_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+  set(folders ${PROJECT_SOURCE_DIR}/core/emulated/include)
+  if(WISP_CUDA)
+    set(folders ${CUDAToolkit_INCLUDE_DIRS})
+    foreach(library IN ITEMS cublasLt cudnn cufft nccl)
+      if(TARGET CudaLibraries::${library})
+        list(APPEND folders ${CudaLibraries_${library}_INCLUDE_DIR})
+      endif()
+    endforeach()
+    list(REMOVE_DUPLICATES folders)
+    list(REMOVE_ITEM folders ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+  endif()
+  list(TRANSFORM folders PREPEND -isystem)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${folders}")
+endfunction()
+
 # What every test runs with. Spinning OpenMP threads make tests ten times slower on a busy machine; libgomp is not
 # instrumented, so ThreadSanitizer sees one OpenMP thread; nothing may hang.
 set(wisp_test_environment OMP_WAIT_POLICY=passive)

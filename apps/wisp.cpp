@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "apps/commands/commands.h"
+#include "apps/commands/standard_streams.h"
 #include "apps/version.h"
 #include "distributed/launch.h"
 
@@ -57,7 +58,10 @@ int parse_and_run(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    open_closed_streams();
+    const int status = parse_and_run(argc, argv);
+    flush_output();
+    return status;
   } catch (const ExitStatus& status) {
     return status.value;
   } catch (const std::exception& error) {

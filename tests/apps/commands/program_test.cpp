@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <map>
@@ -271,6 +272,45 @@ TEST_F(Program, NeverHidesThatADamagedCheckpointWasPassedOver) {
     EXPECT_TRUE(said().starts_with(concat("wisp: ", path, "/checkpoints/step_6/rank_0"))) << said();
     EXPECT_NE(said().find("; going on from step 4\n"), std::string::npos) << said();
   }
+}
+
+TEST_F(Program, FailsIfItsOutputCannotBeWritten) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=2", "--quiet", "--out", dir_ / "run"}), 0);
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"methods"},
+                                                    {"devices", "--json"},
+                                                    {"config", config()},
+                                                    {"eval", dir_ / "run", "--json"},
+                                                    {"report", dir_ / "run"},
+                                                    {"--version"},
+                                                    {"--help"}}) {
+    std::vector<std::string> command = {"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full",
+                                        WISP_PROGRAM};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    start_command(command);
+    EXPECT_EQ(wait(), 1) << arguments[0];
+    EXPECT_NE(said().find("wisp: the output could not be written"), std::string::npos)
+        << arguments[0] << ": " << said();
+  }
+}
+
+TEST_F(Program, WritesTheSameFilesWithoutStandardStreams) {
+  const std::vector<std::string> arguments = {"train", config(), "train.max_steps=6"};
+  for (const char* how : {"open", "closed"}) {
+    std::vector<std::string> command = {
+        "/bin/sh", "-c",
+        concat("exec \"$0\" \"$@\"", how == std::string("closed") ? " <&- >&- 2>&-" : ""),
+        WISP_PROGRAM};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    command.insert(command.end(), {"--out", dir_ / how});
+    start_command(command);
+    EXPECT_EQ(wait(), 0) << said();
+  }
+  const auto lines = [&](const char* how) {
+    const std::string text = read_text(concat(dir_ / how, "/metrics.jsonl"));
+    EXPECT_TRUE(text.starts_with("{")) << text;
+    return std::ranges::count(text, '\n');
+  };
+  EXPECT_EQ(lines("closed"), lines("open"));
 }
 
 TEST_F(Program, SaysWhatThePlanRemarksWithoutProgressToo) {

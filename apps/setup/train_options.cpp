@@ -16,6 +16,12 @@ void at_least(const Config& config, const std::string& key, T value, T least) {
              " or more");
 }
 
+/// Throws unless `value` is at most `most`.
+void at_most(const Config& config, const std::string& key, double value, double most) {
+  WISP_CHECK(value <= most, config.where(key), ": ", key, " is ", value, ", expected ", most,
+             " or less");
+}
+
 void one_of(const Config& config, const std::string& key, const std::string& value,
             std::initializer_list<const char*> known) {
   std::string names;
@@ -114,18 +120,21 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
               "GPUs that the workers of one process take: 1, which all share, or one each, between "
               "which NCCL carries gradients; no effect on the CPU");
   config.bind("seed", o.seed, "key of all random numbers");
-  config.bind("timeout_s", o.timeout_s, "longest wait for another worker, in seconds");
+  config.bind("timeout_s", o.timeout_s,
+              "longest wait for another worker, in seconds, 0.001 to 1e9");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
               "emulated link of each worker, each direction; 0: no limit; threads only");
   config.bind("link.latency_us", o.link.latency_us,
-              "emulated latency of a message step, in microseconds; threads only");
+              "emulated latency of a message step, in microseconds, at most 1e9; threads only");
   at_least(config, "workers", o.workers, 1);
   at_least(config, "threads", o.threads, 0);
   at_least(config, "comm_threads", o.comm_threads, 1);
   at_least(config, "devices", o.devices, 1);
   at_least(config, "timeout_s", o.timeout_s, 0.001);
+  at_most(config, "timeout_s", o.timeout_s, 1e9);
   at_least(config, "link.gbit_per_s", o.link.gbit_per_s, 0.0);
   at_least(config, "link.latency_us", o.link.latency_us, 0.0);
+  at_most(config, "link.latency_us", o.link.latency_us, 1e9);
   check_engine(config, o, world);
 }
 

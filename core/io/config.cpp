@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -257,6 +258,15 @@ void refuse_table(const Config::Tree& tree, const std::string& key, const std::s
   }
 }
 
+template <class T>
+bool finite(const T&) {
+  return true;
+}
+bool finite(double value) { return std::isfinite(value); }
+bool finite(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
 }  // namespace
 
 template <class T>
@@ -267,6 +277,8 @@ void Config::bind_as(const std::string& key, T& value, const std::string& meanin
     WISP_CHECK(read(*entry->value, value), entry->place, ": ", tree_->prefix, key, " is ",
                article_and_type(*entry->value), " (", text_of(*entry->value), "), expected ",
                type_of(value), std::is_same_v<T, int> ? " of 32 bits" : "");
+    WISP_CHECK(finite(value), entry->place, ": ", tree_->prefix, key, " is ",
+               text_of(*entry->value), ", expected finite numbers");
   }
   add_key({key, type_of(value), to_toml(value), initial, meaning});
 }

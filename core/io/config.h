@@ -47,7 +47,7 @@ class Config {
 
   /// Sets `value` from the key if it is given; its present content is the default. Throws Error
   /// with file:line, the type found and the type expected. An integer is accepted where a number is
-  /// expected. A key may be bound again, with the same type and default.
+  /// expected; inf and nan are not. A key may be bound again, with the same type and default.
   void bind(const std::string& key, bool& value, const std::string& meaning);
   void bind(const std::string& key, int& value, const std::string& meaning);
   void bind(const std::string& key, int64_t& value, const std::string& meaning);

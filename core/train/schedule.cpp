@@ -35,9 +35,9 @@ void bind_keys(Config& config, LrSchedule& s) {
               "factor of the rate over the run: constant, multi_step, step, polynomial, cosine (to "
               "zero), one_cycle or plateau");
   config.bind("schedule.milestones", s.milestones,
-              "multi_step: epochs at which the rate is multiplied by factor");
+              "multi_step: epochs at which the rate is multiplied by factor, ascending");
   config.bind("schedule.factor", s.factor,
-              "multi_step, step, plateau: what the rate is multiplied by each time");
+              "multi_step, step, plateau: what the rate is multiplied by each time, above 0");
   config.bind("schedule.step_epochs", s.step_epochs,
               "step: epochs between multiplications, above 0");
   config.bind("schedule.hold_epochs", s.hold_epochs,
@@ -57,9 +57,10 @@ void bind_keys(Config& config, LrSchedule& s) {
   config.bind("schedule.threshold", s.threshold,
               "plateau: better means below the best loss by more than this share, in [0, 1)");
   config.bind("schedule.min_factor", s.min_factor, "plateau: lowest factor of the rate, in [0, 1]");
-  config.bind("schedule.warmup_epochs", s.warmup_epochs, "epochs of linear rise to the full rate");
+  config.bind("schedule.warmup_epochs", s.warmup_epochs,
+              "epochs of linear rise to the full rate, 0 or more");
   config.bind("schedule.warmup_start", s.warmup_start,
-              "share of the rate at which the rise begins");
+              "share of the rate at which the rise begins, in [0, 1]");
 }
 
 void check(const Config& config, const LrSchedule& s) {
@@ -72,6 +73,8 @@ void check(const Config& config, const LrSchedule& s) {
   WISP_CHECK(std::find(std::begin(kKinds), std::end(kKinds), s.kind) != std::end(kKinds),
              config.where("schedule.kind"), ": unknown schedule.kind '", s.kind,
              "'; known: ", known);
+  expect(std::ranges::all_of(s.milestones, [](double epoch) { return epoch >= 0.0; }), "milestones",
+         s.milestones.empty() ? 0.0 : s.milestones.front(), "epochs of 0 or more");
   WISP_CHECK(std::is_sorted(s.milestones.begin(), s.milestones.end()),
              config.where("schedule.milestones"), ": schedule.milestones must ascend");
   expect(s.step_epochs > 0.0, "step_epochs", s.step_epochs, "more than 0");
@@ -84,9 +87,11 @@ void check(const Config& config, const LrSchedule& s) {
   expect(s.patience >= 0, "patience", s.patience, "0 or more");
   expect(s.threshold >= 0.0 && s.threshold < 1.0, "threshold", s.threshold, "0 <= share < 1");
   expect(s.min_factor >= 0.0 && s.min_factor <= 1.0, "min_factor", s.min_factor, "0 to 1");
+  expect(s.factor > 0.0, "factor", s.factor, "more than 0");
   expect(s.kind != "plateau" || (s.factor > 0.0 && s.factor < 1.0), "factor", s.factor,
          "0 < factor < 1 with plateau");
   expect(s.warmup_epochs >= 0.0, "warmup_epochs", s.warmup_epochs, "0 or more");
+  expect(s.warmup_start >= 0.0 && s.warmup_start <= 1.0, "warmup_start", s.warmup_start, "0 to 1");
   expect(s.kind != "one_cycle" || s.warmup_epochs == 0.0, "warmup_epochs", s.warmup_epochs,
          "0 with one_cycle, which rises by itself");
 }

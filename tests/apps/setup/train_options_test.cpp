@@ -27,6 +27,14 @@ TEST(Engine, WorkersAreTheProcessesUnlessGiven) {
   EXPECT_EQ(options_in(kAlone, {"workers=2", "distributed.engine=threads"}).workers, 2);
 }
 
+TEST(Engine, WaitsNoLongerThanItsClockCounts) {
+  EXPECT_EQ(refusal(kAlone, {"timeout_s=1e10"}),
+            "command line: timeout_s is 1e+10, expected 1e+09 or less");
+  EXPECT_EQ(refusal(kAlone, {"link.latency_us=1e18"}),
+            "command line: link.latency_us is 1e+18, expected 1e+09 or less");
+  EXPECT_EQ(options_in(kAlone, {"timeout_s=1e9"}).timeout_s, 1e9);
+}
+
 /// Where there are two, as emulated at first.
 TEST(Engine, ProcessesOfAMachineTakeItsDevicesInTurn) {
   if (std::string(device_kind()) != "emulated") GTEST_SKIP() << "as many devices as there are";

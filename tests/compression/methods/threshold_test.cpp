@@ -81,10 +81,14 @@ TEST(Threshold, SendsNothingButCountsIfNothingPasses) {
 TEST(Threshold, RefusesWrongOptions) {
   EXPECT_EQ(error_of([] { make_method("threshold", "compression.threshold = 0"); }),
             "test.toml:1: compression.threshold is 0, expected a positive 32-bit number");
-  for (const char* none : {"1e-60", "1e60", "inf", "nan"}) {
+  for (const char* none : {"1e-60", "1e60"}) {
     const std::string error =
         error_of([&] { make_method("threshold", concat("compression.threshold = ", none)); });
     EXPECT_NE(error.find("expected a positive 32-bit number"), std::string::npos) << none;
+  }
+  for (const char* none : {"inf", "nan"}) {
+    EXPECT_EQ(error_of([&] { make_method("threshold", concat("compression.threshold = ", none)); }),
+              concat("test.toml:1: compression.threshold is ", none, ", expected finite numbers"));
   }
 }
 

@@ -29,6 +29,15 @@ std::string bind_error(Config config, const std::string& key, T value = {}) {
   return error_of([&] { config.bind(key, value, ""); });
 }
 
+TEST(Config, TakesFiniteNumbersOnly) {
+  EXPECT_EQ(bind_error(text("eps = inf"), "eps", 1.0),
+            "x.toml:1: eps is inf, expected finite numbers");
+  EXPECT_EQ(bind_error(text("", {"eps=nan"}), "eps", 1.0),
+            "command line: eps is nan, expected finite numbers");
+  EXPECT_EQ(bind_error(text("at = [1.0, -inf]"), "at", std::vector<double>{}),
+            "x.toml:1: at is [1.0, -inf], expected finite numbers");
+}
+
 TEST(Config, BindsEveryType) {
   Config config = text(
       "flag = true\nsmall = -3\nbig = 5_000_000_000\nreal = 1e-3\nword = 'w'\n"

@@ -72,6 +72,11 @@ TEST(LrSchedule, RefusesWhatIsOutOfRange) {
   };
   EXPECT_EQ(refusal("step_epochs = 0\n"),
             "my.toml:2: schedule.step_epochs is 0, expected more than 0");
+  EXPECT_EQ(refusal("factor = -1\n"), "my.toml:2: schedule.factor is -1, expected more than 0");
+  EXPECT_EQ(refusal("warmup_start = -3\n"),
+            "my.toml:2: schedule.warmup_start is -3, expected 0 to 1");
+  EXPECT_EQ(refusal("milestones = [-1, 2]\n"),
+            "my.toml:2: schedule.milestones is -1, expected epochs of 0 or more");
   EXPECT_EQ(refusal("power = -1.0\n"), "my.toml:2: schedule.power is -1, expected more than 0");
   EXPECT_EQ(refusal("end_factor = 2\n"), "my.toml:2: schedule.end_factor is 2, expected 0 to 1");
   EXPECT_EQ(refusal("pct_start = 1\n"),

@@ -1,4 +1,4 @@
-// What a run was told: a TOML file with `extends`, and overrides a.b=c. Components bind their keys
+// The configuration of a run: a TOML file with `extends`, and overrides a.b=c. Components bind keys
 // to plain option structs; the same bindings check, print and document a configuration. A Config is
 // a value: copy it per thread.
 #pragma once

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
 
+constexpr double kLongSilenceS = 30.0;
+
 constexpr const char* kEvents = "events.tfevents.";
 
 double seconds_since_1970() {
@@ -58,7 +60,7 @@ Reporter::Reporter(const RunDirectory& directory, const TrainOptions& options,
       options_(options),
       facts_(facts),
       metrics_path_(directory.file("metrics.jsonl")),
-      terminal_(world().processes() ? Terminal{} : terminal_of(stdout)),
+      terminal_(world().processes() ? Terminal{} : terminal_of(stdout, environment("TERM"))),
       progress_(stdout, terminal_, options.log_every),
       quiet_(quiet) {}
 
@@ -128,6 +130,7 @@ void Reporter::step(const StepLine& line) {
   left_out(line.report.cost.nonfinite, "was not finite");
   left_out(line.report.cost.too_large, "was finite, but had a norm above 2^96,");
   if (quiet_) return;
+  foretell(line);
   since_line_ += line.report.cost;
   const double now = now_us();
   if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
@@ -140,8 +143,7 @@ void Reporter::step(const StepLine& line) {
   if (last_.any()) {
     progress.loss = last_.mean_loss();
     const Metric& metric = facts_.metric();
-    progress.metric =
-        (metric.percent ? "" : metric.name + " ") + metric.text(last_.value(metric, 0));
+    progress.metric = metric.name + " " + metric.text(last_.value(metric, 0));
   }
   progress.rate = line.work_per_s;
   progress.unit = facts_.facts.work;
@@ -151,6 +153,20 @@ void Reporter::step(const StepLine& line) {
   progress.left_s = static_cast<double>(left) * line.seconds_per_step;
   progress_.update(progress);
   if (line.total_step % options_.log_every == 0) since_line_ = {};
+}
+
+/// Where lines are far apart, the first step tells when the next one comes.
+void Reporter::foretell(const StepLine& line) {
+  if (foretold_ || terminal_.interactive) return;
+  foretold_ = true;
+  const int64_t steps =
+      std::min(options_.log_every - line.total_step % options_.log_every, line.steps - line.step);
+  const double seconds = static_cast<double>(steps) * line.seconds_per_step;
+  if (steps == options_.log_every || seconds < kLongSilenceS) return;
+  progress_.say(fmt::format(
+      "the first step took {}; the next line comes after {} more, in about {} "
+      "(train.log_every is {})",
+      duration_text(line.seconds_per_step), steps, duration_text(seconds), options_.log_every));
 }
 
 /// PREFIX_METRIC for each metric; NaN of a split that was not evaluated.
@@ -255,10 +271,12 @@ void Reporter::finish(const Summary& summary) {
     if (!std::isnan(value))
       text += fmt::format("{} {} {}, ", split, metric.name, metric.text(value));
   }
-  progress_.say(text + fmt::format("{:.0f} {}/s, {:.0f} bytes sent a step and worker: {:.1f}x less "
-                                   "than dense",
-                                   summary.work_per_s, summary.work, summary.bytes_sent,
-                                   summary.reduction_sent));
+  text += fmt::format("{:.0f} {}/s, ", summary.work_per_s, summary.work);
+  text += options_.workers == 1
+              ? "one worker sends nothing"
+              : fmt::format("{:.0f} bytes sent a step and worker: {:.1f}x less than dense",
+                            summary.bytes_sent, summary.reduction_sent);
+  progress_.say(text);
   progress_.say(bottleneck_line(summary.times));
 }
 

@@ -50,6 +50,8 @@ class Reporter {
   void open_metrics();
   void resume_metrics(int64_t steps,
                       const std::function<bool(const std::string& type, int64_t step)>& keep);
+  /// A line of progress that stays.
+  void say(const std::string& text);
   /// Returns when all metrics so far are on the disk.
   void sync() { metrics_->sync(); }
   /// What a person should know, quiet or not: a line on stderr, whatever is drawn.
@@ -70,10 +72,9 @@ class Reporter {
   void stopped(int64_t steps);
 
  private:
-  /// A line of progress that stays.
-  void say(const std::string& text);
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
+  void foretell(const StepLine& line);
   void health(const Health& health, int64_t step);
   void alarm(double epochs, const TallyValues& train);
   void add_metrics(MetricRow& row, const std::string& prefix,
@@ -89,6 +90,7 @@ class Reporter {
   const Terminal terminal_;
   ProgressLine progress_;
   bool quiet_;
+  bool foretold_ = false;
   double drawn_us_ = 0.0;  // when the bar was drawn last
   TallyValues last_;
   std::vector<int64_t> alarming_;  // by metric: epochs in a row that it was above its bound

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "apps/inference/inference.h"
+#include "apps/run/opening.h"
 #include "apps/run/run_facts.h"
 #include "apps/run/run_identity.h"
 #include "apps/setup/run_replicas.h"
@@ -56,9 +57,14 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
       check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
       changes = changes_since(directory, run.config(), facts);
     }
-    const std::vector<std::string> notices = resume ? std::vector<std::string>() : check_init(run);
+    std::vector<std::string> notices = options.notices;
+    if (!resume) {
+      const std::vector<std::string> of_init = check_init(run);
+      notices.insert(notices.end(), of_init.begin(), of_init.end());
+    }
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);
+    reporter->say(opening_text(run, facts, directory.path()));
     for (const std::string& notice : notices) reporter->warn(notice);
   }
   const auto write_identity = [&] {

@@ -72,6 +72,7 @@ void Training::resume(const Changes& changes) {
   if (!replica_.replicas_differ()) check_weights();
   start_record();
   if (!reporter_) return;
+  reporter_->say(fmt::format("goes on after step {}", position_.step));
   warn(loaded.notices);
   for (const std::vector<std::string>* kind : {&changes.of_samples, &changes.other}) {
     if (!kind->empty())

@@ -17,25 +17,22 @@ namespace {
 constexpr int kLeastBar = 10, kMostBar = 40;
 constexpr const char* kEraseLine = "\r\x1b[K";
 
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::min(std::max(seconds, 0.0), 1e9) + 0.5);
-  const int64_t hours = whole / 3600, minutes = whole / 60 % 60;
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
-  return fmt::format("{}:{:02}", minutes, whole % 60);
-}
-
 std::string epoch_text(const ProgressReport& p) {
   return fmt::format("epoch {}/{}", p.epoch, p.epochs);
 }
 
-std::string numbers_text(const ProgressReport& p) {
+std::string numbers_text(const ProgressReport& p, const std::string& gap) {
   std::string text = fmt::format("{}/{}", p.step, p.steps);
-  if (!std::isnan(p.loss)) text += fmt::format("  loss {:.4f}", p.loss);
-  if (!p.metric.empty()) text += "  " + p.metric;
-  if (p.rate > 0.0) text += fmt::format("  {:.0f} {}/s", p.rate, p.unit);
-  if (p.reduction > 0.0) text += fmt::format("  {:.1f}x", p.reduction);
-  if (!std::isnan(p.left_s)) text += fmt::format("  {} left", duration_text(p.left_s));
+  if (!std::isnan(p.loss)) text += gap + fmt::format("loss {:.4f}", p.loss);
+  if (!p.metric.empty()) text += gap + p.metric;
+  if (p.rate > 0.0) text += gap + fmt::format("{:.0f} {}/s", p.rate, p.unit);
+  if (p.reduction > 0.0) text += gap + fmt::format("{:.1f}x", p.reduction);
+  if (!std::isnan(p.left_s)) text += gap + fmt::format("{} left", duration_text(p.left_s));
   return text;
+}
+
+std::string line_of(const ProgressReport& progress, const std::string& gap) {
+  return epoch_text(progress) + gap + numbers_text(progress, gap);
 }
 
 std::string bar(double done, int width) {
@@ -48,25 +45,34 @@ std::string bar(double done, int width) {
 
 }  // namespace
 
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(std::min(std::max(seconds, 0.0), 1e9) + 0.5);
+  const int64_t hours = whole / 3600, minutes = whole / 60 % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  return fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
 std::string progress_text(const ProgressReport& progress) {
-  return epoch_text(progress) + "  " + numbers_text(progress);
+  return line_of(progress, "  ");
 }
 
 std::string progress_bar(const ProgressReport& progress, int width) {
-  const std::string epoch = epoch_text(progress), numbers = numbers_text(progress);
+  const std::string epoch = epoch_text(progress), numbers = numbers_text(progress, "  ");
   const int room = width - static_cast<int>(epoch.size() + numbers.size() + 4);  // " [" and "] "
   std::string text = progress_text(progress);
   if (room >= kLeastBar) {
     const double done = static_cast<double>(progress.step) /
                         static_cast<double>(std::max<int64_t>(1, progress.steps));
     text = fmt::format("{} [{}] {}", epoch, bar(done, std::min(room, kMostBar)), numbers);
+  } else if (static_cast<int>(text.size()) > width) {
+    text = line_of(progress, " ");
   }
   return text.substr(0, static_cast<size_t>(std::max(width, 0)));
 }
 
-Terminal terminal_of(std::FILE* out) {
+Terminal terminal_of(std::FILE* out, const std::string& kind) {
   Terminal terminal;
-  terminal.interactive = isatty(fileno(out)) == 1;
+  terminal.interactive = !kind.empty() && kind != "dumb" && isatty(fileno(out)) == 1;
   winsize size{};
   if (terminal.interactive && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     terminal.width = size.ws_col;

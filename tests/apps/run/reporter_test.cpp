@@ -182,5 +182,34 @@ TEST(Reporter, WritesNoEventsIfNotAsked) {
   EXPECT_FALSE(std::filesystem::exists(dir / "run/events.tfevents.0000000000"));
 }
 
+TEST(Reporter, TellsWhenTheNextLineComesIfThatIsFar) {
+  const TempDir dir;
+  const RunDirectory directory(dir / "run", RunDirectory::Open::create);
+  const RunFacts facts;
+  const StepReport report;
+  const auto after_two_steps = [&](int64_t log_every, double seconds) {
+    TrainOptions options;
+    options.log_every = log_every;
+    Reporter reporter(directory, options, facts, false);
+    testing::internal::CaptureStdout();
+    for (const int64_t step : {1, 2})
+      reporter.step({.step = step,
+                     .steps = 390,
+                     .total_step = step,
+                     .report = report,
+                     .seconds_per_step = seconds});
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(after_two_steps(50, 2.0),
+            "the first step took 0:02; the next line comes after 49 more, in about 1:38 "
+            "(train.log_every is 50)\n");
+  EXPECT_EQ(after_two_steps(1000, 2.0),
+            "the first step took 0:02; the next line comes after 389 more, in about 12:58 "
+            "(train.log_every is 1000)\n")
+      << "the end of an epoch has a line";
+  EXPECT_EQ(after_two_steps(50, 0.2), "");
+  EXPECT_EQ(after_two_steps(1, 100.0).find("next line"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace wisp

@@ -1,6 +1,9 @@
 #include "core/io/progress.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
@@ -14,7 +17,7 @@ ProgressReport sample() {
           .step = 120,
           .steps = 390,
           .loss = 1.23456,
-          .metric = "45.67 %",
+          .metric = "accuracy 45.67 %",
           .rate = 1234.4,
           .reduction = 276.74,
           .left_s = 125.0};
@@ -33,7 +36,8 @@ std::string printed(Terminal terminal, int64_t interval, F&& draw) {
 
 TEST(Progress, TextHasAllThatIsKnown) {
   EXPECT_EQ(progress_text(sample()),
-            "epoch 3/30  120/390  loss 1.2346  45.67 %  1234 images/s  276.7x  2:05 left");
+            "epoch 3/30  120/390  loss 1.2346  accuracy 45.67 %  1234 images/s  276.7x  "
+            "2:05 left");
   EXPECT_EQ(progress_text({.epoch = 1, .epochs = 2, .step = 0, .steps = 5}), "epoch 1/2  0/5");
   EXPECT_EQ(progress_text({.left_s = 3723.4}), "epoch 1/1  0/1  1:02:03 left");
 }
@@ -50,8 +54,10 @@ TEST(Progress, BarNeverExceedsTheWidth) {
   const std::string text = progress_text(sample());
   for (int width = 0; width < 140; ++width)
     ASSERT_LE(progress_bar(sample(), width).size(), static_cast<size_t>(width));
-  EXPECT_EQ(progress_bar(sample(), 80), text);  // no room for a bar
-  EXPECT_EQ(progress_bar(sample(), 20), text.substr(0, 20));
+  EXPECT_EQ(progress_bar(sample(), 90), text);  // no room for a bar
+  EXPECT_EQ(progress_bar(sample(), 80),         // nor for gaps
+            "epoch 3/30 120/390 loss 1.2346 accuracy 45.67 % 1234 images/s 276.7x 2:05 left");
+  EXPECT_EQ(progress_bar(sample(), 20), "epoch 3/30 120/390 l");
 }
 
 TEST(Progress, TerminalRewritesOneLine) {
@@ -83,8 +89,18 @@ TEST(Progress, FileGetsAPlainLineNowAndThen) {
 TEST(Progress, AFileIsNoTerminal) {
   const TempDir dir;
   std::FILE* out = std::fopen((dir / "out").c_str(), "w");
-  EXPECT_FALSE(terminal_of(out).interactive);
-  EXPECT_EQ(terminal_of(out).width, 80);
+  EXPECT_FALSE(terminal_of(out, "xterm").interactive);
+  EXPECT_EQ(terminal_of(out, "xterm").width, 80);
+  std::fclose(out);
+}
+
+TEST(Progress, ATerminalThatKnowsNoEscapesGetsPlainLines) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  std::FILE* out = fdopen(terminal, "w");
+  EXPECT_TRUE(terminal_of(out, "xterm").interactive);
+  EXPECT_FALSE(terminal_of(out, "dumb").interactive);
+  EXPECT_FALSE(terminal_of(out, "").interactive);
   std::fclose(out);
 }
 

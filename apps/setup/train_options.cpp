@@ -45,9 +45,6 @@ void check_engine(const Config& config, const TrainOptions& o, const World& worl
   WISP_CHECK(o.engine != "threads", config.where("distributed.engine"),
              ": distributed.engine is threads, but ", started,
              ", and each would train by itself; start one process, or let auto choose mpi");
-  WISP_CHECK(o.workers == world.size, config.where("workers"), ": workers is ", o.workers, ", but ",
-             started, ", and each is one worker; leave workers out, say workers=", world.size,
-             ", or start ", o.workers);
   WISP_CHECK(!o.turns, config.where("turns"), ": turns are between threads, but ", started);
   WISP_CHECK(o.link.gbit_per_s <= 0.0, config.where("link.gbit_per_s"),
              ": the emulated link is between threads, but ", started, ", whose link is real");
@@ -101,11 +98,25 @@ void take_devices(const Config& config, TrainOptions& o, const World& world) {
   o.own_device = world.processes() ? world.neighbours <= there : o.devices == o.workers;
 }
 
+constexpr const char* kWorkers =
+    "data-parallel workers; as many as processes, where mpirun started several";
+
+/// Processes decide, so that a configuration need not know how many will be started.
+void count_processes(Config& config, TrainOptions& o, const World& world) {
+  if (config.given("workers")) {
+    Config asked = config;
+    asked.bind("workers", o.workers, kWorkers);
+    if (o.workers != world.size)
+      o.notices.push_back(concat(config.where("workers"), ": workers is ", o.workers,
+                                 ", but mpirun (or srun) started ", world.size,
+                                 " processes, and each is one worker"));
+  }
+  config.set("workers", std::to_string(world.size));
+}
+
 void bind_workers(Config& config, TrainOptions& o, const World& world) {
-  if (world.processes() && !config.given("workers"))
-    config.set("workers", std::to_string(world.size));
-  config.bind("workers", o.workers,
-              "data-parallel workers; as many as processes, where mpirun started several");
+  if (world.processes()) count_processes(config, o, world);
+  config.bind("workers", o.workers, kWorkers);
   config.bind("distributed.engine", o.engine,
               "what workers are: threads of one process, mpi: processes that mpirun started; auto: "
               "mpi if it started several");
@@ -287,7 +298,7 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   TrainOptions options;
   options.trace = {20, 5};
   bind_workers(config, options, world);
-  config.bind("model.name", options.model, "model: resnet_cifar, resnet or mlp");
+  config.bind("model.name", options.model, "model; `wisp config --reference` has a section for each");
   config.bind("model.classes", options.classes,
               "outputs of the model's last layer; 0: one for each class of the data set. More are "
               "classes that do not occur");

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/backend.h"
 #include "core/io/config.h"
@@ -84,6 +85,7 @@ struct TrainOptions {
   TraceOptions trace;
   CheckpointOptions checkpoint;
   RecordOptions record;
+  std::vector<std::string> notices;  // what a person should know of how these came about
 
   /// Binds all keys, for the processes of `world`. Throws Error with file:line for a value out of
   /// range.

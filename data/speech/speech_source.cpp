@@ -33,9 +33,9 @@ SpeechSource::SpeechSource(Config& config) {
       "frames of a step of all workers, padding counted, instead of train.batch utterances; 0: "
       "train.batch");
   config.bind("data.frequency_masks", augment_.frequency_masks,
-              "bands of frequencies that are silenced in training (SpecAugment, Park et al. 2019)");
+              "bands of frequencies that become the mean in training (SpecAugment, Park et al. 2019)");
   config.bind("data.frequency_width", augment_.frequency_width, "features of such a band at most");
-  config.bind("data.time_masks", augment_.time_masks, "stretches of time that are silenced");
+  config.bind("data.time_masks", augment_.time_masks, "stretches of time that become the mean");
   config.bind("data.time_width", augment_.time_width, "frames of such a stretch at most");
   config.bind("data.time_share", augment_.time_share, "and this share of the utterance's");
   config.bind("data.speed_percent", augment_.speed_percent,

@@ -75,14 +75,20 @@ TEST(Engine, ThreadsShareADeviceOrHaveOneEach) {
   EXPECT_EQ(refused(kAlone, {"devices=0"}), "command line: devices is 0, expected 1 or more");
 }
 
-TEST(Engine, AnotherNumberOfWorkersIsExplained) {
-  EXPECT_EQ(refusal(kFour, {"workers=2"}),
-            "command line: workers is 2, but mpirun (or srun) started 4 processes, and each is one "
-            "worker; leave workers out, say workers=4, or start 2");
+TEST(Engine, ProcessesDecideHowManyWorkersThereAre) {
+  const TrainOptions asked = options_in(kFour, {"workers=2"});
+  EXPECT_EQ(asked.workers, 4);
+  EXPECT_EQ(asked.notices,
+            std::vector<std::string>{"command line: workers is 2, but mpirun (or srun) started 4 "
+                                     "processes, and each is one worker"});
   Config config = Config::from_text("train.batch = 8\nworkers = 8\n", "my.toml");
-  EXPECT_EQ(error_of([&] { TrainOptions::bind(config, kFour); }),
-            "my.toml:2: workers is 8, but mpirun (or srun) started 4 processes, and each is one "
-            "worker; leave workers out, say workers=4, or start 8");
+  const TrainOptions in_file = TrainOptions::bind(config, kFour);
+  EXPECT_EQ(in_file.notices,
+            std::vector<std::string>{"my.toml:2: workers is 8, but mpirun (or srun) started 4 "
+                                     "processes, and each is one worker"});
+  EXPECT_NE(config.resolved().find("workers = 4"), std::string::npos) << config.resolved();
+  EXPECT_TRUE(options_in(kFour, {"workers=4"}).notices.empty());
+  EXPECT_TRUE(options_in(kFour, {}).notices.empty());
 }
 
 TEST(Engine, AnotherEngineIsExplained) {

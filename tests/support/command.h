@@ -15,7 +15,8 @@ namespace wisp {
 
 struct CommandResult {
   int status = 0;      // of its exit; 128 + signal
-  std::string output;  // stdout and stderr
+  std::string output;  // stdout and stderr, unless they were kept apart
+  std::string errors;  // stderr, if it was
   double seconds = 0.0;
 };
 
@@ -31,6 +32,15 @@ inline CommandResult run_command(const std::string& command) {
   const int status = pclose(pipe);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.seconds = (now_us() - begin) * 1e-6;
+  return result;
+}
+
+/// The same with stderr apart, where a launcher and the libraries of a machine may say more.
+inline CommandResult run_command_apart(const std::string& command) {
+  const TempDir dir;
+  const std::string errors = dir / "stderr";
+  CommandResult result = run_command("{ " + command + "; } 2>" + errors);
+  result.errors = read_text(errors);
   return result;
 }
 

@@ -17,12 +17,12 @@ struct Traffic {
 
 /// What the ranks print, in a network of their own.
 std::string output_of(int ranks, const std::string& what) {
-  const CommandResult result = run_command(
+  const CommandResult result = run_command_apart(
       "unshare -n sh -c 'ip link set lo up && " WISP_MPIRUN " -n " + std::to_string(ranks) +
       " --mca btl tcp,self --mca oob_tcp_if_include lo "
       "--mca btl_tcp_if_include lo " WISP_WIRE_BYTES " " +
       what + "'");
-  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.status, 0) << result.errors;
   return result.output;
 }
 

@@ -1,11 +1,15 @@
 // Training from a program of one's own.
 #include <cstdio>
+#include <exception>
 
 #include "apps/train/trainer.h"
 
-int main() {
+int main() try {
   const wisp::Config config = wisp::Config::load("train.toml", {});
   const auto summary = wisp::train(config, {.out = "runs/example"});
   std::printf("%.0f bytes sent in a step, %.0f times fewer than dense\n", summary->bytes_sent,
               summary->reduction_sent);
+} catch (const std::exception& error) {  // the configuration is wrong, the run is there already
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -8,11 +8,11 @@
 set -eu
 
 packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libsndfile1-dev libfmt-dev
-  libtomlplusplus-dev nlohmann-json3-dev libcli11-dev git curl ca-certificates zstd"
+  libtomlplusplus-dev nlohmann-json3-dev libcli11-dev make pkgconf git curl ca-certificates zstd"
 case ${1:-} in
   '') ;;
   --tests) packages="$packages libgtest-dev clang-format clang-tidy shellcheck libopenmpi-dev openmpi-bin
-    iproute2 pkgconf" ;;
+    iproute2" ;;
   --fuzz) packages="$packages libgtest-dev clang-16 libclang-rt-16-dev libomp-16-dev" ;;
   --cache) packages="$packages ccache" ;;
   *)

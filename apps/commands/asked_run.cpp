@@ -2,17 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.h"
+
 namespace wisp {
 
-void AskedRun::add_to(CLI::App& command) {
+bool changes_a_key(const std::string& argument) {
+  const size_t end = argument.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.");
+  return end != std::string::npos && end > 0 && argument[end] == '=' && argument[0] != '.' &&
+         !std::filesystem::exists(argument);
+}
+
+void AskedRun::add_to(CLI::App& command, const std::string& read) {
+  constexpr const char* kKeys = "keys to change: train.precision=f32";
+  reads_files_ = !read.empty();
   command.add_option("run", path, "run directory")->required();
-  command.add_option("--set", overrides, "a key to change: train.precision=f32")
-      ->allow_extra_args(false);
-  command.add_option("--checkpoint", checkpoint, "last, best, or a step");
+  if (reads_files_) {
+    command.add_option("files", files, read + "; and " + kKeys)->required();
+  } else {
+    command.add_option("overrides", overrides, kKeys);
+  }
+  command.add_option("--checkpoint", checkpoint, "last, best, or a step")->capture_default_str();
   command.add_flag("--json", json, "print JSON");
 }
 
-std::unique_ptr<Inference> AskedRun::open() const {
+std::unique_ptr<Inference> AskedRun::open() {
+  if (reads_files_) {
+    const auto keys = std::stable_partition(files.begin(), files.end(),
+                                            [](const std::string& f) { return !changes_a_key(f); });
+    overrides.assign(keys, files.end());
+    files.erase(keys, files.end());
+    WISP_CHECK(!files.empty(), "no file is named, only keys to change: ", overrides.front());
+  }
   auto model = std::make_unique<Inference>(path, overrides, checkpoint);
   for (const std::string& notice : model->notices()) fmt::print(stderr, "wisp: {}\n", notice);
   return model;

@@ -47,7 +47,7 @@ void add_step(CLI::App& bench) {
   command.footer("Example:\n  wisp bench step apps/configs/cifar10_resnet20.toml threads=2 --json");
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
-  command.add_option("--seconds", arguments->seconds, "how long to measure");
+  command.add_option("--seconds", arguments->seconds, "how long to measure")->capture_default_str();
   command.add_flag("--json", arguments->json, "one JSON line");
   command.callback([arguments] { run_step(*arguments); });
 }
@@ -165,12 +165,20 @@ void add_codec(CLI::App& bench) {
   CodecBenchOptions& options = arguments->options;
   command.add_option("--method", arguments->method, "compression method");
   command.add_flag("--all", arguments->all, "every method, at what suits the gradients");
-  command.add_option("--numel", options.numel, "gradients")->check(CLI::PositiveNumber);
-  command.add_option("--ratio", options.ratio, "kept / total of sparse methods");
-  command.add_option("--zero-rows", options.zero_rows,
-                     "share of a matrix's rows that are zero, as an embedding's are");
-  command.add_option("--threads", options.threads, "OpenMP threads")->check(CLI::PositiveNumber);
-  command.add_option("--seconds", options.seconds, "how long to measure each method");
+  command.add_option("--numel", options.numel, "gradients")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--ratio", options.ratio, "kept / total of sparse methods")
+      ->capture_default_str();
+  command
+      .add_option("--zero-rows", options.zero_rows,
+                  "share of a matrix's rows that are zero, as an embedding's are")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "OpenMP threads")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--seconds", options.seconds, "how long to measure each method")
+      ->capture_default_str();
   command.add_flag("--json", arguments->json, "one JSON line per method");
   command.add_option("overrides", arguments->overrides,
                      "the method's options and the device: compression.values=f16 device=cuda");

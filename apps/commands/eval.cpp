@@ -141,6 +141,8 @@ void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& way
 void run(const Arguments& arguments) {
   if (arguments.decodes())
     check_hears(RunFacts::read(arguments.run).facts, "--speakers, --beam, --lm, --alignment");
+  if (!arguments.predictions.empty())
+    check_predictions(RunFacts::read(arguments.run).facts, "--predictions");
   std::optional<NgramModel> words;
   const std::optional<BeamOptions> beam = arguments.beam.open(words);
   std::vector<Decoded> ways;
@@ -180,7 +182,8 @@ void add_eval(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
+      ->capture_default_str();
   command.add_option("--predictions", arguments->predictions,
                      "write input, labels and logits of the test set to this safetensors file");
   command.add_flag("--speakers", arguments->speakers, "errors of each speaker");

@@ -35,7 +35,8 @@ void add_export(CLI::App& program) {
                   "opset 17")
       ->required();
   command.add_option("overrides", arguments->overrides, "keys to change: threads=2");
-  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step");
+  command.add_option("--checkpoint", arguments->checkpoint, "last, best, or a step")
+      ->capture_default_str();
   command.footer(
       "Examples:\n"
       "  wisp export runs/dgc --to model.onnx\n"

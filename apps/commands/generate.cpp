@@ -54,7 +54,7 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
   fmt::print("{}\n", object.dump());
 }
 
-void run(const Arguments& arguments) {
+void run(Arguments& arguments) {
   check(arguments.options);  // before a model is read and the prompt is printed
   const std::unique_ptr<Inference> model = arguments.run.open();
   TextReader reader(*model);

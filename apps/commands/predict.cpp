@@ -13,7 +13,6 @@ namespace {
 
 struct Arguments {
   AskedRun run;
-  std::vector<std::string> files;
   int64_t top = 3;
 };
 
@@ -42,10 +41,10 @@ void print_text(const Prediction& prediction) {
   fmt::print("{}\n", line);
 }
 
-void run(const Arguments& arguments) {
+void run(Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   bool failed = false;
-  predict(*model, arguments.files, arguments.top, [&](const Prediction& prediction) {
+  predict(*model, arguments.run.files, arguments.top, [&](const Prediction& prediction) {
     arguments.run.json ? print_json(prediction) : print_text(prediction);
     failed = failed || !prediction.error.empty();
   });
@@ -60,15 +59,15 @@ void add_predict(CLI::App& program) {
       "Examples:\n"
       "  wisp predict runs/dgc cat.jpg dog.png\n"
       "  wisp predict runs/dgc --json --top 10 cat.jpg\n"
-      "  wisp predict runs/dgc --set threads=1 cat.jpg dog.png\n"
+      "  wisp predict runs/dgc threads=1 cat.jpg dog.png\n"
       "Needs no data set. Of a photo the largest centred part of the images' shape is scaled to "
       "their size.\n--json prints an object a line. A file that cannot be read is told and left "
       "out; the exit status is 1 then.");
   const auto arguments = std::make_shared<Arguments>();
-  arguments->run.add_to(command);
-  command.add_option("files", arguments->files, "photos: JPEG, PNG, ...")->required();
+  arguments->run.add_to(command, "photos: JPEG, PNG, ...");
   command.add_option("--top", arguments->top, "classes that are told of each photo")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -12,11 +12,6 @@
 namespace wisp {
 namespace {
 
-struct Arguments {
-  AskedRun run;
-  std::string file;
-};
-
 Score score_file(Inference& model, const std::string& path) {
   return naming(path, [&] { return score(model, read_utf8(path)); });
 }
@@ -44,10 +39,13 @@ void print_json(const std::string& file, const Score& score) {
   fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void run(const Arguments& arguments) {
-  const std::unique_ptr<Inference> model = arguments.run.open();
-  const Score found = score_file(*model, arguments.file);
-  arguments.run.json ? print_json(arguments.file, found) : print_text(arguments.file, found);
+void run(AskedRun& asked) {
+  const std::unique_ptr<Inference> model = asked.open();
+  WISP_CHECK(asked.files.size() == 1, "one text is scored at a time, and there are ",
+             asked.files.size(), ": ", fmt::format("{}", fmt::join(asked.files, ", ")));
+  const std::string& file = asked.files.front();
+  const Score found = score_file(*model, file);
+  asked.json ? print_json(file, found) : print_text(file, found);
 }
 
 }  // namespace
@@ -62,9 +60,8 @@ void add_score(CLI::App& program) {
       "Needs no data set. The text, UTF-8, is read from its beginning to its end in one column; "
       "each word but the first is scored\nonce, given all before it, and so is each line's end "
       "(<eos>). Words that the run does not know are scored as <unk>.");
-  const auto arguments = std::make_shared<Arguments>();
-  arguments->run.add_to(command);
-  command.add_option("file", arguments->file, "a text, UTF-8")->required();
+  const auto arguments = std::make_shared<AskedRun>();
+  arguments->add_to(command, "a text, UTF-8");
   command.callback([arguments] { run(*arguments); });
 }
 

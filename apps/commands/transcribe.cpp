@@ -14,7 +14,6 @@ namespace {
 
 struct Arguments {
   AskedRun run;
-  std::vector<std::string> files;
   AskedBeam beam;
 };
 
@@ -40,12 +39,12 @@ void print_json(const Transcript& transcript) {
   fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void run(const Arguments& arguments) {
+void run(Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   std::optional<NgramModel> words;
   const std::optional<BeamOptions> beam = arguments.beam.open(words);
   bool failed = false;
-  transcribe(*model, arguments.files, beam, [&](const Transcript& transcript) {
+  transcribe(*model, arguments.run.files, beam, [&](const Transcript& transcript) {
     arguments.run.json ? print_json(transcript) : print_text(transcript);
     failed = failed || !transcript.error.empty();
   });
@@ -65,8 +64,7 @@ void add_transcribe(CLI::App& program) {
       "an object a line, with each\nword's begin and end in seconds and how sure the model is of "
       "it. A file that cannot be read is told and left out; the\nexit status is 1 then.");
   const auto arguments = std::make_shared<Arguments>();
-  arguments->run.add_to(command);
-  command.add_option("files", arguments->files, "sound files: FLAC, WAV, SPHERE")->required();
+  arguments->run.add_to(command, "sound files: FLAC, WAV, SPHERE");
   arguments->beam.add_to(command);
   command.callback([arguments] { run(*arguments); });
 }

@@ -40,7 +40,7 @@ nlohmann::ordered_json json_of(const TriedWeights& tried) {
           {"cer", tried.errors.characters.rate()}};
 }
 
-void run(const Arguments& arguments) {
+void run(Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   check_hears(model->facts(), "tune-lm");
   std::optional<NgramModel> words;

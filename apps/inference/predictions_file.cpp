@@ -37,6 +37,13 @@ Entries entries_of(const Examples& examples, const Deal& deal, const std::vector
 
 }  // namespace
 
+void check_predictions(const Facts& facts, const std::string& option) {
+  for (const Feed& feed : facts.inputs)
+    WISP_CHECK(!feed.padded, option, ": the run's samples (", feed.name,
+               ") are of different lengths, and the file has a row for each target; of speech, "
+               "--alignment writes what was heard");
+}
+
 void write_predictions(const std::string& path, const Prepared& run, Inference& model) {
   const Examples& examples = *run.examples(Split::test);
   // all workers' pieces: the columns of a text are those of an evaluation

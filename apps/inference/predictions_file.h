@@ -8,6 +8,10 @@
 
 namespace wisp {
 
+/// Throws Error for a model whose inputs are of different lengths, as utterances are: they have no
+/// row for each target. `option` asked for the file.
+void check_predictions(const Facts& facts, const std::string& option);
+
 /// Writes a safetensors file, batch by batch: the inputs under the names that the facts give them,
 /// images as (N, C, H, W), in the type that the model computes in; "labels", the targets, i32; and
 /// "logits", a row of the output for each target. The rows are in the order of the batches, which

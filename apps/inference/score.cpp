@@ -46,7 +46,7 @@ Score score(Inference& model, std::string_view text) {
       const double nats =
           -log_softmax(logits, static_cast<int64_t>(i))[static_cast<size_t>(target)];
       score.nats += nats;
-      if (target == unknown) {
+      if (target == unknown && words[begin + i + 1] != Vocabulary::kUnknown) {
         ++score.unknown;
       } else {
         score.known_nats += nats;

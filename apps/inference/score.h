@@ -11,7 +11,7 @@ namespace wisp {
 
 struct Score {
   int64_t words = 0;       // that were scored, a line's end is one: all but the text's first
-  int64_t unknown = 0;     // of these, those that the vocabulary does not have, or has as <unk>
+  int64_t unknown = 0;     // of these, those that the vocabulary does not have; it has "<unk>"
   int64_t characters = 0;  // of the text
   double nats = 0.0;       // -log probability of all words
   double known_nats = 0.0;

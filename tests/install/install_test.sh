@@ -74,4 +74,7 @@ read -ra libs <<<"$(pkg-config --libs wisp)"
 # pkg-config, with the compiler alone.
 "$cxx" -O1 "${cflags[@]}" "$examples/train.cpp" -o "$work/train" "${libs[@]}"
 (cd "$work" && ./train) | tail -n 1 | grep -q 'fewer than dense$' || fail "the program of pkg-config did not train"
+again=0
+(cd "$work" && ./train) >"$work/again.log" 2>&1 || again=$?
+[[ $again -eq 1 ]] && grep -q 'holds a run already' "$work/again.log" || fail "a second run: $again, $(<"$work/again.log")"
 echo "install_test: passed"

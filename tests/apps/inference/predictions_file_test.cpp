@@ -7,6 +7,7 @@
 
 #include "core/io/checkpoint.h"
 #include "data/images/synthetic.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tests/support/tiny_run.h"
@@ -42,6 +43,15 @@ TEST(Predictions, AreThoseThatEvaluationCounts) {
   EXPECT_FLOAT_EQ(input.data<float>()[34], (static_cast<float>(pixel[at]) - 127.5f) / 75.0f);
   EXPECT_FLOAT_EQ(input.data<float>()[2 * 1024 + 34],
                   (static_cast<float>(pixel[at + 2]) - 127.5f) / 75.0f);
+}
+
+TEST(Predictions, OfSpeechAreRefusedBeforeAnythingIsRead) {
+  const Facts images{.inputs = {{.name = "input", .sample = {32, 32, 3}}}};
+  const Facts speech{.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}};
+  check_predictions(images, "--predictions");
+  EXPECT_EQ(error_of([&] { check_predictions(speech, "--predictions"); }),
+            "--predictions: the run's samples (spectrogram) are of different lengths, and the file "
+            "has a row for each target; of speech, --alignment writes what was heard");
 }
 
 }  // namespace

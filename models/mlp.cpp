@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "models/label_smoothing.h"
+
 namespace wisp {
 
 Mlp::Mlp(const MlpOptions& options, const Facts& facts)
@@ -34,8 +36,7 @@ namespace {
 std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   MlpOptions options;
   config.bind("model.hidden", options.hidden, "width of each hidden layer");
-  config.bind("model.label_smoothing", options.label_smoothing,
-              "share of the target spread over all classes");
+  options.label_smoothing = bind_label_smoothing(config);
   return std::make_unique<Mlp>(options, facts);
 }
 

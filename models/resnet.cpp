@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/label_smoothing.h"
+
 namespace wisp {
 namespace {
 
@@ -115,8 +117,7 @@ namespace {
 
 ResNetOptions bind_options(Config& config) {
   ResNetOptions options;
-  config.bind("model.label_smoothing", options.label_smoothing,
-              "share of the target spread over all classes");
+  options.label_smoothing = bind_label_smoothing(config);
   config.bind("model.zero_init_residual", options.zero_init_residual,
               "the last norm of each block starts with scale 0 (Goyal et al. 2017, section 5.1)");
   return options;

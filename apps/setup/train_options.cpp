@@ -134,9 +134,9 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   config.bind("timeout_s", o.timeout_s,
               "longest wait for another worker, in seconds, 0.001 to 1e9");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
-              "emulated link of each worker, each direction; 0: no limit; threads only");
+              "emulated link of each worker, each direction, 0 or more; 0: no limit; threads only");
   config.bind("link.latency_us", o.link.latency_us,
-              "emulated latency of a message step, in microseconds, at most 1e9; threads only");
+              "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
   at_least(config, "workers", o.workers, 1);
   at_least(config, "threads", o.threads, 0);
   at_least(config, "comm_threads", o.comm_threads, 1);
@@ -212,7 +212,8 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   o.optimizer = OptimizerOptions::bind(config);
   o.schedule = LrSchedule::bind(config, static_cast<double>(o.epochs));
   o.ema = EmaOptions::bind(config);
-  config.bind("clip.norm", o.clip.norm, "bound of the gradient's L2 norm; 0: no clipping");
+  config.bind("clip.norm", o.clip.norm,
+              "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
               "model: the norm of all; layer: each tensor by its share, which overlaps");
   config.bind(
@@ -220,7 +221,7 @@ void bind_optimizer(Config& config, TrainOptions& o) {
       "local: each worker's own gradient, before it is compressed; mean: that of all "
       "workers; auto: mean if what is decoded is the mean but for rounding (none, fp16, bf16)");
   config.bind("clip.local_factor", o.clip.local_factor,
-              "local: bound of a worker's own gradient, as a multiple of clip.norm; 0: "
+              "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
               "sqrt(workers), under which independent gradients have a mean of clip.norm");
   WISP_CHECK(
       o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
@@ -298,7 +299,8 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   TrainOptions options;
   options.trace = {20, 5};
   bind_workers(config, options, world);
-  config.bind("model.name", options.model, "model; `wisp config --reference` has a section for each");
+  config.bind("model.name", options.model,
+              "model; `wisp config --reference` has a section for each");
   config.bind("model.classes", options.classes,
               "outputs of the model's last layer; 0: one for each class of the data set. More are "
               "classes that do not occur");

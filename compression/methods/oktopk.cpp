@@ -260,12 +260,14 @@ Options bind_options(Config& config) {
     config.bind(key, factor, meaning);
     WISP_CHECK(factor >= 1.0, config.where(key), ": ", key, " is ", factor, ", expected 1 or more");
   };
-  bind_factor("compression.local_factor", options.local_factor,
-              "of a worker's threshold after a step in which it let too few or too many pass");
+  bind_factor(
+      "compression.local_factor", options.local_factor,
+      "of a worker's threshold after a step in which it let too few or too many pass, 1 or more");
   bind_factor("compression.global_factor", options.global_factor,
-              "of the threshold of sums after such a step");
-  bind_factor("compression.step_factor", options.step_factor,
-              "of a worker's threshold up to five times within a step, while too many pass");
+              "of the threshold of sums after such a step, 1 or more");
+  bind_factor(
+      "compression.step_factor", options.step_factor,
+      "of a worker's threshold up to five times within a step, while too many pass, 1 or more");
   return options;
 }
 

@@ -7,7 +7,7 @@ namespace wisp {
 OptimizerOptions OptimizerOptions::bind(Config& config) {
   OptimizerOptions options;
   config.bind("optimizer.kind", options.kind, "sgd, or adamw (Adam with decoupled weight decay)");
-  config.bind("optimizer.lr", options.lr, "base learning rate, for the whole batch");
+  config.bind("optimizer.lr", options.lr, "base learning rate, for the whole batch, 0 or more");
   options.sgd = SgdOptions::bind(config);
   options.adamw = AdamWOptions::bind(config);
   double& decay = options.sgd.weight_decay;

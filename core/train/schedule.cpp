@@ -35,13 +35,13 @@ void bind_keys(Config& config, LrSchedule& s) {
               "factor of the rate over the run: constant, multi_step, step, polynomial, cosine (to "
               "zero), one_cycle or plateau");
   config.bind("schedule.milestones", s.milestones,
-              "multi_step: epochs at which the rate is multiplied by factor, ascending");
+              "multi_step: epochs at which the rate is multiplied by factor, ascending from 0 on");
   config.bind("schedule.factor", s.factor,
               "multi_step, step, plateau: what the rate is multiplied by each time, above 0");
   config.bind("schedule.step_epochs", s.step_epochs,
               "step: epochs between multiplications, above 0");
   config.bind("schedule.hold_epochs", s.hold_epochs,
-              "step: epochs before the first multiplication; 0: step_epochs");
+              "step: epochs before the first multiplication, 0 or more; 0: step_epochs");
   config.bind("schedule.power", s.power,
               "polynomial: exponent of what is left of the run, above 0");
   config.bind("schedule.end_factor", s.end_factor,

@@ -164,7 +164,7 @@ std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
   double step = 0.0;
   config.bind(
       "gossip.consensus_step", step,
-      "gamma of choco, up to 1: how far a step goes towards the neighbours; 0: 1 if the "
+      "gamma of choco, in [0, 1]: how far a step goes towards the neighbours; 0: 1 if the "
       "code is exact, 3 times the share that a selection of the largest keeps up to 0.5, half of "
       "that of a drawn one, else 0.5");
   WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),

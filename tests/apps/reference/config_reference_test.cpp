@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 
 #include "apps/setup/prepared.h"
+#include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"
 
 namespace wisp {
@@ -27,6 +29,30 @@ TEST(ConfigReference, TellsUnitsAndKeepsTablesWhole) {
         "| `train.batch` | integer | `128` | samples |",
         "| `model.tied` | bool | `false` |  | words' vectors are the output's weights, too"})
     EXPECT_NE(text.find(row), std::string::npos) << row;
+}
+
+TEST(ConfigReference, SaysTheRangeOfEveryNumber) {
+  const std::regex range(R"( in [\[(]|above 0|or more| to -?\d)");
+  for (const ConfigKey& key : config_keys()) {
+    if (key.type == "number") {
+      EXPECT_TRUE(std::regex_search(key.meaning, range)) << key.name << ": " << key.meaning;
+    }
+  }
+}
+
+/// Before any data is read, whatever uses the number.
+TEST(ConfigReference, NoNumberIsTakenOutOfItsRange) {
+  for (const std::string& method : method_names()) {
+    const Overrides chosen = method_overrides(method);
+    const Prepared run(tiny_config(chosen));
+    for (const ConfigKey& key : run.config().keys()) {
+      if (key.type != "number") continue;
+      const std::string error =
+          error_of([&] { Prepared(tiny_config(chosen + Overrides{key.name + "=-1e300"})); });
+      EXPECT_NE(error.find(key.name + " is -1e+300, expected "), std::string::npos)
+          << method << ", " << key.name << ": " << error;
+    }
+  }
 }
 
 }  // namespace

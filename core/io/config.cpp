@@ -267,6 +267,16 @@ bool finite(const std::vector<double>& values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
+/// A path would end at one.
+template <class T>
+bool has_zero_byte(const T&) {
+  return false;
+}
+bool has_zero_byte(const std::string& text) { return text.find('\0') != text.npos; }
+bool has_zero_byte(const std::vector<std::string>& texts) {
+  return std::ranges::any_of(texts, [](const std::string& text) { return has_zero_byte(text); });
+}
+
 }  // namespace
 
 template <class T>
@@ -279,6 +289,8 @@ void Config::bind_as(const std::string& key, T& value, const std::string& meanin
                type_of(value), std::is_same_v<T, int> ? " of 32 bits" : "");
     WISP_CHECK(finite(value), entry->place, ": ", tree_->prefix, key, " is ",
                text_of(*entry->value), ", expected finite numbers");
+    WISP_CHECK(!has_zero_byte(value), entry->place, ": ", tree_->prefix, key, " is ",
+               text_of(*entry->value), ", expected text without a byte of zero");
   }
   add_key({key, type_of(value), to_toml(value), initial, meaning});
 }

@@ -50,6 +50,10 @@ std::string read_utf8(const std::string& path) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";  // as spreadsheets and some editors write
   std::string text = read_to_end(path);
   check_utf8(text);
+  const size_t zero = text.find('\0');
+  WISP_CHECK(zero == text.npos, "line ",
+             1 + std::count(text.data(), text.data() + std::min(zero, text.size()), '\n'),
+             " has a byte of zero, expected text");
   if (text.starts_with(kMark)) text.erase(0, kMark.size());
   return text;
 }

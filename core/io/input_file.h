@@ -32,7 +32,7 @@ std::string read_whole_file(const std::string& path, int64_t most_bytes);
 std::string read_to_end(const std::string& path);
 
 /// The same of a text in UTF-8, without the byte order mark that it may begin with. Throws Error,
-/// without the path, as read_to_end() and check_utf8().
+/// without the path, as read_to_end() and check_utf8(), and for a byte of zero.
 std::string read_utf8(const std::string& path);
 
 }  // namespace wisp

@@ -38,6 +38,13 @@ TEST(Config, TakesFiniteNumbersOnly) {
             "x.toml:1: at is [1.0, -inf], expected finite numbers");
 }
 
+TEST(Config, RefusesBytesOfZeroInTexts) {
+  EXPECT_EQ(bind_error<std::string>(text("path = \"a\\u0000b\""), "path"),
+            "x.toml:1: path is \"a\\u0000b\", expected text without a byte of zero");
+  EXPECT_EQ(bind_error<std::vector<std::string>>(text("paths = [\"a\", \"\\u0000\"]"), "paths"),
+            "x.toml:1: paths is [\"a\", \"\\u0000\"], expected text without a byte of zero");
+}
+
 TEST(Config, BindsEveryType) {
   Config config = text(
       "flag = true\nsmall = -3\nbig = 5_000_000_000\nreal = 1e-3\nword = 'w'\n"

@@ -47,6 +47,12 @@ TEST(InputFile, OfTextLosesItsMark) {
   EXPECT_EQ(error_of([&] { read_utf8(dir / "none"); }), "cannot read the file");
 }
 
+TEST(InputFile, OfTextHasNoByteOfZero) {
+  const TempDir dir;
+  EXPECT_EQ(error_of([&] { read_utf8(dir.write("a", std::string("a\nb\0c\n", 6))); }),
+            "line 2 has a byte of zero, expected text");
+}
+
 TEST(InputFile, IsNamedInErrors) {
   EXPECT_EQ(naming("a.txt", [] { return 2; }), 2);
   EXPECT_EQ(error_of([] { naming("a.txt:3", [] { throw Error("too long"); }); }),

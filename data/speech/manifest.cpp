@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 
 #include "core/io/input_file.h"
@@ -19,6 +20,10 @@ constexpr const char* kKeys[] = {"audio", "text", "duration", "speaker", "id"};
 
 using Fields = std::map<std::string, std::string>;  // by key
 
+bool is_key(std::string_view name) {
+  return std::find(std::begin(kKeys), std::end(kKeys), name) != std::end(kKeys);
+}
+
 std::vector<const char*> needed_keys(Texts texts) {
   return texts == Texts::needed ? std::vector{"audio", "text"} : std::vector{"audio"};
 }
@@ -30,6 +35,9 @@ Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts
     const auto found = fields.find(key);
     return found == fields.end() ? std::string() : found->second;
   };
+  for (const auto& [key, text] : fields)
+    WISP_CHECK(text.find('\0') == text.npos, where, ": ", key,
+               " has a byte of zero, expected text");
   for (const char* key : needed_keys(texts))
     WISP_CHECK(!value(key).empty(), where, ": there is no ", key);
   Utterance utterance{.id = value("id"),
@@ -54,10 +62,23 @@ std::string text_of(const nlohmann::json& value) {
   return value.is_structured() ? value.type_name() : value.dump();
 }
 
+/// The object of a line, which has each of our keys once.
+nlohmann::json parse_line(std::string_view line, const std::string& where) {
+  std::set<std::string> seen;
+  return nlohmann::json::parse(
+      line, [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
+        if (event == nlohmann::json::parse_event_t::key && depth == 1 &&
+            is_key(parsed.get_ref<const std::string&>()))
+          WISP_CHECK(seen.insert(parsed).second, where, ": ", parsed.get<std::string>(),
+                     " is there twice");
+        return true;
+      });
+}
+
 Fields fields_of_json(std::string_view line, const std::string& where) {
   Fields fields;
   try {
-    const nlohmann::json object = nlohmann::json::parse(line);
+    const nlohmann::json object = parse_line(line, where);
     WISP_CHECK(object.is_object(), where, ": expected an object of JSON");
     for (const char* key : kKeys) {
       if (!object.contains(key)) continue;
@@ -71,6 +92,12 @@ Fields fields_of_json(std::string_view line, const std::string& where) {
     throw Error(concat(where, ": ", error.what()));
   }
   return fields;
+}
+
+/// Whether carriage returns up to the line's end begin here. Elsewhere they are white space.
+bool ends_line(std::string_view text) {
+  const size_t behind = std::min(text.find_first_not_of('\r'), text.size());
+  return behind > 0 && (behind == text.size() || text[behind] == '\n');
 }
 
 /// The next record of CSV; `text` and `line` move behind it.
@@ -98,7 +125,7 @@ std::vector<std::string> next_record(std::string_view& text, int64_t& line,
     } else if (c == '\n') {
       ++at;
       break;
-    } else if (c != '\r') {
+    } else if (!ends_line(text.substr(at))) {
       fields.back() += c;
     }
   }
@@ -134,6 +161,9 @@ std::vector<Utterance> read_csv(std::string_view text, const std::string& path, 
     WISP_CHECK(std::find(names.begin(), names.end(), key) != names.end(), title,
                ": no column is called ", key,
                ", expected columns audio, text, and perhaps duration, speaker, id");
+  for (const std::string& name : names)
+    WISP_CHECK(!is_key(name) || std::count(names.begin(), names.end(), name) == 1, title,
+               ": more than one column is called ", name);
   while (!text.empty()) {
     const std::string where = concat(path, ":", line);
     const std::vector<std::string> values = next_record(text, line, path);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/speech/alphabet.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -66,6 +67,35 @@ TEST_F(Manifests, OfSoundsNeedNoTexts) {
     ASSERT_EQ(sounds.size(), 1u);
     EXPECT_EQ(sounds[0].audio, dir_ / "a b.wav");
   }
+}
+
+TEST_F(Manifests, KeepCarriageReturnsWithinALineAsWhiteSpace) {
+  const std::string text = read("audio,text\r\na b.wav,YES\rNO\r\r\n")[0].text;
+  EXPECT_EQ(text, "YES\rNO");
+  const Alphabet english;
+  EXPECT_EQ(english.labels(text), english.labels("YES NO"));
+  EXPECT_EQ(read("audio,text\na b.wav,YES\r")[0].text, "YES");
+}
+
+TEST_F(Manifests, RefuseAKeyThatIsThereTwice) {
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": "YES", "text": "NO"})"),
+            ":1: text is there twice");
+  EXPECT_EQ(error("\naudio,text,text\na b.wav,YES,NO\n"),
+            ":2: more than one column is called text");
+  EXPECT_EQ(
+      read(R"({"audio": "a b.wav", "text": "YES", "x": {"text": 1, "text": 2}, "x": 3})").size(),
+      1u);
+  EXPECT_EQ(read("audio,text,,\na b.wav,YES,,\n").size(), 1u);
+}
+
+TEST_F(Manifests, RefuseBytesOfZero) {
+  const std::string zero(1, '\0');
+  EXPECT_EQ(error("audio,text\na b.wav,YE" + zero + "S\n"),
+            ": line 2 has a byte of zero, expected text");
+  EXPECT_EQ(error(R"({"audio": "a b.wav\u0000.flac", "text": "YES"})"),
+            ":1: audio has a byte of zero, expected text");
+  EXPECT_EQ(error(R"({"audio": "a b.wav", "text": "YE\u0000S"})"),
+            ":1: text has a byte of zero, expected text");
 }
 
 TEST_F(Manifests, SayWhereTheyAreDamaged) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,14 +67,19 @@ struct Sound {
   std::string state;  // another one once the file was replaced or touched
 };
 
+std::string text_of(const timespec& time) {
+  return fmt::format("{}.{:09}", time.tv_sec, time.tv_nsec);
+}
+
+/// Copies keep sizes and times of modification; nobody can set the time of a change.
 Sound sound_of(const std::string& audio) {
-  try {
-    return {fs::canonical(audio).string(),
-            concat(fs::file_size(audio), " bytes, modified ",
-                   fs::last_write_time(audio).time_since_epoch().count())};
-  } catch (const fs::filesystem_error& error) {
-    throw Error(concat(audio, ": ", error.code().message()));
-  }
+  std::error_code failure;
+  const fs::path path = fs::canonical(audio, failure);
+  WISP_CHECK(!failure, audio, ": ", failure.message());
+  struct stat file;
+  WISP_CHECK(stat(path.c_str(), &file) == 0, audio, ": ", std::strerror(errno));
+  return {path.string(), concat(file.st_size, " bytes, inode ", file.st_ino, ", modified ",
+                                text_of(file.st_mtim), ", changed ", text_of(file.st_ctim))};
 }
 
 /// Undefined if there are none, or others, or damaged ones.

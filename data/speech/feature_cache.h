@@ -19,8 +19,8 @@ class FeatureCacheError : public Error {
 };
 
 /// An entry is a safetensors file with checksums, named by a hash of the sound's path and of what
-/// its features depend on; it says of which size and time the sound was. What is damaged, cut off
-/// or of another sound is made again.
+/// its features depend on; it says of which inode, size and times the sound was. What is damaged,
+/// cut off or of another sound is made again.
 class FeatureCache {
  public:
   /// Makes the folder if there is none. Throws FeatureCacheError naming it if nothing can be

@@ -1,6 +1,7 @@
 #include "data/speech/feature_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <numeric>
@@ -79,6 +80,27 @@ TEST_F(KeptFeatures, AreMadeAgainForAnotherFile) {
   EXPECT_EQ(find(3), 3) << "another time";
   EXPECT_EQ(find(4), 3);
   EXPECT_EQ(entries().size(), 1u) << "what nobody needs is overwritten";
+}
+
+TEST_F(KeptFeatures, AreMadeAgainForAnotherFileOfTheSameSizeAndTime) {
+  const fs::file_time_type time = fs::last_write_time(audio_);
+  find(1);
+  const std::string other = dir_.write("b.flac", "noise");
+  fs::last_write_time(other, time);
+  fs::rename(other, audio_);
+  EXPECT_EQ(find(2), 2) << "put in its place";
+  const auto changed = [&] {
+    struct stat file;
+    EXPECT_EQ(stat(audio_.c_str(), &file), 0);
+    return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+  };
+  const auto before = changed();
+  do {  // until the file system's clock has gone on
+    dir_.write("a.flac", "music");
+    fs::last_write_time(audio_, time);
+  } while (changed() == before);
+  EXPECT_EQ(find(3), 3) << "written over";
+  EXPECT_EQ(find(4), 3);
 }
 
 TEST_F(KeptFeatures, AreMadeAgainForAnotherShape) {

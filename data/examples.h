@@ -83,6 +83,7 @@ class Examples {
 /// The splits of a data set; there may be no validation split.
 struct Splits {
   std::unique_ptr<Examples> train, validation, test;
+  std::vector<std::string> notices{};  // what lay beside them and was passed over, for people
 
   /// Null if there is none.
   const Examples* of(Split split) const;

@@ -39,6 +39,8 @@ class Prepared {
   const DataSource& source() const { return *source_; }
   /// Null if there is no such split, as before load().
   const Examples* examples(Split split) const { return splits_.of(split); }
+  /// What load() passed over, for people.
+  const std::vector<std::string>& notices() const { return splits_.notices; }
   /// A worker's batches of a split, which its device makes of data that it holds, if it does;
   /// null if there is no such split. Any thread. Throws Error as ResidentSplits.
   std::unique_ptr<Loader> loader(Split split, int rank) const;

@@ -121,6 +121,7 @@ DataSurvey survey_data(const Prepared& prepared) {
     if (prepared.examples(split))
       survey.splits.push_back(survey_split(prepared, split, survey.facts.classes));
   }
+  survey.notices = prepared.notices();
   return survey;
 }
 

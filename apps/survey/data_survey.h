@@ -36,7 +36,8 @@ struct SplitSurvey {
 struct DataSurvey {
   Facts facts;  // f32 inputs are in what the model computes in
   int64_t batch = 0;
-  std::vector<SplitSurvey> splits;  // in the order of Split, those that there are
+  std::vector<SplitSurvey> splits;     // in the order of Split, those that there are
+  std::vector<std::string> notices{};  // what lay beside them and was passed over
 };
 
 /// Reads all that `prepared` has loaded. Training samples are augmented as in its epoch 0.

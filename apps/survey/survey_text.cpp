@@ -167,6 +167,7 @@ std::string survey_table(const DataSurvey& survey) {
                         split.damaged);
     for (const std::string& damage : split.damage) text += damage + "\n";
   }
+  if (!survey.notices.empty()) text += fmt::format("\n{}\n", fmt::join(survey.notices, "\n"));
   return text;
 }
 
@@ -184,6 +185,7 @@ std::string survey_json(const DataSurvey& survey) {
   json["splits"] = nlohmann::ordered_json::object();
   for (const SplitSurvey& split : survey.splits)
     json["splits"][name_of(split.split)] = json_of(split);
+  json["notices"] = survey.notices;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

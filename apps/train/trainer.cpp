@@ -57,15 +57,13 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
       check_classes(run.facts(), RunFacts::read(request.out).facts, request.out);
       changes = changes_since(directory, run.config(), facts);
     }
-    std::vector<std::string> notices = options.notices;
-    if (!resume) {
-      const std::vector<std::string> of_init = check_init(run);
-      notices.insert(notices.end(), of_init.begin(), of_init.end());
-    }
+    const std::vector<std::string> of_init = resume ? std::vector<std::string>() : check_init(run);
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);
     reporter->say(opening_text(run, facts, directory.path()));
-    for (const std::string& notice : notices) reporter->warn(notice);
+    for (const std::vector<std::string>* notices : {&options.notices, &run.notices(), &of_init}) {
+      for (const std::string& notice : *notices) reporter->warn(notice);
+    }
   }
   const auto write_identity = [&] {
     directory.write_config(run.config());
@@ -125,6 +123,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   run.load();
   check_processes_agree(run.options(), data_of(RunFacts::of(run), ""));
   RunEvaluation evaluation{.metrics = run.metrics()};
+  if (world().rank == 0) evaluation.notices = run.notices();
   run_replicas(run, [&](Replica& replica) {
     const std::vector<std::string> notices =
         Checkpoints(directory.file("checkpoints"), run.options().checkpoint)
@@ -133,7 +132,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     std::optional<Evaluation> validation;
     if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
     if (replica.rank() != world().rank) return;  // the first of this process's workers
-    evaluation.notices = notices;
+    evaluation.notices.insert(evaluation.notices.end(), notices.begin(), notices.end());
     evaluation.test = test;
     evaluation.validation = validation;
   });

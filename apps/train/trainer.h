@@ -40,7 +40,7 @@ struct RunEvaluation {
   std::vector<Metric> metrics;
   Evaluation test;
   std::optional<Evaluation> validation;  // if the run has such a split
-  std::vector<std::string> notices;      // what a person should know of the checkpoint
+  std::vector<std::string> notices;      // what a person should know of data and checkpoint
 };
 
 /// Asks the model that is evaluated something else, on one process.

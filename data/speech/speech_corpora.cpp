@@ -47,14 +47,14 @@ class An4 final : public SpeechSource {
  private:
   std::string name() const override { return "an4"; }
 
-  std::vector<Utterance> utterances(Split split) const override {
+  FoundUtterances utterances(Split split) const override {
     const std::string inside = path_ + "/an4";
     const std::string wav = (fs::is_directory(inside) ? inside : path_) + "/wav/";
     if (split == Split::test) return read_transcripts(wav + "an4test_clstk");
     if (split == Split::validation && validation_ == 0) return {};
-    std::vector<Utterance> all = read_transcripts(wav + "an4_clstk");
-    const std::set<std::string> held_out = speakers_held_out(all, validation_);
-    std::erase_if(all, [&](const Utterance& utterance) {
+    FoundUtterances all = read_transcripts(wav + "an4_clstk");
+    const std::set<std::string> held_out = speakers_held_out(all.utterances, validation_);
+    std::erase_if(all.utterances, [&](const Utterance& utterance) {
       return (held_out.count(utterance.speaker) != 0) != (split == Split::validation);
     });
     return all;
@@ -80,15 +80,16 @@ class LibriSpeech final : public SpeechSource {
  private:
   std::string name() const override { return "librispeech"; }
 
-  std::vector<Utterance> utterances(Split split) const override {
+  FoundUtterances utterances(Split split) const override {
     const std::string inside = path_ + "/LibriSpeech";
     const std::string folder = (fs::is_directory(inside) ? inside : path_) + "/";
-    std::vector<Utterance> all;
+    FoundUtterances all;
     for (const std::string& subset : split == Split::train        ? train_
                                      : split == Split::validation ? validation_
                                                                   : test_) {
-      const std::vector<Utterance> part = read_transcripts(folder + subset);
-      all.insert(all.end(), part.begin(), part.end());
+      const auto [part, notices] = read_transcripts(folder + subset);
+      all.utterances.insert(all.utterances.end(), part.begin(), part.end());
+      all.notices.insert(all.notices.end(), notices.begin(), notices.end());
     }
     return all;
   }
@@ -113,13 +114,13 @@ class Manifests final : public SpeechSource {
  private:
   std::string name() const override { return "speech"; }
 
-  std::vector<Utterance> utterances(Split split) const override {
+  FoundUtterances utterances(Split split) const override {
     const std::string& path = split == Split::train        ? train_
                               : split == Split::validation ? validation_
                                                            : test_;
     if (path.empty() && split == Split::validation) return {};
     WISP_CHECK(!path.empty(), "data.", name_of(split), " names no manifest");
-    return read_manifest(path);
+    return {read_manifest(path), {}};
   }
 
   std::string train_, validation_, test_;

@@ -1,5 +1,6 @@
 #include "data/speech/speech_source.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -75,14 +76,17 @@ Splits SpeechSource::open(DType compute) const {
   if (!noise_.empty())
     for (const Utterance& sound : read_manifest(noise_, Texts::ignored))
       noises.push_back(reader.read(sound.audio));
+  Splits splits;
   const auto examples = [&](Split split, AudioAugment augment) -> std::unique_ptr<Examples> {
-    std::vector<Utterance> all = utterances(split);
+    auto [all, notices] = utterances(split);
+    for (std::string& notice : notices)
+      if (std::find(splits.notices.begin(), splits.notices.end(), notice) == splits.notices.end())
+        splits.notices.push_back(std::move(notice));
     if (all.empty() && split == Split::validation) return nullptr;
     WISP_CHECK(!all.empty(), name(), ": data.", name_of(split), " is empty, expected some data");
     return std::make_unique<SpeechExamples>(concat(name(), " ", name_of(split)), std::move(all),
                                             alphabet, options, std::move(augment));
   };
-  Splits splits;
   splits.train = examples(Split::train, AudioAugment(augment_, std::move(noises)));
   splits.validation = examples(Split::validation, AudioAugment({}));
   splits.test = examples(Split::test, AudioAugment({}));

@@ -26,7 +26,7 @@ class SpeechSource : public DataSource {
   /// For messages: "an4".
   virtual std::string name() const = 0;
   /// Throws Error for what is missing or damaged; none if there is no such split.
-  virtual std::vector<Utterance> utterances(Split split) const = 0;
+  virtual FoundUtterances utterances(Split split) const = 0;
 
  private:
   SpectrogramOptions spectrogram_;

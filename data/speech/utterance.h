@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace wisp {
 
@@ -11,6 +12,11 @@ struct Utterance {
   std::string text;     // as it was written down
   std::string speaker;  // empty: not known
   double seconds = 0;   // 0: not known, the file says it
+};
+
+struct FoundUtterances {
+  std::vector<Utterance> utterances;
+  std::vector<std::string> notices;  // what lay beside them and was passed over, for people
 };
 
 }  // namespace wisp

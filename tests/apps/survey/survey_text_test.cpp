@@ -49,6 +49,14 @@ a.jpg: the file is cut off
 )");
 }
 
+TEST(SurveyText, TellsWhatWasPassedOver) {
+  DataSurvey some = survey();
+  some.notices = {"a: 2 links passed over", "b: 1 file passed over"};
+  EXPECT_TRUE(survey_table(some).ends_with(
+      "\na.jpg: the file is cut off\n\na: 2 links passed over\nb: 1 file passed over\n"));
+  EXPECT_EQ(nlohmann::json::parse(survey_json(some))["notices"], some.notices);
+}
+
 TEST(SurveyText, ShowsTheMostFrequentOfManyClasses) {
   DataSurvey many = survey();
   many.facts.classes = 30;
@@ -75,6 +83,7 @@ TEST(SurveyText, IsJsonForPrograms) {
   EXPECT_EQ(json["splits"]["train"]["inputs"][0]["mean"], 0.25);
   EXPECT_TRUE(json["splits"]["test"]["inputs"][0].empty());
   EXPECT_FALSE(json["splits"].contains("validation"));
+  EXPECT_TRUE(json["notices"].empty());
 }
 
 }  // namespace

@@ -53,5 +53,31 @@ TEST(SpeechRun, TellsOfTextsThatTheirFramesCannotHold) {
   EXPECT_EQ(summary->score("test_too_short"), 1.0 / 8);
 }
 
+TEST(SpeechRun, TellsWhatOfItsDataWasPassedOver) {
+  const TempDir dir;
+  for (const char* subset : {"train", "test"}) {
+    std::string texts;
+    for (int i = 0; i < 4; ++i) {
+      dir.write(concat(subset, "/s/", i, ".wav"), tone(true, 5000));
+      texts += concat(i, " HI\n");
+    }
+    dir.write(concat(subset, "/s/s.trans.txt"), texts);
+    dir.write(concat(subset, "/s/._s.trans.txt"), "");
+  }
+  const Config config = tone_config(
+      "", {"data={name=\"librispeech\", validation=[], train=[\"train\"], test=[\"test\"]}",
+           "data.path=" + dir.path(), "train.epochs=1"});
+  testing::internal::CaptureStderr();
+  run(dir / "run", config);
+  const std::string told = testing::internal::GetCapturedStderr();
+  for (const char* subset : {"train", "test"})
+    EXPECT_NE(told.find(concat("wisp: ", dir / subset, ": 1 files of macOS (._…) passed over, as ",
+                               "s/._s.trans.txt\n")),
+              std::string::npos)
+        << told;
+  const std::vector<std::string> notices = evaluate_run(dir / "run", {}, "last", {}).notices;
+  EXPECT_EQ(notices.size(), 2u);
+}
+
 }  // namespace
 }  // namespace wisp

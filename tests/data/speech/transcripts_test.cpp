@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -15,7 +17,8 @@ TEST(Transcripts, AreReadWithSpeakersAndAudio) {
   dir.write("19/b/19-b-0002.wav", "");
   dir.write("fcaw/fcaw.trans.txt", "an1 YES");
   dir.write("fcaw/an1.sph", "");
-  const std::vector<Utterance> read = read_transcripts(dir / "");
+  const auto [read, notices] = read_transcripts(dir / "");
+  EXPECT_TRUE(notices.empty());
   ASSERT_EQ(read.size(), 3u);
   EXPECT_EQ(read[0].id, "19-b-0001");
   EXPECT_EQ(read[0].speaker, "19");
@@ -23,6 +26,38 @@ TEST(Transcripts, AreReadWithSpeakersAndAudio) {
   EXPECT_EQ(read[1].text, "NO LONGER");
   EXPECT_EQ(read[2].speaker, "fcaw");
   EXPECT_EQ(read[2].audio, dir / "fcaw/an1.sph");
+}
+
+TEST(Transcripts, AreReadThroughLinksUnderTheNamesOfThese) {
+  const TempDir dir;
+  for (const std::string& speaker : {std::string("11"), std::string("elsewhere/22")}) {
+    const std::string id = speaker.substr(speaker.size() - 2);
+    dir.write("all/" + speaker + "/1/a.trans.txt", id + "-1 WORDS\n");
+    dir.write("all/" + speaker + "/1/" + id + "-1.flac", "");
+  }
+  std::filesystem::create_directory(dir / "corpus");
+  std::filesystem::create_directory_symlink("../all/11", dir / "corpus/11");
+  std::filesystem::create_directory_symlink("../all/elsewhere/22", dir / "corpus/22");
+  const auto [read, notices] = read_transcripts(dir / "corpus");
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].id, "22-1");
+  EXPECT_EQ(read[1].speaker, "22");
+  EXPECT_EQ(read[1].audio, dir / "corpus/22/1/22-1.flac");
+  EXPECT_TRUE(notices.empty());
+}
+
+TEST(Transcripts, TellWhatIsNoPartOfThem) {
+  const TempDir dir;
+  dir.write("s/x.trans.txt", "\xef\xbb\xbfu1 WORDS\n");
+  dir.write("s/._x.trans.txt", std::string(4, '\0'));
+  for (const char* name : {"s/u1.flac", "s/u1.wav", "s/u2.wav", "s/u3.sph", "s/README"})
+    dir.write(name, "");
+  const auto [read, notices] = read_transcripts(dir.path());
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].id, "u1");
+  EXPECT_EQ(notices, (std::vector<std::string>{
+                         dir.path() + ": 1 files of macOS (._…) passed over, as s/._x.trans.txt",
+                         dir.path() + ": 2 sounds without a transcript passed over, as s/u2.wav"}));
 }
 
 TEST(Transcripts, SayWhereTheyAreDamaged) {
@@ -39,7 +74,7 @@ TEST(Transcripts, SayWhereTheyAreDamaged) {
   dir.write("a/s/x.trans.txt", "u1 WORDS\nu1 AGAIN\n");
   EXPECT_EQ(error(), path + ":2: u1 is there twice");
   dir.write("a/s/x.trans.txt", "u1 \xff\n");
-  EXPECT_EQ(error(), path + ":1: byte 3, in line 1, is no UTF-8");
+  EXPECT_EQ(error(), path + ": byte 3, in line 1, is no UTF-8");
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ class HeaderParser {
     if (digits == 0 || digits > kMostDigits) fail("no extent in its shape");
     const int64_t value = std::stoll(std::string(text_.substr(0, digits)));
     text_.remove_prefix(digits);
+    if (text_.starts_with('L')) text_.remove_prefix(1);  // a long of Python 2
     return value;
   }
 

@@ -63,6 +63,16 @@ TEST(NpyReader, RoundsDoubles) {
       << "a row of a one-dimensional array is one number, and has no order";
 }
 
+TEST(NpyReader, ReadsExtentsAsPythonTwoWroteThem) {
+  const TempDir dir;
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  NpyReader reader(dir.write(
+      "a.npy",
+      file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L), }", bytes_of(values))));
+  EXPECT_EQ(reader.rows(), 2);
+  EXPECT_EQ(reader.row_shape(), Shape({3}));
+}
+
 TEST(NpyReader, ReadsVersionTwo) {
   const TempDir dir;
   std::string file = file_of(kF4, bytes_of(std::vector<float>(6, 2.0f)));

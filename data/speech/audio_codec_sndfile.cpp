@@ -76,9 +76,12 @@ Audio decode_with_library(std::string bytes) {
   check_open(file);
   Audio audio{{}, info.samplerate};
   std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
-  for (bool more = true; more;) {
-    const sf_count_t count = sf_readf_float(file.get(), block.data(), kBlock);
-    more = count > 0 && sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call forgets it
+  sf_count_t left = info.frames;  // behind them a FLAC file may have tags
+  for (bool more = left > 0; more;) {
+    const sf_count_t count = sf_readf_float(file.get(), block.data(), std::min(kBlock, left));
+    left -= count;
+    more = left > 0 && count > 0 &&
+           sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call forgets it
     append_mean(block.data(), count, info.channels, audio.samples);
     check_audio_samples(std::ssize(audio.samples));
   }

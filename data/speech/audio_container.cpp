@@ -14,25 +14,56 @@ void check_samples(uint64_t promised, uint64_t present) {
              " bytes of samples, ", present, " are there");
 }
 
-uint64_t little_endian_word(std::string_view bytes) {
+uint64_t word(std::string_view bytes, size_t count, bool big_endian) {
   uint64_t word = 0;
-  for (size_t i = 4; i > 0; --i) word = word << 8 | static_cast<unsigned char>(bytes[i - 1]);
+  for (size_t i = 0; i < count; ++i)
+    word = word << 8 | static_cast<unsigned char>(bytes[big_endian ? i : count - 1 - i]);
   return word;
 }
 
+/// Whether a size stands for what was not known yet, as in what is written to a pipe: close to 2^31
+/// or 2^32, which is more than a file that is read may have.
+bool is_open(uint64_t size) {
+  constexpr uint64_t kHalf = uint64_t{1} << 31, kClose = 4096;
+  return size >= kHalf - kClose && (size + kClose) % kHalf <= kClose;
+}
+
 /// Chunks follow each other from byte 12 on: a name, a size, that many bytes, one more if it is
-/// odd.
-void check_wav(std::string_view head, uint64_t bytes) {
-  constexpr size_t kHeader = 8;
+/// odd. Of RF64 the chunk ds64 has the sizes that need 64 bits. Returns as open_size.
+size_t check_wav(std::string_view head, uint64_t bytes) {
+  constexpr size_t kHeader = 8, kLongSize = 8, kLongSizes = 16;
+  constexpr uint64_t kElsewhere = 0xffffffff;
+  const bool big_endian = head.starts_with("RIFX"), rf64 = head.starts_with("RF64");
+  uint64_t whole = kHeader + word(head.substr(4), 4, big_endian);
+  size_t long_size_at = 0;
   uint64_t at = 12;
   while (at + kHeader <= head.size()) {
-    const uint64_t size = little_endian_word(head.substr(at + 4));
-    const bool samples = head.substr(at, 4) == "data";
+    size_t size_at = at + 4;
+    uint64_t size = word(head.substr(size_at), 4, big_endian);
+    const std::string_view name = head.substr(at, 4);
     at += kHeader;
-    if (samples) return check_samples(size, bytes - at);
+    if (name == "ds64" && rf64 && at + kLongSizes <= head.size()) {
+      whole = kHeader + word(head.substr(at), kLongSize, false);
+      long_size_at = at + kLongSize;
+    }
+    if (name == "data") {
+      if (size == kElsewhere && long_size_at > 0) {
+        size_at = long_size_at;
+        size = word(head.substr(size_at), kLongSize, false);
+      }
+      if (size == 0 && whole != bytes) return size_at;
+      if (!is_open(size)) check_samples(size, bytes - at);
+      return 0;
+    }
     at += size + size % 2;
   }
   WISP_CHECK(at + kHeader <= bytes, "it is cut off: a WAV file without samples");
+  return 0;
+}
+
+bool is_wav(std::string_view head) {
+  return head.size() >= 12 && head.substr(8, 4) == "WAVE" &&
+         (head.starts_with("RIFF") || head.starts_with("RIFX") || head.starts_with("RF64"));
 }
 
 /// The value of a line "name -type value".
@@ -67,21 +98,32 @@ void check_sphere(std::string_view head, uint64_t bytes) {
              "sph2pipe makes of it");
   const uint64_t frame =
       sphere_number(header, "channel_count") * sphere_number(header, "sample_n_bytes");
-  const uint64_t frames = sphere_number(header, "sample_count");
+  const bool known = sphere_field(header, "sample_count").has_value();
+  const uint64_t frames = known ? sphere_number(header, "sample_count") : 0;  // up to the end
   WISP_CHECK(frame <= 65536, "its SPHERE header has frames of ", frame, " bytes");
   check_samples(frames * frame, bytes - length);
 }
 
 }  // namespace
 
-void check_audio_container(std::string_view head, int64_t bytes) {
+int64_t tag_bytes(std::string_view head) {
+  constexpr size_t kHeader = 10;
+  constexpr unsigned kFooter = 0x10;
+  if (head.size() < kHeader || !head.starts_with("ID3")) return 0;
+  uint64_t size = 0;  // in digits of 7 bits
+  for (const char digit : head.substr(6, 4)) size = size << 7 | (digit & 0x7f);
+  const bool footer = (static_cast<unsigned char>(head[5]) & kFooter) != 0;
+  return static_cast<int64_t>(kHeader + size + (footer ? kHeader : 0));
+}
+
+size_t check_audio_container(std::string_view head, int64_t bytes) {
   WISP_CHECK(!head.empty(), "it is empty");
   const auto size = static_cast<uint64_t>(bytes);
-  if (head.starts_with("fLaC")) return;
-  if (head.starts_with("RIFF") && head.size() >= 12 && head.substr(8, 4) == "WAVE")
-    return check_wav(head, size);
+  if (head.starts_with("fLaC")) return 0;
+  if (is_wav(head)) return check_wav(head, size);
   WISP_CHECK(head.starts_with("NIST_1A\n"), "it is no FLAC, WAV or SPHERE file");
   check_sphere(head, size);
+  return 0;
 }
 
 }  // namespace wisp

@@ -54,7 +54,9 @@ void check_audio_samples(int64_t samples) {
 }
 
 Audio decode_audio(std::string bytes) {
-  check_audio_container(bytes, std::ssize(bytes));
+  bytes.erase(0, static_cast<size_t>(tag_bytes(bytes)));
+  const size_t open_size = check_audio_container(bytes, std::ssize(bytes));
+  if (open_size > 0) bytes.replace(open_size, 4, "\xff\xff\xff\xff");  // up to the end
   Audio audio = decode_with_library(std::move(bytes));
   check_rate(audio.rate);
   WISP_CHECK(!audio.samples.empty(), "it holds no samples");
@@ -70,7 +72,13 @@ Audio read_audio(const std::string& path) {
 
 AudioLength read_audio_length(const std::string& path) {
   return naming(path, [&] {
-    check_audio_container(read_head(path, kHead), file_bytes(path));
+    const int64_t tag = tag_bytes(read_head(path, kHead));
+    std::string head = read_head(path, tag + kHead);
+    head.erase(0, static_cast<size_t>(tag));
+    if (check_audio_container(head, file_bytes(path) - tag) > 0) {
+      const Audio audio = decode_audio(read_whole_file(path, kMostBytes));
+      return AudioLength{std::ssize(audio.samples), audio.rate};
+    }
     const AudioLength length = length_with_library(path);
     check_rate(length.rate);
     WISP_CHECK(length.samples > 0, "it holds no samples");

@@ -46,6 +46,30 @@ inline std::string wav_file(const std::string& data, const WavFormat& format = {
   return "RIFF" + little_endian(header.size() + data.size(), 4) + header + data;
 }
 
+/// As RF64, whose sizes are in a chunk of their own; `bytes` of samples are claimed.
+inline std::string rf64_file(const std::string& data, uint64_t bytes) {
+  std::string file = wav_file(data);
+  const std::string sizes = little_endian(bytes == 0 ? 0 : file.size() + 28, 8) +
+                            little_endian(bytes, 8) + little_endian(bytes / 2, 8) +
+                            little_endian(0, 4);
+  file.replace(file.find("data") + 4, 4, little_endian(0xffffffff, 4));
+  file.replace(0, 8, "RF64" + little_endian(0xffffffff, 4));
+  return file.insert(12, "ds64" + little_endian(sizes.size(), 4) + sizes);
+}
+
+/// As RIFX: all numbers but those of the samples are highest byte first.
+inline std::string rifx_file(const std::string& data) {
+  return "RIFX" + big_endian(36 + data.size(), 4) + "WAVEfmt " + big_endian(16, 4) +
+         big_endian(1, 2) + big_endian(1, 2) + big_endian(16000, 4) + big_endian(32000, 4) +
+         big_endian(2, 2) + big_endian(16, 2) + "data" + big_endian(data.size(), 4) + data;
+}
+
+/// A tag of ID3v2 around so many zeros, less than 2^14.
+inline std::string id3_tag(size_t zeros) {
+  return "ID3\3" + std::string(4, '\0') + static_cast<char>(zeros >> 7) +
+         static_cast<char>(zeros & 0x7f) + std::string(zeros, '\0');
+}
+
 /// `frames` is what the header claims; the samples are 16 bits, highest byte first.
 inline std::string sphere_file(const std::string& data, int64_t frames,
                                const std::string& coding = "pcm") {

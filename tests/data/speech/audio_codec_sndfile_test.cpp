@@ -81,6 +81,68 @@ TEST(AudioCodec, AveragesChannels) {
   EXPECT_EQ(decode_audio(flac_file(stereo, 2)).samples, mono);
 }
 
+/// The samples that are read, and that a header alone tells as many.
+std::vector<float> read(const std::string& bytes) {
+  const TempDir dir;
+  const std::string path = dir.write("sound", bytes);
+  const Audio audio = read_audio(path);
+  const AudioLength length = read_audio_length(path);
+  EXPECT_EQ(length.samples, std::ssize(audio.samples));
+  EXPECT_EQ(length.rate, audio.rate);
+  return audio.samples;
+}
+
+TEST(AudioCodec, ReadsWavThatWasWrittenToAPipe) {
+  const std::string file = wav_file(pcm16(ramp(5000)));
+  for (const uint64_t size : {0xffffffffu, 0xffffffdbu, 0x80000000u, 0x7fffffd3u, 0x7ffff000u, 0u})
+    for (const uint64_t riff : {size, size + 36}) {
+      std::string open = file;
+      open.replace(4, 4, little_endian(riff, 4)).replace(40, 4, little_endian(size, 4));
+      EXPECT_EQ(read(open), scaled(ramp(5000))) << size;
+    }
+  EXPECT_EQ(complaint(wav_file("").replace(40, 4, "\xff\xff\xff\xff")), "it holds no samples");
+}
+
+TEST(AudioCodec, ReadsRf64AndRifx) {
+  const std::string data = pcm16(ramp(5000));
+  EXPECT_EQ(read(rf64_file(data, data.size())), scaled(ramp(5000)));
+  EXPECT_EQ(read(rf64_file(data, 0)), scaled(ramp(5000))) << "written to a pipe";
+  std::string highest_first;
+  for (const int s : ramp(5000)) highest_first += big_endian(static_cast<uint64_t>(s), 2);
+  EXPECT_EQ(read(rifx_file(highest_first)), scaled(ramp(5000)));
+}
+
+TEST(AudioCodec, ReadsSphereThatDoesNotCountItsSamples) {
+  const std::string data = big_endian(0x4000, 2) + big_endian(0x8000, 2);
+  EXPECT_EQ(read(sphere_file(data, 0)), std::vector<float>({0.5f, -1}));
+  std::string file = sphere_file(data, 2);
+  const std::string line = "sample_count -i 2\n";
+  file.erase(file.find(line), line.size()).insert(1024 - line.size(), line.size(), ' ');
+  EXPECT_EQ(read(file), std::vector<float>({0.5f, -1}));
+}
+
+TEST(AudioCodec, ReadsFlacBetweenTags) {
+  for (const int count : {500, 4096, 8192, 10'000}) {
+    const std::string file = flac_file(ramp(count));
+    const std::vector<float> expected = scaled(ramp(count));
+    for (const size_t zeros : {10, 100, 16'000}) EXPECT_EQ(read(id3_tag(zeros) + file), expected);
+    for (const std::string& behind : {"TAG" + std::string(125, '\0'), std::string(100, '\0'),
+                                      "APETAGEX" + std::string(24, '\1')})
+      EXPECT_EQ(read(file + behind), expected) << count;
+  }
+}
+
+TEST(AudioCodec, LooksForSoundBehindTagsThatAreLong) {
+  const TempDir dir;
+  std::string tag = id3_tag(0);
+  tag.replace(6, 4, std::string("\0\7\0\0", 4)) += std::string(7 << 14, 'p');
+  EXPECT_EQ(read(tag + flac_file(ramp(500))), scaled(ramp(500)));
+  const std::string path = dir.write("a.mp3", tag + "\xff\xfb\x90");
+  for (const std::string& said :
+       {error_of([&] { read_audio(path); }), error_of([&] { read_audio_length(path); })})
+    EXPECT_EQ(said, path + ": it is no FLAC, WAV or SPHERE file");
+}
+
 TEST(AudioCodec, TheNameDoesNotCount) {
   const TempDir dir;
   EXPECT_EQ(read_audio(dir.write("a.raw", flac_file(ramp(20)))).samples, scaled(ramp(20)));

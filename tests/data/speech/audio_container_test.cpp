@@ -18,6 +18,44 @@ TEST(AudioContainer, KnowsFlacWavAndSphere) {
   EXPECT_EQ(complaint(flac_file({1, 2, 3})), "no error");
   EXPECT_EQ(complaint(wav_file(pcm16({1, 2, 3}))), "no error");
   EXPECT_EQ(complaint(sphere_file(pcm16({1, 2, 3}), 3)), "no error");
+  EXPECT_EQ(complaint(rf64_file(pcm16({1, 2, 3}), 6)), "no error");
+  EXPECT_EQ(complaint(rifx_file(pcm16({1, 2, 3}))), "no error");
+}
+
+TEST(AudioContainer, FindsTheEndOfATagInFront) {
+  for (const size_t zeros : {0, 100, 5000}) {
+    const std::string tag = id3_tag(zeros);
+    EXPECT_EQ(tag_bytes(tag + flac_file({1, 2})), std::ssize(tag));
+  }
+  std::string footed = id3_tag(100);
+  footed[5] = 0x10;
+  EXPECT_EQ(tag_bytes(footed), 120);
+  EXPECT_EQ(tag_bytes(flac_file({1, 2})), 0);
+  EXPECT_EQ(tag_bytes("ID3"), 0);
+}
+
+TEST(AudioContainer, TakesSizesThatWereNotKnownForAllThatIsThere) {
+  const std::string file = wav_file(pcm16({1, 2}));
+  const auto of_size = [&](uint64_t size, uint64_t riff) {
+    std::string open = file;
+    open.replace(4, 4, little_endian(riff, 4)).replace(40, 4, little_endian(size, 4));
+    return check_audio_container(open, std::ssize(open));
+  };
+  for (const uint64_t size : {0xffffffffu, 0xffffffdbu, 0x80000000u, 0x7fffffd3u, 0x7ffff000u})
+    EXPECT_EQ(of_size(size, size), 0u) << "libsndfile does so, too";
+  EXPECT_EQ(of_size(0, 0), 40u);
+  EXPECT_EQ(of_size(0, 36), 40u);
+  EXPECT_EQ(of_size(0, 40), 0u) << "the file ends where it says: there are none";
+  const std::string rf64 = rf64_file(pcm16({1, 2}), 0);
+  EXPECT_EQ(check_audio_container(rf64, std::ssize(rf64)), 28u);
+}
+
+TEST(AudioContainer, FindsAnRf64OrRifxThatIsCutOff) {
+  EXPECT_EQ(complaint(rf64_file(pcm16({1, 2}), 5'000'000'000)),
+            "it is cut off: its header promises 5000000000 bytes of samples, 4 are there");
+  const std::string rifx = rifx_file(pcm16({1, 2}));
+  EXPECT_EQ(complaint(rifx.substr(0, rifx.size() - 1)),
+            "it is cut off: its header promises 4 bytes of samples, 3 are there");
 }
 
 TEST(AudioContainer, RefusesWhatIsNoSound) {
@@ -60,9 +98,9 @@ TEST(AudioContainer, FindsAWavThatIsCutOff) {
   EXPECT_EQ(complaint(file.substr(0, 44)),
             "it is cut off: its header promises 4 bytes of samples, 0 are there");
   std::string absurd = file;
-  absurd.replace(40, 4, "\xff\xff\xff\xff");
+  absurd.replace(40, 4, "\xff\xff\xff\xdf");
   EXPECT_EQ(complaint(absurd),
-            "it is cut off: its header promises 4294967295 bytes of samples, 4 are there");
+            "it is cut off: its header promises 3758096383 bytes of samples, 4 are there");
 }
 
 TEST(AudioContainer, FindsASphereFileThatIsCutOff) {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/images/image_codec.h"
+#include "data/images/image_orientation.h"
 
 namespace wisp {
 namespace {
@@ -15,10 +16,25 @@ void swap_red_blue(uint8_t* pixels, int64_t count) {
   for (int64_t i = 0; i < count; ++i) std::swap(pixels[3 * i], pixels[3 * i + 2]);
 }
 
+/// The picture as an EXIF orientation wants it.
+cv::Mat turned(const cv::Mat& mat, int orientation) {
+  constexpr int kLeftRight = 1, kBoth = -1, kUpDown = 0;
+  constexpr int kFlips[] = {kLeftRight, kBoth, kUpDown};  // 2 to 4, and 6 to 8 of the transposed
+  if (mat.empty() || orientation == 1) return mat;
+  cv::Mat result = mat, flipped;
+  if (orientation > 4) cv::transpose(mat, result);
+  if (orientation == 5) return result;
+  cv::flip(result, flipped, kFlips[(orientation - 2) % 4]);
+  return flipped;
+}
+
 cv::Mat decode(std::string bytes, int64_t channels) {
   const cv::Mat file(1, static_cast<int>(bytes.size()), CV_8UC1, bytes.data());
+  const int orientation = webp_orientation(bytes);
+  int flags = channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR;
+  if (orientation > 1) flags |= cv::IMREAD_IGNORE_ORIENTATION;  // newer ones may turn it, too
   try {
-    return cv::imdecode(file, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
+    return turned(cv::imdecode(file, flags), orientation);
   } catch (const cv::Exception& error) {
     throw Error(concat("OpenCV refuses it: ", error.err, "; it reads up to 2^30 pixels"));
   }

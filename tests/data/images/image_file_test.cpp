@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/error_of.h"
+#include "tests/support/sound_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -43,11 +44,14 @@ cv::Mat half_red() {
   return mat;
 }
 
+/// A directory that holds an orientation alone.
+std::string exif_tiff(char orientation) {
+  return "II*\0\x08\0\0\0\1\0\x12\x01\3\0\1\0\0\0"s + orientation + "\0\0\0\0\0\0\0"s;
+}
+
 /// The JPEG with an Exif segment that holds an orientation alone. Source: Exif 2.3, section 4.6.
 std::string with_orientation(const std::string& jpeg, char orientation) {
-  const std::string tiff =
-      "II*\0\x08\0\0\0\1\0\x12\x01\3\0\1\0\0\0"s + orientation + "\0\0\0\0\0\0\0"s;
-  const std::string body = "Exif\0\0"s + tiff;
+  const std::string body = "Exif\0\0"s + exif_tiff(orientation);
   return jpeg.substr(0, 2) + "\xff\xe1\0"s + static_cast<char>(body.size() + 2) + body +
          jpeg.substr(2);
 }
@@ -96,6 +100,31 @@ TEST(ImageFile, TurnsAsTheCameraWasHeld) {
   EXPECT_TRUE(red_at(6, 4, 8)) << "to the right: left becomes top";
   EXPECT_FALSE(red_at(6, 28, 8));
   EXPECT_TRUE(red_at(8, 28, 8)) << "to the left";
+}
+
+/// The WebP, of 32 x 16, extended by such a directory. Source: "WebP Container Specification".
+std::string webp_with_orientation(const std::string& webp, char orientation) {
+  const std::string body = exif_tiff(orientation);
+  const std::string chunks = "VP8X\x0a\0\0\0\x08\0\0\0\x1f\0\0\x0f\0\0"s + webp.substr(12) +
+                             "EXIF" + little_endian(body.size(), 4) + body;
+  return "RIFF" + little_endian(4 + chunks.size(), 4) + "WEBP" + chunks;
+}
+
+/// A JPEG is turned by OpenCV.
+TEST(ImageFile, TurnsWebPAsJpeg) {
+  const TempDir dir;
+  cv::Mat mat(16, 32, CV_8UC1);
+  for (int y = 0; y < mat.rows; ++y)
+    for (int x = 0; x < mat.cols; ++x) mat.at<uint8_t>(y, x) = static_cast<uint8_t>(7 * x + y);
+  const std::string jpeg = encoded(mat, ".jpg"), webp = encoded(mat, ".webp");
+  for (char orientation = 1; orientation <= 8; ++orientation) {
+    const Tensor expected = read_image(dir.write("a", with_orientation(jpeg, orientation)), 1);
+    const Tensor found = read_image(dir.write("b", webp_with_orientation(webp, orientation)), 1);
+    ASSERT_EQ(found.shape(), expected.shape()) << int{orientation};
+    for (int64_t i = 0; i < found.numel(); ++i)
+      ASSERT_NEAR(found.data<uint8_t>()[i], expected.data<uint8_t>()[i], 12)
+          << int{orientation} << " at " << i;  // neither keeps all bits; a flip is off by 16 to 217
+  }
 }
 
 TEST(ImageFile, ReadsWebP) {

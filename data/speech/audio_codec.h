@@ -12,8 +12,8 @@ namespace wisp {
 /// Error for bytes that libsndfile cannot read, and for fewer samples than the header promises.
 Audio decode_with_library(std::string bytes);
 
-/// What the header of a file says. Throws Error for one that libsndfile cannot read, and if it does
-/// not say how long the sound is.
+/// What the header of a file says; 0 samples if it does not say how many there are. Throws Error
+/// for one that libsndfile cannot read.
 AudioLength length_with_library(const std::string& path);
 
 }  // namespace wisp

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <type_traits>
 
 #include "core/base/hash.h"
@@ -91,9 +92,12 @@ struct Match {
 Match match(const CheckpointReader& file, const WantedTensors& wanted, const Facts& facts) {
   Match match;
   std::vector<std::string> missing, unexpected, misfits;
+  std::set<std::string> given_once;  // some programs write a tensor under one of its names only
+  for (const auto& [name, tensor] : wanted)
+    if (file.has(name)) given_once.insert(tensor.name);
   for (const auto& [name, tensor] : wanted) {
     if (!file.has(name)) {
-      missing.push_back(name);
+      if (!given_once.contains(tensor.name)) missing.push_back(name);
       continue;
     }
     const SafetensorsEntry& given = file.entry(name);

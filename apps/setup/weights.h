@@ -17,7 +17,8 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
                    const Facts& facts);
 
 /// Throws Error that lists what in the file is missing, unexpected, or of another shape or a type
-/// that is no float, for the model that was configured. A last layer for another number of classes
+/// that is no float, for the model that was configured. Of a tensor that has several names one is
+/// enough. A last layer for another number of classes
 /// is none of these: its tensors, which differ in their first extent alone, are returned. As many
 /// classes of other names are an error, if the file says so.
 std::vector<std::string> check_weights(const std::string& path, const Prepared& run);

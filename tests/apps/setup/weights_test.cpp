@@ -10,6 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tests/support/tiny_run.h"
+#include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
@@ -141,6 +142,26 @@ TEST(Weights, WhatDoesNotFitIsListed) {
   const std::string other = refusal(dir / "a", resnet());
   EXPECT_NE(other.find("layer1.0.bn1.bias"), std::string::npos) << other;
   EXPECT_NE(other.find("and 25 more"), std::string::npos) << other;
+}
+
+/// As PyTorch's save_model writes a tensor that two layers share.
+TEST(Weights, OneOfATensorsNamesIsEnough) {
+  const TempDir dir;
+  const std::string text = dir.write("text", tiny_lines(40));
+  const Config tied = tiny_text_config(text, {"model.tied=true"});
+  write(dir / "a", tiny_text_config(text, kOther + Overrides{"model.tied=true"}));
+  const auto expected = read(dir / "a", tied);
+  EXPECT_NE(read(dir / "a", tied)["encoder.weight"], std::vector<double>());
+  for (const char* name : {"encoder.weight", "decoder.weight"}) {
+    copy_with(dir / "a", dir / "b", {{name, {}}});
+    EXPECT_EQ(refusal(dir / "b", tied), "no error");
+    EXPECT_EQ(read(dir / "b", tied), expected);
+  }
+  copy_with(dir / "a", dir / "b", {{"encoder.weight", {}}, {"decoder.weight", {}}});
+  EXPECT_EQ(refusal(dir / "b", tied),
+            dir /
+                "b does not hold this model's weights\nmissing:\n  decoder.weight\n  "
+                "encoder.weight");
 }
 
 TEST(Weights, ALastLayerForOtherClassesStaysAsDrawn) {

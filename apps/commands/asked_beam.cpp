@@ -1,6 +1,9 @@
 #include "apps/commands/asked_beam.h"
 
+#include <fmt/format.h>
+
 #include "apps/speech/arpa.h"
+#include "apps/speech/spelling.h"
 
 namespace wisp {
 
@@ -22,11 +25,15 @@ void AskedBeam::add_to(CLI::App& command) {
       ->needs("--lm");
 }
 
-std::optional<BeamOptions> AskedBeam::open(std::optional<NgramModel>& model) const {
+std::optional<BeamOptions> AskedBeam::open(std::optional<NgramModel>& model,
+                                           const Labels& labels) const {
   if (!asked()) return {};
   BeamOptions beam = options;
   if (beam.width == 0) beam.width = BeamOptions{}.width;
-  if (!words.empty()) beam.words = &model.emplace(read_arpa(words));
+  if (words.empty()) return beam;
+  beam.words = &model.emplace(read_arpa(words));
+  const std::string notice = spelling_notice(*model, labels);
+  if (!notice.empty()) fmt::print(stderr, "wisp: {}: {}\n", words, notice);
   return beam;
 }
 

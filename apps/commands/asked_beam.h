@@ -18,9 +18,9 @@ struct AskedBeam {
   /// These, --alpha and --beta.
   void add_to(CLI::App& command);
   bool asked() const { return options.width > 0 || !words.empty(); }
-  /// Reads the model of words into `model`, which has to outlive the options. Nothing if no search
-  /// was asked for.
-  std::optional<BeamOptions> open(std::optional<NgramModel>& model) const;
+  /// Reads the model of words into `model`, which has to outlive the options, and says so if it
+  /// does not fit the labels. Nothing if no search was asked for.
+  std::optional<BeamOptions> open(std::optional<NgramModel>& model, const Labels& labels) const;
 };
 
 }  // namespace wisp

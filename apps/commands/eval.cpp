@@ -139,12 +139,11 @@ void print_json(const RunEvaluation& evaluation, const std::vector<Decoded>& way
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.decodes())
-    check_hears(RunFacts::read(arguments.run).facts, "--speakers, --beam, --lm, --alignment");
-  if (!arguments.predictions.empty())
-    check_predictions(RunFacts::read(arguments.run).facts, "--predictions");
+  const Facts facts = RunFacts::read(arguments.run).facts;
+  if (arguments.decodes()) check_hears(facts, "--speakers, --beam, --lm, --alignment");
+  if (!arguments.predictions.empty()) check_predictions(facts, "--predictions");
   std::optional<NgramModel> words;
-  const std::optional<BeamOptions> beam = arguments.beam.open(words);
+  const std::optional<BeamOptions> beam = arguments.beam.open(words, facts.names);
   std::vector<Decoded> ways;
   AskModel ask;
   if (arguments.decodes() || !arguments.predictions.empty()) {

@@ -42,7 +42,7 @@ void print_json(const Transcript& transcript) {
 void run(Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   std::optional<NgramModel> words;
-  const std::optional<BeamOptions> beam = arguments.beam.open(words);
+  const std::optional<BeamOptions> beam = arguments.beam.open(words, model->facts().names);
   bool failed = false;
   transcribe(*model, arguments.run.files, beam, [&](const Transcript& transcript) {
     arguments.run.json ? print_json(transcript) : print_text(transcript);

@@ -44,7 +44,7 @@ void run(Arguments& arguments) {
   const std::unique_ptr<Inference> model = arguments.run.open();
   check_hears(model->facts(), "tune-lm");
   std::optional<NgramModel> words;
-  const BeamOptions beam = arguments.beam.open(words).value();
+  const BeamOptions beam = arguments.beam.open(words, model->facts().names).value();
   const std::vector<Heard> heard = hear_validation(arguments, *model);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   const bool json = arguments.run.json;

@@ -20,6 +20,8 @@ namespace wisp {
 namespace {
 
 constexpr size_t kLongestLine = 64 << 10;
+constexpr std::string_view kMark = "\xef\xbb\xbf";  // as spreadsheets and some editors write
+
 std::string shown(std::string_view text) {
   constexpr size_t kMost = 60;
   return concat("'", text.substr(0, kMost), text.size() > kMost ? "…'" : "'");
@@ -60,6 +62,7 @@ class ArpaReader {
       line_ = buffer_.data();
       if (line_.size() + (in_.eof() ? 0 : 1) != static_cast<size_t>(in_.gcount()))
         fail("a byte of zero", "text");
+      if (line_number_ == 1 && line_.starts_with(kMark)) line_.remove_prefix(kMark.size());
       parts_ = split_words(line_);
     } while (parts_.empty());
     line_ = line_.substr(static_cast<size_t>(parts_[0].data() - line_.data()));
@@ -156,8 +159,12 @@ class ArpaReader {
     const std::vector<std::string_view> parts = split_words(text);
     return parts.size() == 1 ? number<int64_t>(parts[0]) : std::nullopt;
   }
+  /// Some programs write log10 of 0 as it is, and others a sign before all numbers.
   float weight(std::string_view text) const {
-    const auto weight = static_cast<float>(number<double>(text).value_or(NAN));
+    const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+    const double value = number<double>(text.substr(plus ? 1 : 0)).value_or(NAN);
+    const auto weight = static_cast<float>(value);
+    if (value < 0.0 && std::isinf(weight)) return NgramModel::kNever;
     if (!std::isfinite(weight)) fail(shown(text), "a finite number");
     return weight;
   }

@@ -9,7 +9,8 @@
 namespace wisp {
 
 /// Reads a model of any order. What stands before the line \data\ and behind \end\ is a comment; a
-/// back-off weight that is missing is 0; <UNK> is <unk>, which gets 10^-99 in a model without it.
+/// back-off weight that is missing is 0, -inf is -99; <UNK> is <unk>, which gets 10^-99 in a model
+/// without it. A byte order mark is skipped.
 /// Takes memory for what is there, not for what the file says is there. Throws Error with path and
 /// line for a file that cannot be read, lines above 64 KiB, missing and repeated sections, other
 /// counts than announced, numbers that are not finite, probabilities above 1, n-grams that are

@@ -78,6 +78,18 @@ TEST_F(Arpa, ReadsLinesThatEndInOtherWaysAndAnEmptySection) {
   EXPECT_NEAR(model.next(model.begin(), unknown).log_probability, -99 * std::log(10.0), 1e-9);
 }
 
+TEST_F(Arpa, ReadsZeroAsItsLogarithmSignsAndAMark) {
+  const NgramModel model = read(
+      "\xef\xbb\xbf\\data\\\nngram 1=3\n\\1-grams:\n-inf <s> -inf\n-1e300 </s>\n"
+      "+0.0 a +0.5\n\\end\\\n");
+  for (const char* never : {"<s>", "</s>"})
+    EXPECT_EQ(model.weights(1 + model.words().number(never)).probability, NgramModel::kNever);
+  EXPECT_EQ(model.weights(1).back_off, NgramModel::kNever);
+  const NgramWeights& a = model.weights(1 + model.words().number("a"));
+  EXPECT_EQ(a.probability, 0.0f);
+  EXPECT_EQ(a.back_off, 0.5f);
+}
+
 TEST_F(Arpa, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error("\\data\\", "data"), "20: the file's end, expected a line \\data\\");
   EXPECT_EQ(error("ngram 1=4", ""), "7: 'ngram 2 = 2', expected ngram 1=COUNT");
@@ -96,6 +108,8 @@ TEST_F(Arpa, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error("\\end\\\nwhat else there is\n", ""), "18: the file's end, expected \\end\\");
   EXPECT_EQ(error("-0.25\ta", "-nan\ta"), "13: '-nan', expected a finite number");
   EXPECT_EQ(error("0.125", "1e999"), "13: '1e999', expected a finite number");
+  for (const char* other : {"+inf", "inf", "+-1", "++1", "+"})
+    EXPECT_EQ(error("0.125", other), concat("13: '", other, "', expected a finite number"));
   EXPECT_EQ(error("-0.25\ta", "0.25\ta"), "13: '0.25', expected log10 of a probability, 0 at most");
   EXPECT_EQ(error("-0.25\ta\t0.125", "-0.25"),
             "13: '-0.25', expected log10 of a probability, 1 word and, at most, a back-off weight");

@@ -1,0 +1,15 @@
+// Whether a model of words fits what a CTC model can write. Any thread may call.
+#pragma once
+
+#include <string>
+
+#include "apps/speech/ngram.h"
+#include "apps/speech/transcription.h"
+
+namespace wisp {
+
+/// What people should know if the labels can write less than half of the model's words, as when
+/// these are in small letters; else nothing. <s>, </s> and <unk> are no words here.
+std::string spelling_notice(const NgramModel& model, const Labels& labels);
+
+}  // namespace wisp

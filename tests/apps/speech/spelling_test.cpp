@@ -1,0 +1,32 @@
+#include "apps/speech/spelling.h"
+
+#include <gtest/gtest.h>
+
+#include "apps/speech/ngram_training.h"
+
+namespace wisp {
+namespace {
+
+const Labels kLabels = {"<blank>", "E", "N", "O", "Ö", " "};
+
+std::string notice(const std::string& text) {
+  return spelling_notice(train_ngrams(text, 2), kLabels);
+}
+
+TEST(Spelling, FitsIfHalfOfTheWordsCanBeWritten) {
+  EXPECT_EQ(notice("ONE NO NÖ"), "");
+  EXPECT_EQ(notice("ONE NO yes ja"), "");
+  EXPECT_EQ(notice("<unk>"), "") << "no words";
+}
+
+TEST(Spelling, NamesAWordThatCannotBeWritten) {
+  EXPECT_EQ(notice("one no"),
+            "0 of its 2 words can be written in \"ENOÖ \", not 'one'; a word that cannot is never "
+            "heard");
+  EXPECT_EQ(notice("NO ONEs NÄ xN"),
+            "1 of its 4 words can be written in \"ENOÖ \", not 'ONEs'; a word that cannot is never "
+            "heard");
+}
+
+}  // namespace
+}  // namespace wisp

@@ -26,6 +26,7 @@ struct Config::Tree {
   struct Entry {
     std::shared_ptr<const toml::node> value;  // keeps its whole document alive
     std::string place;
+    std::string typed{};  // of an override without quotes: what a key of type string takes
   };
   std::string prefix;  // of a row: the key of its list, and a dot
   std::map<std::string, Entry> entries;
@@ -183,7 +184,9 @@ void put_value(Config::Tree& tree, const std::string& key, const std::string& va
   if (const toml::table* table = node.as_table()) {
     tree.put_all(document, *table, key + ".");
   } else {
-    tree.put(key, {std::shared_ptr<const toml::node>(document, &node), kCommandLine});
+    const bool scalar = node.is_value() && !value.starts_with('"') && !value.starts_with('\'');
+    tree.put(key, {std::shared_ptr<const toml::node>(document, &node), kCommandLine,
+                   scalar ? value : ""});
   }
 }
 
@@ -258,6 +261,16 @@ void refuse_table(const Config::Tree& tree, const std::string& key, const std::s
   }
 }
 
+/// A date or a number that somebody typed is a word where one is expected.
+template <class T>
+bool read_typed(const std::string&, T&) {
+  return false;
+}
+bool read_typed(const std::string& typed, std::string& value) {
+  value = typed;
+  return !typed.empty();
+}
+
 template <class T>
 bool finite(const T&) {
   return true;
@@ -284,9 +297,10 @@ void Config::bind_as(const std::string& key, T& value, const std::string& meanin
   const std::string initial = to_toml(value);
   refuse_table(*tree_, key, type_of(value));
   if (const Tree::Entry* entry = tree_->find(key)) {
-    WISP_CHECK(read(*entry->value, value), entry->place, ": ", tree_->prefix, key, " is ",
-               article_and_type(*entry->value), " (", text_of(*entry->value), "), expected ",
-               type_of(value), std::is_same_v<T, int> ? " of 32 bits" : "");
+    WISP_CHECK(read(*entry->value, value) || read_typed(entry->typed, value), entry->place, ": ",
+               tree_->prefix, key, " is ", article_and_type(*entry->value), " (",
+               text_of(*entry->value), "), expected ", type_of(value),
+               std::is_same_v<T, int> ? " of 32 bits" : "");
     WISP_CHECK(finite(value), entry->place, ": ", tree_->prefix, key, " is ",
                text_of(*entry->value), ", expected finite numbers");
     WISP_CHECK(!has_zero_byte(value), entry->place, ": ", tree_->prefix, key, " is ",

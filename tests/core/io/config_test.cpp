@@ -38,6 +38,17 @@ TEST(Config, TakesFiniteNumbersOnly) {
             "x.toml:1: at is [1.0, -inf], expected finite numbers");
 }
 
+TEST(Config, TakesWhatWasTypedForAText) {
+  for (const std::string typed : {"2024", "2024-01-01", "1e3", "true", "0x10", "inf", "a b"})
+    EXPECT_EQ(word(text("", {"path=" + typed}), "path"), typed);
+  EXPECT_EQ(word(text("", {"path=\"2024\""}), "path"), "2024");
+  EXPECT_EQ(word(text("", {"path=2024", "path=x"}), "path"), "x");
+  EXPECT_EQ(bind_error<std::string>(text("path = 2024"), "path"),
+            "x.toml:1: path is an integer (2024), expected string");
+  EXPECT_EQ(bind_error<std::string>(text("", {"path=[1]"}), "path"),
+            "command line: path is a list ([1]), expected string");
+}
+
 TEST(Config, RefusesBytesOfZeroInTexts) {
   EXPECT_EQ(bind_error<std::string>(text("path = \"a\\u0000b\""), "path"),
             "x.toml:1: path is \"a\\u0000b\", expected text without a byte of zero");

@@ -35,8 +35,8 @@ struct AudioLength {
 };
 
 /// What a file's header says, without reading the sound, unless it does not say how many samples
-/// there are. Throws Error with the path for a file that is missing, no such sound, cut off (of FLAC
-/// only decoding tells), or holds no samples or more than kMostAudioSamples.
+/// there are. Throws Error with the path for a file that is missing, no such sound, cut off (of
+/// FLAC only decoding tells), or holds no samples or more than kMostAudioSamples.
 AudioLength read_audio_length(const std::string& path);
 
 /// Samples without a header: signed 16 bits, channels interleaved.

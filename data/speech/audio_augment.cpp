@@ -60,9 +60,7 @@ void check_range(const char* what, T value, T low, T high) {
 
 }  // namespace
 
-AudioAugment::AudioAugment(const AudioAugmentOptions& options,
-                           std::vector<std::vector<float>> noises)
-    : options_(options), noises_(std::move(noises)) {
+void check(const AudioAugmentOptions& options) {
   constexpr int64_t kMost = 1 << 20;
   check_range("speed_percent", options.speed_percent, int64_t{0}, int64_t{50});
   check_range("gain_db", options.gain_db, 0.0, 60.0);
@@ -74,6 +72,12 @@ AudioAugment::AudioAugment(const AudioAugmentOptions& options,
   check_range("time_masks", options.time_masks, int64_t{0}, kMost);
   check_range("time_width", options.time_width, int64_t{0}, kMost);
   check_range("time_share", options.time_share, 0.0, 1.0);
+}
+
+AudioAugment::AudioAugment(const AudioAugmentOptions& options,
+                           std::vector<std::vector<float>> noises)
+    : options_(options), noises_(std::move(noises)) {
+  check(options);
   WISP_CHECK(options.noise_share == 0 || !noises_.empty(), "audio augmentation: noise_share is ",
              options.noise_share, ", but there is no noise");
   for (const std::vector<float>& noise : noises_)

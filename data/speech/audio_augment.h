@@ -25,6 +25,9 @@ struct AudioAugmentOptions {
   double time_share = 1;         // and this share of the utterance's
 };
 
+/// Throws Error for options out of range.
+void check(const AudioAugmentOptions& options);
+
 /// What the draws depend on.
 struct UtteranceKey {
   uint64_t seed;

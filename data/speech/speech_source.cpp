@@ -33,21 +33,28 @@ SpeechSource::SpeechSource(Config& config) {
       "data.frames", steps_.frames,
       "frames of a step of all workers, padding counted, instead of train.batch utterances; 0: "
       "train.batch");
-  config.bind("data.frequency_masks", augment_.frequency_masks,
-              "bands of frequencies that become the mean in training (SpecAugment, Park et al. 2019)");
+  config.bind(
+      "data.frequency_masks", augment_.frequency_masks,
+      "bands of frequencies that become the mean in training (SpecAugment, Park et al. 2019)");
   config.bind("data.frequency_width", augment_.frequency_width, "features of such a band at most");
   config.bind("data.time_masks", augment_.time_masks, "stretches of time that become the mean");
   config.bind("data.time_width", augment_.time_width, "frames of such a stretch at most");
-  config.bind("data.time_share", augment_.time_share, "and this share of the utterance's");
+  config.bind("data.time_share", augment_.time_share,
+              "and this share of the utterance's, in [0, 1]");
   config.bind("data.speed_percent", augment_.speed_percent,
               "percent that training hears a third of the utterances faster, and a third slower");
-  config.bind("data.gain_db", augment_.gain_db, "dB by which they are louder or softer at most");
+  config.bind("data.gain_db", augment_.gain_db,
+              "dB by which they are louder or softer at most, 0 to 60");
   config.bind(
       "data.noise", noise_,
       "manifest of sounds, which needs no texts; they are mixed in as data.noise_share says");
-  config.bind("data.noise_share", augment_.noise_share, "share of the utterances that have some");
-  config.bind("data.noise_low_db", augment_.noise_low_db, "dB that speech is louder at least");
-  config.bind("data.noise_high_db", augment_.noise_high_db, "and at most");
+  config.bind("data.noise_share", augment_.noise_share,
+              "share of the utterances that have some, in [0, 1]");
+  config.bind("data.noise_low_db", augment_.noise_low_db,
+              "dB that speech is louder at least, -60 to 100");
+  config.bind("data.noise_high_db", augment_.noise_high_db,
+              "and at most, data.noise_low_db or more");
+  check(augment_);
   WISP_CHECK(noise_.empty() == (augment_.noise_share == 0), config.where("data.noise"),
              ": data.noise is \"", noise_, "\" and data.noise_share ", augment_.noise_share,
              ", expected both or neither");

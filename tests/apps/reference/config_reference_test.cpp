@@ -55,5 +55,16 @@ TEST(ConfigReference, NoNumberIsTakenOutOfItsRange) {
   }
 }
 
+TEST(ConfigReference, NoNumberOfSpeechIsTakenOutOfItsRange) {
+  const std::string text = "model.name = \"deepspeech\"\ndata.name = \"speech\"\n";
+  const Prepared run(Config::from_text(text, "speech.toml"));
+  for (const ConfigKey& key : run.config().keys()) {
+    if (key.type != "number" || !key.name.starts_with("data.")) continue;
+    const std::string error = error_of(
+        [&] { Prepared(Config::from_text(text, "speech.toml", Overrides{key.name + "=-1e300"})); });
+    EXPECT_NE(error.find(" is -1e+300, expected "), std::string::npos) << key.name << ": " << error;
+  }
+}
+
 }  // namespace
 }  // namespace wisp

@@ -284,9 +284,10 @@ void NpyWriter::count(int64_t rows) {
 }
 
 void write_npy(const std::string& path, const Tensor& tensor) {
-  OutputFile file(path, OutputFile::Mode::replace);
+  WholeFile file(path);
   file.write(header_text(descr_of(tensor.dtype()), extents_text(tensor.shape())));
-  file.write(tensor.raw(), static_cast<size_t>(tensor.bytes()));
+  file.write({reinterpret_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes())});
+  file.finish();
 }
 
 }  // namespace wisp

@@ -20,8 +20,7 @@ void run(const Arguments& arguments) {
   std::vector<RunRecord> runs;
   for (const std::string& path : arguments.runs) runs.push_back(RunRecord::read(path));
   fmt::print("{}", report_table(runs));
-  if (!arguments.html.empty())
-    OutputFile(arguments.html, OutputFile::Mode::replace).write(report_page(runs));
+  if (!arguments.html.empty()) write_file(arguments.html, report_page(runs));
 }
 
 }  // namespace

@@ -141,13 +141,8 @@ class Sweep {
                          RunFacts::read(directory(run)),
                          Summary::from_json(directory(run) + "/summary.json")});
     }
-    replace_file(request_.out + "/sweep.csv", sweep_csv(axes_, results));
-    replace_file(request_.out + "/sweep.md", sweep_markdown(axes_, results));
-  }
-
-  static void replace_file(const std::string& path, const std::string& content) {
-    OutputFile(path + ".tmp", OutputFile::Mode::replace).write(content);
-    rename_path(path + ".tmp", path);
+    write_file(request_.out + "/sweep.csv", sweep_csv(axes_, results));
+    write_file(request_.out + "/sweep.md", sweep_markdown(axes_, results));
   }
 
   void tell_failures() const {

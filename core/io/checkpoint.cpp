@@ -70,24 +70,19 @@ std::string text_of(const SafetensorsHeader& header) {
 
 CheckpointStream::CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
                                    const std::map<std::string, std::string>& metadata)
-    : path_(std::move(path)),
-      header_(header_of(tensors, metadata)),
-      file_(path_ + ".tmp", OutputFile::Mode::replace),
+    : header_(header_of(tensors, metadata)),
+      file_(std::move(path)),
       data_(std::ssize(text_of(header_))) {}
-
-CheckpointStream::~CheckpointStream() {
-  if (!finished_) unlink(file_.path().c_str());
-}
 
 void CheckpointStream::append(const std::string& name, const Tensor& part) {
   const auto entry = header_.tensors.find(name);
-  WISP_CHECK(entry != header_.tensors.end(), path_, ": was told of no tensor ", name);
+  WISP_CHECK(entry != header_.tensors.end(), file_.path(), ": was told of no tensor ", name);
   const auto& [dtype, extents, begin, end] = entry->second;
-  WISP_CHECK(dtype == safetensors_name(part.dtype()), path_, ": ", name, " is ", dtype,
+  WISP_CHECK(dtype == safetensors_name(part.dtype()), file_.path(), ": ", name, " is ", dtype,
              ", a part of it is ", safetensors_name(part.dtype()));
   auto& [bytes, checksum] = progress_[name];
-  WISP_CHECK(bytes + part.bytes() <= end - begin, path_, ": ", name, " has room for ", end - begin,
-             " bytes, but has ", bytes, " and gets ", part.bytes(), " more");
+  WISP_CHECK(bytes + part.bytes() <= end - begin, file_.path(), ": ", name, " has room for ",
+             end - begin, " bytes, but has ", bytes, " and gets ", part.bytes(), " more");
   file_.write_at(data_ + begin + bytes,
                  {reinterpret_cast<const char*>(part.raw()), static_cast<size_t>(part.bytes())});
   checksum = crc32c(part.raw(), static_cast<size_t>(part.bytes()), checksum);
@@ -97,16 +92,13 @@ void CheckpointStream::append(const std::string& name, const Tensor& part) {
 void CheckpointStream::finish() {
   for (const auto& [name, entry] : header_.tensors) {
     const auto& [bytes, checksum] = progress_[name];
-    WISP_CHECK(bytes == entry.end - entry.begin, path_, ": ", name, " has ", bytes, " bytes of ",
-               entry.end - entry.begin);
+    WISP_CHECK(bytes == entry.end - entry.begin, file_.path(), ": ", name, " has ", bytes,
+               " bytes of ", entry.end - entry.begin);
     header_.metadata[kTensorChecksum + name] = checksum_text(checksum);
   }
   header_.metadata[kHeaderChecksum] = seal_of(header_);
   file_.write_at(0, text_of(header_));
-  file_.sync();
-  rename_path(file_.path(), path_);
-  finished_ = true;
-  sync_directory(parent_directory(path_));
+  file_.finish();
 }
 
 void CheckpointWriter::add(const std::string& name, const Tensor& tensor) {

@@ -24,16 +24,11 @@ class CheckpointStream {
   /// The tensors that the file is going to hold. Throws Error if it cannot be made.
   CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
                    const std::map<std::string, std::string>& metadata = {});
-  /// Leaves no file, unless finish() has come to its end.
-  ~CheckpointStream();
-  CheckpointStream(const CheckpointStream&) = delete;
-  CheckpointStream& operator=(const CheckpointStream&) = delete;
-
   /// Adds elements to a tensor, behind those that it has; they lie on the host. Throws Error for
   /// another dtype, and for more than its shape has room for.
   void append(const std::string& name, const Tensor& part);
-  /// Syncs, and gives the file its name: `path` is the old file or the whole new one. Throws Error
-  /// (a full disk) for a tensor that is not complete.
+  /// Gives the file its name: `path` is the old file or the whole new one. Throws Error (a full
+  /// disk), for a tensor that is not complete too; then the old file is as it was.
   void finish();
 
  private:
@@ -42,12 +37,10 @@ class CheckpointStream {
     uint32_t checksum = 0;
   };
 
-  const std::string path_;
   SafetensorsHeader header_;
-  OutputFile file_;
+  WholeFile file_;
   int64_t data_ = 0;  // where the header ends
   std::map<std::string, Progress> progress_;
-  bool finished_ = false;
 };
 
 class CheckpointWriter {
@@ -56,8 +49,7 @@ class CheckpointWriter {
   /// twice.
   void add(const std::string& name, const Tensor& tensor);
   void metadata(const std::string& key, const std::string& value);
-  /// Writes to PATH.tmp, syncs, and renames it: `path` is the old file or the whole new one. Throws
-  /// Error (a full disk); then the old file is as it was.
+  /// Writes a WholeFile. Throws Error (a full disk); then the old file is as it was.
   void write(const std::string& path) const;
 
  private:

@@ -30,13 +30,7 @@ void keep_metrics(const std::string& path,
       break;
     }
   }
-  const std::string temporary = path + ".tmp";
-  {
-    OutputFile out(temporary, OutputFile::Mode::replace);
-    out.write(kept);
-    out.sync();
-  }
-  rename_path(temporary, path);
+  write_file(path, kept);
 }
 
 }  // namespace wisp

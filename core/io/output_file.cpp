@@ -1,9 +1,12 @@
 #include "core/io/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +14,58 @@
 #include "core/base/error.h"
 
 namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as the system has it
+
+/// N of a path /proc/self/fd/N; -1 for others.
+int own_descriptor(const fs::path& path) {
+  std::error_code failure;
+  const fs::path folder = fs::canonical(path.parent_path(), failure);
+  if (failure || folder != fs::canonical("/proc/self/fd", failure) || failure) return -1;
+  const std::string name = path.filename();
+  int number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+/// Where the links of a path end; nothing need be there. /proc/self/fd/N stays.
+fs::path behind_links(const std::string& path) {
+  fs::path target = path;
+  std::error_code failure;
+  for (int links = 0; own_descriptor(target) < 0; ++links) {
+    if (!fs::is_symlink(fs::symlink_status(target, failure))) break;
+    WISP_CHECK(links < kMostLinks, path, ": cannot be opened for writing: ", std::strerror(ELOOP));
+    target = target.parent_path() / fs::read_symlink(target);
+  }
+  return target;
+}
+
+/// A file that is gone once it is closed, to be written and read.
+int nameless_file() {
+  std::FILE* file = std::tmpfile();
+  WISP_CHECK(file, "cannot make a temporary file: ", std::strerror(errno));
+  const int descriptor = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+  std::fclose(file);
+  WISP_CHECK(descriptor >= 0, "cannot make a temporary file: ", std::strerror(errno));
+  return descriptor;
+}
+
+void copy_all(const OutputFile& from, OutputFile& to) {
+  std::array<char, 1 << 16> part{};
+  for (int64_t offset = 0;;) {
+    const ssize_t got = pread(from.descriptor(), part.data(), part.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    WISP_CHECK(got >= 0, to.path(), ": its temporary file cannot be read: ", std::strerror(errno));
+    if (got == 0) return;
+    to.write({part.data(), static_cast<size_t>(got)});
+    offset += got;
+  }
+}
+
+}  // namespace
 
 OutputFile::OutputFile(std::string path, Mode mode) : path_(std::move(path)) {
   const int how = mode == Mode::append ? O_APPEND : O_TRUNC;
@@ -27,10 +82,6 @@ void OutputFile::write(std::string_view bytes) {
     WISP_CHECK(written >= 0, path_, ": cannot be written: ", std::strerror(errno));
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-}
-
-void OutputFile::write(const std::byte* data, size_t bytes) {
-  write(std::string_view(reinterpret_cast<const char*>(data), bytes));
 }
 
 void OutputFile::write_at(int64_t offset, std::string_view bytes) {
@@ -60,14 +111,66 @@ void rename_path(const std::string& from, const std::string& to) {
              std::strerror(errno));
 }
 
-void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".tmp";
-  {
-    OutputFile file(temporary, OutputFile::Mode::replace);
-    file.write(content);
-    file.sync();
+WholeFile::WholeFile(std::string path) : path_(std::move(path)), target_(behind_links(path_)) {
+  struct stat old {};
+  const bool exists = stat(path_.c_str(), &old) == 0;
+  const int own = own_descriptor(target_);
+  if (own >= 0 || (exists && !S_ISREG(old.st_mode))) {
+    open_as(own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    return;
   }
-  rename_path(temporary, path);
+  open_temporary();
+  if (!exists) return;
+  // The mode last, since a new owner changes it. Only root may give a file to another owner.
+  [[maybe_unused]] const int given = fchown(file_->descriptor(), old.st_uid, old.st_gid);
+  if (fchmod(file_->descriptor(), old.st_mode & 07777) == 0) return;
+  const std::string cause = std::strerror(errno);
+  unlink(temporary_.c_str());
+  throw Error(concat(path_, ": its mode cannot be kept: ", cause));
+}
+
+WholeFile::~WholeFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void WholeFile::open_as(int descriptor) {
+  WISP_CHECK(descriptor >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));
+  file_ = std::make_unique<OutputFile>(path_, descriptor);
+}
+
+/// Beside the target, with a name that nobody else has.
+void WholeFile::open_temporary() {
+  const std::string begin = concat(parent_directory(target_), "/.wisp-", getpid(), "-");
+  int descriptor = -1;
+  for (int number = 0; descriptor < 0; ++number) {
+    temporary_ = concat(begin, number, ".tmp");
+    descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  open_as(descriptor);
+}
+
+void WholeFile::write_at(int64_t offset, std::string_view bytes) {
+  if (temporary_.empty() && !through_) {
+    through_ = std::move(file_);
+    file_ = std::make_unique<OutputFile>(path_, nameless_file());
+  }
+  file_->write_at(offset, bytes);
+}
+
+void WholeFile::finish() {
+  if (through_) copy_all(*file_, *through_);
+  if (temporary_.empty()) return;
+  file_->sync();
+  WISP_CHECK(std::rename(temporary_.c_str(), target_.c_str()) == 0, path_,
+             ": cannot be replaced: ", std::strerror(errno));
+  temporary_.clear();
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  WholeFile file(path);
+  file.write(content);
+  file.finish();
 }
 
 std::string parent_directory(const std::string& path) {

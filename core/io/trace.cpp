@@ -85,7 +85,7 @@ void write_trace(const std::string& path, std::span<const std::string> events,
   for (const std::string& worker : events) text += worker;
   if (text.ends_with(",\n")) text.erase(text.size() - 2, 1);
   text += "]}\n";
-  OutputFile(path, OutputFile::Mode::replace).write(text);
+  write_file(path, text);
 }
 
 }  // namespace wisp

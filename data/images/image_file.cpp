@@ -28,8 +28,7 @@ void write_image(const std::string& path, const Tensor& image) {
                  shape.numel() > 0,
              "write_image: ", path, ": the picture is ", shape, " ", name_of(image.dtype()),
              ", expected (H, W, 1) or (H, W, 3) u8");
-  const std::string bytes = encode_png(image);
-  OutputFile(path, OutputFile::Mode::replace).write(bytes);
+  write_file(path, encode_png(image));
 }
 
 }  // namespace wisp

@@ -1,17 +1,14 @@
 #include "data/speech/feature_cache.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "core/base/hash.h"
 #include "core/io/checkpoint.h"
+#include "core/io/output_file.h"
 #include "core/real_fft.h"
 
 namespace wisp {
@@ -25,24 +22,6 @@ constexpr int kVersion = 1;
 
 constexpr const char* kFeatures = "features";
 constexpr const char* kSound = "sound";
-
-/// A file of a name that nobody else has; it is gone in the end, unless it was renamed.
-class UniqueFile {
- public:
-  explicit UniqueFile(const std::string& folder) : path_(folder + "/XXXXXX") {
-    const int descriptor = mkstemp(path_.data());
-    WISP_CHECK(descriptor >= 0, folder, ": cannot be written: ", std::strerror(errno));
-    close(descriptor);
-  }
-  ~UniqueFile() { unlink(path_.c_str()); }
-  UniqueFile(const UniqueFile&) = delete;
-  UniqueFile& operator=(const UniqueFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// What `write` does to the folder; its errors are the folder's.
 template <class F>
@@ -95,14 +74,11 @@ Tensor kept(const std::string& entry, const std::string& state, const Shape& sha
   }
 }
 
-void keep(const std::string& folder, const std::string& entry, const std::string& state,
-          const Tensor& features) {
-  const UniqueFile file(folder);
+void keep(const std::string& entry, const std::string& state, const Tensor& features) {
   CheckpointWriter writer;
   writer.add(kFeatures, features);
   writer.metadata(kSound, state);
-  writer.write(file.path());
-  rename_path(file.path(), entry);
+  writer.write(entry);
 }
 
 }  // namespace
@@ -113,7 +89,7 @@ FeatureCache::FeatureCache(std::string folder, const SpectrogramOptions& options
     std::error_code failure;
     fs::create_directories(folder_, failure);
     WISP_CHECK(!failure, folder_, ": cannot be made: ", failure.message());
-    const UniqueFile probe(folder_);
+    const WholeFile probe(folder_ + "/probe");
   });
 }
 
@@ -125,7 +101,7 @@ Tensor FeatureCache::find(const std::string& audio, const Shape& shape,
   Tensor features = kept(entry, state, shape);
   if (features.defined()) return features;
   features = make();
-  change([&] { keep(folder_, entry, state, features); });
+  change([&] { keep(entry, state, features); });
   return features;
 }
 

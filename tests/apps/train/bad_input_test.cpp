@@ -476,7 +476,7 @@ TEST_F(AnotherVocabulary, IsToldByAFileOfWeights) {
 
 TEST(FullDisk, IsNamedWithTheFile) {
   const TempDir dir;
-  for (const char* name : {"metrics.jsonl", "summary.json.tmp"}) {
+  for (const char* name : {"metrics.jsonl", "summary.json"}) {
     const std::string run = dir / std::string("run_") + name;
     std::filesystem::create_directory(run);
     std::filesystem::create_symlink("/dev/full", run + "/" + name);

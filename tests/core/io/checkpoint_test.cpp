@@ -1,11 +1,14 @@
 #include "core/io/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
+#include <future>
 
 #include "tests/support/error_of.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
@@ -131,7 +134,16 @@ TEST(Checkpoint, PiecesMakeTheFileOfTheWhole) {
   EXPECT_FALSE(std::filesystem::exists(dir / "pieces")) << "nobody sees a part";
   stream.finish();
   EXPECT_EQ(read_text(dir / "pieces"), read_text(dir / "whole"));
-  EXPECT_FALSE(std::filesystem::exists(dir / "pieces.tmp"));
+}
+
+TEST(Checkpoint, APipeGetsTheBytesOfTheFile) {
+  const TempDir dir;
+  Sample().write(dir / "file");
+  const std::string pipe = dir / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::future<std::string> read = std::async([&] { return read_text(pipe); });
+  Sample().write(pipe);
+  EXPECT_EQ(read.get(), read_text(dir / "file"));
 }
 
 TEST(Checkpoint, PiecesThatDoNotFitLeaveNoFile) {
@@ -313,18 +325,20 @@ TEST(Checkpoint, AFullDiskLeavesTheOldFile) {
   const TempDir dir;
   Sample().write(dir / "a");
   const std::string before = read_text(dir / "a");
-  std::filesystem::create_symlink("/dev/full", dir / "a.tmp");
-  EXPECT_EQ(error_of([&] { Sample().write(dir / "a"); }),
-            (dir / "a.tmp") + ": cannot be written: No space left on device");
+  {
+    const FileSizeLimit limit(16);
+    EXPECT_EQ(error_of([&] { Sample().write(dir / "a"); }),
+              (dir / "a") + ": cannot be written: File too large");
+  }
   EXPECT_EQ(read_text(dir / "a"), before);
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(dir / "a.tmp")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
 TEST(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {
   const TempDir dir;
   const std::string file = dir.write("file", "");
   EXPECT_EQ(error_of([&] { Sample().write(file + "/a"); }),
-            file + "/a.tmp: cannot be opened for writing: Not a directory");
+            file + "/a: cannot be opened for writing: Not a directory");
 }
 
 }  // namespace

@@ -1,12 +1,27 @@
 #include "core/io/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+#include <vector>
 
 #include "tests/support/error_of.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 
 namespace wisp {
 namespace {
+
+namespace fs = std::filesystem;
+
+int64_t entries(const TempDir& dir) {
+  return std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator());
+}
 
 TEST(OutputFile, ReplacesOrAppends) {
   const TempDir dir;
@@ -33,14 +48,120 @@ TEST(OutputFile, FailuresHaveThePathAndTheCause) {
             (dir / "a") + ": cannot be renamed to " + (dir / "b") + ": No such file or directory");
 }
 
-TEST(OutputFile, AFileIsReplacedAsAWhole) {
+TEST(WholeFile, IsTheOldOneUntilItIsFinished) {
   const TempDir dir;
   const std::string path = dir.write("a", "old and longer");
-  write_file(path, "new");
+  {
+    WholeFile file(path);
+    file.write("n_w");
+    file.write_at(1, "e");
+    EXPECT_EQ(read_text(path), "old and longer");
+    file.finish();
+    EXPECT_EQ(read_text(path), "new");
+  }
+  { WholeFile(path).write("given up"); }
   EXPECT_EQ(read_text(path), "new");
-  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  EXPECT_EQ(entries(dir), 1);
+}
+
+TEST(WholeFile, FailuresHaveThePathAndLeaveNothing) {
+  const TempDir dir;
   EXPECT_EQ(error_of([&] { write_file(dir / "none/a", "x"); }),
-            (dir / "none/a.tmp") + ": cannot be opened for writing: No such file or directory");
+            (dir / "none/a") + ": cannot be opened for writing: No such file or directory");
+  EXPECT_EQ(error_of([&] { write_file(dir.path(), "x"); }),
+            dir.path() + ": cannot be opened for writing: Is a directory");
+  fs::create_symlink("loop", dir / "loop");
+  EXPECT_EQ(error_of([&] { write_file(dir / "loop", "x"); }),
+            (dir / "loop") + ": cannot be opened for writing: Too many levels of symbolic links");
+  EXPECT_EQ(error_of([] { write_file("/dev/full", "x"); }),
+            "/dev/full: cannot be written: No space left on device");
+  const std::string path = dir.write("a", "old");
+  const FileSizeLimit limit(4);
+  EXPECT_EQ(error_of([&] { write_file(path, "longer"); }),
+            path + ": cannot be written: File too large");
+  EXPECT_EQ(read_text(path), "old");
+  EXPECT_EQ(entries(dir), 2);
+}
+
+TEST(WholeFile, FollowsLinks) {
+  const TempDir dir;
+  fs::create_directory(dir / "folder");
+  dir.write("folder/real", "old");
+  fs::create_symlink("folder/real", dir / "relative");
+  fs::create_symlink(dir / "relative", dir / "link");
+  write_file(dir / "link", "new");
+  EXPECT_EQ(read_text(dir / "folder/real"), "new");
+  EXPECT_TRUE(fs::is_symlink(dir / "link"));
+  EXPECT_TRUE(fs::is_symlink(dir / "relative"));
+  fs::create_symlink("folder/absent", dir / "dangling");
+  write_file(dir / "dangling", "made");
+  EXPECT_EQ(read_text(dir / "folder/absent"), "made");
+}
+
+TEST(WholeFile, KeepsTheMode) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "old");
+  fs::permissions(path, fs::perms(0640));
+  write_file(path, "new");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
+  const mode_t mask = umask(027);
+  write_file(dir / "b", "new");
+  umask(mask);
+  EXPECT_EQ(fs::status(dir / "b").permissions(), fs::perms(0640)) << "as the mask says";
+}
+
+TEST(WholeFile, ADeviceStaysOne) {
+  const TempDir dir;
+  const std::string path = dir / "null";
+  if (mknod(path.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) GTEST_SKIP() << "needs root";
+  fs::create_symlink("null", dir / "link");
+  write_file(path, "x");
+  write_file(dir / "link", "x");
+  EXPECT_TRUE(fs::is_character_file(path));
+  EXPECT_TRUE(fs::is_symlink(dir / "link"));
+  EXPECT_EQ(entries(dir), 2);
+}
+
+TEST(WholeFile, IsWrittenThroughAPipe) {
+  const TempDir dir;
+  const std::string path = dir / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::future<std::string> read = std::async([&] { return read_text(path); });
+  {
+    WholeFile file(path);
+    file.write_at(2, "cd");
+    file.write_at(0, "ab");
+    file.finish();
+  }
+  EXPECT_EQ(read.get(), "abcd");
+  EXPECT_TRUE(fs::is_fifo(path));
+}
+
+TEST(WholeFile, WritesToWhatIsOpen) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "begin, ");
+  const int open_file = open(path.c_str(), O_WRONLY | O_APPEND);
+  write_file(concat("/dev/fd/", open_file), "middle, ");
+  EXPECT_EQ(write(open_file, "end", 3), 3);
+  close(open_file);
+  EXPECT_EQ(read_text(path), "begin, middle, end");
+  EXPECT_EQ(error_of([] { write_file("/dev/fd/999999", "x"); }),
+            "/dev/fd/999999: cannot be opened for writing: Bad file descriptor");
+}
+
+TEST(WholeFile, TwoWritersGiveOneOrTheOther) {
+  const TempDir dir;
+  const std::string path = dir / "a", texts[] = {std::string(1000, 'a'), std::string(2000, 'b')};
+  {
+    std::vector<std::jthread> threads;
+    for (const std::string& text : texts)
+      threads.emplace_back([&] {
+        for (int i = 0; i < 50; ++i) write_file(path, text);
+      });
+  }
+  const std::string last = read_text(path);
+  EXPECT_TRUE(last == texts[0] || last == texts[1]);
+  EXPECT_EQ(entries(dir), 1);
 }
 
 TEST(OutputFile, ParentDirectories) {

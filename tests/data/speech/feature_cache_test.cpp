@@ -154,7 +154,8 @@ TEST_F(KeptFeatures, NeedAFolderThatCanBeWritten) {
   };
   EXPECT_EQ(complaint(audio_ + "/cache"),
             concat("data.cache: ", audio_, "/cache: cannot be made: Not a directory"));
-  EXPECT_EQ(complaint("/proc"), "data.cache: /proc: cannot be written: No such file or directory");
+  EXPECT_EQ(complaint("/proc"),
+            "data.cache: /proc/probe: cannot be opened for writing: No such file or directory");
 }
 
 TEST_F(KeptFeatures, AreMissedOnceTheFolderIsGone) {
@@ -164,8 +165,10 @@ TEST_F(KeptFeatures, AreMissedOnceTheFolderIsGone) {
     cache.find(audio_, kShape, [] { return features(1); });
     FAIL() << "no error";
   } catch (const FeatureCacheError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              concat("data.cache: ", folder_, ": cannot be written: No such file or directory"));
+    const std::string what = error.what();
+    EXPECT_TRUE(what.starts_with(concat("data.cache: ", folder_, "/"))) << what;
+    EXPECT_TRUE(what.ends_with(": cannot be opened for writing: No such file or directory"))
+        << what;
   }
 }
 

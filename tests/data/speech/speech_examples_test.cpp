@@ -201,13 +201,14 @@ TEST_F(SpeechSet, KeptSpectrogramsSpareReadingTheSound) {
 
 TEST_F(SpeechSet, AFolderThatCannotBeWrittenDamagesNothing) {
   const std::string cache = dir_ / "cache";
-  const std::string complaint =
-      concat("data.cache: ", cache, ": cannot be written: No such file or directory");
   const SpeechExamples speech = examples(utterances(2), {.cache = cache});
   std::filesystem::remove_all(cache);
   Loader loader(speech, {.batch = 2});
   loader.start_epoch(0);
-  EXPECT_EQ(error_of([&] { loader.next(); }), complaint);
+  const std::string complaint = error_of([&] { loader.next(); });
+  EXPECT_TRUE(complaint.starts_with(concat("data.cache: ", cache, "/"))) << complaint;
+  EXPECT_TRUE(complaint.ends_with("cannot be opened for writing: No such file or directory"))
+      << complaint;
   EXPECT_EQ(loader.damaged(), 0);
 }
 

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "core/base/stopping_signals.h"
+
 namespace wisp {
 namespace {
 
@@ -15,22 +17,25 @@ void remember(int signal) {
   first_signal.compare_exchange_strong(none, signal);
 }
 
-void handle(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second acts by default
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
 }  // namespace
 
 StopSignals::StopSignals() {
   first_signal = 0;
-  handle(remember);
+  for (const int signal : stopping_signals()) {
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = remember;
+    action.sa_flags = SA_RESTART;
+    // A closed terminal sends several, a batch system may.
+    if (signal == SIGINT || signal == SIGTERM) action.sa_flags |= static_cast<int>(SA_RESETHAND);
+    sigaction(signal, &action, &before);
+    before_.emplace_back(signal, before);
+  }
 }
 
-StopSignals::~StopSignals() { handle(SIG_DFL); }
+StopSignals::~StopSignals() {
+  for (const auto& [signal, action] : before_) sigaction(signal, &action, nullptr);
+}
 
 int StopSignals::received() { return first_signal; }
 

@@ -1,10 +1,14 @@
-// Ctrl-C and SIGTERM: the first asks a run to stop, the second of its kind ends the program at
-// once.
+// The stopping_signals(): the first asks a run to stop; a second Ctrl-C or SIGTERM ends the program
+// at once.
 #pragma once
+
+#include <csignal>
+#include <utility>
+#include <vector>
 
 namespace wisp {
 
-/// One at a time; at its end both signals act by default again.
+/// One at a time; at its end the signals act as before.
 class StopSignals {
  public:
   StopSignals();
@@ -14,6 +18,9 @@ class StopSignals {
 
   /// The signal that came first, 0 if none did. Any thread.
   static int received();
+
+ private:
+  std::vector<std::pair<int, struct sigaction>> before_;
 };
 
 }  // namespace wisp

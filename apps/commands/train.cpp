@@ -1,5 +1,7 @@
 #include <csignal>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
@@ -24,8 +26,13 @@ RunDirectory::Open how_to_open(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
-  const StopSignals signals;
-  const auto stop = [] { return StopSignals::received() != 0; };
+  // From the first question on, before the first step: until then there is nothing to save.
+  std::optional<StopSignals> signals;
+  std::once_flag asked;
+  const auto stop = [&] {
+    std::call_once(asked, [&] { signals.emplace(); });
+    return StopSignals::received() != 0;
+  };
   if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
     throw ExitStatus{kSignalStatus +
                      (stop() ? StopSignals::received() : SIGTERM)};  // another rank's
@@ -42,7 +49,8 @@ void add_train(CLI::App& program) {
       "runs/dgc\n"
       "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
       "runs/dgc --resume\n"
-      "Ctrl-C saves the step under way; a second one ends at once.");
+      "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 save the step under way; a second Ctrl-C or "
+      "SIGTERM, or one before the\nfirst step, ends at once.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "apps/run/run_record.h"
@@ -101,7 +102,8 @@ void Reporter::say(const std::string& text) {
 
 void Reporter::warn(const std::string& text) {
   progress_.clear();
-  fmt::print(stderr, "wisp: {}\n", text);
+  // A terminal that is gone ends no run.
+  std::fputs(fmt::format("wisp: {}\n", text).c_str(), stderr);
 }
 
 void Reporter::health(const Health& health, int64_t step) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/stopping_signals.h"
 
 namespace wisp {
 namespace {
@@ -48,7 +49,8 @@ struct Beginning {
 Children::Children() {
   signal(SIGCHLD, SIG_DFL);  // who ignores it, as a parent may have left it, is told of no end
   sigemptyset(&watched_);
-  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&watched_, number);
+  sigaddset(&watched_, SIGCHLD);
+  for (const int number : stopping_signals()) sigaddset(&watched_, number);
   check(pthread_sigmask(SIG_BLOCK, &watched_, &before_), "cannot block signals");
 }
 
@@ -84,7 +86,7 @@ Children::Ended Children::wait() {
       return ended;
     }
     const int number = sigwaitinfo(&watched_, nullptr);
-    if (number != SIGINT && number != SIGTERM) continue;
+    if (number < 0 || number == SIGCHLD) continue;
     signalled_ = number;
     for (const auto& [id, pid] : children_) kill(pid, number);
   }

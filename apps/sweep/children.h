@@ -1,6 +1,5 @@
-// Programs started beside this one. A signal that would end this process (SIGINT, SIGTERM) goes to
-// them instead, once for each time it comes. One at a time in a process, from one thread, before
-// others start.
+// Programs started beside this one. A signal that asks this process to stop goes to them instead,
+// once for each time it comes. One at a time in a process, from one thread, before others start.
 #pragma once
 
 #include <signal.h>

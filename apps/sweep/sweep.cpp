@@ -1,7 +1,10 @@
 #include "apps/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -59,6 +62,7 @@ class Sweep {
     WISP_CHECK(!failure, "cannot make the sweep's directory ", request_.out, ": ",
                failure.message());
     const FileLock lock(request_.out + "/sweep.lock");
+    const bool terminal = isatty(STDOUT_FILENO) == 1;
     Children children;
     size_t next = 0;
     write_tables();
@@ -68,6 +72,10 @@ class Sweep {
         start(children, next++);
       if (children.running() == 0) break;
       const Children::Ended ended = children.wait();
+      if (terminal && children.signalled() == SIGHUP) {
+        // it is gone, and the children are still saving
+        WISP_CHECK(std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
+      }
       end(ended, children.signalled() != 0);
     }
     tell_failures();

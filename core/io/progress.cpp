@@ -85,9 +85,11 @@ ProgressLine::ProgressLine(std::FILE* out, Terminal terminal, int64_t interval)
 }
 
 void ProgressLine::put(const std::string& text) {
+  if (hung_up_) return;
   const bool written =
       std::fwrite(text.data(), 1, text.size(), out_) == text.size() && std::fflush(out_) == 0;
-  WISP_CHECK(written, "progress: cannot be written: ", std::strerror(errno));
+  hung_up_ = !written && terminal_.interactive && errno == EIO;
+  WISP_CHECK(written || hung_up_, "progress: cannot be written: ", std::strerror(errno));
 }
 
 void ProgressLine::update(const ProgressReport& progress) {

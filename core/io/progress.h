@@ -41,7 +41,7 @@ class ProgressLine {
  public:
   /// Into a file, a line every `interval` steps and at the end of each epoch.
   ProgressLine(std::FILE* out, Terminal terminal, int64_t interval);
-  /// All throw Error if the stream cannot be written.
+  /// All throw Error if the stream cannot be written, but for a terminal that was closed.
   void update(const ProgressReport& progress);
   /// A line that stays, above the bar.
   void say(const std::string& text);
@@ -56,7 +56,8 @@ class ProgressLine {
   std::FILE* out_;
   Terminal terminal_;
   int64_t interval_;
-  bool drawn_ = false;  // a bar stands on the current line
+  bool drawn_ = false;    // a bar stands on the current line
+  bool hung_up_ = false;  // the terminal is gone
 };
 
 }  // namespace wisp

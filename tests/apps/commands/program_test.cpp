@@ -1,12 +1,9 @@
-// The program as a user starts it: exit statuses and signals.
-#include <fcntl.h>
+// The program as a user starts it: exit statuses and what it says.
+#include "tests/support/program.h"
+
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,78 +11,11 @@
 
 #include "apps/speech/arpa.h"
 #include "core/device/device.h"
-#include "core/io/checkpoint_directory.h"
 #include "data/npy.h"
-#include "tests/support/command.h"
-#include "tests/support/temp_dir.h"
 #include "tests/support/tiny_text_run.h"
 
 namespace wisp {
 namespace {
-
-constexpr const char* kConfig = R"(
-threads = 1
-workers = 2
-model.name = "mlp"
-data = { name = "synthetic", train_count = 128, test_count = 40 }
-train = { batch = 32, epochs = 1000000, log_every = 1 }
-optimizer.lr = 1e-4
-)";
-
-class Program : public testing::Test {
- protected:
-  /// Starts `wisp ARGUMENTS…`; its output goes to a file of the test's.
-  void start(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), WISP_PROGRAM);
-    start_command(std::move(arguments));
-  }
-  void start_command(std::vector<std::string> command) {
-    std::vector<char*> words;
-    for (std::string& word : command) words.push_back(word.data());
-    words.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output().c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    ASSERT_EQ(posix_spawn(&child_, words[0], &actions, nullptr, words.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  /// The exit status as a shell has it.
-  int wait() {
-    int status = 0;
-    waitpid(child_, &status, 0);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
-  int run(std::vector<std::string> arguments) {
-    start(std::move(arguments));
-    return wait();
-  }
-  void signal(int number) const { kill(child_, number); }
-  /// Runs a command that finds the test's directory on a file system that is mounted read-only.
-  int run_read_only(const std::vector<std::string>& command) {
-    std::vector<std::string> words = {
-        "/usr/bin/unshare",
-        "--mount",
-        "sh",
-        "-c",
-        "mount --bind $0 $0 && mount -o remount,ro,bind $0 && exec \"$@\"",
-        dir_ / ""};
-    words.insert(words.end(), command.begin(), command.end());
-    start_command(words);
-    return wait();
-  }
-  std::string output() const { return dir_ / "output.txt"; }
-  std::string said() const { return read_text(output()); }
-  std::string config() const { return dir_.write("endless.toml", kConfig); }
-  /// Waits for the child to have made steps.
-  void await_steps() const {
-    while (read_text(dir_ / "run/metrics.jsonl").empty()) usleep(1000);
-  }
-
-  TempDir dir_;
-  pid_t child_ = -1;
-};
 
 std::map<std::string, std::string> files_below(const std::string& folder) {
   std::map<std::string, std::string> files;
@@ -380,25 +310,6 @@ TEST_F(Program, TakesTheShapeOfALayerAsItIsDocumented) {
   }
 }
 
-TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
-  for (const int number : {SIGINT, SIGTERM}) {
-    std::filesystem::remove_all(dir_ / "run");
-    start({"train", config(), "--out", dir_ / "run"});
-    await_steps();
-    signal(number);
-    EXPECT_EQ(wait(), 128 + number) << said();
-    EXPECT_NE(said().find("its checkpoint is saved, go on with --resume"), std::string::npos)
-        << said();
-    const int64_t step = checkpoint_steps(dir_ / "run/checkpoints").back();
-    EXPECT_GT(step, 0);
-    EXPECT_EQ(run({"train", config(), concat("train.max_steps=", step + 1), "--out", dir_ / "run",
-                   "--resume"}),
-              0)
-        << said();
-    EXPECT_EQ(checkpoint_steps(dir_ / "run/checkpoints").back(), step + 1);
-  }
-}
-
 TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
   ASSERT_EQ(run({"train", config(), "train.max_steps=6", "--out", dir_ / "run"}), 0) << said();
   if (run_read_only({"true"}) != 0) GTEST_SKIP() << "needs to mount: " << said();
@@ -421,18 +332,6 @@ TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
   EXPECT_EQ(run_read_only({WISP_PROGRAM, "eval", dir_ / "run"}), 0) << said();
   EXPECT_EQ(run({"train", config(), "train.max_steps=8", "--out", dir_ / "run", "--resume"}), 0)
       << said();
-}
-
-TEST_F(Program, ASecondSignalEndsItAtOnce) {
-  // the first has to wait for a step, which takes minutes here
-  start({"train", config(), "link.latency_us=60e6", "timeout_s=300", "--out", dir_ / "run"});
-  while (!catches(child_, SIGINT)) usleep(1000);
-  signal(SIGINT);
-  while (catches(child_, SIGINT)) usleep(1000);  // or the two would be one
-  signal(SIGINT);
-  int status = 0;
-  waitpid(child_, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << said();
 }
 
 }  // namespace

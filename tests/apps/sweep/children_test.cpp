@@ -39,13 +39,27 @@ TEST(Children, OneThatCrashesEndsNoOther) {
 
 TEST(Children, GetTheSignalsOfThisProcess) {
   const TempDir dir;
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
     Children children;
     children.start(0, shell("exec sleep 100"), dir / "log");
     raise(number);
     EXPECT_EQ(children.wait().status, 128 + number);
     EXPECT_EQ(children.signalled(), number);
   }
+}
+
+TEST(Children, DoNotGetAHangupThatIsIgnored) {
+  const TempDir dir;
+  const auto before = signal(SIGHUP, SIG_IGN);  // as nohup does
+  {
+    Children children;
+    children.start(0, shell("exec sleep 100"), dir / "log");
+    raise(SIGHUP);
+    raise(SIGTERM);
+    EXPECT_EQ(children.wait().status, 128 + SIGTERM);
+    EXPECT_EQ(children.signalled(), SIGTERM);
+  }
+  signal(SIGHUP, before);
 }
 
 TEST(Children, AProgramThatIsNotThereIsAnError) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
 #include "apps/commands/commands.h"
@@ -57,6 +58,8 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  // A file that reaches `ulimit -f` is then an error that names it.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     open_closed_streams();
     const int status = parse_and_run(argc, argv);

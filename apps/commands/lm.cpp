@@ -38,12 +38,13 @@ void print_score(const std::string& file, const NgramScore& score) {
 }
 
 void run(const Arguments& arguments) {
-  const bool scores = !arguments.perplexity.empty();
+  const bool writes = !arguments.out.empty(), scores = !arguments.perplexity.empty();
+  if (!writes && !scores) throw CLI::RequiredError("--out or --perplexity");
   const std::string text = read(arguments.text), scored = scores ? read(arguments.perplexity) : "";
   const NgramModel model =
       naming(arguments.text, [&] { return train_ngrams(text, arguments.order); });
-  write_arpa(model, arguments.out);
-  print_counts(arguments.out, model.counts());
+  if (writes) write_arpa(model, arguments.out);
+  print_counts(writes ? arguments.out : arguments.text, model.counts());
   if (!scores) return;
   print_score(arguments.perplexity,
               naming(arguments.perplexity, [&] { return score_ngrams(model, scored); }));
@@ -60,13 +61,13 @@ void add_lm(CLI::App& program) {
   command.add_option("--order", arguments->order, "words of the longest n-grams")
       ->check(CLI::Range(1, 10))
       ->capture_default_str();
-  command.add_option("--out", arguments->out, "the file to write, in ARPA's format")->required();
+  command.add_option("--out", arguments->out, "the file to write, in ARPA's format");
   command.add_option("--perplexity", arguments->perplexity,
                      "a text to score, sentence by sentence");
   command.footer(
       "Examples:\n"
       "  wisp lm my.txt --out text.arpa\n"
-      "  wisp lm my.txt --order 2 --out text.arpa --perplexity my.txt\n"
+      "  wisp lm my.txt --order 2 --perplexity other.txt\n"
       "Interpolated Kneser-Ney. Words are what stands between white space, as they are written; "
       "one "
       "that the text does not\nhave is scored as <unk>.");

@@ -1,11 +1,8 @@
 #include "core/device/address_range.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
-#include <cerrno>
-#include <cstring>
-
-#include "core/base/error.h"
 #include "core/cuda/memory.h"
 
 namespace wisp {
@@ -13,14 +10,11 @@ namespace {
 
 class HostRange final : public AddressRange {
  public:
-  explicit HostRange(int64_t capacity) : capacity_(capacity) {
-    void* range = mmap(nullptr, static_cast<size_t>(capacity), PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    WISP_CHECK(range != MAP_FAILED, "cannot reserve ", capacity,
-               " bytes of addresses: ", std::strerror(errno));
-    begin_ = static_cast<std::byte*>(range);
+  /// `begin`: addresses without memory, which become this object's.
+  HostRange(void* begin, int64_t capacity)
+      : begin_(static_cast<std::byte*>(begin)), capacity_(capacity) {
     // advice only: scattered reads miss the TLB less often on huge pages
-    madvise(range, static_cast<size_t>(capacity), MADV_HUGEPAGE);
+    madvise(begin, static_cast<size_t>(capacity), MADV_HUGEPAGE);
   }
   ~HostRange() override { munmap(begin_, static_cast<size_t>(capacity_)); }
 
@@ -35,7 +29,7 @@ class HostRange final : public AddressRange {
   }
 
  private:
-  std::byte* begin_ = nullptr;
+  std::byte* const begin_;
   const int64_t capacity_;
 };
 
@@ -43,7 +37,15 @@ class HostRange final : public AddressRange {
 
 std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity) {
   if (device.is_cuda()) return cuda::reserve_addresses(device, capacity);
-  return std::make_unique<HostRange>(capacity);
+  void* begin = mmap(nullptr, static_cast<size_t>(capacity), PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return begin == MAP_FAILED ? nullptr : std::make_unique<HostRange>(begin, capacity);
+}
+
+std::optional<int64_t> address_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(limit.rlim_cur);
 }
 
 }  // namespace wisp

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/device/device.h"
 
@@ -25,8 +26,12 @@ class AddressRange {
   int64_t bytes_ = 0;
 };
 
-/// Reserves `capacity` bytes of addresses of a device, no memory. Throws Error if the system
-/// refuses.
+/// Reserves `capacity` bytes of addresses of a device, no memory. Null if the host has none left;
+/// throws Error if a device's are refused.
 std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity);
+
+/// Bytes of addresses that this process may have (ulimit -v, which batch systems set); nothing if
+/// there is no limit.
+std::optional<int64_t> address_limit();
 
 }  // namespace wisp

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGuardBytes = int64_t{2} << 20;  // a multiple of what memory grows by
+constexpr int64_t kLeastReserved = int64_t{16} << 20;
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -37,6 +38,21 @@ struct MemoryPool::Range {
   FreeList free;
   Block* last = nullptr;
 
+  /// Reserves `capacity` addresses of a device, or just what `bytes` need. False if there are none
+  /// left. Where they are limited, it gets as many again as it has: what it never uses would be
+  /// missing elsewhere.
+  bool add_memory(Device device, int64_t capacity, int64_t bytes) {
+    if (address_limit()) {
+      int64_t held = kLeastReserved;
+      for (const auto& part : memory) held += part->bytes();
+      capacity = std::min(capacity, held);
+    }
+    std::unique_ptr<AddressRange> more = reserve_addresses(device, std::max(capacity, bytes));
+    if (!more && capacity > bytes) more = reserve_addresses(device, bytes);
+    if (!more) return false;
+    memory.push_back(std::move(more));
+    return true;
+  }
   ~Range() {
     while (last) delete std::exchange(last, last->before);
   }
@@ -119,10 +135,12 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
   }
   const bool in_place = grown;
   if (!grown) {
-    range.memory.push_back(reserve_addresses(device_, std::max(options_.range_bytes, bytes)));
-    more = round_up(bytes, range.memory.back()->granularity());
-    grown = range.memory.back()->grow(more);
-    if (!grown) range.memory.pop_back();
+    more = round_up(bytes, kGuardBytes);
+    if (range.add_memory(device_, options_.range_bytes, more)) {
+      more = round_up(bytes, range.memory.back()->granularity());
+      grown = range.memory.back()->grow(more);
+      if (!grown) range.memory.pop_back();
+    }
   }
   count_growth(grown, more);
   const AddressRange& memory = *range.memory.back();
@@ -138,10 +156,12 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
 
 /// Makes a block of `bytes` at the end of memory of its own.
 void MemoryPool::grow_guarded(Range& range, int64_t bytes) {
-  range.memory.push_back(reserve_addresses(device_, round_up(bytes, kGuardBytes) + kGuardBytes));
-  AddressRange& memory = *range.memory.back();
-  const int64_t more = round_up(bytes, memory.granularity());
-  count_growth(memory.grow(more), more);
+  const int64_t capacity = round_up(bytes, kGuardBytes) + kGuardBytes;
+  std::unique_ptr<AddressRange> reserved = reserve_addresses(device_, capacity);
+  const int64_t more = reserved ? round_up(bytes, reserved->granularity()) : bytes;
+  count_growth(reserved && reserved->grow(more), more);
+  range.memory.push_back(std::move(reserved));
+  const AddressRange& memory = *range.memory.back();
   auto* block = new Block{&range, memory.begin() + more - bytes, bytes};
   range.link(block, range.last);
   range.insert_free(block);
@@ -149,10 +169,14 @@ void MemoryPool::grow_guarded(Range& range, int64_t bytes) {
 
 /// Throws OutOfMemory unless memory has grown by `bytes`.
 void MemoryPool::count_growth(bool grown, int64_t bytes) {
-  if (!grown)
-    throw OutOfMemory(concat(device_.is_cuda() ? device_.str() + ": " : "",
-                             "out of memory: ", bytes, " bytes asked for, ", stats_.reserved_bytes,
-                             " bytes held, of which ", stats_.used_bytes, " are in use"));
+  if (!grown) {
+    const std::optional<int64_t> limit = address_limit();
+    throw OutOfMemory(concat(
+        device_.is_cuda() ? device_.str() + ": " : "", "out of memory: ", bytes,
+        " bytes asked for, ", stats_.reserved_bytes, " bytes held, of which ", stats_.used_bytes,
+        " are in use",
+        limit ? concat("; the process may have ", *limit, " bytes of addresses (ulimit -v)") : ""));
+  }
   ++stats_.system_allocations;
   stats_.reserved_bytes += bytes;
 }

@@ -1,13 +1,17 @@
 #include "core/device/storage.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/device/address_range.h"
 #include "core/random.h"
 #include "tests/support/error_of.h"
 
@@ -96,6 +100,47 @@ TEST(MemoryPool, GoesOnInAnotherRangeWhenOneIsFull) {
   MemoryPool::Block* again = pool.allocate(6 * kMegabyte, 1);
   EXPECT_EQ(pool.stats().reserved_bytes, reserved);
   pool.free(again);
+}
+
+/// Bytes of addresses that the process has.
+int64_t addresses_now() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+/// What this process may take of addresses while this lives.
+class AddressLimit {
+ public:
+  explicit AddressLimit(int64_t more) {
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit limit{static_cast<rlim_t>(addresses_now() + more), before_.rlim_max};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
+  AddressLimit(const AddressLimit&) = delete;
+  AddressLimit& operator=(const AddressLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(MemoryPool, TakesAddressesByNeedWhereTheyAreLimited) {
+  const AddressLimit limit(1024 * kMegabyte);
+  const int64_t before = addresses_now();
+  MemoryPool pool;
+  std::vector<MemoryPool::Block*> blocks;
+  for (int64_t stream = 0; stream < 4; ++stream)
+    for (int i = 0; i < 100; ++i) blocks.push_back(pool.allocate(kMegabyte, stream));
+  EXPECT_LE(addresses_now() - before, 2 * 400 * kMegabyte) << "twice what is lent at most";
+  blocks.push_back(pool.allocate(150 * kMegabyte, 5));
+  for (MemoryPool::Block* block : blocks) MemoryPool::data(block)[0] = std::byte{1};
+  const std::string refused = error_of([&] { pool.allocate(int64_t{1} << 40, 1); });
+  EXPECT_TRUE(refused.starts_with("out of memory: 1099511627776 bytes asked for, ")) << refused;
+  EXPECT_TRUE(refused.ends_with(concat(" are in use; the process may have ", *address_limit(),
+                                       " bytes of addresses (ulimit -v)")))
+      << refused;
+  for (MemoryPool::Block* block : blocks) pool.free(block);
 }
 
 TEST(MemoryPool, LendsGuardedBlocksOfASizeAgain) {

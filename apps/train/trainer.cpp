@@ -75,6 +75,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   }
 
   const WorkerMemory memory(options);
+  const std::string trace_path = directory.file("trace.json");
   std::vector<std::string> traces;
   std::optional<Summary> summary;
   bool trained = true;
@@ -88,7 +89,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     const bool finished = training.run();
     std::optional<Summary> own;
     if (finished) own = training.summary();
-    std::vector<std::string> spans = training.gather_spans();
+    std::vector<std::string> spans = training.gather_spans(trace_path);
     if (worker.rank != first) return;
     summary = own;
     trained = training.trained();
@@ -96,6 +97,8 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     traces = std::move(spans);
   });
   if (!reporter) return summary;
+  if (options.trace.steps > 0 && trained)
+    write_trace(trace_path, traces, summary ? bottleneck_line(summary->times) : "");
   if (!summary) {
     reporter->stopped(steps);
     return std::nullopt;
@@ -105,8 +108,6 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     reporter->finish(*summary);
     return summary;
   }
-  if (options.trace.steps > 0)
-    write_trace(directory.file("trace.json"), traces, bottleneck_line(summary->times));
   directory.write("summary.json", summary->json());
   reporter->finish(*summary);
   return summary;

@@ -4,14 +4,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/copy.h"
 #include "core/io/checksum.h"
+#include "core/io/earlier_spans.h"
 
 namespace wisp {
+namespace {
+
+constexpr double kGapUs = 1e4;  // in a trace, between what two processes recorded
+
+/// When the first span began, by the system's clock; infinity if there is none.
+double begin_us(const Trace& trace) {
+  double begin = std::numeric_limits<double>::infinity();
+  for (int lane = 0; lane < kLaneCount; ++lane)
+    for (const Trace::Span& span : trace.spans(static_cast<Lane>(lane)))
+      begin = std::min(begin, clock_origin_us() + span.begin_us);
+  return begin;
+}
+
+}  // namespace
 
 Training::Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory,
                    Worker& worker, const RunFacts& facts, Reporter* reporter,
@@ -257,10 +273,23 @@ void Training::save() {
   checkpoints_.save(replica_, position_);
 }
 
-std::vector<std::string> Training::gather_spans() {
-  double origin[] = {replica_.rank() == 0 ? clock_origin_us() : 0.0};
+std::vector<std::string> Training::gather_spans(const std::string& path) {
+  EarlierSpans earlier;
+  double origin[] = {0.0};
+  const std::vector<std::string> begins =
+      replica_.gather(fmt::format("{}", begin_us(replica_.trace())));
+  if (replica_.rank() == 0) {
+    double begin = std::numeric_limits<double>::infinity();
+    for (const std::string& of_rank : begins) begin = std::min(begin, std::stod(of_rank));
+    earlier = read_earlier_spans(path, position_.step - steps_here_, options_.workers);
+    const bool joins = !earlier.events.empty() && std::isfinite(begin);
+    origin[0] = joins ? begin - earlier.end_us - kGapUs : clock_origin_us();
+  }
   replica_.sum_over_workers(origin);
-  return replica_.gather(replica_.trace().events(clock_origin_us() - origin[0]));
+  std::vector<std::string> events =
+      replica_.gather(replica_.trace().events(clock_origin_us() - origin[0]));
+  if (!earlier.events.empty()) events.insert(events.begin(), earlier.events);
+  return events;
 }
 
 void Training::add_times(const StepReport& report) {

@@ -41,9 +41,9 @@ class Training {
   int64_t step() const { return position_.step; }
   /// False if a resumed run had nothing left to do.
   bool trained() const { return steps_here_ > 0; }
-  /// Every worker's spans by rank 0's clock, as text for write_trace(); on rank 0 alone.
-  /// Collective.
-  std::vector<std::string> gather_spans();
+  /// Every worker's spans by rank 0's clock, as text for write_trace(), behind those that the file
+  /// `path` has of the steps before this process's; on rank 0 alone. Collective.
+  std::vector<std::string> gather_spans(const std::string& path);
 
  private:
   bool done() const;

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "apps/run/run_record.h"
 #include "core/base/machine.h"
 #include "tests/support/error_of.h"
 #include "tests/support/sound_files.h"
@@ -44,7 +47,8 @@ TEST(Train, LeavesAWholeRunDirectory) {
                            "summary.json", "checkpoints/step_10/manifest.json"}) {
     EXPECT_TRUE(std::filesystem::exists(dir / "run/" + name)) << name;
   }
-  EXPECT_FALSE(std::filesystem::exists(dir / "run/summary.json.tmp"));
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "run"))
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
   EXPECT_EQ(read_text(dir / "run/commit.txt").substr(0, 2), "0.");
   EXPECT_EQ(summary.steps, 10);
 }
@@ -141,6 +145,51 @@ TEST(Train, TraceHasTheFiveLanesOfEachWorker) {
   const std::set<std::string> all = {"compute", "decode", "encode", "wait", "wire"};
   ASSERT_EQ(used.size(), 3u);
   for (const auto& [worker, names] : used) EXPECT_EQ(names, all) << "worker " << worker;
+}
+
+/// The steps of a trace's spans of each lane, in order of time; it fails where two overlap.
+std::map<int, std::vector<int64_t>> traced_steps(const std::string& path) {
+  std::map<int, std::map<double, json>> lanes;
+  const json trace = json::parse(read_text(path));
+  for (const json& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X") lanes[event.at("tid")][event.at("ts")] = event;
+  std::map<int, std::vector<int64_t>> steps;
+  for (const auto& [lane, events] : lanes) {
+    for (const auto& [begin, event] : events) steps[lane].push_back(event.at("args").at("step"));
+    EXPECT_TRUE(std::ranges::is_sorted(steps[lane])) << "lane " << lane;
+  }
+  return steps;
+}
+
+TEST(Train, AResumedRunKeepsTheSpansOfItsEarlierSteps) {
+  const TempDir dir;
+  const auto train_to = [&](int64_t steps, const std::string& workers, Open open) {
+    tiny_train(dir / "run",
+               kDgc + Overrides{"trace.first_step=1", "trace.steps=3", workers,
+                                concat("train.max_steps=", steps)},
+               open);
+    return traced_steps(dir / "run/trace.json");
+  };
+  const auto of_all = [](const std::map<int, std::vector<int64_t>>& lanes) {
+    std::set<int64_t> all;
+    for (const auto& [lane, steps] : lanes) all.insert(steps.begin(), steps.end());
+    return all;
+  };
+  EXPECT_EQ(of_all(train_to(3, "workers=3", Open::create)), (std::set<int64_t>{1, 2}));
+  const auto whole = train_to(5, "workers=3", Open::resume);
+  EXPECT_EQ(of_all(whole), (std::set<int64_t>{1, 2, 3}));
+  EXPECT_EQ(whole.size(), 15u) << "lanes";
+  EXPECT_EQ(train_to(6, "workers=2", Open::resume), whole) << "nothing more was recorded";
+  EXPECT_EQ(RunRecord::read(dir / "run").spans.back().lane, "decode") << "all lanes have names";
+  EXPECT_EQ(of_all(train_to(2, "workers=3", Open::overwrite)), (std::set<int64_t>{1}));
+}
+
+TEST(Train, ARunThatWasStoppedLeavesItsSpans) {
+  const TempDir dir;
+  std::atomic<int> asked = 0;
+  const Config config = tiny_config({"trace.first_step=1", "trace.steps=2"});
+  EXPECT_FALSE(train(config, {dir / "run", Open::create, true, [&] { return ++asked > 2; }}));
+  EXPECT_FALSE(traced_steps(dir / "run/trace.json").empty());
 }
 
 TEST(Train, RefusesADirectoryThatHoldsARun) {

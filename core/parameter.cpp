@@ -59,7 +59,8 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
     all_segments_.push_back({static_cast<int>(all_segments_.size()), parameter->name,
                              parameter->shape, offset, parameter->shape.numel(), parameter->decay,
                              parameter->kind});
-    offset += (parameter->shape.numel() + alignment - 1) / alignment * alignment;
+    const int64_t numel = (parameter->shape.numel() + alignment - 1) / alignment * alignment;
+    offset = Shape{offset + numel}.numel();  // which refuses too many
     if (parameter->frozen) continue;
     trained_end = offset;
     ++trained_;

@@ -2,7 +2,7 @@
 
 namespace wisp {
 
-BatchNorm::BatchNorm(int channels, double scale)
+BatchNorm::BatchNorm(int64_t channels, double scale)
     : gamma_(
           parameter("gamma", {channels}, {Init::Kind::constant, scale}, /*decay=*/false, "norm")),
       beta_(parameter("beta", {channels}, {Init::Kind::constant, 0.0}, /*decay=*/false, "norm")),

@@ -10,7 +10,7 @@ class BatchNorm final : public Module {
  public:
   /// Scale starts at `scale`, shift at 0, running mean at 0 and variance at 1. No weight decay on
   /// either.
-  explicit BatchNorm(int channels, double scale = 1.0);
+  explicit BatchNorm(int64_t channels, double scale = 1.0);
 
   /// x (..., channels) -> the same shape; moves the running statistics if the context trains.
   Variable operator()(const Variable& x, BatchNormFusion fusion = {}) const;

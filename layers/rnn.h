@@ -8,6 +8,8 @@
 
 namespace wisp {
 
+constexpr int64_t kMostRnnLayers = 1000;  // of a model: more would take minutes to be named
+
 struct RnnOptions {
   RnnCell cell = RnnCell::lstm;
   int64_t directions = 1;   // 2: also from each sequence's end; y has it behind the first

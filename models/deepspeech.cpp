@@ -24,8 +24,9 @@ void check(const DeepSpeechOptions& options, const Facts& facts) {
       "librispeech, speech)");
   WISP_CHECK(options.convolutions == 2 || options.convolutions == 3,
              "deepspeech: ", options.convolutions, " convolutions, expected 2 or 3");
-  WISP_CHECK(options.layers > 0 && options.units > 0, "deepspeech: ", options.layers, " layers of ",
-             options.units, " units, expected positive numbers");
+  WISP_CHECK(0 < options.layers && options.layers <= kMostRnnLayers && options.units > 0,
+             "deepspeech: ", options.layers, " layers of ", options.units, " units, expected 1 to ",
+             kMostRnnLayers, " layers of 1 unit or more");
 }
 
 /// The first halves the frames.
@@ -60,17 +61,17 @@ DeepSpeech::DeepSpeech(const DeepSpeechOptions& options, const Facts& facts) : o
     frequencies = (frequencies + 2 * pad - plan.frequencies) / 2 + 1;
     maps = plan.maps;
   }
-  int64_t width = maps * frequencies;
+  int64_t width = Shape{maps, frequencies}.numel();
   for (int64_t i = 0; i < options.layers; ++i) {
     if (i > 0) {
-      norms_.emplace_back(static_cast<int>(width));
+      norms_.emplace_back(width);
       child(concat("rnns.", i, ".batch_norm.module"), norms_.back());
     }
     layers_.emplace_back(width, options.units, RnnOptions{.cell = options.cell, .directions = 2});
     child(concat("rnns.", i, ".rnn"), layers_.back());
     width = options.units;
   }
-  norms_.emplace_back(static_cast<int>(width));
+  norms_.emplace_back(width);
   child("fc.0.module.0", norms_.back());
   output_ = std::make_unique<Linear>(width, facts.classes, /*bias=*/false);
   child("fc.0.module.1", *output_);

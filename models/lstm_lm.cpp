@@ -13,8 +13,9 @@ void check(const LstmLmOptions& options, const Facts& facts) {
                  facts.inputs[0].sample.rank() == 1 && facts.inputs[0].dtype == DType::i32,
              "lstm_lm: the data set has no tokens; expected a text (data.name = ptb, wikitext2, "
              "text)");
-  WISP_CHECK(options.layers > 0 && options.units > 0, "lstm_lm: ", options.layers, " layers of ",
-             options.units, " units, expected positive numbers");
+  WISP_CHECK(0 < options.layers && options.layers <= kMostRnnLayers && options.units > 0,
+             "lstm_lm: ", options.layers, " layers of ", options.units, " units, expected 1 to ",
+             kMostRnnLayers, " layers of 1 unit or more");
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "lstm_lm: a dropout of ",
              options.dropout, ", expected a number in [0, 1)");
   WISP_CHECK(options.init_range >= 0.0, "lstm_lm: an init_range of ", options.init_range,

@@ -35,8 +35,9 @@ int out_channels(const ResNetPlan& plan) {
 }  // namespace
 
 ResNetPlan ResNetPlan::cifar(int64_t depth) {
-  WISP_CHECK(depth >= 8 && (depth - 2) % 6 == 0, "model.depth = ", depth,
-             ", expected 6n + 2: 20, 32, 44, 56 or 110 (also 8, 14, …)");
+  constexpr int64_t kDeepest = 6002;
+  WISP_CHECK(8 <= depth && depth <= kDeepest && (depth - 2) % 6 == 0, "model.depth = ", depth,
+             ", expected 6n + 2: 20, 32, 44, 56 or 110 (also 8, 14, … ", kDeepest, ")");
   const int64_t blocks = (depth - 2) / 6;
   return {.blocks = {blocks, blocks, blocks},
           .width = 16,

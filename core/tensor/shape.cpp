@@ -5,6 +5,23 @@
 #include "core/base/error.h"
 
 namespace wisp {
+namespace {
+
+/// Of a tensor: its bytes, and the sum of a few such, are int64_t too.
+constexpr int64_t kMostElements = int64_t{1} << 58;
+
+/// The one place where products of sizes are checked: no shape's numel() overflows.
+void check_size(const Shape& shape) {
+  int64_t product = 1;
+  bool fits = true;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int64_t extent = std::max<int64_t>(shape[i], 1);  // extents of 0 hide no others
+    fits = fits && !__builtin_mul_overflow(product, extent, &product) && product <= kMostElements;
+  }
+  WISP_CHECK(fits, "out of memory: a shape of ", shape, ", expected at most 2^58 elements");
+}
+
+}  // namespace
 
 Shape::Shape(std::span<const int64_t> extents) {
   WISP_CHECK(extents.size() <= kMaxRank, "Shape: ", extents.size(), " extents, at most ", kMaxRank,
@@ -14,6 +31,7 @@ Shape::Shape(std::span<const int64_t> extents) {
                ", expected 0 or more");
     extents_[static_cast<size_t>(rank_++)] = extent;
   }
+  check_size(*this);
 }
 
 int64_t Shape::numel() const {
@@ -26,6 +44,7 @@ Shape Shape::with_rows(int64_t rows) const {
   WISP_CHECK(rank_ > 0, "with_rows: a scalar has no rows");
   Shape shape = *this;
   shape.extents_[0] = rows;
+  check_size(shape);
   return shape;
 }
 
@@ -33,6 +52,7 @@ Shape Shape::with_columns(int64_t columns) const {
   WISP_CHECK(rank_ > 0, "with_columns: a scalar has no columns");
   Shape shape = *this;
   shape.extents_[static_cast<size_t>(rank_ - 1)] = columns;
+  check_size(shape);
   return shape;
 }
 

@@ -184,6 +184,9 @@ TEST(DeepSpeech, RefusesWhatItCannotRead) {
       std::string::npos);
   EXPECT_EQ(error({.convolutions = 4}, speech(13, 5)),
             "deepspeech: 4 convolutions, expected 2 or 3");
+  EXPECT_NE(error({.layers = 1001}, speech(13, 5)).find("1001 layers of "), std::string::npos);
+  EXPECT_EQ(error({.units = 4000000000}, speech(13, 5)),
+            "out of memory: a shape of (12000000000, 4000000000), expected at most 2^58 elements");
   Placed placed(/*training=*/false);
   EXPECT_NE(
       error_of([&] {

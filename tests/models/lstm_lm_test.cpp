@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "tests/support/error_of.h"
@@ -188,6 +189,13 @@ TEST(LstmLm, RefusesDataWithoutTokensAndBadOptions) {
   const Facts photos{.inputs = {{"input", {32, 32, 3}}}, .classes = 10};
   EXPECT_NE(error_of([&] { LstmLm({}, photos); }).find("has no tokens"), std::string::npos);
   EXPECT_NE(error_of([] { LstmLm({.units = 0}, text_of(5)); }).find("0 units"), std::string::npos);
+  EXPECT_EQ(error_of([] { LstmLm({.layers = int64_t{1} << 40}, text_of(5)); }),
+            concat("lstm_lm: 1099511627776 layers of ", LstmLmOptions{}.units,
+                   " units, expected 1 to 1000 layers of 1 unit or more"));
+  EXPECT_NE(error_of([] {
+              LstmLm({.units = std::numeric_limits<int64_t>::max()}, text_of(5));
+            }).find("out of memory: a shape of "),
+            std::string::npos);
   EXPECT_NE(error_of([] { LstmLm({.dropout = 1.0}, text_of(5)); }).find("a dropout of 1"),
             std::string::npos);
 }

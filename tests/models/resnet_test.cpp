@@ -157,6 +157,8 @@ TEST(ResNetCifar, RefusesOtherDepthsAndShapes) {
   EXPECT_NE(error_of([] { ResNetPlan::cifar(21); }).find("20, 32, 44, 56 or 110"),
             std::string::npos);
   EXPECT_NE(error_of([] { ResNetPlan::cifar(2); }).find("model.depth = 2"), std::string::npos);
+  EXPECT_NE(error_of([] { ResNetPlan::cifar(6000002); }).find("model.depth = 6000002"),
+            std::string::npos);
   EXPECT_NE(error_of([] {
               ResNet(ResNetPlan::cifar(20), {.inputs = {{"input", {784}}}, .classes = 10});
             }).find("(784)"),

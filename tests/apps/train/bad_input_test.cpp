@@ -254,6 +254,19 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
   }
 }
 
+/// Numbers whose products leave 64 bits, or come back as small ones.
+TEST(BadConfig, SizesBeyondCountingAreOutOfMemory) {
+  const TempDir dir;
+  for (const char* key :
+       {"data.side=4294967296", "data.train_count=4611686018427387904",
+        "data.test_count=9223372036854775807", "model.hidden=[9223372036854775807]",
+        "model.hidden=[4294967296,4294967296,4294967296]", "model.classes=9223372036854775807"}) {
+    const std::string error =
+        error_of([&] { tiny_train(dir / "run", {key}, RunDirectory::Open::overwrite); });
+    EXPECT_NE(error.find("out of memory: "), std::string::npos) << key << ": " << error;
+  }
+}
+
 TEST(BadConfig, APlateauNeedsEvaluations) {
   EXPECT_EQ(refusal({"schedule.kind=plateau", "train.eval_every=0"}),
             "command line: schedule.kind = \"plateau\" watches evaluations, expected a "

@@ -33,6 +33,36 @@ TEST(Tensor, ViewsAreRowsSlicesAndShapes) {
   EXPECT_EQ(t.rows(1, 1).numel(), 0);
 }
 
+TEST(Shape, HasAsManyElementsAsCanBeCounted) {
+  constexpr int64_t kMost = int64_t{1} << 58;
+  EXPECT_EQ(Shape({kMost / 4, 4}).numel(), kMost);
+  EXPECT_EQ(Shape({kMost, 0}).numel(), 0);
+  EXPECT_EQ(error_of([] {
+              Shape({kMost, 0, 2});
+            }),
+            concat("out of memory: a shape of (", kMost, ", 0, 2), expected at most 2^58 elements"))
+      << "another count of rows may follow";
+  const std::string refusal = ", expected at most 2^58 elements";
+  EXPECT_EQ(error_of([] {
+              Shape({kMost / 4, 5});
+            }),
+            concat("out of memory: a shape of (", kMost / 4, ", 5)", refusal));
+  EXPECT_EQ(error_of([] {
+              Shape({int64_t{1} << 32, int64_t{1} << 32, 3});
+            }),
+            concat("out of memory: a shape of (4294967296, 4294967296, 3)", refusal));
+  EXPECT_EQ(error_of([] {
+              Shape({2, 2}).with_rows(kMost);
+            }),
+            concat("out of memory: a shape of (", kMost, ", 2)", refusal));
+  EXPECT_EQ(error_of([] {
+              Shape({2, 2}).with_columns(kMost);
+            }),
+            concat("out of memory: a shape of (2, ", kMost, ")", refusal));
+  EXPECT_EQ(error_of([] { Tensor({kMost}, DType::f64); }),
+            concat("out of memory: ", kMost * 8, " bytes asked for"));
+}
+
 TEST(Tensor, UndefinedHasNoStorage) {
   const Tensor t;
   EXPECT_FALSE(t.defined());

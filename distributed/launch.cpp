@@ -176,7 +176,8 @@ void run_workers(int workers, const LaunchOptions& options,
         threads.emplace_back([&run, &work, rank] { run.work(rank, work); });
     } catch (const std::system_error& error) {
       run.fail(static_cast<int>(threads.size()),
-               concat("its thread did not start: ", error.what()));
+               concat("its thread did not start: ", error.what(),
+                      "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
     }
     for (std::thread& thread : threads) thread.join();
     failure = group.failure();

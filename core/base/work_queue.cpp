@@ -1,10 +1,17 @@
 #include "core/base/work_queue.h"
 
+#include <system_error>
 #include <utility>
+
+#include "core/base/error.h"
 
 namespace wisp {
 
-WorkQueue::WorkQueue(Task start) : thread_([this, start = std::move(start)] { run(start); }) {}
+WorkQueue::WorkQueue(Task start) try : thread_([this, start = std::move(start)] { run(start); }) {
+} catch (const std::system_error& error) {
+  throw Error(concat("a thread did not start: ", error.what(),
+                     "; are threads or addresses limited (ulimit -u, ulimit -v)?"));
+}
 
 WorkQueue::~WorkQueue() {
   {

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/support/address_limit.h"
+#include "tests/support/error_of.h"
 
 namespace wisp {
 namespace {
@@ -71,6 +75,17 @@ TEST(WorkQueue, WhatATaskOwnsIsGoneAfterDrain) {
 TEST(WorkQueue, AFailureNobodyAskedForDoesNotEndTheProgram) {
   WorkQueue queue;
   queue.post([] { throw std::runtime_error("unseen"); });
+}
+
+TEST(WorkQueue, SaysThatNoMoreThreadsStart) {
+  const AddressLimit limit(64 << 20);
+  std::vector<std::unique_ptr<WorkQueue>> queues;
+  const std::string error = error_of([&] {
+    for (int i = 0; i < 1000; ++i) queues.push_back(std::make_unique<WorkQueue>());
+  });
+  EXPECT_EQ(error,
+            "a thread did not start: Resource temporarily unavailable; are threads or addresses "
+            "limited (ulimit -u, ulimit -v)?");
 }
 
 }  // namespace

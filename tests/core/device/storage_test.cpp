@@ -1,11 +1,8 @@
 #include "core/device/storage.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +10,7 @@
 
 #include "core/device/address_range.h"
 #include "core/random.h"
+#include "tests/support/address_limit.h"
 #include "tests/support/error_of.h"
 
 namespace wisp {
@@ -101,29 +99,6 @@ TEST(MemoryPool, GoesOnInAnotherRangeWhenOneIsFull) {
   EXPECT_EQ(pool.stats().reserved_bytes, reserved);
   pool.free(again);
 }
-
-/// Bytes of addresses that the process has.
-int64_t addresses_now() {
-  int64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
-}
-
-/// What this process may take of addresses while this lives.
-class AddressLimit {
- public:
-  explicit AddressLimit(int64_t more) {
-    getrlimit(RLIMIT_AS, &before_);
-    const rlimit limit{static_cast<rlim_t>(addresses_now() + more), before_.rlim_max};
-    setrlimit(RLIMIT_AS, &limit);
-  }
-  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
-  AddressLimit(const AddressLimit&) = delete;
-  AddressLimit& operator=(const AddressLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST(MemoryPool, TakesAddressesByNeedWhereTheyAreLimited) {
   const AddressLimit limit(1024 * kMegabyte);

@@ -119,7 +119,10 @@ WholeFile::WholeFile(std::string path) : path_(std::move(path)), target_(behind_
     open_as(own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path_.c_str(), O_WRONLY | O_CLOEXEC));
     return;
   }
-  open_temporary();
+  if (!open_temporary(exists)) {
+    open_as(open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    return;
+  }
   if (!exists) return;
   // The mode last, since a new owner changes it. Only root may give a file to another owner.
   [[maybe_unused]] const int given = fchown(file_->descriptor(), old.st_uid, old.st_gid);
@@ -138,16 +141,20 @@ void WholeFile::open_as(int descriptor) {
   file_ = std::make_unique<OutputFile>(path_, descriptor);
 }
 
-/// Beside the target, with a name that nobody else has.
-void WholeFile::open_temporary() {
+/// Beside the target, with a name that nobody else has. False if nothing may be made there, but the
+/// target `exists`.
+bool WholeFile::open_temporary(bool exists) {
   const std::string begin = concat(parent_directory(target_), "/.wisp-", getpid(), "-");
   int descriptor = -1;
   for (int number = 0; descriptor < 0; ++number) {
     temporary_ = concat(begin, number, ".tmp");
-    descriptor = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno != EEXIST) break;
   }
+  if (descriptor < 0) temporary_.clear();
+  if (descriptor < 0 && exists && (errno == EACCES || errno == EROFS)) return false;
   open_as(descriptor);
+  return true;
 }
 
 void WholeFile::write_at(int64_t offset, std::string_view bytes) {
@@ -162,9 +169,15 @@ void WholeFile::finish() {
   if (through_) copy_all(*file_, *through_);
   if (temporary_.empty()) return;
   file_->sync();
-  WISP_CHECK(std::rename(temporary_.c_str(), target_.c_str()) == 0, path_,
-             ": cannot be replaced: ", std::strerror(errno));
-  temporary_.clear();
+  if (std::rename(temporary_.c_str(), target_.c_str()) == 0) {
+    temporary_.clear();
+    return;
+  }
+  // a container's file is one that is mounted
+  WISP_CHECK(errno == EBUSY, path_, ": cannot be replaced: ", std::strerror(errno));
+  OutputFile mounted(path_, OutputFile::Mode::replace);
+  copy_all(*file_, mounted);
+  mounted.sync();
 }
 
 void write_file(const std::string& path, std::string_view content) {

@@ -36,7 +36,8 @@ class OutputFile {
 
 /// A file that is under its name when it is whole, and the old one until then, whoever else writes
 /// it. Links are followed and the file's mode is kept. What is no regular file (a device, a FIFO)
-/// and what the process has open already (/dev/fd/N, /dev/stdout) is written through.
+/// and what the process has open already (/dev/fd/N, /dev/stdout) is written through; so is a file
+/// that cannot be replaced, where nothing may be made beside it or where it is a mount.
 class WholeFile {
  public:
   /// Throws Error with the path and the system's words if it cannot be written.
@@ -56,7 +57,7 @@ class WholeFile {
 
  private:
   void open_as(int descriptor);
-  void open_temporary();
+  bool open_temporary(bool exists);
 
   const std::string path_;
   std::string target_;     // where the links of `path_` end

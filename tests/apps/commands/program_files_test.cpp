@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/command.h"
@@ -49,6 +50,19 @@ TEST_F(Program, WritesThroughPipesAndKeepsLinksAndModes) {
     ASSERT_EQ(run_command("exec 3>" + (dir_ / "third") + "; " + command + "/dev/fd/3").status, 0);
     EXPECT_EQ(read_text(dir_ / "third"), written) << command;
   }
+}
+
+TEST_F(Program, WritesAFileThatIsMounted) {
+  const std::string text = dir_.write("text", "a b c\na b d\n"), file = dir_.write("file", "old");
+  const std::string mount = "unshare --mount sh -c 'mount --bind " + file + " " + file + " && ";
+  if (run_command(mount + "true'").status != 0) GTEST_SKIP() << "needs to mount";
+  const std::string lm = concat(WISP_PROGRAM, " lm ", text, " --out ");
+  const CommandResult result = run_command(mount + lm + file + "'");
+  EXPECT_EQ(result.status, 0) << result.output;
+  ASSERT_EQ(run_command(lm + (dir_ / "plain")).status, 0);
+  EXPECT_EQ(read_text(file), read_text(dir_ / "plain"));
+  const auto hidden = [](const auto& entry) { return entry.path().filename().string()[0] == '.'; };
+  EXPECT_FALSE(std::ranges::any_of(fs::directory_iterator(dir_.path()), hidden));
 }
 
 TEST_F(Program, NamesTheFileThatIsLargerThanTheLimit) {

@@ -110,6 +110,28 @@ TEST(WholeFile, KeepsTheMode) {
   EXPECT_EQ(fs::status(dir / "b").permissions(), fs::perms(0640)) << "as the mask says";
 }
 
+TEST(WholeFile, IsOverwrittenWhereNothingMayBeMade) {
+  const TempDir dir;
+  const std::string path = dir.write("folder/a", "old and longer");
+  const uid_t user = geteuid();
+  if (user == 0) {  // whom modes do not bind
+    ASSERT_EQ(chmod(dir.path().c_str(), 0755), 0);
+    ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+    ASSERT_EQ(seteuid(65534), 0);
+  } else {
+    ASSERT_EQ(chmod((dir / "folder").c_str(), 0555), 0);
+  }
+  const std::string error = error_of([&] { write_file(path, "new"); });
+  const std::string other = error_of([&] { write_file(dir / "folder/b", "new"); });
+  if (user == 0) {
+    ASSERT_EQ(seteuid(user), 0);
+  }
+  ASSERT_EQ(chmod((dir / "folder").c_str(), 0755), 0);
+  EXPECT_EQ(error, "no error");
+  EXPECT_EQ(other, (dir / "folder/b") + ": cannot be opened for writing: Permission denied");
+  EXPECT_EQ(read_text(path), "new");
+}
+
 TEST(WholeFile, ADeviceStaysOne) {
   const TempDir dir;
   const std::string path = dir / "null";

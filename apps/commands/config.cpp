@@ -5,7 +5,6 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/reference/config_reference.h"
-#include "apps/setup/prepared.h"
 
 namespace wisp {
 
@@ -29,7 +28,7 @@ void add_config(CLI::App& program) {
     } else if (arguments->path.empty()) {
       throw CLI::RequiredError("config");
     } else {
-      fmt::print("{}", Prepared(arguments->load()).config().resolved());
+      fmt::print("{}", arguments->prepare().config().resolved());
     }
   });
 }

@@ -1,5 +1,7 @@
 #include "apps/commands/config_arguments.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -33,6 +35,12 @@ Config ConfigArguments::load() const {
   if (!data.empty() && !config.given("data.path") && takes_path(config))
     config.set("data.path", to_toml(data));
   return config;
+}
+
+Prepared ConfigArguments::prepare() const {
+  Prepared prepared(load());
+  for (const std::string& notice : prepared.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  return prepared;
 }
 
 std::string ConfigArguments::stem() const { return std::filesystem::path(path).stem().string(); }

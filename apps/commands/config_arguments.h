@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/setup/prepared.h"
 #include "core/io/config.h"
 
 namespace wisp {
@@ -18,6 +19,8 @@ struct ConfigArguments {
   /// Reads the file. A data set that is read from a folder takes it from the environment's
   /// WISP_DATA unless data.path is given.
   Config load() const;
+  /// The file's configuration, made ready to run; its notices go to standard error.
+  Prepared prepare() const;
   /// The file's name without folder and ending.
   std::string stem() const;
 };

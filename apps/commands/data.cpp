@@ -20,7 +20,7 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  Prepared prepared(arguments.config.load());
+  Prepared prepared = arguments.config.prepare();
   prepared.load();
   // First, so that what cannot be written is told before all data is read.
   const bool write = !arguments.write.empty();

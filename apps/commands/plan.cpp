@@ -5,7 +5,6 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/config_arguments.h"
 #include "apps/lab/exchange_table.h"
-#include "apps/setup/prepared.h"
 
 namespace wisp {
 namespace {
@@ -16,7 +15,7 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  const Prepared prepared(arguments.config.load());
+  const Prepared prepared = arguments.config.prepare();
   const int workers = prepared.options().workers;
   const auto text = arguments.json ? exchange_json : exchange_table;
   fmt::print("{}", text(prepared.exchange(), workers));

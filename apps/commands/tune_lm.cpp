@@ -29,7 +29,7 @@ std::vector<Heard> hear_validation(const Arguments& arguments, Inference& model)
   WISP_CHECK(run.has_validation(), path,
              " has no validation split to choose weights on; data.validation holds one out");
   run.load();
-  for (const std::string& notice : run.notices()) fmt::print(stderr, "wisp: {}\n", notice);
+  for (const std::string& notice : run.passed_over()) fmt::print(stderr, "wisp: {}\n", notice);
   return hear(model, run, Split::validation,
               [](const std::string& damage) { fmt::print(stderr, "wisp: {}\n", damage); });
 }

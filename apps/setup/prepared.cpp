@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/setup/replaced_keys.h"
 #include "core/base/error.h"
 #include "core/io/glob.h"
 #include "core/io/input_file.h"
@@ -39,18 +40,6 @@ void check_record(const Config& config, const RecordOptions& record,
              ": record.gradients.layers: no trained parameter's name fits '", record.layers, "'");
 }
 
-/// A key of another method's is no typing error.
-void finish(const Config& config, const std::string& methods) {
-  try {
-    config.finish();
-  } catch (const UnknownKey& unknown) {
-    if (!is_method_key(unknown.key())) throw;
-    throw UnknownKey(unknown.key(), concat(config.where(unknown.key()), ": ", unknown.key(),
-                                           " means nothing to compression.method ", methods,
-                                           "; `wisp methods NAME` lists a method's keys"));
-  }
-}
-
 }  // namespace
 
 Prepared::Prepared(Config config)
@@ -70,7 +59,8 @@ Prepared::Prepared(Config config)
   const Methods methods = choose_methods(config_, options_, segments);
   exchange_ = plan_exchange(methods, options_, segments);
   check_record(config_, options_.record, segments);
-  finish(config_, methods.names);
+  notices_ = options_.notices;
+  for (const std::string& notice : finish(config_, methods.names)) notices_.push_back(notice);
 }
 
 void Prepared::load() {

@@ -30,6 +30,8 @@ class Prepared {
   const Facts& facts() const { return facts_; }
   const std::vector<Metric>& metrics() const { return metrics_; }
   bool has_validation() const { return source_->has_validation(); }
+  /// What a person should know of the configuration: keys that have no effect, other workers.
+  const std::vector<std::string>& notices() const { return notices_; }
   /// What the run is going to exchange.
   const ExchangePlan& exchange() const { return exchange_; }
   /// What all workers of a process share; `pool` is of the worker's device.
@@ -40,7 +42,7 @@ class Prepared {
   /// Null if there is no such split, as before load().
   const Examples* examples(Split split) const { return splits_.of(split); }
   /// What load() passed over, for people.
-  const std::vector<std::string>& notices() const { return splits_.notices; }
+  const std::vector<std::string>& passed_over() const { return splits_.notices; }
   /// A worker's batches of a split, which its device makes of data that it holds, if it does;
   /// null if there is no such split. Any thread. Throws Error as ResidentSplits.
   std::unique_ptr<Loader> loader(Split split, int rank) const;
@@ -51,6 +53,7 @@ class Prepared {
   std::unique_ptr<DataSource> source_;
   Facts facts_;
   std::vector<Metric> metrics_;
+  std::vector<std::string> notices_;
   ExchangePlan exchange_;
   Splits splits_;
   std::vector<std::unique_ptr<ResidentSplits>> resident_;  // of each device

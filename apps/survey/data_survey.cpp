@@ -121,7 +121,7 @@ DataSurvey survey_data(const Prepared& prepared) {
     if (prepared.examples(split))
       survey.splits.push_back(survey_split(prepared, split, survey.facts.classes));
   }
-  survey.notices = prepared.notices();
+  survey.notices = prepared.passed_over();
   return survey;
 }
 

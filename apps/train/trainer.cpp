@@ -61,7 +61,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     directory.make();
     reporter.emplace(directory, options, facts, request.quiet);
     reporter->say(opening_text(run, facts, directory.path()));
-    for (const std::vector<std::string>* notices : {&options.notices, &run.notices(), &of_init}) {
+    for (const std::vector<std::string>* notices : {&run.notices(), &run.passed_over(), &of_init}) {
       for (const std::string& notice : *notices) reporter->warn(notice);
     }
   }
@@ -124,7 +124,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   run.load();
   check_processes_agree(run.options(), data_of(RunFacts::of(run), ""));
   RunEvaluation evaluation{.metrics = run.metrics()};
-  if (world().rank == 0) evaluation.notices = run.notices();
+  if (world().rank == 0) evaluation.notices = run.passed_over();
   run_replicas(run, [&](Replica& replica) {
     const std::vector<std::string> notices =
         Checkpoints(directory.file("checkpoints"), run.options().checkpoint)

@@ -30,6 +30,7 @@ struct Config::Tree {
   };
   std::string prefix;  // of a row: the key of its list, and a dot
   std::map<std::string, Entry> entries;
+  std::shared_ptr<const Tree> earlier;  // before the last file or the overrides; null: before all
 
   const Entry* find(const std::string& key) const {
     const auto found = entries.find(key);
@@ -49,6 +50,11 @@ struct Config::Tree {
     for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
       entries.erase(key.substr(0, dot));
     entries[key] = std::move(entry);
+  }
+
+  /// What comes now came later than all that is there.
+  void begin_layer() {
+    if (!entries.empty()) earlier = std::make_shared<const Tree>(*this);
   }
 
   /// Adds all that `table`, a part of `document`, holds.
@@ -173,6 +179,7 @@ void put_text(Config::Tree& tree, const std::string& text, const std::string& na
               std::vector<std::string>& files) {
   const Document document = parse(text, name);
   if (const toml::node* extends = document->get("extends")) put_base(tree, *extends, name, files);
+  tree.begin_layer();
   tree.put_all(document, *document, "");
   tree.entries.erase("extends");
 }
@@ -191,6 +198,7 @@ void put_value(Config::Tree& tree, const std::string& key, const std::string& va
 }
 
 void put_overrides(Config::Tree& tree, std::span<const std::string> overrides) {
+  if (!overrides.empty()) tree.begin_layer();
   for (const std::string& text : overrides) {
     const size_t equals = text.find('=');
     WISP_CHECK(equals != text.npos, kCommandLine, ": '", text, "' has no '=', expected a.b=value");
@@ -225,6 +233,19 @@ void Config::set(const std::string& key, const std::string& toml_value) {
   Tree tree = *tree_;
   put_value(tree, key, toml_value);
   tree_ = std::make_shared<const Tree>(std::move(tree));
+}
+
+void Config::forget(const std::string& key) {
+  Tree tree = *tree_;
+  tree.entries.erase(key);
+  tree_ = std::make_shared<const Tree>(std::move(tree));
+}
+
+std::vector<Config> Config::earlier() const {
+  std::vector<Config> configs;
+  for (const Tree* tree = tree_->earlier.get(); tree; tree = tree->earlier.get())
+    configs.push_back(Config(*tree));
+  return configs;
 }
 
 bool Config::given(const std::string& key) const { return tree_->find(key) != nullptr; }

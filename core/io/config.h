@@ -70,6 +70,11 @@ class Config {
   /// Sets a key from the program (a command-line shorthand), before it is bound; wins over files
   /// and overrides.
   void set(const std::string& key, const std::string& toml_value);
+  /// Takes back that an unbound key was given.
+  void forget(const std::string& key);
+  /// What was given before the overrides, unbound, then before the file that extends another, down
+  /// to the first file. What the program sets belongs to what came last.
+  std::vector<Config> earlier() const;
   /// Whether the key was given rather than defaulted.
   bool given(const std::string& key) const;
   /// Every given key in order of its name, with its value as TOML.

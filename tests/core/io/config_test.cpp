@@ -243,6 +243,33 @@ TEST(Config, AValueReplacesATableAndBack) {
   EXPECT_FALSE(text("a = 1\n", {"a.b=2"}).given("a"));
 }
 
+TEST(Config, KnowsWhatWasGivenEarlier) {
+  const TempDir dir;
+  dir.write("root.toml", "a = 1\nb = 1\n");
+  dir.write("middle.toml", "extends = 'root.toml'\na = 2\n");
+  const std::string top = dir.write("top.toml", "extends = 'middle.toml'\nc = 3\n");
+  const std::vector<std::string> overrides = {"a=4", "b=4"};
+  Config config = Config::load(top, overrides);
+  config.set("b", "5");
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  const std::vector<Config> earlier = config.earlier();
+  ASSERT_EQ(earlier.size(), 3u);
+  EXPECT_EQ(earlier[0].given_values(), (Values{{"a", "2"}, {"b", "1"}, {"c", "3"}}));
+  EXPECT_EQ(earlier[1].given_values(), (Values{{"a", "2"}, {"b", "1"}}));
+  EXPECT_EQ(earlier[2].given_values(), (Values{{"a", "1"}, {"b", "1"}}));
+  EXPECT_EQ(earlier[1].where("b"), dir / "root.toml:2");
+  EXPECT_TRUE(text("a = 1").earlier().empty());
+}
+
+TEST(Config, AForgottenKeyWasNotGiven) {
+  Config config = text("a.b = 1\na.c = 2");
+  const Config copy = config;
+  config.forget("a.b");
+  EXPECT_EQ(number(config, "a.b"), -1.0);
+  EXPECT_EQ(number(config, "a.c"), 2.0);
+  EXPECT_EQ(number(copy, "a.b"), 1.0);
+}
+
 TEST(Config, ExtendsCyclesAreRefused) {
   const TempDir dir;
   const std::string a = dir.write("a.toml", "x = 1\nextends = 'b.toml'\n");

@@ -12,19 +12,26 @@ namespace {
 
 using Row = std::vector<std::string>;
 
+constexpr const char* kSeveralMetrics = "metric";
 constexpr size_t kColumns = 14;
 constexpr size_t kValidation = 2;  // the column that is left out where no run has such a split
 
-Row row_of(const RunRecord& run) {
+/// `several`: metrics, so that a figure says which it is.
+Row row_of(const RunRecord& run, bool several) {
   if (!run.summary) {
     Row row(kColumns, "-");
     row.front() = run.name;
     return row;
   }
   const Summary& s = *run.summary;
+  const auto score = [&](const char* split) {
+    const Metric& metric = run.facts.metric();
+    const std::string value = metric.text(run.score(split));
+    return several && value != "-" ? value + " " + metric.name : value;
+  };
   return {run.name,
-          run.facts.metric().text(run.score("test")),
-          run.facts.metric().text(run.score("validation")),
+          score("test"),
+          score("validation"),
           fmt::format("{:.0f}", s.work_per_s),
           bytes_text(s.bytes_raw),
           bytes_text(s.bytes_encoded),
@@ -47,7 +54,7 @@ std::pair<std::string, std::string> headings(std::span<const RunRecord> runs) {
                                  [&](const RunRecord& run) { return name_of_run(run) == name; });
     return all ? name : otherwise;
   };
-  return {same([](const RunRecord& run) { return run.facts.metric().name; }, "metric"),
+  return {same([](const RunRecord& run) { return run.facts.metric().name; }, kSeveralMetrics),
           same([](const RunRecord& run) { return run.facts.facts.work + "/s"; }, "work/s")};
 }
 
@@ -59,7 +66,7 @@ std::string report_table(std::span<const RunRecord> runs) {
                          "milliseconds of a step", "", "", "", ""},
                         {"run", metric, metric, work, "raw", "encoded", "sent", "received",
                          "reduction", "compute", "encode", "wait", "wire", "decode"}};
-  for (const RunRecord& run : runs) rows.push_back(row_of(run));
+  for (const RunRecord& run : runs) rows.push_back(row_of(run, metric == kSeveralMetrics));
   if (!any_validates(runs)) {
     for (Row& row : rows) row.erase(row.begin() + kValidation);
   }

@@ -20,6 +20,8 @@ size_t character_bytes(std::string_view text, size_t at) {
   return bytes;
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
 std::string escaped(char c) {
   switch (c) {
     case '&':
@@ -33,7 +35,7 @@ std::string escaped(char c) {
     case '\'':
       return "&#39;";
     default:
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? "?" : std::string(1, c);
+      return is_control(c) ? "?" : std::string(1, c);
   }
 }
 
@@ -51,6 +53,15 @@ std::string html_text(std::string_view text) {
     at += bytes == 0 ? 1 : bytes;
   }
   return html;
+}
+
+bool html_keeps(std::string_view text) {
+  size_t bytes = 0;
+  for (size_t at = 0; at < text.size(); at += bytes) {
+    bytes = character_bytes(text, at);
+    if (bytes == 0 || is_control(text[at])) return false;
+  }
+  return true;
 }
 
 }  // namespace wisp

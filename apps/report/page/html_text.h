@@ -10,4 +10,7 @@ namespace wisp {
 /// in quoted attributes. Bytes that are not UTF-8 and control characters become "?".
 std::string html_text(std::string_view text);
 
+/// Whether html_text() leaves every character readable.
+bool html_keeps(std::string_view text);
+
 }  // namespace wisp

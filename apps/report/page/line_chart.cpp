@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/scale.h"
@@ -62,20 +63,99 @@ void put_axes(std::string& svg, const LineChart& chart, const Scale& x, const Sc
                  kHeight - 8, html_text(chart.x_label));
 }
 
-void put_curve(std::string& svg, const Curve& curve, const Points& points, const Scale& x,
-               const Scale& y, bool dots) {
-  const auto out = std::back_inserter(svg);
-  const char* dashed = curve.colour >= kColours ? " dashed" : "";
-  fmt::format_to(out, R"(<g class="curve s{}{}"><title>{}: {:.4g} at the end</title>)",
-                 curve.colour % kColours, dashed, html_text(curve.name), points.back().second);
-  svg += R"(<path d="M)";
-  for (const auto& [px, py] : points) fmt::format_to(out, "{:.1f},{:.1f} ", x.at(px), y.at(py));
-  svg += "\"/>";
-  if (dots) {
-    for (const auto& [px, py] : points)
-      fmt::format_to(out, R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"/>)", x.at(px), y.at(py));
+/// As drawn, in tenths.
+using Place = std::pair<int64_t, int64_t>;
+using Places = std::vector<Place>;
+
+Places places_of(const Points& points, const Scale& x, const Scale& y) {
+  Places places;
+  for (const auto& [px, py] : points)
+    places.emplace_back(std::llround(10.0 * x.at(px)), std::llround(10.0 * y.at(py)));
+  return places;
+}
+
+/// Which curves are drawn over each other, from one place to the next or, in dots, at one; to a
+/// whole unit, as lines are wider.
+class Turns {
+ public:
+  explicit Turns(const std::vector<Places>& curves) {
+    for (size_t c = 0; c < curves.size(); ++c) {
+      for (size_t i = 0; i < curves[c].size(); ++i) {
+        add(curves[c][i], curves[c][i], c);
+        if (i > 0) add(curves[c][i - 1], curves[c][i], c);
+      }
+    }
   }
-  svg += "</g>";
+  /// In order of drawing.
+  const std::vector<size_t>& of(const Place& from, const Place& to) const {
+    return curves_.at({unit(from), unit(to)});
+  }
+
+ private:
+  static Place unit(const Place& place) { return {place.first / 10, place.second / 10}; }
+  void add(const Place& from, const Place& to, size_t curve) {
+    std::vector<size_t>& curves = curves_[{unit(from), unit(to)}];
+    if (curves.empty() || curves.back() != curve) curves.push_back(curve);
+  }
+
+  std::map<std::pair<Place, Place>, std::vector<size_t>> curves_;
+};
+
+std::string text_of(const Place& place) {
+  return fmt::format("{:.1f},{:.1f} ", 0.1 * static_cast<double>(place.first),
+                     0.1 * static_cast<double>(place.second));
+}
+
+/// Where curves lie upon each other each has a dash in turn.
+void put_lines(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
+  constexpr size_t kDash = 6;
+  for (size_t first = 0; first + 1 < places.size();) {
+    const std::vector<size_t>& upon = turns.of(places[first], places[first + 1]);
+    std::string path = text_of(places[first]);
+    size_t last = first;
+    while (last + 1 < places.size() && turns.of(places[last], places[last + 1]) == upon)
+      path += text_of(places[++last]);
+    std::string style;
+    if (upon.size() > 1) {
+      const auto turn = std::find(upon.begin(), upon.end(), curve) - upon.begin();
+      style = fmt::format(R"( style="stroke-dasharray:{} {};stroke-dashoffset:-{}")", kDash,
+                          kDash * (upon.size() - 1), kDash * static_cast<size_t>(turn));
+    }
+    svg += fmt::format(R"(<path{} d="M{}"/>)", style, path);
+    first = last;
+  }
+}
+
+/// Dots upon each other are rings: the first one is the largest.
+void put_dots(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
+  constexpr double kRadius = 3.0;
+  for (const Place& place : places) {
+    const std::vector<size_t>& upon = turns.of(place, place);
+    const auto above = upon.end() - std::find(upon.begin(), upon.end(), curve) - 1;
+    const double ring =
+        above == 0 ? 0.0
+                   : kRadius * static_cast<double>(above) / static_cast<double>(upon.size() - 1);
+    svg += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.3g}"/>)",
+                       0.1 * static_cast<double>(place.first),
+                       0.1 * static_cast<double>(place.second), kRadius + ring);
+  }
+}
+
+void put_curves(std::string& svg, const LineChart& chart, const std::vector<Points>& points,
+                const Scale& x, const Scale& y) {
+  std::vector<Places> places;
+  for (const Points& curve : points) places.push_back(places_of(curve, x, y));
+  const Turns turns(places);
+  for (size_t c = 0; c < points.size(); ++c) {
+    if (points[c].empty()) continue;
+    const Curve& curve = chart.curves[c];
+    svg += fmt::format(R"(<g class="curve s{}{}"><title>{}: {:.4g} at the end</title>)",
+                       curve.colour % kColours, curve.colour >= kColours ? " dashed" : "",
+                       html_text(curve.name), points[c].back().second);
+    put_lines(svg, c, places[c], turns);
+    if (chart.dots || places[c].size() == 1) put_dots(svg, c, places[c], turns);
+    svg += "</g>";
+  }
 }
 
 }  // namespace
@@ -111,13 +191,12 @@ std::string to_svg(const LineChart& chart) {
     svg += fmt::format(R"(<text x="{}" y="{}" class="mid">nothing recorded</text>)", kWidth / 2,
                        kHeight / 2);
   } else {
-    const Scale x(chart.log_x ? box.left : std::min(box.left, 0.0), box.right, kLeft, kRight,
-                  chart.log_x);
+    const bool narrow = box.left == box.right;  // its points stand in the middle
+    const Scale x(chart.log_x ? box.left : std::min(box.left, 0.0),
+                  narrow && !chart.log_x ? 2.0 * box.right : box.right, kLeft, kRight, chart.log_x);
     const Scale y = Scale::rounded(box.low, box.high, kBottom, kTop);
     put_axes(svg, chart, x, y);
-    for (size_t c = 0; c < curves.size(); ++c) {
-      if (!curves[c].empty()) put_curve(svg, chart.curves[c], curves[c], x, y, chart.dots);
-    }
+    put_curves(svg, chart, curves, x, y);
   }
   return svg + "</svg></figure>\n";
 }

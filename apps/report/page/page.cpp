@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 #include "apps/report/figure_text.h"
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/lane_chart.h"
 #include "apps/report/page/line_chart.h"
+#include "apps/report/page/shell_word.h"
 #include "apps/report/page/style.h"
 
 namespace wisp {
@@ -36,36 +38,75 @@ std::string table(const std::string& rows) {
   return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
-/// The metric that the page compares the runs by: the first run's.
-const Metric& metric_of(const Runs& runs) {
-  static const RunFacts none;
-  return runs.empty() ? none.metric() : runs.front().facts.metric();
+/// Runs that are measured by the same metric, and may share a chart of it.
+struct Compared {
+  Metric metric;
+  std::vector<size_t> runs;  // their numbers
+};
+
+/// In order of first appearance.
+std::vector<Compared> compared(const Runs& runs) {
+  std::vector<Compared> groups;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const Metric& metric = runs[r].facts.metric();
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Compared& other) {
+      return other.metric.name == metric.name && other.metric.percent == metric.percent;
+    });
+    if (group == groups.end()) group = groups.insert(group, {metric, {}});
+    group->runs.push_back(r);
+  }
+  return groups;
 }
 
 // ------------------------------------------------------------------------------------ figures
 
+/// A name over a column if all runs have it; otherwise a general word, and the cells say the name.
+struct Heading {
+  std::string text;
+  bool general = false;
+
+  /// The run's figure, for a cell below.
+  std::string figure(const std::string& value, const std::string& name) const {
+    return html_text(general && value != "-" ? value + " " + name : value);
+  }
+};
+
+template <class NameOf>
+Heading heading(const Runs& runs, const char* general, const NameOf& name_of) {
+  for (const RunRecord& run : runs) {
+    if (name_of(run) != name_of(runs.front())) return {general, true};
+  }
+  return {runs.empty() ? general : html_text(name_of(runs.front()))};
+}
+
+std::string metric_name(const RunRecord& run) { return run.facts.metric().name; }
+std::string speed_name(const RunRecord& run) { return run.facts.facts.work + "/s"; }
+
 std::string figures(const Runs& runs) {
   const bool validates = any_validates(runs);
-  const std::string& metric = metric_of(runs).name;
-  const std::string work = runs.empty() ? "images" : runs.front().facts.facts.work;
-  Cells head{"run",       "test " + metric, "steps",          "training time",
-             work + "/s", "sent in all",    "less than dense"};
-  if (validates) head.insert(head.begin() + 2, "validation " + metric);
+  const Heading metric = heading(runs, "metric", metric_name);
+  const Heading speed = heading(runs, "work/s", speed_name);
+  Cells head{"run",      "test " + metric.text, "steps",          "training time",
+             speed.text, "sent in all",         "less than dense"};
+  if (validates) head.insert(head.begin() + 2, "validation " + metric.text);
   std::string rows = row(head, "th");
   for (size_t r = 0; r < runs.size(); ++r) {
-    const Metrics& metrics = runs[r].metrics;
-    const auto& summary = runs[r].summary;
-    const StepRow last = metrics.steps.empty() ? StepRow{} : metrics.steps.back();
+    const RunRecord& run = runs[r];
+    const auto& summary = run.summary;
+    const StepRow last = run.metrics.steps.empty() ? StepRow{} : run.metrics.steps.back();
     const double sent = std::isfinite(last.bytes_sent_total) ? last.bytes_sent_total : 0.0;
-    Cells cells{run_cell(runs, r),
-                summary ? metric_of(runs).text(runs[r].score("test")) : "not finished",
-                fmt::format("{}", last.step),
-                seconds_text(last.seconds),
-                summary ? fmt::format("{:.0f}", summary->work_per_s) : "-",
-                bytes_text(sent),
-                summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
-    if (validates)
-      cells.insert(cells.begin() + 2, metric_of(runs).text(runs[r].score("validation")));
+    const auto score = [&](const char* split) {
+      return metric.figure(run.facts.metric().text(run.score(split)), metric_name(run));
+    };
+    Cells cells{
+        run_cell(runs, r),
+        summary ? score("test") : "not finished",
+        fmt::format("{}", last.step),
+        seconds_text(last.seconds),
+        summary ? speed.figure(fmt::format("{:.0f}", summary->work_per_s), speed_name(run)) : "-",
+        bytes_text(sent),
+        summary ? fmt::format("{:.1f}x", summary->reduction_sent) : "-"};
+    if (validates) cells.insert(cells.begin() + 2, score("validation"));
     rows += row(cells);
   }
   return table(rows);
@@ -91,11 +132,12 @@ constexpr Over kOvers[] = {
      [](const StepRow& r) { return r.bytes_sent_total; },
      [](const EpochRow& r) { return r.bytes_sent_total; }}};
 
+/// Of the runs of these numbers.
 template <class Row, class X, class Y>
-std::vector<Curve> curves_of(const Runs& runs, std::vector<Row> Metrics::*rows, const X& x,
-                             const Y& y) {
+std::vector<Curve> curves_of(const Runs& runs, const std::vector<size_t>& numbers,
+                             std::vector<Row> Metrics::*rows, const X& x, const Y& y) {
   std::vector<Curve> curves;
-  for (size_t r = 0; r < runs.size(); ++r) {
+  for (const size_t r : numbers) {
     Curve curve{runs[r].name, static_cast<int>(r), {}};
     for (const Row& row : runs[r].metrics.*rows) curve.points.emplace_back(x(row), y(row));
     curves.push_back(std::move(curve));
@@ -103,39 +145,44 @@ std::vector<Curve> curves_of(const Runs& runs, std::vector<Row> Metrics::*rows, 
   return curves;
 }
 
+/// The metric in training, over the test set and over the validation split.
+std::string metric_charts(const Runs& runs, const Compared& group, const Over& over) {
+  const Metric& metric = group.metric;
+  const double scale = metric.scale();
+  const auto chart_of = [&](const char* split, const char* of_what, bool dots) {
+    return LineChart{fmt::format("{} {}", split, metric.name),
+                     over.label,
+                     fmt::format("{}of the {}", metric.percent ? "% " : "", of_what),
+                     over.log,
+                     dots,
+                     {}};
+  };
+  const auto evaluated = [&](const char* split, const char* of_what, double EpochRow::*value) {
+    LineChart chart = chart_of(split, of_what, true);
+    chart.curves = curves_of(runs, group.runs, &Metrics::epochs, over.of_epoch,
+                             [=](const EpochRow& r) { return scale * r.*value; });
+    return to_svg(chart);
+  };
+  LineChart train = chart_of("Training", "samples", false);
+  train.curves = curves_of(runs, group.runs, &Metrics::steps, over.of_step,
+                           [=](const StepRow& r) { return scale * r.metric; });
+  const bool validates = std::any_of(group.runs.begin(), group.runs.end(),
+                                     [&](size_t r) { return runs[r].facts.has_validation; });
+  std::string charts = evaluated("Test", "test set", &EpochRow::test_metric);
+  if (validates)
+    charts += evaluated("Validation", "validation split", &EpochRow::validation_metric);
+  return charts + to_svg(train);
+}
+
 std::string charts_over(const Runs& runs, const Over& over) {
+  std::vector<size_t> all(runs.size());
+  std::iota(all.begin(), all.end(), size_t{0});
   LineChart loss{"Training loss", over.label, "nats", over.log, false, {}};
   loss.curves =
-      curves_of(runs, &Metrics::steps, over.of_step, [](const auto& r) { return r.loss; });
-  const Metric& metric = metric_of(runs);
-  const double scale = metric.scale();
-  const char* percent = metric.percent ? "% " : "";
-  LineChart train{"Training " + metric.name,
-                  over.label,
-                  fmt::format("{}of the samples", percent),
-                  over.log,
-                  false,
-                  {}};
-  train.curves = curves_of(runs, &Metrics::steps, over.of_step,
-                           [=](const auto& r) { return scale * r.metric; });
-  LineChart test{"Test " + metric.name,
-                 over.label,
-                 fmt::format("{}of the test set", percent),
-                 over.log,
-                 true,
-                 {}};
-  test.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
-                          [=](const auto& r) { return scale * r.test_metric; });
-  LineChart validation{"Validation " + metric.name,
-                       over.label,
-                       fmt::format("{}of the validation split", percent),
-                       over.log,
-                       true,
-                       {}};
-  validation.curves = curves_of(runs, &Metrics::epochs, over.of_epoch,
-                                [=](const auto& r) { return scale * r.validation_metric; });
-  return fmt::format("<div class=\"over {}\">\n{}{}{}{}</div>\n", over.name, to_svg(loss),
-                     to_svg(test), any_validates(runs) ? to_svg(validation) : "", to_svg(train));
+      curves_of(runs, all, &Metrics::steps, over.of_step, [](const auto& r) { return r.loss; });
+  std::string charts = to_svg(loss);
+  for (const Compared& group : compared(runs)) charts += metric_charts(runs, group, over);
+  return fmt::format("<div class=\"over {}\">\n{}</div>\n", over.name, charts);
 }
 
 std::string curves(const Runs& runs) {
@@ -148,6 +195,8 @@ std::string curves(const Runs& runs) {
         over.name, &over == kOvers ? " checked" : "");
   }
   for (const Over& over : kOvers) html += charts_over(runs, over);
+  if (runs.size() > 1)
+    html += "<p class=\"soft\">Where curves are equal, their colours take turns.</p>\n";
   const bool thin = std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) {
     return run.metrics.steps.size() > kMostPoints;
   });
@@ -301,17 +350,6 @@ std::string differences(const Runs& runs) {
          table(text);
 }
 
-/// As a word of a shell.
-std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_./+-=,:@%") == text.npos;
-  if (plain) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 std::string provenance(const Runs& runs) {
   std::string html =
       "<h2>Make them again</h2>\n<p class=\"soft\">A run's directory holds its resolved "
@@ -323,8 +361,9 @@ std::string provenance(const Runs& runs) {
     rows += row({run_cell(runs, r), html_text(runs[r].version), html_text(runs[r].numerics()),
                  html_text(runs[r].date)});
     commands +=
-        html_text(fmt::format("wisp train {} --out {}\n", shell_word(runs[r].path + "/config.toml"),
-                              shell_word(runs[r].path + "-again")));
+        html_text(fmt::format("wisp train {} --out {}", shell_word(runs[r].path + "/config.toml"),
+                              shell_word(runs[r].path + "-again"))) +
+        "\n";
   }
   return html + table(rows) + "<pre class=\"line\">" + commands + "</pre>\n";
 }

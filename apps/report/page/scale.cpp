@@ -22,6 +22,11 @@ double tick_step(double range) {
 Scale::Scale(double low, double high, double from, double to, bool log)
     : low_(low), high_(high), from_(from), to_(to), log_(log) {
   if (high_ > low_) return;
+  if (log_) {
+    low_ /= 2.0;
+    high_ *= 2.0;
+    return;
+  }
   const double margin = low_ == 0.0 ? 1.0 : std::abs(low_) * 0.1;
   low_ -= margin;
   high_ += margin;
@@ -42,22 +47,27 @@ double Scale::at(double value) const {
 
 std::vector<double> Scale::ticks() const {
   std::vector<double> ticks;
-  if (log_) {
-    const double decades = std::log10(high_ / low_);
-    const int every = static_cast<int>(std::ceil(decades / 9.0));
-    for (int power = static_cast<int>(std::floor(std::log10(low_))); power <= 300; power += every) {
-      for (const double factor : {1.0, 2.0, 5.0}) {
-        const double tick = factor * std::pow(10.0, power);
-        if (tick > high_ * (1.0 + 1e-9)) return ticks;
-        if (tick < low_ * (1.0 - 1e-9) || (factor > 1.0 && decades > 2.5)) continue;
-        ticks.push_back(tick);
-      }
-    }
-    return ticks;
-  }
+  if (log_) ticks = log_ticks();
+  if (ticks.size() >= 3) return ticks;
+  ticks.clear();
   const double step = tick_step(high_ - low_);
   for (double n = std::ceil(low_ / step - 1e-9); n * step <= high_ + step * 1e-9; n += 1.0)
     ticks.push_back(n * step);
+  return ticks;
+}
+
+std::vector<double> Scale::log_ticks() const {
+  std::vector<double> ticks;
+  const double decades = std::log10(high_ / low_);
+  const int every = static_cast<int>(std::ceil(decades / 9.0));
+  for (int power = static_cast<int>(std::floor(std::log10(low_))); power <= 300; power += every) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, power);
+      if (tick > high_ * (1.0 + 1e-9)) return ticks;
+      if (tick < low_ * (1.0 - 1e-9) || (factor > 1.0 && decades > 2.5)) continue;
+      ticks.push_back(tick);
+    }
+  }
   return ticks;
 }
 

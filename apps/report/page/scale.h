@@ -19,6 +19,8 @@ class Scale {
   std::vector<double> ticks() const;
 
  private:
+  std::vector<double> log_ticks() const;  // few in a narrow range
+
   double low_, high_, from_, to_;
   bool log_;
 };

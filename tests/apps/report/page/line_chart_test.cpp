@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <regex>
+#include <string>
+#include <vector>
 
 namespace wisp {
 namespace {
@@ -35,6 +38,53 @@ TEST(LineChart, LeavesOutWhatHasNoPlace) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
   EXPECT_NE(svg.find("<path d=\"M40.0,216.0 390.0,12.0 \"/>"), std::string::npos) << svg;
+}
+
+std::vector<std::string> found(const std::string& svg, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> all;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), regex), end; at != end; ++at)
+    all.push_back((*at)[1]);
+  return all;
+}
+
+/// Each of them can be seen along the whole line, by its dashes.
+TEST(LineChart, EqualCurvesTakeTurns) {
+  const Points points = {{0.0, 0.0}, {5.0, 1.0}, {10.0, 0.0}};
+  LineChart chart{"loss", "steps", "nats", false, true, {}};
+  chart.curves = {{"a", 0, points}, {"b", 1, points}, {"c", 2, points}};
+  const std::string svg = to_svg(chart);
+  EXPECT_EQ(found(svg, "(stroke-dasharray:[^\"]*)"),
+            (std::vector<std::string>{"stroke-dasharray:6 12;stroke-dashoffset:-0",
+                                      "stroke-dasharray:6 12;stroke-dashoffset:-6",
+                                      "stroke-dasharray:6 12;stroke-dashoffset:-12"}));
+  EXPECT_EQ(found(svg, "cx=\"40.0\"[^>]* r=\"([0-9.]*)\""),
+            (std::vector<std::string>{"6", "4.5", "3"}));
+}
+
+TEST(LineChart, CurvesThatPartTakeTurnsWhereTheyAreEqual) {
+  LineChart chart{"loss", "steps", "nats", false, true, {}};
+  chart.curves = {{"a", 0, {{0.0, 0.0}, {5.0, 1.0}, {10.0, 0.0}}},
+                  {"b", 1, {{0.0, 0.0}, {5.0, 1.0}, {10.0, 1.0}}}};
+  const std::string svg = to_svg(chart);
+  EXPECT_EQ(found(svg, "<path( style=\"[^\"]*\")? d=").size(), 4u);
+  EXPECT_EQ(found(svg, "dasharray:6 6;[^\"]*\" d=\"(M[^\"]*)\""),
+            (std::vector<std::string>{"M40.0,216.0 215.0,12.0 ", "M40.0,216.0 215.0,12.0 "}));
+  EXPECT_EQ(found(svg, "cx=\"390.0\"[^>]* r=\"([0-9.]*)\""), (std::vector<std::string>{"3", "3"}));
+}
+
+/// Neither on an axis nor where the frame ends; and it is a dot where others are lines.
+TEST(LineChart, ASinglePointStandsInTheMiddle) {
+  for (const bool log : {false, true}) {
+    for (const double x : {3.0, 1234.0}) {
+      const LineChart chart{"loss", "steps", "nats", log, false, {{"a", 0, {{x, 0.5}}}}};
+      const std::string svg = to_svg(chart);
+      EXPECT_EQ(found(svg, "<circle cx=\"([0-9.]*)\""), std::vector<std::string>{"215.0"});
+      EXPECT_EQ(found(svg, "<circle cx=\"[0-9.]*\" cy=\"([0-9.]*)\""),
+                std::vector<std::string>{"114.0"});
+      EXPECT_GE(found(svg, "(class=\"tick\")").size(), 3u) << svg;
+    }
+  }
 }
 
 TEST(LineChart, OfNothingSaysSo) {

@@ -6,6 +6,9 @@
 
 #include "apps/report/page/html_text.h"
 #include "apps/report/page/lane_chart.h"
+#include "apps/report/page/shell_word.h"
+#include "tests/support/command.h"
+#include "tests/support/temp_dir.h"
 
 namespace wisp {
 namespace {
@@ -75,6 +78,59 @@ TEST(ReportPage, ShowsValidationIfSomeRunHasIt) {
   EXPECT_EQ(count(page, "% of the validation split"), 3u);
   EXPECT_EQ(count(page, "<figure"), 12u) << "four charts over three axes";
   EXPECT_EQ(report_page({run_of("dense", 3)}).find("alidation"), std::string::npos);
+}
+
+/// What hears, with a word error rate, and what reads, with a perplexity, share no axis.
+TEST(ReportPage, RunsOfSeveralMetricsShareNoAxis) {
+  RunRecord reads = run_of("reads", 3), hears = run_of("hears", 3), sees = run_of("sees", 3);
+  reads.facts.metrics = {{.name = "perplexity", .lower_is_better = true}};
+  reads.facts.facts.work = "words";
+  reads.summary->scores = {{"test_perplexity", 91.25}};
+  hears.facts.metrics = {{.name = "wer", .percent = true, .lower_is_better = true}};
+  hears.summary->scores = {{"test_wer", 0.91}};
+  hears.facts.has_validation = true;
+  reads.metrics.epochs = {{.step = 3, .test_metric = 91.25}};
+  hears.metrics.epochs = {{.step = 3, .test_metric = 0.91}};
+  sees.metrics.epochs = {{.step = 3, .test_metric = 0.5}};
+  const std::string page = report_page({reads, hears, sees, run_of("sees too", 3)});
+  EXPECT_NE(page.find("<th>test metric</th>"), std::string::npos);
+  EXPECT_NE(page.find("<th>work/s</th>"), std::string::npos);
+  EXPECT_NE(page.find("<td>91.25 perplexity</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>91.00 % wer</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0 words/s</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0.00 % accuracy</td><td>-</td>"), std::string::npos) << "no validation";
+  EXPECT_EQ(count(page, "<figure"), 24u) << "loss, test and training of three, one's validation";
+  const auto chart = [&](const std::string& title) {
+    const size_t at = page.find("<figcaption>" + title + " ");
+    return at == page.npos ? "" : page.substr(at, page.find("</figure>", at) - at);
+  };
+  EXPECT_NE(chart("Test perplexity").find("reads: 91.25 at"), std::string::npos);
+  EXPECT_EQ(count(chart("Test perplexity"), "at the end"), 1u);
+  EXPECT_NE(chart("Test wer").find("hears: 91 at"), std::string::npos);
+  EXPECT_EQ(count(chart("Test wer"), "at the end"), 1u);
+  EXPECT_EQ(count(chart("Training accuracy"), "at the end"), 2u);
+  EXPECT_EQ(count(chart("Training loss"), "at the end"), 4u);
+}
+
+TEST(ReportPage, CommandsStandOnLinesOfTheirOwn) {
+  RunRecord other = run_of("b c", 3);
+  other.path = "runs/b\nc";
+  const std::string page = report_page({run_of("a", 3), other});
+  EXPECT_NE(page.find("<pre class=\"line\">wisp train runs/a/config.toml --out runs/a-again\n"
+                      "wisp train $&#39;runs/b\\012c/config.toml&#39; --out "
+                      "$&#39;runs/b\\012c-again&#39;\n</pre>"),
+            std::string::npos);
+}
+
+TEST(ShellWord, IsReadBackAsTheText) {
+  const TempDir dir;
+  for (const std::string text :
+       {"runs/a", "", "it's 5 $HOME", "a\nb", "\\ '\x01", "gr\xc3\xbc\xc3\x9f", "\xff'1"}) {
+    const std::string script = dir.write("word.sh", "printf '%s.' " + shell_word(text));
+    EXPECT_EQ(run_command("bash " + script).output, text + ".");
+    EXPECT_TRUE(html_keeps(shell_word(text)));
+  }
+  EXPECT_EQ(shell_word("runs/a"), "runs/a");
 }
 
 TEST(ReportPage, NeedsNothingFromElsewhere) {

@@ -21,6 +21,11 @@ TEST(Scale, TicksAreRound) {
   EXPECT_EQ(few, (std::vector<double>{20.0, 50.0, 100.0}));
 }
 
+TEST(Scale, ANarrowLogarithmicRangeHasTicksToo) {
+  EXPECT_EQ(Scale(1210.0, 1390.0, 0.0, 1.0, true).ticks(),
+            (std::vector<double>{1250.0, 1300.0, 1350.0}));
+}
+
 TEST(Scale, RoundedEndsAtTicks) {
   const Scale scale = Scale::rounded(41.3, 63.8, 0.0, 1.0);
   EXPECT_DOUBLE_EQ(scale.at(40.0), 0.0);

@@ -5,16 +5,63 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "apps/commands/commands.h"
 #include "apps/commands/standard_streams.h"
 #include "apps/version.h"
+#include "core/io/edit_distance.h"
 #include "distributed/launch.h"
 
 namespace wisp {
 namespace {
 
 constexpr int kUsageError = 2;
+
+/// The command that was named last; the program's own parser if none was.
+const CLI::App& named_command(const CLI::App& program) {
+  const CLI::App* command = &program;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  return *command;
+}
+
+/// What the command could have meant by a command or an option that it does not know; empty if all
+/// of them read otherwise.
+std::string nearest(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* next : command.get_subcommands([](const CLI::App*) { return true; }))
+    if (!next->get_group().empty()) names.push_back(next->get_name());
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  std::string best;
+  size_t least = word.size();
+  for (const std::string& name : names) {
+    const size_t distance = edit_distance(word, name);
+    if (name.starts_with('-') != word.starts_with('-') || distance >= least) continue;
+    least = distance;
+    best = name;
+  }
+  return best;
+}
+
+/// Says what is wrong with a command line; of a command that only has others, all that it has.
+int explain(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = named_command(program);
+  const std::vector<std::string> unknown = command.remaining();
+  const bool chooses = command.get_require_subcommand_min() > 0;
+  if (chooses && unknown.empty() && error.get_name() == "RequiredError") {
+    fmt::print(stderr, "{}", program.help());
+  } else if (!unknown.empty() && (chooses || unknown.front().starts_with('-'))) {
+    const std::string meant = nearest(command, unknown.front());
+    fmt::print(stderr, "unknown {} '{}'{}\nRun with --help for more information.\n",
+               unknown.front().starts_with('-') ? "option" : "command", unknown.front(),
+               meant.empty() ? "" : "; did you mean '" + meant + "'?");
+  } else {
+    program.exit(error);
+  }
+  return kUsageError;
+}
 
 int parse_and_run(int argc, char** argv) {
   const bool speaks = world().rank == 0;  // for all processes, until something fails
@@ -50,7 +97,7 @@ int parse_and_run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!speaks) return kUsageError;
-    return program.exit(error) == 0 ? 0 : kUsageError;  // --help is no error
+    return error.get_exit_code() == 0 ? program.exit(error) : explain(program, error);  // --help: 0
   }
   return 0;
 }

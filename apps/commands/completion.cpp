@@ -1,56 +1,90 @@
 #include <fmt/format.h>
 
-#include <set>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "apps/commands/commands.h"
-#include "apps/reference/config_reference.h"
+#include "apps/commands/completion_words.h"
 
 namespace wisp {
 namespace {
 
-/// What may follow the command: its subcommands, its options, and keys if it takes overrides.
-std::string words_after(const CLI::App& command) {
-  std::vector<std::string> words;
-  for (const CLI::App* next : command.get_subcommands([](const CLI::App*) { return true; }))
-    words.push_back(next->get_name());
-  bool overrides = false;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    overrides = overrides || option->get_name() == "overrides";
-  }
-  if (overrides) {
-    std::set<std::string> keys;
-    for (const ConfigKey& key : config_keys()) keys.insert(key.name + "=");
-    words.insert(words.end(), keys.begin(), keys.end());
-  }
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
-/// A case for the command and one for each below it; `path` is what was typed up to there.
-std::string cases(const CLI::App& command, const std::string& path) {
-  std::string text = fmt::format("      '{}') words='{}' ;;\n", path, words_after(command));
-  for (const CLI::App* next : command.get_subcommands([](const CLI::App*) { return true; }))
-    text += cases(*next, path + " " + next->get_name());
-  return text;
-}
-
-std::string bash_completion(const CLI::App& program) {
-  return fmt::format(R"(# bash completion of wisp
-_wisp() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} path= words= typed
-  for typed in wisp "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    path+=${{path:+ }}$typed
-    case $path in
-{}      *) break ;;
-    esac
+/// Bash ends a word at "=", too, and replaces only what stands behind it.
+constexpr const char* kBash = R"(# bash completion of wisp
+_wisp() {
+  local typed=() word= part before= glued=
+  for part in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+    if [[ $part == = || $glued ]]; then
+      word+=$part
+    else
+      [[ $before ]] && typed+=("$word")
+      word=$part before=yes
+    fi
+    glued=
+    [[ $part == = ]] && glued=yes
   done
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word" || compgen -f -- "$word")
-  [[ ${{COMPREPLY[0]-}} != *= ]] || compopt -o nospace 2>/dev/null
-}}
-complete -o filenames -F _wisp wisp
-)",
-                     cases(program, "wisp"));
+  mapfile -t COMPREPLY < <("${COMP_WORDS[0]/#\~/$HOME}" complete -- "${typed[@]}" "$word" 2>/dev/null)
+  local behind=$word
+  [[ $COMP_WORDBREAKS == *=* ]] && behind=${word##*=}
+  if ((${#COMPREPLY[@]} == 0)); then
+    mapfile -t COMPREPLY < <(compgen -f -- "$behind")
+    compopt -o filenames 2>/dev/null
+    return
+  fi
+  [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+  COMPREPLY=("${COMPREPLY[@]#"${word%"$behind"}"}")
+}
+complete -F _wisp wisp
+)";
+
+constexpr const char* kZsh = R"(#compdef wisp
+# zsh completion of wisp
+_wisp() {
+  local -a typed found
+  typed=("${(@Q)words[2,CURRENT-1]}")
+  found=("${(@f)$(${~words[1]} complete -- "${typed[@]}" "${(Q)PREFIX}" 2>/dev/null)}")
+  if [[ -z $found ]]; then
+    compset -P '*='
+    _files
+    return
+  fi
+  compadd -S '' -- "${(@M)found:#*=}"
+  compadd -- "${(@)found:#*=}"
+}
+if [[ ${funcstack[1]} == _wisp ]]; then
+  _wisp
+else
+  compdef _wisp wisp
+fi
+)";
+
+constexpr const char* kFish = R"(# fish completion of wisp
+function __wisp_complete
+  set -l typed (commandline -opc)
+  set -l word (commandline -ct)
+  set -l found (command $typed[1] complete -- $typed[2..-1] "$word" 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\n' $found
+  else
+    set -l before (string match -r '.*=' -- "$word")
+    for path in (__fish_complete_path (string replace -r '.*=' '' -- "$word"))
+      echo "$before$path"
+    end
+  end
+end
+complete -c wisp -f -a '(__wisp_complete)'
+)";
+
+/// What the shells' functions ask the program for.
+void add_complete(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("complete", "what a word can become, a line each");
+  command.group("");  // no help shows it
+  const auto typed = std::make_shared<std::vector<std::string>>();
+  command.add_option("typed", *typed, "the words behind the program's name");
+  command.callback([&program, typed] {
+    for (const std::string& word : completions(program, *typed)) fmt::print("{}\n", word);
+  });
 }
 
 }  // namespace
@@ -58,9 +92,18 @@ complete -o filenames -F _wisp wisp
 void add_completion(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("completion", "print completions for a shell");
   command.footer(
-      "Example:\n  wisp completion bash > ~/.local/share/bash-completion/completions/wisp");
-  command.add_option("shell", "whose completion")->required()->check(CLI::IsMember({"bash"}));
-  command.callback([&program] { fmt::print("{}", bash_completion(program)); });
+      "Examples:\n"
+      "  wisp completion bash > ~/.local/share/bash-completion/completions/wisp\n"
+      "  wisp completion zsh > ~/.zsh/completions/_wisp      # a folder of $fpath\n"
+      "  wisp completion fish > ~/.config/fish/completions/wisp.fish");
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("shell", *shell, "whose completion")
+      ->required()
+      ->check(CLI::IsMember({"bash", "fish", "zsh"}));
+  command.callback([shell] {
+    fmt::print("{}", *shell == "bash" ? kBash : *shell == "zsh" ? kZsh : kFish);
+  });
+  add_complete(program);
 }
 
 }  // namespace wisp

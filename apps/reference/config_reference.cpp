@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "apps/setup/methods.h"
 #include "apps/setup/train_options.h"
 #include "compression/policy.h"
+#include "compression/ratio_schedule.h"
+#include "core/io/toml_text.h"
 #include "core/train/freeze.h"
 #include "data/data_source.h"
 #include "models/model.h"
@@ -58,11 +62,16 @@ struct Section {
   std::vector<ConfigKey> keys;
 };
 
-std::vector<ConfigKey> run_keys() {
-  Config config;
-  const TrainOptions options = TrainOptions::bind(config, World{});
+TrainOptions bind_run(Config& config) {
+  TrainOptions options = TrainOptions::bind(config, World{});
   freeze(config, {});
   choose_methods(config, options, {});
+  return options;
+}
+
+std::vector<ConfigKey> run_keys() {
+  Config config;
+  bind_run(config);
   std::vector<ConfigKey> keys = config.keys();
   Config data;  // the choice of a data set also binds the default one's keys
   make_data_source(data);
@@ -131,7 +140,71 @@ std::string chapter(const std::string& title, const std::vector<Section>& sectio
   return text;
 }
 
+using Bind = std::function<void(Config&)>;
+
+/// All that binds keys, each by itself.
+std::vector<Bind> all_binds() {
+  std::vector<Bind> binds = {[](Config& config) {
+                               const TrainOptions options = bind_run(config);
+                               make_model(options.model, config, kinds_of_data().front());
+                             },
+                             [](Config& config) { make_data_source(config); }};
+  for (const auto& [name, entry] : ModelRegistry::instance().entries()) {
+    for (const Facts& facts : kinds_of_data())
+      binds.push_back([make = entry.make, facts](Config& config) { make(config, facts); });
+  }
+  for (const auto& [name, entry] : DataRegistry::instance().entries()) binds.push_back(entry.make);
+  for (const auto& [name, entry] : CompressorRegistry::instance().entries())
+    binds.push_back([make = entry.make](Config& config) {
+      make(config, {});
+      RatioSchedule schedule(config);
+    });
+  for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())
+    binds.push_back([make = entry.make](Config& config) { make(config, {}); });
+  return binds;
+}
+
+/// "…, expected exact or sampled", "…; known: adamw, sgd" -> the words; none if these are others.
+std::vector<std::string> listed_words(const std::string& error) {
+  for (const std::string before : {"known: ", "codes: ", "expected "}) {
+    const size_t at = error.rfind(before);
+    if (at == error.npos) continue;
+    std::string list = error.substr(at + before.size());
+    if (const size_t last = list.rfind(" or "); last != list.npos) list.replace(last, 4, ", ");
+    std::vector<std::string> words;
+    for (size_t begin = 0, end = 0; end != list.npos; begin = end + 2) {
+      end = list.find(", ", begin);
+      words.push_back(list.substr(begin, end == list.npos ? end : end - begin));
+      if (words.back().empty() || words.back().find_first_of(" ()\"") != list.npos) return {};
+    }
+    return words;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::vector<std::string> values_of_key(const std::string& key) {
+  const std::vector<ConfigKey> keys = config_keys();
+  const auto found = std::find_if(keys.begin(), keys.end(),
+                                  [&](const ConfigKey& known) { return known.name == key; });
+  if (found == keys.end()) return {};
+  if (found->type == "bool") return {"true", "false"};
+  if (found->type != "string") return {};
+  constexpr const char* kNobodys = "?";
+  for (const Bind& bind : all_binds()) {
+    Config config;
+    config.set(key, to_toml(std::string(kNobodys)));
+    try {
+      bind(config);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      if (text.find(kNobodys) == text.npos) continue;
+      if (std::vector<std::string> words = listed_words(text); words.size() > 1) return words;
+    }
+  }
+  return {};
+}
 
 std::string config_reference() {
   std::string text =

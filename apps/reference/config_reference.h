@@ -15,4 +15,8 @@ std::string config_reference();
 /// All those keys; a name that several components bind is there for each of them.
 std::vector<ConfigKey> config_keys();
 
+/// The words that a key can be, as the error for any other word lists them; true and false of a
+/// bool. Empty for numbers and for texts that may be anything.
+std::vector<std::string> values_of_key(const std::string& key);
+
 }  // namespace wisp

@@ -25,8 +25,10 @@ mv "$work/first" "$prefix"
 
 wisp=$prefix/bin/wisp
 "$wisp" config "$prefix/share/wisp/configs/cifar10_resnet20.toml" workers=2 >/dev/null
-[[ $("$wisp" completion bash) == "$(<"$prefix/share/bash-completion/completions/wisp")" ]] ||
-  fail "the installed completion is not the program's"
+for completion in bash-completion/completions/wisp zsh/site-functions/_wisp fish/vendor_completions.d/wisp.fish; do
+  [[ $("$wisp" completion "${completion%%[-/]*}") == "$(<"$prefix/share/$completion")" ]] ||
+    fail "the installed $completion is not the program's"
+done
 
 word() { printf '%b' "$(printf '%08x' "$1" | sed 's/../\\x&/g')"; }
 # digits SPLIT COUNT: images without ink and labels 0, as MNIST's files have them

@@ -185,7 +185,7 @@ if [ $WISP_HAS_SNDFILE = 1 ]; then
     data.test=test.csv model.units=8 train.max_steps=2 --quiet --out runs/own
 fi
 if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
-mkdir -p docs .local/share/bash-completion/completions runs/a
+mkdir -p docs .local/share/bash-completion/completions .zsh/completions .config/fish/completions runs/a
 cp -r run/gradients runs/a
 for rank in 0 1; do cp run/gradients/rank_$rank/layer0.weight.npy runs/a/gradients/rank_$rank/x.npy; done
 rm -r runs/a/gradients/rank_[23]

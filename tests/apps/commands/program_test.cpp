@@ -34,20 +34,27 @@ TEST_F(Program, ExitStatusesTellWhatHappened) {
   EXPECT_EQ(run({"train", config(), "train.epochs=1", "--out", dir_ / "run"}), 0);
 }
 
-TEST_F(Program, ItsCompletionKnowsCommandsOptionsAndKeys) {
-  ASSERT_EQ(run({"completion", "bash"}), 0);
-  const std::string script = dir_.write("wisp.bash", said());
-  const auto complete = [&](const std::string& typed) {
-    start_command({"/bin/bash", "-c",
-                   "source " + script + "; COMP_WORDS=(" + typed +
-                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wisp; echo ${COMPREPLY[*]}"});
-    EXPECT_EQ(wait(), 0) << said();
-    return said();
+TEST_F(Program, SaysWhichCommandOrOptionWasMeant) {
+  const auto told = [&](const std::vector<std::string>& arguments) {
+    EXPECT_EQ(run(arguments), 2);
+    return said().substr(0, said().find('\n'));
   };
-  EXPECT_EQ(complete("wisp tr"), "train transcribe\n");
-  EXPECT_EQ(complete("wisp bench co"), "codec\n");
-  EXPECT_EQ(complete("wisp train x.toml --over"), "--overwrite\n");
-  EXPECT_EQ(complete("wisp train x.toml optimizer.mom"), "optimizer.momentum=\n");
+  EXPECT_EQ(told({"trian", config()}), "unknown command 'trian'; did you mean 'train'?");
+  EXPECT_EQ(told({"bench", "stop"}), "unknown command 'stop'; did you mean 'step'?");
+  EXPECT_EQ(told({"xyzzy"}), "unknown command 'xyzzy'");
+  EXPECT_EQ(told({"train", config(), "--quite"}),
+            "unknown option '--quite'; did you mean '--quiet'?");
+  EXPECT_EQ(told({"--versoin"}), "unknown option '--versoin'; did you mean '--version'?");
+}
+
+TEST_F(Program, WithoutACommandPrintsItsHelp) {
+  ASSERT_EQ(run({"--help"}), 0);
+  const std::string help = said();
+  EXPECT_EQ(run({}), 2);
+  EXPECT_EQ(said(), help);
+  EXPECT_EQ(run({"bench"}), 2);
+  EXPECT_NE(said().find("step"), std::string::npos) << said();
+  EXPECT_EQ(help.find("  complete "), std::string::npos) << "shells call it";
 }
 
 TEST_F(Program, ItsReferenceIsTheOneInTheDocs) {

@@ -70,7 +70,7 @@ Words choices(const CLI::Option& option) {
 
 Words values_of(const CLI::App& command, const CLI::Option& option, const std::string& word) {
   const std::string name = option.get_name(false, true);
-  if (name.find("overrides") != name.npos || name.find("--set") != name.npos)
+  if (name == "overrides" || (name == "files" && !word.empty()))
     return overrides(word, command.get_name() == "sweep");
   if (name.find("method") != name.npos) return method_names();
   return choices(option);

@@ -52,9 +52,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::string progress_text(const ProgressReport& progress) {
-  return line_of(progress, "  ");
-}
+std::string progress_text(const ProgressReport& progress) { return line_of(progress, "  "); }
 
 std::string progress_bar(const ProgressReport& progress, int width) {
   const std::string epoch = epoch_text(progress), numbers = numbers_text(progress, "  ");

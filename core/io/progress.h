@@ -32,7 +32,7 @@ std::string duration_text(double seconds);
 /// What a stream leads to.
 struct Terminal {
   bool interactive = false;  // a line can be rewritten
-  int width = 80;  // columns
+  int width = 80;            // columns
 };
 /// `kind` is the environment's TERM: "dumb", or none, knows no escapes.
 Terminal terminal_of(std::FILE* out, const std::string& kind);

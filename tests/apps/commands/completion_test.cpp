@@ -57,7 +57,8 @@ TEST(Completion, OffersValues) {
   for (const std::string typed : {"methods terng", "bench codec --method terng"})
     EXPECT_EQ(offered(typed), Lines{"terngrad"}) << typed;
   EXPECT_EQ(offered("bench codec --method=terng"), Lines{"--method=terngrad"});
-  EXPECT_EQ(offered("generate run --set train.prec"), Lines{"train.precision="});
+  EXPECT_EQ(offered("generate run train.prec"), Lines{"train.precision="});
+  EXPECT_EQ(offered("score run my.txt train.prec"), Lines{"train.precision="});
   EXPECT_EQ(offered("eval run train.prec"), Lines{"train.precision="});
 }
 

@@ -178,6 +178,7 @@ train compression.method=dgc --out runs/dgc
 train compression.method=dgc --out runs/dgc-again
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
+cp my.txt other.txt
 wisp lm my.txt --out text.arpa
 wisp train apps/configs/text_lstm.toml data.path=my.txt model.units=8 train.max_steps=2 --quiet --out runs/text
 if [ $WISP_HAS_SNDFILE = 1 ]; then

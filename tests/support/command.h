@@ -39,7 +39,7 @@ inline CommandResult run_command(const std::string& command) {
 inline CommandResult run_command_apart(const std::string& command) {
   const TempDir dir;
   const std::string errors = dir / "stderr";
-  CommandResult result = run_command("{ " + command + "; } 2>" + errors);
+  CommandResult result = run_command("{ { " + command + "; } 2>" + errors + "; }");
   result.errors = read_text(errors);
   return result;
 }

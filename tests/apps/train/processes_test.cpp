@@ -116,10 +116,11 @@ TEST(Mpi, GoOnWhereThreadsStoppedAndTheOtherWayRound) {
 TEST(Mpi, EvaluatesLikeThreads) {
   const TempDir dir;
   tiny_train(dir / "run", {"workers=2", "train.max_steps=2"});
-  const CommandResult run =
-      run_command_apart(WISP_MPIRUN " -n 2 " WISP_PROGRAM " eval " + (dir / "run"));
+  const CommandResult run = run_command_apart(
+      "echo as a launcher may >&2; " WISP_MPIRUN " -n 2 " WISP_PROGRAM " eval " + (dir / "run"));
   const CommandResult alone = run_command_apart(WISP_PROGRAM " eval " + (dir / "run"));
   EXPECT_EQ(run.status, 0) << run.errors;
+  EXPECT_NE(run.errors.find("as a launcher may"), std::string::npos);
   EXPECT_EQ(run.output, alone.output);
 }
 

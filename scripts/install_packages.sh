@@ -12,7 +12,7 @@ packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-d
 case ${1:-} in
   '') ;;
   --tests) packages="$packages libgtest-dev clang-format clang-tidy shellcheck libopenmpi-dev openmpi-bin
-    iproute2" ;;
+    iproute2 zsh fish" ;;
   --fuzz) packages="$packages libgtest-dev clang-16 libclang-rt-16-dev libomp-16-dev" ;;
   --cache) packages="$packages ccache" ;;
   *)

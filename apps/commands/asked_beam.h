@@ -1,4 +1,4 @@
-// What commands share that search for what a model of speech heard: wisp transcribe, eval, tune-lm.
+// The options of a beam search, of the commands that decode speech: wisp transcribe, eval, tune-lm.
 #pragma once
 
 #include <CLI/CLI.hpp>

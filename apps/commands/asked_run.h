@@ -1,4 +1,5 @@
-// What commands share that ask a trained run's model: wisp predict, generate, score.
+// The arguments of the commands that ask a trained run's model: wisp predict, generate, score,
+// transcribe, tune-lm.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// What a word of the command line that is being typed can become, for a shell's completion.
+// The words that the last one of a command line can become, for a shell's completion.
 #pragma once
 
 #include <CLI/CLI.hpp>

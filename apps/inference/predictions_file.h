@@ -1,4 +1,4 @@
-// What a model says about every sample of the test set, for other programs to compare with.
+// A file of a model's outputs for every sample of the test set, for other programs to compare with.
 #pragma once
 
 #include <string>

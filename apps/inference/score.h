@@ -1,4 +1,4 @@
-// How well a trained run tells the words of a text of one's own.
+// The perplexity of a text of one's own, by a trained run of words.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What `wisp train` is told beside the options of model, data and method: plain values, bound from
-// a Config.
+// The options of a training beside those of model, data and method: plain values, bound from a
+// Config.
 #pragma once
 
 #include <memory>

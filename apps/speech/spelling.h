@@ -1,4 +1,4 @@
-// Whether a model of words fits what a CTC model can write. Any thread may call.
+// A notice for a model of words that a CTC model's alphabet cannot write. Any thread may call.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a configuration's data is, read in order, nothing left out, a batch at a time.
+// A survey of a configuration's data, read in order, nothing left out, a batch at a time.
 #pragma once
 
 #include <cstdint>

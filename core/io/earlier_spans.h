@@ -1,4 +1,4 @@
-// What a trace.json holds of the steps before a run was resumed. Any thread.
+// The spans in a trace.json of the steps before a run was resumed. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which way a picture in a WebP file has to be turned. Any thread may call.
+// The orientation of a picture in a WebP file: the way it has to be turned. Any thread may call.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,7 @@
 #include "apps/run/reporter.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,8 @@ namespace {
 constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
 
 constexpr double kLongSilenceS = 30.0;
+
+constexpr double kLookAtCoresUs = 5e6;
 
 constexpr const char* kEvents = "events.tfevents.";
 
@@ -133,6 +136,7 @@ void Reporter::step(const StepLine& line) {
   left_out(line.report.cost.too_large, "was finite, but had a norm above 2^96,");
   if (quiet_) return;
   foretell(line);
+  advise();
   since_line_ += line.report.cost;
   const double now = now_us();
   if (terminal_.interactive && now - drawn_us_ < kRedrawUs && line.step < line.steps) return;
@@ -169,6 +173,25 @@ void Reporter::foretell(const StepLine& line) {
       "the first step took {}; the next line comes after {} more, in about {} "
       "(train.log_every is {})",
       duration_text(line.seconds_per_step), steps, duration_text(seconds), options_.log_every));
+}
+
+/// Says once that threads and other programs are in each other's way. Several processes of one run
+/// cannot tell each other from other programs; whoever set a policy for waiting has chosen.
+void Reporter::advise() {
+  const double now = now_us();
+  if (advised_ || (cores_ && now - looked_us_ < kLookAtCoresUs)) return;
+  looked_us_ = now;
+  if (!cores_) {
+    cores_.emplace();
+    advised_ =
+        world().processes() || options_.device != "cpu" || !environment("OMP_WAIT_POLICY").empty();
+    return;
+  }
+  const std::string advice = shared_cores_advice(cores_->taken_by_others(), cores_->cores(),
+                                                 options_.workers, omp_get_max_threads());
+  if (advice.empty()) return;
+  advised_ = true;
+  progress_.say(advice);
 }
 
 /// PREFIX_METRIC for each metric; NaN of a split that was not evaluated.

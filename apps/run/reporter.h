@@ -11,6 +11,7 @@
 #include "apps/run/run_facts.h"
 #include "apps/run/summary.h"
 #include "apps/setup/replica.h"
+#include "core/base/shared_cores.h"
 #include "core/io/event_file.h"
 #include "core/io/metrics.h"
 #include "core/io/progress.h"
@@ -75,6 +76,7 @@ class Reporter {
   void open_events(int64_t steps);
   void write(const MetricRow& row, int64_t step);
   void foretell(const StepLine& line);
+  void advise();
   void health(const Health& health, int64_t step);
   void alarm(double epochs, const TallyValues& train);
   void add_metrics(MetricRow& row, const std::string& prefix,
@@ -91,7 +93,10 @@ class Reporter {
   ProgressLine progress_;
   bool quiet_;
   bool foretold_ = false;
-  double drawn_us_ = 0.0;  // when the bar was drawn last
+  std::optional<SharedCores> cores_;  // from the first step until the advice was given
+  bool advised_ = false;
+  double looked_us_ = 0.0;  // at the cores
+  double drawn_us_ = 0.0;   // when the bar was drawn last
   TallyValues last_;
   std::vector<int64_t> alarming_;  // by metric: epochs in a row that it was above its bound
   StepCost since_line_;            // of the steps since the last multiple of log_every

@@ -68,7 +68,8 @@ class SmallTeam {
 static_assert(parallel::kLanes == 16, "of the mask");
 
 template <class Kernel>
-__global__ void __launch_bounds__(kThreads) run_small_teams(int64_t items, const Kernel kernel) {
+__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())
+    run_small_teams(int64_t items, const Kernel kernel) {
   using Shared = typename Kernel::Shared;
   alignas(Shared) __shared__ unsigned char memory[kSmallTeams * sizeof(Shared)];
   const int slot = static_cast<int>(threadIdx.x) / parallel::kLanes;

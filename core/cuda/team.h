@@ -128,7 +128,8 @@ __device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {
 
 /// Block b is the team of item b.
 template <class Team, class Kernel>
-__global__ void __launch_bounds__(kTeamThreads) run_teams(const __grid_constant__ Kernel kernel) {
+__global__ void __launch_bounds__(kTeamThreads, resident_blocks<Kernel>())
+    run_teams(const __grid_constant__ Kernel kernel) {
   using Shared = typename Kernel::Shared;
   __shared__ int64_t sums[kTeamWarps];
   alignas(Shared) __shared__ unsigned char memory[sizeof(Shared)];

@@ -198,7 +198,9 @@ void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_coun
 namespace wisp {
 
 /// kernel(i) for each i in [0, n), in any order. A call handles about `elements` elements, which
-/// decides how many calls are worth a thread.
+/// decides how many calls are worth a thread. Where the kernel has kResidentBlocks, a GPU's
+/// multiprocessor has room for that many of its blocks, and the compiler uses the registers that
+/// this leaves: for kernels that read ahead (core/loops/unrolled.h).
 template <class Kernel>
 void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elements = 1) {
 #ifdef __CUDACC__

@@ -42,8 +42,20 @@ __device__ inline int64_t first_index() {
 
 __device__ inline int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
+/// Blocks of a kernel that a multiprocessor is to have room for. Where a kernel does not say it, 0,
+/// the compiler spares registers, and puts off what was to be read ahead.
 template <class Kernel>
-__global__ void run_for(int64_t n, const int64_t* counted, const __grid_constant__ Kernel kernel) {
+constexpr int resident_blocks() {
+  if constexpr (requires { Kernel::kResidentBlocks; }) {
+    return Kernel::kResidentBlocks;
+  } else {
+    return 0;
+  }
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())
+    run_for(int64_t n, const int64_t* counted, const __grid_constant__ Kernel kernel) {
   const int64_t end = limit(n, counted);
   for (int64_t i = first_index(); i < end; i += index_stride()) kernel(i);
 }

@@ -160,7 +160,8 @@ struct SmallTeamsTable {
 namespace wisp {
 
 /// kernel(team, item, shared) for each item in [0, items), in any order. An item has about
-/// `elements` elements, which decides how many are worth a thread of the CPU's.
+/// `elements` elements, which decides how many are worth a thread of the CPU's. kResidentBlocks is
+/// as for parallel_for.
 template <class Kernel>
 void parallel_small_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
 #ifdef __CUDACC__

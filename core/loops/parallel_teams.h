@@ -184,7 +184,7 @@ WISP_CLONES void cpu_teams(int64_t begin, int64_t end, const Kernel kernel, uint
 
 /// kernel(team, item, shared) for each item in [0, items), in any order. The kernel has a type
 /// Shared, of which each team has one, uninitialised. An item is worth about `elements` elements,
-/// which decides whether it is worth a thread of the CPU's.
+/// which decides whether it is worth a thread of the CPU's. kResidentBlocks is as for parallel_for.
 template <class Kernel>
 void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
 #ifdef __CUDACC__

@@ -1,6 +1,7 @@
 // Batch norm, fused with a residual and a ReLU: two passes over memory forward, two back. Sums over
 // the rows of a channel are first those of chunks of rows, an index per chunk and channel, so that
-// neighbours read neighbours; then a team per channel adds the chunks up in f64.
+// neighbours read neighbours; then teams add the chunks up in f64. Kernels read several rows before
+// they compute.
 #include <algorithm>
 #include <cmath>
 
@@ -16,25 +17,30 @@ namespace {
 /// Of each chunk and channel the mean, and the sum of squares of the distances from it.
 template <class T, int64_t kCount>
 struct ChunkMoments {
+  static constexpr int kResidentBlocks = 2;
   ChunkIndex<kCount> index;
   const T* x;
   Wide<T>* mean;
   Wide<T>* squares;
   WISP_HD void operator()(int64_t i) const {
     using W = Wide<T>;
-    const int64_t rows = index.chunks.rows_of(index.chunk(i));
+    const int64_t rows = index.chunks.rows_of(index.chunk(i)), channels = index.chunks.channels;
     const T* from = x + index.first(i);
     // distances from the first row: a channel far from zero would lose its digits in its squares
     const Few<T, kCount> first(from);
     W sum[kCount] = {}, sum_of_squares[kCount] = {};
-    for (int64_t row = 0; row < rows; ++row) {
-      const Few<T, kCount> here(from + row * index.chunks.channels);
-      for (int64_t k = 0; k < kCount; ++k) {
-        const W apart = here[k] - first[k];
-        sum[k] += apart;
-        sum_of_squares[k] += apart * apart;
+    unrolled<8>(rows, [&](int64_t row, auto n) {
+      Packed<T, kCount> here[n.value];
+      for (int64_t r = 0; r < n.value; ++r)
+        here[r] = Packed<T, kCount>::load(from + (row + r) * channels);
+      for (int64_t r = 0; r < n.value; ++r) {
+        for (int64_t k = 0; k < kCount; ++k) {
+          const W apart = wide(here[r].at[k]) - first[k];
+          sum[k] += apart;
+          sum_of_squares[k] += apart * apart;
+        }
       }
-    }
+    });
     for (int64_t k = 0; k < kCount; ++k) {
       const W share = sum[k] / static_cast<W>(rows);
       mean[i * kCount + k] = first[k] + share;
@@ -43,48 +49,20 @@ struct ChunkMoments {
   }
 };
 
-/// What a channel's chunks hold, weighed: to be reduced over the chunks. Source: Chan et al. 1979.
-template <class W>
-struct SumOfRows {
-  using Value = double;
-  const W* mean;
-  Chunks chunks;
-  int64_t channel;
-  WISP_HD double identity() const { return 0.0; }
-  WISP_HD double map(int64_t chunk) const {
-    return static_cast<double>(mean[chunk * chunks.channels + channel]) *
-           static_cast<double>(chunks.rows_of(chunk));
-  }
-  WISP_HD double combine(double a, double b) const { return a + b; }
-};
-
-template <class W>
-struct SumOfSquares {
-  using Value = double;
-  const W* mean;
-  const W* squares;
-  Chunks chunks;
-  int64_t channel;
-  double centre;
-  WISP_HD double identity() const { return 0.0; }
-  WISP_HD double map(int64_t chunk) const {
-    const int64_t at = chunk * chunks.channels + channel;
-    const double apart = static_cast<double>(mean[at]) - centre;
-    return static_cast<double>(squares[at]) +
-           static_cast<double>(chunks.rows_of(chunk)) * apart * apart;
-  }
-  WISP_HD double combine(double a, double b) const { return a + b; }
-};
-
 template <class W>
 WISP_HD void move_towards(double target, double momentum, W* running) {
   const auto before = static_cast<double>(*running);
   *running = static_cast<W>(before + momentum * (target - before));
 }
 
+/// Mean and variance, from the chunks' weighed by their rows. Source: Chan et al. 1979.
 template <class W>
 struct Moments {
-  struct Shared {};
+  static constexpr int kResidentBlocks = 1;
+  struct Shared {
+    double sums[TeamChannels::kSums];
+    double mean[TeamChannels::kMost];
+  };
   const W* chunk_mean;
   const W* chunk_squares;
   Chunks chunks;
@@ -93,14 +71,33 @@ struct Moments {
   W* running_var;
   W* mean;
   W* inv_std;
-  WISP_HD void operator()(const Team& team, int64_t c, Shared&) const {
+  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
+    const TeamChannels channels(item, chunks.channels);
+    const int64_t count = chunks.count();
     const auto rows = static_cast<double>(chunks.rows);
-    const double centre =
-        team.reduce_lanes(0, chunks.count(), SumOfRows<W>{chunk_mean, chunks, c}) / rows;
-    const double sum = team.reduce_lanes(
-        0, chunks.count(), SumOfSquares<W>{chunk_mean, chunk_squares, chunks, c, centre});
-    const double squares = sum < 0.0 ? 0.0 : sum;  // a chunk's may be, by rounding; NaN stays
-    team.once([&] {
+    const auto whole = static_cast<double>(chunks.chunk_rows);
+    const auto last = static_cast<double>(chunks.rows_of(count - 1));
+    team.each(channels.kSums, [&](int64_t i) {
+      shared.sums[i] = channels.lane_sum(i, count, [&](int64_t chunk, int64_t c) {
+        return static_cast<double>(chunk_mean[chunk * chunks.channels + c]) *
+               (chunk < count - 1 ? whole : last);
+      });
+    });
+    team.each(channels.width,
+              [&](int64_t c) { shared.mean[c] = channels.total(shared.sums, c) / rows; });
+    team.each(channels.kSums, [&](int64_t i) {
+      const double centre = shared.mean[i % channels.kMost];
+      shared.sums[i] = channels.lane_sum(i, count, [&](int64_t chunk, int64_t c) {
+        const int64_t at = chunk * chunks.channels + c;
+        const double apart = static_cast<double>(chunk_mean[at]) - centre;
+        return static_cast<double>(chunk_squares[at]) +
+               (chunk < count - 1 ? whole : last) * apart * apart;
+      });
+    });
+    team.each(channels.width, [&](int64_t i) {
+      const int64_t c = channels.first + i;
+      const double sum = channels.total(shared.sums, i), centre = shared.mean[i];
+      const double squares = sum < 0.0 ? 0.0 : sum;  // a chunk's may be, by rounding; NaN stays
       mean[c] = static_cast<W>(centre);
       inv_std[c] = static_cast<W>(1.0 / sqrt(squares / rows + epsilon));
       move_towards(centre, momentum, running_mean + c);
@@ -120,9 +117,10 @@ struct InverseDeviation {
   }
 };
 
-/// An index has kCount channels of a row.
 template <class T, int64_t kCount>
 struct Normalise {
+  static constexpr int kResidentBlocks = 2;
+  RowsIndex<kCount> index;
   const T* x;
   const T* residual;  // or null
   const Wide<T>* mean;
@@ -130,64 +128,86 @@ struct Normalise {
   const Wide<T>* gamma;
   const Wide<T>* beta;
   T* y;
-  Divisor channels;
   bool relu;
   WISP_HD void operator()(int64_t i) const {
     using W = Wide<T>;
-    const int64_t at = i * kCount, c = channels.remainder(at);
-    const Few<T, kCount> from(x + at);
+    using Some = Packed<T, kCount>;
+    const int64_t c = index.channel(i);
     const Few<W, kCount> centre(mean + c), spread(inv_std + c), scale(gamma + c), shift(beta + c);
-    Few<T, kCount> value;
-    for (int64_t k = 0; k < kCount; ++k)
-      value[k] = (from[k] - centre[k]) * spread[k] * scale[k] + shift[k];
-    if (residual) {
-      const Few<T, kCount> more(residual + at);
-      for (int64_t k = 0; k < kCount; ++k) value[k] += more[k];
-    }
-    for (int64_t k = 0; k < kCount; ++k)
-      if (relu && value[k] < 0) value[k] = 0;  // NaN stays NaN
-    value.store_to(y + at);
+    index.each_row(i, [&](int64_t begin, auto n) {
+      Some from[n.value], more[n.value] = {};
+      for (int64_t r = 0; r < n.value; ++r) from[r] = Some::load(x + begin + r * index.channels);
+      if (residual)
+        for (int64_t r = 0; r < n.value; ++r)
+          more[r] = Some::load(residual + begin + r * index.channels);
+      for (int64_t r = 0; r < n.value; ++r) {
+        Few<T, kCount> value;
+        for (int64_t k = 0; k < kCount; ++k) {
+          value[k] = (wide(from[r].at[k]) - centre[k]) * spread[k] * scale[k] + shift[k];
+          if (residual) value[k] += wide(more[r].at[k]);
+          if (relu && value[k] < 0) value[k] = 0;  // NaN stays NaN
+        }
+        value.store_to(y + begin + r * index.channels);
+      }
+    });
   }
 };
 
-/// What the gradients read: dz is dy through the ReLU, if there is one.
-template <class T>
+/// What the gradients read.
+template <class T, bool kRelu>
 struct Gradient {
   const T* x;
   const T* y;  // null without ReLU
   const T* dy;
+
   template <int64_t kCount>
-  WISP_HD Few<T, kCount> dz(int64_t at) const {
-    Few<T, kCount> dz(dy + at);
-    if (!y) return dz;
-    const Few<T, kCount> result(y + at);
-    for (int64_t k = 0; k < kCount; ++k)
-      if (!(result[k] > 0)) dz[k] = 0;
-    return dz;
-  }
+  class Row {
+   public:
+    Row() = default;
+    WISP_HD Row(const Gradient& of, int64_t at)
+        : x_(Packed<T, kCount>::load(of.x + at)), dy_(Packed<T, kCount>::load(of.dy + at)) {
+      if constexpr (kRelu) y_ = Packed<T, kCount>::load(of.y + at);
+    }
+    WISP_HD Wide<T> x(int64_t k) const { return wide(x_.at[k]); }
+    /// dy through the ReLU, if there is one.
+    WISP_HD Wide<T> dz(int64_t k) const {
+      if constexpr (kRelu)
+        if (!(wide(y_.at[k]) > 0)) return 0;
+      return wide(dy_.at[k]);
+    }
+
+   private:
+    Packed<T, kCount> x_, y_, dy_;
+  };
 };
 
 /// Of each chunk and channel the sums of dz and of dz (x - mean).
-template <class T, int64_t kCount>
+template <class T, bool kRelu, int64_t kCount>
 struct ChunkGradients {
+  static constexpr int kResidentBlocks = 2;
+  using Row = typename Gradient<T, kRelu>::template Row<kCount>;
   ChunkIndex<kCount> index;
-  Gradient<T> of;
+  Gradient<T, kRelu> of;
   const Wide<T>* mean;
   Wide<T>* sums;
   Wide<T>* products;
   WISP_HD void operator()(int64_t i) const {
     using W = Wide<T>;
-    const int64_t rows = index.chunks.rows_of(index.chunk(i));
+    const int64_t rows = index.chunks.rows_of(index.chunk(i)), channels = index.chunks.channels;
+    const int64_t begin = index.first(i);
     const Few<W, kCount> centre(mean + index.channel(i));
     W sum[kCount] = {}, product[kCount] = {};
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t at = index.first(i) + row * index.chunks.channels;
-      const Few<T, kCount> dz = of.template dz<kCount>(at), from(of.x + at);
-      for (int64_t k = 0; k < kCount; ++k) {
-        sum[k] += dz[k];
-        product[k] += dz[k] * (from[k] - centre[k]);
+    unrolled<4>(rows, [&](int64_t row, auto n) {
+      Row here[n.value];
+      for (int64_t r = 0; r < n.value; ++r) here[r] = Row(of, begin + (row + r) * channels);
+      for (int64_t r = 0; r < n.value; ++r) {
+        for (int64_t k = 0; k < kCount; ++k) {
+          const W dz = here[r].dz(k);
+          sum[k] += dz;
+          product[k] += dz * (here[r].x(k) - centre[k]);
+        }
       }
-    }
+    });
     for (int64_t k = 0; k < kCount; ++k) {
       sums[i * kCount + k] = sum[k];
       products[i * kCount + k] = product[k];
@@ -195,22 +215,13 @@ struct ChunkGradients {
   }
 };
 
-template <class W>
-struct SumOfChunks {
-  using Value = double;
-  const W* of;
-  int64_t channels, channel;
-  WISP_HD double identity() const { return 0.0; }
-  WISP_HD double map(int64_t chunk) const {
-    return static_cast<double>(of[chunk * channels + channel]);
-  }
-  WISP_HD double combine(double a, double b) const { return a + b; }
-};
-
 /// The gradients of gamma and beta, either of which may be null, and what that of x needs.
 template <class W>
 struct ChannelGradients {
-  struct Shared {};
+  static constexpr int kResidentBlocks = 1;
+  struct Shared {
+    double sums[2 * TeamChannels::kSums];  // of the sums, then of the products
+  };
   const W* sums;
   const W* products;
   Chunks chunks;
@@ -220,11 +231,19 @@ struct ChannelGradients {
   bool accumulate_gamma, accumulate_beta;
   W* mean_dz;
   W* slope;
-  WISP_HD void operator()(const Team& team, int64_t c, Shared&) const {
-    const int64_t count = chunks.count(), channels = chunks.channels;
-    const double sum = team.reduce_lanes(0, count, SumOfChunks<W>{sums, channels, c});
-    const double product = team.reduce_lanes(0, count, SumOfChunks<W>{products, channels, c});
-    team.once([&] {
+  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
+    const TeamChannels channels(item, chunks.channels);
+    team.each(2 * channels.kSums, [&](int64_t i) {
+      const W* of = i < channels.kSums ? sums : products;
+      shared.sums[i] =
+          channels.lane_sum(i % channels.kSums, chunks.count(), [&](int64_t chunk, int64_t c) {
+            return static_cast<double>(of[chunk * chunks.channels + c]);
+          });
+    });
+    team.each(channels.width, [&](int64_t i) {
+      const int64_t c = channels.first + i;
+      const double sum = channels.total(shared.sums, i);
+      const double product = channels.total(shared.sums + channels.kSums, i);
       const auto rows = static_cast<double>(chunks.rows);
       const auto spread = static_cast<double>(inv_std[c]);
       if (d_gamma) deposit(d_gamma + c, static_cast<W>(product * spread), accumulate_gamma);
@@ -235,22 +254,13 @@ struct ChannelGradients {
   }
 };
 
-/// Writes a few gradients, or adds them to what is there.
-template <class T, int64_t kCount>
-WISP_HD void deposit(T* into, const Few<T, kCount>& gradient, bool accumulate) {
-  Few<T, kCount> sum = gradient;
-  if (accumulate) {
-    const Few<T, kCount> before(into);
-    for (int64_t k = 0; k < kCount; ++k) sum[k] = before[k] + gradient[k];
-  }
-  sum.store_to(into);
-}
-
-/// The gradients of x and of the residual; either may be null. An index has kCount channels of a
-/// row.
-template <class T, int64_t kCount>
+/// The gradients of x and of the residual; either may be null.
+template <class T, bool kRelu, int64_t kCount>
 struct InputGradients {
-  Gradient<T> of;
+  static constexpr int kResidentBlocks = 2;
+  using Row = typename Gradient<T, kRelu>::template Row<kCount>;
+  RowsIndex<kCount> index;
+  Gradient<T, kRelu> of;
   const Wide<T>* gamma;
   const Wide<T>* mean;
   const Wide<T>* inv_std;
@@ -258,22 +268,27 @@ struct InputGradients {
   const Wide<T>* slope;
   T* dx;
   T* d_residual;
-  Divisor channels;
   bool accumulate_dx, accumulate_residual;
   WISP_HD void operator()(int64_t i) const {
     using W = Wide<T>;
-    const int64_t at = i * kCount, c = channels.remainder(at);
-    const Few<T, kCount> dz = of.template dz<kCount>(at);
-    if (dx) {
-      const Few<T, kCount> from(of.x + at);
-      const Few<W, kCount> scale(gamma + c), centre(mean + c), spread(inv_std + c);
-      const Few<W, kCount> shift(mean_dz + c), tilt(slope + c);
-      Few<T, kCount> gradient;
-      for (int64_t k = 0; k < kCount; ++k)
-        gradient[k] = scale[k] * spread[k] * (dz[k] - shift[k] - (from[k] - centre[k]) * tilt[k]);
-      deposit(dx + at, gradient, accumulate_dx);
-    }
-    if (d_residual) deposit(d_residual + at, dz, accumulate_residual);
+    const int64_t c = index.channel(i);
+    const Few<W, kCount> scale(gamma + c), centre(mean + c), spread(inv_std + c);
+    const Few<W, kCount> shift(mean_dz + c), tilt(slope + c);
+    index.each_row(i, [&](int64_t begin, auto n) {
+      Row here[n.value];
+      for (int64_t r = 0; r < n.value; ++r) here[r] = Row(of, begin + r * index.channels);
+      for (int64_t r = 0; r < n.value; ++r) {
+        const int64_t at = begin + r * index.channels;
+        Few<T, kCount> dz, gradient;
+        for (int64_t k = 0; k < kCount; ++k) {
+          dz[k] = here[r].dz(k);
+          gradient[k] =
+              scale[k] * spread[k] * (dz[k] - shift[k] - (here[r].x(k) - centre[k]) * tilt[k]);
+        }
+        if (dx) deposit(dx + at, gradient, accumulate_dx);
+        if (d_residual) deposit(d_residual + at, dz, accumulate_residual);
+      }
+    });
   }
 };
 
@@ -293,11 +308,11 @@ void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
   const std::initializer_list<const void*> tensors{
       x.raw(), more, mean.raw(), inv_std.raw(), gamma.raw(), beta.raw(), y.raw()};
   with_few<T>(spec.channels, tensors, [&](auto count) {
-    parallel_for(
-        stream, x.numel() / count(),
-        Normalise<T, count()>{x.data<T>(), more, mean.data<W>(), inv_std.data<W>(), gamma.data<W>(),
-                              beta.data<W>(), y.data<T>(), Divisor(spec.channels), spec.relu},
-        count());
+    const RowsIndex<count()> index(spec);
+    parallel_for(stream, index.count(),
+                 Normalise<T, count()>{index, x.data<T>(), more, mean.data<W>(), inv_std.data<W>(),
+                                       gamma.data<W>(), beta.data<W>(), y.data<T>(), spec.relu},
+                 index.kRows * count());
   });
 }
 
@@ -319,11 +334,11 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
                    ChunkMoments<T, count()>{index, x.data<T>(), means.data<W>(), squares.data<W>()},
                    chunks.chunk_rows * count());
     });
-    parallel_teams(stream, spec.channels,
+    parallel_teams(stream, TeamChannels::items(spec.channels),
                    Moments<W>{means.data<W>(), squares.data<W>(), chunks, momentum, spec.epsilon,
                               running_mean.data<W>(), running_var.data<W>(), mean.data<W>(),
                               inv_std.data<W>()},
-                   chunks.count());
+                   chunks.count() * TeamChannels::kMost);
     normalise<T>(stream, spec, x, gamma, beta, residual, mean, inv_std, y);
   });
 }
@@ -347,7 +362,7 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
                                   const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
                                   GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
   if (!spec.residual) d_residual = nullptr;
-  dispatch_activation(x.dtype(), "batch_norm_dx", [&](auto zero) {
+  const auto gradients = [&](auto zero, auto relu) {
     using T = decltype(zero);
     using W = Wide<T>;
     const Chunks chunks(spec);
@@ -356,20 +371,20 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
     const Tensor products = temporary(sums.shape(), type);
     const Tensor mean_dz = temporary({spec.channels}, type);
     const Tensor slope = temporary({spec.channels}, type);
-    const Gradient<T> of{x.data<T>(), spec.relu ? y.data<T>() : nullptr, dy.data<T>()};
+    const Gradient<T, relu()> of{x.data<T>(), relu() ? y.data<T>() : nullptr, dy.data<T>()};
     with_few<T>(spec.channels, {of.x, of.y, of.dy, mean.raw()}, [&](auto count) {
       const ChunkIndex<count()> index(chunks);
-      parallel_for(
-          stream, index.count(),
-          ChunkGradients<T, count()>{index, of, mean.data<W>(), sums.data<W>(), products.data<W>()},
-          chunks.chunk_rows * count());
+      parallel_for(stream, index.count(),
+                   ChunkGradients<T, relu(), count()>{index, of, mean.data<W>(), sums.data<W>(),
+                                                      products.data<W>()},
+                   chunks.chunk_rows * count());
     });
     parallel_teams(
-        stream, spec.channels,
+        stream, TeamChannels::items(spec.channels),
         ChannelGradients<W>{sums.data<W>(), products.data<W>(), chunks, inv_std.data<W>(),
                             data_or_null<W>(d_gamma), data_or_null<W>(d_beta), accumulates(d_gamma),
                             accumulates(d_beta), mean_dz.data<W>(), slope.data<W>()},
-        chunks.count());
+        chunks.count() * TeamChannels::kMost);
     if (!dx && !d_residual) return;
     const std::initializer_list<const void*> tensors{of.x,
                                                      of.y,
@@ -382,13 +397,18 @@ void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spe
                                                      data_or_null<T>(dx),
                                                      data_or_null<T>(d_residual)};
     with_few<T>(spec.channels, tensors, [&](auto count) {
-      parallel_for(stream, x.numel() / count(),
-                   InputGradients<T, count()>{
-                       of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(), mean_dz.data<W>(),
-                       slope.data<W>(), data_or_null<T>(dx), data_or_null<T>(d_residual),
-                       Divisor(spec.channels), accumulates(dx), accumulates(d_residual)},
-                   count());
+      const RowsIndex<count()> index(spec);
+      parallel_for(stream, index.count(),
+                   InputGradients<T, relu(), count()>{
+                       index, of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(),
+                       mean_dz.data<W>(), slope.data<W>(), data_or_null<T>(dx),
+                       data_or_null<T>(d_residual), accumulates(dx), accumulates(d_residual)},
+                   index.kRows * count());
     });
+  };
+  dispatch_activation(x.dtype(), "batch_norm_dx", [&](auto zero) {
+    if (spec.relu) return gradients(zero, std::true_type{});
+    gradients(zero, std::false_type{});
   });
 }
 

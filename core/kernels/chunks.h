@@ -5,6 +5,8 @@
 
 #include "core/backend.h"
 #include "core/loops/divisor.h"
+#include "core/loops/parallel_teams.h"
+#include "core/loops/unrolled.h"
 
 namespace wisp {
 
@@ -31,6 +33,30 @@ struct Chunks {
   }
 };
 
+/// An index of a kernel without sums: kCount channels of kRows rows, of which the last may be
+/// fewer.
+template <int64_t kCount>
+struct RowsIndex {
+  static constexpr int64_t kRows = 4;
+  int64_t rows, channels;
+  Divisor groups;  // of channels
+
+  explicit RowsIndex(const BatchNormSpec& s)
+      : rows(s.rows), channels(s.channels), groups(s.channels / kCount) {}
+  int64_t count() const { return (rows + kRows - 1) / kRows * groups.value(); }
+  WISP_HD int64_t channel(int64_t i) const { return groups.remainder(i) * kCount; }
+  /// call(at, n) for the row whose channels begin at element `at` and the n - 1 behind it, as
+  /// unrolled() has it.
+  template <class Call>
+  WISP_HD void each_row(int64_t i, const Call& call) const {
+    const int64_t block = groups.quotient(i), first = block * kRows;
+    const int64_t at = first * channels + (i - block * groups.value()) * kCount;
+    const int64_t left = rows - first;
+    unrolled<kRows>(left < kRows ? left : kRows,
+                    [&](int64_t row, auto n) { call(at + row * channels, n); });
+  }
+};
+
 /// An index of a kernel with a value for each chunk and channel: kCount channels of a chunk.
 template <int64_t kCount>
 struct ChunkIndex {
@@ -44,6 +70,42 @@ struct ChunkIndex {
   /// The first element of the chunk.
   WISP_HD int64_t first(int64_t i) const {
     return chunk(i) * chunks.chunk_rows * chunks.channels + channel(i);
+  }
+};
+
+/// An item of a team: channels [first, first + width), whose values over all chunks it adds up.
+struct TeamChannels {
+  static constexpr int64_t kMost = 8;  // as many floats as a GPU reads at least
+  static constexpr int64_t kSums = parallel::kLanes * kMost;
+  int64_t first, width;
+
+  static int64_t items(int64_t channels) { return (channels + kMost - 1) / kMost; }
+  WISP_HD TeamChannels(int64_t item, int64_t channels)
+      : first(item * kMost), width(channels - first < kMost ? channels - first : kMost) {}
+
+  /// What reduce_lanes would add up, a lane of a channel: for i in [0, kSums) all of them. The
+  /// chunks are value(chunk, channel).
+  template <class Value>
+  WISP_HD double lane_sum(int64_t i, int64_t chunks, const Value& value) const {
+    const int64_t lane = i / kMost, channel = i % kMost;
+    double sum = 0.0;
+    if (channel >= width) return sum;
+    unrolled<16>((chunks - lane + parallel::kLanes - 1) / parallel::kLanes,
+                 [&](int64_t step, auto n) {
+                   double more[n.value];
+                   for (int64_t s = 0; s < n.value; ++s)
+                     more[s] = value(lane + (step + s) * parallel::kLanes, first + channel);
+                   for (int64_t s = 0; s < n.value; ++s) sum += more[s];
+                 });
+    return sum;
+  }
+  /// The lanes' sums of a channel, added up as a tree.
+  WISP_HD static double total(const double* sums, int64_t channel) {
+    double lane[parallel::kLanes];
+    for (int64_t l = 0; l < parallel::kLanes; ++l) lane[l] = sums[l * kMost + channel];
+    for (int64_t half = parallel::kLanes / 2; half > 0; half /= 2)
+      for (int64_t l = 0; l < half; ++l) lane[l] += lane[l + half];
+    return lane[0];
   }
 };
 

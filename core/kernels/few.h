@@ -15,33 +15,46 @@ namespace wisp {
 template <class T>
 constexpr int64_t kFew = 16 / int64_t{sizeof(T)};
 
-/// kCount numbers, in the type that T is computed in. In memory they are aligned as a whole, to 16
-/// bytes at most.
+/// kCount values as they lie in memory, aligned as a whole, to 16 bytes at most.
+template <class T, int64_t kCount>
+struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Packed {
+  T at[kCount];
+
+  WISP_HD static Packed load(const T* from) { return *reinterpret_cast<const Packed*>(from); }
+  WISP_HD void store_to(T* to) const { *reinterpret_cast<Packed*>(to) = *this; }
+};
+
+/// kCount numbers, in the type that T is computed in; in memory Packed.
 template <class T, int64_t kCount>
 class Few {
  public:
   Few() = default;
   WISP_HD explicit Few(const T* from) {
-    const Raw raw = *reinterpret_cast<const Raw*>(from);
+    const auto raw = Packed<T, kCount>::load(from);
     for (int64_t k = 0; k < kCount; ++k) value_[k] = wide(raw.at[k]);
   }
   WISP_HD void store_to(T* to) const {
-    Raw raw;
+    Packed<T, kCount> raw;
     for (int64_t k = 0; k < kCount; ++k) store(raw.at + k, value_[k]);
-    *reinterpret_cast<Raw*>(to) = raw;
+    raw.store_to(to);
   }
   WISP_HD Wide<T>& operator[](int64_t k) { return value_[k]; }
   WISP_HD const Wide<T>& operator[](int64_t k) const { return value_[k]; }
 
  private:
-  static constexpr size_t kBytes = kCount * sizeof(T);
-  struct alignas(kBytes < 16 ? kBytes : 16) Raw {
-    T at[kCount];
-  };
-  static_assert(sizeof(Raw) == kBytes);
-
   Wide<T> value_[kCount];
 };
+
+/// Writes a few gradients, or adds them to what is there.
+template <class T, int64_t kCount>
+WISP_HD void deposit(T* into, const Few<T, kCount>& gradient, bool accumulate) {
+  Few<T, kCount> sum = gradient;
+  if (accumulate) {
+    const Few<T, kCount> before(into);
+    for (int64_t k = 0; k < kCount; ++k) sum[k] = before[k] + gradient[k];
+  }
+  sum.store_to(into);
+}
 
 /// call(std::integral_constant) with how many channels a thread treats: kFew<T>, or one if rows
 /// have no whole number of that, or one of `tensors`, which may be null, does not begin at 16

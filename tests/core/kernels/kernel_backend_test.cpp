@@ -52,8 +52,8 @@ class Calls {
   std::vector<Tensor> results_;
 };
 
-void normalise(Calls& calls, int64_t all_channels) {
-  const BatchNormSpec spec{.rows = 900, .channels = all_channels, .relu = true, .residual = true};
+void normalise(Calls& calls, int64_t rows, int64_t all_channels, bool relu) {
+  const BatchNormSpec spec{.rows = rows, .channels = all_channels, .relu = relu, .residual = relu};
   const Shape shape{spec.rows, spec.channels}, channels{spec.channels};
   const Tensor x = calls.activation(shape), residual = calls.activation(shape);
   const Tensor dy = calls.activation(shape);
@@ -74,11 +74,16 @@ void normalise(Calls& calls, int64_t all_channels) {
     calls.made(result);
 }
 
-void pool(Calls& calls) {
-  const PoolSpec spec{
-      .batch = 2, .height = 9, .width = 7, .channels = 5, .kernel = 3, .stride = 2, .pad = 1};
-  const Tensor x = calls.activation({2, 9, 7, 5});
-  const Shape out{2, spec.out_height(), spec.out_width(), 5};
+void pool(Calls& calls, int64_t channels) {
+  const PoolSpec spec{.batch = 2,
+                      .height = 9,
+                      .width = 7,
+                      .channels = channels,
+                      .kernel = 3,
+                      .stride = 2,
+                      .pad = 1};
+  const Tensor x = calls.activation({2, 9, 7, channels});
+  const Shape out{2, spec.out_height(), spec.out_width(), channels};
   Tensor largest = calls.activation(out), mean = calls.activation(out);
   Tensor argmax = calls.empty(out, DType::i32);
   const GradSlot d_largest{calls.activation(x.shape()), true};
@@ -126,9 +131,11 @@ using Results = std::vector<std::vector<double>>;
 
 Results norms_and_pools(Device device, DType type) {
   Calls calls(device, type);
-  normalise(calls, 6);
-  normalise(calls, 24);  // of which a thread treats several
-  pool(calls);
+  normalise(calls, 900, 6, true);
+  normalise(calls, 901, 24, true);   // of which a thread treats several
+  normalise(calls, 9003, 8, false);  // more chunks than a team reads at once
+  pool(calls, 5);
+  pool(calls, 24);
   return calls.results();
 }
 

@@ -370,8 +370,15 @@ void KernelBackend::rnn_dw(const Stream& stream, const RnnSpec& spec, const Tens
         gemm(stream, {.m = columns, .n = H, .k = rows, .transpose_a = true}, d_ah, states,
              into.recurrent);
       }
-      if (into.input_bias.into.defined()) sum_rows(stream, pool_, kept.gates, into.input_bias);
-      if (into.recurrent_bias.into.defined()) sum_rows(stream, pool_, d_ah, into.recurrent_bias);
+      const GradSlot &of_input = into.input_bias, &of_state = into.recurrent_bias;
+      if (of_input.into.defined()) sum_rows(stream, pool_, kept.gates, of_input);
+      if (!of_state.into.defined()) continue;
+      const bool summed = of_input.into.defined() && !of_input.accumulate;
+      if (summed && spec.cell != RnnCell::gru) {
+        deposit(stream, of_input.into, of_state);
+      } else {
+        sum_rows(stream, pool_, d_ah, of_state);
+      }
     }
   });
 }

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace parallel {
 
-constexpr int64_t kPartColumns = 512;  // at most, of a device
+constexpr int64_t kPartColumns = 512;  // at most, of a device, unless a call says otherwise
 
 template <class Kernel>
 struct RowParts {
@@ -31,17 +31,19 @@ struct RowParts {
 };
 
 /// Columns of a part: parts of a row have as many, in whole lanes, but for the last one.
-inline int64_t part_columns(bool device, int64_t columns) {
-  if (!device || columns <= kPartColumns) return std::max<int64_t>(columns, 1);
-  const int64_t parts = (columns + kPartColumns - 1) / kPartColumns;
+inline int64_t part_columns(bool device, int64_t columns, int64_t most = kPartColumns) {
+  if (!device || columns <= most) return std::max<int64_t>(columns, 1);
+  const int64_t parts = (columns + most - 1) / most;
   return ((columns + parts - 1) / parts + kLanes - 1) / kLanes * kLanes;
 }
 
 }  // namespace parallel
 
+/// `most` columns at most are a part on a device.
 template <class Kernel>
-void parallel_row_parts(const Stream& stream, int64_t rows, int64_t columns, Kernel kernel) {
-  const int64_t part = parallel::part_columns(stream.device().is_cuda(), columns);
+void parallel_row_parts(const Stream& stream, int64_t rows, int64_t columns, Kernel kernel,
+                        int64_t most = parallel::kPartColumns) {
+  const int64_t part = parallel::part_columns(stream.device().is_cuda(), columns, most);
   const Divisor parts(std::max<int64_t>((columns + part - 1) / part, 1));
   parallel_small_teams(stream, rows * parts.value(),
                        parallel::RowParts<Kernel>{kernel, columns, part, parts}, part);

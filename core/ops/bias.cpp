@@ -1,6 +1,7 @@
 #include "core/ops/bias.h"
 
 #include "core/loops/parallel_row_parts.h"
+#include "core/loops/unrolled.h"
 #include "core/ops/gradient.h"
 
 namespace wisp {
@@ -29,6 +30,7 @@ constexpr int64_t kRowBlock = 1024;
 /// `sums`.
 template <class T>
 struct SumOfRows {
+  static constexpr int kResidentBlocks = 3;
   struct Shared {};
   const T* dy;
   Wide<T>* sums;
@@ -42,19 +44,32 @@ struct SumOfRows {
     const int64_t width = columns - first;
     const int64_t begin = block * kRowBlock;
     const int64_t end = begin + kRowBlock < rows ? begin + kRowBlock : rows;
+    const T* from = dy + begin * columns + first;
     typename Team::template PerLane<Wide<T>> total;
-    for (int64_t row = begin; row < end; ++row) {
-      const T* from = dy + row * columns + first;
-      if (width >= parallel::kLanes) {
-        team.lanes([&](int64_t lane) { total[lane] += wide(from[lane]); });
-      } else {
-        team.lanes([&](int64_t lane) {
-          if (lane < width) total[lane] += wide(from[lane]);
-        });
-      }
+    if (width >= parallel::kLanes) {
+      add(
+          team, from, end - begin, [](int64_t) { return true; }, total);
+    } else {
+      add(
+          team, from, end - begin, [=](int64_t lane) { return lane < width; }, total);
     }
     team.lanes([&](int64_t lane) {
       if (lane < width) deposit(sums + block * columns + first + lane, total[lane], accumulate);
+    });
+  }
+
+ private:
+  /// Rows beginning with that at `from`, of the lanes that have a column.
+  template <class Team, class Has>
+  WISP_HD void add(const Team& team, const T* from, int64_t count, const Has& has,
+                   typename Team::template PerLane<Wide<T>>& total) const {
+    unrolled<16>(count, [&](int64_t row, auto n) {
+      team.lanes([&](int64_t lane) {
+        if (!has(lane)) return;
+        T here[n.value];
+        for (int64_t r = 0; r < n.value; ++r) here[r] = from[(row + r) * columns + lane];
+        for (int64_t r = 0; r < n.value; ++r) total[lane] += wide(here[r]);
+      });
     });
   }
 };

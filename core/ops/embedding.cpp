@@ -117,7 +117,8 @@ Variable embedding(const Variable& table, const Tensor& ids) {
           const Tensor next = context.empty({rows}, DType::i32);
           parallel_for(context.stream, rows, Chains{sums.ids, next.data<int32_t>(), rows}, rows);
           parallel_row_parts(context.stream, rows, width,
-                             AddRows<T>{dy.data<T>(), sums, next.data<int32_t>(), rows});
+                             AddRows<T>{dy.data<T>(), sums, next.data<int32_t>(), rows},
+                             parallel::kLanes);  // each part walks along its id's rows
         });
       });
 }

@@ -61,6 +61,7 @@ TEST(ParallelRowParts, AreOfWholeLanesAndAboutAsLong) {
     EXPECT_EQ(part % parallel::kLanes, 0) << columns;
     EXPECT_LE(part, parallel::kPartColumns) << columns;
     EXPECT_GE(columns - (parts - 1) * part, part / 2) << columns << ": the last one";
+    EXPECT_EQ(parallel::part_columns(true, columns, parallel::kLanes), parallel::kLanes);
   }
 }
 

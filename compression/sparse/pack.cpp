@@ -276,8 +276,8 @@ struct Unpack {
     const Range range{within_limit(before), within_limit(through) - within_limit(before)};
     const std::byte* values = data + layout.header;
     float* value = list.value + range.begin;
-    team.each(range.count,
-              [&](int64_t i) { value[i] = read_value<Value>(values, range.begin + i, all); });
+    team.fill(range.count, value,
+              [&](int64_t i) { return read_value<Value>(values, range.begin + i, all); });
     read_numbers(team, range, data + layout.end(all));
     team.once([&] {
       list.range[f] = range;
@@ -309,7 +309,7 @@ struct Unpack {
           });
     } else if (number == 4) {
       const auto* as_it_is = reinterpret_cast<const uint32_t*>(indices) + range.begin;
-      team.each(range.count, [&](int64_t i) { position[i] = as_it_is[i]; });
+      team.fill(range.count, position, [&](int64_t i) { return as_it_is[i]; });
     }
   }
 };

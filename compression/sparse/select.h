@@ -257,11 +257,11 @@ struct Choose {
     const uint32_t* position = fields.position + field.entry;
     uint32_t* to = positions + field.begin;
     if (listed <= field.k) {
-      team.each(listed, [&](int64_t i) { to[i] = position[i]; });
+      team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
     // a phase of its own, since its reads are all over the field and only then overlap
-    team.each(listed, [&](int64_t i) { key[i] = magnitude_bits(source.held(key[i])); });
+    team.fill(listed, key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
       team.histogram(listed, digits.bins,

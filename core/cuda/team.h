@@ -3,12 +3,14 @@
 // phases was read before it, and ends with one.
 #pragma once
 
+#include "core/cuda/block_reduce.h"
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 
 constexpr int kTeamThreads = 512;
 constexpr int kTeamWarps = kTeamThreads / 32;
+constexpr int kBatch = 8;  // elements that a thread has under way where a team has many
 
 template <class Body>
 __device__ void team_each(int64_t n, const Body& body) {
@@ -50,80 +52,94 @@ __device__ int64_t team_scan(int64_t* sums, int64_t n, const Value& value, const
   return total;
 }
 
-template <class Keep, class Emit>
-__device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const Emit& emit) {
+/// Of team_select: the kTeamThreads * kEach elements from `base` on. A warp takes neighbours, and a
+/// thread asks keep about all of its elements before it goes on, so that the reads overlap.
+template <int kEach, class Keep, class Emit>
+__device__ void select_some(int64_t* sums, int64_t base, int64_t n, int64_t* total,
+                            const Keep& keep, const Emit& emit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  int64_t total = 0;
-  for (int64_t base = 0; base < n; base += kTeamThreads) {
-    __syncthreads();
-    const int64_t i = base + threadIdx.x;
-    const uint32_t kept = __ballot_sync(0xffffffffu, i < n && keep(i));
-    if (lane == 0) sums[warp] = __popc(kept);
-    __syncthreads();
-    const int64_t before = before_warp(sums, warp, &total);
-    if (kept >> lane & 1u) emit(before + __popc(kept & ((1u << lane) - 1)), i);
+  const int64_t first = base + warp * (32 * kEach) + lane;
+  __syncthreads();
+  bool keeps[kEach];
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) keeps[e] = (kEach > 1 || first < n) && keep(first + 32 * e);
+  uint32_t kept[kEach];
+  int own = 0;
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) {
+    kept[e] = __ballot_sync(0xffffffffu, keeps[e]);
+    own += __popc(kept[e]);
   }
+  if (lane == 0) sums[warp] = own;
+  __syncthreads();
+  int64_t before = before_warp(sums, warp, total);
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) {
+    if (kept[e] >> lane & 1u) emit(before + __popc(kept[e] & ((1u << lane) - 1)), first + 32 * e);
+    before += __popc(kept[e]);
+  }
+}
+
+template <class Keep, class Emit>
+__device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const Emit& emit) {
+  int64_t total = 0, base = 0;
+  for (; n - base >= kTeamThreads * kBatch; base += kTeamThreads * kBatch)
+    select_some<kBatch>(sums, base, n, &total, keep, emit);
+  for (; base < n; base += kTeamThreads) select_some<1>(sums, base, n, &total, keep, emit);
   __syncthreads();
   return total;
 }
 
-/// parallel::reduce_lanes over [begin, end): all threads evaluate map, a tile at a time; the first
-/// kLanes combine in the order of the CPU. For thread 0.
-template <class Kernel>
-__device__ typename Kernel::Value team_reduce_lanes(int64_t begin, int64_t end,
-                                                    const Kernel& kernel,
-                                                    typename Kernel::Value* tile) {
-  const int thread = static_cast<int>(threadIdx.x);
-  typename Kernel::Value lane = kernel.identity();
-  for (int64_t i = begin; i < end; i += kTeamThreads) {
-    if (i + thread < end) tile[thread] = kernel.map(i + thread);
-    __syncthreads();
-    for (int j = thread; thread < parallel::kLanes && j < kTeamThreads && i + j < end;
-         j += parallel::kLanes)
-      lane = kernel.combine(lane, tile[j]);
-    __syncthreads();
+/// A thread's reads of kBatch elements overlap.
+template <class Bin>
+__device__ void team_histogram(int64_t n, uint32_t* bins, const Bin& bin) {
+  __syncthreads();
+  const auto count = [bins](int at) {
+    if (at >= 0) atomicAdd(bins + at, 1u);
+  };
+  int64_t i = threadIdx.x;
+  for (; i + kTeamThreads * (kBatch - 1) < n; i += kTeamThreads * kBatch) {
+    int at[kBatch];
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e) at[e] = bin(i + kTeamThreads * e);
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e) count(at[e]);
   }
-  if (thread < parallel::kLanes) tile[thread] = lane;
-  for (int width = parallel::kLanes / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (thread < width) tile[thread] = kernel.combine(tile[thread], tile[thread + width]);
-  }
-  return tile[thread];
+  for (; i < n; i += kTeamThreads) count(bin(i));
+  __syncthreads();
 }
 
-/// The same, for all threads.
-template <class Kernel>
-__device__ typename Kernel::Value team_reduce_lanes(int64_t begin, int64_t end,
-                                                    const Kernel& kernel) {
-  using Value = typename Kernel::Value;
-  alignas(Value) __shared__ unsigned char memory[kTeamThreads * sizeof(Value)];
-  Value* tile = reinterpret_cast<Value*>(memory);
+/// A thread's reads of kBatch elements overlap.
+template <class To, class Of>
+__device__ void team_fill(int64_t n, To* to, const Of& of) {
   __syncthreads();
-  team_reduce_lanes(begin, end, kernel, tile);
+  int64_t i = threadIdx.x;
+  for (; i + kTeamThreads * (kBatch - 1) < n; i += kTeamThreads * kBatch) {
+    To value[kBatch];
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e) value[e] = of(i + kTeamThreads * e);
+#pragma unroll
+    for (int e = 0; e < kBatch; ++e) to[i + kTeamThreads * e] = value[e];
+  }
+  for (; i < n; i += kTeamThreads) to[i] = of(i);
   __syncthreads();
-  return tile[0];
 }
 
 template <class Kernel>
 __device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {
   using Value = typename Kernel::Value;
-  alignas(Value) __shared__ unsigned char tile_memory[kTeamThreads * sizeof(Value)];
   alignas(Value) __shared__ unsigned char partial_memory[parallel::kMaxPartials * sizeof(Value)];
-  Value* tile = reinterpret_cast<Value*>(tile_memory);
   Value* partial = reinterpret_cast<Value*>(partial_memory);
   const int64_t block = parallel::reduce_block(n);
   int64_t blocks = 0;
   for (int64_t begin = 0; begin < n; begin += block, ++blocks) {
-    __syncthreads();
     const int64_t end = begin + block < n ? begin + block : n;
-    const Value value = team_reduce_lanes(begin, end, kernel, tile);
+    const Value value = block_reduce_lanes<kTeamThreads>(begin, end, kernel);
     if (threadIdx.x == 0) partial[blocks] = value;
   }
   __syncthreads();
-  team_reduce_lanes(0, blocks, parallel::Partials<Kernel>{partial, kernel}, tile);
-  __syncthreads();
-  return tile[0];
+  return block_reduce_lanes<kTeamThreads>(0, blocks, parallel::Partials<Kernel>{partial, kernel});
 }
 
 /// Block b is the team of item b.

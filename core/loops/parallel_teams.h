@@ -55,6 +55,16 @@ class Team {
 #endif
   }
 
+  /// to[i] = of(i) for each i in [0, n), which reads nothing that is written but, at most, to[i].
+  template <class To, class Of>
+  WISP_HD void fill(int64_t n, To* to, const Of& of) const {
+#ifdef __CUDA_ARCH__
+    cuda::team_fill(n, to, of);
+#else
+    each(n, [&](int64_t i) { to[i] = of(i); });
+#endif
+  }
+
   /// body(), by one thread.
   template <class Body>
   WISP_HD void once(const Body& body) const {
@@ -65,10 +75,7 @@ class Team {
   template <class Bin>
   WISP_HD void histogram(int64_t n, uint32_t* bins, const Bin& bin) const {
 #ifdef __CUDA_ARCH__
-    cuda::team_each(n, [&](int64_t i) {
-      const int at = bin(i);
-      if (at >= 0) atomicAdd(bins + at, 1u);
-    });
+    cuda::team_histogram(n, bins, bin);
 #else
     for (int64_t i = 0; i < n; ++i) {
       const int at = bin(i);
@@ -108,7 +115,7 @@ class Team {
   WISP_HD typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
                                               const Kernel& kernel) const {
 #ifdef __CUDA_ARCH__
-    return cuda::team_reduce_lanes(begin, end, kernel);
+    return cuda::block_reduce_lanes<cuda::kTeamThreads>(begin, end, kernel);
 #else
     return parallel::cpu_reduce_block(begin, end, kernel);
 #endif

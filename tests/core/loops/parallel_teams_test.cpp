@@ -10,10 +10,10 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kItems = 40, kMost = 300;
+constexpr int64_t kItems = 20, kMost = 5000;
 constexpr int kBins = 7;
 
-int64_t size_of_item(int64_t item) { return item * 97 % (kMost + 1); }
+int64_t size_of_item(int64_t item) { return item * 1637 % (kMost + 1); }
 
 /// Each item's numbers: how often each remainder is there, the sums before each, and those that
 /// are even, all found from what the phase before wrote.
@@ -32,7 +32,7 @@ struct Phases {
     const int64_t n = numel[item];
     uint32_t* own = number + item * kMost;
     team.each(kBins, [&](int64_t b) { shared.bins[b] = 0; });
-    team.each(n, [&](int64_t i) { own[i] = own[i] * own[i] % 1000; });
+    team.fill(n, own, [&](int64_t i) { return own[i] * own[i] % 1000; });
     team.histogram(n, shared.bins, [&](int64_t i) {
       const int rest = static_cast<int>(own[i] % 9);
       return rest < kBins ? rest : -1;

@@ -105,13 +105,18 @@ struct WriteSigns {
     uint8_t* code = codes.code;
     group::prefetch(numbers + at);
     live.load(team, group, code);
-    group::fill(team, group::size_at(at, plane.numel), code, [&](int64_t j) {
-      const bool speaks = code[j];
-      const float x = numbers[at + j];
-      const bool positive = !speaks || x >= 0.0f;
-      const float part = positive ? high : -high;
-      if (error) error[at + j] = x - (speaks ? part : 0.0f);
-      return static_cast<uint8_t>(positive);
+    const auto read = [&](int64_t j) { return numbers[at + j]; };
+    const auto positive = [&](int64_t j, float x) { return !code[j] || x >= 0.0f; };
+    const auto keep = [&](int64_t j, float x) {
+      const float part = positive(j, x) ? high : -high;
+      if (error) error[at + j] = x - (code[j] ? part : 0.0f);
+    };
+    const int64_t size = group::size_at(at, plane.numel);
+    if (size == group::kSize) return plane.store_bits(team, group, read, positive, keep);
+    group::fill(team, size, code, [&](int64_t j) {
+      const float x = read(j);
+      keep(j, x);
+      return static_cast<uint8_t>(positive(j, x));
     });
     plane.store(team, group, code);
   }

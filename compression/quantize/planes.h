@@ -33,6 +33,14 @@ struct Plane {
   WISP_HD void store(const Team& team, int64_t group, const uint8_t* code) const {
     pack(team, group, [&](int64_t b) { return word_of(code, b); });
   }
+  /// Packs the bits that team.write_bits(…, read, bit, then) gives; of a plane of bits, and of a
+  /// group that is whole.
+  template <class Team, class Read, class Bit, class Then>
+  WISP_HD void store_bits(const Team& team, int64_t group, const Read& read, const Bit& bit,
+                          const Then& then) const {
+    static_assert(kWidth == 1 && kGroup == 64);
+    team.write_bits(data + group * kGroupBytes, read, bit, then);
+  }
   /// Of codes that have more bits than the plane, those from `shift` on.
   template <class Team>
   WISP_HD void store_part(const Team& team, int64_t group, const uint8_t* code, int shift) const {

@@ -34,11 +34,17 @@ WISP_HD inline void send_signs(const Team& team, const Source& source, int64_t o
                                group::Codes& positive) {
   const int64_t size = Plane<1>::size_of(group, plane.numel);
   const int64_t at = offset + group * group::kSize;
-  group::prefetch(source, at);
-  group::fill(team, size, positive.code, [&](int64_t j) {
-    const float value = source.peek(at + j);
+  const auto read = [&](int64_t j) { return source.peek(at + j); };
+  const auto bit = [](int64_t, float value) { return value >= 0.0f; };
+  const auto settle = [&](int64_t j, float value) {
     source.settle(at + j, value, value >= 0.0f ? high : low);
-    return static_cast<uint8_t>(value >= 0.0f);
+  };
+  group::prefetch(source, at);
+  if (size == group::kSize) return plane.store_bits(team, group, read, bit, settle);
+  group::fill(team, size, positive.code, [&](int64_t j) {
+    const float value = read(j);
+    settle(j, value);
+    return static_cast<uint8_t>(bit(j, value));
   });
   plane.store(team, group, positive.code);
 }

@@ -38,6 +38,24 @@ class SmallTeam {
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });
   }
+  template <class Read, class Bit, class Then>
+  __device__ void write_bits(void* to, const Read& read, const Bit& bit, const Then& then) const {
+    constexpr int kEach = 64 / parallel::kLanes;
+    __syncwarp(mask_);
+    decltype(read(int64_t{})) x[kEach];
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) x[e] = read(lane_ + parallel::kLanes * e);
+    uint64_t bits = 0;
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+      const uint32_t kept = __ballot_sync(mask_, bit(lane_ + parallel::kLanes * e, x[e]));
+      bits |= static_cast<uint64_t>(kept >> (__ffs(mask_) - 1) & 0xffffu) << parallel::kLanes * e;
+    }
+    if (lane_ < 8) static_cast<uint8_t*>(to)[lane_] = static_cast<uint8_t>(bits >> 8 * lane_);
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) then(lane_ + parallel::kLanes * e, x[e]);
+    __syncwarp(mask_);
+  }
   template <class Body>
   __device__ void once(const Body& body) const {
     each(1, [&](int64_t) { body(); });
@@ -65,7 +83,7 @@ class SmallTeam {
   int lane_;
   unsigned mask_;
 };
-static_assert(parallel::kLanes == 16, "of the mask");
+static_assert(parallel::kLanes == 16, "of the masks");
 
 template <class Kernel>
 __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())

@@ -41,6 +41,21 @@ class LoneThread {
     for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
     memcpy(to, value, sizeof value);
   }
+  /// Of x = read(i), for each i in [0, 64): bit i of `to` becomes bit(i, x), and then(i, x) is
+  /// called, which may write what its own read(i) has read. A lane may read all of its elements
+  /// before it writes. A phase.
+  template <class Read, class Bit, class Then>
+  WISP_HD void write_bits(void* to, const Read& read, const Bit& bit, const Then& then) const {
+    uint64_t bits = 0;
+#ifndef __CUDA_ARCH__
+    bits = parallel::cpu_mask64(0, [&](int64_t i) {
+      const auto x = read(i);
+      then(i, x);
+      return bit(i, x);
+    });
+#endif
+    memcpy(to, &bits, sizeof bits);
+  }
   /// body(), by one lane; a phase.
   template <class Body>
   WISP_HD void once(const Body& body) const {
@@ -93,6 +108,16 @@ class ShuffledThread : public LoneThread {
       const auto value = of(i);
       memcpy(static_cast<std::byte*>(to) + i * int64_t{sizeof value}, &value, sizeof value);
     });
+  }
+  template <class Read, class Bit, class Then>
+  WISP_HD void write_bits(void* to, const Read& read, const Bit& bit, const Then& then) const {
+    uint64_t bits = 0;
+    each(64, [&](int64_t i) {
+      const auto x = read(i);
+      bits |= static_cast<uint64_t>(bit(i, x)) << i;
+      then(i, x);
+    });
+    memcpy(to, &bits, sizeof bits);
   }
   template <class Body>
   WISP_HD void lanes(const Body& body) const {

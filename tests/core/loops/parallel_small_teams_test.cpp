@@ -12,7 +12,7 @@ struct Plus {
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
 
-/// Reverses 64 numbers and adds them up in lanes.
+/// Reverses 64 numbers, adds them up in lanes, and says in bits which are odd.
 struct Reverse {
   struct Shared {
     int64_t number[64];
@@ -23,6 +23,8 @@ struct Reverse {
   uint16_t* halves;
   double* tree;
   double* in_order;
+  uint64_t* odd;
+  int64_t* less;  // than the number by 1, where it is odd
 
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
@@ -32,6 +34,11 @@ struct Reverse {
     team.template write<64>(shared.half,
                             [&](int64_t i) { return static_cast<uint16_t>(shared.number[i] / 2); });
     team.each(64, [&](int64_t i) { halves[item * 64 + i] = shared.half[63 - i]; });
+    team.each(64, [&](int64_t i) { less[item * 64 + i] = in[i]; });
+    team.write_bits(
+        odd + item, [&](int64_t i) { return less[item * 64 + i]; },
+        [](int64_t, int64_t number) { return number % 2 == 1; },
+        [&](int64_t i, int64_t number) { less[item * 64 + i] = number - number % 2; });
     typename Team::template PerLane<double> sum, other;
     for (int64_t i = 0; i < 64; i += parallel::kLanes) {
       team.lanes([&](int64_t lane) {
@@ -51,16 +58,21 @@ struct Numbers {
   std::vector<int64_t> to;
   std::vector<uint16_t> halves;
   std::vector<double> tree, in_order;
+  std::vector<uint64_t> odd;
+  std::vector<int64_t> less;
   bool operator==(const Numbers&) const = default;
 
   explicit Numbers(int64_t items)
       : to(static_cast<size_t>(items * 64)),
         halves(to.size()),
         tree(static_cast<size_t>(items)),
-        in_order(tree.size()) {}
+        in_order(tree.size()),
+        odd(tree.size()),
+        less(to.size()) {}
   Reverse kernel(const std::vector<int64_t>& from, int64_t item) {
-    return {from.data() + item * 64, to.data() + item * 64, halves.data() + item * 64,
-            tree.data() + item, in_order.data() + item};
+    return {from.data() + item * 64, to.data() + item * 64,  halves.data() + item * 64,
+            tree.data() + item,      in_order.data() + item, odd.data() + item,
+            less.data() + item * 64};
   }
 };
 
@@ -79,6 +91,8 @@ Numbers expected_of(const std::vector<int64_t>& from, int64_t items) {
       const auto at = static_cast<size_t>(item * 64 + 63 - i);
       result.to[at] = number;
       result.halves[at] = static_cast<uint16_t>(number / 2);
+      result.odd[static_cast<size_t>(item)] |= static_cast<uint64_t>(number % 2) << i;
+      result.less[static_cast<size_t>(item * 64 + i)] = number - number % 2;
       lane[i % parallel::kLanes] += 1.0 / static_cast<double>(1 + number);
     }
     result.in_order[static_cast<size_t>(item)] =

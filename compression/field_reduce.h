@@ -52,6 +52,8 @@ struct ReduceBlocks {
   }
 };
 
+constexpr int64_t kFew = 64;  // partial results
+
 /// What the second kernel knows of a field.
 struct FieldRow {
   int64_t first_item;
@@ -71,9 +73,18 @@ struct CombineSlices {
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const FieldRow& row = table.row[item];
     const Part* of = part + row.slice;
+    const auto partials_of = [&](int64_t s) {
+      return parallel::Partials<Kernel>{partial + of[s].first, kernel};
+    };
+    // many partial results are the team's work, few of them a thread's
+    for (int64_t s = 0; s < row.slices; ++s) {
+      if (of[s].count <= kFew) continue;
+      const Value value = team.reduce_lanes(0, of[s].count, partials_of(s));
+      team.once([&] { partial[of[s].first] = value; });
+    }
     team.each(row.slices, [&](int64_t s) {
-      Value* first = partial + of[s].first;
-      *first = parallel::reduce_lanes(0, of[s].count, parallel::Partials<Kernel>{first, kernel});
+      if (of[s].count <= kFew)
+        partial[of[s].first] = parallel::reduce_lanes(0, of[s].count, partials_of(s));
     });
     team.once([&] {
       Value total = partial[of[0].first];

@@ -41,7 +41,7 @@ struct Orthonormalise {
       const auto along = static_cast<float>(team.reduce(length, Dot{unit, column}));
       team.each(length, [&](int64_t i) { column[i] -= along * unit[i]; });
     }
-    const double after = team.reduce(length, Dot{column, column});
+    const double after = c > 0 ? team.reduce(length, Dot{column, column}) : before;
     // false, too, of what is infinite or no number, or became so: projections shorten
     const bool independent = after > kDependent * kDependent * before && after < 2.0 * before;
     const double scale = independent ? 1.0 / sqrt(after) : 0.0;

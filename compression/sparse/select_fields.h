@@ -52,7 +52,7 @@ namespace select {
 constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
 constexpr int kAdaptations = 10;
 constexpr int64_t kMostSource = 128;  // bytes of a Source
-constexpr int64_t kTile = 4096;       // entries of a list that a team takes
+constexpr int64_t kTile = 1024;       // entries of a list that a team takes
 
 WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
 

@@ -48,6 +48,8 @@ struct AddEntries {
   }
 };
 
+constexpr int64_t kMergeTile = 512;  // entries that a team merges
+
 /// What a kernel knows of a field whose lists are merged.
 struct MergeRow {
   int64_t first_item, field;
@@ -64,31 +66,58 @@ struct Merging {
       : position(cursor.take<uint32_t>(entries)), value(cursor.take<float>(entries)) {}
 };
 
-struct Merge {
+/// Puts some of two lists' entries where they are in the merged order; at equal positions a's comes
+/// first. Items are tiles of both lists, a's entries before b's.
+struct Interleave {
+  struct Shared {};
+  SparseList a, b;
+  Merging scratch;
+  RowTable<MergeRow> table;
+  WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
+    const MergeRow& row = table.row_of(item);
+    const Range of_a = a.range[row.field], of_b = b.range[row.field];
+    const int64_t from = (item - row.first_item) * kMergeTile;
+    const int64_t left = of_a.count - from;
+    const int64_t of_tile = left < 0 ? 0 : left < kMergeTile ? left : kMergeTile;
+    place(team, row, a, {of_a.begin + from, of_tile}, from, b, of_b, 0);
+    const int64_t first = of_tile > 0 ? 0 : -left;  // of b's
+    const int64_t rest = of_b.count - first;
+    const int64_t room = kMergeTile - of_tile;
+    place(team, row, b,
+          {of_b.begin + first, rest < 0      ? 0
+                               : rest < room ? rest
+                                             : room},
+          first, a, of_a, 1);
+  }
+
+ private:
+  /// `before`: how many of its list come before these.
+  WISP_HD void place(const Team& team, const MergeRow& row, const SparseList& from,
+                     const Range& range, int64_t before, const SparseList& other,
+                     const Range& other_range, int64_t ties) const {
+    uint32_t* position = scratch.position + row.both + before;
+    float* value = scratch.value + row.both + before;
+    team.each(range.count, [&](int64_t i) {
+      const uint32_t here = from.position[range.begin + i];
+      const int64_t at =
+          i + count_below(other.position + other_range.begin, other_range.count, here + ties);
+      position[at] = here;
+      value[at] = from.value[range.begin + i];
+    });
+  }
+};
+
+/// Equal neighbours of the merged order become one.
+struct JoinEqual {
   struct Shared {};
   SparseList a, b, into;
   Merging scratch;
   RowTable<MergeRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const MergeRow& row = table.row[item];
-    const Range of_a = a.range[row.field], of_b = b.range[row.field];
-    uint32_t* position = scratch.position + row.both;
-    float* value = scratch.value + row.both;
-    // An entry's place in the merged order; at equal positions a's comes first.
-    const auto interleave = [&](const SparseList& from, const Range& range, const SparseList& other,
-                                const Range& other_range, int64_t ties) {
-      team.each(range.count, [&](int64_t i) {
-        const uint32_t here = from.position[range.begin + i];
-        const int64_t before =
-            count_below(other.position + other_range.begin, other_range.count, here + ties);
-        position[i + before] = here;
-        value[i + before] = from.value[range.begin + i];
-      });
-    };
-    interleave(a, of_a, b, of_b, 0);
-    interleave(b, of_b, a, of_a, 1);
-    // Equal neighbours become one.
-    const int64_t both = of_a.count + of_b.count;
+    const uint32_t* position = scratch.position + row.both;
+    const float* value = scratch.value + row.both;
+    const int64_t both = a.range[row.field].count + b.range[row.field].count;
     const int64_t entries = team.select(
         both, [&](int64_t i) { return i == 0 || position[i] != position[i - 1]; },
         [&](int64_t at, int64_t i) {
@@ -125,7 +154,7 @@ struct Split {
     const uint32_t* position = from.position + range.begin;
     const float* value = from.value + range.begin;
     uint32_t* key = keys + row.rest;
-    team.each(count, [&](int64_t i) { key[i] = magnitude_bits(value[i]); });
+    team.fill(count, key, [&](int64_t i) { return magnitude_bits(value[i]); });
     uint64_t bound = 0;
     if (count > row.k) {
       bound = select::bound_of_largest(team, digits, row.k, 0, [&](const auto& digit) {
@@ -251,20 +280,29 @@ void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a
                  const SparseList& into, const Room& room, std::byte* memory) {
   const int64_t entries = a_room.of(spec) + b_room.of(spec);
   const auto scratch = lay_out<Merging>(memory, entries);
+  const auto each_row = [&](bool tiles) {
+    return [&, tiles](const auto& put) {
+      MergeRow row{};
+      for (const Field& field : spec.fields) {
+        const int64_t most = a_room.of(field) + b_room.of(field);
+        row.room = room.of(field);
+        put(row, tiles ? (most + kMergeTile - 1) / kMergeTile : 1);
+        ++row.field;
+        row.begin += row.room;
+        row.both += most;
+      }
+    };
+  };
   parallel_rows<MergeRow>(
-      stream,
-      [&](const auto& put) {
-        MergeRow row{};
-        for (const Field& field : spec.fields) {
-          row.room = room.of(field);
-          put(row, 1);
-          ++row.field;
-          row.begin += row.room;
-          row.both += a_room.of(field) + b_room.of(field);
-        }
-      },
+      stream, each_row(true),
       [&](const auto& table) {
-        return Merge{a, b, into, scratch, table};
+        return Interleave{a, b, scratch, table};
+      },
+      kMergeTile);
+  parallel_rows<MergeRow>(
+      stream, each_row(false),
+      [&](const auto& table) {
+        return JoinEqual{a, b, into, scratch, table};
       },
       entries / std::ssize(spec.fields));
 }

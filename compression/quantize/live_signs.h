@@ -65,8 +65,22 @@ struct Compensate {
                   [&](int64_t j) { return static_cast<uint8_t>(moment[at + j] != 0.0f); });
       live.store(team, at / group::kSize, speaks);
     }
-    if (gradient) {
-      group::each(team, size, [&](int64_t j) {
+    if (gradient && size == group::kSize) {
+      team.lanes([&](int64_t lane) {  // which reads its four before it writes one
+        float old[group::kSize / group::kLanes], value[group::kSize / group::kLanes];
+        for (int e = 0; e < group::kSize / group::kLanes; ++e) {
+          const int64_t i = at + lane + e * group::kLanes;
+          old[e] = error[i];
+          value[e] = old[e] + number(i);
+        }
+        for (int e = 0; e < group::kSize / group::kLanes; ++e) {
+          const int64_t j = lane + e * group::kLanes;
+          x[j] = speaks[j] ? value[e] : 0.0f;
+          error[at + j] = speaks[j] ? value[e] : old[e];
+        }
+      });
+    } else if (gradient) {
+      team.each(size, [&](int64_t j) {
         const float old = error[at + j];
         const float value = old + number(at + j);
         x[j] = speaks[j] ? value : 0.0f;

@@ -308,8 +308,8 @@ TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
   expect_at_most(18, "dgc", kept + Overrides{"compression.indices=runs16"});
   expect_at_most(18, "topk", kept + Overrides{"compression.indices=runs16"});
   expect_at_most(29, "threshold", {"compression.indices=gamma"});
-  expect_at_most(20, "gtopk", kept);
-  expect_at_most(51, "oktopk", kept + Overrides{"compression.start_after=0"});
+  expect_at_most(21, "gtopk", kept);
+  expect_at_most(53, "oktopk", kept + Overrides{"compression.start_after=0"});
   expect_at_most(6, "random_k", kept);
   expect_at_most(6, "random_block", kept);
   expect_at_most(9, "qsgd");

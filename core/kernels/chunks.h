@@ -73,9 +73,9 @@ struct ChunkIndex {
   }
 };
 
-/// An item of a team: channels [first, first + width), whose values over all chunks it adds up.
+/// The channels [first, first + width), whose values over all chunks a team adds up.
 struct TeamChannels {
-  static constexpr int64_t kMost = 8;  // as many floats as a GPU reads at least
+  static constexpr int64_t kMost = 8;  // a GPU reads at least so many floats at once
   static constexpr int64_t kSums = parallel::kLanes * kMost;
   int64_t first, width;
 
@@ -83,8 +83,8 @@ struct TeamChannels {
   WISP_HD TeamChannels(int64_t item, int64_t channels)
       : first(item * kMost), width(channels - first < kMost ? channels - first : kMost) {}
 
-  /// What reduce_lanes would add up, a lane of a channel: for i in [0, kSums) all of them. The
-  /// chunks are value(chunk, channel).
+  /// The sum of lane i / kMost, of channel first + i % kMost, in the order of reduce_lanes; i is in
+  /// [0, kSums). value(chunk, channel) is what a chunk adds.
   template <class Value>
   WISP_HD double lane_sum(int64_t i, int64_t chunks, const Value& value) const {
     const int64_t lane = i / kMost, channel = i % kMost;

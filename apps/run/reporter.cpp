@@ -183,8 +183,8 @@ void Reporter::advise() {
   looked_us_ = now;
   if (!cores_) {
     cores_.emplace();
-    advised_ =
-        world().processes() || options_.device != "cpu" || !environment("OMP_WAIT_POLICY").empty();
+    advised_ = omp_get_max_threads() < 2 || world().processes() || options_.device != "cpu" ||
+               !environment("OMP_WAIT_POLICY").empty();
     return;
   }
   const std::string advice = shared_cores_advice(cores_->taken_by_others(), cores_->cores(),

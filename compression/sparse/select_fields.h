@@ -1,4 +1,4 @@
-// What a selection's kernels know of a unit's fields (select.h): how much of each is sampled,
+// The fields of a unit as a selection's kernels see them (select.h): how much of each is sampled,
 // listed and selected, in rows of a table in device memory.
 #pragma once
 

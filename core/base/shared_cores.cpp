@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -47,10 +48,10 @@ std::optional<double> busy_seconds(const std::string& stat, const std::vector<in
     std::string name;
     // man 5 proc; the times of guests are within user and nice
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
-    if (!(words >> name) || !name.starts_with("cpu") || name == "cpu") continue;
-    const bool asked =
-        std::ranges::any_of(cores, [&](int core) { return name == "cpu" + std::to_string(core); });
-    if (!asked) continue;
+    if (!(words >> name) || !name.starts_with("cpu")) continue;
+    int core = -1;
+    std::from_chars(name.data() + 3, name.data() + name.size(), core);
+    if (!std::binary_search(cores.begin(), cores.end(), core)) continue;
     if (!(words >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal)) return {};
     ticks += user + nice + system + irq + softirq + steal;
     ++found;

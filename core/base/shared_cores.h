@@ -9,7 +9,8 @@
 namespace wisp {
 
 /// The seconds that some cores were busy since the machine started, whoever kept them busy.
-/// `stat` is the text of /proc/stat, `cores` their numbers. Nothing if a core has no line there.
+/// `stat` is the text of /proc/stat, `cores` their numbers, ascending. Nothing if a core has no
+/// line there.
 std::optional<double> busy_seconds(const std::string& stat, const std::vector<int>& cores);
 
 /// Counts what others do on the cores that this process may use.

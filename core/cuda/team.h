@@ -91,38 +91,20 @@ __device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const
   return total;
 }
 
-/// A thread's reads of kBatch elements overlap.
-template <class Bin>
-__device__ void team_histogram(int64_t n, uint32_t* bins, const Bin& bin) {
-  __syncthreads();
-  const auto count = [bins](int at) {
-    if (at >= 0) atomicAdd(bins + at, 1u);
-  };
-  int64_t i = threadIdx.x;
-  for (; i + kTeamThreads * (kBatch - 1) < n; i += kTeamThreads * kBatch) {
-    int at[kBatch];
-#pragma unroll
-    for (int e = 0; e < kBatch; ++e) at[e] = bin(i + kTeamThreads * e);
-#pragma unroll
-    for (int e = 0; e < kBatch; ++e) count(at[e]);
-  }
-  for (; i < n; i += kTeamThreads) count(bin(i));
-  __syncthreads();
-}
-
-/// A thread's reads of kBatch elements overlap.
-template <class To, class Of>
-__device__ void team_fill(int64_t n, To* to, const Of& of) {
+/// then(i, read(i)) for each i in [0, n). A thread reads kBatch elements before it goes on with the
+/// first, so that the reads overlap.
+template <class Read, class Then>
+__device__ void team_batches(int64_t n, const Read& read, const Then& then) {
   __syncthreads();
   int64_t i = threadIdx.x;
   for (; i + kTeamThreads * (kBatch - 1) < n; i += kTeamThreads * kBatch) {
-    To value[kBatch];
+    decltype(read(i)) value[kBatch];
 #pragma unroll
-    for (int e = 0; e < kBatch; ++e) value[e] = of(i + kTeamThreads * e);
+    for (int e = 0; e < kBatch; ++e) value[e] = read(i + kTeamThreads * e);
 #pragma unroll
-    for (int e = 0; e < kBatch; ++e) to[i + kTeamThreads * e] = value[e];
+    for (int e = 0; e < kBatch; ++e) then(i + kTeamThreads * e, value[e]);
   }
-  for (; i < n; i += kTeamThreads) to[i] = of(i);
+  for (; i < n; i += kTeamThreads) then(i, read(i));
   __syncthreads();
 }
 

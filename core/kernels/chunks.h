@@ -1,4 +1,4 @@
-// How the rows of a batch norm are cut, so that many threads may add them up.
+// The chunks that the rows of a batch norm are cut into, so that many threads may add them up.
 #pragma once
 
 #include <algorithm>

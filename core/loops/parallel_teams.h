@@ -59,7 +59,7 @@ class Team {
   template <class To, class Of>
   WISP_HD void fill(int64_t n, To* to, const Of& of) const {
 #ifdef __CUDA_ARCH__
-    cuda::team_fill(n, to, of);
+    cuda::team_batches(n, of, [to](int64_t i, const To& value) { to[i] = value; });
 #else
     each(n, [&](int64_t i) { to[i] = of(i); });
 #endif
@@ -75,7 +75,9 @@ class Team {
   template <class Bin>
   WISP_HD void histogram(int64_t n, uint32_t* bins, const Bin& bin) const {
 #ifdef __CUDA_ARCH__
-    cuda::team_histogram(n, bins, bin);
+    cuda::team_batches(n, bin, [bins](int64_t, int at) {
+      if (at >= 0) atomicAdd(bins + at, 1u);
+    });
 #else
     for (int64_t i = 0; i < n; ++i) {
       const int at = bin(i);

@@ -27,22 +27,22 @@ struct Node {
   const char* op = "constant";
   int64_t order = 0;  // creation order in its thread
   Context* context = nullptr;
-  Shape shape;  // of the value, and of its gradient
+  Shape shape;  // shape of the value and of its gradient
   DType dtype = DType::f32;
   std::vector<std::shared_ptr<Node>> inputs;
   Backward backward;
   bool requires_grad = false;
   GradOwner* owner = nullptr;  // leaves only
   int id = -1;
-  Tensor factor;  // a rounded copy of the value, if its owner keeps one
-  // state of the one backward pass
+  Tensor factor;  // rounded copy of the value, if keep_factor() gave one
+  // state of the only backward pass
   int uses = 0;
   Tensor grad;
 
   ~Node();
 };
 
-/// A long chain would otherwise be destroyed by recursion, as deep as the graph.
+/// Releases the inputs in a loop: recursion would be as deep as the graph.
 Node::~Node() {
   std::vector<std::shared_ptr<Node>> pending = std::move(inputs);
   while (!pending.empty()) {
@@ -160,7 +160,7 @@ GradSlot Inputs::slot(size_t i, const Tensor& spent) {
 
 namespace {
 
-/// Counts in Node::uses how often each node that wants a gradient is used below `root`.
+/// Counts in Node::uses the uses, below `root`, of each node that needs a gradient.
 void count_uses(Node& root) {
   std::vector<Node*> pending{&root};
   while (!pending.empty()) {

@@ -1,6 +1,6 @@
-// Reverse-mode differentiation. A Variable is a tensor and its place in a graph; an op computes its
-// value, then records how a gradient flows back. The graph itself keeps no values: of an op's
-// tensors those live on that its backward function owns. One graph belongs to one thread.
+// Reverse-mode differentiation. A Variable is a tensor and its place in a graph. An op computes its
+// value, then records how a gradient flows back. The graph keeps no values: a tensor of an op lives
+// on only if the op's backward function owns it. One graph belongs to one thread.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace wisp {
 
-/// Where a gradient goes. `accumulate`: add to what is there, else overwrite.
+/// The destination of a gradient. With `accumulate` the gradient is added to `into`, else it
+/// overwrites `into`.
 struct GradSlot {
   Tensor into;
   bool accumulate = false;
@@ -22,13 +23,13 @@ namespace autograd {
 struct Node;
 }
 
-/// A leaf's gradient lives outside the graph; its owner implements this.
+/// The owner of leaves' gradients, which lie outside the graph.
 class GradOwner {
  public:
   virtual ~GradOwner() = default;
-  /// The memory for the gradient of leaf `id`.
+  /// Returns the memory for the gradient of leaf `id`.
   virtual Tensor gradient(int id) = 0;
-  /// The gradient of leaf `id` is complete for this backward pass.
+  /// Called when the gradient of leaf `id` is complete for this backward pass.
   virtual void ready(int id) = 0;
 };
 
@@ -42,11 +43,11 @@ class Variable {
 
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const;
-  /// The value as a factor beside activations of `type`: a copy in that type, if the value's owner
-  /// keeps one, else the value.
+  /// The value as a factor beside activations of `type`: the copy in that type if keep_factor()
+  /// gave one, else the value.
   const Tensor& factor(DType type) const;
-  /// From now on factor() gives `copy`, the value rounded to another type, beside that type.
-  /// Whoever changes the value changes the copy.
+  /// Makes factor() return `copy`, the value rounded to another type, for activations of that type.
+  /// Whoever changes the value also updates the copy.
   void keep_factor(Tensor copy);
   const Shape& shape() const { return value().shape(); }
   Context& context() const;
@@ -60,16 +61,16 @@ class Variable {
   std::shared_ptr<autograd::Node> node_;
 };
 
-/// What a backward function sees of its op's inputs.
+/// A backward function's view of its op's inputs.
 class Inputs {
  public:
-  /// Whether input `i` wants a gradient at all.
+  /// Whether input `i` needs a gradient.
   bool wanted(size_t i) const;
-  /// Where to put the gradient of input `i`; ask once, and only if wanted. The slot must be filled.
+  /// The slot for the gradient of input `i`. Ask once, only for a wanted input, and fill it.
   GradSlot slot(size_t i);
-  /// The same. `spent`, a tensor of that input's shape and type which the backward function reads
-  /// no more but where it writes the gradient: if nobody else has its memory, the gradient may take
-  /// that.
+  /// A slot that may reuse memory. `spent` has the input's shape and type, and the backward
+  /// function does not read an element of it after it writes the same element of the gradient. The
+  /// gradient may take the memory of `spent` if nobody else owns it.
   GradSlot slot(size_t i, const Tensor& spent);
 
   struct Pass;
@@ -84,7 +85,7 @@ class Inputs {
 /// reads.
 using Backward = std::function<void(const Tensor& dy, Inputs& in)>;
 
-/// A number that an op was told beside its inputs.
+/// A numeric argument of an op, beside its inputs.
 struct OpAttribute {
   template <class T>
   OpAttribute(const char* attribute, T number)
@@ -94,21 +95,22 @@ struct OpAttribute {
   double value;
 };
 
-/// The result of an op. If no input wants a gradient, or the context does not record, the graph
-/// ends here and `backward` is dropped. `attributes` are what Context::log needs of the op.
+/// The result of an op. If no input needs a gradient, or the context does not record, the graph
+/// ends here and `backward` is dropped. `attributes` are written to Context::log.
 Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs,
                 Backward backward, std::initializer_list<OpAttribute> attributes = {});
 
 struct BackwardOptions {
-  double seed = 1.0;  // dL/dloss: 1 / (workers * micro-batches), so that a sum over workers is the
-                      // global mean
+  double seed =
+      1.0;  // dL/dloss: 1 / (workers * micro-batches) makes a sum over workers the global mean
   bool accumulate = false;  // add to the leaves' gradients: second and later micro-batches
-  bool notify = true;       // tell owners when a leaf is complete: the last micro-batch
+  bool notify = true;       // call GradOwner::ready: last micro-batch
 };
 
-/// Walks the graph from `loss` (one element), newest node first. Each node is visited once, when
-/// all its uses are done; its saved tensors go at once. The graph cannot be walked again. Throws
-/// Error naming the op if `loss` has more than one element or nothing to differentiate.
+/// Walks the graph from `loss` (one element), newest node first. Each node is visited once, after
+/// all its uses, and releases its saved tensors at once. The graph cannot be walked again. Throws
+/// Error with the op's name if `loss` has more than one element, and Error if there is nothing to
+/// differentiate.
 void backward(const Variable& loss, BackwardOptions options = {});
 
 }  // namespace wisp

@@ -1,8 +1,8 @@
-// What vendor libraries do. One object per context, used by its thread only (it caches the
-// library's objects). Images are N, H, W, C; convolution weights O, kH, kW, I/groups. The
-// activations of a call and their gradients have one type; weights, statistics and their gradients
-// have the wide_of() it. Beside bf16, convolutions and products round their factors to bf16, add in
-// f32 and round the result once; everything else is computed in f32.
+// The interface to vendor libraries. A context has one backend, which caches the library's objects;
+// only the context's thread may use it. Images are N, H, W, C; convolution weights are O, kH, kW,
+// I/groups. The activations of a call and their gradients have one type. Weights, statistics and
+// their gradients have wide_of() that type. With bf16 activations, convolutions and products round
+// their factors to bf16, add in f32 and round the result once; everything else is computed in f32.
 #pragma once
 
 #include <memory>
@@ -21,15 +21,15 @@ struct ConvSpec {
   Axes kernel = 1, stride = 1, pad = 0, dilation = 1;
   int64_t groups = 1;
 
-  /// Positions from a window's first tap to its last.
+  /// Distance from a window's first tap to its last, plus 1.
   Axes reach() const { return {dilation.h * (kernel.h - 1) + 1, dilation.w * (kernel.w - 1) + 1}; }
   int64_t out_height() const { return (height + 2 * pad.h - reach().h) / stride.h + 1; }
   int64_t out_width() const { return (width + 2 * pad.w - reach().w) / stride.w + 1; }
   bool operator==(const ConvSpec&) const = default;
 };
 
-/// C (m, n) = op(A) (m, k) · op(B) (k, n); A is stored (k, m) if transposed, B (n, k). Row-major.
-/// If A is bf16, B and C may be bf16 or f32.
+/// C (m, n) = op(A) (m, k) · op(B) (k, n), row-major. A transposed A is stored as (k, m), a
+/// transposed B as (n, k). If A is bf16, B and C may each be bf16 or f32.
 struct GemmSpec {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
@@ -44,7 +44,7 @@ struct PoolSpec {
   int64_t out_width() const { return (width + 2 * pad - kernel) / stride + 1; }
 };
 
-/// Rows are all positions of all images, (N·H·W, C).
+/// The rows are all positions of all images, (N·H·W, C).
 struct BatchNormSpec {
   int64_t rows = 0, channels = 0;
   double epsilon = 1e-5;
@@ -52,31 +52,33 @@ struct BatchNormSpec {
   bool residual = false;  // a tensor of x's shape is added before the ReLU
 };
 
-/// How many objects of its library a backend keeps by shape: what a step needs must fit, or each
-/// step makes all of it anew. A convolution needs three; ResNet-50 has 68 of different shapes,
-/// DenseNet-121 about 200, and as many for the last batch of an epoch, fewer for an evaluation's.
-/// oneDNN's take 50 to 125 kB and 0.4 to 3 ms to make, so these are at most 64 MB.
+/// Number of library objects that a backend caches by shape. All objects of a step must fit, or
+/// each step makes them anew. A convolution needs three objects. ResNet-50 has 68 convolutions of
+/// different shapes, DenseNet-121 about 200. The smaller last batch of an epoch needs as many
+/// again, an evaluation fewer. An object of oneDNN takes 50 to 125 kB and 0.4 to 3 ms to make, so
+/// the cache has at most 64 MB.
 constexpr int64_t kMostKeptObjects = 512;
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  /// What its results' bits depend on: library, version, instruction set.
+  /// Everything that the bits of results depend on: library, version, instruction set.
   virtual std::string numerics() const { return name(); }
-  /// What the backend holds of the pool for its ops' temporaries: what the largest op so far
-  /// needed.
+  /// Bytes that the backend holds from the pool for temporaries: the needs of the largest op so
+  /// far.
   virtual int64_t workspace_bytes() const { return 0; }
-  /// Objects of the library kept now, at most kMostKeptObjects: those used last. Read between ops.
+  /// Number of library objects in the cache, at most kMostKeptObjects. The least recently used are
+  /// dropped. Read between ops.
   virtual int64_t kept_objects() const { return 0; }
-  /// Whether weights that are bf16 already spare it work beside bf16 activations. Only then may
-  /// they be so in conv2d(), conv2d_dx() and the recurrent layers; gemm() takes both.
+  /// Whether weights stored in bf16 save work beside bf16 activations. Only such a backend accepts
+  /// bf16 weights in conv2d(), conv2d_dx() and the recurrent layers; gemm() always accepts both.
   virtual bool reads_rounded_weights() const { return false; }
 
   virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
                     GradSlot c) = 0;
-  /// The same into a fresh C, with `bias` (n) added to each row before C is rounded: what would be
-  /// a pass over C. False, and nothing is done, where the library has no such product.
+  /// gemm() into a new C, with `bias` (n) added to each row before C is rounded, which saves a pass
+  /// over C. Returns false and does nothing if the library has no such product.
   virtual bool gemm_bias(const Stream&, const GemmSpec&, const Tensor& /*a*/, const Tensor& /*b*/,
                          const Tensor& /*bias*/, const Tensor& /*c*/) {
     return false;
@@ -94,33 +96,35 @@ class Backend {
                         Tensor& argmax) = 0;
   virtual void max_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, const Tensor& argmax,
                            GradSlot dx) = 0;
-  /// Mean over the window; positions in the padding count as zeros (divisor kernel²).
+  /// Mean over the window. Padding counts as zeros, so the divisor is kernel².
   virtual void avg_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y) = 0;
   virtual void avg_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, GradSlot dx) = 0;
 
-  /// Training: batch statistics; `mean` and `inv_std` (C) are kept for the backward pass, and the
-  /// running statistics move by `momentum` towards the batch's (variance with divisor rows - 1).
+  /// Batch normalisation in training, by batch statistics. `mean` and `inv_std` (C) are kept for
+  /// the backward pass. The running statistics move by `momentum` towards the batch's; the running
+  /// variance has divisor rows - 1.
   virtual void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
                           const Tensor& beta, const Tensor* residual, double momentum,
                           Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
                           Tensor& y) = 0;
-  /// Evaluation: running statistics.
+  /// Batch normalisation in an evaluation, by running statistics.
   virtual void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x,
                                const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                                const Tensor& running_mean, const Tensor& running_var,
                                Tensor& y) = 0;
-  /// Slots may be null (gradient not wanted). `y` is read only if spec.relu; d_residual only if
-  /// spec.residual.
+  /// A null slot means that its gradient is not wanted. `y` is read only if spec.relu is set,
+  /// d_residual only if spec.residual is.
   virtual void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& y,
                              const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                              const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
                              GradSlot* d_gamma, GradSlot* d_beta) = 0;
 
-  /// Bytes that rnn() keeps for the backward pass, in which rnn_dx() leaves what rnn_dw() needs.
+  /// Bytes of `saved`, which rnn() fills for the backward pass. rnn_dx() also leaves in it the data
+  /// for rnn_dw().
   virtual int64_t rnn_saved_bytes(const RnnSpec&, DType activations) const = 0;
-  /// `weights` by direction. `after` gets each sequence's state behind its last position (of the
-  /// second direction: its first). `saved` (rnn_saved_bytes) u8 is undefined if there will be no
-  /// backward pass.
+  /// `weights` has one entry per direction. `after` gets each sequence's state after its last
+  /// position (second direction: after its first). `saved` is (rnn_saved_bytes) u8, or undefined if
+  /// no backward pass follows.
   virtual void rnn(const Stream&, const RnnSpec&, const Tensor& x,
                    std::span<const RnnWeights> weights, const RnnState& before, Tensor& y,
                    RnnState& after, Tensor& saved) = 0;
@@ -128,7 +132,7 @@ class Backend {
   virtual void rnn_dx(const Stream&, const RnnSpec&, const Tensor& y, const Tensor& dy,
                       std::span<const RnnWeights> weights, const RnnState& before, Tensor& saved,
                       GradSlot* dx) = 0;
-  /// After rnn_dx(), whether that had a dx or not.
+  /// Call it after rnn_dx(), which may have had a null dx.
   virtual void rnn_dw(const Stream&, const RnnSpec&, const Tensor& x, const Tensor& y,
                       const RnnState& before, const Tensor& saved,
                       std::span<const RnnGradients> gradients) = 0;
@@ -136,32 +140,34 @@ class Backend {
   virtual RealFft& fft() = 0;
 };
 
-/// Plain loops, in every type on every machine: the oracle of the others, and the CPU path where no
-/// library is installed. On an emulated device the same loops are its library.
+/// Plain loops, in every type on every machine. Tests compare other backends with them, and CPUs
+/// without a library run on them. An emulated device runs the same loops as its library.
 std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, const Stream& stream);
 
-/// What a GPU's libraries may do to be faster; the CPU's, and so an emulated device's, do neither.
+/// Freedoms of a GPU's libraries that make them faster. CPU libraries, and so emulated devices, use
+/// neither.
 struct GpuMath {
   bool tf32 = false;          // products of f32 round their factors to 10 bits
-  bool deterministic = true;  // the same bits each time
+  bool deterministic = true;  // the same bits in each run
 };
 
-/// The fastest backend this build has for the stream's device: on the CPU oneDNN if it was found,
-/// else the reference; on an emulated device what the CPU has.
+/// The fastest backend of this build for the stream's device. The CPU has oneDNN if it was found,
+/// else the reference; an emulated device has the CPU's.
 std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
                                       const GpuMath& math = {});
 
-// What the two choose from. There is one implementation of each in a build.
+// Implementations behind the two functions above; a build has one of each.
 std::unique_ptr<Backend> make_cpu_reference_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id);
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool fastest,
                                              const GpuMath& math);
 
-/// What this program lacks to train on CUDA devices, and what would help; empty if nothing.
+/// Names what this program lacks to train on CUDA devices, and the remedy. Empty if it lacks
+/// nothing.
 std::string missing_for_cuda();
 
-/// What this machine's CPU lacks for make_backend()'s backend to compute with activations of
-/// `compute`; empty if nothing.
+/// Names what this machine's CPU lacks for make_backend()'s backend to compute with activations of
+/// type `compute`. Empty if it lacks nothing.
 std::string missing_for(DType compute);
 
 }  // namespace wisp

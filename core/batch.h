@@ -1,4 +1,5 @@
-// What a loader hands to a model: a piece of a step. A value; its tensors are shared.
+// A batch: the piece of a step that a loader hands to a model. A value type whose tensors are
+// shared.
 #pragma once
 
 #include <vector>
@@ -10,31 +11,30 @@ namespace wisp {
 struct Batch;
 struct Context;
 
-/// Data that a device holds.
+/// Makes batches from data that a device holds.
 class BatchMaker {
  public:
   virtual ~BatchMaker() = default;
-  /// Makes the inputs and targets of `batch`, whose samples are on the context's device, in the
-  /// order of its stream.
+  /// Makes the inputs and targets of `batch`, in the order of the context's stream. The batch's
+  /// samples are on the context's device.
   virtual void make(const Context& context, Batch& batch) const = 0;
 };
 
 struct Batch {
-  std::vector<Tensor> inputs;  // images: one, (N, H, W, C) in the compute dtype, normalised
-  Tensor targets;              // i32; -1: there is none, as of a sample that was damaged;
-                               // undefined for a model that is only asked
-  Tensor lengths;              // (N) i64, where rows are padded: how much of each is data
-  Tensor samples;              // i64, by row: keys of augmentation and dropout
+  std::vector<Tensor> inputs;  // images: one tensor (N, H, W, C) in the compute dtype, normalised
+  Tensor targets;              // i32; -1: no target, e.g. a damaged sample; undefined in inference
+  Tensor lengths;              // (N) i64, the valid length of each padded row
+  Tensor samples;              // i64, one per row: keys of augmentation and dropout
 
-  int64_t count = 0;      // targets, with those that are -1: what the loss is divided by
-  int64_t ignored = 0;    // of these, those that are -1
-  int64_t of_worker = 0;  // the same of all its worker's pieces of the step
-  int64_t of_step = 0;    // and of all workers'
-  int64_t work = 0;       // what speed is measured in: images, tokens, frames
+  int64_t count = 0;      // number of targets, ignored ones too: divisor of the loss
+  int64_t ignored = 0;    // number of targets that are -1
+  int64_t of_worker = 0;  // targets in all batches of this worker in the step
+  int64_t of_step = 0;    // targets in all batches of all workers in the step
+  int64_t work = 0;       // units of speed: images, tokens or frames
   int64_t index = 0;      // number of the batch in its epoch
   bool begins = false;    // carried state starts at zero
 
-  const BatchMaker* maker = nullptr;  // there are samples alone: it makes inputs and targets
+  const BatchMaker* maker = nullptr;  // makes inputs and targets, if the batch has only samples
   uint64_t seed = 0;                  // with epoch and sample, the key of augmentation
   int64_t epoch = 0;
 };

@@ -1,6 +1,6 @@
-// What a worker's thread of control owns: a stream, the libraries behind the ops, memory, and the
-// keys of its random numbers. Carried by every Variable; ops take it from their first input. A
-// worker has two, compute and comm.
+// The resources of one thread of a worker: a stream, a backend, memory, and the keys of its random
+// numbers. Every Variable refers to a context, and ops take theirs from their first input. A worker
+// has two contexts, compute and comm; each belongs to its thread.
 #pragma once
 
 #include <vector>
@@ -17,19 +17,19 @@ struct Context {
   Stream stream;
   Backend& backend;
   MemoryPool& pool;
-  DType compute = DType::f32;            // dtype of activations: f32, bf16, or f64 in tests
-  bool training = true;                  // batch statistics and dropout on
+  DType compute = DType::f32;            // type of activations: f32, bf16, or f64 in tests
+  bool training = true;                  // batch statistics and dropout are on
   bool recording = true;                 // ops build the graph that backward() walks
-  std::vector<LoggedOp>* log = nullptr;  // if set, every op is added to it
+  std::vector<LoggedOp>* log = nullptr;  // list that receives every op, if set
   uint64_t seed = 0;
   int rank = 0;
   int threads = 1;  // OpenMP threads of this context's host thread
   int64_t step = 0;
-  Tensor samples;  // i64, a key for each row of the batch: its sample, or its column and position
-                   // in a text; dropout draws by it, whichever worker has the row
+  Tensor samples;  // i64, one dropout key per row of the batch, the same on any worker: its sample,
+                   // or its column and position in a text
 
   Tensor empty(Shape shape, DType dtype) const { return Tensor(shape, dtype, pool, stream.id()); }
-  /// For what outlives a step: zero when this returns.
+  /// Zeroed memory for state that outlives a step. The zeros are there when the call returns.
   Tensor zeros(Shape shape, DType dtype) const;
 };
 

@@ -20,7 +20,7 @@ void check(const Stream& stream, const Tensor& from, const Tensor& to) {
   }
 }
 
-/// Neither side is a device's.
+/// Whether both tensors are on the host.
 bool on_host(const Tensor& a, const Tensor& b) {
   return !a.device().is_cuda() && !b.device().is_cuda();
 }

@@ -1,36 +1,37 @@
-// All traffic between the host and devices, and on a device. A host tensor that a device copies
-// from or to is pinned; one that is not goes through a pinned block.
+// Copies between the host and devices, and on a device. A host tensor that a device copies from or
+// to directly must be pinned; other host tensors go through a pinned block.
 #pragma once
 
 #include "core/context.h"
 
 namespace wisp {
 
-/// A zeroed tensor of the host's that copies to and from `device` read and write directly: pinned,
-/// where the device is not the CPU.
+/// A zeroed host tensor for direct copies to and from `device`. It is pinned unless the device is
+/// the CPU.
 Tensor host_tensor(Shape shape, DType dtype, Device device);
 
-/// Pinned memory, where the device is not the CPU.
+/// Pinned host memory for copies to and from `device`, which must not be the CPU.
 std::shared_ptr<std::byte> pinned_block(int64_t bytes, Device device);
 
-/// `to` becomes `from`, of the same shape and type, in the order of `stream`: a copy between host
-/// and device needs a pinned host tensor, which stays as it is until the stream has come so far.
-/// Throws Error if the two do not fit, or the stream is of neither's device.
+/// Copies `from` to `to`, of the same shape and type, in the order of `stream`. A copy between host
+/// and device needs a pinned host tensor, which must not change before the stream has made the
+/// copy. Throws Error if shapes or types differ, or if neither tensor is on the stream's device.
 void copy(const Stream& stream, const Tensor& from, const Tensor& to);
-/// The same of bytes on a device's stream, one side of which is its device's.
+/// copy() of bytes on a device's stream. At least one side lies on the stream's device.
 void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int64_t bytes);
-/// The same, whatever host memory it is; returns when `to` is there. What other streams do with
-/// either must be over.
+/// copy() from or to any host memory. It returns when `to` is complete. Work of other streams on
+/// either tensor must be complete before the call.
 void copy_now(const Stream& stream, const Tensor& from, const Tensor& to);
-/// `x` as a host tensor that nobody changes any more: itself, if it is one and `stream` has come so
-/// far. Waits for the stream.
+/// `x` as a host tensor that no pending work of `stream` changes. Waits for the stream. A host
+/// tensor is returned as it is.
 Tensor fetch(const Stream& stream, const Tensor& x);
-/// All bytes zero, in the order of `stream`.
+/// Sets all bytes to zero, in the order of `stream`.
 void clear(const Stream& stream, const Tensor& x);
-/// Two tensors of one size, on one device, exchange what they hold, in the order of `stream`.
+/// Exchanges the contents of two tensors of one size on one device, in the order of `stream`.
 void swap_contents(const Stream& stream, const Tensor& a, const Tensor& b);
 
-/// Lets `write(tensor)` fill a host tensor, which is then what `x` holds; `x` itself, if it is one.
+/// Lets `write(tensor)` fill `x`. If `x` is on a device, `write` fills a host tensor, which is then
+/// copied to `x`.
 template <class Write>
 void write_from_host(const Stream& stream, const Tensor& x, const Write& write) {
   if (!x.device().is_cuda()) return write(x);

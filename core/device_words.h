@@ -1,5 +1,5 @@
-// A few words that kernels write and the host reads: the device's, and a copy in pinned memory. On
-// the CPU the two are one. Belongs to whoever owns the stream.
+// A few words that kernels write and the host reads: a device tensor and its copy in pinned memory.
+// On the CPU both are one tensor. For the thread that owns the stream.
 #pragma once
 
 #include "core/copy.h"
@@ -9,18 +9,18 @@ namespace wisp {
 class DeviceWords {
  public:
   DeviceWords() = default;
-  /// Zeros.
+  /// Both tensors are zeroed.
   DeviceWords(const Context& context, Shape shape, DType dtype)
       : device_(context.zeros(shape, dtype)),
         host_(device_.device().is_cuda() ? host_tensor(shape, dtype, device_.device()) : device_) {}
 
-  /// What kernels write.
+  /// The device tensor, which kernels write.
   const Tensor& device() const { return device_; }
-  /// The host's copy becomes what the words are when `stream` comes so far.
+  /// Enqueues a copy to the host on `stream`.
   void fetch(const Stream& stream) const {
     if (device_.device().is_cuda()) copy(stream, device_, host_);
   }
-  /// To be read when the stream has come to the last fetch().
+  /// The host tensor. Read it after the stream has completed the last fetch().
   const Tensor& host() const { return host_; }
 
  private:

@@ -1,4 +1,5 @@
-// What data says of a model's two ends: all that is needed to build the model, without the data.
+// Facts about a model's inputs and targets: enough to build the model without the data. Plain
+// values.
 #pragma once
 
 #include <string>
@@ -9,44 +10,45 @@
 
 namespace wisp {
 
-/// What becomes of pixels, in 0 to 255: (pixel - mean) / deviation, channel by channel.
+/// Normalisation of pixels from 0 to 255, per channel: (pixel - mean) / deviation.
 struct Normalization {
   std::vector<double> mean, deviation;
   bool operator==(const Normalization&) const = default;
 };
 
-/// How sound becomes frames.
+/// Conversion of sound to frames of a spectrogram.
 struct SpectrogramOptions {
-  int64_t rate = 16000;    // samples per second; 0: it is no sound
-  int64_t window_ms = 20;  // a Hamming window
+  int64_t rate = 16000;    // samples per second; 0: no sound
+  int64_t window_ms = 20;  // length of the Hamming window
   int64_t stride_ms = 10;  // from one frame to the next
-  int64_t mels = 0;        // mel bands that stand for the frequencies; 0: all frequencies
+  int64_t mels = 0;        // number of mel bands; 0: all frequencies instead
   bool operator==(const SpectrogramOptions&) const = default;
 };
 
 /// One of a model's inputs.
 struct Feed {
-  std::string name;             // in exported files
-  Shape sample;                 // of one sample: (H, W, C); 0: an extent that varies
-  DType dtype = DType::f32;     // f32: whatever the model computes in
-  Normalization normalization;  // of images; else empty
-  int64_t ids = 0;      // of numbers that name rows of a table, as words do: they are in [0, ids)
-  bool padded = false;  // samples vary on their own, and lie side by side with Batch::lengths
-  SpectrogramOptions sound{.rate = 0};  // of spectrograms
+  std::string name;             // input's name in exported files
+  Shape sample;                 // shape of one sample, (H, W, C); 0: a varying extent
+  DType dtype = DType::f32;     // f32: the model's compute type
+  Normalization normalization;  // empty except for images
+  int64_t ids = 0;              // number of table rows, if inputs are ids (words) in [0, ids)
+  bool padded = false;  // samples vary in length and are padded; Batch::lengths has the lengths
+  SpectrogramOptions sound{.rate = 0};  // of spectrograms only
 
-  /// Whether the first extent varies from batch to batch: then a batch is (T, N, …), else (N, …).
+  /// Whether the first extent varies from batch to batch. A batch is then (T, N, …), else (N, …).
   bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0 && !padded; }
   bool operator==(const Feed&) const = default;
 };
 
 struct Facts {
   std::vector<Feed> inputs;
-  int64_t classes = 0;             // that a target is one of; a model may have more
-  std::vector<std::string> names;  // of the classes; empty: they have none
-  std::string work = "images";     // what a sample's work is counted in, for speed
+  int64_t classes = 0;             // number of classes of targets; a model may have more
+  std::vector<std::string> names;  // names of the classes, may be empty
+  std::string work = "images";     // unit of a sample's work, for speed
   bool operator==(const Facts&) const = default;
 
-  /// The shape (H, W, C) of a sample. Throws Error, naming `model`, if the only input is no image.
+  /// The shape (H, W, C) of a sample. Throws Error, naming `model`, unless the only input is an
+  /// image.
   const Shape& image(const std::string& model) const;
 };
 

@@ -60,7 +60,7 @@ FlatParameters::FlatParameters(Context& context, std::vector<Parameter*> paramet
                              parameter->shape, offset, parameter->shape.numel(), parameter->decay,
                              parameter->kind});
     const int64_t numel = (parameter->shape.numel() + alignment - 1) / alignment * alignment;
-    offset = Shape{offset + numel}.numel();  // which refuses too many
+    offset = Shape{offset + numel}.numel();  // a Shape refuses too many elements
     if (parameter->frozen) continue;
     trained_end = offset;
     ++trained_;

@@ -1,6 +1,6 @@
-// Where every weight, gradient and piece of per-element state lives: flat arenas in one index
-// space, cut into named, 64-byte aligned segments. Built once per worker from the parameters a
-// model declared; one thread at a time.
+// The memory of every weight, gradient and per-element state: flat arenas with one index space, cut
+// into named, 64-byte aligned segments. A worker builds them once, from the parameters that its
+// model declared. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -14,26 +14,27 @@
 
 namespace wisp {
 
-/// Initial values of a parameter; random ones are drawn from (seed, parameter's name), so replicas
+/// Initial values of a parameter. Random values depend on (seed, parameter's name), so replicas
 /// agree.
 struct Init {
   enum class Kind { constant, normal, uniform } kind = Kind::constant;
   double value = 0.0;  // the constant, the standard deviation, or the bound of (-value, value)
 };
 
-/// One learned tensor of a model, as a module declares it. Its variable becomes valid when a
-/// FlatParameters takes it.
+/// One learned tensor of a model, as a module declares it. `variable` becomes valid when a
+/// FlatParameters takes the parameter.
 struct Parameter {
   std::string name;  // full path, "stage1.block0.conv1.weight"
   Shape shape;
   Init init;
-  bool decay = true;  // weight decay applies (not to norms and biases)
+  bool decay = true;  // whether weight decay applies (not to norms and biases)
   Variable variable;
-  bool frozen = false;  // keeps its initial value: a constant of the graph
-  std::string kind;     // of the layer it belongs to, for policies: conv, linear, norm, bias, …
+  bool frozen = false;  // keeps its initial value, as a constant of the graph
+  std::string kind;     // kind of its layer, for policies: conv, linear, norm, bias, …
 };
 
-/// State that is not learned (running statistics). Kept per rank, saved, never exchanged.
+/// State that is not learned (running statistics). Each rank keeps its own; it is saved, never
+/// exchanged.
 struct Buffer {
   std::string name;
   Shape shape;
@@ -52,54 +53,54 @@ struct Segment {
   std::string kind;
 };
 
-/// The order of the arena: the reverse of the model's (that in which gradients become ready), the
-/// frozen ones behind all others.
+/// Order of the arenas: the reverse of the model's order, in which gradients become ready. Frozen
+/// parameters come last.
 std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters);
 
 class FlatParameters final : public GradOwner {
  public:
-  /// Places `parameters` in arena_order() and initialises them. Arenas and buffers have the
-  /// wide_of() the context's compute dtype. The parameters and the context outlive this object.
-  /// Throws Error for two parameters of one name.
+  /// Places `parameters` in arena_order() and initialises them. Arenas and buffers have wide_of()
+  /// the context's compute type. The parameters and the context must outlive this object. Throws
+  /// Error if two parameters have one name.
   FlatParameters(Context& context, std::vector<Parameter*> parameters,
                  std::vector<Buffer*> buffers);
   FlatParameters(const FlatParameters&) = delete;
   FlatParameters& operator=(const FlatParameters&) = delete;
 
-  /// What is trained. Everything but the weight arena ends with these.
+  /// Trained segments, first in every arena. All arenas except the weights end after them.
   std::span<const Segment> segments() const { return std::span(all_segments_).first(trained_); }
   std::span<const Segment> all_segments() const { return all_segments_; }  // frozen ones last
-  int64_t numel() const { return weight_.numel(); }                        // with padding
-  int64_t parameter_count() const;  // of segments(), without padding
+  int64_t numel() const { return weight_.numel(); }                        // elements with padding
+  int64_t parameter_count() const;  // elements of segments(), without padding
   DType dtype() const { return weight_.dtype(); }
 
   const Tensor& weight() const { return weight_; }
   const Tensor& grad() const { return grad_; }
-  /// The part of weight() that is trained: as long as grad().
+  /// The trained part of weight(), as long as grad().
   Tensor trained_weight() const { return weight_.slice(0, grad_.shape()); }
-  /// A named arena of per-element state (momentum, residual): made and zeroed at the first call.
+  /// A named arena of per-element state (momentum, residual), made and zeroed at the first call.
   const Tensor& state(const std::string& name);
   std::vector<std::string> state_names() const;
   std::span<Buffer* const> buffers() const { return buffers_; }
-  /// Where all of them lie.
+  /// The memory of all buffers.
   const Tensor& buffer_arena() const { return buffer_arena_; }
 
-  /// `arena`'s part that belongs to the segment, in the parameter's shape.
+  /// The segment's part of `arena`, in the parameter's shape.
   static Tensor view(const Tensor& arena, const Segment& segment) {
     return arena.slice(segment.offset, segment.shape);
   }
 
-  /// Called in backward's thread, once per step and segment, when the segment's gradient is
-  /// complete.
+  /// Sets a hook that runs once per step and segment, when the segment's gradient is complete, in
+  /// backward's thread.
   void on_grad_ready(std::function<void(const Segment&)> hook) { hook_ = std::move(hook); }
 
-  /// Called in the same place, before that: nobody has changed the gradient yet.
+  /// Sets a hook that runs before the hook of on_grad_ready(), which may change the gradient.
   void before_grad_ready(std::function<void(const Segment&)> hook) { watch_ = std::move(hook); }
 
-  /// Brings copies of the weights in bf16 up to date, which ops then read as factors
-  /// (Variable::factor), where activations are bf16 and the backend would round weights in each
-  /// call (Backend::reads_rounded_weights); else does nothing. The copies are made at the first
-  /// call: from then on whoever changes weights calls this before the next forward pass.
+  /// Updates bf16 copies of the weights, which ops then read as factors (Variable::factor). Does
+  /// nothing unless activations are bf16 and the backend reads bf16 weights
+  /// (Backend::reads_rounded_weights). The first call makes the copies. After it, whoever changes
+  /// weights calls this before the next forward pass.
   void round_weights();
 
   Tensor gradient(int id) override;
@@ -110,11 +111,11 @@ class FlatParameters final : public GradOwner {
 
   Context& context_;
   std::vector<Segment> all_segments_;
-  std::vector<Parameter*> parameters_;  // of all_segments_
-  size_t trained_ = 0;                  // so many of all_segments_ are not frozen
+  std::vector<Parameter*> parameters_;  // parameter of each segment
+  size_t trained_ = 0;                  // number of trained segments
   std::vector<Buffer*> buffers_;
   Tensor weight_, grad_, buffer_arena_;
-  Tensor rounded_;  // weight_ in bf16, if somebody asked for it
+  Tensor rounded_;  // weight_ in bf16, after the first round_weights()
   std::map<std::string, Tensor> states_;
   std::function<void(const Segment&)> watch_, hook_;
 };

@@ -1,7 +1,7 @@
-// Counter-based random numbers: a value is a pure function of (seed, step, id, index), so there is
-// no generator state to save and no order to keep. `id` is a global sample, a segment or a purpose;
-// the rank joins the key only where ranks must differ. Source: Salmon et al. 2011, "Parallel random
-// numbers: as easy as 1, 2, 3", Philox4x32-10.
+// Counter-based random numbers. A value is a pure function of (seed, step, id, index), so there is
+// no generator state to save and no order to keep. `id` is a global sample, a segment or a purpose.
+// The rank joins the key only where ranks must differ. Any thread. Source: Salmon et al. 2011,
+// "Parallel random numbers: as easy as 1, 2, 3", Philox4x32-10.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Philox {
   WISP_HD Philox(uint64_t seed, uint64_t step, uint64_t id)
       : key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
         high{static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)} {
-    // the step enters the key through a block of its own, so that all 64 bits of seed, step and id
+    // a block of its own mixes the step into the key, so that all 64 bits of seed, step and id
     // count
     const Block mixed =
         rounds({{static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32), 0x57495350u, 0}});
@@ -29,7 +29,7 @@ struct Philox {
     key[1] = mixed.word[1];
   }
 
-  /// Four independent words for this index.
+  /// Four independent words for `index`.
   WISP_HD Block block(uint64_t index) const {
     return rounds(
         {{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), high[0], high[1]}});
@@ -39,18 +39,18 @@ struct Philox {
   WISP_HD float uniform(uint64_t index) const {
     return static_cast<float>(bits(index) >> 8) * 5.9604644775390625e-8f;
   }
-  /// Uniform in [0, bound): the multiply-shift of a 32-bit word; bound < 2^32, bias below bound /
-  /// 2^32.
+  /// Uniform in [0, bound) for bound < 2^32, by multiply-shift of a 32-bit word. The bias is below
+  /// bound / 2^32.
   WISP_HD uint32_t below(uint64_t index, uint32_t bound) const {
     return static_cast<uint32_t>(static_cast<uint64_t>(bits(index)) * bound >> 32);
   }
-  /// The same from 64 bits, for bound <= 2^32: bias below bound / 2^64.
+  /// Uniform in [0, bound) for bound <= 2^32, from 64 bits. The bias is below bound / 2^64.
   WISP_HD int64_t below64(uint64_t index, int64_t bound) const {
     const Block words = block(index);
     const auto wide = static_cast<uint64_t>(bound);
     return static_cast<int64_t>((words.word[0] * wide + (words.word[1] * wide >> 32)) >> 32);
   }
-  /// Mean 0, variance 1, within ±4.9: the sum of eight uniforms, which every device computes alike.
+  /// Mean 0, variance 1, within ±4.9. The sum of eight uniforms has the same bits on every device.
   WISP_HD float nearly_normal(uint64_t index) const {
     const Block words = block(index);
     uint32_t sum = 0;
@@ -74,10 +74,10 @@ struct Philox {
   }
 };
 
-/// Random numbers for loops that are as fast as memory (stochastic rounding): two words of Philox
-/// key a mixer of 32-bit indices, three multiplications that vectorise. For each index uniform over
-/// the keys; numbers of one key are as independent as rounding needs, not more. Source of the
-/// mixer's constants: Wellons 2018, "Prospecting for hash functions".
+/// Random numbers for loops that run at memory speed (stochastic rounding). Two words of Philox are
+/// the key of a mixer of 32-bit indices, three multiplications that vectorise. For each index the
+/// numbers are uniform over the keys. Numbers of one key are independent enough for rounding, not
+/// for more. Source of the mixer's constants: Wellons 2018, "Prospecting for hash functions".
 struct Dither {
   uint32_t key[2];
 
@@ -94,8 +94,8 @@ struct Dither {
     x *= 0xd35a2d97u;
     return x ^ (x >> 15);
   }
-  /// bits() at a quarter of the price: of each 64 indices, i, i + 16, i + 32 and i + 48 share a
-  /// word, each turned by a byte more. Of two of them the highest bytes are independent.
+  /// bits() at a quarter of the cost. In each block of 64 indices, i, i + 16, i + 32 and i + 48
+  /// share a word, rotated by one more byte each. The highest bytes of two of them are independent.
   WISP_HD uint32_t shared_bits(int64_t index) const {
     return turned(bits(index & ~int64_t{48}), static_cast<int>(index >> 4 & 3));
   }
@@ -108,7 +108,7 @@ struct Dither {
   }
 };
 
-/// Standard normal deviate (Box-Muller) for the index. Host only: its transcendentals differ
+/// Standard normal deviate (Box-Muller) for `index`. Host only: transcendental functions differ
 /// between devices.
 double normal(const Philox& philox, uint64_t index);
 

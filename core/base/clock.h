@@ -1,14 +1,14 @@
-// The one clock of spans, accounting and progress. Any thread.
+// The clock of spans, accounting and progress. Any thread.
 #pragma once
 
 namespace wisp {
 
-/// Microseconds of the steady clock since the process started (since the first call, if static
-/// initialisation is quicker).
+/// Microseconds on the steady clock since the process started. Static initialisation sets the
+/// start, or an earlier first call.
 double now_us();
 
-/// When now_us() was 0, in microseconds of the system's clock: brings times of different processes
-/// together.
+/// The time at which now_us() was 0, in microseconds on the system's clock. It aligns the times of
+/// different processes.
 double clock_origin_us();
 
 }  // namespace wisp

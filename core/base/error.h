@@ -1,4 +1,4 @@
-// The one exception type of Wisp and the check macro that raises it.
+// Wisp's exception type and the check macro that throws it. Any thread.
 #pragma once
 
 #include <sstream>
@@ -12,7 +12,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The arguments written one after the other with operator<<.
+/// Concatenates the arguments, each written with operator<<.
 template <class... Args>
 std::string concat(const Args&... args) {
   std::ostringstream out;
@@ -22,9 +22,9 @@ std::string concat(const Args&... args) {
 
 }  // namespace wisp
 
-/// Throws Error with the concatenated message if `condition` is false. Say the operation, both
-/// values and what would be right: WISP_CHECK(a == b, "conv2d: input has ", a, " channels, weight
-/// expects ", b).
+/// Throws Error with the concatenated message if `condition` is false. The message names the
+/// operation, both values and the expectation: WISP_CHECK(a == b, "conv2d: input has ", a, "
+/// channels, weight expects ", b).
 #define WISP_CHECK(condition, ...)                      \
   do {                                                  \
     if (!(condition)) [[unlikely]]                      \

@@ -1,5 +1,5 @@
-// A stable 64-bit hash of text and numbers, chained through `seed`: what ranks compare, and what
-// state and random numbers are keyed by. FNV-1a.
+// A stable 64-bit hash of text and numbers (FNV-1a), chained through `seed`. Ranks compare such
+// hashes; state and random numbers have them as keys. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline uint64_t hash_text(const std::string& text, uint64_t seed = 0xcbf29ce4842
   return hash_number(text.size(), seed);
 }
 
-/// Sixteen hexadecimal digits.
+/// The hash as sixteen hexadecimal digits.
 inline std::string hash_digits(uint64_t hash) {
   std::string text(16, '0');
   for (size_t digit = text.size(); digit-- > 0; hash >>= 4)

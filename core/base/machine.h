@@ -1,16 +1,16 @@
-// The machine below the backends, as far as a run's bits depend on it. Any thread.
+// The properties of a machine that the bits of a run depend on, below the backends. Any thread.
 #pragma once
 
 #include <string>
 
 namespace wisp {
 
-/// What the system calls its first CPU, "AMD EPYC 7B13"; "unknown CPU" where it gives no name.
-/// `cpuinfo`: a file that says it as Linux does, on lines "KEY : VALUE".
+/// The system's name of its first CPU, "AMD EPYC 7B13", or "unknown CPU" if it gives none.
+/// `cpuinfo` is a file in Linux's format, with lines "KEY : VALUE".
 std::string cpu_model(const std::string& cpuinfo = "/proc/cpuinfo");
 
-/// The CPU's model and the C library, whose logarithms and cosines draw the first weights:
-/// "AMD EPYC 7B13, glibc 2.36".
+/// The CPU's model and the C library, "AMD EPYC 7B13, glibc 2.36". The C library's logarithms and
+/// cosines draw the first weights.
 std::string machine();
 
 }  // namespace wisp

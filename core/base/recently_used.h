@@ -1,5 +1,4 @@
-// Things that a library makes for a shape, at a cost, kept for the next use of that shape. One
-// thread at a time.
+// A cache of objects that a library makes for a shape, at a cost. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 namespace wisp {
 
-/// Keeps the `most` things used last, each under its key.
+/// Keeps the `most` most recently used objects, each under its key.
 template <class Key, class Thing>
 class RecentlyUsed {
  public:
@@ -17,8 +16,9 @@ class RecentlyUsed {
 
   int64_t size() const { return static_cast<int64_t>(things_.size()); }
 
-  /// What is kept under `key`, else what make() returns; then what was used longest ago goes if
-  /// there are too many. Valid until the next call. If make() throws, all stays as it was.
+  /// Returns the object cached under `key`, or adds the result of make() and drops the least
+  /// recently used object if the cache is full. The reference is valid until the next call. If
+  /// make() throws, the cache does not change.
   template <class Make>
   Thing& find(const Key& key, const Make& make) {
     const auto found = std::find_if(things_.begin(), things_.end(),
@@ -34,7 +34,7 @@ class RecentlyUsed {
 
  private:
   int64_t most_;
-  std::list<std::pair<Key, Thing>> things_;  // the one used last is first
+  std::list<std::pair<Key, Thing>> things_;  // the most recently used is first
 };
 
 }  // namespace wisp

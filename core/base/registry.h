@@ -1,4 +1,5 @@
-// Named factories: the only globals. A component registers itself at namespace scope:
+// Named factories, the only globals. A component registers itself at namespace scope, before
+// threads start:
 //   const Registration<Compressor, const Config&> registration("topk", "summary", make_topk);
 #pragma once
 
@@ -30,8 +31,8 @@ class Registry {
     WISP_CHECK(added, "registry: ", name, " is registered twice");
   }
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  /// Throws Error listing the known names if there is no `name`. `what` says what it would be:
-  /// "compression method".
+  /// Throws Error with the known names if there is no `name`. `what` names the kind of component in
+  /// the message: "compression method".
   const Entry& find(const std::string& what, const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;

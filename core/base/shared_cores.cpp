@@ -16,7 +16,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kNoticeable = 0.3;  // of a core: what a system does beside is less
+constexpr double kNoticeable = 0.3;  // cores: background work of a system takes less
 
 std::vector<int> cores_of_process() {
   cpu_set_t set;
@@ -46,7 +46,7 @@ std::optional<double> busy_seconds(const std::string& stat, const std::vector<in
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string name;
-    // man 5 proc; the times of guests are within user and nice
+    // fields as in man 5 proc; guests' times are included in user and nice
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
     if (!(words >> name) || !name.starts_with("cpu")) continue;
     int core = -1;

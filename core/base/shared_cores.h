@@ -1,5 +1,6 @@
-// The share of this machine's cores that other programs take. Loops of several threads suffer from
-// it: they wait for the slowest thread, and spin while they wait. Linux only; any thread.
+// The share of this machine's cores that other programs take. It matters to parallel loops: they
+// wait for their slowest thread, and spin while they wait. Linux only. Any thread, one at a time
+// per object.
 #pragma once
 
 #include <optional>
@@ -8,19 +9,18 @@
 
 namespace wisp {
 
-/// The seconds that some cores were busy since the machine started, whoever kept them busy.
-/// `stat` is the text of /proc/stat, `cores` their numbers, ascending. Nothing if a core has no
-/// line there.
+/// The seconds that `cores` were busy, for any process, since the machine started. `stat` is the
+/// text of /proc/stat. `cores` are core numbers, ascending. Empty if a core has no line in it.
 std::optional<double> busy_seconds(const std::string& stat, const std::vector<int>& cores);
 
-/// Counts what others do on the cores that this process may use.
+/// Measures the load of other processes on the cores that this process may use.
 class SharedCores {
  public:
   SharedCores();
 
   int cores() const { return static_cast<int>(cores_.size()); }
-  /// How many cores other processes kept busy since the last call, or since this object was made;
-  /// 0 where the system does not say.
+  /// The mean number of cores that other processes kept busy since the last call, or since
+  /// construction. 0 if the system does not say.
   double taken_by_others();
 
  private:
@@ -34,8 +34,8 @@ class SharedCores {
   std::optional<Reading> before_;
 };
 
-/// What to do where `workers` workers of `threads` threads, which spin while they wait, share
-/// `cores` cores with programs that take `others` of them; empty if there is room for both.
+/// Advice for a run of `workers` workers with `threads` threads each, which spin while they wait,
+/// on `cores` cores of which other programs take `others`. Empty if there is room for both.
 std::string shared_cores_advice(double others, int cores, int workers, int threads);
 
 }  // namespace wisp

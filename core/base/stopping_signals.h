@@ -1,4 +1,4 @@
-// The signals by which somebody asks a program to save and to stop. Any thread.
+// The signals that ask a program to save and stop. Any thread.
 #pragma once
 
 #include <csignal>
@@ -6,8 +6,8 @@
 
 namespace wisp {
 
-/// Ctrl-C, SIGTERM, a closed terminal (unless that is ignored, as nohup has it), and the two that
-/// batch systems send before a job's time is over.
+/// Ctrl-C, SIGTERM, SIGHUP of a closed terminal (unless ignored, as by nohup), and SIGUSR1 and
+/// SIGUSR2, which batch systems send before a job's time is over.
 inline std::vector<int> stopping_signals() {
   std::vector<int> signals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   struct sigaction hangup {};

@@ -54,7 +54,7 @@ void WorkQueue::run(const Task& start) {
       } catch (...) {
         failure = std::current_exception();
       }
-      task = {};  // what the task owns goes before drain() returns
+      task = {};  // destroys the task's captures before drain() returns
       lock.lock();
       if (failure) {
         failure_ = failure;

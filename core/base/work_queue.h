@@ -1,6 +1,6 @@
-// One thread that runs tasks in the order they were posted. The only form of host concurrency in
-// Wisp. Any thread may post; a task that throws stops the queue: later tasks are dropped and the
-// exception waits for the owner.
+// A thread that runs tasks in the order they were posted. It is the only form of host concurrency
+// in Wisp. Any thread may post. Once a task has thrown, the queue drops all later tasks and drain()
+// rethrows the exception.
 #pragma once
 
 #include <condition_variable>
@@ -16,15 +16,16 @@ class WorkQueue {
  public:
   using Task = std::function<void()>;
 
-  /// Starts the thread; it runs `start` first (thread counts, names).
+  /// Starts the thread, which first runs `start` (sets thread counts, names).
   explicit WorkQueue(Task start = {});
-  /// Finishes the tasks already posted, then joins. An exception nobody asked for is dropped.
+  /// Finishes the posted tasks, then joins the thread. Drops an exception that no drain() has
+  /// rethrown.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   void post(Task task);
-  /// Waits until every task posted so far has run; rethrows the first exception.
+  /// Waits until all tasks posted so far have run. Rethrows a task's exception, at each call.
   void drain();
 
  private:
@@ -36,7 +37,7 @@ class WorkQueue {
   std::exception_ptr failure_;
   bool busy_ = false;
   bool stop_ = false;
-  std::thread thread_;  // last: starts when everything above exists
+  std::thread thread_;  // last member: the thread starts when all others exist
 };
 
 }  // namespace wisp

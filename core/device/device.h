@@ -1,4 +1,4 @@
-// Where memory lives and work runs.
+// A device, on which memory lies and work runs. A value type.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace wisp {
 
 struct Device {
-  enum class Kind { cpu, cuda } kind = Kind::cpu;  // cuda: emulated, in a build without CUDA
+  enum class Kind { cpu, cuda } kind = Kind::cpu;  // cuda: emulated if the build has no CUDA
   int index = 0;
 
   bool is_cuda() const { return kind == Kind::cuda; }
@@ -15,11 +15,10 @@ struct Device {
   std::string str() const;
 };
 
-/// Makes the device the calling thread's current one, on whose streams it works. The CPU changes
-/// nothing.
+/// Makes `device` the calling thread's current device. Does nothing for the CPU.
 void use(Device device);
 
-/// What this build's Device::Kind::cuda is: "cuda" or "emulated".
+/// The name of Device::Kind::cuda in this build: "cuda" or "emulated".
 const char* device_kind();
 
 }  // namespace wisp

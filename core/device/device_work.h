@@ -1,5 +1,5 @@
-// How much devices were asked to do: what a step costs where each launch has a price. Counted for
-// the whole process, whoever asks; any thread.
+// Counters of the operations that devices were given, because each launch costs time. They count
+// the whole process. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 namespace wisp {
 
 struct DeviceWork {
-  int64_t kernels = 0;  // launches of our own
-  int64_t calls = 0;    // of libraries: a product, a convolution, a recurrent layer, a transform
-  int64_t copies = 0;   // between host and device and on it, and fills
-  int64_t waits = 0;    // in which a thread of the host's stands still for a stream or an event
+  int64_t kernels = 0;  // launches of Wisp's kernels
+  int64_t calls = 0;    // library calls: products, convolutions, recurrent layers, transforms
+  int64_t copies = 0;   // copies between host and device and on it, and fills
+  int64_t waits = 0;    // waits of a host thread for a stream or an event
 
   DeviceWork operator-(const DeviceWork& other) const {
     return {kernels - other.kernels, calls - other.calls, copies - other.copies,
@@ -18,9 +18,9 @@ struct DeviceWork {
   }
 };
 
-/// Since the program started.
+/// Counts since the program started.
 DeviceWork device_work();
-/// Adds to it.
+/// Adds to the counters.
 void count_device_work(const DeviceWork& more);
 
 }  // namespace wisp

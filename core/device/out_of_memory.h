@@ -1,4 +1,4 @@
-// What a pool throws that has no room left, so that whoever knows what it was for can say so.
+// The exception of a memory pool without room. Callers catch it to say what the memory was for.
 #pragma once
 
 #include "core/base/error.h"

@@ -13,7 +13,7 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kGuardBytes = int64_t{2} << 20;  // a multiple of what memory grows by
+constexpr int64_t kGuardBytes = int64_t{2} << 20;  // a multiple of every range's granularity
 constexpr int64_t kLeastReserved = int64_t{16} << 20;
 
 int64_t round_up(int64_t value, int64_t multiple) {
@@ -22,7 +22,7 @@ int64_t round_up(int64_t value, int64_t multiple) {
 
 }  // namespace
 
-/// Blocks lie one behind the other; only neighbours in address become one.
+/// Blocks are contiguous within a range's memory; only neighbours in address merge.
 struct MemoryPool::Block {
   Range* range = nullptr;
   std::byte* data = nullptr;
@@ -38,9 +38,9 @@ struct MemoryPool::Range {
   FreeList free;
   Block* last = nullptr;
 
-  /// Reserves `capacity` addresses of a device, or just what `bytes` need. False if there are none
-  /// left. Where they are limited, it gets as many again as it has: what it never uses would be
-  /// missing elsewhere.
+  /// Reserves `capacity` addresses of a device, or just `bytes` if that fails. Returns false if
+  /// neither is possible. If the process has an address limit, the range at most doubles, because
+  /// unused addresses would be missing elsewhere.
   bool add_memory(Device device, int64_t capacity, int64_t bytes) {
     if (address_limit()) {
       int64_t held = kLeastReserved;
@@ -65,14 +65,14 @@ struct MemoryPool::Range {
     free.erase(block->place);
   }
   static bool adjacent(const Block* a, const Block* b) { return a->data + a->bytes == b->data; }
-  /// Puts `block` behind `before`, or first.
+  /// Inserts `block` behind `before`, or at the front if `before` is null.
   void link(Block* block, Block* before) {
     block->before = before;
     block->after = before ? before->after : nullptr;
     if (before) before->after = block;
     (block->after ? block->after->before : last) = block;
   }
-  /// Gives the room of `block`, the neighbour behind `into`, to it.
+  /// Merges `block`, the neighbour behind `into`, into `into`.
   void absorb(Block* into, Block* block) {
     into->bytes += block->bytes;
     into->after = block->after;
@@ -123,7 +123,7 @@ MemoryPool::Block* MemoryPool::take_fitting(Range& range, int64_t bytes) {
   return block;
 }
 
-/// Makes the last block a free one of at least `bytes`.
+/// Grows the range so that its last block is free and has at least `bytes`.
 void MemoryPool::grow(Range& range, int64_t bytes) {
   Block* last = range.last;
   const int64_t there = last && last->free ? last->bytes : 0;
@@ -154,7 +154,7 @@ void MemoryPool::grow(Range& range, int64_t bytes) {
   range.insert_free(block);
 }
 
-/// Makes a block of `bytes` at the end of memory of its own.
+/// Adds a block of `bytes` at the end of a mapping of its own.
 void MemoryPool::grow_guarded(Range& range, int64_t bytes) {
   const int64_t capacity = round_up(bytes, kGuardBytes) + kGuardBytes;
   std::unique_ptr<AddressRange> reserved = reserve_addresses(device_, capacity);
@@ -167,7 +167,7 @@ void MemoryPool::grow_guarded(Range& range, int64_t bytes) {
   range.insert_free(block);
 }
 
-/// Throws OutOfMemory unless memory has grown by `bytes`.
+/// Adds `bytes` to the counts. Throws OutOfMemory unless `grown`.
 void MemoryPool::count_growth(bool grown, int64_t bytes) {
   if (!grown) {
     const std::optional<int64_t> limit = address_limit();

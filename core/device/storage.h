@@ -1,4 +1,4 @@
-// Memory: a caching pool and the blocks it lends. The pool is thread-safe; a block freed on one
+// A caching memory pool and the blocks it lends. The pool is thread-safe. A block freed on one
 // stream is lent again only on the same stream, so in-order work never sees its memory change
 // hands.
 #pragma once
@@ -14,22 +14,23 @@
 namespace wisp {
 
 struct MemoryStats {
-  int64_t system_allocations = 0;  // times memory was asked of the system so far
-  int64_t reserved_bytes = 0;   // held from the system; its own peak: nothing is given back early
-  int64_t used_bytes = 0;       // lent now
-  int64_t peak_used_bytes = 0;  // most lent at once
+  int64_t system_allocations = 0;  // number of times that the system was asked for memory
+  int64_t reserved_bytes =
+      0;                   // held from the system; equal to its peak, nothing is given back early
+  int64_t used_bytes = 0;  // lent now
+  int64_t peak_used_bytes = 0;  // most bytes lent at once
 };
 
 struct MemoryOptions {
-  int64_t range_bytes = int64_t{16} << 30;  // of addresses, reserved at a time for a stream
-  /// Each block ends where its memory does, and nothing lies behind: who goes beyond the end ends
-  /// the program, or its kernel fails. A block takes a mapping and a page at least: for tests.
+  int64_t range_bytes = int64_t{16} << 30;  // addresses reserved at a time for a stream
+  /// Gives each block a mapping of its own, which ends with the block. An access behind the end
+  /// ends the program, or fails the kernel. A block then takes at least a page: for tests.
   bool guarded = false;
 };
 
-/// A growing range of addresses per stream, in which free neighbours become one block and the
-/// best fit is lent first: what the small layers left serves the large ones. Blocks are 64-byte
-/// aligned. One pool serves a whole process.
+/// A pool with a growing range of addresses per stream. Free neighbours merge into one block, and
+/// the best fit is lent first, so memory of small layers serves large ones. Blocks are 64-byte
+/// aligned. A process shares one pool per device.
 class MemoryPool {
  public:
   struct Block;
@@ -40,16 +41,16 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   Device device() const { return device_; }
-  /// Throws Error if the system has no memory left, with the size asked for and the size held.
+  /// Throws OutOfMemory with the sizes asked for and held if the system has no memory left.
   Block* allocate(int64_t bytes, int64_t stream_id);
   void free(Block* block) noexcept;
   static std::byte* data(const Block* block);
-  /// Whether the memory is this pool's.
+  /// Whether `memory` lies in this pool.
   bool holds(const std::byte* memory) const;
   MemoryStats stats() const;
 
  private:
-  using FreeList = std::multimap<int64_t, Block*>;  // by size
+  using FreeList = std::multimap<int64_t, Block*>;  // key: bytes
   struct Range;
 
   Range& range_of(int64_t stream_id);
@@ -61,17 +62,17 @@ class MemoryPool {
   Device device_;
   MemoryOptions options_;
   mutable std::mutex mutex_;
-  std::map<int64_t, std::unique_ptr<Range>> ranges_;  // by stream id
+  std::map<int64_t, std::unique_ptr<Range>> ranges_;  // key: stream id
   MemoryStats stats_;
 };
 
-/// A block that returns to its pool when the last owner lets go.
+/// A block of memory, returned to its pool when the last owner releases it.
 class Storage {
  public:
   Storage(MemoryPool& pool, int64_t bytes, int64_t stream_id);
-  /// Memory outside any pool, zeroed: for tensors that live on the host by themselves.
+  /// Zeroed host memory outside any pool, for stand-alone host tensors.
   explicit Storage(int64_t bytes);
-  /// Memory of the host's that is somebody else's to give back.
+  /// Host memory with a foreign owner, whose deleter frees it.
   Storage(std::shared_ptr<std::byte> memory, int64_t bytes);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -84,7 +85,7 @@ class Storage {
  private:
   MemoryPool* pool_ = nullptr;
   MemoryPool::Block* block_ = nullptr;
-  std::shared_ptr<std::byte> owner_;  // of what is no pool's
+  std::shared_ptr<std::byte> owner_;  // owner of memory outside a pool
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
   Device device_;

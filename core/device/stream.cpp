@@ -105,7 +105,7 @@ void Event::record(const Stream& stream) {
     std::lock_guard lock(state_->mutex);
     point = ++state_->recorded;
   }
-  // the point counts as reached when the task is gone: it ran, or a failed stream dropped it
+  // the point is reached when the task is destroyed: it ran, or a failed stream dropped it
   std::shared_ptr<void> reached(nullptr, [state = state_, point](void*) { state->reach(point); });
   stream.submit([reached = std::move(reached)] {});
 }
@@ -115,7 +115,7 @@ void Event::wait(const Stream& stream) const {
     return cuda::wait(native_.get(), stream.native());
   const bool recorded = device_.is_cuda() || state_->recorded_now() > 0;
   if (!recorded) return;
-  // refused even if the point is reached: whether it is, is a matter of luck
+  // always refused, even if the point is reached, which depends on timing
   WISP_CHECK(device_.is_cuda() == stream.device().is_cuda(), "a stream of ", stream.device().str(),
              " cannot wait for work of ", device_.str());
   stream.submit([state = state_, point = state_->recorded_now()] { state->wait_for(point); });

@@ -1,7 +1,8 @@
-// A device's in-order queue, and events that order one stream after another. All device work, CPU
-// work too, is submitted to a stream. The CPU's stream runs a task at once in the calling thread; a
-// late CPU stream runs it on a thread of its own, which shows a missing event without a GPU; a
-// device's takes kernels, its libraries' calls and copies. Streams are cheap value handles.
+// A device's in-order queue, and events that order one stream after another. All work, also the
+// CPU's, is submitted to a stream. A CPU stream runs a task at once in the calling thread. A late
+// CPU stream runs it on a thread of its own, which reveals a missing event without a GPU. A
+// device's stream takes kernels, library calls and copies. Streams are cheap value handles. Threads
+// that share one order their calls themselves.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +22,17 @@ class Stream {
  public:
   /// A CPU stream that runs each task inside submit().
   static Stream immediate();
-  /// A CPU stream with a thread of its own, which uses `threads` OpenMP threads (tests).
+  /// A CPU stream with a thread of its own, which has `threads` OpenMP threads. For tests.
   static Stream late(int threads = 1);
-  /// A queue of the device's, beside all others; of the CPU an immediate one. Throws Error if there
-  /// is no such device.
+  /// A new queue of `device`, independent of all others; an immediate stream for the CPU. Throws
+  /// Error if the device does not exist.
   static Stream on(Device device);
 
   Device device() const { return device_; }
-  /// Different for each stream of the process; memory freed on one is reused on the same one only.
+  /// A number unique in the process. Memory freed on a stream is reused only on the same stream.
   int64_t id() const { return id_; }
 
-  /// Work of the host's. Throws Error on a device's stream, which could not order it.
+  /// Submits host work. Throws Error on a device's stream, which cannot order it.
   template <class Task>
   void submit(Task&& task) const {
     if (!queue_ && !native_) {
@@ -40,7 +41,8 @@ class Stream {
       post(std::function<void()>(std::forward<Task>(task)));
     }
   }
-  /// A kernel's loop, whose bytes are all that a device gets of it. It takes `kernels` launches.
+  /// Submits a kernel's loop, which takes `kernels` launches. A device gets only the bytes of
+  /// `task`.
   template <class Task>
   void launch(const Task& task, int kernels = 1) const {
     static_assert(std::is_trivially_copyable_v<Task>, "a device gets a kernel's bytes");
@@ -51,7 +53,7 @@ class Stream {
                   [](const void* copy) { (*static_cast<const Task*>(copy))(); }});
   }
 
-  /// Zeros between members, where what lies there may look like an address.
+  /// Zeroes the padding between members, whose garbage may look like an address.
   template <class Task>
   static void clear_padding([[maybe_unused]] Task& task) {
 #if defined(__has_builtin)
@@ -61,16 +63,16 @@ class Stream {
 #endif
   }
 
-  /// Waits for everything submitted so far; rethrows what a task threw.
+  /// Waits for everything submitted so far. Rethrows a task's exception.
   void synchronize() const;
   /// The native handle of a CUDA stream (cudaStream_t); null on the CPU.
   void* native() const { return native_.get(); }
-  /// Of a device's stream, kScratchBytes of the device's memory for what one loop keeps between its
-  /// launches: whatever follows on the stream may write there. Null on the CPU.
+  /// kScratchBytes of device memory for a loop's data between its launches. Later work on the
+  /// stream may overwrite it. Null on the CPU.
   std::byte* scratch() const { return scratch_; }
   static constexpr int64_t kScratchBytes = 64 << 10;
 
-  /// A task as bytes, and what they are run by.
+  /// A task as bytes, and the function that runs it.
   struct Launch {
     const void* bytes;
     size_t size, alignment;
@@ -90,31 +92,31 @@ class Stream {
   std::byte* scratch_ = nullptr;
 };
 
-/// A point in a stream that others can wait for. Reusable: record() again moves it. A stream whose
-/// task threw passes its points too: its synchronize() tells what happened. Points of one kind of
-/// device order streams of that kind only.
+/// A point in a stream that others can wait for. record() again moves it. A stream whose task threw
+/// still passes its points; its synchronize() reports the exception. Events of CPU streams order
+/// CPU streams only, and events of devices order devices' streams only.
 class Event {
  public:
   Event();
-  /// One that keeps the time at which its point was reached, too.
+  /// An event that also records the time at which its point was reached.
   static Event timed();
   void record(const Stream& stream);
-  /// Orders later work of `stream` after the recorded point.
+  /// Makes later work of `stream` wait for the recorded point.
   void wait(const Stream& stream) const;
   /// Blocks the calling thread until the recorded point is reached.
   void synchronize() const;
   /// Whether the recorded point is reached. Does not block.
   bool reached() const;
-  /// Time of the stream's from `begin`'s point to this one, in microseconds. Both are timed, of one
-  /// device, and reached.
+  /// Microseconds from `begin`'s point to this one. Both events must be timed, of one device, and
+  /// reached.
   double us_since(const Event& begin) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
   bool timed_ = false;
-  std::shared_ptr<void> native_;  // cudaEvent_t, once recorded on a device's stream
-  Device device_;                 // where it was recorded
+  std::shared_ptr<void> native_;  // cudaEvent_t, after record() on a device's stream
+  Device device_;                 // device of the recorded stream
 };
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// A number for each axis of an image: of a kernel, stride, padding or dilation.
+// A number for each axis of an image: a kernel size, stride, padding or dilation. A value type.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 namespace wisp {
 namespace {
 
-/// Every matrix (rows, columns) of `from` transposed.
+/// Transposes every matrix (rows, columns) of `from`.
 Tensor transposed(const Tensor& from, Shape shape, int64_t rows, int64_t columns) {
   Tensor to(shape, from.dtype());
   dispatch_float(from.dtype(), "channel order", [&](auto zero) {

@@ -1,4 +1,5 @@
-// Element types: the enum, the 16-bit floats, and the dispatch from one to the other.
+// Element types: the enum, the 16-bit floats, and the dispatch from the enum to a C++ type. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class DType : uint8_t { f32, f64, f16, bf16, i32, i64, u8, u32 };
 
 int64_t size_of(DType dtype);
 const char* name_of(DType dtype);
-/// Throws Error with the known names.
+/// Throws Error with the known names if there is no such type.
 DType dtype_named(const std::string& name);
 
 WISP_HD inline uint32_t float_bits(float value) {
@@ -46,7 +47,7 @@ struct Half {
       bits = static_cast<uint16_t>(sign | 0x7e00u);
     } else if (magnitude >= 0x477ff000u) {  // rounds to 65536 or more
       bits = static_cast<uint16_t>(sign | 0x7c00u);
-    } else if (magnitude < 0x38800000u) {  // subnormal: the float adder rounds for us
+    } else if (magnitude < 0x38800000u) {  // subnormal: the float addition rounds
       const float shifted = float_from_bits(magnitude) + 0.5f;
       bits = static_cast<uint16_t>(sign | (float_bits(shifted) - 0x3f000000u));
     } else {
@@ -115,8 +116,8 @@ struct dtype_of<uint32_t> {
   static constexpr DType value = DType::u32;
 };
 
-/// What activations of type T are computed in, and the type of the parameters, statistics and
-/// losses beside them.
+/// The type in which ops compute with activations of type T. Parameters, statistics and losses have
+/// it too.
 template <class T>
 struct WideOf {
   using type = T;
@@ -147,7 +148,7 @@ WISP_HD inline void store(BFloat16* into, float value) {
   into->bits = BFloat16(value).bits;  // g++ does not vectorise the copy of a struct
 }
 
-/// Calls f(float{}) or f(double{}), whichever `dtype` says; throws Error for any other.
+/// Calls f(float{}) or f(double{}), according to `dtype`. Throws Error for any other type.
 template <class F>
 decltype(auto) dispatch_float(DType dtype, const char* what, F&& f) {
   if (dtype == DType::f32) return f(float{});
@@ -155,7 +156,8 @@ decltype(auto) dispatch_float(DType dtype, const char* what, F&& f) {
   return f(double{});
 }
 
-/// The same with f(BFloat16{}): the types that activations may have.
+/// Calls f(float{}), f(double{}) or f(BFloat16{}), the types of activations. Throws Error for any
+/// other type.
 template <class F>
 decltype(auto) dispatch_activation(DType dtype, const char* what, F&& f) {
   if (dtype == DType::f32) return f(float{});

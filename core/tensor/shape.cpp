@@ -7,15 +7,16 @@
 namespace wisp {
 namespace {
 
-/// Of a tensor: its bytes, and the sum of a few such, are int64_t too.
+/// Limit for a tensor's elements. Sums of the bytes of a few such tensors still fit int64_t.
 constexpr int64_t kMostElements = int64_t{1} << 58;
 
-/// The one place where products of sizes are checked: no shape's numel() overflows.
+/// Checks the product of the extents, so that no shape's numel() overflows. Sizes are checked only
+/// here.
 void check_size(const Shape& shape) {
   int64_t product = 1;
   bool fits = true;
   for (int i = 0; i < shape.rank(); ++i) {
-    const int64_t extent = std::max<int64_t>(shape[i], 1);  // extents of 0 hide no others
+    const int64_t extent = std::max<int64_t>(shape[i], 1);  // an extent of 0 must not hide others
     fits = fits && !__builtin_mul_overflow(product, extent, &product) && product <= kMostElements;
   }
   WISP_CHECK(fits, "out of memory: a shape of ", shape, ", expected at most 2^58 elements");

@@ -1,4 +1,4 @@
-// The extents of a tensor, at most six, row-major, the last one contiguous.
+// The extents of a tensor: at most six, row-major, the last one contiguous. A value type.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@ class Shape {
   int rank() const { return rank_; }
   int64_t operator[](int i) const { return extents_[static_cast<size_t>(i < 0 ? i + rank_ : i)]; }
   int64_t numel() const;
-  /// Product of all extents but the last: the number of rows of a matrix view (1 for a scalar).
+  /// Product of all extents except the last: the number of rows as a matrix (1 for a scalar).
   int64_t rows() const { return rank_ == 0 ? 1 : numel() / (*this)[-1]; }
-  /// The same extents with the first one replaced. Throws Error for a scalar.
+  /// The shape with another first extent. Throws Error for a scalar.
   Shape with_rows(int64_t rows) const;
-  /// The same with the last one replaced.
+  /// The shape with another last extent. Throws Error for a scalar.
   Shape with_columns(int64_t columns) const;
-  /// (n, extents …): of n tensors of this shape. Throws Error beyond kMaxRank.
+  /// (n, extents …), the shape of n stacked tensors. Throws Error beyond kMaxRank.
   Shape stacked(int64_t n) const;
   std::string str() const;
   bool operator==(const Shape& other) const;

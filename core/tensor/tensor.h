@@ -1,5 +1,5 @@
-// Data only: a contiguous, typed view of shared storage. Cheap to copy, never part of a graph. Two
-// threads may use one storage through different tensors as long as they keep to different elements
+// A contiguous, typed view of shared storage. It is data only, never part of a graph, and cheap to
+// copy. Two threads may use one storage through different tensors if they use different elements,
 // or order themselves by events.
 #pragma once
 
@@ -17,13 +17,13 @@ class Tensor {
   Tensor() = default;  // undefined: no storage
   /// A zeroed host tensor with storage of its own.
   Tensor(Shape shape, DType dtype);
-  /// Uninitialised memory of a pool, for work on the stream with that id.
+  /// Uninitialised memory of a pool, for work on the stream with the given id.
   Tensor(Shape shape, DType dtype, MemoryPool& pool, int64_t stream_id);
-  /// A view of the host's `memory`, which holds as much.
+  /// A view of `memory` on the host, which must hold the shape's bytes.
   Tensor(Shape shape, DType dtype, std::shared_ptr<std::byte> memory);
 
   bool defined() const { return storage_ != nullptr; }
-  /// Whether this tensor is all of its storage, and no other has any of it.
+  /// Whether this tensor is all of its storage, and no other tensor shares it.
   bool sole_owner() const { return storage_.use_count() == 1 && bytes() == storage_->bytes(); }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
@@ -36,20 +36,20 @@ class Tensor {
     assert(dtype_of<T>::value == dtype_);
     return reinterpret_cast<T*>(raw());
   }
-  /// All bytes of a host tensor zero, at once.
+  /// Sets all bytes of a host tensor to zero, at once.
   void clear() const;
   std::byte* raw() const { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
 
   /// The same elements in another shape. Throws Error if the counts differ.
   Tensor reshape(Shape shape) const;
-  /// The same bytes as other elements. Throws Error if they are not as many.
+  /// The same bytes as elements of another type. Throws Error if the sizes in bytes differ.
   Tensor reinterpreted(Shape shape, DType dtype) const;
-  /// Rows [begin, end) of the first extent.
+  /// Rows [begin, end) of the first extent, in the same storage.
   Tensor rows(int64_t begin, int64_t end) const;
-  /// The storage's memory as another tensor, from its beginning on; a zeroed host tensor with
-  /// storage of its own if it holds less.
+  /// A tensor at the beginning of the same storage, or a new zeroed host tensor if the storage is
+  /// too small.
   Tensor fitted(Shape shape, DType dtype) const;
-  /// `shape.numel()` elements from element `offset` on.
+  /// `shape.numel()` elements from element `offset` on, in the same storage.
   Tensor slice(int64_t offset, Shape shape) const;
 
  private:

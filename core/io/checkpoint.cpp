@@ -15,7 +15,7 @@ namespace wisp {
 namespace {
 
 constexpr const char* kHeaderChecksum = "crc32c";
-constexpr const char* kTensorChecksum = "crc32c.";  // and the tensor's name
+constexpr const char* kTensorChecksum = "crc32c.";  // followed by the tensor's name
 
 std::vector<int64_t> extents_of(const Shape& shape) {
   std::vector<int64_t> extents;
@@ -27,15 +27,15 @@ std::string checksum_of(const std::byte* data, int64_t bytes) {
   return checksum_text(crc32c(data, static_cast<size_t>(bytes)));
 }
 
-/// The checksum of the header with zeros in the place of its own.
+/// The header's checksum, computed with zeros in its own place.
 std::string seal_of(SafetensorsHeader header) {
   header.metadata[kHeaderChecksum] = checksum_text(0);
   const std::string text = header.text();
   return checksum_text(crc32c(text.data(), text.size()));
 }
 
-/// Largest elements first, so that each tensor is aligned; then by name. The checksums are those of
-/// nothing yet.
+/// Orders tensors by falling element size, so that each is aligned, then by name. The checksums are
+/// zeros.
 SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>& tensors,
                             const std::map<std::string, std::string>& metadata) {
   using Named = std::pair<const std::string, CheckpointStream::Entry>;
@@ -58,11 +58,11 @@ SafetensorsHeader header_of(const std::map<std::string, CheckpointStream::Entry>
   return header;
 }
 
-/// The header as it stands in the file, behind its length.
+/// The header as written to the file: its length, then its text.
 std::string text_of(const SafetensorsHeader& header) {
   std::string text = header.text();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = text.size();  // little-endian, as the machines we run on
+  const uint64_t length = text.size();  // little-endian, like all supported machines
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
@@ -198,7 +198,7 @@ void CheckpointReader::read(const std::string& name, const Tensor& into) const {
   WISP_CHECK(!into.device().is_cuda(), path_, ": ", name, " cannot be read to a device");
   read_bytes(into.raw(), into.bytes(), data_ + given.begin);
   const auto said = header_.metadata.find(kTensorChecksum + name);
-  if (said == header_.metadata.end()) return;  // refused in the constructor if it is required
+  if (said == header_.metadata.end()) return;  // the constructor has refused it if it is required
   const std::string checksum = checksum_of(into.raw(), into.bytes());
   WISP_CHECK(checksum == said->second, path_, ": ", name, " is damaged: its checksum is ", checksum,
              ", expected ", said->second);

@@ -1,5 +1,5 @@
-// State on disk that survives a kill: named tensors in a safetensors file, with checksums. A file's
-// bytes depend on its content alone. An object belongs to one thread at a time.
+// Checkpoint files, which survive a kill: named tensors in safetensors format, with checksums. A
+// file's bytes depend only on its content. An object belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace wisp {
 
-/// A file whose tensors come piece by piece, so that none has to be in memory as a whole.
+/// Writes a file whose tensors arrive piece by piece, so that no tensor has to be in memory as a
+/// whole.
 class CheckpointStream {
  public:
   struct Entry {
@@ -21,14 +22,14 @@ class CheckpointStream {
     DType dtype = DType::f32;
   };
 
-  /// The tensors that the file is going to hold. Throws Error if it cannot be made.
+  /// `tensors` are all tensors of the file. Throws Error if the file cannot be made.
   CheckpointStream(std::string path, const std::map<std::string, Entry>& tensors,
                    const std::map<std::string, std::string>& metadata = {});
-  /// Adds elements to a tensor, behind those that it has; they lie on the host. Throws Error for
-  /// another dtype, and for more than its shape has room for.
+  /// Appends elements on the host to a tensor. Throws Error for another dtype, or for more elements
+  /// than the tensor's shape holds.
   void append(const std::string& name, const Tensor& part);
-  /// Gives the file its name: `path` is the old file or the whole new one. Throws Error (a full
-  /// disk), for a tensor that is not complete too; then the old file is as it was.
+  /// Gives the file its name: until then `path` is the old file. Throws Error if a tensor is
+  /// incomplete or the disk is full; then the old file does not change.
   void finish();
 
  private:
@@ -39,17 +40,17 @@ class CheckpointStream {
 
   SafetensorsHeader header_;
   WholeFile file_;
-  int64_t data_ = 0;  // where the header ends
+  int64_t data_ = 0;  // offset of the data, behind the header
   std::map<std::string, Progress> progress_;
 };
 
 class CheckpointWriter {
  public:
-  /// `tensor` lies on the host and keeps its content until write(). Throws Error for a name used
+  /// `tensor` lies on the host and must not change before write(). Throws Error for a name used
   /// twice.
   void add(const std::string& name, const Tensor& tensor);
   void metadata(const std::string& key, const std::string& value);
-  /// Writes a WholeFile. Throws Error (a full disk); then the old file is as it was.
+  /// Writes a WholeFile. Throws Error (a full disk); then the old file does not change.
   void write(const std::string& path) const;
 
  private:
@@ -57,12 +58,12 @@ class CheckpointWriter {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Reads the header at once and each tensor when asked. Throws Error with the path, and the name,
-/// for a file that is cut or damaged.
+/// Reads the header at once, and each tensor on request. Throws Error with the path and the
+/// tensor's name if the file is cut or damaged.
 class CheckpointReader {
  public:
-  /// A file of CheckpointWriter's has all checksums; another program's has none, which is an error
-  /// if they are required. Those that are there are checked.
+  /// Files of CheckpointWriter have all checksums, files of other programs none. Missing checksums
+  /// are an error if `required`. Checksums that exist are always verified.
   enum class Checksums { required, optional };
 
   explicit CheckpointReader(std::string path, Checksums checksums = Checksums::required);
@@ -73,14 +74,14 @@ class CheckpointReader {
   const std::string& path() const { return path_; }
   std::vector<std::string> names() const;  // sorted
   bool has(const std::string& name) const { return header_.tensors.count(name) != 0; }
-  /// What the file says of a tensor. Throws Error if it has none of that name.
+  /// A tensor's entry in the header. Throws Error if the file has no tensor of that name.
   const SafetensorsEntry& entry(const std::string& name) const;
-  /// Copies the tensor into `into`, which lies on the host. Throws Error if the file has no such
-  /// tensor, or one of another shape or dtype, or one whose checksum is wrong (`into` then holds
-  /// the damaged values).
+  /// Copies the tensor into `into`, which lies on the host. Throws Error if the tensor is missing,
+  /// has another shape or dtype, or has a wrong checksum; after a wrong checksum `into` holds the
+  /// damaged values.
   void read(const std::string& name, const Tensor& into) const;
   bool has_metadata(const std::string& key) const { return header_.metadata.count(key) != 0; }
-  /// Throws Error if it is missing.
+  /// Throws Error if the key is missing.
   const std::string& metadata(const std::string& key) const;
 
  private:
@@ -91,7 +92,7 @@ class CheckpointReader {
   std::string path_;
   int descriptor_ = -1;
   SafetensorsHeader header_;
-  int64_t data_ = 0;  // where the header ends
+  int64_t data_ = 0;  // offset of the data, behind the header
 };
 
 }  // namespace wisp

@@ -16,12 +16,12 @@ namespace wisp {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;  // keys sorted: bytes depend on content alone
+using Json = nlohmann::json;  // sorted keys: the bytes depend only on content
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kStepPrefix = "step_";
 constexpr const char* kOldSuffix = ".old";
-constexpr uintmax_t kFormat = 1;  // of the manifest and of the names in the files
+constexpr uintmax_t kFormat = 1;  // format of the manifest and of the names in the files
 
 void remove_tree(const std::string& path) {
   std::error_code error;
@@ -42,7 +42,7 @@ std::string file_checksum(const std::string& path) {
   return checksum_text(checksum);
 }
 
-/// Sets the manifest's own checksum, taken with zeros in its place, and returns the text.
+/// Sets the manifest's own checksum, computed with zeros in its place, and returns the text.
 std::string sealed(Json& manifest) {
   manifest["crc32c"] = checksum_text(0);
   const std::string text = manifest.dump();
@@ -54,7 +54,7 @@ void write_manifest(const std::string& directory, const CheckpointFacts& facts) 
   Json files = Json::object();
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (name == kManifest) continue;  // of a publication that failed
+    if (name == kManifest) continue;  // left by a failed publication
     WISP_CHECK(entry.is_regular_file(), entry.path().string(), ": is not a file");
     files[name] = {{"bytes", entry.file_size()}, {"crc32c", file_checksum(entry.path().string())}};
   }
@@ -71,12 +71,13 @@ struct ManifestEntry {
 };
 
 struct Manifest {
-  std::string checksum;  // its own
+  std::string checksum;  // the manifest's own checksum
   CheckpointFacts facts;
   std::vector<ManifestEntry> files;
 };
 
-/// Stops the parser at a depth that no manifest has: who walks a deep tree would use up the stack.
+/// Stops the parser when nesting exceeds a manifest's, because a deep tree would overflow the
+/// stack.
 bool shallow(int depth, Json::parse_event_t event, Json&) {
   const bool opens =
       event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;

@@ -1,6 +1,6 @@
-// The checkpoints of a run on disk: FOLDER/step_N, each a directory that the files of all workers
-// form. To save: one worker calls prepare_directory, barrier, each writes files of its own into it
-// and waits for the others, one calls publish_directory. Any thread.
+// The checkpoints of a run on disk: directories FOLDER/step_N with files of all workers. To save a
+// checkpoint, one worker calls prepare_directory(). After a barrier, every worker writes its files
+// into the directory. After a second barrier, one worker calls publish_directory(). Any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +10,34 @@
 
 namespace wisp {
 
-/// What a manifest says of a checkpoint beside its files: "step" -> "120".
+/// Facts in a checkpoint's manifest, beside its list of files: "step" -> "120".
 using CheckpointFacts = std::map<std::string, std::string>;
 
 /// FOLDER/step_N.
 std::string checkpoint_path(const std::string& folder, int64_t step);
-/// The steps of the checkpoints in `folder`, ascending; empty if there are none.
+/// The steps of the checkpoints in `folder`, ascending. Empty if there are none.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
 
-/// Makes `tmp` an empty directory, removing what an interrupted save left there. Throws Error.
+/// Makes `tmp` an empty directory and removes the files of an interrupted save. Throws Error.
 void prepare_directory(const std::string& tmp);
-/// Adds manifest.json with the facts and the size and checksum of each file, syncs, and puts `tmp`
-/// in the place of `target`. If `target` was a whole checkpoint, it or TARGET.old is one at each
-/// moment. Throws Error.
+/// Adds manifest.json with the facts and each file's size and checksum, syncs, and replaces
+/// `target` by `tmp`. If `target` was a complete checkpoint, then at each moment `target` or
+/// TARGET.old is complete. Throws Error.
 void publish_directory(const std::string& tmp, const std::string& target,
                        const CheckpointFacts& facts);
-/// `target`, or TARGET.old if a publication was cut short. Throws Error if neither is there.
+/// `target`, or TARGET.old if a publication was interrupted. Throws Error if neither exists.
 std::string find_checkpoint(const std::string& target);
-/// Facts of a checkpoint. Throws Error if the manifest is absent, damaged or of another format, or
-/// if a file that it names is absent or has another size or checksum.
+/// The facts of a checkpoint after a check of all its files. Throws Error if the manifest is
+/// missing, damaged or of another format, or if a file of the manifest is missing or has another
+/// size or checksum.
 CheckpointFacts verify_checkpoint(const std::string& directory);
-/// The facts alone, files unread. Throws Error as above for the manifest.
+/// The facts without a check of the files. Throws Error for the manifest, like verify_checkpoint().
 CheckpointFacts checkpoint_facts(const std::string& directory);
-/// Tells a checkpoint from others: the checksum of its manifest, which has those of all files.
-/// Throws Error as above.
+/// The checksum of a checkpoint's manifest, which contains the checksums of all files, and so
+/// identifies the checkpoint. Throws Error for the manifest, like verify_checkpoint().
 std::string checkpoint_checksum(const std::string& directory);
-/// Removes a checkpoint; killed on the way, it leaves none that looks whole. Throws Error.
+/// Removes a checkpoint. If the process is killed meanwhile, no checkpoint remains that looks
+/// complete. Throws Error.
 void remove_checkpoint(const std::string& folder, int64_t step);
 
 }  // namespace wisp

@@ -21,16 +21,16 @@
 
 namespace wisp {
 
-/// What was given, flat: dotted keys with their scalar or list. A list of tables is one entry.
+/// The given keys, flat: dotted keys with a scalar or list each. A list of tables is one entry.
 struct Config::Tree {
   struct Entry {
     std::shared_ptr<const toml::node> value;  // keeps its whole document alive
     std::string place;
-    std::string typed{};  // of an override without quotes: what a key of type string takes
+    std::string typed{};  // an unquoted override's text, for keys of type string
   };
-  std::string prefix;  // of a row: the key of its list, and a dot
+  std::string prefix;  // in a row: the key of the list, and a dot
   std::map<std::string, Entry> entries;
-  std::shared_ptr<const Tree> earlier;  // before the last file or the overrides; null: before all
+  std::shared_ptr<const Tree> earlier;  // the layer below; null in the first layer
 
   const Entry* find(const std::string& key) const {
     const auto found = entries.find(key);
@@ -44,7 +44,7 @@ struct Config::Tree {
     return below ? &found->second : nullptr;
   }
 
-  /// The later one wins: tables merge, a scalar or list replaces what was there.
+  /// Adds an entry that wins over earlier ones: tables merge, a scalar or list is replaced.
   void put(const std::string& key, Entry entry) {
     entries.erase(entries.lower_bound(key + "."), entries.lower_bound(key + "/"));  // '.' + 1
     for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
@@ -52,12 +52,12 @@ struct Config::Tree {
     entries[key] = std::move(entry);
   }
 
-  /// What comes now came later than all that is there.
+  /// Starts a new layer, which wins over all entries so far.
   void begin_layer() {
     if (!entries.empty()) earlier = std::make_shared<const Tree>(*this);
   }
 
-  /// Adds all that `table`, a part of `document`, holds.
+  /// Adds all entries of `table`, a part of `document`.
   void put_all(const std::shared_ptr<const toml::table>& document, const toml::table& table,
                const std::string& path);
 };
@@ -66,7 +66,7 @@ namespace {
 
 constexpr const char* kCommandLine = "command line";
 
-/// A document without a path is an override.
+/// "file:line"; a node without a path comes from an override.
 std::string place_of(const toml::node& node) {
   const toml::source_region& source = node.source();
   if (!source.path) return kCommandLine;
@@ -87,9 +87,9 @@ Document parse(const std::string& text, const std::string& name) {
   }
 }
 
-/// `asked_by`: "FILE:LINE: extends " or nothing.
+/// `asked_by` is "FILE:LINE: extends " or empty.
 std::string read_file(const std::string& path, const std::string& asked_by) {
-  std::error_code ignored;  // opening the file tells it
+  std::error_code ignored;  // opening the file reports it
   WISP_CHECK(!std::filesystem::is_directory(path, ignored), asked_by, path, ": is a directory");
   std::ifstream in(path, std::ios::binary);
   WISP_CHECK(in, asked_by, path, ": cannot be read: ", std::strerror(errno));
@@ -98,7 +98,7 @@ std::string read_file(const std::string& path, const std::string& asked_by) {
   return text.str();
 }
 
-/// The value of an override: TOML, or a bare word.
+/// Parses the value of an override: TOML, or a bare word.
 Document parse_value(const std::string& key, const std::string& text) {
   const bool bare = text.find_first_of("\"'[{") != 0;
   const std::string name = fmt::format("{}: {}={}", kCommandLine, key, text);
@@ -113,12 +113,12 @@ Document parse_value(const std::string& key, const std::string& text) {
   }
   try {
     return std::make_shared<const toml::table>(toml::parse("value = " + to_toml(text)));
-  } catch (const toml::parse_error& error) {  // no UTF-8
+  } catch (const toml::parse_error& error) {  // not UTF-8
     throw Error(fmt::format("{}: {}", name, error.description()));
   }
 }
 
-/// A right name in a wrong section counts as two edits.
+/// A right name in a wrong section has distance two.
 size_t key_distance(std::string_view a, std::string_view b) {
   const auto leaf = [](std::string_view key) { return key.substr(key.rfind('.') + 1); };
   return std::min(edit_distance(a, b), edit_distance(leaf(a), leaf(b)) + 2);
@@ -131,7 +131,7 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
   return {key.substr(0, dot), key.substr(dot + 1)};
 }
 
-/// Each value keeps its whole key: with long keys a small file would take much memory.
+/// Limits the key's length: each value stores its whole key, so long keys would take much memory.
 void check_key_length(const std::string& key, const std::string& place) {
   constexpr size_t kMost = 256;
   WISP_CHECK(key.size() <= kMost, place, ": a key has ", key.size(), " characters, at most ", kMost,
@@ -155,7 +155,7 @@ void Config::Tree::put_all(const std::shared_ptr<const toml::table>& document,
 
 namespace {
 
-/// Puts a file's text under what it extends. `files`: the chain that led here, for cycles.
+/// Adds a text on top of the file that it extends. `files` is the chain so far, to find cycles.
 void put_text(Config::Tree& tree, const std::string& text, const std::string& name,
               std::vector<std::string>& files);
 
@@ -282,7 +282,7 @@ void refuse_table(const Config::Tree& tree, const std::string& key, const std::s
   }
 }
 
-/// A date or a number that somebody typed is a word where one is expected.
+/// Reads an unquoted override, which may look like a date or a number, for a key of type string.
 template <class T>
 bool read_typed(const std::string&, T&) {
   return false;
@@ -301,7 +301,7 @@ bool finite(const std::vector<double>& values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
-/// A path would end at one.
+/// Whether a text contains a zero byte, which would end a path.
 template <class T>
 bool has_zero_byte(const T&) {
   return false;
@@ -422,7 +422,7 @@ void Config::finish() const {
 const std::vector<ConfigKey>& Config::keys() const { return keys_; }
 
 std::string Config::resolved() const {
-  std::vector<std::string> tables = {""};  // in order of first binding; keys of no table first
+  std::vector<std::string> tables = {""};  // in order of first binding; keys without a table first
   for (const ConfigKey& key : keys_) {
     const std::string table = split_key(key.name).first;
     if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);

@@ -1,6 +1,6 @@
 // The configuration of a run: a TOML file with `extends`, and overrides a.b=c. Components bind keys
-// to plain option structs; the same bindings check, print and document a configuration. A Config is
-// a value: copy it per thread.
+// to plain option structs. The same bindings check, print and document a configuration. A Config is
+// a value: copy it for each thread.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace wisp {
 
-/// A key that was given but nobody binds.
+/// A given key that no component binds.
 class UnknownKey : public Error {
  public:
   UnknownKey(std::string key, const std::string& message) : Error(message), key_(std::move(key)) {}
@@ -27,7 +27,7 @@ class UnknownKey : public Error {
 struct ConfigKey {
   std::string name;     // dotted: "optimizer.lr"
   std::string type;     // bool, integer, number, string, list of …
-  std::string value;    // resolved, as TOML
+  std::string value;    // resolved value, as TOML
   std::string initial;  // default, as TOML
   std::string meaning;  // one line, with the unit
 };
@@ -36,18 +36,18 @@ class Config {
  public:
   struct Tree;  // opaque outside core/io/config.cpp
 
-  /// An empty configuration: every bind keeps its default.
+  /// An empty configuration: every key keeps its default.
   Config();
-  /// Reads `path` (its `extends` first, relative to it), then applies overrides "a.b=value" (values
-  /// in TOML; a bare word is a string). Throws Error with file:line for what cannot be parsed or
-  /// found.
+  /// Reads the file that `path` extends (relative to `path`), then `path`, then the overrides
+  /// "a.b=value". An override's value is TOML; a bare word is a string. Throws Error with file:line
+  /// if something cannot be parsed or found.
   static Config load(const std::string& path, std::span<const std::string> overrides);
   static Config from_text(const std::string& text, const std::string& name,
                           std::span<const std::string> overrides = {});
 
-  /// Sets `value` from the key if it is given; its present content is the default. Throws Error
-  /// with file:line, the type found and the type expected. An integer is accepted where a number is
-  /// expected; inf and nan are not. A key may be bound again, with the same type and default.
+  /// Sets `value` if the key is given; its current content is the default. Throws Error with
+  /// file:line, the type found and the type expected. A number may be given as an integer, but not
+  /// as inf or nan. A key may be bound again, with the same type and default.
   void bind(const std::string& key, bool& value, const std::string& meaning);
   void bind(const std::string& key, int& value, const std::string& meaning);
   void bind(const std::string& key, int64_t& value, const std::string& meaning);
@@ -56,38 +56,38 @@ class Config {
   void bind(const std::string& key, std::vector<int64_t>& value, const std::string& meaning);
   void bind(const std::string& key, std::vector<double>& value, const std::string& meaning);
   void bind(const std::string& key, std::vector<std::string>& value, const std::string& meaning);
-  /// The rows of an array of tables ([[compression.policy]]), each to be bound and finished by
-  /// itself.
+  /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
-  /// The keys of a table that is another component's to bind: `key` = {a = 1} gives key "a".
-  /// finish() takes them for known.
+  /// The keys of a table that another component binds: `key` = {a = 1} gives key "a". finish()
+  /// accepts all keys of the table.
   Config table(const std::string& key, const std::string& meaning);
-  /// An unbound copy in which the given keys of `other` stand below `prefix`, in the place of its
-  /// own; messages name the place that they came from.
+  /// An unbound copy in which the given keys of `other`, below `prefix`, replace keys of the same
+  /// names. Messages name a key's original place.
   Config with(const std::string& prefix, const Config& other) const;
 
-  /// Sets a key from the program (a command-line shorthand), before it is bound; wins over files
-  /// and overrides.
+  /// Sets a key from the program (a command-line shorthand), before it is bound. The value wins
+  /// over files and overrides.
   void set(const std::string& key, const std::string& toml_value);
-  /// Takes back that an unbound key was given.
+  /// Removes a given key that is not bound.
   void forget(const std::string& key);
-  /// What was given before the overrides, unbound, then before the file that extends another, down
-  /// to the first file. What the program sets belongs to what came last.
+  /// The configuration's earlier layers, unbound: the one before the overrides, then the one before
+  /// each extending file, down to the first file. A key set by the program belongs to the last
+  /// layer.
   std::vector<Config> earlier() const;
-  /// Whether the key was given rather than defaulted.
+  /// Whether the key was given, not defaulted.
   bool given(const std::string& key) const;
-  /// Every given key in order of its name, with its value as TOML.
+  /// Every given key, sorted by name, with its value as TOML.
   std::vector<std::pair<std::string, std::string>> given_values() const;
-  /// "file:line" of a given key, for messages; the key's name if it was not given.
+  /// "file:line" of a given key, for messages. The key's name if it was not given.
   std::string where(const std::string& key) const;
 
-  /// Throws UnknownKey for the first key that was given but never bound: file:line, and the nearest
+  /// Throws UnknownKey for the first given key that was never bound, with file:line and the nearest
   /// known key.
   void finish() const;
   /// All bound keys in order of binding.
   const std::vector<ConfigKey>& keys() const;
-  /// The resolved configuration as TOML that load() reads back; rows as they were given.
+  /// The resolved configuration as TOML that load() can read. Rows appear as they were given.
   std::string resolved() const;
 
  private:
@@ -96,7 +96,7 @@ class Config {
   void bind_as(const std::string& key, T& value, const std::string& meaning);
   void add_key(ConfigKey key);
 
-  std::shared_ptr<const Tree> tree_;  // what was given; shared, never changed
+  std::shared_ptr<const Tree> tree_;  // given keys; shared, never changed
   std::vector<ConfigKey> keys_;
 };
 

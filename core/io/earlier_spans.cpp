@@ -24,7 +24,7 @@ EarlierSpans read_earlier_spans(const std::string& path, int64_t step, int worke
       }
     }
   } catch (const Json::exception&) {
-    return {};  // it is written anew
+    return {};  // not a trace of this program: it will be overwritten
   }
   if (!earlier.events.empty()) earlier.events = names + earlier.events;
   return earlier;

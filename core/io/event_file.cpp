@@ -25,7 +25,8 @@ void append(std::string& text, T value) {
     text += static_cast<char>((value >> (8 * byte)) & 0xffu);  // little-endian
 }
 
-/// Of a TFRecord: a checksum of data that holds checksums would be weak.
+/// Appends the masked checksum of a TFRecord. Masking avoids a weak checksum of data that contains
+/// checksums.
 void append_masked_checksum(std::string& text, std::string_view data) {
   const uint32_t crc = crc32c(data.data(), data.size());
   append<uint32_t>(text, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);

@@ -1,5 +1,5 @@
-// Scalars of a run in the format that TensorBoard reads: a record per event, framed as in TFRecord
-// files, the event in protobuf. One thread at a time.
+// A file of a run's scalars in the format of TensorBoard: one protobuf record per event, framed as
+// in TFRecord files. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ using Scalar = std::pair<std::string, double>;  // tag, value
 
 class EventFile {
  public:
-  /// Replaces what `path` held; TensorBoard finds files with "tfevents" in their names, and reads
-  /// those of a directory in order of their names. `first_step`: events of it and of later steps in
-  /// earlier files do not count any more. Times are seconds since 1970. Throws Error if the file
-  /// cannot be written, as the others do.
+  /// Replaces the file `path`. TensorBoard reads the files of a directory with "tfevents" in their
+  /// names, in order of their names. Events of `first_step` and later in earlier files no longer
+  /// count. Times are seconds since 1970. Throws Error if the file cannot be written, as does
+  /// scalars().
   EventFile(const std::string& path, int64_t first_step, double time);
-  /// Values that are not finite are left out. Readers see all of them at once.
+  /// Omits values that are not finite. Readers see all values of a call at once.
   void scalars(int64_t step, double time, std::span<const Scalar> values);
 
  private:

@@ -1,4 +1,5 @@
-// One process at a time, by a lock on a file that the system gives back however the process ends.
+// A lock on a file, which admits one process at a time. The system releases it however the process
+// ends. One thread at a time.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@ namespace wisp {
 
 class FileLock {
  public:
-  /// Makes the file if there is none. Throws Error if another process holds it. Where the file
-  /// system knows no locks, nothing is held.
+  /// Creates the file if it does not exist. Throws Error if another process holds the lock. On a
+  /// file system without locks, nothing is locked.
   explicit FileLock(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -4,7 +4,7 @@ namespace wisp {
 
 bool glob(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0;
-  size_t star = std::string_view::npos, resume = 0;  // the last *, and where its match ends so far
+  size_t star = std::string_view::npos, resume = 0;  // last * and the end of its current match
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

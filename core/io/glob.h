@@ -1,12 +1,12 @@
-// Patterns over the dotted names of parameters.
+// Glob patterns over the dotted names of parameters. Any thread.
 #pragma once
 
 #include <string_view>
 
 namespace wisp {
 
-/// Whether the whole of `text` fits `pattern`: * any characters (dots too), ? one, others
-/// themselves.
+/// Whether `pattern` matches the whole of `text`. * stands for any characters (also dots), ? for
+/// one character, and any other character for itself.
 bool glob(std::string_view pattern, std::string_view text);
 
 }  // namespace wisp

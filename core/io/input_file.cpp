@@ -47,7 +47,7 @@ std::string read_to_end(const std::string& path) {
 }
 
 std::string read_utf8(const std::string& path) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";  // as spreadsheets and some editors write
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // written by spreadsheets and some editors
   std::string text = read_to_end(path);
   check_utf8(text);
   const size_t zero = text.find('\0');

@@ -1,4 +1,4 @@
-// Files that are read as a whole. Any thread may call.
+// Functions that read whole files. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// f(); its Errors begin with `where`, a path or a place in a file.
+/// Calls f() and prefixes its Errors with `where`, a path or a place in a file.
 template <class F>
 decltype(auto) naming(const std::string& where, const F& f) {
   try {
@@ -18,21 +18,22 @@ decltype(auto) naming(const std::string& where, const F& f) {
   }
 }
 
-/// The bytes that a file has. Throws Error, without the path, if there is no such file.
+/// The size of a file in bytes. Throws Error, without the path, if the file does not exist.
 int64_t file_bytes(const std::string& path);
 
-/// The first of them, so many at most. Throws Error, without the path, as file_bytes() and if they
-/// cannot be read.
+/// The first bytes of a file, at most `most_bytes`. Throws Error, without the path, if the file
+/// does not exist or cannot be read.
 std::string read_head(const std::string& path, int64_t most_bytes);
 
-/// All bytes of a file. Throws Error, without the path, as read_head() and for more than so many.
+/// All bytes of a file. Throws Error, without the path, like read_head(), and if there are more
+/// than `most_bytes`.
 std::string read_whole_file(const std::string& path, int64_t most_bytes);
 
 /// All bytes of a file or a pipe. Throws Error, without the path, if they cannot be read.
 std::string read_to_end(const std::string& path);
 
-/// The same of a text in UTF-8, without the byte order mark that it may begin with. Throws Error,
-/// without the path, as read_to_end() and check_utf8(), and for a byte of zero.
+/// The UTF-8 text of a file or a pipe, without a leading byte order mark. Throws Error, without the
+/// path, like read_to_end() and check_utf8(), and for a zero byte.
 std::string read_utf8(const std::string& path);
 
 }  // namespace wisp

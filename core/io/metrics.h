@@ -1,4 +1,4 @@
-// Numbers of a run as JSON lines, one object each (metrics.jsonl). One thread at a time.
+// The numbers of a run as JSON lines, one object per line (metrics.jsonl). One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 namespace wisp {
 
 using MetricValue = std::variant<bool, int64_t, double, std::string>;
-/// Names and values in the order they are printed. A value that is not finite becomes null.
+/// Names and values in the order of printing. A value that is not finite becomes null.
 using MetricRow = std::vector<std::pair<std::string, MetricValue>>;
 
 /// The row as one JSON object on one line, numbers exact. Throws Error for a name used twice.
 std::string to_json(const MetricRow& row);
 
-/// Rewrites the file at `path` with the rows that `keep` wants, up to the first line that is no row
-/// (of a process that was killed). A file that does not exist stays so. Throws Error.
+/// Rewrites the file at `path` with the rows for which `keep` is true. It stops at the first line
+/// that is not a row, which a killed process left. Does nothing if the file does not exist. Throws
+/// Error.
 void keep_metrics(const std::string& path,
                   const std::function<bool(const std::string& type, int64_t step)>& keep);
 
@@ -30,7 +31,7 @@ class MetricsWriter {
   MetricsWriter(std::string path, OutputFile::Mode mode) : file_(std::move(path), mode) {}
   /// Readers see the whole line at once. Throws Error with the path and the cause (a full disk).
   void write(const MetricRow& row) { file_.write(to_json(row) + "\n"); }
-  /// Returns when the rows are on the disk. Throws Error.
+  /// Waits until the rows are on the disk. Throws Error.
   void sync() { file_.sync(); }
 
  private:

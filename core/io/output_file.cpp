@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the system has it
+constexpr int kMostLinks = 40;  // the system's limit
 
-/// N of a path /proc/self/fd/N; -1 for others.
+/// N of a path /proc/self/fd/N; -1 for other paths.
 int own_descriptor(const fs::path& path) {
   std::error_code failure;
   const fs::path folder = fs::canonical(path.parent_path(), failure);
@@ -31,7 +31,7 @@ int own_descriptor(const fs::path& path) {
   return error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
-/// Where the links of a path end; nothing need be there. /proc/self/fd/N stays.
+/// The path with its links resolved; its end need not exist. /proc/self/fd/N is kept.
 fs::path behind_links(const std::string& path) {
   fs::path target = path;
   std::error_code failure;
@@ -43,7 +43,7 @@ fs::path behind_links(const std::string& path) {
   return target;
 }
 
-/// A file that is gone once it is closed, to be written and read.
+/// A file for writing and reading that disappears when it is closed.
 int nameless_file() {
   std::FILE* file = std::tmpfile();
   WISP_CHECK(file, "cannot make a temporary file: ", std::strerror(errno));
@@ -124,7 +124,8 @@ WholeFile::WholeFile(std::string path) : path_(std::move(path)), target_(behind_
     return;
   }
   if (!exists) return;
-  // The mode last, since a new owner changes it. Only root may give a file to another owner.
+  // The mode comes last, because a change of the owner changes it. Only root may change a file's
+  // owner.
   [[maybe_unused]] const int given = fchown(file_->descriptor(), old.st_uid, old.st_gid);
   if (fchmod(file_->descriptor(), old.st_mode & 07777) == 0) return;
   const std::string cause = std::strerror(errno);
@@ -141,8 +142,8 @@ void WholeFile::open_as(int descriptor) {
   file_ = std::make_unique<OutputFile>(path_, descriptor);
 }
 
-/// Beside the target, with a name that nobody else has. False if nothing may be made there, but the
-/// target `exists`.
+/// Opens a file with a unique name beside the target. Returns false if the directory is not
+/// writable but the target `exists`.
 bool WholeFile::open_temporary(bool exists) {
   const std::string begin = concat(parent_directory(target_), "/.wisp-", getpid(), "-");
   int descriptor = -1;
@@ -173,7 +174,7 @@ void WholeFile::finish() {
     temporary_.clear();
     return;
   }
-  // a container's file is one that is mounted
+  // a mounted file, as in a container, cannot be replaced
   WISP_CHECK(errno == EBUSY, path_, ": cannot be replaced: ", std::strerror(errno));
   OutputFile mounted(path_, OutputFile::Mode::replace);
   copy_all(*file_, mounted);

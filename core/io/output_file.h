@@ -1,4 +1,4 @@
-// A file being written, where no failure goes unnoticed. One thread at a time.
+// Files for writing, which report every failure. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ class OutputFile {
  public:
   enum class Mode { replace, append };
 
-  /// Throws Error with the path and the system's words if the file cannot be opened.
+  /// Throws Error with the path and the system's message if the file cannot be opened.
   OutputFile(std::string path, Mode mode);
-  /// Takes an open descriptor; `path` is what errors call it.
+  /// Takes ownership of an open descriptor. Errors name `path`.
   OutputFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -22,11 +22,13 @@ class OutputFile {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  /// Hands the bytes to the system: other readers see them at once. Throws Error (a full disk).
+  /// Passes the bytes to the system, so that other readers see them at once. Throws Error (a full
+  /// disk).
   void write(std::string_view bytes);
-  /// The same from byte `offset` on, of a file that was replaced; write() goes on where it was.
+  /// Writes at byte `offset`, in a file opened with Mode::replace. It does not move the position of
+  /// write(). Throws Error (a full disk).
   void write_at(int64_t offset, std::string_view bytes);
-  /// Returns when the bytes are on the disk. Throws Error.
+  /// Waits until the bytes are on the disk. Throws Error.
   void sync();
 
  private:
@@ -34,25 +36,25 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-/// A file that is under its name when it is whole, and the old one until then, whoever else writes
-/// it. Links are followed and the file's mode is kept. What is no regular file (a device, a FIFO)
-/// and what the process has open already (/dev/fd/N, /dev/stdout) is written through; so is a file
-/// that cannot be replaced, where nothing may be made beside it or where it is a mount.
+/// A file that gets its name when it is complete. Until then the old file stays, whoever else
+/// writes it. Links are followed, and the file's mode is kept. Some files are written directly: a
+/// device or a FIFO, a file that the process already has open (/dev/fd/N, /dev/stdout), and a file
+/// that cannot be replaced, because it is a mount or its directory is read-only.
 class WholeFile {
  public:
-  /// Throws Error with the path and the system's words if it cannot be written.
+  /// Throws Error with the path and the system's message if the file cannot be written.
   explicit WholeFile(std::string path);
-  /// Leaves the old file, unless finish() has come to its end.
+  /// Keeps the old file unless finish() has completed.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
   const std::string& path() const { return path_; }
-  /// These throw Error as those of OutputFile. What is written at an offset of no regular file
-  /// waits for finish().
+  /// Both throw Error like OutputFile. If the file is written directly, a write at an offset takes
+  /// effect in finish().
   void write(std::string_view bytes) { file_->write(bytes); }
   void write_at(int64_t offset, std::string_view bytes);
-  /// Syncs, and gives the file its name. Throws Error.
+  /// Syncs the file and gives it its name. Throws Error.
   void finish();
 
  private:
@@ -60,19 +62,19 @@ class WholeFile {
   bool open_temporary(bool exists);
 
   const std::string path_;
-  std::string target_;     // where the links of `path_` end
-  std::string temporary_;  // until the file has its name; empty if it is written through
+  std::string target_;     // `path_` with its links resolved
+  std::string temporary_;  // name until finish(); empty if written directly
   std::unique_ptr<OutputFile> file_;
-  std::unique_ptr<OutputFile> through_;  // where `file_`, which has no name, goes in the end
+  std::unique_ptr<OutputFile> through_;  // final file, if `file_` is nameless
 };
 
 /// Makes renames and new names in a directory durable. Throws Error.
 void sync_directory(const std::string& path);
-/// rename(2). Throws Error with both names.
+/// Calls rename(2). Throws Error with both names.
 void rename_path(const std::string& from, const std::string& to);
 /// Writes a WholeFile. Throws Error with the path (a full disk).
 void write_file(const std::string& path, std::string_view content);
-/// The directory that a name stands in; "." if it has none.
+/// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
 
 }  // namespace wisp

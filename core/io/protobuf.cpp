@@ -36,7 +36,7 @@ void ProtobufWriter::tag(int field, unsigned wire_type) {
   append_varint(static_cast<uint64_t>(field) << 3 | wire_type);
 }
 
-/// Seven bits a byte, the lowest first; the top bit says that more follow.
+/// Seven bits per byte, the lowest first. The top bit is set if more bytes follow.
 void ProtobufWriter::append_varint(uint64_t value) {
   for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
   text_ += static_cast<char>(value);

@@ -1,5 +1,5 @@
-// Messages in protobuf's wire format, field by field, for files of formats that are defined in it.
-// No schema: the caller knows the field numbers. One thread at a time.
+// A writer of protobuf's wire format, field by field. It has no schema: the caller knows the field
+// numbers. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace wisp {
 
 class ProtobufWriter {
  public:
-  /// int32, int64, uint64, bool and enum. A negative number takes ten bytes.
+  /// Types int32, int64, uint64, bool and enum. A negative number takes ten bytes.
   void varint(int field, int64_t value);
   void f32(int field, float value);
   void f64(int field, double value);
-  /// string and bytes.
+  /// Types string and bytes.
   void bytes(int field, std::string_view value);
   void message(int field, const ProtobufWriter& value) { bytes(field, value.text()); }
 
-  /// The message so far. A repeated field is one that was written several times, in their order.
+  /// The message so far. A repeated field is written once per element, in order.
   const std::string& text() const { return text_; }
 
  private:

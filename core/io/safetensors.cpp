@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-using Json = nlohmann::json;  // keys sorted
+using Json = nlohmann::json;  // sorted keys
 
 constexpr const char* kMetadata = "__metadata__";
 constexpr int kMaxExtents = 64;  // more than any tensor has; ends an endless list early
@@ -17,7 +17,7 @@ constexpr std::pair<DType, const char*> kNames[] = {
     {DType::f32, "F32"}, {DType::f64, "F64"}, {DType::f16, "F16"}, {DType::bf16, "BF16"},
     {DType::i32, "I32"}, {DType::i64, "I64"}, {DType::u8, "U8"},   {DType::u32, "U32"}};
 
-/// Watches the parser: stops it at what no header has, before that takes memory or stack.
+/// Stops the parser at content that no header has, before it takes memory or stack.
 class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
@@ -73,14 +73,14 @@ SafetensorsEntry entry_of(const std::string& name, const Json& json, int64_t dat
   return entry;
 }
 
-/// Throws unless the entry has the bytes of its shape.
+/// Throws Error unless the entry has the bytes of its shape.
 void check_size(const std::string& name, const SafetensorsEntry& entry) {
   const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
   if (!dtype) return;
   int64_t bytes = size_of(*dtype);
   bool fits = true;
   for (const int64_t extent : entry.extents) fits &= !__builtin_mul_overflow(bytes, extent, &bytes);
-  // an extent of 0 after an overflow: no tensor that anyone has
+  // an extent of 0 after an overflow is refused too: no real tensor has one
   WISP_CHECK(fits && bytes == entry.end - entry.begin, name, " has ", entry.end - entry.begin,
              " bytes, ", entry.str(), " needs ", fits ? std::to_string(bytes) : "too many");
 }

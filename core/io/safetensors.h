@@ -1,5 +1,5 @@
-// The header of a safetensors file: which tensors it holds, and where. Source: the format's
-// description, huggingface.co/docs/safetensors. Any thread.
+// The header of a safetensors file: the names, types and places of its tensors. Source:
+// huggingface.co/docs/safetensors. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace wisp {
 
 struct SafetensorsEntry {
-  std::string dtype;  // the format's name for it: "F32"
+  std::string dtype;  // name in the format: "F32"
   std::vector<int64_t> extents;
-  int64_t begin = 0, end = 0;  // bytes, from the end of the header
+  int64_t begin = 0, end = 0;  // byte offsets from the end of the header
 
   std::string str() const;  // "F32 [2,3]"
 };
@@ -25,20 +25,20 @@ struct SafetensorsHeader {
   std::map<std::string, SafetensorsEntry> tensors;
   std::map<std::string, std::string> metadata;
 
-  /// JSON with sorted keys. Its bytes depend on the content alone.
+  /// The header as JSON with sorted keys. Its bytes depend only on the content.
   std::string text() const;
-  /// Reads a header that anyone may have written, of a file with so many bytes behind it. Throws
-  /// Error unless each tensor is named once, has as many bytes as its shape says (a dtype that Wisp
-  /// has not: any number), and the tensors fill the file without a gap. Memory: a small multiple of
-  /// the text.
+  /// Reads an untrusted header of a file with `data_bytes` bytes behind the header. Throws Error
+  /// unless each tensor is named once, has the bytes of its shape (any number for a dtype unknown
+  /// to Wisp), and the tensors fill the file without a gap. Takes memory of a small multiple of the
+  /// text.
   static SafetensorsHeader parse(std::string_view text, int64_t data_bytes);
 };
 
-/// The longest header that is read: room for a hundred thousand tensors.
+/// Limit for the header's bytes; it suffices for a hundred thousand tensors.
 constexpr int64_t kMaxSafetensorsHeader = 16 << 20;
 
 const char* safetensors_name(DType dtype);
-/// Nothing for a type that Wisp has not.
+/// Empty for a type unknown to Wisp.
 std::optional<DType> safetensors_dtype(std::string_view name);
 
 }  // namespace wisp

@@ -7,8 +7,8 @@
 namespace wisp {
 namespace {
 
-/// Where the string or comment that begins at `at` ends. In text that is no TOML it may be
-/// elsewhere than the parser thinks, but only behind the place where the parser gives up.
+/// The end of the string or comment that begins at `at`. In invalid TOML it may differ from the
+/// parser's, but only behind the parser's first error.
 size_t end_of_quoted(std::string_view text, size_t at) {
   const char quote = text[at];
   if (quote == '#') return std::min(text.find('\n', at), text.size());

@@ -1,7 +1,7 @@
-// What no TOML text may have, because toml++ 3.3 does not bear it. It has a limit for nested values
-// but none for dotted keys: it makes a table of each part, and a tree of a hundred thousand levels
-// ends in a stack overflow. A character beyond ASCII where TOML has none is undefined behaviour
-// (is_non_ascii_horizontal_whitespace).
+// Limits for TOML text, beyond which toml++ 3.3 fails. It limits nested values but not dotted keys:
+// each part of a key becomes a table, and a hundred thousand levels overflow the stack. A character
+// beyond ASCII outside strings and comments is undefined behaviour in it
+// (is_non_ascii_horizontal_whitespace). Any thread.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace wisp {
 
 constexpr int kMaxKeyParts = 32;
 
-/// Throws Error with name:line for a key of more than kMaxKeyParts parts, and for a character
-/// beyond ASCII outside strings and comments. A byte order mark may stand in front.
+/// Throws Error with name:line for a key of more than kMaxKeyParts parts, or a character beyond
+/// ASCII outside strings and comments. The text may begin with a byte order mark.
 void check_toml_limits(std::string_view text, const std::string& name);
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// What a node of a parsed TOML document holds. Only core/io/config.cpp includes this: toml++ is
-// slow to compile.
+// Conversions of a parsed TOML document's nodes. Only core/io/config.cpp includes this header,
+// because toml++ is slow to compile. Any thread.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #define TOML_ENABLE_FORMATTERS 0
-// `a = [}` fails an assertion; the error comes behind it
+// `a = [}` would fail an assertion before the parser reports the error
 #define TOML_ASSERT(expression) static_assert(true)
-#define TOML_MAX_NESTED_VALUES 32  // lists and inline tables: the parser recurses, and so do we
+#define TOML_MAX_NESTED_VALUES 32  // lists and inline tables: the parser and text_of() recurse
 #include <toml++/toml.h>
 
 #include "core/io/toml_text.h"
@@ -59,7 +59,7 @@ inline const char* article_and_type(const toml::node& node) {
   }
 }
 
-/// What a value of this type is called.
+/// The name of a value's type.
 inline std::string type_of(bool) { return "bool"; }
 inline std::string type_of(int) { return "integer"; }
 inline std::string type_of(int64_t) { return "integer"; }
@@ -70,7 +70,7 @@ std::string type_of(const std::vector<T>&) {
   return "list of " + type_of(T()) + "s";
 }
 
-/// Whether the node holds a T; then it goes to `value`.
+/// Returns whether the node holds a T, and then sets `value`.
 template <class T>
 bool read(const toml::node& node, T& value) {
   const std::optional<T> found = node.value_exact<T>();

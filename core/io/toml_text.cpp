@@ -21,7 +21,7 @@ std::string to_toml(int value) { return fmt::format("{}", value); }
 std::string to_toml(int64_t value) { return fmt::format("{}", value); }
 
 std::string to_toml(double value) {
-  const std::string text = fmt::format("{}", value);  // the shortest that reads back exactly
+  const std::string text = fmt::format("{}", value);  // the shortest text that reads back exactly
   return text.find_first_of(".en") == text.npos ? text + ".0" : text;
 }
 

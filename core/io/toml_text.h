@@ -1,4 +1,4 @@
-// Plain values as TOML text that reads back exactly.
+// Plain values as TOML text that reads back exactly. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ std::string to_toml(const std::vector<T>& values) {
   return "[" + text + "]";
 }
 
-/// One part of a dotted key, quoted only if it must be.
+/// One part of a dotted key, in quotes only if it needs them.
 std::string to_toml_key(std::string_view key);
-/// Whether each part of a dotted key can stand without quotes.
+/// Whether no part of a dotted key needs quotes.
 bool is_bare_dotted(std::string_view key);
 
 }  // namespace wisp

@@ -18,8 +18,8 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// From 1, and each used once: Perfetto keeps thread 0 for the idle task, and it dropped spans where
-// lanes of different workers shared a number.
+// Ids start at 1 and are unique: Perfetto keeps thread 0 for the idle task, and drops spans if
+// lanes of different workers share a number.
 int process_id(int worker) { return worker + 1; }
 int thread_id(int worker, int lane) { return worker * kLaneCount + lane + 1; }
 

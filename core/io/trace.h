@@ -1,6 +1,5 @@
-// Where the time of a worker's steps went, as spans in five lanes; opens in Perfetto and
-// chrome://tracing. Each lane is written by one thread at a time; different lanes by different
-// threads at once.
+// The time of a worker's steps as spans in five lanes, for Perfetto and chrome://tracing. One
+// thread at a time may write a lane; different threads may write different lanes at once.
 #pragma once
 
 #include <array>
@@ -17,32 +16,32 @@ const char* name_of(Lane lane);
 
 struct TraceOptions {
   int64_t first_step = 0;  // the first step recorded
-  int64_t steps = 0;       // how many steps are recorded; 0: none
+  int64_t steps = 0;       // number of recorded steps; 0: none
 };
 
 class Trace {
  public:
   struct Span {
     std::string name;
-    double begin_us = 0.0, end_us = 0.0;  // of now_us()
+    double begin_us = 0.0, end_us = 0.0;  // on the clock of now_us()
     int64_t step = 0;
-    int64_t bytes = 0;  // 0: it moves none
+    int64_t bytes = 0;  // bytes moved; 0: none
   };
 
-  /// Reserves memory for the spans of all steps asked for, up to a bound.
+  /// Reserves memory for the spans of all recorded steps, up to a bound.
   Trace(int worker, TraceOptions options);
 
   int worker() const { return worker_; }
-  /// Whether spans of the step are kept: ask before building a name.
+  /// Whether spans of `step` are recorded. Ask before building a name.
   bool records(int64_t step) const {
     return step >= options_.first_step && step - options_.first_step < options_.steps;
   }
   /// Keeps the span if its step is recorded.
   void span(Lane lane, std::string name, double begin_us, double end_us, int64_t step,
             int64_t bytes = 0);
-  /// Call when no thread writes to the lane.
+  /// Call only when no thread writes to the lane.
   std::span<const Span> spans(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
-  /// All spans as text for write_trace(), `shift_us` later. Call when no thread writes.
+  /// All spans as text for write_trace(), shifted by `shift_us`. Call only when no thread writes.
   std::string events(double shift_us) const;
 
  private:
@@ -51,9 +50,9 @@ class Trace {
   std::array<std::vector<Span>, kLaneCount> lanes_;
 };
 
-/// Writes the events() of some workers as trace.json: one process per worker, one thread per lane,
-/// complete events in microseconds. `remark` is for whoever reads it. Throws Error if the file
-/// cannot be written.
+/// Writes the events() of several workers as trace.json: one process per worker, one thread per
+/// lane, complete events in microseconds. `remark` is a note for readers of the file. Throws Error
+/// if the file cannot be written.
 void write_trace(const std::string& path, std::span<const std::string> events,
                  const std::string& remark = "");
 

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-/// How many bytes a character takes that begins with this one; 0: none does.
+/// Length of a character whose first byte is `first`; 0 if no character begins with it.
 size_t length_of(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -15,7 +15,7 @@ size_t length_of(unsigned char first) {
   return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-/// Whether a character of so many bytes begins here. Source: The Unicode Standard, table 3-7.
+/// Whether a character of `length` bytes begins here. Source: The Unicode Standard, table 3-7.
 bool is_character(std::string_view text, size_t length) {
   if (length == 0 || text.size() < length) return false;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -23,9 +23,9 @@ bool is_character(std::string_view text, size_t length) {
     if (byte(i) < 0x80 || byte(i) > 0xbf) return false;
   switch (byte(0)) {
     case 0xe0:
-      return byte(1) >= 0xa0;  // shorter forms exist
+      return byte(1) >= 0xa0;  // else a shorter form exists
     case 0xed:
-      return byte(1) <= 0x9f;  // halves of UTF-16
+      return byte(1) <= 0x9f;  // else half of a UTF-16 pair
     case 0xf0:
       return byte(1) >= 0x90;
     case 0xf4:

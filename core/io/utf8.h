@@ -1,4 +1,4 @@
-// Text in UTF-8.
+// Checks and iteration of UTF-8 text. Any thread.
 #pragma once
 
 #include <string_view>
@@ -6,10 +6,10 @@
 
 namespace wisp {
 
-/// Throws Error with the place of the first byte that is no UTF-8.
+/// Throws Error with the place of the first byte that is not valid UTF-8.
 void check_utf8(std::string_view text);
 
-/// The characters of a text in UTF-8, views of it.
+/// The characters of a valid UTF-8 text, as views of it.
 std::vector<std::string_view> characters_of(std::string_view text);
 
 }  // namespace wisp

@@ -11,12 +11,12 @@ namespace {
 constexpr const char* kFirst = "momentum";
 constexpr const char* kSecond = "second_moment";
 
-/// What one update makes of a weight and its moments.
+/// The update of one weight from its moments.
 template <class T>
 struct Rule {
   T keep;                // 1 - lr · decay
   T rate;                // lr / (1 - beta1^t)
-  T root_of_correction;  // sqrt(1 - beta2^s), s the number of the second moment's last update
+  T root_of_correction;  // sqrt(1 - beta2^s), s the updates of the second moment
   T eps;
   WISP_HD T weight(T w, T first, T second) const {
     return w * keep - rate * first / (std::sqrt(second) / root_of_correction + eps);
@@ -85,7 +85,7 @@ struct AdamWStep {
   }
 };
 
-/// `name(option)`: what a message calls it.
+/// `name(option)` returns the option's name for messages.
 template <class Name>
 void check(const AdamWOptions& o, const Name& name) {
   WISP_CHECK(o.beta1 >= 0.0 && o.beta1 < 1.0, name("beta1"), " is ", o.beta1,

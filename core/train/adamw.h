@@ -1,5 +1,5 @@
-// Adam with decoupled weight decay over the flat arenas. One object per worker, used by its compute
-// thread.
+// Adam with decoupled weight decay (AdamW) on the flat arenas. A worker has one object, for its
+// compute thread.
 #pragma once
 
 #include "core/io/config.h"
@@ -11,28 +11,28 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.0;  // λ of segments with decay: takes lr · λw off them
+  double weight_decay = 0.0;  // λ of segments with decay: an update subtracts lr · λw
 
-  /// Binds the keys "optimizer.…" of AdamW alone and checks them.
+  /// Binds and checks the keys "optimizer.…" that only AdamW has.
   static AdamWOptions bind(Config& config);
 };
 
 class AdamW final : public Optimizer {
  public:
-  /// Keeps its moments in the arenas "momentum" (where a compressor finds it) and "second_moment".
-  /// `parameters` outlives the optimizer. Throws Error for options out of range.
+  /// Keeps the moments in the arenas "momentum", where compressors find it, and "second_moment".
+  /// `parameters` must outlive the optimizer. Throws Error for options out of range.
   AdamW(FlatParameters& parameters, AdamWOptions options);
 
-  /// For each segment, by its rule, with gradient g, weight w, moments m and v, t = `number`, and s
-  /// the number of v's last update, or t if it had none:
+  /// Updates each segment by its rule. g is the gradient, w the weight, m and v the moments, t =
+  /// `number`, and s the number of updates of v, or t if there were none.
   ///   gradient: m = β1 m + (1 - β1) g; v = β2 v + (1 - β2) g²;
-  ///             w = w - lr λ w - lr · m / (1 - β1ᵗ) / (√(v / (1 - β2ˢ)) + ε), s = t
-  ///   momentum: the same w with m = g, v and s as they are. A v that froze in fewer than some
-  ///             1 / (1 - β2) updates is the mean of as few gradients.
+  ///             w = w - lr λ w - lr · m / (1 - β1ᵗ) / (√(v / (1 - β2ˢ)) + ε)
+  ///   momentum: the same w with m = g; v and s do not change. If v stopped after fewer than about
+  ///             1 / (1 - β2) updates, it is the mean of only as many gradients.
   ///   update:   w -= lr · g
-  /// Source: Loshchilov & Hutter 2019, algorithm 2 (here the learning rate scales the decay too, as
-  /// in PyTorch's AdamW); momentum: Tang et al. 2021, "1-bit Adam", algorithm 1 (there without
-  /// corrections).
+  /// Source: Loshchilov & Hutter 2019, algorithm 2; here the learning rate also scales the decay,
+  /// as in PyTorch's AdamW. Momentum: Tang et al. 2021, "1-bit Adam", algorithm 1, which has no
+  /// corrections.
   void step(const Context& context, double lr, int64_t number,
             std::span<const UpdateRule> rules) override;
   std::vector<std::string> arenas() const override;
@@ -41,7 +41,7 @@ class AdamW final : public Optimizer {
  private:
   FlatParameters& parameters_;
   AdamWOptions options_;
-  Tensor second_number_;  // (segments) i64: updates of the second moment
+  Tensor second_number_;  // (segments) i64: number of updates of v
 };
 
 }  // namespace wisp

@@ -13,7 +13,7 @@ template <class T>
 struct Move {
   T* average;
   const T* value;
-  T share;  // of the value
+  T share;  // weight of the new value
   WISP_HD void operator()(int64_t i) const { average[i] += share * (value[i] - average[i]); }
 };
 
@@ -43,7 +43,7 @@ Ema::Ema(const Context& context, FlatParameters& parameters, EmaOptions options)
     buffers_.push_back(copy_of(context, buffer->value));
 }
 
-/// visit(average, value) for the weights and each buffer.
+/// Calls visit(average, value) for the weights and for each buffer.
 template <class Visit>
 void Ema::each(const Visit& visit) const {
   visit(weights_, parameters_.trained_weight());

@@ -1,4 +1,4 @@
-// Which parameters of a model are trained.
+// The choice of a model's frozen parameters. One thread at a time per model.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace wisp {
 
-/// Binds train.freeze, a list of glob patterns, and marks the parameters whose names fit one. Call
-/// before FlatParameters takes them. Throws Error with file:line for a pattern that fits no name,
-/// with the nearest names, and if nothing is left to train.
+/// Binds train.freeze, a list of glob patterns, and marks the parameters whose names match one.
+/// Call it before FlatParameters takes the parameters. Throws Error with file:line if a pattern
+/// matches no name, with the nearest names, or if nothing is left to train.
 void freeze(Config& config, std::span<Parameter* const> parameters);
 
 }  // namespace wisp

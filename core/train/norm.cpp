@@ -25,7 +25,7 @@ struct Scale {
   WISP_HD void operator()(int64_t i) const { x[i] *= factor; }
 };
 
-/// A team has one block of a range.
+/// Each team scales one block of a range.
 template <class T>
 struct ScaleRanges {
   struct Shared {};

@@ -1,4 +1,5 @@
-// What turns gradients into new weights. One object per worker, used by its compute thread.
+// The interface of optimizers, which turn gradients into new weights. A worker has one object, for
+// its compute thread.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ namespace wisp {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Moves the weights of each of segments() by its rule. `number` counts the updates of the run
-  /// from 1; a skipped step is none. Throws Error unless there is a rule for each segment.
+  /// Updates the weights of each of segments() by its rule. `number` counts the run's updates from
+  /// 1; a skipped step does not count. Throws Error unless there is one rule per segment.
   virtual void step(const Context& context, double lr, int64_t number,
                     std::span<const UpdateRule> rules) = 0;
-  /// The arenas that it keeps state in.
+  /// Names of the arenas with the optimizer's state.
   virtual std::vector<std::string> arenas() const = 0;
-  /// What else a checkpoint has to hold, the same on all ranks.
+  /// Further state for checkpoints, the same on all ranks.
   virtual std::vector<SavedState> counters() const { return {}; }
 };
 

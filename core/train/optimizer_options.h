@@ -1,4 +1,4 @@
-// Which optimizer, and how: the keys "optimizer.…".
+// The choice of an optimizer and its options: the keys "optimizer.…". Plain values.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,20 @@ namespace wisp {
 
 struct OptimizerOptions {
   std::string kind = "sgd";  // sgd | adamw
-  double lr = 0.1;           // base rate; a schedule scales it
+  double lr = 0.1;           // base learning rate; a schedule scales it
   SgdOptions sgd;
   AdamWOptions adamw;
 
-  /// Binds all keys, of both kinds, and checks them.
+  /// Binds and checks the keys of both kinds.
   static OptimizerOptions bind(Config& config);
 
   bool is_adamw() const { return kind == "adamw"; }
-  /// What the first moment keeps of its past: SGD's momentum, Adam's beta1.
+  /// Decay rate of the first moment: SGD's momentum, Adam's beta1.
   double momentum() const { return is_adamw() ? adamw.beta1 : sgd.momentum; }
-  double weight_decay() const { return sgd.weight_decay; }  // one key for both
+  double weight_decay() const { return sgd.weight_decay; }  // one key for both kinds
 };
 
-/// `parameters` outlives the optimizer.
+/// `parameters` must outlive the optimizer.
 std::unique_ptr<Optimizer> make_optimizer(FlatParameters& parameters,
                                           const OptimizerOptions& options);
 

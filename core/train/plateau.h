@@ -1,5 +1,5 @@
-// The learning rate falls when the loss stops falling. State that is the same on all ranks, if they
-// observe the same losses.
+// A learning-rate factor that falls when the loss stops falling. All ranks have the same state if
+// they observe the same losses. One thread at a time.
 #pragma once
 
 #include "core/tensor/tensor.h"
@@ -9,18 +9,19 @@ namespace wisp {
 
 class Plateau {
  public:
-  /// Any other kind of schedule never moves.
+  /// The factor stays 1 for any other kind of schedule.
   explicit Plateau(const LrSchedule& schedule);
 
-  /// An evaluation's loss. It is better if below best · (1 - threshold); after more than `patience`
-  /// in a row that are not (a NaN is not) the factor is multiplied by schedule.factor and the count
-  /// begins anew. As PyTorch's ReduceLROnPlateau, without cooldown.
+  /// Takes an evaluation's loss. A loss is better if it is below best · (1 - threshold); NaN never
+  /// is. After more than `patience` losses in a row that are not better, the factor is multiplied
+  /// by schedule.factor, but does not fall below schedule.min_factor, and the count restarts. Like
+  /// PyTorch's ReduceLROnPlateau without cooldown.
   void observe(double loss);
 
-  /// What the learning rate is multiplied by, beside LrSchedule::at().
+  /// A factor of the learning rate, beside LrSchedule::at().
   double factor() const { return words()[kFactor]; }
 
-  /// (3) f64: all there is to save; restored by writing into it.
+  /// All state, (3) f64. A checkpoint restores it by writing into it.
   const Tensor& state() const { return state_; }
 
  private:

@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kKinds[] = {"constant", "cosine",     "multi_step", "one_cycle",
                                   "plateau",  "polynomial", "step"};
 
-/// From `a` at 0 to `b` at 1 along half a cosine.
+/// Half a cosine from `a` at share 0 to `b` at share 1.
 double half_cosine(double a, double b, double share) {
   const double cosine = std::cos(std::numbers::pi * share);
   return a * 0.5 * (1.0 + cosine) + b * 0.5 * (1.0 - cosine);
 }
 
-/// How often "step" has multiplied.
+/// Number of multiplications that "step" has made.
 double steps(const LrSchedule& s, double epoch) {
   const double hold = s.hold_epochs > 0.0 ? s.hold_epochs : s.step_epochs;
   return epoch < hold ? 0.0 : 1.0 + std::floor((epoch - hold) / s.step_epochs);

@@ -13,7 +13,7 @@ struct GradientRule {
   T* weight;
   const T* gradient;
   T* momentum;
-  T lr, mu, share, decay;  // share: of the gradient, in the momentum
+  T lr, mu, share, decay;  // share: weight of the gradient in the momentum
   bool nesterov;
   WISP_HD void operator()(int64_t i) const {
     const T d = gradient[i] + decay * weight[i];
@@ -23,7 +23,7 @@ struct GradientRule {
   }
 };
 
-/// With a momentum of 0.
+/// The gradient rule for a momentum of 0.
 template <class T>
 struct PlainRule {
   T* weight;
@@ -55,7 +55,7 @@ struct SgdStep {
   struct Shared {};
   T* weight;
   const T* gradient;
-  T* momentum;  // null with a momentum of 0
+  T* momentum;  // null if no rule uses it
   T lr, mu, share;
   bool nesterov, plain;
   RowTable<SgdRow> table;
@@ -78,7 +78,7 @@ struct SgdStep {
   }
 };
 
-/// `name(option)`: what a message calls it.
+/// `name(option)` returns the option's name for messages.
 template <class Name>
 void check(const SgdOptions& o, const Name& name) {
   WISP_CHECK(o.momentum >= 0.0 && o.momentum < 1.0, name("momentum"), " is ", o.momentum,

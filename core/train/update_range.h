@@ -1,4 +1,5 @@
-// What an optimizer's loops run over: stretches of the arenas that are treated alike.
+// Ranges of the arenas with one update rule, over which an optimizer's loops run. For the compute
+// thread.
 #pragma once
 
 #include <span>
@@ -10,21 +11,21 @@
 
 namespace wisp {
 
-/// Neighbouring segments of one rule, with the padding between them (which stays zero).
+/// Neighbouring segments with one rule, including the padding between them, which stays zero.
 struct UpdateRange {
   int64_t begin = 0, end = 0;
-  int first = 0;  // segment
+  int first = 0;  // id of the first segment
   UpdateRule rule = UpdateRule::gradient;
   bool decay = false;
 };
 
-/// The trained segments as ranges, in their order; those that differ in `number`, if it is given,
-/// are apart. Throws Error unless there is a rule for each.
+/// The trained segments as ranges, in their order. Segments with different `number`, if given, are
+/// in different ranges. Throws Error unless there is one rule per segment.
 std::vector<UpdateRange> update_ranges(const FlatParameters& parameters,
                                        std::span<const UpdateRule> rules,
                                        std::span<const int64_t> number = {});
 
-/// UpdateRule::update, which is the same for all optimizers.
+/// UpdateRule::update, common to all optimizers.
 template <class T>
 struct SubtractUpdate {
   T* weight;
@@ -33,8 +34,8 @@ struct SubtractUpdate {
   WISP_HD void operator()(int64_t i) const { weight[i] -= lr * gradient[i]; }
 };
 
-/// Launches the kernel that step(table) gives over the chunks of all ranges; row_of(range) says how
-/// the elements of one are treated: a RangeRow, whose range is set here.
+/// Launches the kernel that step(table) returns over the chunks of all ranges. row_of(range)
+/// returns a range's row, a RangeRow with the data for its elements; begin and end are set here.
 template <class Row, class RowOf, class StepOf>
 void update_all(const Stream& stream, std::span<const UpdateRange> ranges, const RowOf& row_of,
                 const StepOf& step) {

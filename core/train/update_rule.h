@@ -1,13 +1,13 @@
-// What a synchronizer left in the gradient arena for a segment, and so what the optimizer does with
-// it.
+// The kind of content that a synchronizer left in a segment's gradient arena. It selects the
+// optimizer's update. A value.
 #pragma once
 
 namespace wisp {
 
 enum class UpdateRule {
   gradient,  // a gradient: the optimizer applies its whole rule
-  momentum,  // a momentum: it replaces the optimizer's, decay still applies
-  update     // subtracted times the learning rate as it is: momentum and decay are in it already
+  momentum,  // a momentum: it replaces the optimizer's; decay still applies
+  update     // an update with momentum and decay: subtracted times the learning rate
 };
 
 }  // namespace wisp

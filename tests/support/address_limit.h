@@ -1,4 +1,4 @@
-// What this process may take of addresses, as a batch system limits them.
+// A temporary limit for this process's addresses, as batch systems set it. One thread at a time.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,14 +9,14 @@
 
 namespace wisp {
 
-/// Bytes of addresses that the process has.
+/// Bytes of addresses in use by the process.
 inline int64_t addresses_now() {
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-/// `more` than it has, while this lives.
+/// Limits the process to `more` bytes beyond its current use, until destruction.
 class AddressLimit {
  public:
   explicit AddressLimit(int64_t more) {

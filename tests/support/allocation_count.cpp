@@ -31,7 +31,7 @@ int64_t allocation_count() { return count; }
 
 }  // namespace wisp
 
-// The forms for arrays call these.
+// The array forms call these.
 void* operator new(size_t bytes) { return checked(allocate(bytes)); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void* operator new(size_t bytes, std::align_val_t alignment) {

@@ -1,5 +1,5 @@
-// How often this thread has asked the heap for memory. A program with allocation_count.cpp in it
-// counts every operator new.
+// The number of heap allocations of the calling thread. The program must contain
+// allocation_count.cpp, which counts every operator new.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Runs other programs, and looks at them.
+// Functions that run and inspect other programs. Any thread.
 #pragma once
 
 #include <sys/wait.h>
@@ -14,9 +14,9 @@
 namespace wisp {
 
 struct CommandResult {
-  int status = 0;      // of its exit; 128 + signal
-  std::string output;  // stdout and stderr, unless they were kept apart
-  std::string errors;  // stderr, if it was
+  int status = 0;      // exit status, or 128 + signal
+  std::string output;  // stdout, and stderr unless run apart
+  std::string errors;  // stderr, if run apart
   double seconds = 0.0;
 };
 
@@ -35,7 +35,8 @@ inline CommandResult run_command(const std::string& command) {
   return result;
 }
 
-/// The same with stderr apart, where a launcher and the libraries of a machine may say more.
+/// Runs `command` with stderr in `errors`, because a launcher and the machine's libraries may write
+/// there too.
 inline CommandResult run_command_apart(const std::string& command) {
   const TempDir dir;
   const std::string errors = dir / "stderr";
@@ -44,7 +45,7 @@ inline CommandResult run_command_apart(const std::string& command) {
   return result;
 }
 
-/// Whether a process has a handler for the signal now.
+/// Whether a process currently has a handler for the signal.
 inline bool catches(pid_t process, int signal) {
   const std::string status = read_text(concat("/proc/", process, "/status"));
   const std::string field = "SigCgt:\t";

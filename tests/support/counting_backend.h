@@ -1,5 +1,5 @@
-// A backend that counts the gradients of convolutions, and the transforms, it is asked for. As
-// thread-safe as the one it hands the work to, but for the counts: one thread.
+// A backend that counts the convolution gradients and transforms requested of it. The counts are
+// for one thread.
 #pragma once
 
 #include "core/backend.h"

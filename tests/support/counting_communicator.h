@@ -1,5 +1,5 @@
-// A communicator that counts the collectives it was asked for, and those that were waited for
-// before they were ready; readable from any thread.
+// A communicator that counts its collectives, and the waits for collectives that were not ready.
+// Any thread may read the counts.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class CountingCommunicator final : public Communicator {
    private:
     CountingCommunicator& owner_;
     PendingPtr inner_;
-    bool ready_ = false;  // as it said last
+    bool ready_ = false;  // result of the last ready()
   };
 
   PendingPtr counted(PendingPtr inner) {

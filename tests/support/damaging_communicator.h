@@ -1,5 +1,5 @@
-// A communicator that shows a test what arrived in each collective that moves messages, before its
-// caller sees it, so that it can be damaged. Belongs to its rank's comm thread.
+// A communicator that lets a test damage received messages before its caller sees them. For its
+// rank's comm thread.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,8 @@
 
 namespace wisp {
 
-/// `call` counts the rank's gathers, all-to-alls, broadcasts and exchanges; `in` is theirs.
+/// `call` counts the rank's gathers, all-to-alls, broadcasts and exchanges. `in` has the received
+/// messages.
 using Damage = std::function<void(int call, std::span<const Bytes> in)>;
 
 class DamagingCommunicator final : public Communicator {

@@ -1,4 +1,4 @@
-// The devices that a test can use here.
+// The devices available to a test. One thread at a time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,16 +9,17 @@
 
 namespace wisp {
 
-/// The first device that is not the CPU: an emulated one, or in a build with CUDA a real one.
+/// The first device that is not the CPU: emulated, or a real one in a build with CUDA.
 inline Device first_device() { return {Device::Kind::cuda, 0}; }
 
-/// Asks for as many devices: emulated ones, from now on. A machine has those that it has.
+/// Sets the number of emulated devices. In a build with CUDA the machine determines the number.
 void want_devices(int count);
 
-/// Why first_device() cannot be used: a build with CUDA on a machine without a GPU. Else empty.
+/// The reason why first_device() is unavailable: a build with CUDA on a machine without a GPU. Else
+/// empty.
 inline std::string device_obstacle() { return cuda::obstacle(first_device()); }
 
-/// Tests that need first_device(); skipped where there is none.
+/// A fixture for tests that need first_device(). It skips them if there is none.
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {

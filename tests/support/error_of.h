@@ -1,4 +1,4 @@
-// What a call complained about.
+// The error message of a call, for tests. Any thread.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace wisp {
 
-/// The message of the Error that f throws; "no error" if it throws none.
+/// The message of the Error that f() throws; "no error" if it throws none.
 template <class F>
 std::string error_of(F&& f) {
   try {

@@ -1,5 +1,5 @@
-// TensorBoard's event files read back, for tests: frames checked, messages as field number and
-// content.
+// A reader of TensorBoard's event files, for tests. It checks the frames and returns messages as
+// field numbers and contents.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-/// A field of a message: a number as its bits, or bytes.
+/// A field of a message: a number's bits, or bytes.
 struct ProtobufField {
   int number = 0;
   uint64_t bits = 0;

@@ -1,4 +1,5 @@
-// What this process may write to a file: the byte behind it fails, as on a full disk.
+// A temporary limit for the size of files. A write beyond it fails, as on a full disk. One thread
+// at a time.
 #pragma once
 
 #include <sys/resource.h>

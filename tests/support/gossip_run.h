@@ -1,4 +1,4 @@
-// The run that tests of gossip share: four workers on a graph, each with a minimum of its own.
+// A run that all tests of gossip share: four workers on a graph, each with its own minimum.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace wisp {
 
-constexpr int64_t kNumel = 12;  // of the rig's weights, which begin at 1; fields of 4 and 8
+constexpr int64_t kNumel = 12;  // number of weights, initially 1; fields of 4 and 8
 inline const char* const kGraph = "0-1, 1-2, 2-3, 3-0, 0-2";
 
-/// Every worker has a minimum of its own.
+/// The gradient of a loss whose minimum depends on the rank.
 inline double gossip_gradient(int rank, int64_t, int64_t i, double x) {
   return (0.5 + 0.25 * rank) * (x - rank - 0.1 * static_cast<double>(i));
 }

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Different for each element, so that errors do not cancel.
+/// Weights that differ per element, so that errors do not cancel.
 WISP_HD double weight_of(int64_t i) {
   return 0.5 + Philox(1, 0, 0).uniform(static_cast<uint64_t>(i));
 }
@@ -76,7 +76,7 @@ struct Outcome {
   std::vector<Tensor> gradients;
 };
 
-/// After `passes` backward passes, all but the first accumulating.
+/// The value and gradients after `passes` backward passes, all but the first accumulating.
 Outcome outcome_of(const GradientCase& gradient_case, int passes, TestContextOptions options) {
   TestContext worker(options);
   prepare(worker.context, gradient_case);
@@ -89,13 +89,14 @@ Outcome outcome_of(const GradientCase& gradient_case, int passes, TestContextOpt
     const Variable result = gradient_case.call(inputs);
     backward(weighted_sum(result), {.accumulate = pass > 0});
     worker.stream.synchronize();
-    value = tensor(result.shape(), values(result.value()));  // the pool's memory goes away
+    value = tensor(result.shape(),
+                   values(result.value()));  // copied, because the pool's memory goes away
   }
   return {value, leaves.gradients()};
 }
 
 double central_difference(const GradientCase& gradient_case, double& element) {
-  // truncation and rounding errors are both about 1e-10 here
+  // the truncation and rounding errors are both about 1e-10 here
   const double step = 1e-5;
   const double centre = element;
   element = centre + step;
@@ -112,7 +113,7 @@ double largest(const std::vector<double>& numbers) {
   return result;
 }
 
-/// Reports the first element that is off.
+/// Reports the first element outside the tolerance.
 bool expect_close(const std::vector<double>& found, const std::vector<double>& expected,
                   double tolerance, const std::string& what) {
   const double bound = tolerance * largest(expected);
@@ -132,7 +133,7 @@ void expect_small_error(const Tensor& found, const Tensor& expected, const std::
     error += (a[i] - b[i]) * (a[i] - b[i]);
     norm += b[i] * b[i];
   }
-  // bf16 rounds at 4e-3 relative, that is 3e-6 squared on average, a few times in an op
+  // bf16 rounds at 4e-3 relative, on average 3e-6 squared, a few times per op
   EXPECT_LE(error, 1e-4 * norm) << what;
 }
 
@@ -154,7 +155,7 @@ void expect_gradients(const GradientCase& gradient_case) {
       differences.push_back(central_difference(gradient_case, input.data<double>()[j]));
     for (const double gradient : values(once[i])) doubled.push_back(2 * gradient);
     if (!expect_close(values(once[i]), differences, 1e-6, name)) return;
-    // adding in another order moves a few last bits
+    // additions in another order change a few last bits
     expect_close(values(twice[i]), doubled, 1e-13, name + ", accumulated");
     EXPECT_EQ(values(late[i]), values(once[i])) << name << ", on a late stream";
     expect_close(values(kernels[i]), values(twice[i]), 1e-12, name + ", by our kernels");

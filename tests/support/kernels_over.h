@@ -1,5 +1,5 @@
-// The backend of our own kernels over another one's library calls, so that the kernels run where
-// there is no GPU: on the CPU, and on an emulated device.
+// A backend of our kernels over another backend's library calls. It runs the kernels without a GPU:
+// on the CPU, and on an emulated device.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class KernelsOver final : public KernelBackend {
             GradSlot c) override {
     library_->gemm(stream, spec, a, b, c);
   }
-  /// As cuBLASLt: of C's type.
+  /// Like cuBLASLt, it refuses a bias of another type than C's.
   bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                  const Tensor& bias, const Tensor& c) override {
     if (bias.dtype() != c.dtype()) return false;
@@ -50,7 +50,7 @@ class KernelsOver final : public KernelBackend {
   std::unique_ptr<Backend> library_;
 };
 
-/// What computes in a test: the reference, the build's best backend, or our kernels over the
+/// The backend of a test: the reference, the build's best backend, or our kernels over the
 /// reference's products.
 enum class Library { reference, fastest, kernels };
 

@@ -1,5 +1,5 @@
-// A gradient owner for tests: leaves with gradients in host tensors that start as NaN, so that a
-// gradient that is added to instead of written shows. One thread.
+// A gradient owner for tests. Its gradients are host tensors that start as NaN, so that a gradient
+// added instead of written is found. One thread.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace wisp {
 
 class Leaves final : public GradOwner {
  public:
-  /// A leaf; its id is the number of leaves made before.
+  /// Makes a leaf. Its id is the number of leaves made before.
   Variable make(Context& context, const Tensor& value) {
     gradients_.push_back(
         full(value.shape(), std::numeric_limits<double>::quiet_NaN(), value.dtype()));

@@ -1,4 +1,5 @@
-// Matrices for tests of low-rank methods: units of them, and plain products in double precision.
+// Matrices for tests of low-rank methods: fields of matrices, and plain products in double
+// precision.
 #pragma once
 
 #include <cmath>
@@ -13,7 +14,7 @@ struct Extents {
   int64_t rows, columns;
 };
 
-/// A field of one slice each, `gap` elements of padding between them.
+/// One field per matrix, with one slice each and `gap` elements of padding between them.
 inline std::vector<Field> matrix_fields(const std::vector<Extents>& matrices, int64_t gap = 3) {
   std::vector<Field> fields;
   int64_t offset = 0;
@@ -61,7 +62,7 @@ class DenseMatrix {
     for (const double number : numbers_) sum += number * number;
     return std::sqrt(sum);
   }
-  /// The span of the columns, by textbook Gram-Schmidt.
+  /// An orthonormal basis of the columns' span, by textbook Gram-Schmidt.
   DenseMatrix orthonormal() const {
     DenseMatrix result = *this;
     for (int64_t c = 0; c < columns_; ++c) {
@@ -104,7 +105,7 @@ inline DenseMatrix random_of_rank(int64_t rank, int64_t rows, int64_t columns, u
   return random_matrix(rows, rank, 2 * id) * random_matrix(rank, columns, 2 * id + 1);
 }
 
-/// A field of a rig's arena, as a matrix.
+/// A field of a rig's arena as a matrix.
 inline DenseMatrix read_matrix(const float* arena, const Field& field) {
   return {arena + field.slices[0].offset, field.rows, field.numel / field.rows};
 }
@@ -114,7 +115,8 @@ inline void write_matrix(const DenseMatrix& matrix, float* arena, const Field& f
       arena[field.slices[0].offset + i * matrix.columns() + j] = static_cast<float>(matrix(i, j));
 }
 
-/// P or Q of field `f`, (rank, length); a method's state is the residual, then P and Q of each.
+/// P or Q of field `f`, (rank, length). A method's state is an optional residual, then P and Q of
+/// each field.
 inline Tensor factor_state(MethodRig& rig, int rank, size_t f, char name) {
   const std::vector<Tensor>& tensors = rig.unit(rank).state->tensors;
   const size_t residual = tensors.size() % 2;
@@ -125,7 +127,7 @@ inline DenseMatrix factor_matrix(MethodRig& rig, int rank, size_t f, char name) 
   return {factor.data<float>(), factor.shape()[0], factor.shape()[1]};
 }
 
-/// What Q starts from in a step: its numbers lie behind P's.
+/// The initial Q of a step. Its random numbers follow P's.
 inline DenseMatrix drawn_q(const Field& field, int64_t rank, const StepInfo& info) {
   const int64_t columns = field.numel / field.rows;
   DenseMatrix q(columns, rank);

@@ -1,4 +1,4 @@
-// The run of a low-rank method beside a scalar model.
+// A run of a low-rank method beside a model in double precision.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 
 namespace wisp {
 
-/// Runs 50 steps on a rig and on a scalar model of each of its matrices, with
-///   DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo&)   the workers' m to the result
+/// Runs 50 steps on a rig, and on a scalar model of each of its matrices, which has
+///   DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo&)   result of the workers' m
 ///   std::vector<DenseMatrix> e                                      residuals, by worker
-///   void go_on(MethodRig&, size_t f)                                from the factors found
-/// Results and residuals must be those of the model.
+///   void go_on(MethodRig&, size_t f)                                takes the rig's factors
+/// Checks that the rig's results and residuals equal the model's.
 template <class Model, class InfoOf>
 void follow_matrices(MethodRig& rig, const std::vector<Field>& fields, std::vector<Model>& models,
                      const InfoOf& info_of) {
@@ -22,7 +22,7 @@ void follow_matrices(MethodRig& rig, const std::vector<Field>& fields, std::vect
     std::vector<std::vector<DenseMatrix>> m(fields.size());
     for (size_t f = 0; f < fields.size(); ++f) {
       const int64_t rows = fields[f].rows, columns = fields[f].numel / rows;
-      const DenseMatrix signal = random_of_rank(2, rows, columns, f);  // what all steps share
+      const DenseMatrix signal = random_of_rank(2, rows, columns, f);  // signal common to all steps
       for (int rank = 0; rank < workers; ++rank) {
         const auto id = static_cast<uint64_t>(1000 + (step * workers + rank) * 10) + f;
         m[f].push_back(signal.plus(random_matrix(rows, columns, id), 0.3));
@@ -41,8 +41,8 @@ void follow_matrices(MethodRig& rig, const std::vector<Field>& fields, std::vect
         const DenseMatrix residual = share.plus(share, workers - 1.0);
         DenseMatrix& scalar = models[f].e[static_cast<size_t>(rank)];
         ASSERT_LT((scalar - residual).norm(), tolerance) << "step " << step << " " << f;
-        // Directions of nearly equal weight take turns in this iteration, which would make more of
-        // the rounding in every step.
+        // Directions of nearly equal weight take turns in this iteration, which would amplify the
+        // rounding with every step.
         scalar = residual;
       }
       models[f].go_on(rig, f);

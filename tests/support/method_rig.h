@@ -1,4 +1,4 @@
-// The rig that tests drive a method's workers with, on the reference backend.
+// A rig that drives a method's workers in tests, on the reference backend. One thread.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@ namespace wisp {
 
 class MethodRig : public Rehearsal {
  public:
-  /// All arenas are there, those too that the method does not ask for.
+  /// Makes all arenas, also those that the method does not need.
   MethodRig(int workers, std::vector<Field> fields, const Make& make)
       : Rehearsal(workers, std::move(fields), make) {
     for (int rank = 0; rank < workers; ++rank) {

@@ -21,7 +21,7 @@ int64_t product(const Ints& dims, size_t begin, size_t end) {
 }
 int64_t numel(const Ints& dims) { return product(dims, 0, dims.size()); }
 
-/// One node: its inputs and attributes.
+/// A node with its inputs and attributes.
 struct Node {
   std::vector<const OnnxArray*> in;
   std::map<std::string, Ints> attributes;
@@ -59,7 +59,7 @@ OnnxArray clip(const Node& node) {
   return each(*node.in[0], [&](double x) { return std::clamp(x, low, high); });
 }
 
-/// x (N, C, ...), then scale, bias, mean and variance (C).
+/// Inputs: x (N, C, ...), then scale, bias, mean and variance (C).
 OnnxArray batch_normalization(const Node& node) {
   const auto bits = static_cast<int32_t>(node.attributes.at("epsilon").at(0));
   const double epsilon = std::bit_cast<float>(bits);
@@ -86,7 +86,7 @@ OnnxArray gather(const Node& node) {
   return y;
 }
 
-/// x (N, I) times weight (O, I), transposed, plus bias (O).
+/// x (N, I) times the transpose of weight (O, I), plus bias (O).
 OnnxArray gemm(const Node& node) {
   node.expect("transB", 1);
   const OnnxArray &x = *node.in[0], &weight = *node.in[1];
@@ -106,12 +106,12 @@ OnnxArray gemm(const Node& node) {
   return y;
 }
 
-/// x (N, I, H, W), weight (O, I / group, kH, kW), bias (O) if there is one.
+/// Inputs: x (N, I, H, W), weight (O, I / group, kH, kW), optionally bias (O).
 OnnxArray conv(const Node& node) {
   const OnnxArray &x = *node.in[0], &weight = *node.in[1];
   const Ints &strides = node.attributes.at("strides"), &pads = node.attributes.at("pads"),
              &dilations = node.attributes.at("dilations"), &xs = x.dims, &ws = weight.dims;
-  const int64_t outputs = ws.at(0) / node.attributes.at("group").at(0);  // of a group
+  const int64_t outputs = ws.at(0) / node.attributes.at("group").at(0);  // outputs per group
   WISP_CHECK((node.attributes.at("kernel_shape") == Ints{ws.at(2), ws.at(3)}),
              "evaluator: kernel_shape is not the weight's");
   const auto extent = [&](size_t axis) {
@@ -138,7 +138,7 @@ OnnxArray conv(const Node& node) {
   return y;
 }
 
-/// 0: as it is; -1: what is left.
+/// Extent 0 keeps the input's extent; -1 is computed from the others.
 OnnxArray reshape(const Node& node) {
   OnnxArray y{node.ints(1), node.in[0]->values};
   for (size_t i = 0; i < y.dims.size(); ++i)
@@ -149,7 +149,7 @@ OnnxArray reshape(const Node& node) {
   return y;
 }
 
-/// Of one axis, every element.
+/// A contiguous range of one axis.
 OnnxArray slice(const Node& node) {
   WISP_CHECK(node.in.size() == 4 && node.ints(3).size() == 1, "evaluator: Slice of several axes");
   const auto axis = static_cast<size_t>(node.ints(3)[0]);
@@ -197,17 +197,17 @@ OnnxArray transpose(const Node& node) {
   return y;
 }
 
-/// A direction's position: what input and state give to each gate, units after units; h and c are
-/// those before, and become those after.
+/// One position of one direction. x and r are the inputs' and the state's shares of each gate, all
+/// units of a gate together. h and c are updated.
 void step(const std::string& cell, const std::vector<double>& x, const std::vector<double>& r,
           std::vector<double>& h, std::vector<double>& c) {
   const size_t units = h.size();
   for (size_t u = 0; u < units; ++u) {
     const auto sum = [&](size_t gate) { return x[gate * units + u] + r[gate * units + u]; };
-    if (cell == "LSTM") {  // i, o, f, c
+    if (cell == "LSTM") {  // order of gates: i, o, f, c
       c[u] = sigmoid(sum(2)) * c[u] + sigmoid(sum(0)) * std::tanh(sum(3));
       h[u] = sigmoid(sum(1)) * std::tanh(c[u]);
-    } else if (cell == "GRU") {  // z, r, h
+    } else if (cell == "GRU") {  // order of gates: z, r, h
       const double update = sigmoid(sum(0));
       const double candidate = std::tanh(x[2 * units + u] + sigmoid(sum(1)) * r[2 * units + u]);
       h[u] = (1.0 - update) * candidate + update * h[u];
@@ -230,7 +230,8 @@ std::vector<double> product_of(const OnnxArray& weight, int64_t block, const dou
   return y;
 }
 
-/// x (T, N, I), weights (D, G H, I) and (D, G H, H), biases (D, 2 G H) -> (T, D, N, H), from zeros.
+/// x (T, N, I), weights (D, G H, I) and (D, G H, H), biases (D, 2 G H) -> (T, D, N, H). The initial
+/// state is zero.
 OnnxArray recurrent(const std::string& cell, const Node& node) {
   const OnnxArray &x = *node.in[0], &w = *node.in[1], &r = *node.in[2], &b = *node.in[3];
   const int64_t positions = x.dims.at(0), sequences = x.dims.at(1), directions = w.dims.at(0);
@@ -277,7 +278,7 @@ OnnxArray result_of(const std::string& type, const Node& node) {
   return transpose(node);
 }
 
-/// `declared`: "state_0 1 batch 32"; `free`: what "batch" is, once known.
+/// `declared` is like "state_0 1 batch 32". `free` has the known extents by name, such as "batch".
 void check_extents(const std::string& declared, const OnnxArrays& inputs,
                    std::map<std::string, int64_t>& free) {
   std::istringstream words(declared);

@@ -1,5 +1,5 @@
-// Computes what an ONNX graph says, in f64, node by node: the ops that models of sequences need, as
-// onnx.ai's "Operators" describe them.
+// An evaluator of ONNX graphs in f64, node by node. It has the ops of sequence models, as onnx.ai's
+// "Operators" describes them.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ struct OnnxArray {
 };
 using OnnxArrays = std::map<std::string, OnnxArray>;
 
-/// All values of the graph by name. Throws Error for inputs that are not of the declared extents
-/// (those of one name, as "batch", are the same), and for a node that it does not know.
+/// All values of the graph by name. Throws Error if inputs do not have the declared extents, or if
+/// a node is unknown. Extents of one name, such as "batch", must be equal.
 OnnxArrays evaluate(const OnnxFile& file, OnnxArrays inputs);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// An ONNX file taken apart, for tests of what was exported. Field numbers are those of onnx.proto3.
+// A parsed ONNX file, for tests of exports. Field numbers are those of onnx.proto3.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct OnnxFile {
     }
   }
 
-  /// "Conv(input, conv1.weight) -> Conv_0", a line each.
+  /// The nodes, one per line: "Conv(input, conv1.weight) -> Conv_0".
   std::string str() const {
     std::string lines;
     for (const ProtobufFields& node : nodes) {
@@ -33,7 +33,7 @@ struct OnnxFile {
     }
     return lines;
   }
-  /// Attributes of a node by name: its integers, or its one number.
+  /// Attributes of a node by name: integers, or one number.
   std::map<std::string, std::vector<int64_t>> attributes(size_t node) const {
     std::map<std::string, std::vector<int64_t>> found;
     for (size_t i = 0; i < nodes[node].count(kAttribute); ++i) {
@@ -47,7 +47,7 @@ struct OnnxFile {
     }
     return found;
   }
-  /// Its attributes that are words.
+  /// Attributes of a node that are strings.
   std::map<std::string, std::string> words(size_t node) const {
     std::map<std::string, std::string> found;
     for (size_t i = 0; i < nodes[node].count(kAttribute); ++i) {

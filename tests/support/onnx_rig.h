@@ -1,4 +1,4 @@
-// A model by itself, in f32, beside the graph that it is exported as.
+// A model in f32 beside the graph to which it is exported. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct OnnxRig {
 
   std::string exported() { return onnx_model(worker.context, model, parameters, facts); }
 
-  /// What the model itself says, of so many targets.
+  /// The model's own output, for the given number of targets.
   Step forward(const std::vector<Tensor>& inputs, const Carry& before, int64_t targets) {
     return forward({.inputs = inputs,
                     .targets = Tensor({targets}, DType::i32),
@@ -49,7 +49,7 @@ struct OnnxRig {
   FlatParameters parameters;
 };
 
-/// f32 beside f64: sums of few products of numbers about 1.
+/// Tolerance for f32 against f64, in sums of few products of numbers about 1.
 constexpr double kOnnxTolerance = 1e-5;
 
 inline void expect_near(const OnnxArray& found, const OnnxArray& expected,

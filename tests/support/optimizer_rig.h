@@ -1,4 +1,4 @@
-// What an optimizer works on in tests: two segments in f64, of which one decays.
+// The parameters of tests of optimizers: two segments in f64, one of which decays. One thread.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ struct OptimizerRig {
     return parameters.segments()[parameters.segments()[1].decay ? 0 : 1];
   }
 
-  /// f(segment, i, position counted through both).
+  /// Calls f(segment, i, position counted through both segments).
   template <class F>
   void each(const F& f) {
     size_t at = 0;

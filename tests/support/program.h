@@ -1,4 +1,5 @@
-// The program as a user starts it, for tests whose sources know its path as WISP_PROGRAM.
+// The program `wisp` as a user starts it. The test's sources are compiled with its path,
+// WISP_PROGRAM.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 namespace wisp {
 
-/// A run without an end, of steps that take no time.
+/// An endless run whose steps take no time.
 constexpr const char* kEndlessConfig = R"(
 threads = 1
 workers = 2
@@ -27,7 +28,7 @@ optimizer.lr = 1e-4
 
 class Program : public testing::Test {
  protected:
-  /// Starts `wisp ARGUMENTS…`; its output goes to a file of the test's.
+  /// Starts `wisp ARGUMENTS…`. Its output goes to a file of the test.
   void start(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), WISP_PROGRAM);
     start_command(std::move(arguments));
@@ -44,7 +45,7 @@ class Program : public testing::Test {
     ASSERT_EQ(posix_spawn(&child_, words[0], &actions, nullptr, words.data(), environ), 0);
     posix_spawn_file_actions_destroy(&actions);
   }
-  /// The exit status as a shell has it.
+  /// The exit status as a shell reports it.
   int wait() {
     int status = 0;
     waitpid(child_, &status, 0);
@@ -55,7 +56,7 @@ class Program : public testing::Test {
     return wait();
   }
   void signal(int number) const { kill(child_, number); }
-  /// Runs a command that finds the test's directory on a file system that is mounted read-only.
+  /// Runs a command that sees the test's directory on a file system mounted read-only.
   int run_read_only(const std::vector<std::string>& command) {
     std::vector<std::string> words = {
         "/usr/bin/unshare",
@@ -71,7 +72,7 @@ class Program : public testing::Test {
   std::string output() const { return dir_ / "output.txt"; }
   std::string said() const { return read_text(output()); }
   std::string config() const { return dir_.write("endless.toml", kEndlessConfig); }
-  /// Waits for the child to have made steps.
+  /// Waits until the child has completed steps.
   void await_steps() const {
     while (read_text(dir_ / "run/metrics.jsonl").empty()) usleep(1000);
   }

@@ -1,4 +1,4 @@
-// The fields of a protobuf message, for tests of what core/io/protobuf.h wrote.
+// A reader of protobuf messages, for tests of core/io/protobuf.h. Any thread.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace wisp {
 
-/// One message: every field's values in their order, numbers and texts apart.
+/// The values of one message by field, in order, numbers and texts separately.
 struct ProtobufFields {
   std::map<int, std::vector<uint64_t>> numbers;  // varint, fixed32 and fixed64, as bits
   std::map<int, std::vector<std::string>> texts;

@@ -1,4 +1,4 @@
-// Random collectives whose outcome is known.
+// Random collectives with known results, for tests of communicators.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace wisp {
 
-/// One random collective of 32-bit words, the same on all ranks: a block of n words for each rank.
+/// A random collective of 32-bit words, the same on all ranks, with a block of n words per rank.
 struct Draw {
   Draw(std::mt19937& random, int world)
       : kind(static_cast<Call::Kind>(random() % 6)),
@@ -20,7 +20,7 @@ struct Draw {
         root(static_cast<int>(random() % static_cast<unsigned>(world))) {}
 
   int64_t words() const { return n * workers; }
-  /// Word i that a rank brings.
+  /// Word i of a rank's input.
   uint32_t before(int64_t rank, int64_t i) const {
     return seed * static_cast<uint32_t>(i + 1) + static_cast<uint32_t>(rank);
   }
@@ -29,7 +29,7 @@ struct Draw {
     for (int rank = 0; rank < workers; ++rank) total += before(rank, i);
     return total;
   }
-  /// Word i that a rank must have in the end.
+  /// Word i of a rank's expected result.
   uint32_t after(int64_t rank, int64_t i) const {
     const int64_t block = i / n, in_block = i % n;
     switch (kind) {
@@ -79,8 +79,8 @@ inline PendingPtr begin(const Draw& draw, Communicator& comm, std::span<const Co
   return comm.barrier();
 }
 
-/// Runs the collective, with random pauses of this rank; how many words came out wrong. `meanwhile`
-/// is called while it is under way.
+/// Runs the collective with random pauses of this rank, and calls `meanwhile` during it. Returns
+/// the number of wrong words.
 inline int wrong_words(const Draw& draw, Communicator& comm, std::mt19937& pauses,
                        const std::function<void()>& meanwhile = {}) {
   std::vector<uint32_t> sent, got;

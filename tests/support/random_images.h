@@ -6,7 +6,7 @@
 
 namespace wisp {
 
-/// `shape` is (N, H, W, C); labels go round the classes.
+/// `shape` is (N, H, W, C). The labels run through the classes in turn.
 inline ImageSet random_images(Shape shape, int classes = 10) {
   ImageSet set{.name = "random images",
                .images = Tensor(shape, DType::u8),

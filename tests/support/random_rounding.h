@@ -1,5 +1,5 @@
-// What holds for a code that rounds at random: the mean over steps is the number itself, and the
-// error is bounded. Statistical, with a probability of at most 1e-6 of failing a right code.
+// Checks of codes that round at random: the mean over steps is the number itself, and the error is
+// bounded. A correct code fails a check with a probability of at most 1e-6.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 
 namespace wisp {
 
-/// What a model of a paper does with a number in units of levels: up from the level below it with
-/// the probability of the fraction, in 2^-23. Of 64 elements, those 16 apart share a random word.
+/// A paper's rounding of a number in units of levels: up with the probability of its fraction, in
+/// 2^-23. Of each 64 elements, those 16 apart share a random word.
 inline int model_level(float scaled, const Dither& dither, int64_t i) {
   const uint32_t random =
       std::rotl(dither.bits(i - i % 64 + i % 16), static_cast<int>(i % 64 / 16 * 8));
@@ -25,7 +25,7 @@ inline int model_level(float scaled, const Dither& dither, int64_t i) {
   return static_cast<int>(std::floor((fixed + (random >> 9)) * 0x1p-23));
 }
 
-/// Numbers like a gradient's: most are small, of both signs.
+/// Numbers distributed like a gradient's: mostly small, of both signs.
 inline float test_gradient(int64_t step, int rank, int64_t i) {
   const Philox random(8, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
   const float u = random.uniform(static_cast<uint64_t>(i)) - 0.5f;
@@ -34,11 +34,11 @@ inline float test_gradient(int64_t step, int rank, int64_t i) {
 
 struct RoundingErrors {
   double ratio;  // mean of |Q(x) - x|² over |x|²
-  double slack;  // of that mean, by Hoeffding's inequality
+  double slack;  // slack of the mean, by Hoeffding's inequality
 };
 
-/// Rounds x, a field, by one worker in `steps` steps, and checks each element's mean; `gap` is the
-/// largest distance between neighbouring values of element i.
+/// One worker rounds the field x in `steps` steps. Checks each element's mean. `gap` is the largest
+/// distance between neighbouring values of element i.
 inline RoundingErrors check_unbiased(const std::string& method, const std::string& toml,
                                      const std::vector<float>& x, const std::vector<float>& gap,
                                      int steps = 4000) {
@@ -61,7 +61,7 @@ inline RoundingErrors check_unbiased(const std::string& method, const std::strin
       errors += (value - static_cast<double>(x[i])) * (value - static_cast<double>(x[i]));
     }
   }
-  // Hoeffding for each of n means: 2 n exp(-2 steps t² / gap²) = 1e-6; and 1e-5 for f32 products
+  // Hoeffding for each of n means: 2 n exp(-2 steps t² / gap²) = 1e-6; plus 1e-5 for f32 products
   const double bound = std::sqrt(std::log(2e6 * static_cast<double>(n)) / (2.0 * steps)) + 1e-5;
   for (size_t i = 0; i < x.size(); ++i) {
     EXPECT_NEAR(sum[i] / steps, static_cast<double>(x[i]), bound * static_cast<double>(gap[i]))

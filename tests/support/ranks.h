@@ -1,4 +1,4 @@
-// The ranks of a group, each on a thread or a process, and memory for them to exchange.
+// A group of ranks, each on a thread or in a process, with memory for their exchanges.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,19 +16,20 @@ namespace wisp {
 
 using Memory = std::vector<std::byte>;
 
-/// Numbers of workers to try: those of threads, or the one that mpirun started.
+/// Numbers of workers to test: several for threads, the number that mpirun started for processes.
 inline std::vector<int> worlds() {
   if (world().processes()) return {world().size};
   return {1, 2, 3, 4, 5, 8};
 }
 
-/// Runs work(communicator) on each rank: on all, or on this process's.
+/// Runs work(communicator) on each rank: on all for threads, on this process's rank else.
 template <class Work>
 void run_well(int workers, const Work& work) {
   run_workers(workers, {.threads = 1}, [&](Worker& worker) { work(worker.communicator); });
 }
 
-/// Runs work(communicator) on a thread for each rank; the error texts by rank, empty if none.
+/// Runs work(communicator) on one thread per rank. Returns the error texts by rank, empty without
+/// an error.
 template <class Work>
 std::vector<std::string> run_ranks(ThreadGroup& group, const Work& work) {
   std::vector<std::string> errors(static_cast<size_t>(group.size()));
@@ -50,7 +51,7 @@ inline std::vector<std::string> of_all(int workers, const std::string& text) {
   return std::vector<std::string>(static_cast<size_t>(workers), text);
 }
 
-/// `memory` cut into slices of the given sizes, in elements; the last slice takes the rest.
+/// Cuts `memory` into slices of the given sizes, in elements. The last slice takes the rest.
 inline std::vector<Bytes> cut(Memory& memory, int64_t element, const std::vector<int64_t>& sizes) {
   std::vector<Bytes> slices;
   auto left = static_cast<int64_t>(memory.size());
@@ -75,7 +76,7 @@ T value_of(double number) {
     return static_cast<T>(number);
 }
 
-/// Calls f(T{}) for the type of a dtype.
+/// Calls f(T{}) with the C++ type of a dtype.
 template <class F>
 void with_type(DType dtype, const F& f) {
   switch (dtype) {
@@ -98,7 +99,7 @@ void with_type(DType dtype, const F& f) {
   }
 }
 
-/// n random elements; sums of them round in every float type and wrap in u8.
+/// n random elements. Sums of them round in every float type and wrap in u8.
 inline Memory random_elements(DType dtype, int64_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(-1000.0, 1000.0);
@@ -118,7 +119,8 @@ inline std::vector<Memory> inputs_of(int workers, DType dtype, int64_t n) {
     inputs.push_back(random_elements(dtype, n, static_cast<unsigned>(100 * workers + rank)));
   return inputs;
 }
-/// What rank `from` sends to rank `to` (-1: to all) in slice `s`: sizes differ, some are empty.
+/// The message from rank `from` to rank `to` (-1: to all) in slice `s`. Sizes differ, some are
+/// empty.
 inline Memory mail(int from, int to, int s) {
   const int bytes = (37 * from + 11 * (to + 1) + 5 * s) % 97;
   return random_elements(DType::u8, bytes, static_cast<unsigned>(1000 * from + 10 * to + s + 10));

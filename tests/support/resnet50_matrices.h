@@ -1,4 +1,4 @@
-// The parameters of ResNet-50 that are matrices, as low-rank methods see them.
+// The matrices among ResNet-50's parameters, as low-rank methods see them.
 #pragma once
 
 #include "tests/support/matrices.h"

@@ -1,4 +1,4 @@
-// Gradients that tests of methods share, and the run beside a scalar model.
+// Gradients for tests of methods, and a run beside a scalar model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,11 +33,12 @@ inline StepInfo step_info(int64_t step, double ratio = 1.0) {
   return info;
 }
 
-/// A unit's arena as the rig sees it, one field of one slice from offset 0 on.
+/// A unit's arena as the rig sees it: one field of one slice from offset 0.
 inline Floats values_of(const float* arena, int64_t numel) { return {arena, arena + numel}; }
 
-/// Runs `steps` steps of noise() on a rig of one field and on `model`, which gets every worker's
-/// gradient and returns the result that all must have: bit for bit, or within `tolerance`.
+/// Runs `steps` steps of noise() on a rig of one field and on `model`. The model gets every
+/// worker's gradient and returns the result expected of all workers: bit for bit, or within
+/// `tolerance`.
 using ScalarModel = std::function<Floats(int64_t step, const std::vector<Floats>& gradients)>;
 inline void follow(MethodRig& rig, int64_t numel, int64_t steps, double ratio,
                    const ScalarModel& model, float tolerance = 0.0f) {

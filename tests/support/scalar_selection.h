@@ -1,4 +1,4 @@
-// What a sparsifier sends of a vector, as plain as it can be: positions of numbers.
+// A plain model of a sparsifier's selection: the positions of the numbers that it sends.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace wisp {
 
 using ScalarSelection = std::function<std::vector<size_t>(const std::vector<float>&)>;
 
-/// Of the candidates, the k largest in magnitude.
+/// The k largest candidates in magnitude.
 inline std::vector<size_t> largest_of(const std::vector<float>& v, std::vector<size_t> candidates,
                                       size_t k) {
   std::sort(candidates.begin(), candidates.end(),
@@ -28,15 +28,15 @@ inline std::vector<size_t> select_largest(const std::vector<float>& v, size_t k)
   return largest_of(v, all, k);
 }
 
-/// Lin et al. 2018, section 3.1, with the bounds of the authors' code: a threshold from a sample;
-/// times 0.8, at most ten times, while fewer than 0.8 k pass; of more than k, the k largest. Ours:
-/// the sample's size and places, and that the threshold, which may lie anywhere between two numbers
-/// of the sample, has as many zero bytes at its end as that allows.
+/// Lin et al. 2018, section 3.1, with the bounds of the authors' code. A sample gives a threshold.
+/// It is multiplied by 0.8, at most ten times, while fewer than 0.8 k numbers pass. If more than k
+/// pass, the k largest are taken. Ours are the sample's size and places, and the choice of the
+/// threshold between two numbers of the sample: the one with the most zero bytes at its end.
 inline std::vector<size_t> select_sampled(const std::vector<float>& v, size_t k,
                                           const Philox& random) {
   const select::Extent extent(static_cast<int64_t>(v.size()), static_cast<int64_t>(k),
                               Selection::Kind::sampled);
-  if (extent.sample == 0) return select_largest(v, k);  // small: all is the sample
+  if (extent.sample == 0) return select_largest(v, k);  // small: the sample is everything
   const int64_t clusters = extent.sample / select::kCluster;
   const int64_t stride = extent.numel / clusters;
   const int64_t first = random.below(1, static_cast<uint32_t>(stride - select::kCluster + 1));

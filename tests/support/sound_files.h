@@ -1,4 +1,4 @@
-// Bytes of small sound files.
+// Contents of small sound files, for tests of decoders. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// The lowest `bytes` bytes of the value, lowest first.
+/// The lowest `bytes` bytes of `value`, lowest first.
 inline std::string little_endian(uint64_t value, int bytes) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
@@ -19,16 +19,16 @@ inline std::string big_endian(uint64_t value, int bytes) {
   return {text.rbegin(), text.rend()};
 }
 
-/// Samples of 16 bits.
+/// 16-bit samples.
 inline std::string pcm16(const std::vector<int>& samples) {
   std::string text;
   for (const int s : samples) text += little_endian(static_cast<uint64_t>(s), 2);
   return text;
 }
 
-/// As a WAV file's header has them.
+/// Fields of a WAV file's header.
 struct WavFormat {
-  int tag = 1;  // 1 integers, 3 floats, 7 u-law
+  int tag = 1;  // 1: integers, 3: floats, 7: u-law
   int channels = 1;
   int64_t rate = 16000;
   int bits = 16;
@@ -46,7 +46,8 @@ inline std::string wav_file(const std::string& data, const WavFormat& format = {
   return "RIFF" + little_endian(header.size() + data.size(), 4) + header + data;
 }
 
-/// As RF64, whose sizes are in a chunk of their own; `bytes` of samples are claimed.
+/// A file in RF64, which has its sizes in a separate chunk. The header claims `bytes` bytes of
+/// samples.
 inline std::string rf64_file(const std::string& data, uint64_t bytes) {
   std::string file = wav_file(data);
   const std::string sizes = little_endian(bytes == 0 ? 0 : file.size() + 28, 8) +
@@ -57,20 +58,20 @@ inline std::string rf64_file(const std::string& data, uint64_t bytes) {
   return file.insert(12, "ds64" + little_endian(sizes.size(), 4) + sizes);
 }
 
-/// As RIFX: all numbers but those of the samples are highest byte first.
+/// A file in RIFX. All numbers except the samples have the highest byte first.
 inline std::string rifx_file(const std::string& data) {
   return "RIFX" + big_endian(36 + data.size(), 4) + "WAVEfmt " + big_endian(16, 4) +
          big_endian(1, 2) + big_endian(1, 2) + big_endian(16000, 4) + big_endian(32000, 4) +
          big_endian(2, 2) + big_endian(16, 2) + "data" + big_endian(data.size(), 4) + data;
 }
 
-/// A tag of ID3v2 around so many zeros, less than 2^14.
+/// An ID3v2 tag around `zeros` zeros, fewer than 2^14.
 inline std::string id3_tag(size_t zeros) {
   return "ID3\3" + std::string(4, '\0') + static_cast<char>(zeros >> 7) +
          static_cast<char>(zeros & 0x7f) + std::string(zeros, '\0');
 }
 
-/// `frames` is what the header claims; the samples are 16 bits, highest byte first.
+/// A SPHERE file. The header claims `frames` frames; the samples have 16 bits, highest byte first.
 inline std::string sphere_file(const std::string& data, int64_t frames,
                                const std::string& coding = "pcm") {
   std::string header =
@@ -82,7 +83,7 @@ inline std::string sphere_file(const std::string& data, int64_t frames,
   return header + data;
 }
 
-/// Remainder of the bytes by x^width + `polynomial`, width 8 or 16.
+/// The remainder of the bytes modulo x^width + `polynomial`, for width 8 or 16.
 inline uint64_t flac_crc(const std::string& bytes, int width, uint64_t polynomial) {
   uint64_t crc = 0;
   for (const char byte : bytes) {
@@ -94,9 +95,9 @@ inline uint64_t flac_crc(const std::string& bytes, int width, uint64_t polynomia
   return crc;
 }
 
-/// Samples of 16 bits, interleaved, in verbatim subframes: less than 128 blocks of 192 frames.
-/// `claimed`: frames that the header tells; 0 is for an unknown number, -1 for those there are.
-/// Source: RFC 9639, sections 8 and 9.
+/// Interleaved 16-bit samples in verbatim subframes, fewer than 128 blocks of 192 frames. The
+/// header claims `claimed` frames; 0 means an unknown number, -1 the actual number. Source: RFC
+/// 9639, sections 8 and 9.
 inline std::string flac_file(const std::vector<int>& samples, int channels = 1,
                              int64_t rate = 16000, int64_t claimed = -1) {
   constexpr size_t kBlock = 192;

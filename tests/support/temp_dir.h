@@ -1,4 +1,4 @@
-// A directory of a test's own, removed at its end.
+// A directory for one test, removed by the destructor.
 #pragma once
 
 #include <stdlib.h>
@@ -26,10 +26,10 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
-  /// The path of `name` below the directory.
+  /// The path of `name` in the directory.
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
   std::string path() const { return path_.string(); }
-  /// Writes a file, making its folders, and returns its path.
+  /// Writes a file, creating its folders, and returns its path.
   std::string write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << content;

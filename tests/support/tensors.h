@@ -1,4 +1,4 @@
-// Host tensors from numbers and back.
+// Conversions between host tensors and numbers, for tests. Any thread.
 #pragma once
 
 #include <vector>
@@ -31,7 +31,7 @@ inline Tensor full(Shape shape, double value, DType dtype = DType::f64) {
   return tensor(shape, std::vector<double>(static_cast<size_t>(shape.numel()), value), dtype);
 }
 
-/// Values of both signs, 0.1 to 1 in magnitude: away from the corner of a ReLU.
+/// Values of both signs, 0.1 to 1 in magnitude, away from the corner of a ReLU.
 inline Tensor random_tensor(Shape shape, uint64_t seed, DType dtype = DType::f64) {
   const Philox random(seed, 0, 0);
   std::vector<double> values(static_cast<size_t>(shape.numel()));

@@ -1,4 +1,4 @@
-// A context and all it needs. One thread.
+// A context for tests, with its pool, stream and backend. One thread.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@ namespace wisp {
 
 struct TestContextOptions {
   DType compute = DType::f64;
-  bool late = false;  // a stream with a thread of its own; synchronize before reading
+  bool late = false;  // a stream with its own thread: synchronize before reading
   Library library = Library::reference;
-  Device device;  // not the CPU: synchronize and fetch() before reading
+  Device device;  // if not the CPU: synchronize and fetch() before reading
 };
 
 struct TestContext {
@@ -24,11 +24,11 @@ struct TestContext {
   ~TestContext() {
     try {
       stream.synchronize();
-    } catch (...) {  // the test that let a task throw has its own synchronize()
+    } catch (...) {  // a test whose task throws synchronizes itself
     }
   }
 
-  MemoryPool pool;  // first: outlives what lies in it
+  MemoryPool pool;  // first member: outlives tensors in it
   Stream stream;
   std::unique_ptr<Backend> backend;
   Context context;

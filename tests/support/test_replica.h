@@ -1,4 +1,4 @@
-// One worker with gradients made up by a test instead of a model. Belongs to its worker's thread.
+// A worker whose gradients come from a test instead of a model. For the worker's thread.
 #pragma once
 
 #include <deque>
@@ -14,21 +14,23 @@ namespace wisp {
 
 struct ReplicaOptions {
   std::vector<Shape> shapes = {{300}, {7, 5}, {1}, {64, 8}, {1000}, {33}};
-  std::function<std::vector<Method>()> methods;  // made anew for each worker; empty: none
-  std::function<int(const Segment&)> method_of;  // empty: all segments the first method, if any
+  std::function<std::vector<Method>()> methods;  // called for each worker; empty: no methods
+  std::function<int(const Segment&)>
+      method_of;  // empty: the first method for all segments, if there is one
   AveragingOptions averaging = {.buckets = {.bucket_bytes = 1024}};
   bool late_compute = false, late_comm = false;
-  uint64_t shuffle = 0;  // gradients become ready in an order of each rank's own; 0: in arena order
-  bool yields = false;   // between them, the thread gives way a random number of times
+  uint64_t shuffle =
+      0;  // not 0: gradients become ready in a random order per rank; 0: in arena order
+  bool yields = false;  // the thread yields a random number of times between gradients
   TraceOptions trace;
 };
 
 using MakeToy = std::function<std::unique_ptr<Compressor>()>;
 
-/// All segments by this method, guard off: toys send what they like.
+/// One method for all segments, without a guard, because toys send whatever they like.
 ReplicaOptions all_by(MakeToy make, Scope scope = Scope::layer);
 
-/// The gradient of an element: of the loss of rank `rank`, divided by the number of workers.
+/// The gradient of an element of rank `rank`'s loss, divided by the number of workers.
 using GradientOf = std::function<float(int rank, int64_t step, int segment, int64_t i)>;
 
 /// Small integers, many of them zero, different for each rank, step and element.
@@ -38,13 +40,14 @@ class TestReplica {
  public:
   TestReplica(Communicator& communicator, const ReplicaOptions& options);
 
-  /// Up to the result in the gradient arena. `before_ready` runs before a gradient is written.
+  /// Runs a step up to the result in the gradient arena. `before_ready` runs before a gradient is
+  /// written.
   Outcome step(int64_t step, const GradientOf& gradient, double loss = 1.0,
                const std::function<void(const Segment&)>& before_ready = {});
   /// The gradient arena without padding, segment after segment.
   std::vector<float> gradients() const;
   std::vector<float> elements(const Tensor& arena) const;
-  /// Lent by the system so far, and to this replica now.
+  /// Statistics of both contexts' pools together.
   MemoryStats memory() const;
 
   FlatParameters& parameters() { return *parameters_; }
@@ -65,12 +68,12 @@ class TestReplica {
   std::optional<GradientAveraging> sync_;
 };
 
-/// results[rank][step]: gradients() after `steps` steps on `small_integers`.
+/// results[rank][step]: gradients() after each step.
 using Results = std::vector<std::vector<std::vector<float>>>;
 Results run_replicas(int workers, const ReplicaOptions& options, int64_t steps,
                      const GradientOf& gradient = small_integers);
 
-/// What run_replicas() must give: the sums over workers.
+/// The expected result of run_replicas(): sums over workers.
 Results sums_over_workers(int workers, const ReplicaOptions& options, int64_t steps,
                           const GradientOf& gradient = small_integers);
 

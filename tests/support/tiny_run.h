@@ -1,4 +1,4 @@
-// Small runs of the trainer and of its replicas on drawn images, for tests.
+// Small runs of the trainer and its replicas on drawn images, for tests.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace wisp {
 
 using Overrides = std::vector<std::string>;
 
-/// The lines of TOML of a run of 4 steps of 32 samples an epoch, one thread a worker, whose model
-/// `model` describes.
+/// TOML of a run with 4 steps of 32 samples per epoch and one thread per worker. `model` describes
+/// the model.
 inline std::string tiny_text(const std::string& model) {
   return concat(R"(
 threads = 1
@@ -44,7 +44,7 @@ inline Config tiny_config_of(const std::string& model, const Overrides& override
   return Config::from_text(tiny_text(model), "tiny.toml", overrides);
 }
 
-/// An MLP of one hidden layer.
+/// An MLP with one hidden layer.
 inline constexpr const char* kTinyModel = "model.name = \"mlp\"\nmodel.hidden = [24]";
 inline Config tiny_config(const Overrides& overrides = {}) {
   return tiny_config_of(kTinyModel, overrides);
@@ -55,15 +55,15 @@ inline Overrides operator+(Overrides a, const Overrides& b) {
   return a;
 }
 
-/// Whether `method` has this option.
+/// Whether `method` has the option.
 inline bool method_knows(const std::string& method, const std::string& option) {
   const std::vector<ConfigKey> keys = bind_method(method).keys;
   return std::any_of(keys.begin(), keys.end(),
                      [&](const ConfigKey& key) { return key.name == option; });
 }
 
-/// The method, starting early, at a ratio of 5 % if it knows one, with Adam if it needs
-/// that; gossip with a code that knows a ratio, or with f16 if it refuses such codes.
+/// Options for `method`: it starts early, at a ratio of 5 % if it has one, and with Adam if it
+/// needs Adam. Gossip gets a code with a ratio, or f16 if it refuses such codes.
 inline Overrides method_overrides(const std::string& method) {
   Overrides chosen = {"compression.method=" + method};
   const auto knows = [&](const char* option) { return method_knows(method, option); };
@@ -77,7 +77,7 @@ inline Overrides method_overrides(const std::string& method) {
   return chosen;
 }
 
-/// The library's own compressors; a test may have registered more.
+/// The library's own compressors, without those that tests register.
 inline std::vector<std::string> shipped_methods() {
   std::vector<std::string> names;
   for (const auto& [name, entry] : CompressorRegistry::instance().entries())
@@ -85,13 +85,13 @@ inline std::vector<std::string> shipped_methods() {
   return names;
 }
 
-/// Trains quietly. `out` is the run directory.
+/// Trains without output. `out` is the run directory.
 inline Summary tiny_train(const std::string& out, const Overrides& overrides = {},
                           RunDirectory::Open open = RunDirectory::Open::create) {
   return *train(tiny_config(overrides), {out, open, true});
 }
 
-/// All files of the checkpoint of a step, by name.
+/// All files of a step's checkpoint, by name.
 inline std::map<std::string, std::string> checkpoint_content(const std::string& run, int64_t step) {
   std::map<std::string, std::string> files;
   const std::string folder = checkpoint_path(run + "/checkpoints", step);
@@ -100,14 +100,14 @@ inline std::map<std::string, std::string> checkpoint_content(const std::string& 
   return files;
 }
 
-/// What one worker of with_replicas() has.
+/// The objects of one worker in with_replicas().
 struct ReplicaTest {
   Replica& replica;
   Loader& loader;
   MemoryPool& pool;
   int64_t steps_per_epoch;
 
-  /// Makes `count` steps from `first` on, and whatever epochs they need.
+  /// Runs `count` steps from step `first` on, and starts the epochs among them.
   void steps(int64_t first, int64_t count) {
     for (int64_t step = first; step < first + count; ++step) {
       if (step % steps_per_epoch == 0) loader.start_epoch(step / steps_per_epoch);
@@ -117,7 +117,7 @@ struct ReplicaTest {
   }
 };
 
-/// Runs `work` in every worker that the configuration asks for.
+/// Runs `work` in every worker of the configuration.
 inline void with_replicas(const Config& config, const std::function<void(ReplicaTest&)>& work) {
   Prepared run(config);
   run.load();

@@ -1,4 +1,4 @@
-// Small runs of a model of words, for tests.
+// Small runs of a language model, for tests.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace wisp {
 
-/// Lines that one learns in few steps: "one two three four" and "five six seven".
+/// Lines that a model learns in few steps: "one two three four" and "five six seven".
 inline std::string tiny_lines(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += i % 2 == 0 ? "one two three four\n" : "five six seven\n";
   return text;
 }
 
-/// A run of 4 columns of such a text, or another one.
+/// A run with 4 columns of this text, or of another one.
 inline Config tiny_text_config(const std::string& path, const Overrides& overrides = {}) {
   return Config::from_text(R"(
 threads = 1
@@ -28,7 +28,7 @@ timeout_s = 30.0
                            "text.toml", Overrides{"data.path=" + path} + overrides);
 }
 
-/// Trains quietly. `out` is the run directory.
+/// Trains without output. `out` is the run directory.
 inline void tiny_text_train(const std::string& out, const std::string& path,
                             const Overrides& overrides = {}) {
   train(tiny_text_config(path, overrides), {out, RunDirectory::Open::create, true});

@@ -1,4 +1,4 @@
-// A run of speech that is learned within a second: a low tone says "LOW", a high one "HI HI".
+// A speech run that learns within a second: a low tone says "LOW", a high one "HI HI".
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ inline std::string tone(bool high, int64_t samples) {
   return wav_file(pcm16(wave));
 }
 
-/// 0.wav to 7.wav, in turn a low tone, of anna, and a high one, of ben. Returns their manifest.
+/// Writes 0.wav to 7.wav, alternately a low tone by anna and a high one by ben. Returns their
+/// manifest.
 inline std::string write_tones(const TempDir& dir) {
   std::string list = "audio,text,speaker\n";
   for (int i = 0; i < 8; ++i) {
@@ -31,7 +32,7 @@ inline std::string write_tones(const TempDir& dir) {
   return dir.write("list.csv", list);
 }
 
-/// The manifest's utterances are trained on and tested.
+/// A run that trains and tests on the manifest's utterances.
 inline Config tone_config(const std::string& manifest, const Overrides& overrides = {}) {
   const Overrides data{"data.train=" + manifest, "data.test=" + manifest};
   return Config::from_text(R"(

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-/// f(position in the unit, element of the arena), through all fields.
+/// Calls f(position in the unit, element of the arena) for all fields.
 template <class F>
 void each_element(const UnitSpec& spec, const F& f) {
   int64_t position = 0;
@@ -26,7 +26,7 @@ void each_element(const UnitSpec& spec, const F& f) {
 float* floats(std::byte* data) { return reinterpret_cast<float*>(data); }
 const float* floats(const std::byte* data) { return reinterpret_cast<const float*>(data); }
 
-/// The unit's values, zeros if they are not to count, in the order of positions.
+/// Copies the unit's values in the order of positions, or zeros if they do not count.
 void copy_out(const Unit& unit, std::byte* into) {
   const float* gradient = unit.gradient.data<float>();
   each_element(unit.spec,
@@ -52,7 +52,7 @@ Message sum_of(int64_t numel) {
   return {.kind = Collective::all_reduce, .dtype = DType::f32, .bytes = numel * kFloat};
 }
 
-/// Stateless, no scratch, and work that goes to the stream as one task.
+/// A compressor without state and scratch, whose work is one task on the stream.
 class Toy : public Compressor {
  public:
   Traits traits() const override { return {.dense_1d = false}; }

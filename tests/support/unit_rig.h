@@ -1,5 +1,5 @@
-// One worker's unit of gradients with a compressor on it, driven by hand: encode gives the bytes
-// that would travel, decode takes everybody's.
+// A unit of gradients of one worker, with a compressor that a test drives by hand: encode() returns
+// the bytes to send, decode() takes those of all workers. One thread.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace wisp {
 
 using PayloadBytes = std::vector<std::byte>;
 
-/// Fields of one slice each, of these sizes, `gap` elements of padding between them.
+/// Fields of one slice each with the given sizes, and `gap` elements of padding between them.
 inline std::vector<Field> layer_fields(const std::vector<int64_t>& sizes, int64_t gap = 3) {
   std::vector<Field> fields;
   int64_t offset = 0;
@@ -25,7 +25,7 @@ inline std::vector<Field> layer_fields(const std::vector<int64_t>& sizes, int64_
   return fields;
 }
 
-/// One field over slices of these sizes, with padding between them.
+/// One field of slices with the given sizes, with padding between them.
 inline Field joined_field(const std::vector<int64_t>& sizes, int64_t gap = 3) {
   Field joined;
   joined.key = 1;
@@ -36,7 +36,7 @@ inline Field joined_field(const std::vector<int64_t>& sizes, int64_t gap = 3) {
   return joined;
 }
 
-/// A field of two slices and a field of one, with padding between the slices.
+/// A field of two slices and a field of one slice, with padding between the slices.
 inline std::vector<Field> two_fields(int64_t first, int64_t second, int64_t last) {
   std::vector<Field> fields = layer_fields({first, second, last});
   fields[0].slices.push_back(fields[1].slices[0]);
@@ -89,7 +89,7 @@ class UnitRig {
     return {out.raw(), out.raw() + used};
   }
 
-  /// Throws Error if a payload is not well-formed.
+  /// Throws Error if a payload is malformed.
   void decode(const StepInfo& info, const std::vector<PayloadBytes>& payloads) {
     int64_t complaint = 0;
     std::vector<Tensor> aligned;

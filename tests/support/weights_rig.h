@@ -1,5 +1,5 @@
-// Workers with weights of their own, a synchronizer chosen by name, and gradients and updates made
-// by a test: x <- x - 0.1 g. What a scalar model of a paper is compared with.
+// Workers with their own weights, a synchronizer chosen by name, and gradients and updates of a
+// test: x <- x - 0.1 g. Tests compare it with scalar models of papers.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ constexpr double kRigLr = 0.1;
 
 struct WeightsRun {
   int workers = 3;
-  std::string method;             // of SynchronizerRegistry
+  std::string method;             // name in SynchronizerRegistry
   std::vector<std::string> keys;  // "gossip.graph=ring"
   std::vector<int64_t> numels = {4, 8};
   int64_t steps = 50;
@@ -25,25 +25,25 @@ struct WeightsRun {
   bool overlap = true, late = false, turns = false;
   int64_t bucket_bytes = 16;
   ClipOptions clip;
-  /// The gradient of element i of segment s at the worker's weight x.
+  /// The gradient of element i, counted through the segments, at the worker's weight x.
   std::function<double(int rank, int64_t step, int64_t i, double x)> gradient;
   std::function<double(int rank, int64_t step)> loss = [](int, int64_t) { return 1.0; };
-  std::function<std::vector<std::string>(int rank)> more_keys;  // of one rank alone
-  Damage damage = [](int, std::span<const Bytes>) {};           // to what rank 1 receives
+  std::function<std::vector<std::string>(int rank)> more_keys;  // additional keys of one rank
+  Damage damage = [](int, std::span<const Bytes>) {};  // damage of rank 1's received messages
 };
 
-/// A worker between steps.
+/// A worker's state between steps.
 struct WeightsWorker {
   int rank;
-  int64_t step;  // the one just made, -1 before the first
+  int64_t step;  // last completed step, -1 before the first
   Outcome outcome;
   Synchronizer& sync;
   FlatParameters& parameters;
-  /// Without padding; element i counts through the segments.
+  /// Weights without padding, in the order of the segments.
   std::vector<float> weights() const;
 };
 
-/// Runs `visit` in every worker before the first step and after each.
+/// Calls `visit` in every worker before the first step and after each step.
 void run_weights(const WeightsRun& run, const std::function<void(WeightsWorker&)>& visit);
 
 /// weights[step][rank], after each step.

@@ -21,7 +21,7 @@ struct ConvSpec {
   Axes kernel = 1, stride = 1, pad = 0, dilation = 1;
   int64_t groups = 1;
 
-  /// Distance from a window's first tap to its last, plus 1.
+  /// Extent of a dilated window, in positions.
   Axes reach() const { return {dilation.h * (kernel.h - 1) + 1, dilation.w * (kernel.w - 1) + 1}; }
   int64_t out_height() const { return (height + 2 * pad.h - reach().h) / stride.h + 1; }
   int64_t out_width() const { return (width + 2 * pad.w - reach().w) / stride.w + 1; }
@@ -144,8 +144,8 @@ class Backend {
 /// without a library run on them. An emulated device runs the same loops as its library.
 std::unique_ptr<Backend> make_reference_backend(MemoryPool& pool, const Stream& stream);
 
-/// Freedoms of a GPU's libraries that make them faster. CPU libraries, and so emulated devices, use
-/// neither.
+/// Options of a GPU's libraries that trade accuracy or repeatability for speed. CPU libraries, and
+/// so emulated devices, ignore them.
 struct GpuMath {
   bool tf32 = false;          // products of f32 round their factors to 10 bits
   bool deterministic = true;  // the same bits in each run

@@ -23,7 +23,7 @@ void copy_bytes(const Stream& stream, const std::byte* from, std::byte* to, int6
 /// either tensor must be complete before the call.
 void copy_now(const Stream& stream, const Tensor& from, const Tensor& to);
 /// `x` as a host tensor that no pending work of `stream` changes. Waits for the stream. A host
-/// tensor is returned as it is.
+/// tensor is returned itself.
 Tensor fetch(const Stream& stream, const Tensor& x);
 /// Sets all bytes to zero, in the order of `stream`.
 void clear(const Stream& stream, const Tensor& x);

@@ -33,7 +33,7 @@ struct Feed {
   Normalization normalization;  // empty except for images
   int64_t ids = 0;              // number of table rows, if inputs are ids (words) in [0, ids)
   bool padded = false;  // samples vary in length and are padded; Batch::lengths has the lengths
-  SpectrogramOptions sound{.rate = 0};  // of spectrograms only
+  SpectrogramOptions sound{.rate = 0};  // used for spectrograms only
 
   /// Whether the first extent varies from batch to batch. A batch is then (T, N, …), else (N, …).
   bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0 && !padded; }

@@ -47,7 +47,7 @@ struct Segment {
   int id = 0;
   std::string name;
   Shape shape;
-  int64_t offset = 0;  // in elements
+  int64_t offset = 0;  // index of the first element
   int64_t numel = 0;
   bool decay = true;
   std::string kind;

@@ -1,4 +1,4 @@
-// The parameters of tests of optimizers: two segments in f64, one of which decays. One thread.
+// Parameters for tests of optimizers: two segments in f64, one of which decays. One thread.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// oneDNN's own LSTM primitives, to compare our recurrent layers with.
+// oneDNN's own LSTM primitives, for comparison with Wisp's recurrent layers. One thread.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -9,10 +9,10 @@
 
 namespace wisp {
 
-/// A layer of one direction whose sequences all have all positions, with tensors of its own, of
-/// random numbers. A pass is what a training step needs: weights are new in each step, so both
-/// passes put them, (4 hidden, inputs) in f32, in the library's layouts; the gradients of weights,
-/// to which the library only adds, in f32, are cleared before and brought back into rows.
+/// A layer with one direction and random tensors, whose sequences all have the same length. A pass
+/// does the work of a training step. Weights are new in each step, so both passes convert them from
+/// (4 hidden, inputs) in f32 to the library's layouts. The library only adds to the gradients of
+/// weights (f32), so they are cleared before a pass and converted back to rows after it.
 class LibraryLstm {
  public:
   LibraryLstm(const RnnSpec& spec, DType dtype);
@@ -37,7 +37,7 @@ class LibraryLstm {
   dnnl::lstm_backward backward_;
   Arguments forward_arguments_, backward_arguments_;
   std::vector<Copy> before_forward_, before_backward_, after_backward_;
-  std::vector<dnnl::memory> sums_;  // that backward adds to
+  std::vector<dnnl::memory> sums_;  // gradients of weights, to which backward adds
 };
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// What a fuzz_NAME.cpp defines: how one input is read. libfuzzer_main.cpp or replay_main.cpp makes
-// a program of it.
+// The functions that a fuzz_NAME.cpp defines, which read one input of a format. libfuzzer_main.cpp
+// or replay_main.cpp makes a program of it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace wisp {
 
-/// Reads the input as the format does. Returns for a good one and for one that the library refuses
-/// with an Error; anything else is a finding.
+/// Reads the input in the target's format. Returns if the input is valid, or if the library refuses
+/// it with an Error. Any other outcome is a finding.
 void fuzz(std::string_view input);
 
-/// Well-formed inputs, made by the library's own writers where it has them.
+/// Valid inputs, made by the library's own writers if they exist.
 std::vector<std::string> fuzz_seeds();
 
-/// The most bytes of memory that an input of so many bytes may take at once.
+/// Limit for the memory, in bytes, that an input of the given size may take at once.
 int64_t fuzz_memory(int64_t input_bytes);
 
-/// What fuzz() throws for an input that was read wrongly.
+/// The exception of fuzz() for an input that was read wrongly.
 class Finding : public std::logic_error {
  public:
   using std::logic_error::logic_error;

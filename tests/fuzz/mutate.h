@@ -1,4 +1,5 @@
-// Changes that break parsers, drawn by number: the same ones on every machine.
+// Changes that break parsers. A number selects them, so they are the same on every machine. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace wisp {
 
-/// One of the seeds, changed in one to four places: bits, lengths and other numbers, pieces cut,
-/// repeated, nested, or taken from other seeds. What is put in has at most 64 KiB a place.
+/// Changes one of the seeds in one to four places: bits, lengths and other numbers, and pieces that
+/// are cut, repeated, nested, or taken from other seeds. A place gets at most 64 KiB.
 std::string mutate(std::span<const std::string> seeds, uint64_t number);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// What tests of loops compute with them.
+// Functors for tests of loops. Values.
 #pragma once
 
 #include "core/loops/parallel.h"

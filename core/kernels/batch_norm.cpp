@@ -55,8 +55,7 @@ WISP_HD void move_towards(double target, double momentum, W* running) {
   *running = static_cast<W>(before + momentum * (target - before));
 }
 
-/// Mean and variance, combined from the chunks and weighted by their rows. Source: Chan et al.
-/// 1979.
+/// Mean and variance, combined from the chunks by their rows. Source: Chan et al. 1979.
 template <class W>
 struct Moments {
   static constexpr int kResidentBlocks = 1;

@@ -1,7 +1,7 @@
 // A loop over the rows of a matrix, for kernels that process a row's columns alike:
-//  struct Shared { … };  // as for parallel_small_teams
-//  template <class Team>
-//  WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
+//   struct Shared { … };  // as for parallel_small_teams
+//   template <class Team>
+//   WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
 //                           Shared& shared) const;
 // A call processes columns [begin, end) of a row, and all calls together cover all rows. On the CPU
 // a call has a whole row. A device has more threads than rows, so long rows are cut. Any thread

@@ -2,9 +2,9 @@
 // threads. On CUDA a small team is half a warp, so that neighbouring threads read neighbouring
 // elements. On the CPU it is one thread, and the lanes are those of its vector registers. A kernel
 // is written once, for any kind of team:
-//  struct Shared { … };  // the team's shared state, uninitialised
-//  template <class Team>
-//  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const;
+//   struct Shared { … };  // the team's shared state, uninitialised
+//   template <class Team>
+//   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const;
 // All lanes make the same calls with the same arguments. Results do not depend on the order of
 // lanes. Any thread that may use the stream may call.
 #pragma once

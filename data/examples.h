@@ -19,7 +19,7 @@ const char* name_of(Split split);
 /// One worker's share of a step. A step is cut into workers · accumulate pieces; piece (micro-batch
 /// · workers + rank) belongs to this worker.
 struct Deal {
-  int64_t batch = 128;  // of a step over all workers: samples, or columns of a text
+  int64_t batch = 128;  // batch size over all workers: samples, or columns of a text
   int workers = 1;
   int rank = 0;
   int64_t accumulate = 1;  // micro-batches per step
@@ -34,13 +34,13 @@ struct Deal {
 /// The input of one forward pass of one worker.
 struct Piece {
   std::vector<int64_t> rows;  // samples, or columns of a text
-  int64_t begin = 0;          // of a text: first position in each column
+  int64_t begin = 0;          // text: first position in each column
   int64_t length = 0;
-  int64_t stride = 0;  // of a text: tokens from one column to the next
-  int64_t longer = 0;  // of a text: number of first columns with one token more
+  int64_t stride = 0;  // text: tokens from one column to the next
+  int64_t longer = 0;  // text: number of first columns with one token more
   int64_t epoch = 0;   // key of random draws, with the seed and the row
   uint64_t seed = 0;
-  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
+  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // see Batch
   bool begins = false;
 };
 
@@ -84,7 +84,7 @@ class Examples {
 /// The splits of a data set. The validation split may be missing.
 struct Splits {
   std::unique_ptr<Examples> train, validation, test;
-  std::vector<std::string> notices{};  // for people: files beside the data that were skipped
+  std::vector<std::string> notices{};  // for people: skipped files
 
   /// The examples of a split, or null if the split is missing.
   const Examples* of(Split split) const;

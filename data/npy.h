@@ -15,8 +15,8 @@ namespace wisp {
 class NpyReader {
  public:
   /// Reads the header. Throws Error with the path for a file that is no .npy array of f32 or f64,
-  /// whose rows have no elements or more than Shape::kMaxRank dimensions, or that ends before its
-  /// last row. Ignores bytes after the last row, because a writer may be adding a row.
+  /// or that ends before its last row. A row must have an element, and at most Shape::kMaxRank
+  /// dimensions. Ignores bytes after the last row, because a writer may be adding a row.
   explicit NpyReader(std::string path);
 
   const std::string& path() const { return path_; }

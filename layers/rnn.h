@@ -9,7 +9,7 @@
 
 namespace wisp {
 
-constexpr int64_t kMostRnnLayers = 1000;  // of a model; naming more layers would take minutes
+constexpr int64_t kMostRnnLayers = 1000;  // limit of a model; more would take minutes to name
 
 struct RnnOptions {
   RnnCell cell = RnnCell::lstm;

@@ -18,7 +18,7 @@ struct LstmLmOptions {
   int64_t layers = 2;
   int64_t units = 200;          // size of each layer and of a word's vector
   double dropout = 0.0;         // before, between and after the layers, not inside them
-  bool locked_dropout = false;  // the same choice at all positions of a window
+  bool locked_dropout = false;  // drop equally at all positions of a window
   bool tied = false;            // the embedding's weight is also the output's
   bool sum_over_time = false;   // gradients of the loss summed over a window's positions
   double init_range = 0.0;  // all start uniform in ± this; 0: recurrent layers in ±1 / sqrt(units),

@@ -11,8 +11,8 @@
 
 namespace wisp {
 
-/// The way a block's input is added to an output of another shape: padded with zero channels
-/// (option A), or through a 1 x 1 convolution and a norm (option B).
+/// The shortcut of a block whose output has another shape than its input. pad: zero channels
+/// (option A). project: a 1 x 1 convolution and a norm (option B).
 enum class Shortcut { pad, project };
 
 struct ResidualBlockOptions {

@@ -1,7 +1,7 @@
 // Batch norm with the residual and the ReLU fused, in f32 on rows of T, float or BFloat16. It takes
 // two passes over memory forward and two backward. OpenMP runs over chunks of rows that depend on
-// sizes alone, and partial results are combined in order, so the bits do not depend on the number
-// of threads. Called inside the stream's tasks.
+// sizes alone. Partial results are combined in order, so the bits do not depend on the number of
+// threads. Called inside the stream's tasks.
 #pragma once
 
 #include "core/backend.h"

@@ -51,7 +51,7 @@ class OnednnOp {
   /// A tensor of the call in both layouts, the caller's and the primitive's.
   struct Operand {
     dnnl::memory caller, library;
-    int64_t offset = 0;  // of the primitive's copy in the workspace
+    int64_t offset = 0;  // offset of the primitive's copy in the workspace
     bool differs = false;
   };
 

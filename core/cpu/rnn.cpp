@@ -54,7 +54,7 @@ RnnKept<T> at_row(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t
 /// A position in the order of a pass, with its neighbours in the direction's reading order.
 struct Position {
   int64_t row, rows;                // the position's own
-  int64_t row_before, rows_before;  // no rows at an end
+  int64_t row_before, rows_before;  // 0 rows: no position
   int64_t row_behind, rows_behind;
 };
 

@@ -73,7 +73,7 @@ class CudnnConvolutions::Plan {
 
  private:
   struct Algorithm {
-    int number;  // in the pass's enumeration
+    int number;  // index in the pass's enumeration
     int64_t workspace_bytes;
     cudnnMathType_t math;
   };

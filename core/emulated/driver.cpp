@@ -12,7 +12,7 @@
 namespace wisp::emulated {
 namespace {
 
-constexpr size_t kGranularity = size_t{2} << 20;  // as on an H100
+constexpr size_t kGranularity = size_t{2} << 20;  // an H100's
 
 std::byte* pointer(CUdeviceptr address) {
   return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): CUDA's type

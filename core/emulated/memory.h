@@ -63,7 +63,7 @@ class Memory {
 
     bool covers(size_t begin, size_t end) const;
   };
-  using Ranges = std::map<const std::byte*, Range>;  // by view
+  using Ranges = std::map<const std::byte*, Range>;  // key: begin of the view
 
   Ranges::const_iterator find(const void* memory) const;
   const Pinned* find_pinned(const void* memory, size_t bytes) const;

@@ -54,7 +54,7 @@ struct Side {
 };
 
 struct Meeting {
-  std::vector<Side> sides;  // by rank; for messages, sender and receiver
+  std::vector<Side> sides;  // index: rank; for messages, sender and receiver
   std::shared_ptr<Queue> queue;
 
   bool complete() const {
@@ -75,7 +75,7 @@ struct Clique {
   std::mutex mutex;  // taken before the mutex of Queues
   std::vector<int> devices;
   size_t joined = 0;
-  std::map<Key, std::shared_ptr<Meeting>> meetings;  // in progress
+  std::map<Key, std::shared_ptr<Meeting>> meetings;  // meetings in progress
 };
 
 std::mutex cliques_mutex;

@@ -213,7 +213,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t status = check_exists(device); status != cudaSuccess) return status;
-  *properties = {.name = {}, .major = 9, .minor = 0};  // as an H100
+  *properties = {.name = {}, .major = 9, .minor = 0};  // an H100's
   std::memcpy(properties->name, kName, sizeof kName);
   return cudaSuccess;
 }

@@ -122,7 +122,7 @@ struct Normalise {
   static constexpr int kResidentBlocks = 2;
   RowsIndex<kCount> index;
   const T* x;
-  const T* residual;  // or null
+  const T* residual;  // null without a residual
   const Wide<T>* mean;
   const Wide<T>* inv_std;
   const Wide<T>* gamma;
@@ -215,7 +215,7 @@ struct ChunkGradients {
   }
 };
 
-/// The gradients of gamma and beta, each perhaps null, and the values that the gradient of x needs.
+/// The gradients of gamma and beta, which may be null, and the terms of the gradient of x.
 template <class W>
 struct ChannelGradients {
   static constexpr int kResidentBlocks = 1;
@@ -254,7 +254,7 @@ struct ChannelGradients {
   }
 };
 
-/// The gradients of x and of the residual, each perhaps null.
+/// The gradients of x and of the residual; each may be null.
 template <class T, bool kRelu, int64_t kCount>
 struct InputGradients {
   static constexpr int kResidentBlocks = 2;

@@ -13,7 +13,7 @@ namespace wisp {
 /// The cutting of rows into chunks. Depends on the extents alone.
 struct Chunks {
   static constexpr int64_t kLeastRows = 32;
-  static constexpr int64_t kMostValues = 1 << 19;  // of all chunks: 8 for each thread of a GPU
+  static constexpr int64_t kMostValues = 1 << 19;  // limit over all chunks: 8 per thread of a GPU
   int64_t rows, channels, chunk_rows;
 
   explicit Chunks(const BatchNormSpec& s)
@@ -39,7 +39,7 @@ template <int64_t kCount>
 struct RowsIndex {
   static constexpr int64_t kRows = 4;
   int64_t rows, channels;
-  Divisor groups;  // of kCount channels
+  Divisor groups;  // groups of kCount channels
 
   explicit RowsIndex(const BatchNormSpec& s)
       : rows(s.rows), channels(s.channels), groups(s.channels / kCount) {}
@@ -61,7 +61,7 @@ struct RowsIndex {
 template <int64_t kCount>
 struct ChunkIndex {
   Chunks chunks;
-  Divisor groups;  // of kCount channels
+  Divisor groups;  // groups of kCount channels
 
   explicit ChunkIndex(const Chunks& all) : chunks(all), groups(all.channels / kCount) {}
   int64_t count() const { return chunks.count() * groups.value(); }

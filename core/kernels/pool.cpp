@@ -13,7 +13,7 @@ namespace {
 /// pixel.
 template <int64_t kCount>
 struct Grid {
-  static constexpr int64_t kTaps = 3;  // of a window's row, read before any is used
+  static constexpr int64_t kTaps = 3;  // taps of a window's row that are read before any is used
   int64_t kernel, pad, channels;
   Divisor stride, height, width, groups, out_height, out_width;
 

@@ -92,7 +92,7 @@ struct CellForward {
   const W* input_bias;
   const W* recurrent_bias;
   T* h;      // (sequences, H): the state, before and after
-  W* c;      // lstm: the same for c
+  W* c;      // lstm: cell state, like h
   T* gates;  // null if there is no backward pass
   W* more;
   T* y;  // this direction's columns

@@ -199,8 +199,8 @@ namespace wisp {
 
 /// Calls kernel(i) for each i in [0, n), in any order. A call handles about `elements` elements,
 /// which decides how many calls are worth a thread. A kernel that reads ahead
-/// (core/loops/unrolled.h) may define kResidentBlocks: a GPU's multiprocessor then has room for
-/// that number of its blocks, and the compiler may use all registers that this leaves.
+/// (core/loops/unrolled.h) may define kResidentBlocks. A GPU's multiprocessor then has room for
+/// that number of its blocks, and the compiler may use all the registers left to each.
 template <class Kernel>
 void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elements = 1) {
 #ifdef __CUDACC__

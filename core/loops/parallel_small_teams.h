@@ -42,9 +42,9 @@ class LoneThread {
     for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
     memcpy(to, value, sizeof value);
   }
-  /// A phase over i in [0, 64) with x = read(i): sets bit i of `to` to bit(i, x), and calls then(i,
-  /// x), which may write the memory that read(i) reads. A lane may read all of its elements before
-  /// it writes.
+  /// A phase over i in [0, 64) with x = read(i). It sets bit i of `to` to bit(i, x), and calls
+  /// then(i, x). then(i, x) may write the memory that read(i) reads. A lane may read all of its
+  /// elements before it writes.
   template <class Read, class Bit, class Then>
   WISP_HD void write_bits(void* to, const Read& read, const Bit& bit, const Then& then) const {
     uint64_t bits = 0;

@@ -34,7 +34,7 @@ struct FrozenNorm {
   }
 };
 
-/// The gradients of x and of the residual, each perhaps null. An index is an element.
+/// The gradients of x and of the residual; each may be null. An index is an element.
 template <class T>
 struct FrozenNormInputs {
   FrozenNorm<T> norm;
@@ -49,7 +49,7 @@ struct FrozenNormInputs {
   }
 };
 
-/// The gradients of gamma and beta, each perhaps null. An index is a channel.
+/// The gradients of gamma and beta; each may be null. An index is a channel.
 template <class T>
 struct FrozenNormParameters {
   FrozenNorm<T> norm;

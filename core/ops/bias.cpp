@@ -22,8 +22,8 @@ struct AddToRows {
   }
 };
 
-// Rows per block. A block's rows are summed in order, and the sums of blocks are summed again:
-// images have many rows but few columns for threads to share, and f32 loses fewer digits.
+// Rows per block. A block's rows are summed in order, then the sums of blocks. Images have many
+// rows but few columns for threads to share, and f32 loses fewer digits.
 constexpr int64_t kRowBlock = 1024;
 
 /// Sums of rows. An item is a block of rows and kLanes columns; its sums are in row `block` of
@@ -35,7 +35,7 @@ struct SumOfRows {
   const T* dy;
   Wide<T>* sums;
   int64_t rows, columns;
-  Divisor groups;  // of kLanes columns
+  Divisor groups;  // groups of kLanes columns
   bool accumulate;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {

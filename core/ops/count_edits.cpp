@@ -53,7 +53,7 @@ template <class Same>
 WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int32_t* row) {
   for (int64_t j = 0; j <= of_b; ++j) row[j] = static_cast<int32_t>(j);
   for (int64_t i = 0; i < of_a; ++i) {
-    int32_t diagonal = row[0];  // of the row above
+    int32_t diagonal = row[0];  // element of the previous row
     row[0] = static_cast<int32_t>(i + 1);
     for (int64_t j = 0; j < of_b; ++j) {
       const int32_t substituted = diagonal + (same(i, j) ? 0 : 1);

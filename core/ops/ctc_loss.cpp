@@ -125,7 +125,7 @@ template <class T>
 struct Lattice {
   Sequences sequences;
   const T* logits;
-  const T* log_exp_sum;  // by row
+  const T* log_exp_sum;  // one per row
   T* alpha;  // (rows, states): log probability of the frames so far and the state, up to a constant
              // of the frame; then the posterior
   T* skip;   // (count, width + 1): 0 if the blank before a label may be skipped, else impossible

@@ -11,9 +11,9 @@ struct HeldOut {
 };
 
 /// Copies `set` into two sets. The validation set has `count` samples, at least 1 and fewer than
-/// the whole set. They are drawn uniformly without replacement, by (size of the set, count) alone,
-/// so runs of any seed, batch size and number of workers hold out the same samples. Both sets keep
-/// the order of `set` and its names and classes.
+/// the whole set. They are drawn uniformly without replacement, by (size of the set, count) alone.
+/// Runs of any seed, batch size and number of workers thus hold out the same samples. Both sets
+/// keep the order of `set` and its names and classes.
 HeldOut hold_out(const ImageSet& set, int64_t count);
 
 }  // namespace wisp

@@ -63,7 +63,7 @@ float distance(int kind, float u, float v) {
 using Colour = std::array<float, kChannels>;
 
 struct Scene {
-  float x, y, radius;  // in pixels of an image with side kSceneSide
+  float x, y, radius;  // pixels of an image with side kSceneSide
   float cosine, sine;
   Colour shape, ground;
   float noise;  // largest deviation of a pixel

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 constexpr int64_t kHead = int64_t{64} << 10;  // bytes that nearly always contain all headers
-constexpr float kLoudest = 32768;             // so that no square of a sum overflows f32
+constexpr float kLoudest = 32768;             // limit that keeps squares of sums finite in f32
 
 void check_rate(int64_t rate) {
   WISP_CHECK(rate > 0, "its rate is ", rate, ", expected samples per second");

@@ -9,7 +9,7 @@
 namespace wisp {
 
 struct Audio {
-  std::vector<float> samples;  // in [-1, 1]; up to ±32768 in a file of floats
+  std::vector<float> samples;  // range [-1, 1]; up to ±32768 in a file of floats
   int64_t rate = 0;            // samples per second
 };
 

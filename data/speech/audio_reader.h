@@ -34,7 +34,7 @@ class AudioReader {
   const int64_t rate_;
   const RawPcm raw_;
   mutable std::mutex mutex_;                         // guards resamplers_
-  mutable std::map<int64_t, Resampler> resamplers_;  // by the rate of files
+  mutable std::map<int64_t, Resampler> resamplers_;  // one for each rate of files
 };
 
 }  // namespace wisp

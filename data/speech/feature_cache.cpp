@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Increase it when the same file and options give other features: a change of decoding, resampling
-/// or spectrogram.
+/// Version of the features. Increase it when a change of decoding, resampling or spectrogram gives
+/// other features for the same file and options.
 constexpr int kVersion = 1;
 
 constexpr const char* kFeatures = "features";

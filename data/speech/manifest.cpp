@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKeys[] = {"audio", "text", "duration", "speaker", "id"};
 
-using Fields = std::map<std::string, std::string>;  // by key
+using Fields = std::map<std::string, std::string>;  // value by key
 
 bool is_key(std::string_view name) {
   return std::find(std::begin(kKeys), std::end(kKeys), name) != std::end(kKeys);

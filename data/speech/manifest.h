@@ -15,8 +15,7 @@ enum class Texts { needed, ignored };
 /// The keys are `audio`, relative to the manifest's folder, and `text`. Optional keys are
 /// `duration` in seconds, `speaker`, and `id`, by default the audio's name. Other keys are skipped.
 /// Throws Error with file and line for another format, for a key that is missing, duplicate or of
-/// another type, for a zero byte, for a duration that is not positive, and for audio that does not
-/// exist.
+/// another type, and for a zero byte. A duration must be positive, and the audio must exist.
 std::vector<Utterance> read_manifest(const std::string& path, Texts texts = Texts::needed);
 
 }  // namespace wisp

@@ -10,11 +10,11 @@
 namespace wisp {
 namespace {
 
-constexpr double kCutoff = 0.95;  // in halves of the lower rate
+constexpr double kCutoff = 0.95;  // unit: half of the lower rate
 // Source: Kaiser 1974, for 80 dB: β = 0.1102 (80 - 8.7). A filter of (80 - 7.95) / (2.285 · 0.1 π)
 // taps has a transition of width 0.1, in halves of the lower rate.
 constexpr double kBeta = 7.857;
-constexpr double kHalfWidth = 51;  // in samples of the lower rate
+constexpr double kHalfWidth = 51;  // samples of the lower rate
 constexpr int64_t kMostTaps = int64_t{1} << 24;
 
 /// The modified Bessel function of order 0: Σ ((x/2)^k / k!)².

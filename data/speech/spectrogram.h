@@ -46,7 +46,7 @@ class Spectrogram {
   void make_bands();
 
   SpectrogramOptions options_;
-  int64_t window_, stride_;     // in samples
+  int64_t window_, stride_;     // samples
   std::vector<float> hamming_;  // (window)
   std::vector<Band> bands_;     // (mels)
 };

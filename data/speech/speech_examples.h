@@ -34,8 +34,8 @@ struct SpeechOptions {
 class SpeechExamples final : public Examples {
  public:
   /// `name` is for messages: "an4 train". Reads the length of each file. Throws Error with the file
-  /// for one that is no audio, too short for a frame, or not as long as the manifest says, and for
-  /// a text that is empty or not in the alphabet; FeatureCacheError for the cache.
+  /// for one that is no audio, too short for a frame, or not as long as the manifest says. Throws
+  /// Error for a text that is empty or not in the alphabet, and FeatureCacheError for the cache.
   SpeechExamples(std::string name, std::vector<Utterance> utterances, const Alphabet& alphabet,
                  const SpeechOptions& options, AudioAugment augment);
 

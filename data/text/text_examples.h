@@ -10,11 +10,12 @@
 
 namespace wisp {
 
-/// Deal::batch is the number of columns C; a worker has the same columns in every step. In training
-/// column c holds the tokens [c L, c L + L] with L = (tokens - 1) / C, and the remaining tokens at
-/// the end are not read. Otherwise every token is read once: the first columns have one token more,
-/// and the other columns end with a target of -1. A window is `window` positions of each column;
-/// the last window of an epoch holds the rest, including the additional token. A batch has
+/// A text cut into C = Deal::batch columns; a worker has the same columns in every step. In
+/// training column c holds the tokens [c L, c L + L] with L = (tokens - 1) / C, and the remaining
+/// tokens at the end are not read. An evaluation reads every token once: the first columns have one
+/// token more, and the other columns end with a target of -1. A window is `window` positions of
+/// each column; the last window of an epoch holds the rest, including the additional token. A batch
+/// has
 ///   inputs[0]   (T, N) i32: tokens, position by position
 ///   targets     (T N) i32: the next token
 ///   samples     (T N) i64: a key for each position of each column

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kFewest = 20;  // so that each part has at least one line or word
+constexpr int64_t kFewest = 20;  // gives each part at least one line or word
 constexpr std::string_view kLineEnds = "\n", kSpaces = "\n \t\r\v\f";
 
 class TextFile final : public TextSource {

@@ -92,7 +92,7 @@ struct CellForward {
   const W* input_bias;
   const W* recurrent_bias;
   T* h;      // (sequences, H): the state, before and after
-  W* c;      // lstm: cell state, like h
+  W* c;      // (sequences, H): the cell state, lstm
   T* gates;  // null if there is no backward pass
   W* more;
   T* y;  // this direction's columns

@@ -153,7 +153,7 @@ std::vector<Utterance> read_csv(std::string_view text, const std::string& path, 
   const fs::path folder = fs::path(path).parent_path();
   // skips blank lines at the start
   const size_t begin =
-      text.rfind('\n', text.find_first_not_of(" \t\r\n")) + 1;  // 0 if there are none
+      text.rfind('\n', text.find_first_not_of(" \t\r\n")) + 1;  // 0 without blank lines
   int64_t line = 1 + std::count(text.data(), text.data() + begin, '\n');
   text.remove_prefix(begin);
   const std::string title = concat(path, ":", line);

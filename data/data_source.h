@@ -1,4 +1,5 @@
-// Where data comes from: its options are bound, nothing is read yet.
+// A data set before it is read: bound options, the facts that a model needs, and the splits. One
+// thread.
 #pragma once
 
 #include <memory>
@@ -13,21 +14,22 @@ namespace wisp {
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  /// May read what they follow from, as a vocabulary. Throws Error as open().
+  /// The inputs and classes of the data. May read data for them, for example a vocabulary. Throws
+  /// Error like open().
   virtual Facts facts() const = 0;
-  /// Reads, draws or lists all splits; activations will be of type `compute`. Throws Error for data
+  /// Reads, draws or lists all splits. `compute` is the type of activations. Throws Error for data
   /// that is missing or damaged.
   virtual Splits open(DType compute) const = 0;
-  /// Training samples that are the validation split, by data.validation; 0: it is none of them.
+  /// Number of training samples in the validation split, by data.validation; 0: none.
   virtual int64_t held_out() const { return 0; }
   virtual bool has_validation() const { return held_out() > 0; }
 };
 
-/// Data sets by name. A factory binds their keys "data.…".
+/// The data sets by name. A factory binds its keys "data.…".
 using DataRegistry = Registry<DataSource, Config&>;
 using DataRegistration = Registration<DataSource, Config&>;
 
-/// The data set that key data.name tells. Throws Error with the known names if there is none.
+/// The data set named by key data.name. Throws Error with the known names if there is none.
 std::unique_ptr<DataSource> make_data_source(Config& config);
 
 }  // namespace wisp

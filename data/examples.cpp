@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // apart from the samples' keys
+constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // differs from the keys of samples
 
 std::vector<int64_t> in_order(int64_t count) {
   std::vector<int64_t> order(static_cast<size_t>(count));

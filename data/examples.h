@@ -1,5 +1,6 @@
-// Examples to learn from, and how an epoch of them is cut: into steps of all workers first, then
-// into pieces, which are dealt. So what a step holds does not depend on the number of workers.
+// Training examples and the cutting of an epoch into the pieces of each worker. An epoch is cut
+// into steps of all workers first, so the content of a step does not depend on the number of
+// workers. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -15,84 +16,84 @@ namespace wisp {
 enum class Split { train, validation, test };
 const char* name_of(Split split);
 
-/// Who gets what of a step: it is cut into workers · accumulate pieces, and piece
-/// (micro-batch · workers + rank) is this worker's.
+/// One worker's share of a step. A step is cut into workers · accumulate pieces; piece (micro-batch
+/// · workers + rank) belongs to this worker.
 struct Deal {
-  int64_t batch = 128;  // of a step of all workers: samples, or columns of a text
+  int64_t batch = 128;  // batch size over all workers: samples, or columns of a text
   int workers = 1;
   int rank = 0;
-  int64_t accumulate = 1;  // micro-batches of a step
+  int64_t accumulate = 1;  // micro-batches per step
   uint64_t seed = 0;
-  bool training = true;  // a new order each epoch, what fills no step left out; else all, in order
+  bool training = true;  // shuffled by epoch, last incomplete step dropped; else all in order
 
   int64_t pieces() const { return workers * accumulate; }
-  /// Throws Error, naming the data, unless the pieces are of one size.
+  /// Throws Error that names the data unless all pieces have one size.
   void check(const std::string& name) const;
 };
 
-/// What one worker computes at once.
+/// The input of one forward pass of one worker.
 struct Piece {
   std::vector<int64_t> rows;  // samples, or columns of a text
-  int64_t begin = 0;          // of a text: the first position of each column, how many of them
+  int64_t begin = 0;          // text: first position in each column
   int64_t length = 0;
-  int64_t stride = 0;  // and tokens from one column to the next
-  int64_t longer = 0;  // so many columns, the first ones, have one more
-  int64_t epoch = 0;   // with the seed and the row, the key of what is drawn
+  int64_t stride = 0;  // text: tokens from one column to the next
+  int64_t longer = 0;  // text: number of first columns with one token more
+  int64_t epoch = 0;   // key of random draws, with the seed and the row
   uint64_t seed = 0;
-  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // as in Batch
+  int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // see Batch
   bool begins = false;
 };
 
-/// Where a sample comes from, for people; empty where it is not known.
+/// The origin of a sample, for people; empty where it is unknown.
 struct Origin {
   std::string id, speaker;
 };
 
-/// One split of a data set. It does not change once made; any thread may call.
+/// One split of a data set. It does not change once made. Any thread may call.
 class Examples {
  public:
   virtual ~Examples() = default;
-  /// Samples.
+  /// Number of samples.
   virtual int64_t count() const = 0;
-  /// This rank's pieces of an epoch, as many in every epoch; for each step in turn its
-  /// micro-batches. None is empty. In training all ranks have as many; otherwise some may have one
-  /// less. Throws Error if there are too few samples for the workers.
+  /// This rank's pieces of an epoch: for each step in turn its micro-batches. Every epoch has the
+  /// same number of pieces, and no piece is empty. In training all ranks have the same number,
+  /// otherwise some may have one less. Throws Error if there are too few samples for the workers.
   virtual std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const = 0;
-  /// Makes the tensors of `batch` those of the piece, in the memory they have if it is enough
-  /// (Tensor::fitted). What they hold is left open.
+  /// Gives the tensors of `batch` the shapes of the piece and reuses their memory if it is large
+  /// enough (Tensor::fitted). Their contents are undefined.
   virtual void shape(const Piece& piece, Batch& batch) const = 0;
-  /// Writes one row of the piece. Returns what is wrong with a sample that is damaged, whose
-  /// targets are then -1; else nothing.
+  /// Writes one row of the piece. Returns an empty string, or the fault of a damaged sample, whose
+  /// targets are then -1.
   virtual std::string fill(const Piece& piece, int64_t row, const Batch& batch) const = 0;
-  /// What the first input of a row looks like, for people: (H, W, C) u8, C 1 or 3. Undefined if
-  /// it is no picture.
+  /// The first input of a row as a picture for people: (H, W, C) u8, C = 1 or 3. Undefined if the
+  /// input is no picture.
   virtual Tensor picture(const Batch&, int64_t /*row*/) const { return {}; }
   virtual Origin origin(int64_t /*sample*/) const { return {}; }
-  /// A hash that tells these samples, in their order, from others. Here: of where they come from.
+  /// A hash that identifies these samples and their order. By default a hash of their origins.
   virtual uint64_t digest() const;
-  /// The same examples in the memory of a device: batches are samples alone, of which the device
-  /// makes the rest (Batch::maker). Refers to this. `stream` is the device's; all is there when
-  /// this returns. Null if a device cannot hold them, or they have more bytes than `most`. Throws
-  /// Error if the device has not so much memory left.
+  /// The same examples in the memory of a device, or null if a device cannot hold them or they have
+  /// more bytes than `most`. Its batches hold only sample numbers, from which the device makes the
+  /// rest (Batch::maker). The result refers to this object. `stream` is the device's; the copy is
+  /// complete on return. Throws Error if the device has too little memory left.
   virtual std::unique_ptr<Examples> on_device(MemoryPool& /*pool*/, const Stream& /*stream*/,
                                               int64_t /*most*/) const {
     return nullptr;
   }
 };
 
-/// The splits of a data set; there may be no validation split.
+/// The splits of a data set. The validation split may be missing.
 struct Splits {
   std::unique_ptr<Examples> train, validation, test;
-  std::vector<std::string> notices{};  // what lay beside them and was passed over, for people
+  std::vector<std::string> notices{};  // for people: skipped files
 
-  /// Null if there is none.
+  /// The examples of a split, or null if the split is missing.
   const Examples* of(Split split) const;
 };
 
-/// 0 to count - 1 in an order of (seed, epoch).
+/// 0 to count - 1 in an order that depends on (seed, epoch).
 std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
 
-/// Cuts samples that weigh the same, one target each. `name` is for messages.
+/// Cuts samples with one target each, of equal weight. `name` is for messages.
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name);
 

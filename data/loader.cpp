@@ -109,7 +109,7 @@ void Loader::fill(int64_t index) {
   const auto* targets = batch.targets.data<int32_t>();
   batch.ignored = batch.targets.numel() == batch.count
                       ? std::count(targets, targets + batch.count, -1)
-                      : std::ssize(slot.damage);  // of several numbers each, one for a row
+                      : std::ssize(slot.damage);  // rows with several targets
 }
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// One worker's batches, epoch by epoch, prepared ahead on threads of its own. What they hold
-// depends on the examples and the deal, never on the threads. A Loader belongs to one thread.
+// A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads. A
+// batch depends on the examples and the deal, never on the threads. A Loader belongs to one thread.
 #pragma once
 
 #include <condition_variable>
@@ -23,33 +23,33 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  /// `examples` must outlive the loader. Throws Error as Examples::epoch().
+  /// `examples` must outlive the loader. Throws Error like Examples::epoch().
   Loader(const Examples& examples, const Deal& deal, LoaderOptions options = {});
-  /// Finishes the batches under way.
+  /// Finishes the batches in preparation.
   ~Loader() = default;
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
   const Deal& deal() const { return deal_; }
-  /// This worker's batches per epoch.
+  /// Number of this worker's batches per epoch.
   int64_t batches() const { return batches_; }
 
-  /// Begins an epoch, at batch `first`; one under way is given up.
+  /// Begins an epoch at batch `first` and abandons the current epoch.
   void start_epoch(int64_t epoch, int64_t first = 0);
 
   /// The next batch, or nothing at the end of the epoch. Its tensors belong to the loader and stay
-  /// as they are until next() or start_epoch() is called again. Throws what a loader thread threw,
-  /// each time until the next start_epoch().
+  /// unchanged until next() or start_epoch() is called again. Rethrows an exception of a loader
+  /// thread, at each call until the next start_epoch().
   std::optional<Batch> next();
 
-  /// The batch that next() is going to return, if it is there already and no error; it stays as it
-  /// is until next() has returned the one behind it.
+  /// The batch that next() will return, if it is ready and without error. It stays unchanged until
+  /// next() has returned the batch after it.
   std::optional<Batch> ahead();
 
-  /// Samples handed out so far that were damaged, and what was wrong with the last of them.
+  /// Number of damaged samples handed out so far, and the fault of the last one.
   int64_t damaged() const { return damaged_; }
   const std::string& last_damage() const { return last_damage_; }
-  /// What was wrong with the damaged samples of the batch that next() returned last.
+  /// The faults of the damaged samples in the batch that next() returned last.
   const std::vector<std::string>& damage() const { return damage_; }
 
  private:
@@ -68,19 +68,19 @@ class Loader {
   const Examples& examples_;
   const Deal deal_;
   const LoaderOptions options_;
-  std::vector<Piece> pieces_;  // of epoch_
-  int64_t epoch_ = 0;          // the one under way; before the first, epoch 0, which was counted
+  std::vector<Piece> pieces_;  // pieces of epoch_
+  int64_t epoch_ = 0;          // current epoch; 0 before the first start_epoch()
   int64_t batches_ = 0;
   bool started_ = false;
-  int64_t next_ = 0;    // batch to hand out
-  int64_t posted_ = 0;  // batches given to the threads, as an index
+  int64_t next_ = 0;    // index of the batch to hand out
+  int64_t posted_ = 0;  // index after the last batch given to the threads
   int64_t damaged_ = 0;
   std::string last_damage_;
   std::vector<std::string> damage_;
-  std::vector<Slot> slots_;  // a ring: one with the caller, `prefetch` ahead
+  std::vector<Slot> slots_;  // ring: one batch with the caller, `prefetch` ahead
   std::mutex mutex_;         // guards ready and failure of the slots
   std::condition_variable changed_;
-  std::vector<std::unique_ptr<WorkQueue>> threads_;  // last: they stop first
+  std::vector<std::unique_ptr<WorkQueue>> threads_;  // declared last, so destroyed first
 };
 
 }  // namespace wisp

@@ -18,17 +18,17 @@ namespace wisp {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr int64_t kWritten = 256;      // bytes of the headers that are written: room for any shape
-constexpr int64_t kMaxHeader = 65536;  // of those that are read
+constexpr int64_t kWritten = 256;      // bytes of a written header, enough for any shape
+constexpr int64_t kMaxHeader = 65536;  // most bytes of a header that is read
 
-/// What a header's text says: a dictionary as Python prints it.
+/// The content of a header: a dictionary as Python prints it.
 struct Header {
   std::string descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
 };
 
-/// Reads Header from text. Throws Error, with the path, where it does not follow the format.
+/// A parser of Header from text. Throws Error with the path if the text does not follow the format.
 class HeaderParser {
  public:
   HeaderParser(const std::string& path, std::string_view text) : path_(path), text_(text) {}
@@ -110,11 +110,11 @@ class HeaderParser {
   int64_t number() {
     skip_spaces();
     const size_t digits = std::min(text_.find_first_not_of("0123456789"), text_.size());
-    constexpr size_t kMostDigits = 18;  // of an int64
+    constexpr size_t kMostDigits = 18;  // digits that always fit an int64
     if (digits == 0 || digits > kMostDigits) fail("no extent in its shape");
     const int64_t value = std::stoll(std::string(text_.substr(0, digits)));
     text_.remove_prefix(digits);
-    if (text_.starts_with('L')) text_.remove_prefix(1);  // a long of Python 2
+    if (text_.starts_with('L')) text_.remove_prefix(1);  // suffix of a long in Python 2
     return value;
   }
 
@@ -132,7 +132,7 @@ std::string header_text(std::string_view descr, std::string_view shape) {
                 static_cast<char>(length >> 8), text, '\n');
 }
 
-/// "3, 4, " of the extents.
+/// The extents as "3, 4, ".
 std::string extents_text(const Shape& shape) {
   std::string text;
   for (int i = 0; i < shape.rank(); ++i) text += concat(shape[i], ", ");
@@ -226,7 +226,7 @@ NpyReader::NpyReader(std::string path) : path_(std::move(path)) {
   row_shape_ = Shape(std::span(shape).subspan(1));
 }
 
-/// `other`: room for a row of a file that is not of T.
+/// `other` is a buffer for a row if the file's type is not T.
 template <class T, class Other>
 void NpyReader::read_as(int64_t row, T* into, std::vector<Other>& other) {
   const int64_t numel = row_shape_.numel();

@@ -1,5 +1,5 @@
-// Arrays in NumPy's file format, .npy, row by row: rows are the first dimension, a row is what is
-// behind it. f32 and f64 are read and written, little-endian and in C order. Source: NumPy's "NPY
+// Arrays in NumPy's file format, .npy, read and written row by row. A row is one element of the
+// first dimension. Files hold f32 or f64, little-endian and in C order. Source: NumPy's "NPY
 // format", versions 1.0 and 2.0. One thread at a time.
 #pragma once
 
@@ -14,17 +14,17 @@ namespace wisp {
 
 class NpyReader {
  public:
-  /// Reads the header. Throws Error with the path for a file that is no such array, holds rows of
-  /// no elements or of more than Shape::kMaxRank dimensions, or ends before the rows that it
-  /// promises; bytes behind them are ignored: they are of a row that somebody is writing.
+  /// Reads the header. Throws Error with the path for a file that is no .npy array of f32 or f64,
+  /// or that ends before its last row. A row must have an element, and at most Shape::kMaxRank
+  /// dimensions. Ignores bytes after the last row, because a writer may be adding a row.
   explicit NpyReader(std::string path);
 
   const std::string& path() const { return path_; }
   int64_t rows() const { return rows_; }
   const Shape& row_shape() const { return row_shape_; }
-  /// Row `row` of rows(), f64 rounded to f32.
+  /// Reads row `row` of rows(); rounds f64 to f32.
   void read(int64_t row, float* into) { read_as(row, into, wide_); }
-  /// The same, f32 widened to f64.
+  /// Reads row `row` of rows(); widens f32 to f64.
   void read(int64_t row, double* into) { read_as(row, into, narrow_); }
 
  private:
@@ -36,27 +36,27 @@ class NpyReader {
   DType dtype_ = DType::f32;
   int64_t rows_ = 0;
   Shape row_shape_;
-  int64_t begin_ = 0;          // of the data in the file
-  std::vector<float> narrow_;  // a row of f32
-  std::vector<double> wide_;   // a row of f64
+  int64_t begin_ = 0;          // offset of the data in the file
+  std::vector<float> narrow_;  // buffer for a row of f32
+  std::vector<double> wide_;   // buffer for a row of f64
 };
 
-/// Adds rows to a file. It is whole at any time: a row is counted in the header after it was
-/// written.
+/// A writer that adds rows to a file. The file is valid at any time, because the header counts a
+/// row only after it was written.
 class NpyWriter {
  public:
-  /// Goes on in the file, or begins one without rows. Throws Error with the path if the file holds
-  /// anything else than what a writer of such rows left.
+  /// Continues the file, or creates one without rows. Throws Error with the path unless the file is
+  /// one that an NpyWriter of this shape and dtype wrote.
   NpyWriter(std::string path, const Shape& row_shape, DType dtype = DType::f32);
   ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
   int64_t rows() const { return rows_; }
-  /// Of the file's dtype.
+  /// Appends a row. Throws Error if the file's dtype is another.
   void append(const float* row) { append(row, DType::f32); }
   void append(const double* row) { append(row, DType::f64); }
-  /// Removes all rows but the first `rows`.
+  /// Keeps the first `rows` rows and removes the others.
   void keep(int64_t rows);
 
  private:
@@ -70,7 +70,8 @@ class NpyWriter {
   int descriptor_ = -1;
 };
 
-/// Writes a host tensor as a file, in its own dtype. Throws Error for bf16, which NumPy has not.
+/// Writes a host tensor as a file, in its own dtype. Throws Error for bf16, which NumPy does not
+/// have.
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace wisp

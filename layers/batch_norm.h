@@ -8,11 +8,12 @@ namespace wisp {
 
 class BatchNorm final : public Module {
  public:
-  /// Scale starts at `scale`, shift at 0, running mean at 0 and variance at 1. No weight decay on
-  /// either.
+  /// The scale starts at `scale`, the shift and the running mean at 0, the running variance at 1.
+  /// Scale and shift have no weight decay.
   explicit BatchNorm(int64_t channels, double scale = 1.0);
 
-  /// x (..., channels) -> the same shape; moves the running statistics if the context trains.
+  /// Normalises x (..., channels) and returns the same shape. Moves the running statistics if the
+  /// context trains.
   Variable operator()(const Variable& x, BatchNormFusion fusion = {}) const;
 
  private:

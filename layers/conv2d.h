@@ -1,4 +1,5 @@
-// A 2-d convolution; without a bias where a norm follows it. Used by the thread of its context.
+// A 2-d convolution, by default without a bias because a norm follows it. Used by the thread of its
+// context.
 #pragma once
 
 #include "core/ops.h"
@@ -8,9 +9,9 @@ namespace wisp {
 
 class Conv2d final : public Module {
  public:
-  /// Weights start normal with variance 2 / (O · kH · kW). Source: He et al. 2015, "Delving deep
-  /// into rectifiers", equation 14 (the backward form). The bias starts uniform in ±1 / sqrt(kH ·
-  /// kW · in / groups), without weight decay.
+  /// The weight starts normal with variance 2 / (O · kH · kW). Source: He et al. 2015, "Delving
+  /// deep into rectifiers", equation 14 (the backward form). The bias starts uniform in ±1 /
+  /// sqrt(kH · kW · in / groups) and has no weight decay.
   Conv2d(int in, int out, Axes kernel, ConvOptions options = {}, bool bias = false);
   Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias, Init weight);
 
@@ -20,7 +21,7 @@ class Conv2d final : public Module {
  private:
   ConvOptions options_;
   Parameter& weight_;
-  Parameter* bias_ = nullptr;  // if there is one
+  Parameter* bias_ = nullptr;  // null without a bias
 };
 
 }  // namespace wisp

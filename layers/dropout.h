@@ -1,4 +1,5 @@
-// Dropout with a number of its own, so that two layers of a model choose different elements.
+// Dropout with a layer number, so that two layers of a model drop different elements. Used by the
+// thread of its context.
 #pragma once
 
 #include "core/ops.h"
@@ -7,10 +8,10 @@ namespace wisp {
 
 class Dropout final {
  public:
-  /// `layer` differs between the dropout layers of a model.
+  /// `layer` is a number that no other dropout layer of the model has.
   Dropout(double probability, uint64_t layer) : probability_(probability), layer_(layer) {}
 
-  /// The identity if the context does not train.
+  /// Returns x unchanged if the context does not train.
   Variable operator()(const Variable& x) const { return dropout(x, probability_, layer_); }
 
  private:

@@ -8,10 +8,10 @@ namespace wisp {
 
 class Linear final : public Module {
  public:
-  /// Weight and bias start uniform in ±1 / sqrt(in). No weight decay on the bias.
+  /// Weight and bias start uniform in ±1 / sqrt(in). The bias has no weight decay.
   Linear(int64_t in, int64_t out, bool bias = true);
   Linear(int64_t in, int64_t out, Init weight, Init bias);
-  /// Uses the weight (out, in) of another module, which outlives this one; the bias is its own.
+  /// Uses the weight (out, in) of another module, which must outlive this one. The bias is its own.
   Linear(Parameter& weight, Init bias);
 
   /// (N, in) -> (N, out).
@@ -21,7 +21,7 @@ class Linear final : public Module {
   void add_bias(Init bias);
 
   Parameter& weight_;
-  Parameter* bias_ = nullptr;  // if there is one
+  Parameter* bias_ = nullptr;  // null without a bias
 };
 
 }  // namespace wisp

@@ -1,5 +1,6 @@
-// A part of a model: named parameters, buffers and child modules. Children are ordinary members; a
-// module registers them by name in its constructor and so must stay where it was built.
+// A part of a model: named parameters, buffers and child modules. Children are ordinary members
+// that a module registers by name in its constructor. A module must therefore stay at the address
+// where it was built. Used by one thread.
 #pragma once
 
 #include <deque>
@@ -18,8 +19,8 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// All parameters below this module in order of registration, their names completed to full
-  /// paths. Call on the root, once, before FlatParameters takes them.
+  /// All parameters of this module and its children, in order of registration. The call completes
+  /// their names to full paths, so call it on the root, once, before FlatParameters takes them.
   std::vector<Parameter*> parameters() { return collect<Parameter>(&Module::parameters_); }
   std::vector<Buffer*> buffers() { return collect<Buffer>(&Module::buffers_); }
 
@@ -48,7 +49,7 @@ class Module {
     return found;
   }
 
-  std::deque<Parameter> parameters_;  // a deque: references stay valid
+  std::deque<Parameter> parameters_;  // a deque keeps references valid
   std::deque<Buffer> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
 };

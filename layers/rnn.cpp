@@ -8,7 +8,7 @@ Rnn::Rnn(int64_t inputs, int64_t hidden, const RnnOptions& options) : cell_(opti
   const RnnSpec spec{.cell = options.cell, .inputs = inputs, .hidden = hidden, .rows = {}};
   WISP_CHECK(inputs > 0 && hidden > 0, "rnn: ", inputs, " inputs and ", hidden,
              " units, expected positive numbers");
-  const int64_t gates = Shape{spec.gates(), hidden}.numel();  // which refuses too many
+  const int64_t gates = Shape{spec.gates(), hidden}.numel();  // throws if too many
   const double bound =
       options.init_range > 0.0 ? options.init_range : 1.0 / std::sqrt(static_cast<double>(hidden));
   const Init init{Init::Kind::uniform, bound};

@@ -1,4 +1,5 @@
-// A recurrent layer: LSTM, GRU or a plain net, one way or both. Used by the thread of its context.
+// A recurrent layer (LSTM, GRU or tanh) with one or two directions. Used by the thread of its
+// context.
 #pragma once
 
 #include <vector>
@@ -8,21 +9,21 @@
 
 namespace wisp {
 
-constexpr int64_t kMostRnnLayers = 1000;  // of a model: more would take minutes to be named
+constexpr int64_t kMostRnnLayers = 1000;  // limit of a model; more would take minutes to name
 
 struct RnnOptions {
   RnnCell cell = RnnCell::lstm;
-  int64_t directions = 1;   // 2: also from each sequence's end; y has it behind the first
-  int64_t index = 0;        // in the names, "weight_ih_l0": several layers may be one child
-  double init_range = 0.0;  // all starts uniform in ± this; 0: 1 / sqrt(hidden)
+  int64_t directions = 1;   // 2: y's second half reads from each sequence's end
+  int64_t index = 0;        // number in the parameters' names: "weight_ih_l0"
+  double init_range = 0.0;  // all start uniform in ± this; 0: ±1 / sqrt(hidden)
 };
 
 class Rnn final : public Module {
  public:
-  /// Parameters are named as PyTorch's. No weight decay on biases.
+  /// Parameters have PyTorch's names. Biases have no weight decay.
   Rnn(int64_t inputs, int64_t hidden, const RnnOptions& options);
 
-  /// x (Σ rows, inputs) -> y (Σ rows, directions · hidden) and the state behind; see rnn().
+  /// Maps x (Σ rows, inputs) to y (Σ rows, directions · hidden) and the state after it; see rnn().
   RnnResult operator()(const Variable& x, const std::vector<int64_t>& rows,
                        const RnnState& before = {}) const;
 
@@ -35,7 +36,8 @@ class Rnn final : public Module {
   std::vector<Direction> directions_;
 };
 
-/// lstm, gru or tanh. Throws Error with these names for another; `key` tells where it was found.
+/// The cell named lstm, gru or tanh. Throws Error with the known names for any other; `key` says
+/// where the name was found.
 RnnCell rnn_cell_named(const std::string& name, const std::string& key);
 
 }  // namespace wisp

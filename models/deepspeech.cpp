@@ -10,7 +10,7 @@ namespace {
 constexpr double kClip = 20.0;
 constexpr int64_t kTimeKernel = 11, kTimePad = 5;
 
-/// A convolution's kernel over frequencies; its stride there is 2, its padding half the kernel.
+/// A convolution's kernel over frequencies. Its stride there is 2, its padding half the kernel.
 struct Plan {
   int maps;
   int64_t frequencies;
@@ -29,10 +29,10 @@ void check(const DeepSpeechOptions& options, const Facts& facts) {
              kMostRnnLayers, " layers of 1 unit or more");
 }
 
-/// The first halves the frames.
+/// The first convolution halves the frames.
 int64_t time_stride(size_t convolution) { return convolution == 0 ? 2 : 1; }
 
-/// By position: how many sequences reach it.
+/// The number of sequences that reach each position.
 std::vector<int64_t> rows_of(const std::vector<int64_t>& lengths) {
   std::vector<int64_t> rows(static_cast<size_t>(lengths.front()));
   for (const int64_t length : lengths)
@@ -83,7 +83,7 @@ DeepSpeech::Convolution::Convolution(int in, int out, Axes kernel, const ConvOpt
            {Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(in * kernel.h * kernel.w))}),
       norm(out) {}
 
-/// (N, F, T, 1) -> (frames, features); `lengths` become those behind the convolutions.
+/// (N, F, T, 1) -> (frames, features). Replaces `lengths` by the lengths after the convolutions.
 Variable DeepSpeech::convolve(Variable x, std::vector<int64_t>& lengths) const {
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     const Convolution& layer = convolutions_[i];

@@ -1,4 +1,4 @@
-// Deep Speech 2: convolutions over a spectrogram, recurrent layers both ways, and the labels of
+// Deep Speech 2: convolutions over a spectrogram, bidirectional recurrent layers, and logits for
 // each frame. Source: Amodei et al. 2016; names and details as in deepspeech.pytorch, version 3.
 // One thread.
 #pragma once
@@ -15,25 +15,27 @@
 namespace wisp {
 
 struct DeepSpeechOptions {
-  int64_t convolutions = 2;  // 2, or 3
+  int64_t convolutions = 2;  // 2 or 3
   bool conv_bias = true;
   RnnCell cell = RnnCell::gru;
   int64_t layers = 5, units = 800;
 };
 
-/// Inputs are spectrograms (N, T, F), the longest first, with their lengths and zeros behind their
-/// ends. How many changes nothing, in training neither: norms see frames of utterances alone.
+/// Inputs are spectrograms (N, T, F), the longest first, padded with zeros at their ends, and their
+/// lengths. The amount of padding changes no result, not even in training, because norms see only
+/// the frames of utterances.
 class DeepSpeech final : public Model {
  public:
   DeepSpeech(const DeepSpeechOptions& options, const Facts& facts);
 
-  /// The output is (N, T', classes), T' = (T + 1) / 2, with the lengths of each.
+  /// The output is (N, T', classes) with T' = (longest length + 1) / 2, and the lengths of the
+  /// outputs.
   Step forward(Context& context, const Batch& batch, const Carry& before) override;
   /// Word and character error rates of the best path, the share of its frames that are blank, and
-  /// that of the texts that are too long for their frames.
+  /// the share of texts that are too long for their frames.
   std::vector<Metric> metrics() const override;
   void measure(const Step& step, const Batch& batch, const Tensor& sums) const override;
-  /// deepspeech.pytorch's: "fc.0.module.0.weight" for "fc.0.module.0.gamma".
+  /// deepspeech.pytorch's names: "fc.0.module.0.weight" for "fc.0.module.0.gamma".
   std::vector<std::string> exchange_names(const std::string& name) const override;
 
  private:
@@ -49,7 +51,7 @@ class DeepSpeech final : public Model {
   int32_t space_ = 0;
   std::deque<Convolution> convolutions_;
   std::deque<BatchNorm>
-      norms_;  // before each recurrent layer but the first, and the last before the output
+      norms_;  // one before each recurrent layer after the first, one before the output
   std::deque<Rnn> layers_;
   std::unique_ptr<Linear> output_;
 };

@@ -1,12 +1,12 @@
-// The key with which models that classify samples smooth their targets.
+// The configuration key of label smoothing, for models that classify samples.
 #pragma once
 
 #include "core/io/config.h"
 
 namespace wisp {
 
-/// Binds model.label_smoothing, what cross_entropy() takes. Throws Error with file:line out of
-/// range.
+/// Binds model.label_smoothing and returns the share for cross_entropy(). Throws Error with
+/// file:line if it is out of range.
 double bind_label_smoothing(Config& config);
 
 }  // namespace wisp

@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kVectorRange = 0.1;  // unless options.init_range says otherwise
+constexpr double kVectorRange = 0.1;  // default of options.init_range
 
 void check(const LstmLmOptions& options, const Facts& facts) {
   WISP_CHECK(facts.inputs.size() == 1 && facts.inputs[0].is_sequence() &&

@@ -1,4 +1,5 @@
-// A recurrent language model: words to vectors, recurrent layers, vectors to words. One thread.
+// A recurrent language model: an embedding, recurrent layers, and a linear layer over the
+// vocabulary. One thread.
 #pragma once
 
 #include <memory>
@@ -15,17 +16,17 @@ namespace wisp {
 struct LstmLmOptions {
   RnnCell cell = RnnCell::lstm;
   int64_t layers = 2;
-  int64_t units = 200;          // of each layer, and of a word's vector
-  double dropout = 0.0;         // before, between and behind the layers, not within
-  bool locked_dropout = false;  // the same choice at all positions of a window
-  bool tied = false;            // words' vectors are the output's weights, too
-  bool sum_over_time = false;   // gradients are those of the sum over a window's positions
-  double init_range = 0.0;      // all starts uniform in ± this; 0: recurrent layers in
-                                // ±1 / sqrt(units), vectors and output in ±0.1, its bias at 0
+  int64_t units = 200;          // size of each layer and of a word's vector
+  double dropout = 0.0;         // before, between and after the layers, not inside them
+  bool locked_dropout = false;  // drop equally at all positions of a window
+  bool tied = false;            // the embedding's weight is also the output's
+  bool sum_over_time = false;   // gradients of the loss summed over a window's positions
+  double init_range = 0.0;  // all start uniform in ± this; 0: recurrent layers in ±1 / sqrt(units),
+                            // embedding and output in ±0.1, the output's bias at 0
 };
 
-/// From windows of tokens (T, N) to logits (T N, classes) of the token behind each; carries the
-/// layers' states. Parameters are called as in PyTorch's example of a word language model. Source:
+/// Maps windows of tokens (T, N) to logits (T N, classes) of the next token, and carries the
+/// layers' states. Parameters have the names of PyTorch's word language model example. Sources:
 /// Zaremba et al. 2014; tied weights: Press & Wolf 2017, Inan et al. 2017; locked dropout: Gal &
 /// Ghahramani 2016.
 class LstmLm final : public Model {

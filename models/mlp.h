@@ -1,5 +1,6 @@
 // A multi-layer perceptron on flattened samples: the smallest model, for tests and examples. It has
-// no batch statistics, so N workers x B rows equal one worker x N·B rows. One thread.
+// no batch statistics, so N workers with B rows each compute the same as one worker with N·B rows.
+// One thread.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A trainable model: from a batch to a loss, and the figures of merit beside it.
+// A trainable model: it maps a batch to a loss and an output, and names the metrics of the output.
+// Each worker has its own, used by one thread.
 #pragma once
 
 #include <memory>
@@ -14,64 +15,66 @@
 
 namespace wisp {
 
-/// State that a model hands from one batch to the next, as a recurrent net its hidden state:
-/// (columns, …) each. A step returns the new one and leaves the old one as it is, so that backward
-/// still reads it and a skipped step drops the new one.
+/// State that a model hands from one batch to the next, for example a recurrent net's hidden state.
+/// Each tensor is (columns, …). A step returns new tensors and leaves the old ones unchanged:
+/// backward still reads them, and a skipped step keeps them.
 using Carry = std::vector<Tensor>;
 
 struct Step {
-  Variable loss;    // one element: the sum over the batch's targets, divided by batch.count; none
+  Variable loss;    // one element: sum over the batch's targets divided by batch.count; undefined
                     // without targets
-  Variable output;  // what is measured, predicted and exported: logits (N, classes)
-  Tensor lengths;   // (N) i64, where the output's rows are padded
-  Carry after;      // of the shapes that carried() tells
-  double weight = 1.0;  // gradients are those of so many times the loss
+  Variable output;  // input of metrics, predictions and exports: logits (N, classes)
+  Tensor lengths;   // (N) i64, if the output's rows are padded
+  Carry after;      // shapes as in carried()
+  double weight = 1.0;  // factor of the loss in the gradients
 };
 
-/// What a metric warns of.
+/// A warning that a metric raises in training.
 struct Alarm {
-  double above = 0.0;        // mean over an epoch of training
-  int64_t epochs = 1;        // as many in a row
-  const char* meaning = "";  // "0.42 % " goes before it
+  double above = 0.0;        // threshold for the mean over a training epoch
+  int64_t epochs = 1;        // number of epochs in a row above it
+  const char* meaning = "";  // text after the figure: "0.42 % " + meaning
 };
 
-/// A figure of merit: a function of a mean over targets, as a rule.
+/// A figure of merit, usually a function of a mean over targets.
 struct Metric {
-  std::string name;      // "accuracy": test_accuracy is that of the test set
-  bool percent = false;  // people read it in percent
+  std::string name;      // "accuracy": the test set's is test_accuracy
+  bool percent = false;  // shown in percent
   bool lower_is_better = false;
   double (*of_mean)(double mean) = [](double mean) { return mean; };
   std::optional<Alarm> alarm;
 
   bool better(double a, double b) const { return lower_is_better ? a < b : a > b; }
-  /// What people read for 1 of it.
+  /// The factor from the value to the number shown.
   double scale() const { return percent ? 100.0 : 1.0; }
-  /// "45.67 %", "78.41"; "-" for NaN.
+  /// "45.67 %" or "78.41"; "-" for NaN.
   std::string text(double value) const;
 };
 
 class Model : public Module {
  public:
-  /// `before` has what carried() tells for the batch's columns, or nothing if that is nothing.
+  /// `before` has a tensor (columns, …) for each shape in carried().
   virtual Step forward(Context& context, const Batch& batch, const Carry& before) = 0;
-  /// The shape of one column of each tensor that is carried.
+  /// The shape of one column of each carried tensor.
   virtual std::vector<Shape> carried() const { return {}; }
-  /// What is measured beside the loss; the first decides which checkpoint is the best. Here: the
-  /// accuracy.
+  /// The metrics beside the loss. The first one decides which checkpoint is the best. By default
+  /// the accuracy.
   virtual std::vector<Metric> metrics() const;
-  /// Adds a batch to `sums`, (metrics, 2) f64: for each metric a sum and what it is divided by. On
-  /// the context's stream; counts stay below 2^53. Here: rows of logits that point at their target.
+  /// Adds a batch to `sums`, (metrics, 2) f64: for each metric a sum and its divisor. Runs on the
+  /// context's stream; counts stay below 2^53. By default counts the rows of logits whose largest
+  /// value is at their target.
   virtual void measure(const Step& step, const Batch& batch, const Tensor& sums) const;
-  /// What a parameter or buffer is called in the files that other programs write and read; several
-  /// names if they have it several times.
+  /// The name of a parameter or buffer in files of other programs, or several names if the files
+  /// hold it several times.
   virtual std::vector<std::string> exchange_names(const std::string& name) const { return {name}; }
 };
 
-/// The models by name. Their options are keys "model.…".
+/// The models by name. The keys of their options are "model.…".
 using ModelRegistry = Registry<Model, Config&, const Facts&>;
 using ModelRegistration = Registration<Model, Config&, const Facts&>;
 
-/// The model that key model.name told. Throws Error with the known names if there is none.
+/// The model called `name`, the value of key model.name. Throws Error with the known names if there
+/// is none.
 std::unique_ptr<Model> make_model(const std::string& name, Config& config, const Facts& facts);
 
 }  // namespace wisp

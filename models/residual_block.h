@@ -1,6 +1,6 @@
-// A residual block. Source: He et al. 2016, "Deep residual learning for image recognition", figure
-// 5; the bottleneck strides in its 3 x 3 convolution (Gross & Wilber 2016, fb.resnet.torch). One
-// thread.
+// A residual block of two or three convolutions and a shortcut. Source: He et al. 2016, "Deep
+// residual learning for image recognition", figure 5. The bottleneck's stride is in its 3 x 3
+// convolution (Gross & Wilber 2016, fb.resnet.torch). One thread.
 #pragma once
 
 #include <deque>
@@ -11,21 +11,21 @@
 
 namespace wisp {
 
-/// How a block's input is added to an output of another shape: padded with zero channels (option
-/// A), or through a 1 x 1 convolution and a norm (option B).
+/// The shortcut of a block whose output has another shape than its input. pad: zero channels
+/// (option A). project: a 1 x 1 convolution and a norm (option B).
 enum class Shortcut { pad, project };
 
 struct ResidualBlockOptions {
   int64_t stride = 1;
-  bool bottleneck = false;  // 1 x 1, 3 x 3 and 1 x 1 to four times the width, not two 3 x 3
+  bool bottleneck = false;  // 1 x 1, 3 x 3 and 1 x 1 to four times the width, instead of two 3 x 3
   Shortcut shortcut = Shortcut::project;
-  bool zero_init = false;  // the last norm's scale starts at 0, and the block as its shortcut
+  bool zero_init = false;  // the last norm's scale starts at 0, so the block starts as its shortcut
 };
 
-/// relu(norm(conv(… relu(norm(conv(x))))) + shortcut(x)).
+/// Computes relu(norm(conv(… relu(norm(conv(x))))) + shortcut(x)).
 class ResidualBlock final : public Module {
  public:
-  static constexpr int kExpansion = 4;  // of a bottleneck's width to its output
+  static constexpr int kExpansion = 4;  // a bottleneck's output channels / width
 
   ResidualBlock(int in, int width, const ResidualBlockOptions& options);
 
@@ -40,7 +40,7 @@ class ResidualBlock final : public Module {
   int64_t stride_;
   bool same_shape_;
   std::deque<Conv2d> convs_;
-  std::deque<BatchNorm> norms_;  // as many
+  std::deque<BatchNorm> norms_;  // one for each of convs_
   std::optional<Conv2d> projection_;
   std::optional<BatchNorm> projection_norm_;
 };

@@ -10,7 +10,8 @@
 namespace wisp {
 namespace {
 
-/// One part of a parameter's path under torchvision's names. `shortcut`: it follows that part.
+/// One part of a parameter's path under torchvision's names. `shortcut`: the part before it is
+/// "shortcut".
 std::string exchange_part(const std::string& part, bool shortcut) {
   if (part == "conv") return shortcut ? "0" : "conv1";
   if (part == "norm") return shortcut ? "1" : "bn1";

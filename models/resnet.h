@@ -11,14 +11,14 @@
 
 namespace wisp {
 
-/// What the published networks differ in.
+/// The structure of a residual network.
 struct ResNetPlan {
-  std::vector<int64_t>
-      blocks;      // of each stage; its first one halves the side, but the first stage's
-  int width = 64;  // of the first stage; each later one has twice that
+  std::vector<int64_t> blocks;  // number of blocks by stage; stages after the first halve the side
+                                // in their first block
+  int width = 64;               // channels of the first stage, doubled in each later stage
   bool bottleneck = false;
   Shortcut shortcut = Shortcut::project;
-  bool large_stem = true;  // 7 x 7 of stride 2 and a max pool, not 3 x 3
+  bool large_stem = true;  // 7 x 7 with stride 2 and a max pool, instead of 3 x 3
 
   /// Depth 6n + 2: 20, 32, 44, 56, 110. Throws Error for another.
   static ResNetPlan cifar(int64_t depth);

@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-/// How the (rows, channels) matrix is cut. A stretch is a few whole rows that the inner loops take
-/// side by side, so that they are long however few the channels are: element j of a stretch belongs
-/// to channel j % channels. A chunk is a number of stretches that a cache holds.
+/// The cutting of the (rows, channels) matrix. A stretch is a few whole rows in one inner loop, so
+/// that loops are long for few channels; element j of a stretch belongs to channel j % channels. A
+/// chunk is a number of stretches that fits a cache.
 struct Partition {
   explicit Partition(const BatchNormSpec& s)
       : channels(s.channels),
@@ -25,7 +25,7 @@ struct Partition {
   int64_t channels, width, chunk, total, chunks;
 };
 
-constexpr int64_t kShared = 4;    // stretches of scratch with a value per channel, for all chunks
+constexpr int64_t kShared = 4;    // shared stretches of scratch, a value per channel
 constexpr int64_t kPerChunk = 3;  // stretches of scratch for each chunk
 
 float* shared_scratch(const Partition& p, float* scratch, int64_t row) {
@@ -35,12 +35,12 @@ float* chunk_scratch(const Partition& p, float* scratch, int64_t chunk, int64_t 
   return scratch + (kShared + kPerChunk * chunk + row) * p.width;
 }
 
-/// Adds the stretch up to one value per channel.
+/// Adds up the stretch to one value per channel.
 void fold(const Partition& p, float* stretch) {
   for (int64_t j = p.channels; j < p.width; ++j) stretch[j % p.channels] += stretch[j];
 }
 
-/// Repeats the first row of the stretch in the others.
+/// Copies the first row of the stretch to the others.
 void spread(const Partition& p, float* stretch) {
   for (int64_t j = p.channels; j < p.width; ++j) stretch[j] = stretch[j - p.channels];
 }
@@ -98,7 +98,7 @@ WISP_CLONES void apply(const T* __restrict x, const T* __restrict residual, int6
   }
 }
 
-/// Through the ReLU, if there is one.
+/// dy through the ReLU, if there is one.
 template <bool kRelu>
 float gradient_before_relu(float dy, float y) {
   return kRelu && !(y > 0.0f) ? 0.0f : dy;
@@ -133,7 +133,7 @@ inline void put(const BatchNormTarget<T>& target, int64_t begin, const float* __
   }
 }
 
-/// What dx = scale · (dz - mean_dz - (x - mean) · slope) needs, spread over a stretch.
+/// The terms of dx = scale · (dz - mean_dz - (x - mean) · slope), spread over a stretch.
 struct DxTerms {
   float *mean, *scale, *mean_dz, *slope;
 };

@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// One row at a time, anywhere.
+/// A kernel of one row, for any machine.
 void plain_kernel(int64_t depth, const float* block, const float* strip, float* sums, int64_t,
                   bool add) {
   float row[kStripColumns] = {};
@@ -26,7 +26,7 @@ void plain_kernel(int64_t depth, const float* block, const float* strip, float* 
 
 #if defined(__x86_64__)
 
-// How far ahead strips are asked for: those of large layers come from memory, which at 8 KiB keeps
+// Distance of prefetch in a strip. Strips of large layers come from memory; at 8 KiB memory keeps
 // up with the products of 20 rows (f32, 1500 x 6000: 110 GFLOP/s without, 250 with; peak 250).
 constexpr int64_t kAhead = 128 * kStripColumns;
 
@@ -106,16 +106,16 @@ __attribute__((target("avx2,fma"))) void avx2_kernel(int64_t depth, const float*
   }
 }
 
-// AMX. Tiles 0 and 1 are sums, 2 and 3 up to 16 rows each of a block for 32 depths, 4 those depths
-// of a strip. Instructions name their tiles, so there is no other name for them. Two strips at once
-// were no faster: what they wait for is the level 2 cache.
+// AMX. Tiles 0 and 1 are sums, 2 and 3 are up to 16 rows each of a block for 32 depths, 4 is those
+// depths of a strip. Instructions name tiles by number, so the code has no other names. Two strips
+// at once were not faster, because the level 2 cache is the limit.
 constexpr int kTileRows = 16;
 constexpr int kTileDepth = 32;
 
-/// Of a block's rows, those in tile 2; the others are in tile 3.
+/// The number of a block's rows in tile 2; tile 3 has the others.
 constexpr int upper_rows(int rows) { return rows <= kTileRows ? rows : (rows + 1) / 2; }
 
-/// What LDTILECFG reads.
+/// The operand of LDTILECFG.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {};
@@ -173,14 +173,14 @@ __attribute__((target("amx-tile,amx-bf16"))) void amx_kernel(int64_t depth, cons
   if constexpr (kLower) _tile_stored(1, sums + kUpper * stride, row_bytes);
 }
 
-/// __builtin_cpu_supports() has no name for it that clang 14 knows.
+/// __builtin_cpu_supports() has no name for this feature that clang 14 knows.
 bool has_amx_bf16() {
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kBf16) && (edx & kTile);
 }
 
-/// Whether the system lets this process use tiles: it has to be asked, once for all threads.
+/// Whether the system lets this process use tiles. One request serves all threads.
 bool tiles_allowed() {
 #if defined(__linux__)
   constexpr int64_t kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
@@ -212,7 +212,7 @@ BlockKernel<BFloat16> amx_kernels(std::integer_sequence<int, kRows...>) {
 std::vector<BlockKernel<float>> f32_kernels() {
   std::vector<BlockKernel<float>> found;
 #if defined(__x86_64__)
-  // so many rows that their sums fit into the registers
+  // the most rows whose sums fit the registers
   if (__builtin_cpu_supports("avx512f"))
     found.push_back(avx512_kernels(std::make_integer_sequence<int, 24>{}));
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))

@@ -1,5 +1,5 @@
-// The innermost loop of packed products, a block of rows times a strip of columns, in the
-// instructions that this machine has for it.
+// The innermost loop of packed products: a block of rows times a strip of columns, in the fastest
+// instructions of this machine. Any thread may use it.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace wisp {
 
 /// Columns of a strip of the right factor.
 constexpr int64_t kStripColumns = 16;
-/// No block of the left factor has more rows.
+/// The most rows of a block of the left factor.
 constexpr int64_t kMostBlockRows = 32;
 
-/// Elements of a strip's column that lie side by side: instructions add products of bf16 in pairs.
-/// A strip has all columns for each so many depths.
+/// Neighbouring depths of a strip's column: instructions add products of bf16 in pairs. A strip
+/// holds all columns for each group of kTogether depths.
 template <class T>
 constexpr int64_t kTogether = 1;
 template <>
@@ -25,22 +25,23 @@ inline constexpr int64_t kTogether<BFloat16> = 2;
 
 template <class T>
 struct BlockKernel {
-  /// `sums` (rows, kStripColumns), rows `stride` apart, = or += block · strip. `depth` is a
-  /// multiple of kTogether and of the block's elements side by side.
+  /// Writes `sums` (rows, kStripColumns), whose rows are `stride` apart, = or += block · strip.
+  /// `depth` is a multiple of kTogether and of 2^depth_bits.
   using Multiply = void (*)(int64_t depth, const T* block, const T* strip, float* sums,
                             int64_t stride, bool add);
 
   const char* name;
   int64_t most_rows;
-  /// A block has its rows one behind the other for each 2^depth_bits depths.
+  /// A block holds its rows consecutively for each group of 2^depth_bits depths.
   int depth_bits;
-  std::array<Multiply, kMostBlockRows + 1> of_rows;  // by number of rows
-  /// What a thread does before blocks of so many rows; 0: behind the last one. Null: nothing.
+  std::array<Multiply, kMostBlockRows + 1> of_rows;  // index: number of rows
+  /// A thread calls it before blocks of `rows` rows, and with 0 after the last block. Null if
+  /// nothing is needed.
   void (*prepare)(int64_t rows) = nullptr;
 };
 
-/// Those that this machine has, fastest first. Of f32 there is one at least, of bf16 where the CPU
-/// has AVX-512 BF16.
+/// The kernels that this machine supports, fastest first. f32 has at least one; bf16 has one only
+/// on CPUs with AVX-512 BF16.
 template <class T>
 std::span<const BlockKernel<T>> block_kernels();
 template <>
@@ -48,14 +49,14 @@ std::span<const BlockKernel<float>> block_kernels();
 template <>
 std::span<const BlockKernel<BFloat16>> block_kernels();
 
-/// The fastest of those.
+/// The fastest kernel.
 template <class T>
 const BlockKernel<T>& block_kernel() {
-  assert(!block_kernels<T>().empty());  // backends refuse bf16 where there is none
+  assert(!block_kernels<T>().empty());  // backends refuse bf16 without a kernel
   return block_kernels<T>().front();
 }
 
-/// A thread's products of blocks. Meanwhile nothing else on the thread may use AMX tiles.
+/// A thread's products of blocks. While it lives, nothing else on the thread may use AMX tiles.
 template <class T>
 class BlockProduct {
  public:

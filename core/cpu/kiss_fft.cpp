@@ -1,5 +1,5 @@
-// Real transforms by kissfft, by one thread, which is all the library has. Its lengths are even and
-// fit an int; others go to the reference.
+// Real transforms by kissfft, which uses one thread. It takes even lengths that fit an int; the
+// reference computes other lengths.
 #include <kiss_fftr.h>
 
 #include <limits>
@@ -35,7 +35,7 @@ class KissFft final : public RealFft {
 
   static bool knows(int64_t n) { return n % 2 == 0 && n <= std::numeric_limits<int>::max(); }
 
-  /// `direction` 1 is the inverse.
+  /// The plan for n. `direction` 1 is the inverse.
   kiss_fftr_cfg plan(int64_t n, int direction) {
     const Plan& kept = plans_.find({n, direction}, [=] {
       Plan made(kiss_fftr_alloc(static_cast<int>(n), direction, nullptr, nullptr));

@@ -1,6 +1,6 @@
-// The CPU backend on oneDNN, for f32 and bf16, with kissfft's transforms; f64 goes to the reference
-// loops. Primitives are made and run inside the stream's tasks, so always by the thread, and under
-// the OpenMP setting, that uses them.
+// The CPU backend on oneDNN for f32 and bf16, with kissfft's transforms. f64 uses the reference
+// loops. Primitives are made and run inside the stream's tasks, so one thread makes and runs them
+// under one OpenMP setting.
 #include <omp.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ const char* name_of(ConvPass pass) {
   return pass == ConvPass::dx ? "conv2d_dx" : "conv2d_dw";
 }
 
-/// Runs calls of the library; their failures become Error.
+/// Calls the library and turns its failures into Error.
 template <class Calls>
 void checked(ConvPass pass, const ConvSpec& s, const Calls& calls) {
   try {
@@ -46,7 +46,7 @@ BatchNormTarget<T> target_of(const GradSlot& slot) {
 
 GradSlot slot_or_none(const GradSlot* slot) { return slot ? *slot : GradSlot{}; }
 
-/// The instruction set that the library computes with, as ONEDNN_MAX_CPU_ISA names it.
+/// The library's instruction set, with the names of ONEDNN_MAX_CPU_ISA.
 std::string instruction_set() {
   switch (const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa()) {
     case dnnl::cpu_isa::sse41:
@@ -77,7 +77,7 @@ class OnednnBackend final : public Backend {
         reference_(make_cpu_reference_backend(pool, stream_id)),
         engine_(dnnl::engine::kind::cpu, 0),
         queue_(engine_) {
-    // Each backend keeps its own primitives; the library's cache of them is one for all threads.
+    // Each backend keeps its own primitives, because all threads share the library's cache.
     dnnl::set_primitive_cache_capacity(0);
   }
 
@@ -171,7 +171,7 @@ class OnednnBackend final : public Backend {
     submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       float* scratch = batch_norm_workspace(spec);
-      float* variance = inv_std.data<float>();  // until it is inverted below
+      float* variance = inv_std.data<float>();  // variance until the inversion below
       batch_norm_moments(spec, x.data<T>(), mean.data<float>(), variance, scratch);
       const double unbiased = static_cast<double>(spec.rows) / static_cast<double>(spec.rows - 1);
       for (int64_t c = 0; c < spec.channels; ++c) {
@@ -275,7 +275,7 @@ class OnednnBackend final : public Backend {
   RealFft& fft() override { return *fft_; }
 
  private:
-  // a primitive is made for a number of threads
+  // a primitive is for one number of threads
   struct ConvKey {
     ConvPass pass;
     ConvSpec spec;
@@ -329,14 +329,14 @@ class OnednnBackend final : public Backend {
     queue_.wait();
   }
 
-  /// Submits loop(T{}), T being the element type of `like`.
+  /// Submits loop(T{}), where T is the element type of `like`.
   template <class Loop>
   static void submit(const Stream& stream, const Tensor& like, Loop loop) {
     if (like.dtype() == DType::bf16) return stream.submit([loop] { loop(BFloat16{}); });
     stream.submit([loop] { loop(float{}); });
   }
 
-  /// At least that many bytes, valid until the next call: kept, and replaced only by a larger one.
+  /// At least `bytes` bytes, valid until the next call. Only a larger request replaces the memory.
   std::byte* workspace(int64_t bytes) {
     if (!workspace_.defined() || workspace_.bytes() < bytes) {
       workspace_ = {};
@@ -368,7 +368,7 @@ class OnednnBackend final : public Backend {
   }
 
   MemoryPool& pool_;
-  // a range of the pool for itself: growing leaves no hole among the activations
+  // own range of the pool, so that growth leaves no hole among activations
   const int64_t workspace_range_ = Stream::immediate().id();
   std::unique_ptr<Backend> reference_;
   dnnl::engine engine_;
@@ -385,7 +385,7 @@ std::unique_ptr<Backend> make_cpu_backend(MemoryPool& pool, int64_t stream_id) {
 }
 
 std::string missing_for(DType compute) {
-  // below this the library emulates bf16, many times slower than f32
+  // without it the library emulates bf16, many times slower than f32
   const dnnl::cpu_isa found = dnnl::get_effective_cpu_isa();
   const bool there =
       found == dnnl::cpu_isa::avx512_core_bf16 || found == dnnl::cpu_isa::avx512_core_amx;

@@ -15,8 +15,7 @@ memory::desc any_layout(const memory::desc& like, memory::data_type type) {
   return {like.dims(), type, Tag::any};
 }
 
-/// Some taps of each row of a kernel, and the columns of x that they meet, with zeros on both
-/// sides.
+/// Some taps of each kernel row, and the columns of x under them, with zeros on both sides.
 struct Strip {
   int64_t first_tap, taps;
   int64_t first_column, columns, left, right;
@@ -24,22 +23,22 @@ struct Strip {
 
 Strip whole(const ConvSpec& s) { return {0, s.kernel.w, 0, s.width, s.pad.w, s.pad.w}; }
 
-/// Of taps [begin, end); no columns if they meet only padding.
+/// The strip of taps [begin, end). It has no columns if the taps meet only padding.
 Strip strip_of(const ConvSpec& s, int64_t begin, int64_t end) {
   const int64_t first = begin * s.dilation.w - s.pad.w;
   const int64_t last =
-      (s.out_width() - 1) * s.stride.w + (end - 1) * s.dilation.w - s.pad.w;  // included
+      (s.out_width() - 1) * s.stride.w + (end - 1) * s.dilation.w - s.pad.w;  // inclusive
   const int64_t from = std::max<int64_t>(first, 0);
   const int64_t to = std::min(last + 1, s.width);
   return {begin, end - begin, from, std::max<int64_t>(to - from, 0), from - first, last + 1 - to};
 }
 
-/// A convolution in oneDNN's words. Images are N, H, W, C; weights O, kH, kW, I / groups. oneDNN's
-/// logical order is N, C, H, W and (G,) O, I, kH, kW.
+/// A convolution in oneDNN's terms. Images are N, H, W, C; weights are O, kH, kW, I / groups.
+/// oneDNN's logical order is N, C, H, W and (G,) O, I, kH, kW.
 struct ConvTask {
-  memory::desc x, w, y;  // the caller's
-  // Asked of the primitive. The direct algorithm is as fast in NHWC as in any layout; Winograd's
-  // has one of its own, and f32 only.
+  memory::desc x, w, y;  // the caller's layouts
+  // Layouts requested of the primitive. The direct algorithm is as fast in NHWC as in any layout.
+  // Winograd's algorithm has a layout of its own, in f32 only.
   memory::desc asked_x, asked_w, asked_dw, asked_y;
   memory::dims strides, dilates, padding_before, padding_after;
   algorithm kind;
@@ -102,9 +101,9 @@ dnnl::convolution_backward_weights::primitive_desc dw_descriptor(const dnnl::eng
           forward_descriptor(engine, t)};
 }
 
-/// Whether Winograd's algorithm, in f32, beats the direct one, the change to its layout and back
-/// included (measured with AVX-512, the only one that has it). Direct products in bf16 are about
-/// twice as fast as in f32.
+/// Whether Winograd's algorithm in f32 is faster than the direct one, including the changes of
+/// layout (measured with AVX-512, which it requires). Direct products in bf16 are about twice as
+/// fast as in f32.
 bool winograd_pays(ConvPass pass, const ConvSpec& s, DType images) {
   if (images == DType::bf16 && pass != ConvPass::dw) return false;
   const int64_t least = images == DType::bf16 ? 64 : 32;
@@ -112,15 +111,16 @@ bool winograd_pays(ConvPass pass, const ConvSpec& s, DType images) {
          s.in_channels >= least && s.out_channels >= least;
 }
 
-/// With fewer channels than a vector holds, the library's own dx is no faster.
+/// Whether strips may be faster. With fewer channels than a vector holds, the library's own dx is
+/// no faster.
 bool strips_pay(ConvPass pass, const ConvSpec& s) {
   return pass == ConvPass::dw || (pass == ConvPass::dx && s.in_channels / s.groups >= 16);
 }
 
-/// How the library computes a convolution, best first: by a kernel of its own, from columns of x
-/// laid out as a matrix, or by plain loops, which are a hundred times slower. It takes loops where
-/// a thread's matrix would be more than 15 times as large as all tensors, its limit on memory: so
-/// for one or two short utterances on a CPU without AVX-512.
+/// The library's implementations of a convolution, best first: its own kernel, a matrix of columns
+/// of x, or plain loops, which are a hundred times slower. It uses loops where a thread's matrix
+/// would be more than 15 times as large as all tensors, its memory limit. Short batches of one or
+/// two utterances reach that limit on a CPU without AVX-512.
 enum class Way { kernel, matrix, loops };
 
 Way way_of(std::string_view implementation) {
@@ -160,8 +160,10 @@ Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
                {DNNL_ARG_DIFF_WEIGHTS, t.w, found.diff_weights_desc()});
 }
 
-/// The fewest strips that the library computes in no worse `way`; none if it cannot. Its backward
-/// kernels end at 11 to 14 columns, and are about five times as fast as a matrix.
+/// The fewest strips whose implementation is no worse than `way`; none if there are none. The
+/// library's backward kernels support at most 11 to 14 kernel columns, and are about five times as
+/// fast as a matrix.
+/// matrix.
 std::vector<OnednnOp> build_strips(const dnnl::engine& engine, ConvPass pass, const ConvSpec& s,
                                    DType images, Way way) {
   const int64_t least_taps = way == Way::kernel ? 5 : 1;

@@ -1,4 +1,4 @@
-// Convolutions as oneDNN computes them.
+// Convolutions by oneDNN. Each is made and used by one thread.
 #pragma once
 
 #include "core/backend.h"
@@ -8,9 +8,9 @@ namespace wisp {
 
 enum class ConvPass { forward, dx, dw };
 
-/// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). Images are f32 or bf16, weights and
-/// their gradients f32. The results of several ops add up. Throws dnnl::error if the library has no
-/// implementation.
+/// The ops of a convolution, whose results add up. Forward computes y from (x, w), dx from (dy, w),
+/// dw from (x, dy). Images are f32 or bf16, weights and their gradients f32. Throws dnnl::error if
+/// the library has no implementation.
 std::vector<OnednnOp> make_conv(const dnnl::engine& engine, ConvPass pass, const ConvSpec& spec,
                                 DType images);
 

@@ -5,7 +5,7 @@ namespace {
 
 using dnnl::memory;
 
-/// Row-major, or stored the other way round.
+/// A matrix in row-major order, or transposed in memory.
 memory::desc matrix(int64_t rows, int64_t columns, DType type, bool transposed) {
   const auto tag = transposed ? memory::format_tag::ba : memory::format_tag::ab;
   return {{rows, columns}, onednn_type(type), tag};

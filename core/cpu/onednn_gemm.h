@@ -1,4 +1,4 @@
-// Matrix products in bf16 as oneDNN computes them; f32 has its sgemm.
+// Matrix products in bf16 by oneDNN; f32 uses its sgemm. Each is made and used by one thread.
 #pragma once
 
 #include "core/backend.h"
@@ -6,7 +6,7 @@
 
 namespace wisp {
 
-/// C from (A, B): A is bf16, the types of B and C are told; B is multiplied as bf16. Throws
+/// C from (A, B). A is bf16; `b` and `c` are the types of B and C; B is multiplied as bf16. Throws
 /// dnnl::error if the library has no implementation.
 OnednnOp make_bf16_gemm(const dnnl::engine& engine, const GemmSpec& spec, DType b, DType c);
 

@@ -59,7 +59,7 @@ OnednnOp::Operand OnednnOp::operand(const Edge& edge) {
   return result;
 }
 
-/// to = from + keep · to
+/// A reorder that computes to = from + keep · to.
 OnednnOp::Reorder OnednnOp::reorder(const memory& from, const memory& to, float keep) {
   dnnl::primitive_attr attributes = own_scratchpad();
   if (keep != 0.0f) {

@@ -1,5 +1,5 @@
-// One oneDNN primitive of two inputs and a result, with the changes of layout and type at its
-// edges. Used by one thread at a time, with the number of OpenMP threads it was made under.
+// A oneDNN primitive of two inputs and a result, with the changes of layout and type before and
+// after it. Used by one thread at a time, with the number of OpenMP threads it was made under.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,33 @@
 
 namespace wisp {
 
-/// f32 or bf16.
+/// The library's type for f32 or bf16.
 dnnl::memory::data_type onednn_type(DType dtype);
 
-/// The library's own scratchpad belongs to the thread that made the primitive: always ours instead.
+/// Attributes for a scratchpad of the caller, because the library's own belongs to the thread that
+/// made the primitive.
 dnnl::primitive_attr own_scratchpad();
 
 class OnednnOp {
  public:
-  /// A tensor of the primitive: the argument it is, how the caller has it, and how the primitive
-  /// wants it.
+  /// A tensor of the primitive: its argument, its layout for the caller, and its layout for the
+  /// primitive.
   struct Edge {
     int argument;
     dnnl::memory::desc caller, library;
   };
 
-  /// `primitive` was made with own_scratchpad(). Throws dnnl::error if the library cannot change
-  /// one form into the other.
+  /// `primitive` was made with own_scratchpad(). Throws dnnl::error if the library cannot convert
+  /// between the two layouts of an edge.
   OnednnOp(const dnnl::engine& engine, const dnnl::primitive& primitive,
            const dnnl::memory::desc& scratchpad, const Edge& first, const Edge& second,
            const Edge& result);
 
-  /// What run() needs.
+  /// Bytes of workspace that run() needs.
   int64_t workspace_bytes(bool accumulate) const;
 
-  /// `accumulate` adds to the result. The inputs are only read (oneDNN's handles know no const).
-  /// The workspace is 64-byte aligned.
+  /// Computes the result; `accumulate` adds to it. The inputs are only read (oneDNN's handles know
+  /// no const). The workspace is aligned to 64 bytes.
   void run(const dnnl::stream& stream, std::byte* first, std::byte* second, std::byte* result,
            bool accumulate, std::byte* workspace);
 
@@ -47,10 +48,10 @@ class OnednnOp {
     dnnl::reorder primitive;
     Arguments arguments;
   };
-  /// A tensor of the call: as the caller has it, and as the primitive wants it.
+  /// A tensor of the call in both layouts, the caller's and the primitive's.
   struct Operand {
     dnnl::memory caller, library;
-    int64_t offset = 0;  // of the primitive's copy in the workspace
+    int64_t offset = 0;  // offset of the primitive's copy in the workspace
     bool differs = false;
   };
 
@@ -64,8 +65,8 @@ class OnednnOp {
   dnnl::engine engine_;
   dnnl::primitive primitive_;
   Arguments arguments_;
-  std::vector<dnnl::memory> scratchpads_;  // used one after the other, all at the workspace's start
-  int64_t workspace_bytes_ = 0;            // without the copy of the result, which comes last
+  std::vector<dnnl::memory> scratchpads_;  // used in turn, all at the workspace's start
+  int64_t workspace_bytes_ = 0;            // without the copy of the result at the end
   Operand first_, second_, result_;
   Reorder load_first_, load_second_, store_, add_;
 };

@@ -17,7 +17,7 @@ T rounded(S value) {
   }
 }
 
-/// pack_block() for blocks with 2^kBits elements of a row side by side.
+/// pack_block() for 2^kBits neighbouring depths per row.
 template <int kBits, class T, class S>
 void pack_rows(Strided<S> from, int64_t rows, int64_t depth, T* packed) {
   constexpr int64_t kSide = 1 << kBits;
@@ -31,13 +31,13 @@ void pack_rows(Strided<S> from, int64_t rows, int64_t depth, T* packed) {
   }
 }
 
-// Whole strips are packed a square at a time, which is read along the lines of memory.
+// Whole strips are packed in squares, so that reads follow the lines of memory.
 constexpr int64_t kSquare = kStripColumns;
 
-// How many depths ahead are asked for: lines so far apart are nothing that a CPU foresees.
+// Depths of prefetch: CPUs do not predict lines so far apart.
 constexpr int64_t kAhead = 32;
 
-/// `depth` of a whole strip whose columns lie one behind the other.
+/// Packs `depth` depths of a whole strip whose columns are contiguous.
 template <class T, class S>
 WISP_CLONES void pack_columns(const Strided<S> from, const int64_t depth, T* packed) {
   constexpr int64_t k = kTogether<T>;
@@ -53,7 +53,7 @@ WISP_CLONES void pack_columns(const Strided<S> from, const int64_t depth, T* pac
   }
 }
 
-/// `depth` of a whole strip whose depths lie one behind the other.
+/// Packs `depth` depths of a whole strip whose rows are contiguous.
 template <class T, class S>
 WISP_CLONES void pack_depths(const Strided<S> from, const int64_t depth, T* packed) {
   constexpr int64_t k = kTogether<T>;
@@ -66,8 +66,8 @@ WISP_CLONES void pack_depths(const Strided<S> from, const int64_t depth, T* pack
     }
 }
 
-// What of the factors multiply() has packed at once: a part of the depth, for which as many rows as
-// half of a level 2 cache holds meet each strip.
+// The part of the factors that multiply() packs at once: a part of the depth. Each strip meets a
+// number of rows that fill half of a level 2 cache.
 template <class T>
 constexpr int64_t kDepthAtOnce = 768 * kTogether<T>;
 constexpr int64_t kRowsAtOnce = 160;
@@ -135,7 +135,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<A> a, Strided<B> b, float
     for (int64_t from = 0; from < k; from += kDepthAtOnce<T>) {
       const int64_t depth = std::min(kDepthAtOnce<T>, k - from);
       const int64_t packed = packed_depth<T>(depth);
-      // strips first: whole cache lines
+      // strips first, because they are whole cache lines
       T* const left = scratch + strips * kStripColumns * packed;
 #pragma omp for schedule(static) nowait
       for (int64_t block = 0; block < blocks.count; ++block)

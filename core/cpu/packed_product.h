@@ -1,6 +1,7 @@
-// Matrix products whose factors are packed as the kernel reads them, in f32, and with factors
-// rounded to bf16 and sums in f32. What many products share is packed once for all of them. Each
-// element is summed by one thread in an order that depends on the shape alone.
+// Matrix products with factors packed in the order in which the kernel reads them. They are in f32,
+// or have factors rounded to bf16 and sums in f32. A factor that many products share is packed
+// once. One thread sums each element in an order that depends on the shape alone. Any thread may
+// call.
 #pragma once
 
 #include <algorithm>
@@ -9,22 +10,22 @@
 
 namespace wisp {
 
-/// A depth as it is packed, filled up with zeros.
+/// A depth rounded up to whole groups; the packed factor has zeros there.
 template <class T>
 int64_t packed_depth(int64_t depth);
 
-/// How rows of a left factor are cut for this machine's kernel. Packed, block after block, a block
-/// has its rows one behind the other for each few depths, as the kernel takes them.
+/// The cutting of a left factor's rows into blocks for this machine's kernel. Packed blocks follow
+/// each other. A block holds its rows consecutively for each group of 2^depth_bits depths.
 template <class T>
 struct RowBlocks {
   explicit RowBlocks(int64_t all_rows);
 
-  /// The first blocks have a row more than the last ones, if not all have as many.
+  /// First row of a block. The first rows % count blocks have one row more than the others.
   int64_t begin(int64_t block) const {
     return block * (rows / count) + std::min(block, rows % count);
   }
   int64_t size(int64_t block) const { return begin(block + 1) - begin(block); }
-  /// Where element (row of the block, depth) lies behind the block's begin · packed_depth.
+  /// The index of element (row of the block, depth) after the block's begin · packed_depth.
   int64_t place(int64_t block_rows, int64_t row, int64_t depth) const {
     const int64_t group = depth >> depth_bits;
     return ((group * block_rows + row) << depth_bits) + depth - (group << depth_bits);
@@ -36,7 +37,7 @@ struct RowBlocks {
 
 inline int64_t strips_of(int64_t columns) { return (columns + kStripColumns - 1) / kStripColumns; }
 
-/// Element (row, column) of a factor is data[row · row_stride + column · column_stride].
+/// A factor in memory: element (row, column) is data[row · row_stride + column · column_stride].
 template <class S>
 struct Strided {
   const S* data;
@@ -47,19 +48,20 @@ struct Strided {
   }
 };
 
-/// Packs (rows, depth) of a left factor that are one block.
+/// Packs (rows, depth) of a left factor as one block.
 template <class T, class S>
 void pack_block(Strided<S> from, int64_t rows, int64_t depth, T* packed);
 
-/// Packs (depth, columns) of a right factor, at most kStripColumns columns; the others become zero.
+/// Packs (depth, columns) of a right factor, at most kStripColumns columns; missing columns become
+/// zero.
 template <class T, class S>
 void pack_strip(Strided<S> from, int64_t depth, int64_t columns, T* packed);
 
-/// Elements of T of scratch that multiply() needs.
+/// Elements of T of scratch memory that multiply() needs.
 template <class T>
 int64_t product_scratch(int64_t m, int64_t n, int64_t k);
 
-/// C (m, n), rows `stride` apart, = or += A (m, k) · B (k, n).
+/// Computes C (m, n), whose rows are `stride` apart, = or += A (m, k) · B (k, n).
 template <class T, class A, class B>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<A> a, Strided<B> b, float* c, int64_t stride,
               bool add, T* scratch);

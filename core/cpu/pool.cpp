@@ -26,15 +26,15 @@ struct Extents {
   int64_t x, y;  // elements of one image
 };
 
-/// body(n) for each image.
+/// Calls body(n) for each image.
 template <class Body>
 void for_each_image(const PoolSpec& s, const Body& body) {
 #pragma omp parallel for schedule(static) if (s.batch * Extents(s).x >= 2 * parallel::kGrain)
   for (int64_t n = 0; n < s.batch; ++n) body(n);
 }
 
-/// tap(offset in x's image, offset in y's image, whether it is the window's first), both offsets of
-/// channel 0.
+/// Calls tap(offset in x's image, offset in y's image, first) for each tap. Both offsets are of
+/// channel 0; `first` is true for the window's first tap.
 template <class Tap>
 void for_each_tap(const PoolSpec& s, const Tap& tap) {
   for (int64_t oh = 0; oh < s.out_height(); ++oh)
@@ -49,8 +49,7 @@ void for_each_tap(const PoolSpec& s, const Tap& tap) {
     }
 }
 
-/// Where an image's sums are formed: in their place if that is f32, else in a copy that the end
-/// rounds.
+/// The sums of an image. f32 is summed in place, bf16 in a copy that the destructor rounds.
 class Sums {
  public:
   Sums(float* into, int64_t numel, bool accumulate) : data_(into) {
@@ -97,7 +96,7 @@ WISP_CLONES void take_max(const T* __restrict x, int64_t position, int64_t chann
   }
 }
 
-/// into = scale · x, or into += scale · x
+/// Computes into = scale · x, or into += scale · x.
 template <class T>
 WISP_CLONES void put_scaled(float scale, const T* __restrict x, int64_t channels, bool add,
                             float* __restrict into) {

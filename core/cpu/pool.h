@@ -1,6 +1,6 @@
-// Max and average pooling of T, float or BFloat16, N, H, W, C, added up in f32. OpenMP over images,
-// vectorised over channels; each image belongs to one thread, so the bits do not depend on their
-// number.
+// Max and average pooling of T, float or BFloat16, N, H, W, C, with sums in f32. OpenMP runs over
+// images, and loops are vectorised over channels. One thread computes each image, so the bits do
+// not depend on the number of threads. Called inside the stream's tasks.
 #pragma once
 
 #include "core/backend.h"

@@ -1,5 +1,5 @@
-// Plain loops for every library op, in f32 and f64, and in f32 around bf16 tensors: they define
-// what the other backends must compute. Each output element is computed by one thread in a fixed
+// The reference backend: plain loops for every op, in f32 and f64, and in f32 around bf16 tensors.
+// They define the results of the other backends. One thread computes each output element in a fixed
 // order, so results do not depend on the number of threads.
 #include <cmath>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Whether so many multiplications are worth waking threads for.
+/// Whether this number of multiplications is worth waking threads.
 bool parallel_pays(int64_t operations) { return operations >= 1 << 17; }
 
 template <class T>
@@ -51,8 +51,8 @@ void gemm(const GemmSpec& s, const T* a, const T* b, const Target<T>& c) {
 
 // ---- convolution
 
-/// Calls visit(image position in x, position in y, kernel tap) for each tap that does not fall into
-/// the padding, over the images of [first, last).
+/// Calls visit(image position in x, position in y, kernel tap) for each tap outside of the padding,
+/// over the images [first, last).
 template <class Visit>
 void for_each_tap(const ConvSpec& s, int64_t first, int64_t last, const Visit& visit) {
   for (int64_t n = first; n < last; ++n)
@@ -80,7 +80,7 @@ struct ConvChannels {
 
   int64_t inputs, outputs;  // per group
   int64_t taps;
-  int64_t operations;  // of the whole convolution
+  int64_t operations;  // multiplications of the whole convolution
 };
 
 template <class T>
@@ -127,8 +127,8 @@ void conv2d_dw(const ConvSpec& s, const T* x, const T* dy, const Target<T>& dw) 
 
 // ---- pooling
 
-/// Calls visit(position in y) once for each output, and tap(position in x) for each input of its
-/// window that does not fall into the padding; positions include the channel.
+/// For each output: begin(position in y), then tap(position in y, position in x) for each input of
+/// its window outside of the padding, then end(position in y). Positions include the channel.
 template <class Begin, class Tap, class End>
 void for_each_window(const PoolSpec& s, const Begin& begin, const Tap& tap, const End& end) {
   for (int64_t n = 0; n < s.batch; ++n)
@@ -390,7 +390,7 @@ class ReferenceBackend final : public Backend {
     return {values.begin(), values.end()};
   }
 
-  /// Submits op(T{}), T being what `like`'s elements are computed in.
+  /// Submits op(T{}), where T is the compute type of `like`.
   template <class Op>
   static void submit(const Stream& stream, const Tensor& like, const char* name, Op op) {
     dispatch_float(wide_of(like.dtype()), name,

@@ -1,4 +1,4 @@
-// Batch norm in plain loops, one channel at a time: what the reference backend computes.
+// Batch norm of the reference backend: plain loops, one channel at a time. Any thread may call.
 #pragma once
 
 #include <cmath>
@@ -9,13 +9,13 @@
 
 namespace wisp {
 
-/// NaN stays NaN, so that a diverged run shows in its loss.
+/// max(value, 0), except that NaN stays NaN, so that a diverged run shows in its loss.
 template <class T>
 T relu(T value) {
   return value < 0 ? T{0} : value;
 }
 
-/// In double: a channel far from zero would lose its digits in an f32 sum over many rows.
+/// Moments in double: an f32 sum over many rows would lose the digits of a channel far from zero.
 struct Moments {
   double mean, variance;
 };

@@ -1,6 +1,6 @@
-// A discrete Fourier transform by its definition and one identity: the transform of p·m numbers is
-// made of the p transforms of every p-th number. Source: Cooley & Tukey 1965. In f32 and f64, any
-// length; the oracle of the libraries. One thread at a time.
+// A discrete Fourier transform by its definition and one identity: a transform of p·m numbers
+// combines p transforms, each of every p-th number. Source: Cooley & Tukey 1965. In f32 and f64,
+// for any length; tests compare the libraries with it. One thread at a time.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ class ReferenceFft {
     group_.resize(factors_.empty() ? 1 : static_cast<size_t>(factors_.back()));
   }
 
-  /// `spectrum` has n/2 + 1 pairs.
+  /// Transforms x (n) to `spectrum`, n/2 + 1 pairs.
   void forward(const T* x, T* spectrum) {
     for (int64_t i = 0; i < n_; ++i) input_[static_cast<size_t>(i)] = {x[i], 0};
     transform(0, n_, input_.data(), 1, whole_.data());
@@ -43,7 +43,8 @@ class ReferenceFft {
     }
   }
 
-  /// Times n. The inverse of X is the transform of its conjugate, X_n-k of a real x.
+  /// The inverse transform times n. The inverse of X is the transform of its conjugate, which is
+  /// X_n-k for a real x.
   void inverse(const T* spectrum, T* x) {
     for (int64_t k = 0; k <= n_ / 2; ++k) {
       const bool real = k == 0 || 2 * k == n_;
@@ -56,8 +57,8 @@ class ReferenceFft {
   }
 
  private:
-  /// out_k = Σ_i in_(i·stride) w^(ik), w being the n-th root of unity, by the factors from `level`
-  /// on.
+  /// Computes out_k = Σ_i in_(i·stride) w^(ik), where w is the n-th root of unity, by the factors
+  /// from `level` on.
   void transform(size_t level, int64_t n, const Complex<T>* in, int64_t stride, Complex<T>* out) {
     if (n == 1) {
       *out = *in;

@@ -1,5 +1,5 @@
-// What the reference loops read and write: tensors of f32 and f64 as they are, bf16 by way of
-// copies in f32, so that one loop per op serves all three.
+// Operands of the reference loops. Loops access tensors of f32 and f64 directly and bf16 through
+// copies in f32, so one loop per op serves all three types. Used by one thread.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// A tensor as loops over T read it: bf16 is widened into a copy.
+/// A tensor that loops over T read. bf16 is widened into a copy.
 template <class T>
 class Source {
  public:
@@ -23,7 +23,7 @@ class Source {
     for (size_t i = 0; i < copy_.size(); ++i) copy_[i] = static_cast<T>(wide(values[i]));
     data_ = copy_.data();
   }
-  /// A factor of a product in `like`'s type: beside bf16 it is rounded to that, too.
+  /// A factor of a product. If `like` is bf16, the factor is rounded to bf16, too.
   Source(const Tensor& factor, const Tensor& like) : Source(factor) {
     if (like.dtype() != DType::bf16 || factor.dtype() == DType::bf16) return;
     copy_.assign(data_, data_ + factor.numel());
@@ -39,7 +39,8 @@ class Source {
   const T* data_ = nullptr;
 };
 
-/// A result as loops over T write it, perhaps unwanted: bf16 is a copy that the end rounds.
+/// A result that loops over T write. A bf16 result is a copy that the destructor rounds. Without a
+/// tensor in `slot` put() does nothing.
 template <class T>
 class Target {
  public:
@@ -66,7 +67,7 @@ class Target {
   void put(int64_t i, T value) const {
     if (into_) into_[i] = slot_.accumulate ? into_[i] + value : value;
   }
-  /// Where an op that adds up contributions in place starts from.
+  /// Writes zeros unless the slot accumulates, for ops that add contributions in place.
   void zero_unless_accumulating() const {
     if (slot_.accumulate) return;
     for (int64_t i = 0; i < numel_; ++i) into_[i] = 0;

@@ -1,4 +1,5 @@
-// Recurrent layers as plain loops: the cells' equations (core/rnn.h), position by position.
+// Recurrent layers of the reference backend: plain loops over the cells' equations (core/rnn.h),
+// position by position. Any thread may call.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,11 @@
 
 namespace wisp {
 
-/// What the forward pass keeps of one direction, by row; rnn_dx() puts gradients in its place.
+/// The tensors that the forward pass of one direction keeps, by row. rnn_dx() replaces them by
+/// gradients.
 template <class T>
 struct RnnKept {
-  T* gates;  // (rows, gates H) behind their functions; then the gradients of ax
+  T* gates;  // (rows, gates H) after their functions; then gradients of ax
   T* more;   // (rows, H): lstm c; gru ah of n, then its gradient
 
   static int64_t numel(const RnnSpec& s) {
@@ -26,7 +28,7 @@ struct RnnKept {
   }
 };
 
-/// One direction of a layer: in which order it reads, and what a position starts from.
+/// One direction of a layer: its reading order and the state before each position.
 template <class T>
 class RnnWalk {
  public:
@@ -38,7 +40,7 @@ class RnnWalk {
     }
   }
 
-  /// Calls visit(position) in the order in which they are read, or back.
+  /// Calls visit(position) in reading order; back() in reverse.
   template <class Visit>
   void forward(const Visit& visit) const {
     const auto positions = std::ssize(s.rows);
@@ -54,14 +56,14 @@ class RnnWalk {
   int64_t row(int64_t position, int64_t sequence) const {
     return first_[static_cast<size_t>(position)] + sequence;
   }
-  /// The row that was read before, or -1.
+  /// The row read before this one, or -1.
   int64_t before(int64_t position, int64_t sequence) const {
     const int64_t other = direction_ == 0 ? position - 1 : position + 1;
     if (other < 0 || other == std::ssize(s.rows) || sequence >= rows(other)) return -1;
     return row(other, sequence);
   }
-  /// Element `unit` of the state before a position: from `values` (rows, width) at `column`, or
-  /// from `start` (directions, sequences, H), which may be null: zero.
+  /// Element `unit` of the state before a position. It comes from `values` (rows, width) at
+  /// `column`, or from `start` (directions, sequences, H); a null `start` is zero.
   T state(const T* values, int64_t width, int64_t column, const T* start, int64_t position,
           int64_t sequence, int64_t unit) const {
     const int64_t earlier = before(position, sequence);
@@ -75,7 +77,7 @@ class RnnWalk {
   T c(const T* kept, const T* start, int64_t position, int64_t sequence, int64_t unit) const {
     return state(kept, s.hidden, 0, start, position, sequence, unit);
   }
-  /// The position whose state a sequence leaves.
+  /// The last position that is read of a sequence.
   int64_t last_position(int64_t sequence) const {
     if (direction_ != 0) return 0;
     int64_t last = 0;
@@ -94,7 +96,7 @@ T sigmoid_of(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
 
-/// Weights and biases of one direction, as loops over T read them.
+/// Weights and biases of one direction for loops over T.
 template <class T>
 struct RnnFactors {
   RnnFactors(const RnnWeights& w, const Tensor& like)
@@ -105,7 +107,7 @@ struct RnnFactors {
   const Source<T> input, recurrent, input_bias, recurrent_bias;
 };
 
-/// `h_type` is what h is rounded to before the next position reads it.
+/// The forward pass of one direction. h is rounded to `h_type` before the next position reads it.
 template <class T>
 void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFactors<T>& w,
                  const T* h_before, const T* c_before, DType h_type, const RnnKept<T>& kept, T* y) {
@@ -152,7 +154,8 @@ void rnn_forward(const RnnSpec& s, int64_t direction, const T* x, const RnnFacto
   });
 }
 
-/// What each sequence leaves: of y (rows, directions H) or of the kept c (rows, H).
+/// Copies the last state of each sequence to `after`, from y (rows, directions H) or the kept c
+/// (rows, H).
 template <class T>
 void rnn_after(const RnnSpec& s, int64_t direction, const T* values, int64_t width, int64_t column,
                T* after) {
@@ -163,7 +166,7 @@ void rnn_after(const RnnSpec& s, int64_t direction, const T* values, int64_t wid
   }
 }
 
-/// The gradient of ah: that of ax but for a GRU's n.
+/// The gradient of ah. It equals that of ax, except for a GRU's n.
 template <class T>
 T rnn_recurrent_gradient(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t gate) {
   const bool own = s.cell == RnnCell::gru && gate >= 2 * s.hidden;
@@ -171,7 +174,7 @@ T rnn_recurrent_gradient(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, 
              : kept.gates[row * s.gates() * s.hidden + gate];
 }
 
-/// Leaves the gradients of ax, and of a GRU's ah where it is another, in `kept`.
+/// Writes to `kept` the gradients of ax, and of a GRU's ah of n.
 template <class T>
 void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T* dy,
                         const RnnFactors<T>& w, const T* h_before, const T* c_before,
@@ -224,7 +227,7 @@ void rnn_gate_gradients(const RnnSpec& s, int64_t direction, const T* y, const T
   });
 }
 
-/// dx of one direction, (rows, I); the second one adds to the first's.
+/// Computes dx of one direction, (rows, I). `accumulate` adds to it.
 template <class T>
 void rnn_input_gradient(const RnnSpec& s, const RnnFactors<T>& w, const RnnKept<T>& kept,
                         bool accumulate, T* dx) {

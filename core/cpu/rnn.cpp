@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// Cuts memory into pieces that begin at cache lines; without memory, only counts.
+/// A cutter of memory into pieces aligned to cache lines. Without memory it only counts bytes.
 class Pieces {
  public:
   explicit Pieces(std::byte* memory) : memory_(memory) {}
@@ -51,14 +51,14 @@ RnnKept<T> at_row(const RnnSpec& s, const RnnKept<T>& kept, int64_t row, int64_t
           kept.ah ? kept.ah + state : nullptr};
 }
 
-/// A position in the order of a pass, with those that the direction reads before and behind it.
+/// A position in the order of a pass, with its neighbours in the direction's reading order.
 struct Position {
-  int64_t row, rows;                // its own
-  int64_t row_before, rows_before;  // no rows at an end
+  int64_t row, rows;                // the position's own
+  int64_t row_before, rows_before;  // 0 rows: no position
   int64_t row_behind, rows_behind;
 };
 
-/// Positions of one direction in the order it reads them, or back.
+/// Positions of one direction in reading order, or in reverse.
 std::vector<Position> positions_of(const RnnSpec& s, int64_t direction, bool back) {
   const auto count = std::ssize(s.rows);
   std::vector<int64_t> first(s.rows.size());
@@ -79,8 +79,8 @@ std::vector<Position> positions_of(const RnnSpec& s, int64_t direction, bool bac
   return order;
 }
 
-/// What a cell left for a tile's rows and units, as part of a packed left factor of the next
-/// position: depths from `depth` on. `last`: fills the depth up with zeros.
+/// Packs a cell's results for a tile's rows and units into the left factor of the next position,
+/// from depth `depth` on. `fill` adds the zeros after the last unit.
 template <class T>
 void hand_on(const float* values, int64_t stride, int64_t first, int64_t last, int64_t depth,
              int64_t units, bool fill, const RowBlocks<T>& blocks, int64_t packed, T* left) {
@@ -105,7 +105,7 @@ void copy_rows(const From* from, int64_t from_stride, int64_t rows, int64_t colu
       to[r * to_stride + j] = static_cast<To>(static_cast<float>(from[r * from_stride + j]));
 }
 
-/// One direction of a state (directions, sequences, H), which may be undefined: zero.
+/// Copies one direction of a state (directions, sequences, H). An undefined state is zero.
 template <class T, class To>
 void copy_state(const RnnSpec& s, const Tensor& state, int64_t direction, To* to) {
   const int64_t numel = s.sequences() * s.hidden;
@@ -136,7 +136,7 @@ struct ForwardSpace {
     c = pieces.take<float>(state);
   }
   Pieces pieces;
-  T *scratch, *strips;  // one after the other
+  T *scratch, *strips;  // same memory, in turn
   float* ax;
   T* left[2];
   float *h, *c;
@@ -182,7 +182,7 @@ void read_positions(const RnnSpec& s, int64_t direction, const RnnWeights& w, co
                space.h + first * H + unit, space.c + first * H + unit, y + row * y_stride + unit,
                y_stride, at_row(s, kept, row, unit)},
               ah);
-          // sequences that begin behind the last block come in with their state
+          // sequences that start after the last block enter with their initial state
           const int64_t end = b + 1 < blocks.count ? first + rows : std::max(at.rows, next.rows);
           hand_on<T>(space.h + first * H + unit, H, first, std::min(end, next.rows), unit, units,
                      unit + units == H, next, depth, space.left[(i + 1) % 2]);
@@ -208,8 +208,8 @@ struct BackwardSpace {
     h_before = pieces.take<T>(state);
   }
   Pieces pieces;
-  T *scratch, *strips;  // one after the other
-  float* dx = nullptr;  // bf16: before it is rounded
+  T *scratch, *strips;  // same memory, in turn
+  float* dx = nullptr;  // bf16: sums before rounding
   T* left[2];
   float *carried, *c_before;
   T* h_before;
@@ -232,7 +232,7 @@ void read_back(const RnnSpec& s, int64_t direction, const RnnWeights& w, const R
                  space.strips + strip * kStripColumns * depth);
     for (size_t i = 0; i < order.size(); ++i) {
       const Position& at = order[i];
-      // a sequence that is not at the position behind has no gradient from there
+      // a sequence that ends here has no gradient from the next position
       const RowBlocks<T> blocks(std::min(at.rows, at.rows_behind));
       const RowBlocks<T> others(at.rows - blocks.rows), next(std::min(at.rows, at.rows_before));
       const T* left = space.left[i % 2];
@@ -288,7 +288,7 @@ struct WeightSpace {
   T *scratch, *h_before;
 };
 
-/// h before each row, (rows, H).
+/// Gathers the h before each row, (rows, H).
 template <class T>
 void gather_before(const RnnSpec& s, int64_t direction, const T* y, const Tensor& start, T* into) {
   const int64_t H = s.hidden, y_stride = s.directions * H;
@@ -385,7 +385,7 @@ void rnn_dw(const RnnSpec& spec, const Tensor& x, const Tensor& y, const RnnStat
             const Tensor& saved, std::span<const RnnGradients> gradients, std::byte* workspace) {
   const WeightSpace<T> space(spec, workspace);
   const int64_t H = spec.hidden, gates = spec.gates() * H, rows = spec.total_rows();
-  // what of ah's gradients is that of ax
+  // columns in which the gradients of ah and ax are equal
   const int64_t common = spec.cell == RnnCell::gru ? 2 * H : gates;
   for (int64_t d = 0; d < spec.directions; ++d) {
     const RnnGradients& into = gradients[static_cast<size_t>(d)];

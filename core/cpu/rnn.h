@@ -1,6 +1,6 @@
 // Recurrent layers on packed products (core/cpu/packed_product.h), for activations of f32 and bf16.
-// Call inside the stream's tasks. Arguments as Backend has them; `workspace` has rnn_workspace()
-// bytes, 64-byte aligned.
+// Arguments are as in Backend. `workspace` has rnn_workspace() bytes, aligned to 64. Called inside
+// the stream's tasks.
 #pragma once
 
 #include <span>

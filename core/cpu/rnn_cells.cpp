@@ -6,8 +6,7 @@
 namespace wisp {
 namespace {
 
-// Loops over a tile's units: elements of the same index are in each other's place at most, so g++
-// may take many at once.
+// Loops over a tile's units. Arrays overlap only at equal indices, so g++ may vectorise them.
 
 template <class T>
 WISP_CLONES void tanh_forward(const RnnForwardTile<T>& tile, const RnnSums& ah) {

@@ -1,6 +1,6 @@
-// What lies between the products of a recurrent layer: a cell forward and back, for a tile of a
-// position, that is a few of its rows and kStripColumns of its units or fewer, and sums over rows.
-// T is the activations' type. Pointers are to the tile's first row and unit.
+// The part of a recurrent layer between its products: cells forward and backward, and sums over
+// rows. A tile is a few rows of a position and at most kStripColumns of its units. T is the
+// activations' type. Pointers are to the tile's first row and unit. Any thread may call.
 #pragma once
 
 #include "core/cpu/packed_product.h"
@@ -8,17 +8,17 @@
 
 namespace wisp {
 
-/// A tile's products with the recurrent weights: gate, row, unit.
+/// A tile's products with the recurrent weights: [gate][row][unit].
 struct RnnSums {
   float value[4][kMostBlockRows][kStripColumns];
 };
 
-/// What rnn() keeps of one direction. rnn_dx() puts gradients in the place of what it reads.
+/// The tensors that rnn() keeps of one direction. rnn_dx() replaces them by gradients.
 template <class T>
 struct RnnKept {
-  T* gates;  // (rows, gates H) behind their functions; then the gradients of ax
+  T* gates;  // (rows, gates H) after their functions; then gradients of ax
   float* c;  // (rows, H), lstm
-  T* ah;     // (rows, H), gru: of n; then its gradient
+  T* ah;     // (rows, H), gru: ah of n; then its gradient
 };
 
 template <class T>
@@ -27,16 +27,17 @@ struct RnnForwardTile {
   int64_t hidden, rows, units;
   const float* ax;                           // (rows, gates H), without the bias
   const float *input_bias, *recurrent_bias;  // (gates H)
-  float *h, *c;                              // (rows, H): the state, which moves on
+  float *h, *c;                              // (rows, H): the state, updated in place
   T* y;                                      // rows y_stride apart
   int64_t y_stride;
-  RnnKept<T> kept;  // null if nothing is; `gates` may be ax
+  RnnKept<T> kept;  // null if nothing is kept; `gates` may be ax
 };
 
 template <class T>
 void rnn_forward_tile(const RnnForwardTile<T>& tile, const RnnSums& ah);
 
-/// Rows of the state before a position: the first `rows` of `values`, those after of `start`.
+/// Rows of the state before a position: the first `rows` rows from `values`, the others from
+/// `start`.
 template <class S>
 struct RnnEarlier {
   const S* values;
@@ -58,14 +59,16 @@ struct RnnBackwardTile {
   RnnEarlier<float> c_before;
   RnnEarlier<T> h_before;
   RnnKept<T> kept;
-  float* carried;  // (rows, H), from position to position: lstm dL/dc; gru the part of dL/dh past n
+  float* carried;  // (rows, H), across positions: lstm dL/dc; gru dL/dh past n
 };
 
-/// `sums` are the recurrent part of dL/dh, in their first gate; they become the gradients of ah.
+/// Reads the recurrent part of dL/dh in the first gate of `sums`, and writes the gradients of ah
+/// there.
 template <class T>
 void rnn_backward_tile(const RnnBackwardTile<T>& tile, RnnSums& sums);
 
-/// into[j] = or += the sum of values (rows, columns), rows `stride` apart, over rows.
+/// Writes into[j] = or += the sum over rows of values (rows, columns), whose rows are `stride`
+/// apart.
 template <class T>
 void sum_rows(const T* values, int64_t rows, int64_t columns, int64_t stride, bool add,
               float* into);

@@ -1,6 +1,6 @@
-// The backend of CUDA devices, the tests' reference there too: products by cuBLASLt, convolutions
-// by cuDNN, transforms by cuFFT, all else by kernels of ours. The libraries' factors are of one
-// type: a wide one beside bf16 is rounded first.
+// The backend of CUDA devices, also used as the tests' reference there. cuBLASLt computes products,
+// cuDNN convolutions and cuFFT transforms; our own kernels do the rest. A library needs factors of
+// one type, so a wide factor is rounded to bf16 if the other is bf16.
 #include <cuda_runtime.h>
 
 #include "core/cuda/check.h"
@@ -30,7 +30,7 @@ class CudaBackend final : public KernelBackend {
                   math_.tf32 ? ", tf32" : "", math_.deterministic ? "" : ", not deterministic");
   }
   int64_t workspace_bytes() const override { return workspace_.bytes(); }
-  // a product's plan is half a kilobyte of numbers, no object of the library's
+  // plans of products do not count: they are half a kilobyte each, without library objects
   int64_t kept_objects() const override { return convolutions_.kept_objects(); }
 
   bool reads_rounded_weights() const override { return true; }
@@ -61,7 +61,7 @@ class CudaBackend final : public KernelBackend {
                  GradSlot dw) override {
     if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
     if (x.dtype() == dw.into.dtype()) return convolve(stream, ConvPass::dw, spec, x, dy, dw);
-    // the classic interface leaves them in bf16 only; the library's graphs could in f32
+    // cuDNN's classic interface gives gradients only in bf16; its graphs could give f32
     const Tensor sums = temporary(dw.into.shape(), x.dtype());
     convolve(stream, ConvPass::dw, spec, x, dy, {sums, false});
     deposit(stream, sums, dw);
@@ -70,7 +70,7 @@ class CudaBackend final : public KernelBackend {
   RealFft& fft() override { return *fft_; }
 
  private:
-  /// As CudnnConvolutions::run; what the library cannot do in bf16 it does in f32, more slowly.
+  /// CudnnConvolutions::run, with a slower fallback to f32 if the library has no bf16 algorithm.
   void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
                 const Tensor& second, const GradSlot& result) {
     if (convolutions_.run(stream, pass, spec, first, second, result)) return;
@@ -79,7 +79,7 @@ class CudaBackend final : public KernelBackend {
                       rounded(stream, second, DType::f32), {wide, false});
     deposit(stream, wide, result);
   }
-  /// `x` as a factor beside one of `type`.
+  /// `x` in `type`, the type of the other factor.
   Tensor rounded(const Stream& stream, const Tensor& x, DType type) const {
     if (x.dtype() == type) return x;
     const Tensor copy = temporary(x.shape(), type);

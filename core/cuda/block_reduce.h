@@ -1,12 +1,14 @@
-// parallel::reduce_lanes by a block of threads, with the same bits. Included by CUDA's loops only.
+// parallel::reduce_lanes by a block of threads, with the same bits. Only CUDA's loops include this
+// file.
 #pragma once
 
 #include "core/loops/parallel.h"
 
 namespace wisp::cuda {
 
-/// What a block of kBlock threads has in common while it reduces. The first warp combines a tile;
-/// the others evaluate map for the next one, some elements each, so that their reads overlap.
+/// The shared memory of a block of kBlock threads that reduces. The first warp combines a tile. The
+/// other warps evaluate map for the next tile, several elements per thread, so that their reads
+/// overlap.
 template <int kBlock, class Value>
 struct LaneTiles {
   static constexpr int kMappers = kBlock - 32;
@@ -19,7 +21,7 @@ struct LaneTiles {
   Value result;
 };
 
-/// One for all reductions of a kernel.
+/// The shared memory for all reductions of a kernel.
 template <int kBlock, class Value>
 __device__ LaneTiles<kBlock, Value>& lane_tiles() {
   using Tiles = LaneTiles<kBlock, Value>;
@@ -27,7 +29,8 @@ __device__ LaneTiles<kBlock, Value>& lane_tiles() {
   return *reinterpret_cast<Tiles*>(memory);
 }
 
-/// to[mapper], … of a tile become map(i + mapper), …; elements from `end` on are left out.
+/// Writes map(i + j) to to[j] for each element j of `mapper` in a tile; elements from `end` on are
+/// left out.
 template <class Tiles, class Kernel>
 __device__ void map_tile(int mapper, int64_t i, int64_t end, const Kernel& kernel,
                          typename Kernel::Value* to) {
@@ -42,7 +45,7 @@ __device__ void map_tile(int mapper, int64_t i, int64_t end, const Kernel& kerne
   }
 }
 
-/// A lane's combination with its elements of a tile, of which there are `count`.
+/// Combines a lane's value with its elements of a tile of `count` elements.
 template <class Tiles, class Kernel>
 __device__ void combine_tile(int lane, int64_t count, const Kernel& kernel,
                              const typename Kernel::Value* tile, typename Kernel::Value& value) {
@@ -55,8 +58,8 @@ __device__ void combine_tile(int lane, int64_t count, const Kernel& kernel,
   }
 }
 
-/// parallel::reduce_lanes over [begin, end), in the order of the CPU, for all threads of a block of
-/// kBlock.
+/// The result of parallel::reduce_lanes over [begin, end), in the order of the CPU, for all threads
+/// of a block of kBlock.
 template <int kBlock, class Kernel>
 __device__ typename Kernel::Value block_reduce_lanes(int64_t begin, int64_t end,
                                                      const Kernel& kernel) {

@@ -1,4 +1,4 @@
-// Turns the status of a CUDA call into an exception. Any thread.
+// A check that turns the status of a CUDA call into an exception. Any thread.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,12 +9,12 @@
 
 namespace wisp::cuda {
 
-/// Throws Error naming `call` if it failed.
+/// Throws Error that names `call` if `status` is a failure.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   const std::string failure =
       concat(call, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
-  cudaGetLastError();  // or the next launch would find it
+  cudaGetLastError();  // otherwise the next launch would report it
   throw Error(failure);
 }
 

@@ -10,7 +10,7 @@
 namespace wisp::cuda {
 namespace {
 
-constexpr int64_t kMostWorkspaceBytes = 32 << 20;  // what NVIDIA recommends for Hopper
+constexpr int64_t kMostWorkspaceBytes = 32 << 20;  // NVIDIA's recommendation for Hopper
 constexpr uint32_t kBiasAlignment = 16;            // bytes
 
 void check_product(cublasStatus_t status, const char* call, const GemmSpec& s) {
@@ -33,17 +33,17 @@ cudaDataType_t blas_type(DType dtype) {
   return CUDA_R_16BF;
 }
 
-/// Of the tensor's address, 16 bytes at most, which is what loads want: more would let the choice
-/// of an algorithm, and so the bits, depend on where the pool has put the tensor.
+/// The alignment of a tensor's address, at most 16 bytes, the width of loads. Without that limit
+/// the algorithm, and thus the bits, would depend on the tensor's place in the pool.
 uint32_t alignment_of(const Tensor& x) {
   return 1u << std::countr_zero(reinterpret_cast<uintptr_t>(x.raw()) | 16u);
 }
 
 }  // namespace
 
-/// A product of one shape as the library knows it, and the algorithm that its heuristics choose.
-/// Its matrices are stored by columns, the layout that all its kernels know: ours are transposed to
-/// it, and it computes Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ.
+/// A product of one shape for the library, and the algorithm that its heuristic chooses. Matrices
+/// are described column by column, the layout that all its kernels support. The library therefore
+/// computes Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ.
 class CublasProducts::Plan {
  public:
   Plan(cublasLtHandle_t handle, const Key& key, bool tf32) : spec_(key.spec) {
@@ -56,10 +56,10 @@ class CublasProducts::Plan {
                   "cublasLtMatmulDescInit", s);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b);
     set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a);
-    // a number for each of our columns, which are its rows
+    // the library adds one number per row of Cᵀ, which is a column of ours
     if (key.bias) {
       set_operation(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-      // for the heuristic, which looks at its alignment only; run() gives the bias itself
+      // the heuristic reads only the alignment; run() sets the actual bias
       set_operation(CUBLASLT_MATMUL_DESC_BIAS_POINTER, uintptr_t{kBiasAlignment});
     }
     set_layout(left_, key.factors, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n);
@@ -68,11 +68,11 @@ class CublasProducts::Plan {
     choose(handle, key);
   }
 
-  /// Whether the library has an algorithm for it.
+  /// Whether the library has an algorithm for the product.
   bool found() const { return found_; }
   int64_t workspace_bytes() const { return static_cast<int64_t>(chosen_.workspaceSize); }
 
-  /// `Scale`, of the factors before the product and C, is double beside f64, else float.
+  /// `Scale` is the type of alpha and beta: double for f64, else float.
   template <class Scale>
   void run(cublasLtHandle_t handle, const Tensor& left, const Tensor& right, const Tensor* bias,
            bool accumulate, const Tensor& c, void* workspace, void* stream) {
@@ -96,7 +96,7 @@ class CublasProducts::Plan {
     set_operation(factor, int32_t{transpose ? CUBLAS_OP_T : CUBLAS_OP_N});
   }
 
-  /// Of a matrix that we store as `rows` of `columns`.
+  /// Describes a matrix that we store as `rows` rows of `columns` elements.
   void set_layout(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, int64_t rows,
                   int64_t columns) {
     check_product(
@@ -114,7 +114,7 @@ class CublasProducts::Plan {
           "cublasLtMatmulPreferenceSetAttribute", spec_);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kMostWorkspaceBytes});
-    // partial sums as wide as all sums: the other schemes round them to C's type
+    // partial sums in the compute type: the other schemes round them to C's type
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.b_alignment);

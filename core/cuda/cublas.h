@@ -14,14 +14,14 @@ namespace wisp::cuda {
 
 class CublasProducts {
  public:
-  /// For the thread's current device. `tf32`: f32 factors are rounded to TF32.
+  /// Products for the thread's current device. With `tf32`, f32 factors are rounded to TF32.
   CublasProducts(Workspace& workspace, bool tf32);
   ~CublasProducts();
 
-  /// As Backend::gemm, of factors of one type: f32, f64, or bf16 with C in bf16 or f32.
+  /// Backend::gemm for factors of one type: f32, f64, or bf16 with C in bf16 or f32.
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
             const GradSlot& c);
-  /// As Backend::gemm_bias, of a bias of C's type, f32 or bf16.
+  /// Backend::gemm_bias for a bias of C's type, f32 or bf16.
   bool gemm_bias(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                  const Tensor& bias, const Tensor& c);
   static std::string version();
@@ -36,7 +36,7 @@ class CublasProducts {
   };
   class Plan;
 
-  /// False if the library has no algorithm for it.
+  /// Returns false if the library has no algorithm for the product.
   bool multiply(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,
                 const Tensor* bias, const GradSlot& c);
 

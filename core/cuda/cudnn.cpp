@@ -14,8 +14,8 @@
 namespace wisp::cuda {
 namespace {
 
-constexpr int64_t kPreferredWorkspaceBytes = int64_t{1} << 30;  // at most, if there is a choice
-constexpr int kMostAlgorithms = 16;  // the library has 8 for a pass at most, some in two ways
+constexpr int64_t kPreferredWorkspaceBytes = int64_t{1} << 30;  // limit if there is a choice
+constexpr int kMostAlgorithms = 16;  // the library has at most 8 per pass, some in two variants
 
 const char* name_of(ConvPass pass) {
   if (pass == ConvPass::forward) return "conv2d";
@@ -29,13 +29,13 @@ std::string described(ConvPass pass, const ConvSpec& s, DType dtype) {
                 ", dilation ", s.dilation, ", ", wisp::name_of(dtype), ": ");
 }
 
-/// A handle or descriptor of the library's, given back at the end.
+/// A handle or descriptor of the library that its owner destroys.
 template <class Thing>
 using Owned = std::unique_ptr<std::remove_pointer_t<Thing>, cudnnStatus_t (*)(Thing)>;
 
 }  // namespace
 
-/// A convolution of one shape as the library knows it, and the algorithms that its heuristics rank.
+/// A convolution of one shape for the library, and the algorithms that its heuristic ranks.
 class CudnnConvolutions::Plan {
  public:
   Plan(cudnnHandle_t handle, const Key& key, const GpuMath& math)
@@ -56,8 +56,8 @@ class CudnnConvolutions::Plan {
     rank(handle);
   }
 
-  /// Whether it was done. A call may refuse what the heuristics ranked: then the next is tried, and
-  /// remembered. False if none is left, and nothing was done.
+  /// Returns whether the convolution was done. If a call refuses a ranked algorithm, the next one
+  /// is tried and remembered. Returns false if none is left; then nothing was done.
   bool run(cudnnHandle_t handle, const Tensor& first, const Tensor& second, const GradSlot& result,
            Workspace& workspace) {
     for (; !algorithms_.empty(); algorithms_.erase(algorithms_.begin())) {
@@ -68,12 +68,12 @@ class CudnnConvolutions::Plan {
     }
     return false;
   }
-  /// Why, of the last that was asked for.
+  /// The reason of the last refusal.
   const char* refusal() const { return refusal_; }
 
  private:
   struct Algorithm {
-    int number;  // of the pass
+    int number;  // index in the pass's enumeration
     int64_t workspace_bytes;
     cudnnMathType_t math;
   };
@@ -123,7 +123,7 @@ class CudnnConvolutions::Plan {
 
   cudnnStatus_t call(cudnnHandle_t handle, const Algorithm& algorithm, const Tensor& first,
                      const Tensor& second, const GradSlot& result, Workspace& workspace) const {
-    // without TF32 f32 stays as asked for
+    // without TF32, f32 keeps its math type
     if (key_.dtype == DType::bf16 || math_.tf32) set_math(algorithm.math);
     const float alpha = 1.0f, beta = result.accumulate ? 1.0f : 0.0f;
     void* const room = workspace.of(algorithm.workspace_bytes);
@@ -175,8 +175,8 @@ class CudnnConvolutions::Plan {
     }
   }
 
-  /// Keeps what gives the same bits each time of what rank(count, ranked) lists by expected time:
-  /// in that order, but what needs much workspace last.
+  /// Keeps the algorithms that rank(count, ranked) lists by expected time. It drops those whose
+  /// bits may vary, if `math_` asks for that, and moves those with a large workspace to the end.
   template <class Ranked, class Rank>
   void keep(const Rank& rank) {
     Ranked ranked[kMostAlgorithms];
@@ -195,7 +195,7 @@ class CudnnConvolutions::Plan {
                      });
   }
 
-  /// Remembers why; throws if another algorithm would be refused, too.
+  /// Remembers the reason of a refusal. Throws Error if other algorithms would be refused, too.
   void refused(cudnnStatus_t status) {
     const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
     if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_EXECUTION_FAILED)
@@ -208,7 +208,7 @@ class CudnnConvolutions::Plan {
   const Owned<cudnnTensorDescriptor_t> x_, y_;
   const Owned<cudnnFilterDescriptor_t> w_;
   const Owned<cudnnConvolutionDescriptor_t> convolution_;
-  std::vector<Algorithm> algorithms_;  // the first is taken
+  std::vector<Algorithm> algorithms_;  // the first one is used
   const char* refusal_ = "none fits";
 };
 
@@ -252,7 +252,7 @@ std::string CudnnConvolutions::version() { return concat("cudnn ", cudnnGetVersi
 
 std::string missing_cudnn_part() {
   Dl_info cudnn{};
-  std::string folder;  // the parts lie beside it
+  std::string folder;  // the parts are next to it
   if (dladdr(reinterpret_cast<void*>(&cudnnCreate), &cudnn) != 0) folder = cudnn.dli_fname;
   folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/') + 1);
   for (const char* part :

@@ -16,14 +16,15 @@ enum class ConvPass { forward, dx, dw };
 
 class CudnnConvolutions {
  public:
-  /// For the thread's current device.
+  /// Convolutions for the thread's current device.
   CudnnConvolutions(Workspace& workspace, const GpuMath& math);
   ~CudnnConvolutions();
 
-  /// forward: y from (x, w); dx: from (dy, w); dw: from (x, dy). All three are f32 or all bf16,
-  /// added in f32: cuDNN has no f64 with channels last. False, and nothing is done, if it has no
-  /// algorithm in bf16 (that gives the same bits each time, where that is asked for); in f32 that
-  /// is an Error with the shapes.
+  /// Forward computes y from (x, w), dx from (dy, w), dw from (x, dy). All three tensors are f32 or
+  /// all are bf16, and sums are f32; cuDNN has no f64 with channels last. If cuDNN has no suitable
+  /// algorithm in bf16, nothing is done and the result is false; in f32 this is an Error with the
+  /// shapes. An algorithm is suitable if it gives the same bits each time, where the options ask
+  /// for that.
   bool run(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
            const Tensor& second, const GradSlot& result);
   int64_t kept_objects() const { return plans_.size(); }
@@ -44,8 +45,8 @@ class CudnnConvolutions {
   RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
 };
 
-/// cuDNN opens its parts when it first needs them. The first that cannot be opened, and why; empty
-/// if all can.
+/// The first part of cuDNN that cannot be opened, with the reason; empty if all can. cuDNN itself
+/// opens its parts only on first use.
 std::string missing_cudnn_part();
 
 }  // namespace wisp::cuda

@@ -58,13 +58,13 @@ class CuFft final : public RealFft {
 
   void forward(const Stream& stream, int64_t n, const float* x, float* spectrum) override {
     const cufftHandle handle = plan(n, CUFFT_R2C).on(stream, workspace_);
-    check_fft(cufftExecR2C(handle, const_cast<float*>(x),  // the library's handles know no const
+    check_fft(cufftExecR2C(handle, const_cast<float*>(x),  // the library has no const inputs
                            reinterpret_cast<cufftComplex*>(spectrum)),
               "cufftExecR2C", n);
     count_device_work({.calls = 1});
   }
   void inverse(const Stream& stream, int64_t n, float* spectrum, float* x) override {
-    // what the library does with them is undefined
+    // the library leaves the effect of these numbers undefined
     clear(stream, spectrum + 1);
     if (n % 2 == 0) clear(stream, spectrum + n + 1);
     const cufftHandle handle = plan(n, CUFFT_C2R).on(stream, workspace_);

@@ -1,4 +1,4 @@
-// Real transforms by cuFFT, on CUDA streams.
+// Real transforms by cuFFT, on CUDA streams. They belong to their stream's thread.
 #pragma once
 
 #include "core/cuda/workspace.h"

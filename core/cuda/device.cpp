@@ -11,11 +11,11 @@ void use(Device device) {
 namespace cuda {
 namespace {
 
-// Of CUDA, 1000 major + 10 minor.
+// The driver's CUDA version, 1000 major + 10 minor.
 int driver_version() {
   int version = 0;
   WISP_CUDA_CHECK(cudaDriverGetVersion(&version));
-  return version;  // 0: there is no driver
+  return version;  // 0: no driver
 }
 
 int runtime_version() {
@@ -29,11 +29,11 @@ std::string version_text(int version) { return concat(version / 1000, ".", versi
 std::string words(cudaError_t status) {
   const std::string failure =
       concat(cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
-  cudaGetLastError();  // or the next launch would find it
+  cudaGetLastError();  // otherwise the next launch would report it
   return failure;
 }
 
-/// What would help where no device was found.
+/// The remedy if no device was found.
 std::string advice() {
   const int driver = driver_version(), major = runtime_version() / 1000;
   if (driver == 0)

@@ -1,4 +1,4 @@
-// What a build with CUDA makes of kernels that nvcc has not seen.
+// The launch of a kernel that was compiled without nvcc, in a build with CUDA: an error.
 #include "core/base/error.h"
 #include "core/device/stream.h"
 

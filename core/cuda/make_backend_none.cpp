@@ -1,5 +1,5 @@
-// Where the libraries of CUDA's backend were not found: memory, streams and kernels can be tried
-// without, but nothing trains.
+// A stand-in for a build without the libraries of CUDA's backend. Memory, streams and kernels work
+// in it, but nothing trains.
 #include "core/backend.h"
 
 namespace wisp {

@@ -10,10 +10,10 @@
 namespace wisp::cuda {
 namespace {
 
-constexpr unsigned kOldestDriver = 12000;  // has all that is used here
+constexpr unsigned kOldestDriver = 12000;  // has all calls used here
 
-/// The driver's calls are looked up when they are needed: a program that was linked against the
-/// driver would not start on a machine without one.
+/// Looks up a call of the driver when it is needed. A program linked against the driver would not
+/// start on a machine without one.
 template <class Function>
 Function* driver(const char* name, Function*) {
   void* function = nullptr;
@@ -104,13 +104,13 @@ class DeviceRange final : public AddressRange {
   CUmemAllocationProp what_{};
   int64_t granularity_ = 0, capacity_ = 0;
   CUdeviceptr begin_ = 0;
-  std::vector<Part> parts_;  // one behind the other
+  std::vector<Part> parts_;  // consecutive in the range
 };
 
 }  // namespace
 
 std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity) {
-  check_device(device);  // before anything is asked of a driver that may not be there
+  check_device(device);  // before any call to a driver that may be missing
   use(device);
   return std::make_unique<DeviceRange>(device, capacity);
 }

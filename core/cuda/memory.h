@@ -1,4 +1,4 @@
-// Memory of CUDA devices, and of the host for copies to them.
+// Memory of CUDA devices, and pinned host memory for copies to them. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace wisp::cuda {
 
-/// Addresses of a device, whose memory is mapped as the range grows. Nothing may use the memory any
-/// more when it is destroyed.
+/// An address range of a device. Its memory is mapped as the range grows. Nothing may use the
+/// memory when the range is destroyed.
 std::unique_ptr<AddressRange> reserve_addresses(Device device, int64_t capacity);
 
-/// Memory of the host's that devices copy from and to. Throws Error if there is none.
+/// Pinned host memory, for copies by devices. Throws Error if there is none.
 std::shared_ptr<std::byte> make_pinned(int64_t bytes);
 
 }  // namespace wisp::cuda

@@ -1,4 +1,4 @@
-// parallel_reduce_ranges on CUDA streams. Included by core/loops/parallel_ranges.h only.
+// parallel_reduce_ranges on CUDA streams. Only core/loops/parallel_ranges.h includes this file.
 #pragma once
 
 #include "core/loops/device_table.h"
@@ -6,7 +6,7 @@
 
 namespace wisp::cuda {
 
-/// Block b reduces its part of the range it belongs to into partial[b].
+/// Reduces a part of a range into partial[b], in block b.
 template <class Kernel>
 __global__ void run_reduce_parts(const Ranges::Range* table, int64_t count, const Kernel kernel,
                                  typename Kernel::Value* partial) {
@@ -21,7 +21,7 @@ __global__ void run_reduce_parts(const Ranges::Range* table, int64_t count, cons
   if (threadIdx.x == 0) partial[place] = result;
 }
 
-/// Block r reduces the partial results of range r.
+/// Reduces the partial results of range r, in block r.
 template <class Kernel>
 __global__ void run_reduce_partials(const Ranges::Range* table, const Kernel kernel,
                                     const typename Kernel::Value* partial,

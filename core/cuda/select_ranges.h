@@ -1,11 +1,11 @@
-// parallel_select_ranges on CUDA streams. Included by core/loops/select_ranges.h only.
+// parallel_select_ranges on CUDA streams. Only core/loops/select_ranges.h includes this file.
 #pragma once
 
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 
-/// Block c asks the kernel about chunk c: bits into the masks, their number into `selected`.
+/// Writes the masks of chunk c, and the number of its set bits into `selected`, in block c.
 template <class Row, class KernelOf>
 __global__ void run_range_masks(const SelectRanges<Row> ranges, const KernelOf kernel_of) {
   const int64_t at = ranges.of(blockIdx.x);
@@ -17,7 +17,8 @@ __global__ void run_range_masks(const SelectRanges<Row> ranges, const KernelOf k
   if (threadIdx.x == 0) ranges.selected[blockIdx.x] = count;
 }
 
-/// Block c emits what is selected of chunk c; those before it in the group say from where on.
+/// Emits the selected elements of chunk c, in block c. Counts of earlier chunks in the group give
+/// the first position.
 template <class Row, class KernelOf>
 __global__ void run_range_emit(const SelectRanges<Row> ranges, const KernelOf kernel_of) {
   const int64_t at = ranges.of(blockIdx.x);

@@ -1,15 +1,15 @@
-// Small teams that are half a warp each, and the loop over them. Included by
-// core/loops/parallel_small_teams.h only. A phase begins and ends with a barrier of the half.
+// Small teams of half a warp each, and the loop over them. A phase begins and ends with a barrier
+// of the half warp. Only core/loops/parallel_small_teams.h includes this file.
 #pragma once
 
 #include "core/loops/parallel_cuda.h"
 
 namespace wisp::cuda {
 
-constexpr int kSmallTeams = kThreads / parallel::kLanes;  // of a block
+constexpr int kSmallTeams = kThreads / parallel::kLanes;  // teams per block
 static_assert(32 % parallel::kLanes == 0);
 
-/// As LoneThread, in core/loops/parallel_small_teams.h.
+/// A small team with the interface of LoneThread (core/loops/parallel_small_teams.h).
 class SmallTeam {
  public:
   template <class T>
@@ -106,7 +106,7 @@ void launch_small_teams(const Stream& stream, int64_t items, const Kernel& kerne
   launched("parallel_small_teams", 1);
 }
 
-/// The same of several kernels.
+/// run_small_teams for several kernels.
 template <class Kernel>
 __global__ void __launch_bounds__(kThreads)
     run_small_teams_of(const __grid_constant__ parallel::SmallTeamsTable<Kernel> table) {

@@ -27,7 +27,7 @@ OwnedStream make_stream(Device device, int64_t scratch_bytes) {
   WISP_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::byte* const begin = scratch->begin();
   std::shared_ptr<void> handle(stream, [scratch = std::move(scratch)](void* owned) {
-    cudaStreamSynchronize(stream_of(owned));  // who needs the work has waited for it
+    cudaStreamSynchronize(stream_of(owned));  // users of the work have waited for it
     cudaStreamDestroy(stream_of(owned));
   });
   return {std::move(handle), begin};
@@ -63,7 +63,7 @@ void synchronize_event(void* event) {
 bool reached(void* event) {
   const cudaError_t status = cudaEventQuery(event_of(event));
   if (status == cudaErrorNotReady) {
-    cudaGetLastError();  // or the next launch would find it
+    cudaGetLastError();  // otherwise the next launch would report it
     return false;
   }
   check(status, "cudaEventQuery");

@@ -1,6 +1,6 @@
-// Phases of a team that is a thread block, and the loop over teams. Included by
-// core/loops/parallel_teams.h only. A phase begins with a barrier, so that what was read between
-// phases was read before it, and ends with one.
+// Phases of a team that is a thread block, and the loop over teams. A phase begins with a barrier,
+// so that earlier reads between phases are complete, and ends with a barrier. Only
+// core/loops/parallel_teams.h includes this file.
 #pragma once
 
 #include "core/cuda/block_reduce.h"
@@ -10,7 +10,7 @@ namespace wisp::cuda {
 
 constexpr int kTeamThreads = 512;
 constexpr int kTeamWarps = kTeamThreads / 32;
-constexpr int kBatch = 8;  // elements that a thread has under way where a team has many
+constexpr int kBatch = 8;  // elements that a thread reads at once
 
 template <class Body>
 __device__ void team_each(int64_t n, const Body& body) {
@@ -19,7 +19,7 @@ __device__ void team_each(int64_t n, const Body& body) {
   __syncthreads();
 }
 
-/// Adds up `sums` of the warps before this one; `total` grows by all.
+/// Returns *total plus the sums of the warps before this one, and adds all sums to *total.
 __device__ inline int64_t before_warp(const int64_t* sums, int warp, int64_t* total) {
   int64_t before = *total;
   for (int w = 0; w < kTeamWarps; ++w) {
@@ -52,8 +52,9 @@ __device__ int64_t team_scan(int64_t* sums, int64_t n, const Value& value, const
   return total;
 }
 
-/// Of team_select: the kTeamThreads * kEach elements from `base` on. A warp takes neighbours, and a
-/// thread asks keep about all of its elements before it goes on, so that the reads overlap.
+/// The part of team_select for kTeamThreads * kEach elements from `base` on. A warp has
+/// neighbouring elements. A thread calls keep for all of its elements before it goes on, so that
+/// the reads overlap.
 template <int kEach, class Keep, class Emit>
 __device__ void select_some(int64_t* sums, int64_t base, int64_t n, int64_t* total,
                             const Keep& keep, const Emit& emit) {
@@ -91,8 +92,8 @@ __device__ int64_t team_select(int64_t* sums, int64_t n, const Keep& keep, const
   return total;
 }
 
-/// then(i, read(i)) for each i in [0, n). A thread reads kBatch elements before it goes on with the
-/// first, so that the reads overlap.
+/// Calls then(i, read(i)) for each i in [0, n). A thread reads kBatch elements before it calls then
+/// for the first, so that the reads overlap.
 template <class Read, class Then>
 __device__ void team_batches(int64_t n, const Read& read, const Then& then) {
   __syncthreads();
@@ -124,7 +125,7 @@ __device__ typename Kernel::Value team_reduce(int64_t n, const Kernel& kernel) {
   return block_reduce_lanes<kTeamThreads>(0, blocks, parallel::Partials<Kernel>{partial, kernel});
 }
 
-/// Block b is the team of item b.
+/// Runs the team of item b in block b.
 template <class Team, class Kernel>
 __global__ void __launch_bounds__(kTeamThreads, resident_blocks<Kernel>())
     run_teams(const __grid_constant__ Kernel kernel) {

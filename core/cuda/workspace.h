@@ -1,4 +1,4 @@
-// Memory for what a library's call keeps while it runs. Belongs to its stream's thread.
+// Temporary memory for the calls of a library. Belongs to its stream's thread.
 #pragma once
 
 #include "core/device/stream.h"
@@ -6,19 +6,19 @@
 
 namespace wisp::cuda {
 
-/// One for all calls of a stream, which run one after the other: kept, and replaced only by a
-/// larger one.
+/// A workspace for all calls of a stream, which run in turn. Only a larger request replaces its
+/// memory.
 class Workspace {
  public:
   explicit Workspace(MemoryPool& pool) : pool_(pool) {}
 
   int64_t bytes() const { return memory_.defined() ? memory_.bytes() : 0; }
 
-  /// At least that many bytes, aligned to 256, until the next call of this.
+  /// At least `bytes` bytes, aligned to 256, valid until the next call of of().
   std::byte* of(int64_t bytes) {
     if (this->bytes() < bytes) {
       memory_ = {};
-      // a block of a multiple of that begins at one, wherever the pool puts it
+      // a block whose size is a multiple of the alignment is aligned, wherever it is in the pool
       memory_ =
           Tensor({(bytes + kAlignment - 1) / kAlignment * kAlignment}, DType::u8, pool_, range_);
     }
@@ -26,11 +26,10 @@ class Workspace {
   }
 
  private:
-  static constexpr int64_t kAlignment = 256;  // what the libraries ask for
+  static constexpr int64_t kAlignment = 256;  // required by the libraries
 
   MemoryPool& pool_;
-  // a range of the pool for itself: it begins on a page, and growing leaves no hole among the
-  // activations
+  // own range of the pool: it begins on a page, and growth leaves no hole among activations
   const int64_t range_ = Stream::immediate().id();
   Tensor memory_;
 };

@@ -1,4 +1,4 @@
-// What stands for vendors' libraries on emulated devices: a CPU backend whose calls become tasks of
+// The emulated devices' stand-in for vendors' libraries: a CPU backend whose calls become tasks of
 // the device's stream, on aliases of the device's memory. Its bits are the CPU's.
 #include "core/backend.h"
 
@@ -12,7 +12,8 @@
 namespace wisp {
 namespace {
 
-/// The tensor as tasks see it. It owns nothing: on a stream, memory is reused by later work only.
+/// The tensor for tasks, on its alias. It owns nothing, because only later work on the stream
+/// reuses memory.
 Tensor here(const Tensor& x) {
   if (!x.defined()) return {};
   std::byte* alias = emulated::Memory::get().alias(x.raw(), static_cast<size_t>(x.bytes()));
@@ -53,7 +54,8 @@ T* pointer(std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
-/// The CPU's backend. Tasks share it: those of a stream may outlive the object that posted them.
+/// The CPU's backend. Tasks share it, because a stream's tasks may outlive the object that posted
+/// them.
 struct Inner {
   explicit Inner(bool fastest)
       : backend(fastest ? make_backend(pool, now) : make_reference_backend(pool, now)) {}
@@ -63,7 +65,7 @@ struct Inner {
   const std::unique_ptr<Backend> backend;
 };
 
-/// call(backend, stream) becomes the stream's next task.
+/// Makes call(backend, stream) the stream's next task.
 template <class Call>
 void run(const Stream& stream, const std::shared_ptr<Inner>& inner, Call call) {
   count_device_work({.calls = 1});
@@ -107,7 +109,8 @@ class EmulatedBackend final : public Backend {
   std::string numerics() const override { return inner_->backend->numerics(); }
   int64_t workspace_bytes() const override { return inner_->backend->workspace_bytes(); }
   int64_t kept_objects() const override { return inner_->backend->kept_objects(); }
-  /// True over the reference, which reads either type: a stale copy then changes a run's bits.
+  /// True with the reference backend, which reads either type, so a stale copy changes a run's
+  /// bits.
   bool reads_rounded_weights() const override { return !fastest_; }
 
   void gemm(const Stream& stream, const GemmSpec& spec, const Tensor& a, const Tensor& b,

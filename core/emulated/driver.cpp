@@ -1,4 +1,4 @@
-// The calls of CUDA's driver, on emulated devices.
+// The CUDA driver's calls on emulated devices.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
@@ -12,7 +12,7 @@
 namespace wisp::emulated {
 namespace {
 
-constexpr size_t kGranularity = size_t{2} << 20;  // as an H100's
+constexpr size_t kGranularity = size_t{2} << 20;  // an H100's
 
 std::byte* pointer(CUdeviceptr address) {
   return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): CUDA's type
@@ -25,7 +25,7 @@ bool whole(size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
 }  // namespace
 }  // namespace wisp::emulated
 
-using namespace wisp::emulated;  // what follows is CUDA's
+using namespace wisp::emulated;  // the functions below are CUDA's
 
 CUresult cuMemAddressReserve(CUdeviceptr* begin, size_t bytes, size_t, CUdeviceptr,
                              unsigned long long) {
@@ -44,7 +44,7 @@ CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*
   return CUDA_SUCCESS;
 }
 
-// Memory comes into being where it is mapped: a handle is its size.
+// Memory is allocated when it is mapped, so a handle is only the size.
 CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, size_t bytes, const CUmemAllocationProp*,
                      unsigned long long) {
   if (!whole(bytes)) return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// How kernels run on emulated devices: the CPU's loop over an argument that was moved there.
+// Kernels on emulated devices: the CPU's loop over an argument whose addresses are aliases.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kMostArgument = 4096;  // bytes, of every CUDA device
+constexpr size_t kMostArgument = 4096;  // limit in bytes of every CUDA device
 
 }  // namespace
 

@@ -21,12 +21,11 @@ std::byte* reserve_addresses(size_t bytes) {
   return range == MAP_FAILED ? nullptr : static_cast<std::byte*>(range);
 }
 
-/// Whether a word may be an address of this process, whose program, heaps, stacks and views lie
-/// above 2^44. Below, where sanitizers have mapped their shadows, are two small numbers side by
-/// side.
+/// Whether a word may be an address of this process. Its program, heaps, stacks and views are above
+/// 2^44. Words below are pairs of small numbers; sanitizers map their shadows there.
 bool may_be_address(uint64_t word) { return word >= uint64_t{1} << 44 && word < uint64_t{1} << 47; }
 
-/// Whether there is memory of the host's.
+/// Whether `word` is the address of host memory.
 bool is_host_memory(uint64_t word) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   unsigned char resident = 0;
@@ -34,8 +33,8 @@ bool is_host_memory(uint64_t word) {
   return mincore(begin, page, &resident) == 0;
 }
 
-/// Says what a fault in a view means, before the program ends as it would have. Views are read
-/// without a lock: the thread that faults may hold it.
+/// The range of all views, for the handler that explains a fault in a view before the program ends.
+/// It is read without a lock, which the faulting thread may hold.
 std::atomic<const std::byte*> lowest_view{nullptr}, highest_view{nullptr};
 
 void tell_of_touch(int, siginfo_t* fault, void*) {
@@ -48,12 +47,12 @@ void tell_of_touch(int, siginfo_t* fault, void*) {
     void* frames[32];
     backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
   }
-  signal(SIGSEGV, SIG_DFL);  // the instruction runs again, and ends the program
+  signal(SIGSEGV, SIG_DFL);  // the instruction runs again and ends the program
 }
 
 void watch_touches() {
   void* first[1];
-  backtrace(first, 1);  // loads what it needs now, not in the handler
+  backtrace(first, 1);  // loads libraries now, not in the handler
   struct sigaction action {};
   action.sa_sigaction = tell_of_touch;
   action.sa_flags = SA_SIGINFO;

@@ -1,7 +1,7 @@
-// The memory of the emulated devices. A range of addresses is there twice: the view, whose
-// addresses a program gets and nobody may touch, ever, so that a host that does faults; and the
-// alias, through which tasks on the device work. Pinned memory is ordinary memory that is known
-// here. Any thread.
+// The memory of the emulated devices. An address range is mapped twice. The program gets the
+// addresses of the view, and nothing may access them, so a host access faults. Tasks on the device
+// access the memory through the alias. Pinned memory is ordinary memory that is registered here.
+// Any thread.
 #pragma once
 
 #include <atomic>
@@ -14,24 +14,25 @@
 
 namespace wisp::emulated {
 
-constexpr int kFresh = 0xfb;  // what new memory holds: floats of -2.6e36, integers far below 0
+constexpr int kFresh = 0xfb;  // byte that fills new memory: floats of -2.6e36, integers far below 0
 
 class Memory {
  public:
-  /// Of the process, as a real device's is. Destroyed never: streams may outlive everything.
+  /// The memory of the process, as with a real device. It is never destroyed, because streams may
+  /// outlive everything.
   static Memory& get();
 
-  /// A view of `bytes` that nothing is mapped to yet; null if there are no addresses left.
+  /// Reserves a view of `bytes` bytes with nothing mapped; null if no addresses are left.
   std::byte* reserve(size_t bytes);
-  /// False unless that is what reserve() gave, with nothing mapped.
+  /// Releases a view. Returns false unless reserve() gave it and nothing is mapped.
   bool release(std::byte* view, size_t bytes);
-  /// False if a part of it is mapped already, or not reserved, or there are not so many bytes left
-  /// below limit().
+  /// Maps memory into a view. Returns false if a part is mapped already or not reserved, or if the
+  /// memory left below limit() is too small.
   bool map(std::byte* at, size_t bytes);
   bool unmap(std::byte* at, size_t bytes);
   size_t mapped_bytes() const;
   size_t limit() const;
-  /// Memory that all devices have together: for tests of what happens without.
+  /// Sets the memory of all devices together, for tests of running out of it.
   void set_limit(size_t bytes);
 
   struct Pinned {
@@ -39,18 +40,19 @@ class Memory {
     std::shared_ptr<std::atomic<int>> copies;
   };
   bool pin(std::byte* memory, size_t bytes);
-  /// What was known of it; nothing if it is not pinned.
+  /// Forgets a pinned block and returns its entry, or nothing if it is not pinned.
   std::optional<Pinned> unpin(std::byte* memory);
-  /// The number of copies of the block under way, for who starts one; null if it is not pinned.
+  /// The number of copies of the block in progress, for the caller to count its copy; null if it is
+  /// not pinned.
   std::shared_ptr<std::atomic<int>> copies_of(const void* memory) const;
   bool is_pinned(const void* memory, size_t bytes) const;
 
-  /// What a task uses for these bytes of a view; null if they are not a device's. Throws Error if
-  /// they are, but not all of them are mapped.
+  /// The address that a task uses for these bytes of a view; null if they are not in a view. Throws
+  /// Error if they are in a view but not all mapped.
   std::byte* alias(const void* memory, size_t bytes) const;
-  /// Turns each word of a task's argument that points into a view into its alias. Throws Error for
-  /// one that points to memory of the host's which is not pinned: a real device could not read it.
-  /// A number that happens to be such an address is taken for one.
+  /// Replaces each word of a task's argument that points into a view by its alias. Throws Error for
+  /// a word that points to unpinned host memory, because a real device could not read it. A number
+  /// that equals such an address is treated as one.
   void relocate(std::byte* argument, size_t bytes) const;
 
  private:
@@ -61,7 +63,7 @@ class Memory {
 
     bool covers(size_t begin, size_t end) const;
   };
-  using Ranges = std::map<const std::byte*, Range>;  // by view
+  using Ranges = std::map<const std::byte*, Range>;  // key: begin of the view
 
   Ranges::const_iterator find(const void* memory) const;
   const Pinned* find_pinned(const void* memory, size_t bytes) const;

@@ -1,6 +1,6 @@
-// NCCL's calls, among emulated devices. What several ranks do together is a meeting, with a queue
-// that the last rank to come fills: it waits for the streams of all and moves the data for all. A
-// rank's stream waits at a gate of its own, which the meeting opens, or an abort.
+// NCCL's calls among emulated devices. A meeting is an operation of several ranks. Its last rank
+// fills its queue, which waits for the streams of all ranks and moves the data for all. Each rank's
+// stream waits at its own gate, which the meeting or an abort opens.
 #include "core/emulated/nccl.h"
 
 #include <nccl.h>
@@ -29,7 +29,7 @@ std::atomic<NcclFault> fault{NcclFault::none};
 std::atomic<int> faulty_rank{-1};
 
 constexpr int kAll = -1;        // the peer of a reduction
-constexpr int64_t kOpened = 2;  // a gate's position when its meeting is over
+constexpr int64_t kOpened = 2;  // position of an open gate
 
 struct Op {
   int from = kAll, to = kAll;
@@ -46,15 +46,15 @@ struct Op {
 
 /// A rank's part in a meeting.
 struct Side {
-  int rank = -1;  // -1: has not come
+  int rank = -1;  // -1: not there yet
   std::vector<Op> ops;
-  Point start;  // its stream has come to the group
+  Point start;  // the group's place in its stream
   std::shared_ptr<Queue> gate;
   bool aborted = false;
 };
 
 struct Meeting {
-  std::vector<Side> sides;  // by rank; of messages, the sender's and the receiver's
+  std::vector<Side> sides;  // index: rank; for messages, sender and receiver
   std::shared_ptr<Queue> queue;
 
   bool complete() const {
@@ -68,14 +68,14 @@ struct Meeting {
   }
 };
 
-/// What the ranks of a unique id share.
+/// The shared state of the ranks with one unique id.
 struct Clique {
-  using Key = std::tuple<int, int, int64_t>;  // from, to, how many before
+  using Key = std::tuple<int, int, int64_t>;  // from, to, index among their meetings
 
-  std::mutex mutex;  // before that of Queues
+  std::mutex mutex;  // taken before the mutex of Queues
   std::vector<int> devices;
   size_t joined = 0;
-  std::map<Key, std::shared_ptr<Meeting>> meetings;  // under way
+  std::map<Key, std::shared_ptr<Meeting>> meetings;  // meetings in progress
 };
 
 std::mutex cliques_mutex;
@@ -111,7 +111,7 @@ size_t size_of_type(ncclDataType_t type) {
   return 0;
 }
 
-/// In rank order, rounded once.
+/// Reduces in rank order, rounded once.
 template <class T>
 void reduce(const std::vector<Side>& sides, size_t index) {
   constexpr bool kSmall = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -159,7 +159,8 @@ void reduce(const std::vector<Side>& sides, size_t index) {
   }
 }
 
-/// Moves the data, and opens the gates; neither, if a rank is gone, as nobody's kernel ends then.
+/// Moves the data and opens the gates. Does neither if a rank has aborted, because then no rank's
+/// kernel ends.
 void carry_out(Clique& clique, const Clique::Key& key, const Meeting& meeting) {
   std::lock_guard lock(clique.mutex);
   for (const Side& side : meeting.sides) {
@@ -187,15 +188,15 @@ void set_nccl_fault(NcclFault what, int rank) {
 
 }  // namespace wisp::emulated
 
-using namespace wisp::emulated;  // what follows is NCCL's
+using namespace wisp::emulated;  // the functions below are NCCL's
 
 struct ncclComm {
   std::shared_ptr<Clique> clique;
   int rank = 0;
-  std::map<std::pair<int, int>, int64_t> meetings;  // so far, by from and to
-  std::vector<Op> submitted;                        // of a group that is not on the stream yet
+  std::map<std::pair<int, int>, int64_t> meetings;  // number so far, by from and to
+  std::vector<Op> submitted;  // operations of a group that is not on the stream yet
   cudaStream_t stream = nullptr;
-  bool looked = false;  // once, since ncclGroupEnd
+  bool looked = false;  // state was queried since ncclGroupEnd
   std::string error;
 
   ncclResult_t fail(ncclResult_t result, std::string words) {
@@ -251,7 +252,7 @@ ncclResult_t ncclComm::state() {
   return ncclSuccess;
 }
 
-/// The group goes to the stream, whose place it takes until all its meetings are over.
+/// Puts the group on the stream, where it stays until all its meetings are over.
 void ncclComm::launch() {
   std::map<std::pair<int, int>, std::vector<Op>> by_peers;
   for (const Op& op : std::exchange(submitted, {})) by_peers[{op.from, op.to}].push_back(op);
@@ -311,7 +312,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   *comm = nullptr;
-  if (config->blocking != 0) return ncclInvalidUsage;  // not emulated
+  if (config->blocking != 0) return ncclInvalidUsage;  // blocking is not emulated
   auto made = std::make_unique<ncclComm>();
   made->clique = clique_of(id, ranks);
   made->rank = rank;
@@ -334,7 +335,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-/// The rank's own gates open; the others' stay as they are until they abort, too.
+/// Opens the rank's own gates. Other ranks' gates stay closed until they abort, too.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::unique_ptr<ncclComm> owned(comm);
   std::lock_guard lock(comm->clique->mutex);

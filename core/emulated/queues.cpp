@@ -10,7 +10,7 @@
 namespace wisp::emulated {
 namespace {
 
-/// Runs a task with as many OpenMP threads as the thread that posted it has.
+/// Runs a task with the number of OpenMP threads of the thread that posted it. Returns its error.
 std::string complaint_of(const Queue::Item& item) {
   const int own = omp_get_max_threads();
   omp_set_num_threads(item.threads);
@@ -68,9 +68,9 @@ bool Queues::reached(const Point& point) {
   return reached_locked(point);
 }
 
-/// The queue whose first task has to run before an unreached point can be; null if that one is
-/// running or not posted yet, or if it was only waits that stood before the point. Passes the waits
-/// that are over.
+/// The queue whose first task must run before an unreached point can be reached. Null if that task
+/// is running or not posted yet, or if only waits stood before the point. Removes the waits that
+/// are over.
 Queue* Queues::next(const Point& point) {
   Queue& queue = *point.queue;
   while (!queue.running && !queue.items.empty() && !reached_locked(point)) {
@@ -88,7 +88,7 @@ Queue* Queues::next(const Point& point) {
   return nullptr;
 }
 
-/// One of all that could run.
+/// A queue drawn from all that could run a task.
 Queue* Queues::draw() {
   std::vector<Queue*> could;
   for (const auto& weak : queues_) {
@@ -115,7 +115,7 @@ void Queues::run_one(Lock& lock, Queue& queue) {
   changed_.notify_all();
 }
 
-/// One task that brings the point nearer; false if there is none to run now.
+/// Runs one task that brings the point nearer; returns false if there is none to run now.
 bool Queues::run_towards(Lock& lock, const Point& point) {
   Queue* const queue = reached_locked(point) ? nullptr : next(point);
   if (queue) run_one(lock, shuffle_ != 0 ? *draw() : *queue);

@@ -1,7 +1,7 @@
-// What the emulated devices have been asked to do: an in-order queue for each stream, and points in
-// them. Nothing runs by itself. Whoever waits for a point runs, in its own thread, what has to be
-// done before it, so work is as late as the program's order allows, and what an event should have
-// ordered is seen out of order. Any thread; a queue's tasks run one at a time.
+// The work of the emulated devices: an in-order queue for each stream, and points in queues.
+// Nothing runs by itself. A thread that waits for a point runs the tasks required before it. Work
+// is thus as late as the program's order allows, so a missing event shows as work out of order. Any
+// thread; a queue's tasks run one at a time.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace wisp::emulated {
 
 struct Queue;
 
-/// A place in a queue: behind its first `position` tasks, which may not have been posted yet.
+/// A point in a queue: after its first `position` tasks, some of which may not be posted yet.
 struct Point {
   std::shared_ptr<Queue> queue;  // null: reached
   int64_t position = 0;
@@ -25,9 +25,9 @@ struct Point {
 
 struct Queue {
   struct Item {
-    std::function<void()> run;  // or
+    std::function<void()> run;  // the task; empty for a wait
     Point wait;
-    int threads = 1;  // OpenMP's, of the thread that posted
+    int threads = 1;  // OpenMP threads of the thread that posted
   };
 
   int device = 0;
@@ -38,34 +38,35 @@ struct Queue {
 
 class Queues {
  public:
-  /// Of the process. Destroyed never.
+  /// The queues of the process. They are never destroyed.
   static Queues& get();
 
   std::shared_ptr<Queue> make(int device);
   void post(const std::shared_ptr<Queue>& queue, std::function<void()> task);
-  /// What is posted from now on stays behind `point`.
+  /// Makes tasks that are posted from now on wait for `point`.
   void post_wait(const std::shared_ptr<Queue>& queue, Point point);
-  /// Behind everything that was posted so far.
+  /// The point after all tasks posted so far.
   Point end(const std::shared_ptr<Queue>& queue);
   bool reached(const Point& point);
-  /// Returns when the point is reached, having run what had to be.
+  /// Runs the tasks before the point, and returns when it is reached.
   void drain(const Point& point);
-  /// The same, as far as no other thread has to do something first. Whether the point is reached.
+  /// Like drain(), but returns instead of waiting for another thread. Returns whether the point is
+  /// reached.
   bool try_drain(const Point& point);
-  /// The point counts as reached: what was posted before it is never run.
+  /// Marks the point as reached. Tasks before it never run.
   void pass(const Point& point);
-  /// What was posted is never run, and its points are never reached.
+  /// Drops all posted tasks. Their points are never reached.
   void strand(const std::shared_ptr<Queue>& queue);
 
-  /// What the first task threw; empty if none did. From then on no task is run: they are passed.
+  /// The first task's error; empty if there was none. After an error no task runs, but all count as
+  /// done.
   std::string failure();
   void fail(const std::string& why);
-  /// For tests: what failed is forgotten.
+  /// Forgets the error, for tests.
   void forgive();
 
-  /// For tests: 0 runs what a wait needs and no more; another number draws, whenever somebody
-  /// waits, from all that could run, so that work may also be earlier than whatever does not wait
-  /// for it.
+  /// Sets the order of tasks, for tests. With 0 only tasks that a wait requires run. Any other
+  /// number makes each wait draw from all tasks that could run, so tasks may also run early.
   void shuffle(uint64_t seed);
 
  private:

@@ -1,4 +1,4 @@
-// The CUDA runtime's calls, on emulated devices.
+// The CUDA runtime's calls on emulated devices.
 #include "core/emulated/runtime.h"
 
 #include <cuda_runtime.h>
@@ -25,17 +25,17 @@ struct CUstream_st {
 };
 struct CUevent_st {
   int device = 0;
-  std::shared_ptr<std::atomic<double>> time_us;  // null: without
+  std::shared_ptr<std::atomic<double>> time_us;  // null: untimed
   std::mutex mutex;
   wisp::emulated::Point point;
-  int polls = 0;  // since it was recorded, that were told to come again
+  int polls = 0;  // "not ready" answers since it was recorded
 };
 
 namespace wisp::emulated {
 namespace {
 
 constexpr size_t kPinnedAlignment = 4096;
-constexpr int kVersion = 13000;  // of what cuda_runtime.h is of
+constexpr int kVersion = 13000;  // version of the interface in cuda_runtime.h
 constexpr char kName[] = "the CPU as if it were a device with memory of its own, for tests";
 
 thread_local int current_device = 0;
@@ -50,7 +50,7 @@ cudaError_t fail(cudaError_t error, std::string message) {
   return error;
 }
 
-/// Runs a call, and tells what it threw as CUDA does.
+/// Runs a call and turns its exception into a CUDA error.
 template <class Call>
 cudaError_t guarded(const Call& call) {
   try {
@@ -60,7 +60,7 @@ cudaError_t guarded(const Call& call) {
   }
 }
 
-/// An error of a task is for life, as a real device's.
+/// The error of a task. It is permanent, as on a real device.
 cudaError_t health() {
   const std::string failure = Queues::get().failure();
   return failure.empty() ? cudaSuccess : fail(cudaErrorLaunchFailure, failure);
@@ -91,7 +91,7 @@ Watched& watched() {
   return *waits;
 }
 
-/// Whether the wait under way is to be left out.
+/// Whether the current wait is left out.
 [[gnu::noinline]] bool is_left_out() {
   Watched& waits = watched();
   std::lock_guard lock(waits.mutex);
@@ -103,7 +103,8 @@ Watched& watched() {
   return place == waits.left_out;
 }
 
-/// Where the emulation finds `bytes` that a copy names; throws Error if a device could not.
+/// The emulation's address of `bytes` bytes in a copy. Throws Error if a device could not access
+/// them.
 std::byte* place(const void* memory, size_t bytes) {
   if (std::byte* alias = Memory::get().alias(memory, bytes)) return alias;
   WISP_CHECK(Memory::get().is_pinned(memory, bytes), bytes, " bytes at ", memory,
@@ -111,7 +112,7 @@ std::byte* place(const void* memory, size_t bytes) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
 
-/// A copy of a pinned block, counted there until the task is gone.
+/// A copy of a pinned block in progress, counted in the block until the task is destroyed.
 class UnderWay {
  public:
   explicit UnderWay(const void* memory) : copies_(Memory::get().copies_of(memory)) {
@@ -163,7 +164,7 @@ void forget_waits() {
 
 }  // namespace wisp::emulated
 
-using namespace wisp::emulated;  // what follows is CUDA's
+using namespace wisp::emulated;  // the functions below are CUDA's
 
 const char* cudaGetErrorString(cudaError_t error) {
   if (error == cudaSuccess) return "no error";
@@ -212,7 +213,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t status = check_exists(device); status != cudaSuccess) return status;
-  *properties = {.name = {}, .major = 9, .minor = 0};  // as an H100's
+  *properties = {.name = {}, .major = 9, .minor = 0};  // an H100's
   std::memcpy(properties->name, kName, sizeof kName);
   return cudaSuccess;
 }
@@ -239,7 +240,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  // a real device goes on with the work, beside whatever becomes of the memory it uses
+  // a real device would continue the work, while its memory may be reused
   const bool idle = Queues::get().reached(Queues::get().end(stream->queue));
   if (!idle) Queues::get().fail("a stream was destroyed before its work was done");
   delete stream;
@@ -336,7 +337,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) {
   const std::optional<Memory::Pinned> block = Memory::get().unpin(static_cast<std::byte*>(memory));
   if (!block) return fail(cudaErrorInvalidValue, "cudaFreeHost: not what cudaHostAlloc gave");
-  if (*block->copies > 0) {  // the memory stays, so that the copy harms nobody else
+  if (*block->copies > 0) {  // keep the memory, so that the copy harms nobody else
     Queues::get().fail("pinned memory was freed with a copy of it under way");
     return cudaSuccess;
   }

@@ -1,5 +1,5 @@
-// What the emulated devices take beside the CUDA runtime's calls: the work of kernels and of
-// libraries, and what tests ask of them. Any thread.
+// The interface of the emulated devices besides the CUDA runtime's calls: the work of kernels and
+// libraries, and controls for tests. Any thread.
 #pragma once
 
 #include <array>
@@ -11,19 +11,21 @@ namespace wisp::emulated {
 
 struct Queue;
 
-/// `task` becomes the stream's (a cudaStream_t) next. It uses aliases of device memory (memory.h).
+/// Appends `task` to the stream, a cudaStream_t. The task uses aliases of device memory (memory.h).
 void enqueue(void* stream, std::function<void()> task);
-/// What the stream is.
+/// The queue of a stream.
 const std::shared_ptr<Queue>& queue_of(void* stream);
 
-/// For tests: how many devices there are; 2 at first.
+/// Sets the number of devices, for tests; initially 2.
 void set_devices(int count);
-/// For tests: how often cudaEventQuery says "not yet" before it does the work; 2 at first.
+/// Sets how often cudaEventQuery returns "not ready" before it does the work, for tests; initially
+/// 2.
 void set_polls(int count);
 
-/// Where in the code a stream is asked to wait for an event: return addresses, innermost first.
+/// The place in the code at which a stream is told to wait for an event: return addresses,
+/// innermost first.
 using WaitPlace = std::array<void*, 3>;
-/// For tests: from now on the places are noted, and the waits of `left_out` do nothing. Returns the
+/// Notes the places of waits from now on, for tests; waits at `left_out` do nothing. Returns the
 /// places noted since the last call.
 std::set<WaitPlace> watch_waits(const WaitPlace& left_out = {});
 void forget_waits();

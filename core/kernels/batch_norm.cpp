@@ -1,7 +1,7 @@
-// Batch norm, fused with a residual and a ReLU: two passes over memory forward, two back. Sums over
-// the rows of a channel are first those of chunks of rows, an index per chunk and channel, so that
-// neighbours read neighbours; then teams add the chunks up in f64. Kernels read several rows before
-// they compute.
+// Batch norm, fused with a residual and a ReLU. It takes two passes over memory forward and two
+// backward. Kernels first sum each channel over chunks of rows, with an index per chunk and channel
+// so that neighbouring threads read neighbouring elements. Teams then add up the chunks in f64.
+// Kernels read several rows before they compute.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@
 namespace wisp {
 namespace {
 
-/// Of each chunk and channel the mean, and the sum of squares of the distances from it.
+/// The mean of each chunk and channel, and the sum of squared distances from it.
 template <class T, int64_t kCount>
 struct ChunkMoments {
   static constexpr int kResidentBlocks = 2;
@@ -26,7 +26,7 @@ struct ChunkMoments {
     using W = Wide<T>;
     const int64_t rows = index.chunks.rows_of(index.chunk(i)), channels = index.chunks.channels;
     const T* from = x + index.first(i);
-    // distances from the first row: a channel far from zero would lose its digits in its squares
+    // distances from the first row keep the digits of a channel far from zero
     const Few<T, kCount> first(from);
     W sum[kCount] = {}, sum_of_squares[kCount] = {};
     unrolled<8>(rows, [&](int64_t row, auto n) {
@@ -55,7 +55,7 @@ WISP_HD void move_towards(double target, double momentum, W* running) {
   *running = static_cast<W>(before + momentum * (target - before));
 }
 
-/// Mean and variance, from the chunks' weighed by their rows. Source: Chan et al. 1979.
+/// Mean and variance, combined from the chunks by their rows. Source: Chan et al. 1979.
 template <class W>
 struct Moments {
   static constexpr int kResidentBlocks = 1;
@@ -97,7 +97,7 @@ struct Moments {
     team.each(channels.width, [&](int64_t i) {
       const int64_t c = channels.first + i;
       const double sum = channels.total(shared.sums, i), centre = shared.mean[i];
-      const double squares = sum < 0.0 ? 0.0 : sum;  // a chunk's may be, by rounding; NaN stays
+      const double squares = sum < 0.0 ? 0.0 : sum;  // rounding may make it negative; NaN stays
       mean[c] = static_cast<W>(centre);
       inv_std[c] = static_cast<W>(1.0 / sqrt(squares / rows + epsilon));
       move_towards(centre, momentum, running_mean + c);
@@ -122,7 +122,7 @@ struct Normalise {
   static constexpr int kResidentBlocks = 2;
   RowsIndex<kCount> index;
   const T* x;
-  const T* residual;  // or null
+  const T* residual;  // null without a residual
   const Wide<T>* mean;
   const Wide<T>* inv_std;
   const Wide<T>* gamma;
@@ -153,7 +153,7 @@ struct Normalise {
   }
 };
 
-/// What the gradients read.
+/// The inputs of the gradients.
 template <class T, bool kRelu>
 struct Gradient {
   const T* x;
@@ -181,7 +181,7 @@ struct Gradient {
   };
 };
 
-/// Of each chunk and channel the sums of dz and of dz (x - mean).
+/// The sums of dz and of dz (x - mean) for each chunk and channel.
 template <class T, bool kRelu, int64_t kCount>
 struct ChunkGradients {
   static constexpr int kResidentBlocks = 2;
@@ -215,12 +215,12 @@ struct ChunkGradients {
   }
 };
 
-/// The gradients of gamma and beta, either of which may be null, and what that of x needs.
+/// The gradients of gamma and beta, which may be null, and the terms of the gradient of x.
 template <class W>
 struct ChannelGradients {
   static constexpr int kResidentBlocks = 1;
   struct Shared {
-    double sums[2 * TeamChannels::kSums];  // of the sums, then of the products
+    double sums[2 * TeamChannels::kSums];  // the sums, then the products
   };
   const W* sums;
   const W* products;
@@ -254,7 +254,7 @@ struct ChannelGradients {
   }
 };
 
-/// The gradients of x and of the residual; either may be null.
+/// The gradients of x and of the residual; each may be null.
 template <class T, bool kRelu, int64_t kCount>
 struct InputGradients {
   static constexpr int kResidentBlocks = 2;

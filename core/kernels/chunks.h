@@ -1,4 +1,4 @@
-// The chunks that the rows of a batch norm are cut into, so that many threads may add them up.
+// The chunks of rows in which many threads add up a batch norm.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace wisp {
 
-/// How rows are cut: depends on the extents alone.
+/// The cutting of rows into chunks. Depends on the extents alone.
 struct Chunks {
   static constexpr int64_t kLeastRows = 32;
-  static constexpr int64_t kMostValues = 1 << 19;  // of all chunks: a GPU's threads at 8 each
+  static constexpr int64_t kMostValues = 1 << 19;  // limit over all chunks: 8 per thread of a GPU
   int64_t rows, channels, chunk_rows;
 
   explicit Chunks(const BatchNormSpec& s)
@@ -28,25 +28,25 @@ struct Chunks {
  private:
   static int64_t rows_at_least(const BatchNormSpec& s) {
     const int64_t most =
-        std::max<int64_t>(1, kMostValues / std::max<int64_t>(1, s.channels));  // chunks
+        std::max<int64_t>(1, kMostValues / std::max<int64_t>(1, s.channels));  // most chunks
     return std::max(kLeastRows, (s.rows + most - 1) / most);
   }
 };
 
-/// An index of a kernel without sums: kCount channels of kRows rows, of which the last may be
-/// fewer.
+/// The index of a kernel without sums: kCount channels of kRows rows. The last index may have fewer
+/// rows.
 template <int64_t kCount>
 struct RowsIndex {
   static constexpr int64_t kRows = 4;
   int64_t rows, channels;
-  Divisor groups;  // of channels
+  Divisor groups;  // groups of kCount channels
 
   explicit RowsIndex(const BatchNormSpec& s)
       : rows(s.rows), channels(s.channels), groups(s.channels / kCount) {}
   int64_t count() const { return (rows + kRows - 1) / kRows * groups.value(); }
   WISP_HD int64_t channel(int64_t i) const { return groups.remainder(i) * kCount; }
-  /// call(at, n) for the row whose channels begin at element `at` and the n - 1 behind it, as
-  /// unrolled() has it.
+  /// Calls call(at, n) for n rows, as in unrolled(). The channels of the first one begin at element
+  /// `at`.
   template <class Call>
   WISP_HD void each_row(int64_t i, const Call& call) const {
     const int64_t block = groups.quotient(i), first = block * kRows;
@@ -57,25 +57,25 @@ struct RowsIndex {
   }
 };
 
-/// An index of a kernel with a value for each chunk and channel: kCount channels of a chunk.
+/// The index of a kernel with a value for each chunk and channel: kCount channels of a chunk.
 template <int64_t kCount>
 struct ChunkIndex {
   Chunks chunks;
-  Divisor groups;  // of channels
+  Divisor groups;  // groups of kCount channels
 
   explicit ChunkIndex(const Chunks& all) : chunks(all), groups(all.channels / kCount) {}
   int64_t count() const { return chunks.count() * groups.value(); }
   WISP_HD int64_t chunk(int64_t i) const { return groups.quotient(i); }
   WISP_HD int64_t channel(int64_t i) const { return groups.remainder(i) * kCount; }
-  /// The first element of the chunk.
+  /// The first element of the index in its chunk.
   WISP_HD int64_t first(int64_t i) const {
     return chunk(i) * chunks.chunk_rows * chunks.channels + channel(i);
   }
 };
 
-/// The channels [first, first + width), whose values over all chunks a team adds up.
+/// The channels [first, first + width). A team adds up their values over all chunks.
 struct TeamChannels {
-  static constexpr int64_t kMost = 8;  // a GPU reads at least so many floats at once
+  static constexpr int64_t kMost = 8;  // fewest floats that a GPU reads at once
   static constexpr int64_t kSums = parallel::kLanes * kMost;
   int64_t first, width;
 
@@ -83,8 +83,8 @@ struct TeamChannels {
   WISP_HD TeamChannels(int64_t item, int64_t channels)
       : first(item * kMost), width(channels - first < kMost ? channels - first : kMost) {}
 
-  /// The sum of lane i / kMost, of channel first + i % kMost, in the order of reduce_lanes; i is in
-  /// [0, kSums). value(chunk, channel) is what a chunk adds.
+  /// The sum of lane i / kMost for channel first + i % kMost, in the order of reduce_lanes; i is in
+  /// [0, kSums). value(chunk, channel) is a chunk's summand.
   template <class Value>
   WISP_HD double lane_sum(int64_t i, int64_t chunks, const Value& value) const {
     const int64_t lane = i / kMost, channel = i % kMost;
@@ -99,7 +99,7 @@ struct TeamChannels {
                  });
     return sum;
   }
-  /// The lanes' sums of a channel, added up as a tree.
+  /// The sum of a channel over all lanes, added up as a tree.
   WISP_HD static double total(const double* sums, int64_t channel) {
     double lane[parallel::kLanes];
     for (int64_t l = 0; l < parallel::kLanes; ++l) lane[l] = sums[l * kMost + channel];

@@ -10,7 +10,7 @@ struct Position {
   int64_t n, h, w;
 };
 
-/// A ConvSpec as kernels ask it.
+/// A ConvSpec with the index computations of kernels.
 struct Geometry {
   explicit Geometry(const ConvSpec& s)
       : spec(s),
@@ -28,18 +28,18 @@ struct Geometry {
   WISP_HD int64_t y_pixel(const Position& at) const {
     return (at.n * out_height + at.h) * out_width + at.w;
   }
-  /// Where the first weight of an output channel's tap lies.
+  /// The index of the first weight of an output channel's tap.
   WISP_HD int64_t weight(int64_t o, int64_t kh, int64_t kw) const {
     return ((o * spec.kernel.h + kh) * spec.kernel.w + kw) * inputs;
   }
-  /// The pixel of x that a tap of the window at y's pixel meets; false if that is padding.
+  /// The pixel of x under a tap of the window at y's pixel. Returns false if it is padding.
   WISP_HD bool meets(const Position& y, int64_t kh, int64_t kw, Position* x) const {
     x->n = y.n;
     x->h = y.h * spec.stride.h - spec.pad.h + kh * spec.dilation.h;
     x->w = y.w * spec.stride.w - spec.pad.w + kw * spec.dilation.w;
     return 0 <= x->h && x->h < spec.height && 0 <= x->w && x->w < spec.width;
   }
-  /// The pixel of y whose window meets x's pixel with that tap; false if there is none.
+  /// The pixel of y whose window has x's pixel under that tap. Returns false if there is none.
   WISP_HD bool met_by(const Position& x, int64_t kh, int64_t kw, Position* y) const {
     const int64_t h = x.h + spec.pad.h - kh * spec.dilation.h;
     const int64_t w = x.w + spec.pad.w - kw * spec.dilation.w;
@@ -52,7 +52,7 @@ struct Geometry {
 
   ConvSpec spec;
   int64_t out_height, out_width;
-  int64_t inputs, outputs;  // channels of a group
+  int64_t inputs, outputs;  // channels per group
 };
 
 WISP_HD inline void put(double* into, double value, bool accumulate) {

@@ -1,5 +1,6 @@
-// Convolutions in f64, for which cuDNN has nothing with channels last: each result is one thread's,
-// who adds in a fixed order. What checks gradients, not what trains fast.
+// Convolutions in f64, because cuDNN has none for the channels-last layout. One thread computes
+// each result and adds in a fixed order. They serve the checking of gradients and are not fast.
+// Used by the stream's thread.
 #pragma once
 
 #include "core/backend.h"

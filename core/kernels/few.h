@@ -1,6 +1,6 @@
-// A few neighbours in memory that a thread treats together: 16 bytes, what a GPU's thread can read
-// or write at once. With an element a thread, 2 bytes of bf16, the threads that a GPU has room for
-// would ask for too little at a time to keep its memory busy.
+// A few neighbouring values that a thread processes together: 16 bytes, the most that a GPU's
+// thread reads or writes at once. With one element per thread, 2 bytes of bf16, the threads of a
+// GPU would request too little to keep its memory busy.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace wisp {
 template <class T>
 constexpr int64_t kFew = 16 / int64_t{sizeof(T)};
 
-/// kCount values as they lie in memory, aligned as a whole, to 16 bytes at most.
+/// kCount values as in memory, aligned as a whole, to at most 16 bytes.
 template <class T, int64_t kCount>
 struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Packed {
   T at[kCount];
@@ -24,7 +24,7 @@ struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Packed {
   WISP_HD void store_to(T* to) const { *reinterpret_cast<Packed*>(to) = *this; }
 };
 
-/// kCount numbers, in the type that T is computed in; in memory Packed.
+/// kCount numbers in the compute type of T, loaded from and stored to Packed.
 template <class T, int64_t kCount>
 class Few {
  public:
@@ -45,7 +45,7 @@ class Few {
   Wide<T> value_[kCount];
 };
 
-/// Writes a few gradients, or adds them to what is there.
+/// Writes a few gradients, or adds them to `into`.
 template <class T, int64_t kCount>
 WISP_HD void deposit(T* into, const Few<T, kCount>& gradient, bool accumulate) {
   Few<T, kCount> sum = gradient;
@@ -56,9 +56,9 @@ WISP_HD void deposit(T* into, const Few<T, kCount>& gradient, bool accumulate) {
   sum.store_to(into);
 }
 
-/// call(std::integral_constant) with how many channels a thread treats: kFew<T>, or one if rows
-/// have no whole number of that, or one of `tensors`, which may be null, does not begin at 16
-/// bytes.
+/// Calls call(std::integral_constant) with the number of channels per thread. The number is
+/// kFew<T>, or 1 if `channels` is no multiple of it or one of `tensors`, which may be null, is not
+/// aligned to 16 bytes.
 template <class T, class Call>
 void with_few(int64_t channels, std::initializer_list<const void*> tensors, const Call& call) {
   const bool aligned = std::all_of(tensors.begin(), tensors.end(), [](const void* begin) {

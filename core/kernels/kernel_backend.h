@@ -1,6 +1,6 @@
-// A backend whose norms, pools and recurrent layers are kernels of ours, on whatever device its
-// stream is of. What is left to a library: products, convolutions, transforms. Belongs to its
-// stream's thread.
+// A backend whose norms, pools and recurrent layers are our own kernels, on the device of its
+// stream. A library does the rest: products, convolutions, transforms. Belongs to its stream's
+// thread.
 #pragma once
 
 #include "core/backend.h"
@@ -40,7 +40,7 @@ class KernelBackend : public Backend {
               std::span<const RnnGradients> gradients) final;
 
  protected:
-  /// Uninitialised, until the last owner lets go of it.
+  /// Uninitialised memory that returns to the pool with its last owner.
   Tensor temporary(Shape shape, DType dtype) const { return {shape, dtype, pool_, stream_id_}; }
 
  private:

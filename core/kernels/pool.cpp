@@ -1,5 +1,5 @@
-// Pooling windows: an index per pixel and few channels of what is written, which adds up in the
-// order of the reference's loops.
+// Pooling windows. An index is a few channels of one output pixel, and sums are in the order of the
+// reference's loops.
 #include "core/kernels/few.h"
 #include "core/kernels/kernel_backend.h"
 #include "core/loops/divisor.h"
@@ -9,10 +9,11 @@
 namespace wisp {
 namespace {
 
-/// The extents of a pooling, and where its elements lie. An index has kCount channels of a pixel.
+/// The extents of a pooling and the positions of its elements. An index has kCount channels of a
+/// pixel.
 template <int64_t kCount>
 struct Grid {
-  static constexpr int64_t kTaps = 3;  // of a row of a window, read before any is used
+  static constexpr int64_t kTaps = 3;  // taps of a window's row that are read before any is used
   int64_t kernel, pad, channels;
   Divisor stride, height, width, groups, out_height, out_width;
 
@@ -27,8 +28,8 @@ struct Grid {
         out_height(s.out_height()),
         out_width(s.out_width()) {}
 
-  /// Calls taps(at, n) for the input of the window of y's index `out` that lies at element `at` of
-  /// x and the n - 1 right of it, row by row, as unrolled() has it.
+  /// Calls taps(at, n) for the inputs of the window of y's index `out`, row by row. A call covers
+  /// element `at` of x and the n - 1 pixels right of it, as in unrolled().
   template <class Taps>
   WISP_HD void window(int64_t out, const Taps& taps) const {
     const Place place(*this, out, out_height, out_width);
@@ -42,7 +43,7 @@ struct Grid {
     }
   }
 
-  /// Calls tap(element of y) for each window that x's index `in` is in, row by row.
+  /// Calls tap(element of y) for each window that contains x's index `in`, row by row.
   template <class Tap>
   WISP_HD void windows_of(int64_t in, const Tap& tap) const {
     const Place place(*this, in, height, width);
@@ -72,12 +73,12 @@ struct Grid {
     const int64_t line = place.image * rows.value() + row;
     return (line * columns.value() + column) * channels + place.channel;
   }
-  /// What of a window that begins at `first` lies in [0, extent).
+  /// The part in [0, extent) of a window that begins at `first`.
   WISP_HD Range within(int64_t first, int64_t extent) const {
     const int64_t last = first + kernel;
     return {first < 0 ? 0 : first, last < extent ? last : extent};
   }
-  /// The windows that have `at`, of `count`.
+  /// The windows, of `count`, that contain `at`.
   WISP_HD Range windows(int64_t at, int64_t count) const {
     const int64_t behind = at + pad - kernel + 1;  // the first one begins here or later
     const int64_t end = stride.quotient(at + pad) + 1;

@@ -1,6 +1,7 @@
-// Recurrent layers: the products with the input weights run over all positions at once, those with
-// the recurrent weights position by position, each followed by a kernel for the cell. What is read
-// again in the backward pass has the activations' type, but an LSTM's c. Source: core/rnn.h.
+// Recurrent layers. The products with the input weights run over all positions at once. The
+// products with the recurrent weights run position by position, each followed by a kernel for the
+// cell. Tensors kept for the backward pass have the activations' type, except an LSTM's c and a
+// GRU's ah of n, which are wide. Source: core/rnn.h.
 #include <algorithm>
 
 #include "core/copy.h"
@@ -13,7 +14,7 @@
 namespace wisp {
 namespace {
 
-/// A position's rows, and those of the one that was read before.
+/// The rows of a position, and of the position read before it.
 struct Position {
   int64_t first = 0, rows = 0;
   int64_t earlier = 0, earlier_rows = 0;  // the first sequences have an earlier row
@@ -35,10 +36,10 @@ std::vector<Position> positions_of(const RnnSpec& spec, int64_t direction) {
   return positions;
 }
 
-/// What the forward pass keeps of one direction, by row. The gradients of ax take the gates' place;
-/// those of ah, where a GRU's are others, have their own.
+/// The tensors that the forward pass of one direction keeps, by row. The backward pass replaces the
+/// gates by the gradients of ax. A GRU has other gradients of ah, in a tensor of their own.
 struct Kept {
-  Tensor gates;  // (rows, gates H) behind their functions
+  Tensor gates;  // (rows, gates H), after their activation functions
   Tensor more;   // (rows, H), wide: lstm c; gru ah of n
   Tensor d_ah;   // (rows, 3 H), gru
 
@@ -48,7 +49,7 @@ struct Kept {
         s.cell == RnnCell::tanh ? 0 : whole(rows * s.hidden * size_of(wide_of(type)));
     return gates + more + (s.cell == RnnCell::gru ? gates : 0);
   }
-  /// Undefined tensors if `saved` is.
+  /// Returns undefined tensors if `saved` is undefined.
   static Kept of(const RnnSpec& s, DType type, const Tensor& saved, int64_t direction) {
     Kept kept;
     if (!saved.defined()) return kept;
@@ -69,7 +70,7 @@ struct Kept {
   static int64_t whole(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 };
 
-/// A state (sequences, H) as a call begins: of `before`, which may be null: zero.
+/// Copies the initial state (sequences, H) from `before`; zero if it is null.
 template <class To, class From>
 struct BeginState {
   const From* before;
@@ -79,20 +80,20 @@ struct BeginState {
   }
 };
 
-/// One index per row and unit of a position.
+/// The forward pass of a cell: an index per row and unit of a position.
 template <class T>
 struct CellForward {
   using W = Wide<T>;
   RnnCell cell;
   int64_t hidden, gate_columns;
-  int64_t first;  // row of the position
+  int64_t first;  // the position's first row
   const W* ax;    // (rows of all positions, gates H), without bias
-  const W* ah;    // (rows of this one, gates H), without bias
+  const W* ah;    // (rows of this position, gates H), without bias
   const W* input_bias;
   const W* recurrent_bias;
   T* h;      // (sequences, H): the state, before and after
-  W* c;      // the same, lstm
-  T* gates;  // null if there will be no backward pass
+  W* c;      // (sequences, H): the cell state, lstm
+  T* gates;  // null if there is no backward pass
   W* more;
   T* y;  // this direction's columns
   int64_t y_columns;
@@ -135,14 +136,15 @@ struct CellForward {
   }
 };
 
-/// One index per row and unit of a position: gates become the gradients of ax.
+/// The backward pass of a cell: an index per row and unit of a position. Replaces the gates by the
+/// gradients of ax.
 template <class T>
 struct CellBackward {
   using W = Wide<T>;
   RnnCell cell;
   int64_t hidden, gate_columns;
   Position position;
-  const T* y;  // this direction's columns, as dy
+  const T* y;  // this direction's columns, like dy
   const T* dy;
   int64_t y_columns;
   const T* h_before;  // (sequences, H), or null: zero
@@ -150,7 +152,7 @@ struct CellBackward {
   T* gates;
   W* more;
   T* d_ah;
-  W* dh;  // (sequences, H): of what the next position reads; then what of it goes round the product
+  W* dh;  // (sequences, H): state's gradient; gru: then its part past the product
   W* dc;
 
   WISP_HD void operator()(int64_t i) const {
@@ -194,13 +196,13 @@ struct CellBackward {
   }
 };
 
-/// Rows of a position, for parallel_rows: an item is a row.
+/// The rows of a position for parallel_rows. An item is a row.
 struct PositionRow {
   Position position;
   int64_t first_item = 0;
 };
 
-/// What each row reads as h': (rows of all positions, H).
+/// Writes the h' that each row reads to `states`, (rows of all positions, H).
 template <class T>
 struct EarlierStates {
   struct Shared {};
@@ -231,19 +233,19 @@ T* data_or_null(const Tensor& x) {
   return x.defined() ? x.data<T>() : nullptr;
 }
 
-/// A direction's part of a state, which may be undefined.
+/// A direction's part of a state, or null if the state is undefined.
 template <class T>
 T* state_of(const RnnSpec& s, const Tensor& state, int64_t direction) {
   return state.defined() ? state.data<T>() + direction * s.sequences() * s.hidden : nullptr;
 }
 
-/// Whether the weights are to be rounded to the activations' type first, so that the products of
-/// all positions do it once.
+/// Whether the weights must be rounded to the activations' type. Rounding first does it once for
+/// the products of all positions.
 bool to_be_rounded(std::span<const RnnWeights> weights, DType type) {
   return weights[0].recurrent.dtype() != type;
 }
 
-/// The weights as a factor: in `room`, if that is defined.
+/// The weights as a factor of a product, copied to `room` if that is defined.
 Tensor factor_of(const Stream& stream, const Tensor& weights, const Tensor& room) {
   if (!room.defined()) return weights;
   deposit(stream, weights, {room, false});
@@ -324,7 +326,7 @@ void KernelBackend::rnn_dx(const Stream& stream, const RnnSpec& spec, const Tens
                             state_of<T>(spec, before.h, d), state_of<T>(spec, before.c, d),
                             kept.gates.data<T>(), data_or_null<W>(kept.more),
                             data_or_null<T>(kept.d_ah), dh.data<W>(), data_or_null<W>(dc)});
-        if (i == 0) break;  // no gradient reaches the state before
+        if (i == 0) break;  // no gradient reaches the initial state
         const Tensor& d_ah = gru ? kept.d_ah : kept.gates;
         gemm(stream, {.m = position.rows, .n = H, .k = columns},
              d_ah.rows(position.first, position.first + position.rows), recurrent,

@@ -1,6 +1,6 @@
-// Tables for kernels that treat many fields or tensors in one launch. Their rows travel as the
-// arguments of small kernels: nothing is allocated, pinned or waited for, and rows may hold
-// addresses in device memory.
+// Tables in device memory for kernels that process many fields or tensors in one launch. Rows
+// travel as arguments of small kernels, so nothing is allocated, pinned or waited for. Rows may
+// hold addresses in device memory. One thread writes a table.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-/// Which of `count` rows a place belongs to: the last for which first(row) is not behind it.
+/// The row, of `count` rows, that contains `place`: the last row with first(row) <= place.
 template <class First>
 WISP_HD int64_t row_of(int64_t place, int64_t count, const First& first) {
   int64_t low = 0, high = count;
@@ -23,8 +23,8 @@ WISP_HD int64_t row_of(int64_t place, int64_t count, const First& first) {
   return low;
 }
 
-/// Writes values to device memory, one behind the other, for whatever the stream does after
-/// finish(). Lives on one thread's stack while it is used.
+/// A writer of consecutive values to device memory. Tasks of the stream may read them after
+/// finish(). It lives on one thread's stack.
 class TableWriter {
  public:
   static constexpr int64_t kWords = 448, kBytes = 8 * kWords;  // a kernel's argument has 4 KB
@@ -32,11 +32,11 @@ class TableWriter {
     uint64_t word[kWords];
   };
 
-  /// `to` is 8-byte aligned.
+  /// `to` is aligned to 8 bytes.
   TableWriter(Stream stream, void* to)
       : stream_(std::move(stream)), to_(static_cast<uint64_t*>(to)) {}
 
-  /// T has a multiple of 8 bytes.
+  /// Appends a value; sizeof(T) is a multiple of 8 bytes.
   template <class T>
   void put(const T& value) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 8 == 0 && sizeof(T) <= kBytes);
@@ -47,7 +47,7 @@ class TableWriter {
     std::memcpy(batch_.word + words_, &row, sizeof row);
     words_ += words;
   }
-  /// Launches what is not written yet.
+  /// Launches the writes of all pending values.
   void finish();
 
  private:

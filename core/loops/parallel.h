@@ -1,7 +1,7 @@
-// The whole portability layer: five loops. A kernel is a struct at namespace scope with a WISP_HD
-// call operator; the same object runs on the CPU (OpenMP, vectorised for the machine at hand) and,
-// in a CUDA build, on CUDA streams, with equal bits. Results depend on n alone, never on the number
-// of threads. Every call is one task of `stream`.
+// The portability layer of five loops. A kernel is a struct at namespace scope with a WISP_HD call
+// operator. The same object runs on the CPU (OpenMP, vectorised for the machine at hand) and, in a
+// CUDA build, on CUDA streams, with equal bits. Results depend on n alone, never on the number of
+// threads. Every call is one task of `stream`, and any thread that may use the stream may call.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 #include "core/device/stream.h"
 #include "core/tensor/dtype.h"
 
-// One clone of each CPU loop per instruction set, chosen when the program starts, with the kernel
-// inlined: a call from a clone would go to code for the baseline. Sanitizers cannot run the
-// choosing code, so their builds define WISP_NO_CLONES.
+// WISP_CLONES compiles a CPU loop once per instruction set and chooses the clone at program start.
+// The kernel is inlined, because a call from a clone would reach code for the baseline. Sanitizers
+// cannot run the choosing code, so their builds define WISP_NO_CLONES.
 #if defined(WISP_NO_CLONES) || !defined(__x86_64__)
 #define WISP_CLONES
 #else
@@ -24,24 +24,24 @@
 namespace wisp {
 namespace parallel {
 
-constexpr int64_t kGrain = 1 << 14;  // elements a thread must have before it is worth waking
+constexpr int64_t kGrain = 1 << 14;  // fewest elements worth waking a thread
 constexpr int kLanes = 16;
 constexpr int64_t kMaxPartials = 1024;
 constexpr int64_t kSelectChunk = 1 << 13;  // elements per count of a selection; a multiple of 64
-constexpr int kSelectKernels = 3;          // launches of a device
+constexpr int kSelectKernels = 3;          // launches of a selection on a device
 
-/// Elements per partial result of a reduction: depends on n alone.
+/// Elements per partial result of a reduction. Depends on n alone.
 WISP_HD inline int64_t reduce_block(int64_t n) {
   const int64_t least = (n + kMaxPartials - 1) / kMaxPartials;
   const int64_t block = (least + kLanes - 1) / kLanes * kLanes;
   return block < 4096 ? 4096 : block;
 }
 
-/// Launches of a device for a reduction, of a selection kSelectKernels: the other loops take one.
+/// Launches of a reduction on a device. A selection takes kSelectKernels, each other loop one.
 inline int reduce_kernels(int64_t n) { return n > reduce_block(n) ? 2 : 1; }
 
-/// Runs body(begin, end) for each `multiple` elements of [0, n), the last ones fewer, shared among
-/// the OpenMP threads; by one thread if n is below `least`.
+/// Runs body(begin, end) for each `multiple` elements of [0, n); the last call has the rest. OpenMP
+/// threads share the calls, but one thread makes all of them if n is below `least`.
 template <class Body>
 void cpu_ranges(int64_t n, int64_t multiple, const Body& body, int64_t least = 2 * kGrain) {
   const int64_t blocks = (n + multiple - 1) / multiple;
@@ -56,7 +56,7 @@ WISP_CLONES void cpu_for(int64_t begin, int64_t end, const Kernel kernel) {
   for (int64_t i = begin; i < end; ++i) kernel(i);
 }
 
-/// For a loop that is at elements [i, i + kLanes): kernel.prefetch(i), if the kernel has that.
+/// Calls kernel.prefetch(i), if the kernel has it, for a loop at elements [i, i + kLanes).
 template <class Kernel>
 WISP_HD void prefetch(const Kernel& kernel, int64_t i) {
   if constexpr (requires { kernel.prefetch(i); }) {
@@ -64,8 +64,8 @@ WISP_HD void prefetch(const Kernel& kernel, int64_t i) {
   }
 }
 
-/// Combination of kernel.map(i) over [begin, end) by one thread, as a fixed tree of kLanes lanes;
-/// for kernels too, that reduce a row each.
+/// Combines kernel.map(i) over [begin, end) on one thread, as a fixed tree of kLanes lanes. Kernels
+/// that reduce a row each call it, too.
 template <class Kernel>
 WISP_HD inline typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
                                                    const Kernel& kernel) {
@@ -74,7 +74,7 @@ WISP_HD inline typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     prefetch(kernel, i);
-    // without the pragma, g++ 12 gets a map wrong that reads memory under a condition
+    // without the pragma, g++ 12 miscompiles a map that reads memory under a condition
 #pragma omp simd
     for (int j = 0; j < kLanes; ++j) lane[j] = kernel.combine(lane[j], kernel.map(i + j));
   }
@@ -91,7 +91,7 @@ WISP_CLONES typename Kernel::Value cpu_reduce_block(int64_t begin, int64_t end,
   return reduce_lanes(begin, end, kernel);
 }
 
-/// The second level of a reduction: its map reads the first level's partial results.
+/// The kernel of a reduction's second level. Its map reads the partial results of the first level.
 template <class Kernel>
 struct Partials {
   using Value = typename Kernel::Value;
@@ -102,7 +102,7 @@ struct Partials {
   WISP_HD Value combine(Value a, Value b) const { return kernel.combine(a, b); }
 };
 
-/// Bit j: what the predicate says of i + j.
+/// A mask whose bit j is the predicate of i + j.
 template <class Keep>
 inline uint64_t cpu_mask64(int64_t i, const Keep& keep) {
   uint8_t flag[64];
@@ -111,13 +111,13 @@ inline uint64_t cpu_mask64(int64_t i, const Keep& keep) {
   uint64_t words[8];
   std::memcpy(words, flag, sizeof words);
   uint64_t mask = 0;
-  for (int w = 0; w < 8; ++w)  // the product's highest byte has the lowest bits of all eight
+  for (int w = 0; w < 8; ++w)  // the product's highest byte has the lowest bits of all eight bytes
     mask |= (words[w] * 0x0102040810204080u >> 56) << (8 * w);
   return mask;
 }
 
-/// Evaluates the predicate for [begin, end), 64 at a time, into mask words; returns how many are
-/// set.
+/// Evaluates the predicate for [begin, end), 64 elements at a time, into mask words. Returns the
+/// number of set bits.
 template <class Kernel>
 WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel kernel,
                                      uint64_t* masks) {
@@ -138,7 +138,7 @@ WISP_CLONES int64_t cpu_select_masks(int64_t begin, int64_t end, const Kernel ke
   return count;
 }
 
-/// Below which positions the kernel of a selection emits.
+/// The limit of positions that a selection's kernel emits.
 template <class Kernel>
 WISP_HD int64_t capacity_of(const Kernel& kernel) {
   if constexpr (requires { kernel.capacity; }) {
@@ -192,15 +192,15 @@ void cpu_histogram(int64_t n, const Kernel& kernel, uint32_t* bins, int bin_coun
 }  // namespace wisp
 
 #ifdef __CUDACC__
-#include "core/loops/parallel_cuda.h"  // stands on the sizes and trees above
+#include "core/loops/parallel_cuda.h"  // uses the sizes and trees above
 #endif
 
 namespace wisp {
 
-/// kernel(i) for each i in [0, n), in any order. A call handles about `elements` elements, which
-/// decides how many calls are worth a thread. Where the kernel has kResidentBlocks, a GPU's
-/// multiprocessor has room for that many of its blocks, and the compiler uses the registers that
-/// this leaves: for kernels that read ahead (core/loops/unrolled.h).
+/// Calls kernel(i) for each i in [0, n), in any order. A call handles about `elements` elements,
+/// which decides how many calls are worth a thread. A kernel that reads ahead
+/// (core/loops/unrolled.h) may define kResidentBlocks. A GPU's multiprocessor then has room for
+/// that number of its blocks, and the compiler may use all the registers left to each.
 template <class Kernel>
 void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elements = 1) {
 #ifdef __CUDACC__
@@ -213,7 +213,7 @@ void parallel_for(const Stream& stream, int64_t n, Kernel kernel, int64_t elemen
   });
 }
 
-/// kernel(i) for each i in [0, min(*n, capacity)); `n` lies on the device.
+/// Calls kernel(i) for each i in [0, min(*n, capacity)); `n` is in device memory.
 template <class Kernel>
 void parallel_for_counted(const Stream& stream, const int64_t* n, int64_t capacity, Kernel kernel) {
 #ifdef __CUDACC__
@@ -225,7 +225,7 @@ void parallel_for_counted(const Stream& stream, const int64_t* n, int64_t capaci
   });
 }
 
-/// kernel() once, on the device: decisions that must not be read back.
+/// Calls kernel() once on the device, for decisions that the host must not read back.
 template <class Kernel>
 void run_once(const Stream& stream, Kernel kernel) {
 #ifdef __CUDACC__
@@ -234,9 +234,9 @@ void run_once(const Stream& stream, Kernel kernel) {
   stream.launch([kernel] { kernel(); });
 }
 
-/// *out = combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that depends on n
-/// alone. The kernel has a type Value, identity(), map(i) and combine(a, b); where it has
-/// prefetch(i), that is called for each 16 elements (core/prefetch.h).
+/// Writes to *out the combination of kernel.map(i) over [0, n), as a fixed tree of 16 lanes that
+/// depends on n alone. The kernel has a type Value, identity(), map(i) and combine(a, b). Its
+/// prefetch(i), if it has one, is called for each 16 elements (core/prefetch.h).
 template <class Kernel>
 void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Kernel::Value* out) {
 #ifdef __CUDACC__
@@ -255,7 +255,7 @@ void parallel_reduce(const Stream& stream, int64_t n, Kernel kernel, typename Ke
       parallel::reduce_kernels(n));
 }
 
-/// bins[b] = how many i in [0, n) have kernel(i) == b; a negative b is not counted. Exact.
+/// Counts in bins[b] the i in [0, n) with kernel(i) == b. Negative values are not counted. Exact.
 template <class Kernel>
 void parallel_histogram(const Stream& stream, int64_t n, Kernel kernel, uint32_t* bins,
                         int bin_count) {
@@ -267,7 +267,7 @@ void parallel_histogram(const Stream& stream, int64_t n, Kernel kernel, uint32_t
       [n, kernel, bins, bin_count] { parallel::cpu_histogram(n, kernel, bins, bin_count); });
 }
 
-/// The same over [0, min(*n, capacity)); `n` lies on the device.
+/// parallel_histogram over [0, min(*n, capacity)); `n` is in device memory.
 template <class Kernel>
 void parallel_histogram_counted(const Stream& stream, const int64_t* n, int64_t capacity,
                                 Kernel kernel, uint32_t* bins, int bin_count) {
@@ -280,16 +280,16 @@ void parallel_histogram_counted(const Stream& stream, const int64_t* n, int64_t 
   });
 }
 
-/// Bytes of scratch that parallel_select needs for n elements.
+/// Bytes of scratch memory that parallel_select needs for n elements.
 constexpr int64_t select_scratch_bytes(int64_t n) {
   return 8 * ((n + 63) / 64 + (n + parallel::kSelectChunk - 1) / parallel::kSelectChunk);
 }
 
-/// Stable compaction. Asks kernel(i), exactly once each, whether i is selected, and calls
-/// kernel.emit(position, i) for those that are; positions count on from *count in ascending order
-/// of i, and *count grows by their number. Where the kernel has a member `capacity`, only positions
-/// below it are emitted. The call operator may change state that belongs to i; prefetch(i) is as
-/// for parallel_reduce. `scratch` has select_scratch_bytes(n) bytes, 8-byte aligned.
+/// A stable compaction. Asks kernel(i) exactly once for each i whether i is selected, and calls
+/// kernel.emit(position, i) for each selected i. Positions start at *count and rise with i; *count
+/// grows by the number of selected elements. If the kernel has a member `capacity`, only positions
+/// below it are emitted. The call operator may change state that belongs to i; prefetch(i) is as in
+/// parallel_reduce. `scratch` has select_scratch_bytes(n) bytes, aligned to 8.
 template <class Kernel>
 void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* count,
                      void* scratch) {
@@ -301,7 +301,8 @@ void parallel_select(const Stream& stream, int64_t n, Kernel kernel, int64_t* co
                 parallel::kSelectKernels);
 }
 
-/// The same over [0, min(*n, capacity)); `n` lies on the device, `scratch` is sized for `capacity`.
+/// parallel_select over [0, min(*n, capacity)); `n` is in device memory, and `scratch` is sized for
+/// `capacity`.
 template <class Kernel>
 void parallel_select_counted(const Stream& stream, const int64_t* n, int64_t capacity,
                              Kernel kernel, int64_t* count, void* scratch) {

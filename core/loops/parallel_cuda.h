@@ -1,6 +1,6 @@
-// The loops of core/loops/parallel.h on CUDA streams, with the same bits: the same partial results,
-// lanes and trees, the same masks and positions. Included by core/loops/parallel.h only. `counted`,
-// where it is not null, is a device word that limits n.
+// The loops of core/loops/parallel.h on CUDA streams. They give the same bits, because partial
+// results, lanes, trees, masks and positions are the same. Only core/loops/parallel.h includes this
+// file. `counted`, if not null, is a device word that limits n.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace wisp::cuda {
 
-constexpr int kThreads = 256;  // per block; a multiple of the warp and of parallel::kLanes
+constexpr int kThreads = 256;  // per block; a multiple of the warp size and of parallel::kLanes
 constexpr int64_t kMaxBlocks = 4096;
-constexpr int kSharedBins = 4096;  // histograms up to this size are counted in shared memory
+constexpr int kSharedBins = 4096;  // largest histogram in shared memory
 constexpr int kScanThreads = 1024;
 
 static_assert(kThreads % parallel::kLanes == 0 && parallel::kSelectChunk % kThreads == 0);
@@ -22,7 +22,7 @@ inline cudaStream_t handle(const Stream& stream) {
   return static_cast<cudaStream_t>(stream.native());
 }
 
-/// Throws Error if the launches failed; counts them.
+/// Throws Error if the launches failed, otherwise counts them.
 inline void launched(const char* loop, int kernels) {
   check(cudaGetLastError(), loop);
   count_device_work({.kernels = kernels});
@@ -42,8 +42,8 @@ __device__ inline int64_t first_index() {
 
 __device__ inline int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
-/// Blocks of a kernel that a multiprocessor is to have room for. Where a kernel does not say it, 0,
-/// the compiler spares registers, and puts off what was to be read ahead.
+/// Number of a kernel's blocks that a multiprocessor must have room for; 0 if the kernel does not
+/// say. With 0 the compiler saves registers and delays reads that should be ahead.
 template <class Kernel>
 constexpr int resident_blocks() {
   if constexpr (requires { Kernel::kResidentBlocks; }) {
@@ -78,8 +78,8 @@ void launch_once(const Stream& stream, const Kernel& kernel) {
   launched("run_once", 1);
 }
 
-/// cpu_reduce_block over [begin, end) by one block of threads, for thread 0. All threads evaluate
-/// map, a tile at a time; the first kLanes combine in the order of the CPU.
+/// cpu_reduce_block over [begin, end) by one thread block; thread 0 has the result. All threads
+/// evaluate map, a tile at a time, and the first kLanes threads combine in the order of the CPU.
 template <class Kernel>
 __device__ typename Kernel::Value reduce_block(int64_t begin, int64_t end, const Kernel& kernel) {
   using Value = typename Kernel::Value;
@@ -103,7 +103,7 @@ __device__ typename Kernel::Value reduce_block(int64_t begin, int64_t end, const
   return tile[thread];
 }
 
-/// Block b reduces elements [b * block, (b + 1) * block) into out[b].
+/// Reduces elements [b * block, (b + 1) * block) into out[b] in block b.
 template <class Kernel>
 __global__ void run_reduce(int64_t n, int64_t block, const Kernel kernel,
                            typename Kernel::Value* out) {
@@ -113,7 +113,8 @@ __global__ void run_reduce(int64_t n, int64_t block, const Kernel kernel,
   if (threadIdx.x == 0) out[blockIdx.x] = result;
 }
 
-/// Partial results, if there are several, lie in the stream's scratch between the two kernels.
+/// Launches a reduction. If there are several partial results, they are in the stream's scratch
+/// memory between the two kernels.
 template <class Kernel>
 void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
                    typename Kernel::Value* out) {
@@ -133,7 +134,7 @@ void launch_reduce(const Stream& stream, int64_t n, const Kernel& kernel,
   launched("parallel_reduce", 2);
 }
 
-/// Integer counts: the order of the additions changes nothing.
+/// A histogram. Counts are integers, so the order of the additions changes nothing.
 template <class Kernel>
 __global__ void run_histogram(int64_t n, const int64_t* counted, const Kernel kernel,
                               uint32_t* bins, int bin_count) {
@@ -167,13 +168,14 @@ void launch_histogram(const Stream& stream, int64_t n, const int64_t* counted, c
 
 constexpr int kChunkWords = static_cast<int>(parallel::kSelectChunk / 64);
 
-/// The scratch of a selection over n elements: a bit for each, then a count for each chunk.
+/// The positions in the scratch of a selection over n elements. The scratch has a bit for each
+/// element, then a count for each chunk.
 __device__ inline int64_t* positions(uint64_t* masks, int64_t n) {
   return reinterpret_cast<int64_t*>(masks + (n + 63) / 64);
 }
 
-/// Asks the kernel about [begin, end), a block's chunk: bits into `halves` (little-endian: element
-/// 0 in bit 0). Their number, for all threads.
+/// Writes the kernel's answers for [begin, end), a block's chunk, as bits into `halves`
+/// (little-endian: element 0 in bit 0). Returns the number of set bits to all threads.
 template <class Kernel>
 __device__ int64_t chunk_masks(int64_t begin, int64_t end, const Kernel& kernel, uint32_t* halves) {
   __shared__ int selected;
@@ -192,7 +194,7 @@ __device__ int64_t chunk_masks(int64_t begin, int64_t end, const Kernel& kernel,
   return selected;
 }
 
-/// Block c asks the kernel about chunk c: bits into the masks, their number into the positions.
+/// Writes the masks of chunk c, and the number of its set bits into the positions, in block c.
 template <class Kernel>
 __global__ void run_select_masks(int64_t n, const int64_t* counted, const Kernel kernel,
                                  uint64_t* masks) {
@@ -204,7 +206,8 @@ __global__ void run_select_masks(int64_t n, const int64_t* counted, const Kernel
   if (threadIdx.x == 0) positions(masks, all)[blockIdx.x] = selected;
 }
 
-/// Counts of chunks become positions, by one block; *count starts and ends the sum.
+/// Turns the counts of chunks into positions, in one block. The sum starts at *count and ends
+/// there.
 static __global__ void run_select_scan(int64_t n, const int64_t* counted, uint64_t* masks,
                                        int64_t* count) {
   __shared__ int64_t sums[kScanThreads];
@@ -236,8 +239,8 @@ static __global__ void run_select_scan(int64_t n, const int64_t* counted, uint64
   if (thread == kScanThreads - 1) *count = first + sums[thread];
 }
 
-/// Emits what is selected of a block's chunk, which begins at element `begin`, from position
-/// `first` on. `all_words` is the number of mask words.
+/// Emits the selected elements of a block's chunk, which begins at element `begin`, at positions
+/// from `first` on. `all_words` is the number of mask words.
 template <class Kernel>
 __device__ void chunk_emit(int64_t begin, int64_t all_words, int64_t first, const Kernel& kernel,
                            const uint64_t* masks) {
@@ -267,7 +270,7 @@ __device__ void chunk_emit(int64_t begin, int64_t all_words, int64_t first, cons
   }
 }
 
-/// Block c emits what is selected of chunk c, from its position on.
+/// Emits the selected elements of chunk c, at the chunk's position, in block c.
 template <class Kernel>
 __global__ void run_select_emit(int64_t n, const int64_t* counted, const Kernel kernel,
                                 uint64_t* masks) {

@@ -1,5 +1,5 @@
-// A loop of core/loops/parallel.h over many ranges at once: each is reduced by itself, to the bits
-// that parallel_reduce has of it, in two launches however many they are.
+// A reduction over many ranges at once, in two launches whatever their number. Each range has the
+// same bits as from parallel_reduce. Any thread that may use the stream may call.
 #pragma once
 
 #include "core/loops/parallel.h"
@@ -9,7 +9,7 @@ namespace wisp {
 
 namespace parallel {
 
-/// What parallel_reduce computes of [begin, begin + n).
+/// The result of parallel_reduce over [begin, begin + n).
 template <class Kernel>
 typename Kernel::Value cpu_reduce_range(int64_t begin, int64_t n, const Kernel& kernel) {
   const int64_t block = reduce_block(n);
@@ -29,7 +29,7 @@ typename Kernel::Value cpu_reduce_range(int64_t begin, int64_t n, const Kernel& 
 
 namespace wisp {
 
-/// out[range.slot] = combination of kernel.map(i) over each range. The kernel is as for
+/// Writes to out[range.slot] the combination of kernel.map(i) over each range. The kernel is as for
 /// parallel_reduce.
 template <class Kernel>
 void parallel_reduce_ranges(const Stream& stream, const Ranges& ranges, Kernel kernel,

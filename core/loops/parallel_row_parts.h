@@ -1,10 +1,11 @@
-// A loop over the rows of a matrix, for kernels that treat a row's columns alike:
-//   struct Shared { … };  // as of parallel_small_teams
+// A loop over the rows of a matrix, for kernels that process a row's columns alike:
+//   struct Shared { … };  // as for parallel_small_teams
 //   template <class Team>
 //   WISP_HD void operator()(const Team& team, int64_t row, int64_t begin, int64_t end,
 //                           Shared& shared) const;
-// treats columns [begin, end) of a row. Together the calls are all of all rows. On the CPU a call
-// has a whole row; a device, which has more threads than rows, cuts long ones.
+// A call processes columns [begin, end) of a row, and all calls together cover all rows. On the CPU
+// a call has a whole row. A device has more threads than rows, so long rows are cut. Any thread
+// that may use the stream may call.
 #pragma once
 
 #include "core/loops/divisor.h"
@@ -13,7 +14,7 @@
 namespace wisp {
 namespace parallel {
 
-constexpr int64_t kPartColumns = 512;  // at most, of a device, unless a call says otherwise
+constexpr int64_t kPartColumns = 512;  // default limit of a part on a device
 
 template <class Kernel>
 struct RowParts {
@@ -30,7 +31,8 @@ struct RowParts {
   }
 };
 
-/// Columns of a part: parts of a row have as many, in whole lanes, but for the last one.
+/// Columns of a part. All parts of a row have the same number, a multiple of kLanes, except the
+/// last.
 inline int64_t part_columns(bool device, int64_t columns, int64_t most = kPartColumns) {
   if (!device || columns <= most) return std::max<int64_t>(columns, 1);
   const int64_t parts = (columns + most - 1) / most;
@@ -39,7 +41,7 @@ inline int64_t part_columns(bool device, int64_t columns, int64_t most = kPartCo
 
 }  // namespace parallel
 
-/// `most` columns at most are a part on a device.
+/// Calls the kernel for all rows. On a device a part has at most `most` columns.
 template <class Kernel>
 void parallel_row_parts(const Stream& stream, int64_t rows, int64_t columns, Kernel kernel,
                         int64_t most = parallel::kPartColumns) {

@@ -1,5 +1,6 @@
-// Teams over the rows of a table that travels in the kernel's argument: nothing has to be written
-// before, for the few fields or ranges that most launches have.
+// Teams over the rows of a table in the kernel's argument. The table needs no memory and no write
+// before the launch; it suits launches of few fields or ranges. Any thread that may use the stream
+// may call.
 #pragma once
 
 #include "core/loops/device_table.h"
@@ -7,9 +8,9 @@
 
 namespace wisp {
 
-/// As many rows as a kernel's argument has room for. Row has a member first_item, its first item of
-/// those of all rows. It has no padding, and a kernel's table is its last member: in and behind
-/// arrays g++ 12 clears padding where it is not.
+/// A table with as many rows as fit a kernel's argument. Row has a member first_item, its first
+/// item in the numbering over all rows. Row has no padding, and a kernel's table is its last
+/// member: g++ 12 clears padding wrongly in and after arrays.
 template <class Row>
 struct RowTable {
   static constexpr int64_t kMost = 3600 / sizeof(Row);  // an argument has 4 KB
@@ -21,7 +22,7 @@ struct RowTable {
   }
 };
 
-/// A range of elements, cut into chunks that are items.
+/// A range of elements, cut into chunks. A chunk is an item.
 struct RangeRow {
   static constexpr int64_t kChunk = 1 << 13;
   int64_t begin = 0, end = 0, first_item = 0;
@@ -34,9 +35,8 @@ struct RangeRow {
   }
 };
 
-/// Launches the kernel that kernel_of(table) gives, over the items of the table, for as few tables
-/// as hold all rows: each_row(put) calls put(row, items) for each. `elements` is as for
-/// parallel_teams.
+/// Launches the kernel kernel_of(table) over the items of the table, for as few tables as hold all
+/// rows. each_row(put) calls put(row, items) for each row. `elements` is as for parallel_teams.
 template <class Row, class EachRow, class KernelOf>
 void parallel_rows(const Stream& stream, const EachRow& each_row, const KernelOf& kernel_of,
                    int64_t elements) {
@@ -54,7 +54,7 @@ void parallel_rows(const Stream& stream, const EachRow& each_row, const KernelOf
   launch();
 }
 
-/// A kernel of parallel_for, over a row's range.
+/// A kernel of parallel_for that runs over a row's range.
 template <class Kernel>
 struct OverRanges {
   struct Shared {};
@@ -67,7 +67,7 @@ struct OverRanges {
   }
 };
 
-/// kernel(i) for each i of the ranges: each_range(put) calls put(begin, end) for each.
+/// Calls kernel(i) for each i of the ranges. each_range(put) calls put(begin, end) for each range.
 template <class EachRange, class Kernel>
 void parallel_for_ranges(const Stream& stream, const EachRange& each_range, const Kernel& kernel) {
   parallel_rows<RangeRow>(

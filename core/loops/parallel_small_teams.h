@@ -1,11 +1,12 @@
-// A loop like those of core/loops/parallel.h, over items of some hundred elements that lie side by
-// side: kLanes threads take an item together, a small team. On CUDA it is half a warp, so that
-// neighbours are read by neighbours; on the CPU it is one thread, and the lanes are those of its
-// vector registers. A kernel is written once, for any kind of team:
-//   struct Shared { … };  // what the team has in common, uninitialised
+// A loop over neighbouring items of some hundred elements, each processed by a small team of kLanes
+// threads. On CUDA a small team is half a warp, so that neighbouring threads read neighbouring
+// elements. On the CPU it is one thread, and the lanes are those of its vector registers. A kernel
+// is written once, for any kind of team:
+//   struct Shared { … };  // the team's shared state, uninitialised
 //   template <class Team>
 //   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const;
-// All lanes make the same calls with the same arguments. Results depend on no order of theirs.
+// All lanes make the same calls with the same arguments. Results do not depend on the order of
+// lanes. Any thread that may use the stream may call.
 #pragma once
 
 #include "core/loops/device_table.h"
@@ -16,7 +17,7 @@ namespace wisp {
 /// A small team of one thread.
 class LoneThread {
  public:
-  /// A value of each lane's own: element l is for what the team does in lane l.
+  /// A value per lane. Element l is for the team's work in lane l.
   template <class T>
   class PerLane {
    public:
@@ -26,24 +27,24 @@ class LoneThread {
     T value_[parallel::kLanes] = {};
   };
 
-  /// body(i) for each i in [0, n), in lane i % kLanes; none touches what another writes. A phase:
-  /// what is written in one may be read from the next on, in any lane.
+  /// A phase: calls body(i) for each i in [0, n), in lane i % kLanes. No call reads or writes an
+  /// element that another call writes. Later phases may read the results in any lane.
   template <class Body>
   WISP_HD void each(int64_t n, const Body& body) const {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) body(i);
   }
-  /// `to` becomes the values of(i) for each i in [0, kCount), of which none reads `to` but at its
-  /// own place; a phase.
+  /// A phase: writes of(i) for each i in [0, kCount) to `to`. of(i) reads nothing of `to` except
+  /// element i.
   template <int64_t kCount, class Of>
   WISP_HD void write(void* to, const Of& of) const {
-    decltype(of(int64_t{})) value[kCount];  // stores to `to` would keep them from registers
+    decltype(of(int64_t{})) value[kCount];  // in registers: stores to `to` would prevent that
     for (int64_t i = 0; i < kCount; ++i) value[i] = of(i);
     memcpy(to, value, sizeof value);
   }
-  /// Of x = read(i), for each i in [0, 64): bit i of `to` becomes bit(i, x), and then(i, x) is
-  /// called, which may write what its own read(i) has read. A lane may read all of its elements
-  /// before it writes. A phase.
+  /// A phase over i in [0, 64) with x = read(i). It sets bit i of `to` to bit(i, x), and calls
+  /// then(i, x). then(i, x) may write the memory that read(i) reads. A lane may read all of its
+  /// elements before it writes.
   template <class Read, class Bit, class Then>
   WISP_HD void write_bits(void* to, const Read& read, const Bit& bit, const Then& then) const {
     uint64_t bits = 0;
@@ -56,23 +57,24 @@ class LoneThread {
 #endif
     memcpy(to, &bits, sizeof bits);
   }
-  /// body(), by one lane; a phase.
+  /// A phase: one lane calls body().
   template <class Body>
   WISP_HD void once(const Body& body) const {
     body();
   }
-  /// body(l) for each lane, which reads what its own lane has written, and what phases have.
+  /// Calls body(l) for each lane. It reads only writes of its own lane and of earlier phases.
   template <class Body>
   WISP_HD void lanes(const Body& body) const {
 #pragma omp simd
     for (int64_t lane = 0; lane < parallel::kLanes; ++lane) body(lane);
   }
-  /// All lanes' values by op.combine(a, b), as a tree: half of them with the other half, and so on.
+  /// Combines all lanes' values by op.combine(a, b), as a tree that combines one half with the
+  /// other at each level.
   template <class T, class Op>
   WISP_HD T fold(PerLane<T>& value, const Op& op) const {
     return fold_half<parallel::kLanes / 2>(value, op);
   }
-  /// All lanes' values added up in their order.
+  /// Adds up all lanes' values in the order of lanes.
   template <class T>
   WISP_HD T sum(PerLane<T>& value) const {
     T total{};
@@ -91,7 +93,7 @@ class LoneThread {
   }
 };
 
-/// One whose elements and lanes come in the order of ShuffledTeams.
+/// A small team of one thread that visits elements and lanes in the order of ShuffledTeams.
 class ShuffledThread : public LoneThread {
  public:
   WISP_HD explicit ShuffledThread(uint32_t order) : order_(order) {}
@@ -146,7 +148,7 @@ void cpu_shuffled_teams(int64_t begin, int64_t end, const Kernel& kernel, uint32
   }
 }
 
-/// All of parallel_small_teams, on the CPU.
+/// parallel_small_teams on the CPU.
 template <class Kernel>
 void cpu_small_teams(int64_t items, const Kernel& kernel, int64_t elements, uint32_t order) {
   const int64_t grain = kGrain / std::clamp<int64_t>(elements, 1, kGrain);
@@ -159,7 +161,7 @@ void cpu_small_teams(int64_t items, const Kernel& kernel, int64_t elements, uint
       2 * grain);
 }
 
-/// Kernels as bytes of one argument, whose items are numbered through all.
+/// A table of kernels as bytes of one argument. Items are numbered over all kernels.
 template <class Kernel>
 struct SmallTeamsTable {
   static_assert(std::is_trivially_copyable_v<Kernel> && alignof(Kernel) <= 8);
@@ -184,9 +186,9 @@ struct SmallTeamsTable {
 
 namespace wisp {
 
-/// kernel(team, item, shared) for each item in [0, items), in any order. An item has about
-/// `elements` elements, which decides how many are worth a thread of the CPU's. kResidentBlocks is
-/// as for parallel_for.
+/// Calls kernel(team, item, shared) for each item in [0, items), in any order. An item has about
+/// `elements` elements, which decides how many items are worth a thread of the CPU. kResidentBlocks
+/// is as for parallel_for.
 template <class Kernel>
 void parallel_small_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
 #ifdef __CUDACC__
@@ -197,9 +199,9 @@ void parallel_small_teams(const Stream& stream, int64_t items, Kernel kernel, in
   });
 }
 
-/// Calls of parallel_small_teams with kernels of one type, as few launches as their arguments have
-/// room for: what is added is launched by finish(), or earlier. Lives on one thread's stack while
-/// it is used.
+/// A batch of parallel_small_teams calls with kernels of one type, in as few launches as arguments
+/// allow. finish() launches the added calls, or add() if an argument is full. Lives on one thread's
+/// stack.
 template <class Kernel>
 class SmallTeams {
  public:

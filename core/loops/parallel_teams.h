@@ -1,7 +1,7 @@
-// A loop like those of core/loops/parallel.h, over items that need more than one step each: a team
-// of threads takes an item through phases, and none begins one before all have ended the last. On
-// CUDA a team is a thread block; on the CPU it is one thread, and items are shared among the OpenMP
-// threads. Results depend neither on how many threads a team has nor on their order.
+// A loop over items that need several steps each. A team of threads takes an item through phases;
+// no thread begins a phase before all have ended the last. On CUDA a team is a thread block. On the
+// CPU it is one thread, and OpenMP threads share the items. Results depend neither on the number of
+// a team's threads nor on their order. Any thread that may use the stream may call.
 #pragma once
 
 #include <omp.h>
@@ -16,8 +16,8 @@
 
 namespace wisp {
 
-/// While it lives, teams on the CPU go through the elements of a phase in an order drawn with
-/// `seed`, not 0: for tests. One at a time.
+/// A test switch. While it lives, teams on the CPU visit the elements of a phase in an order drawn
+/// with `seed`, which is not 0. Only one may live at a time.
 class ShuffledTeams {
  public:
   explicit ShuffledTeams(uint32_t seed);
@@ -28,19 +28,20 @@ class ShuffledTeams {
 
 namespace parallel {
 
-uint32_t team_order();  // of ShuffledTeams; 0 without
+uint32_t team_order();  // seed of ShuffledTeams, or 0
 std::vector<int64_t> shuffled(uint32_t seed, int64_t n);
 
 }  // namespace parallel
 
-/// What a kernel has of its team. Each call is a phase; all threads make the same calls with the
-/// same arguments. What is written in one phase may be read from the next on, between phases too.
+/// A kernel's view of its team. Each call is a phase; all threads make the same calls with the same
+/// arguments. Writes of one phase may be read after it, in the next phase or between phases.
 class Team {
  public:
-  /// `sums` is memory of a CUDA team; `order` is not 0 on a CPU that shuffles.
+  /// `sums` is memory of a CUDA team. `order` is 0, or the seed of ShuffledTeams on a CPU.
   WISP_HD explicit Team(int64_t* sums, uint32_t order = 0) : sums_(sums), order_(order) {}
 
-  /// body(i) for each i in [0, n); none touches what another writes.
+  /// Calls body(i) for each i in [0, n). No call reads or writes an element that another call
+  /// writes.
   template <class Body>
   WISP_HD void each(int64_t n, const Body& body) const {
 #ifdef __CUDA_ARCH__
@@ -55,7 +56,8 @@ class Team {
 #endif
   }
 
-  /// to[i] = of(i) for each i in [0, n), which reads nothing that is written but, at most, to[i].
+  /// Writes to[i] = of(i) for each i in [0, n). of(i) may read to[i], but no other element that is
+  /// written.
   template <class To, class Of>
   WISP_HD void fill(int64_t n, To* to, const Of& of) const {
 #ifdef __CUDA_ARCH__
@@ -65,13 +67,13 @@ class Team {
 #endif
   }
 
-  /// body(), by one thread.
+  /// Calls body() on one thread.
   template <class Body>
   WISP_HD void once(const Body& body) const {
     each(1, [&](int64_t) { body(); });
   }
 
-  /// ++bins[bin(i)] for each i in [0, n) where bin(i) is not negative.
+  /// Adds 1 to bins[bin(i)] for each i in [0, n) with bin(i) >= 0.
   template <class Bin>
   WISP_HD void histogram(int64_t n, uint32_t* bins, const Bin& bin) const {
 #ifdef __CUDA_ARCH__
@@ -86,8 +88,8 @@ class Team {
 #endif
   }
 
-  /// emit(i, the sum of value(j) over j < i) for each i in [0, n); returns the sum of all. An emit
-  /// may write what its own value was read from.
+  /// Calls emit(i, sum of value(j) over j < i) for each i in [0, n), and returns the sum of all.
+  /// emit(i) may write the memory that value(i) read.
   template <class Value, class Emit>
   WISP_HD int64_t scan(int64_t n, const Value& value, const Emit& emit) const {
 #ifdef __CUDA_ARCH__
@@ -112,7 +114,7 @@ class Team {
 #endif
   }
 
-  /// What parallel::reduce_lanes computes of the kernel over [begin, end), for all threads.
+  /// Returns to all threads the result of parallel::reduce_lanes over [begin, end).
   template <class Kernel>
   WISP_HD typename Kernel::Value reduce_lanes(int64_t begin, int64_t end,
                                               const Kernel& kernel) const {
@@ -123,7 +125,7 @@ class Team {
 #endif
   }
 
-  /// What parallel_reduce computes of the kernel over [0, n), with the same bits.
+  /// The result of parallel_reduce over [0, n), with the same bits.
   template <class Kernel>
   WISP_HD typename Kernel::Value reduce(int64_t n, const Kernel& kernel) const {
 #ifdef __CUDA_ARCH__
@@ -138,8 +140,8 @@ class Team {
 #endif
   }
 
-  /// emit(at, i) for each i in [0, n) for which keep(i) holds, `at` counting them in ascending
-  /// order of i; returns their number. keep is asked once each, and reads nothing that emit writes.
+  /// Calls emit(at, i) for each i in [0, n) with keep(i); `at` counts them in ascending order of i.
+  /// Returns their number. keep(i) is called once for each i and reads nothing that emit writes.
   template <class Keep, class Emit>
   WISP_HD int64_t select(int64_t n, const Keep& keep, const Emit& emit) const {
 #ifdef __CUDA_ARCH__
@@ -170,7 +172,7 @@ class Team {
   [[maybe_unused]] uint32_t order_;
 };
 
-/// *word += more, where teams have the word in common.
+/// Adds `more` to *word, which teams share.
 WISP_HD inline void add_in_common(uint32_t* word, uint32_t more) {
 #ifdef __CUDA_ARCH__
   atomicAdd(word, more);
@@ -191,9 +193,9 @@ WISP_CLONES void cpu_teams(int64_t begin, int64_t end, const Kernel kernel, uint
 
 }  // namespace parallel
 
-/// kernel(team, item, shared) for each item in [0, items), in any order. The kernel has a type
-/// Shared, of which each team has one, uninitialised. An item is worth about `elements` elements,
-/// which decides whether it is worth a thread of the CPU's. kResidentBlocks is as for parallel_for.
+/// Calls kernel(team, item, shared) for each item in [0, items), in any order. The kernel has a
+/// type Shared; each team has one, uninitialised. An item is worth about `elements` elements, which
+/// decides whether it is worth a thread of the CPU. kResidentBlocks is as for parallel_for.
 template <class Kernel>
 void parallel_teams(const Stream& stream, int64_t items, Kernel kernel, int64_t elements) {
 #ifdef __CUDACC__

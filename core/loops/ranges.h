@@ -1,5 +1,5 @@
-// Many ranges of one index space, for loops that treat them all at once
-// (core/loops/parallel_ranges.h).
+// A table of many ranges of one index space, for loops that process all of them at once
+// (core/loops/parallel_ranges.h). One thread.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@
 
 namespace wisp {
 
-/// Ranges as a device reads them, with room for partial results of `value_bytes` each. Belongs to
-/// the stream of its context.
+/// Ranges in device memory, with room for partial results of `value_bytes` each. Belongs to the
+/// stream of its context.
 class Ranges {
  public:
-  /// A range of an index space, and where its result goes.
+  /// A range of an index space, and the slot of its result.
   struct Range {
     int64_t begin = 0, numel = 0;
     int64_t slot = 0;
-    int64_t first_block = 0;  // of parallel::reduce_block(numel) elements: Ranges sets it
+    int64_t first_block = 0;  // first block of reduce_block(numel) elements; Ranges sets it
   };
 
   Ranges(const Context& context, std::span<const Range> ranges, int64_t value_bytes);

@@ -1,4 +1,5 @@
-// parallel_select over many ranges at once, in two launches however many they are.
+// parallel_select over many ranges at once, in two launches whatever their number. Any thread that
+// may use the stream may call.
 #pragma once
 
 #include "core/loops/device_table.h"
@@ -6,11 +7,12 @@
 
 namespace wisp {
 
-/// A range of elements, and the group of neighbouring ranges whose selected elements are counted
-/// together. Ranges are cut into chunks of parallel::kSelectChunk, numbered through all of them.
+/// A range of elements and its group. A group is neighbouring ranges whose selected elements are
+/// counted together. Ranges are cut into chunks of parallel::kSelectChunk, numbered over all
+/// ranges.
 struct SelectRange {
   int64_t numel = 0;
-  int64_t first_chunk = 0, first_word = 0;  // of a bit for each element
+  int64_t first_chunk = 0, first_word = 0;  // words have a bit for each element
   int64_t group_begin = 0, group_end = 0;   // chunks of the group
 
   WISP_HD static int64_t chunks(int64_t numel) {
@@ -26,15 +28,15 @@ struct SelectRange {
   }
 };
 
-/// Rows, in device memory, of which each is a SelectRange; and the scratch of a selection.
+/// A table of rows in device memory, each a SelectRange, with the scratch of a selection.
 template <class Row>
 struct SelectRanges {
   const Row* row;
   int64_t count, chunks, numel;
-  uint64_t* masks;    // of each range's words
-  int64_t* selected;  // in each chunk; then where its first goes
+  uint64_t* masks;    // mask words of all ranges
+  int64_t* selected;  // count in each chunk, then its first position
 
-  /// The row of a chunk.
+  /// The index of the row that contains a chunk.
   WISP_HD int64_t of(int64_t chunk) const {
     return row_of(chunk, count, [this](int64_t at) { return row[at].first_chunk; });
   }
@@ -102,9 +104,10 @@ void cpu_select_ranges(const SelectRanges<Row>& ranges, const KernelOf& kernel_o
 
 namespace wisp {
 
-/// Stable compaction of each group. kernel_of(r) is a kernel as for parallel_select, for the
-/// elements of row r by their place in the range; positions count on from 0 through its group, and
-/// *kernel.count() gets the group's number. Groups whose kernels say off() are left as they are.
+/// A stable compaction of each group. kernel_of(r) is a kernel as for parallel_select; its elements
+/// are row r's, counted from the range's begin. Positions start at 0 in each group, and
+/// *kernel.count() gets the group's number of selected elements. A group whose kernels have off()
+/// == true is left unchanged.
 template <class Row, class KernelOf>
 void parallel_select_ranges(const Stream& stream, const SelectRanges<Row>& ranges,
                             KernelOf kernel_of) {

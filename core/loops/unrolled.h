@@ -1,5 +1,5 @@
-// A loop whose steps a device's thread takes several at once: it waits where it uses what it has
-// read, so reads that are to be under way together come before the first use.
+// A loop whose steps a device's thread takes several at a time. A thread waits at the first use of
+// a value that it reads, so reads that should overlap come before the first use.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace wisp {
 
-/// Calls body(i, n), n a std::integral_constant, for steps [i, i + n.value): in ascending order all
-/// of [0, count), kSteps at a time, then one at a time. The body reads for all its steps first.
+/// Calls body(i, n) for steps [i, i + n.value), where n is a std::integral_constant. The calls
+/// cover [0, count) in ascending order, kSteps at a time, then one at a time. The body does the
+/// reads of all its steps first.
 template <int64_t kSteps, class Body>
 WISP_HD inline void unrolled(int64_t count, const Body& body) {
   int64_t i = 0;

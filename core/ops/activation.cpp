@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-// The functions: f(x), and the gradient of x from y = f(x) and its gradient.
+// The functions: f(x), and the gradient of x computed from y = f(x) and dy.
 
 struct Relu {
   template <class W>

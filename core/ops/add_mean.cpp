@@ -8,7 +8,7 @@ template <class T>
 struct AddMean {
   const T* mean;
   double count, ignored;
-  bool skip;  // what is not finite
+  bool skip;  // skip a mean that is not finite
   double* sums;
   WISP_HD void operator()() const {
     const auto value = static_cast<double>(*mean);

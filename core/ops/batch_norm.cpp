@@ -13,7 +13,7 @@ namespace {
 WISP_HD inline float square_root(float x) { return sqrtf(x); }
 WISP_HD inline double square_root(double x) { return sqrt(x); }
 
-/// What the gradients of evaluation mode read: there y is an affine function of x.
+/// The inputs of the gradients in evaluation mode, where y is an affine function of x.
 template <class T>
 struct FrozenNorm {
   const T* x;
@@ -34,7 +34,7 @@ struct FrozenNorm {
   }
 };
 
-/// One index per element: gradients of x and of the residual; either may be null.
+/// The gradients of x and of the residual; each may be null. An index is an element.
 template <class T>
 struct FrozenNormInputs {
   FrozenNorm<T> norm;
@@ -49,7 +49,7 @@ struct FrozenNormInputs {
   }
 };
 
-/// One index per channel: gradients of gamma and beta; either may be null.
+/// The gradients of gamma and beta; each may be null. An index is a channel.
 template <class T>
 struct FrozenNormParameters {
   FrozenNorm<T> norm;
@@ -70,7 +70,7 @@ struct FrozenNormParameters {
   }
 };
 
-/// The slots of x, gamma, beta and the residual, where wanted.
+/// The wanted slots of x, gamma, beta and the residual.
 struct NormSlots {
   std::array<GradSlot, 4> slots;
 
@@ -88,7 +88,7 @@ struct NormSlots {
 
 struct Saved {
   BatchNormSpec spec;
-  Tensor x, y, gamma;   // y only if a ReLU needs it
+  Tensor x, y, gamma;   // y only for a ReLU
   Tensor mean, spread;  // spread: 1 / standard deviation in training, variance in evaluation
 };
 
@@ -152,7 +152,7 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
                     BatchNormState& state, BatchNormFusion fusion) {
   const BatchNormSpec spec = spec_of(x.value(), gamma.value(), beta.value(), state, fusion);
   if (fusion.residual && fusion.residual->node() == x.node()) {
-    // fused, both gradients would go to one place in one pass
+    // fused, one pass would write both gradients to the same place
     const Variable sum = add(batch_norm(x, gamma, beta, state), x);
     return fusion.relu ? relu(sum) : sum;
   }
@@ -168,7 +168,7 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
                                     residual, state.running_mean, state.running_var, y);
     saved.mean = state.running_mean;
     saved.spread = state.running_var;
-    if (context.log) {  // constants of this op, which only a reader of the log needs to know
+    if (context.log) {  // constants that only readers of the log need
       inputs.emplace_back(context, state.running_mean);
       inputs.emplace_back(context, state.running_var);
     }

@@ -22,11 +22,11 @@ struct AddToRows {
   }
 };
 
-// Rows summed one after another. The sums of such blocks are summed in turn: an image has a row for
-// each position but few columns to share among threads, and f32 loses less.
+// Rows per block. A block's rows are summed in order, then the sums of blocks. Images have many
+// rows but few columns for threads to share, and f32 loses fewer digits.
 constexpr int64_t kRowBlock = 1024;
 
-/// An item is a block of rows and as many columns as a team has lanes, whose sums are a row of
+/// Sums of rows. An item is a block of rows and kLanes columns; its sums are in row `block` of
 /// `sums`.
 template <class T>
 struct SumOfRows {
@@ -35,7 +35,7 @@ struct SumOfRows {
   const T* dy;
   Wide<T>* sums;
   int64_t rows, columns;
-  Divisor groups;  // of columns
+  Divisor groups;  // groups of kLanes columns
   bool accumulate;
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
@@ -59,7 +59,7 @@ struct SumOfRows {
   }
 
  private:
-  /// Rows beginning with that at `from`, of the lanes that have a column.
+  /// Adds up `count` rows from `from` on, in the lanes that have a column.
   template <class Team, class Has>
   WISP_HD void add(const Team& team, const T* from, int64_t count, const Has& has,
                    typename Team::template PerLane<Wide<T>>& total) const {

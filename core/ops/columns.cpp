@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-/// Columns [begin, …) of a matrix (rows, width).
+/// The columns of a matrix (rows, width) from `begin` on.
 template <class T>
 struct Columns {
   T* matrix;
@@ -28,7 +28,7 @@ struct Move {
   }
 };
 
-/// Zeros in the columns outside [first, last).
+/// Writes zeros to the columns outside [first, last).
 template <class T>
 struct ZeroBeside {
   struct Shared {};
@@ -45,7 +45,7 @@ struct ZeroBeside {
   }
 };
 
-/// Where columns come from or go to: in the last extent.
+/// A tensor, and the first of the columns to read or write in its last extent.
 struct Place {
   const Tensor& tensor;
   int64_t begin = 0;

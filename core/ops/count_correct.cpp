@@ -29,7 +29,7 @@ struct LabelledRows {
 };
 
 struct AddCounts {
-  const int64_t* counts;  // correct, labelled
+  const int64_t* counts;  // correct rows, labelled rows
   double* sums;
   WISP_HD void operator()() const {
     sums[0] += static_cast<double>(counts[0]);

@@ -5,24 +5,24 @@
 namespace wisp {
 namespace {
 
-/// A text in labels, and where its words begin; behind the last one's begin is the end of all.
+/// A text in labels, and the index at which each of its words begins.
 struct Text {
   int32_t* label;
   int32_t* word;
   int64_t labels = 0, words = 0;
 
-  /// A space counts once between words, and not at the ends.
+  /// Appends a label. A space counts once between words, and not at the ends.
   WISP_HD void add(int32_t next, int32_t space) {
     if (next != space || (labels > 0 && label[labels - 1] != space)) label[labels++] = next;
   }
-  /// A word is what stands between spaces.
+  /// Finds the words, which are separated by spaces.
   WISP_HD void find_words(int32_t space) {
     if (labels > 0 && label[labels - 1] == space) --labels;
     for (int64_t i = 0; i < labels; ++i)
       if (label[i] != space && (i == 0 || label[i - 1] == space))
         word[words++] = static_cast<int32_t>(i);
   }
-  /// Where a word ends.
+  /// The index after a word's last label.
   WISP_HD int64_t end(int64_t i, int32_t space) const {
     int64_t at = word[i];
     while (at < labels && label[at] != space) ++at;
@@ -47,13 +47,13 @@ struct SameWords {
   }
 };
 
-/// Fewest insertions, deletions and substitutions that make one of two lists the other. `row` has
-/// room for of_b + 1. Source: Wagner & Fischer 1974.
+/// The fewest insertions, deletions and substitutions that turn one list into the other. `row` has
+/// room for of_b + 1 numbers. Source: Wagner & Fischer 1974.
 template <class Same>
 WISP_HD int64_t edit_distance(int64_t of_a, int64_t of_b, const Same& same, int32_t* row) {
   for (int64_t j = 0; j <= of_b; ++j) row[j] = static_cast<int32_t>(j);
   for (int64_t i = 0; i < of_a; ++i) {
-    int32_t diagonal = row[0];  // of the row before
+    int32_t diagonal = row[0];  // element of the previous row
     row[0] = static_cast<int32_t>(i + 1);
     for (int64_t j = 0; j < of_b; ++j) {
       const int32_t substituted = diagonal + (same(i, j) ? 0 : 1);
@@ -69,8 +69,8 @@ struct Counts {
   int64_t word_edits, words, label_edits, labels, blanks, frames;
 };
 
-/// One index per sequence: the likeliest class of each frame, equal neighbours merged, blanks left
-/// out, beside its labels.
+/// Compares the best path of a sequence with its labels. The best path is the likeliest class of
+/// each frame, with equal neighbours merged and blanks left out. An index is a sequence.
 template <class T>
 struct CountEdits {
   PackedRows rows;

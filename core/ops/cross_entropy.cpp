@@ -15,7 +15,7 @@ struct Labels {
   WISP_HD bool ignored(int64_t row) const { return label[row] == -1; }
 };
 
-/// A team has a row: log Σ exp(logit) and the row's loss.
+/// Computes log Σ exp(logit) and the loss of a row. An item is a row.
 template <class T>
 struct RowLoss {
   struct Shared {};
@@ -47,7 +47,7 @@ struct RowLoss {
   }
 };
 
-/// (softmax - target) / rows · dy. `dx` may be the logits' memory.
+/// Computes (softmax - target) / rows · dy. `dx` may be the logits' memory.
 template <class T>
 struct LogitGradient {
   struct Shared {};
@@ -110,11 +110,11 @@ Variable cross_entropy(const Variable& logits, const Tensor& labels, double labe
     parallel_reduce(context.stream, rows, Mean<T>{row_loss.data<T>(), static_cast<T>(rows)},
                     loss.data<T>());
   });
-  // the closure holds `labels` because the targets point into it
+  // the closure owns `labels` because `targets` points into it
   return record("cross_entropy", loss, {logits},
                 [&context, x, labels, targets, log_sum, rows](const Tensor& dy, Inputs& in) {
                   const GradSlot slot = in.slot(0, x);
-                  // a loop that may add or write is not vectorised
+                  // a loop that may either add or write is not vectorised
                   const Tensor dx =
                       slot.accumulate ? context.empty(x.shape(), x.dtype()) : slot.into;
                   dispatch_float(x.dtype(), "cross_entropy", [&](auto zero) {

@@ -19,7 +19,7 @@ struct Sequences {
   WISP_HD int64_t states() const { return 2 * width + 3; }
   WISP_HD const int32_t* transcript(int64_t n) const { return labels + n * width; }
 
-  /// Sequences come by falling length.
+  /// The number of frames of sequence n. Lengths fall with n.
   WISP_HD int64_t length(int64_t n) const {
     int64_t length = 0, none = rows.positions;
     while (length < none) {
@@ -32,7 +32,7 @@ struct Sequences {
     }
     return length;
   }
-  /// How many labels sequence n has; -1 if one of them is out of range.
+  /// The number of labels of sequence n, or -1 if one of them is out of range.
   WISP_HD int64_t label_count(int64_t n) const {
     const int32_t* label = transcript(n);
     int64_t k = 0;
@@ -53,14 +53,14 @@ WISP_HD T impossible() {
   return static_cast<T>(-HUGE_VALF);
 }
 
-/// What terms are taken relative to: the largest, or, if that is impossible, a number that can be
-/// subtracted from it.
+/// The number that log_sum() subtracts from its terms: the largest term, or a finite number if that
+/// is impossible.
 template <class T>
 WISP_HD T finite(T largest) {
   return largest < T(-3e38f) ? T(-3e38f) : largest;
 }
 
-/// log(exp(a) + exp(b)), and of three.
+/// log(exp(a) + exp(b)); the second overload has three terms.
 template <class T>
 WISP_HD inline T log_sum(T a, T b) {
   const T shift = finite(b > a ? b : a);
@@ -74,9 +74,9 @@ WISP_HD inline T log_sum(T a, T b, T c) {
          logarithm(exponential(a - shift) + exponential(b - shift) + exponential(c - shift));
 }
 
-/// A number for each state of a frame: the blanks, one in front of each label and one behind the
-/// last, then the labels. Behind either is one more, impossible, so that label[-1] and
-/// label[labels] may be read, and loops have no ends to mind.
+/// A number for each state of a frame: the blanks (before each label and after the last), then the
+/// labels. After each of the two groups an impossible state is added. label[-1] and label[labels]
+/// may therefore be read, and loops need no checks at their ends.
 template <class T>
 struct States {
   T* blank;
@@ -87,7 +87,7 @@ struct States {
       : blank(numbers), label(numbers + label_count + 2), labels(label_count) {}
   WISP_HD int64_t count() const { return 2 * labels + 3; }
   WISP_HD void bound() const { blank[labels + 1] = label[labels] = impossible<T>(); }
-  /// All impossible but one blank.
+  /// Makes all states impossible except one blank.
   WISP_HD void begin_at(const Team& team, int64_t one) const {
     team.each(count(), [this](int64_t s) { blank[s] = impossible<T>(); });
     team.once([&] { blank[one] = 0; });
@@ -97,7 +97,7 @@ struct States {
   }
 };
 
-/// Log probabilities of a frame's labels, less `norm`.
+/// Log probabilities of a frame's classes, minus `norm`.
 template <class T>
 struct Frame {
   const T* logits;
@@ -105,7 +105,7 @@ struct Frame {
   WISP_HD T operator[](int64_t c) const { return logits[c] - norm; }
 };
 
-/// A team has a row: log Σ exp(logit).
+/// Computes log Σ exp(logit) of a row. An item is a row.
 template <class T>
 struct LogExpSum {
   struct Shared {};
@@ -120,18 +120,17 @@ struct LogExpSum {
   }
 };
 
-/// What forward and backward work on.
+/// The data of the forward and backward pass.
 template <class T>
 struct Lattice {
   Sequences sequences;
   const T* logits;
-  const T* log_exp_sum;  // by row
-  T* alpha;              // (rows, states): log probability of the frames so far, in each state, up
-                         // to a constant of the frame; then the posterior
-  T* skip;               // (count, width + 1): 0 where the blank in front of a label may be left
-                         // out, else impossible
-  int64_t* aligned;      // (count): labels; 0 if there are none or too many, -1 if one is wrong
-  T* scratch;            // (count, 2, states)
+  const T* log_exp_sum;  // one per row
+  T* alpha;  // (rows, states): log probability of the frames so far and the state, up to a constant
+             // of the frame; then the posterior
+  T* skip;   // (count, width + 1): 0 if the blank before a label may be skipped, else impossible
+  int64_t* aligned;  // (count): number of labels; 0: none or too many; -1: one is out of range
+  T* scratch;        // (count, 2, states)
 
   WISP_HD States<T> states(int64_t row, int64_t n) const {
     return {alpha + row * sequences.states(), aligned[n]};
@@ -144,8 +143,9 @@ struct Lattice {
   }
 };
 
-/// A team has a sequence: alpha and the loss. Each frame's alphas are relative to the largest of
-/// the frame before, so that rounding does not grow with the frames.
+/// Computes alpha and the loss of a sequence; an item is a sequence. Each frame's alphas are
+/// relative to the largest of the frame before, so rounding errors do not grow with the number of
+/// frames.
 template <class T>
 struct Forward {
   struct Shared {};
@@ -196,9 +196,9 @@ struct Forward {
   }
 };
 
-/// A team has a sequence: alpha becomes the posterior of each state, whose sum is 1 in each frame.
-/// beta, the log probability of the frames that follow, is computed frame by frame, relative as
-/// alpha is.
+/// Replaces alpha by the posterior of each state, whose sum is 1 in each frame; an item is a
+/// sequence. beta, the log probability of the later frames, is computed frame by frame and is
+/// relative like alpha.
 template <class T>
 struct Posterior {
   struct Shared {};
@@ -210,7 +210,7 @@ struct Posterior {
     const int32_t* label = sequences.transcript(n);
     const T* skip = lattice.skip + n * (sequences.width + 1);
     const States<T> beta = lattice.scratch_states(n, 0);
-    const States<T> after = lattice.scratch_states(n, 1);  // beta and the frame that it follows
+    const States<T> after = lattice.scratch_states(n, 1);  // beta plus the later frame
     const int64_t states = beta.count();
     after.begin_at(team, labels);
     team.once([&] { beta.bound(); });
@@ -235,8 +235,8 @@ struct Posterior {
   }
 };
 
-/// A team has a frame of a sequence: (softmax - posterior) / N · dy. `dx` may be the logits'
-/// memory.
+/// Computes (softmax - posterior) / N · dy; an item is a frame of a sequence. `dx` may be the
+/// logits' memory.
 template <class T>
 struct LogitGradient {
   struct Shared {};
@@ -260,7 +260,7 @@ struct LogitGradient {
     if (labels <= 0) return;
     const States<T> posterior = lattice.states(row, n);
     const int32_t* label = sequences.transcript(n);
-    team.once([&] {  // labels occur more than once
+    team.once([&] {  // labels may occur more than once
       T blank = gradient[0];
       for (int64_t k = 0; k <= labels; ++k) blank -= posterior.blank[k] * scale;
       gradient[0] = blank;
@@ -296,7 +296,7 @@ void check(const char* op, const Tensor& logits, const std::vector<int64_t>& row
              rows.front(), ", L) i32");
 }
 
-/// `first_row` and `labels` must live as long as the result is used.
+/// The sequences of a batch. `first_row` and `labels` must outlive the result.
 Sequences sequences_of(const Tensor& first_row, const Tensor& labels, int64_t classes) {
   return {{first_row.data<int64_t>(), first_row.numel() - 1},
           labels.data<int32_t>(),
@@ -305,7 +305,7 @@ Sequences sequences_of(const Tensor& first_row, const Tensor& labels, int64_t cl
           classes};
 }
 
-/// The memory behind a Lattice.
+/// The memory of a Lattice.
 struct LatticeMemory {
   Tensor logits, labels, first_row, log_exp_sum, alpha, skip, aligned;
 

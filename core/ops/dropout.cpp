@@ -6,14 +6,14 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // keeps these keys apart from others
+constexpr uint64_t kPurpose = uint64_t{0x64726f70} << 32;  // differs from other uses of keys
 
-/// Which elements stay: the choice is recomputed in the backward pass, not stored. One random block
-/// serves four neighbours of a row.
+/// The choice of kept elements. The backward pass computes it again instead of storing it. One
+/// random block serves four neighbours of a row.
 struct DropoutMask {
   Philox random;
   const int64_t* keys;
-  Divisor key_count;  // divides the rows
+  Divisor key_count;  // divides the number of rows
   int64_t features;   // elements per row
   uint32_t threshold;
 
@@ -24,10 +24,10 @@ struct DropoutMask {
   }
 };
 
-/// y = x · mask · scale.
+/// Computes y = x · mask · scale.
 template <class T>
 struct MaskAndScale {
-  static constexpr int kGroups = 16;  // whose bits are drawn side by side
+  static constexpr int kGroups = 16;  // groups whose bits are drawn together
   struct Shared {
     uint32_t bits[4 * kGroups];
   };
@@ -89,7 +89,7 @@ Variable dropout(const Variable& x, double probability, uint64_t layer, const Te
       static_cast<uint32_t>(probability * 0x1p32)};
   const Tensor y = context.empty(x.shape(), x.value().dtype());
   mask_and_scale(context, mask, probability, x.value(), {y, false});
-  // the closure holds `keys` because the mask points into it
+  // the closure owns `keys` because the mask points into it
   return record("dropout", y, {x},
                 [&context, keys, mask, probability](const Tensor& dy, Inputs& in) {
                   mask_and_scale(context, mask, probability, dy, in.slot(0));

@@ -10,7 +10,7 @@ struct Table {
   T* entries;
   int64_t count, width;
   const int32_t* ids;
-  /// The entry of a row's id; null if that is out of range.
+  /// The entry of a row's id, or null if the id is out of range.
   WISP_HD T* of(int64_t row) const {
     const int32_t id = ids[row];
     return id >= 0 && id < count ? entries + id * width : nullptr;
@@ -38,9 +38,10 @@ struct Clear {
   WISP_HD void operator()(int64_t i) const { x[i] = 0; }
 };
 
-/// The rows of one id, in their order: of each row the next one, `rows` if there is none, as its
-/// complement (so negative) unless the row is the first. One index per row: all pairs are compared,
-/// which is little beside what any model computes for a row.
+/// A chain of the rows of each id, in their order. next[row] is the next row with the same id, or
+/// `rows` if there is none; it is complemented (negative) unless the row is the id's first. All
+/// pairs of rows are compared, which costs little next to a model's work per row. An index is a
+/// row.
 struct Chains {
   const int32_t* ids;
   int32_t* next;
@@ -55,8 +56,8 @@ struct Chains {
   }
 };
 
-/// Adds the rows of an id, where its first one is: in their order, so that the bits depend on
-/// nothing else.
+/// Adds up the rows of an id in their order, at the item of its first row, so that the bits depend
+/// on nothing else.
 template <class T>
 struct AddRows {
   struct Shared {};
@@ -118,7 +119,7 @@ Variable embedding(const Variable& table, const Tensor& ids) {
           parallel_for(context.stream, rows, Chains{sums.ids, next.data<int32_t>(), rows}, rows);
           parallel_row_parts(context.stream, rows, width,
                              AddRows<T>{dy.data<T>(), sums, next.data<int32_t>(), rows},
-                             parallel::kLanes);  // each part walks along its id's rows
+                             parallel::kLanes);  // each part walks along the rows of its id
         });
       });
 }

@@ -6,7 +6,8 @@
 namespace wisp {
 namespace {
 
-/// Images (N, H, W, C) whose columns are positions of sequences, and these, packed: (R, H, C).
+/// Offsets in images (N, H, W, C), whose columns are positions of sequences, and in packed rows (R,
+/// H, C).
 struct Layout {
   int64_t heights, positions, channels;
 
@@ -16,7 +17,7 @@ struct Layout {
   WISP_HD int64_t of_row(int64_t row, int64_t h) const { return (row * heights + h) * channels; }
 };
 
-/// An item is a column of an image.
+/// Copies image columns to packed rows. An item is a column of an image.
 template <class T>
 struct Pack {
   struct Shared {};
@@ -38,7 +39,7 @@ struct Pack {
   }
 };
 
-/// An item is a column of an image.
+/// Copies packed rows to image columns. An item is a column of an image.
 template <class T>
 struct Unpack {
   struct Shared {};
@@ -64,10 +65,10 @@ struct Unpack {
   }
 };
 
-/// What both directions need.
+/// The shapes and the row table of both directions.
 struct Frames {
   Shape images;  // (N, H, W, C)
-  Tensor first;  // what PackedRows reads
+  Tensor first;  // table of PackedRows
   Shape packed() const { return {total, images[1], images[3]}; }
 
   int64_t total;

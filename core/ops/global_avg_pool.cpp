@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-/// One index per (image, channel).
+/// The mean over an image's positions. An index is an (image, channel).
 template <class T>
 struct MeanOverPositions {
   const T* x;
@@ -21,7 +21,7 @@ struct MeanOverPositions {
   }
 };
 
-/// A row is a position of an image.
+/// The gradient of the mean. A row is a position of an image.
 template <class T>
 struct SpreadOverPositions {
   struct Shared {};

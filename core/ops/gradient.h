@@ -1,4 +1,4 @@
-// What the backward functions of several ops share: writing a value where a gradient goes.
+// Writing of a value to a gradient, for the backward functions of ops. Used by the stream's thread.
 #pragma once
 
 #include "core/autograd.h"
@@ -10,7 +10,8 @@ WISP_HD inline void deposit(T* into, Wide<T> value, bool accumulate) {
   store(into, accumulate ? wide(*into) + value : value);
 }
 
-/// Fills the slot with `gradient`, which has as many elements, of any type.
+/// Writes `gradient` to the slot, or adds it if the slot accumulates. Both have the same number of
+/// elements; types may differ.
 void deposit(const Stream& stream, const Tensor& gradient, const GradSlot& slot);
 
 }  // namespace wisp

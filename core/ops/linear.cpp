@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-/// dy as the products read it: of what is wide a copy in the activations' type.
+/// dy in the activations' type, as factors of products need it. A wide dy is copied.
 Tensor rounded(const Context& context, const Tensor& dy, DType type) {
   if (dy.dtype() == type) return dy;
   const Tensor copy = context.empty(dy.shape(), type);

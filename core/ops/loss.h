@@ -1,4 +1,5 @@
-// What the kernels of losses share: sums over a row of logits, the mean over a batch.
+// Kernels of losses: reductions of a row of logits, and the mean over a batch. Any thread may use
+// them.
 #pragma once
 
 #include "core/elementary.h"
@@ -6,7 +7,7 @@
 
 namespace wisp {
 
-/// What a loss is where a label is out of range.
+/// NaN, the loss of a label out of range.
 template <class T>
 WISP_HD T not_a_number() {
   return static_cast<T>(float_from_bits(0x7fc00000u));

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-/// Numbers of the host, on their way to the device as a kernel's members.
+/// Numbers from the host that travel to the device as a kernel's members.
 struct Upload {
   static constexpr int64_t kMost = 256;
   int64_t number[kMost];

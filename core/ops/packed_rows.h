@@ -1,4 +1,4 @@
-// Where the positions of packed sequences stand, for kernels. See RnnSpec.
+// The positions of packed sequences, for kernels. See RnnSpec. Used by the stream's thread.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace wisp {
 
-/// Position t of sequence n is row first[t] + n.
+/// The rows of packed sequences: position t of sequence n is row first[t] + n.
 struct PackedRows {
-  const int64_t* first;  // (positions + 1); the last is the number of rows
+  const int64_t* first;  // (positions + 1); the last one is the number of rows
   int64_t positions;
 
   WISP_HD int64_t sequences_at(int64_t t) const { return first[t + 1] - first[t]; }
@@ -18,7 +18,8 @@ struct PackedRows {
   WISP_HD int64_t row(int64_t t, int64_t n) const { return first[t] + n; }
 };
 
-/// What PackedRows reads, on the device: `rows` tells how many sequences reach each position.
+/// The table PackedRows::first on the device. `rows` holds the number of sequences that reach each
+/// position.
 Tensor first_rows(Context& context, const std::vector<int64_t>& rows);
 
 }  // namespace wisp

@@ -8,10 +8,10 @@ namespace {
 struct PadGeometry {
   Divisor height, width, out_height, out_width;
   int64_t in_channels, channels;
-  int64_t stride, before;  // `before`: zero channels in front
+  int64_t stride, before;  // `before`: zero channels before x's channels
 };
 
-/// A row is a position of the output.
+/// The forward pass. A row is a position of the output.
 template <class T>
 struct PadChannels {
   struct Shared {};
@@ -35,7 +35,7 @@ struct PadChannels {
   }
 };
 
-/// A row is a position of the input.
+/// The gradient. A row is a position of the input.
 template <class T>
 struct PadChannelsGradient {
   struct Shared {};

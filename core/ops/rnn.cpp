@@ -32,7 +32,7 @@ void check_state(const char* op, const RnnSpec& spec, const Tensor& state, DType
              name_of(state.dtype()), ", expected ", shape, " ", name_of(type));
 }
 
-/// The input, then a direction's parameters after another's.
+/// The index of a parameter among the inputs: x, then each direction's parameters.
 size_t input_of(size_t direction, size_t parameter) { return 1 + 4 * direction + parameter; }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Copy {
   WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
 };
 
-/// What the rows hold goes where they came from; nothing goes elsewhere.
+/// Writes the gradient of the rows to their place in dx, and zeros elsewhere unless it accumulates.
 template <class T>
 struct RowsGradient {
   const T* dy;

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-/// An item is a matrix (rows, columns) of `from`.
+/// Transposes matrices (rows, columns) of `from`. An item is a matrix.
 template <class T>
 struct Transpose {
   struct Shared {};

@@ -1,6 +1,6 @@
-// From u8 pixels to what a model reads: a shifted, perhaps mirrored window, normalised per channel.
-// Pure functions; what is drawn depends on (seed, epoch, sample) alone, never on workers or
-// threads.
+// Image augmentation: a shifted, perhaps mirrored window of u8 pixels, normalised per channel. Pure
+// functions; random draws depend on (seed, epoch, sample) alone, never on workers or threads. Any
+// thread may call.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace wisp {
 
 /// A window of the image's own size, `down` rows below and `right` columns right of it, read from
-/// right to left if `mirror`.
+/// right to left if `mirror` is set.
 struct Window {
   int64_t down = 0;
   int64_t right = 0;
@@ -20,10 +20,10 @@ struct Window {
 };
 
 constexpr int64_t kPad = 4;                    // Source: He et al. 2016, section 4.2
-constexpr uint64_t kWindowIndex = 0x61756701;  // apart from other draws with the same key
+constexpr uint64_t kWindowIndex = 0x61756701;  // differs from other draws with the same key
 
-/// Shifts uniform in [-pad, pad] and a fair coin: the random crop of an image padded by `pad` on
-/// each side, and the horizontal flip.
+/// Draws the random crop of an image padded by `pad` on each side, and the horizontal flip: shifts
+/// uniform in [-pad, pad], and a fair coin.
 WISP_HD inline Window random_window(uint64_t seed, int64_t epoch, int64_t sample, int64_t pad) {
   const Philox philox(seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample));
   const Philox::Block block = philox.block(kWindowIndex);
@@ -32,7 +32,7 @@ WISP_HD inline Window random_window(uint64_t seed, int64_t epoch, int64_t sample
           static_cast<int64_t>(block.word[1] * count >> 32) - pad, (block.word[2] >> 31) != 0};
 }
 
-/// Rows, columns and channels of images, and what each value of a channel becomes.
+/// The shape of images, and a table from each channel's pixel values to normalised values.
 template <class T>
 struct PixelFormat {
   int64_t height, width, channels;
@@ -41,8 +41,8 @@ struct PixelFormat {
   WISP_HD int64_t pixels() const { return height * width; }
   WISP_HD int64_t numel() const { return pixels() * channels; }
 
-  /// Row y of what a window shows: pixel x of it is pixel `first + step * x` of `pixels`, if that
-  /// is below `width` as a number without sign.
+  /// Row y of a window. Its pixel x is pixel `first + step * x` of `pixels` if that is in [0,
+  /// width), else outside of the image.
   struct Row {
     const uint8_t* pixels;
     int64_t first, step, width;
@@ -54,7 +54,7 @@ struct PixelFormat {
             window.right + (window.mirror ? width - 1 : 0), window.mirror ? -1 : 1,
             inside ? width : 0};
   }
-  /// Writes the channels of pixel x of a row; outside of the image 0, the mean.
+  /// Writes the channels of pixel x of a row. Outside of the image it writes 0, the mean.
   WISP_HD void write(const Row& row, int64_t x, T* out) const {
     const int64_t column = row.first + row.step * x;
     if (static_cast<uint64_t>(column) < static_cast<uint64_t>(row.width)) {
@@ -66,22 +66,22 @@ struct PixelFormat {
   }
 };
 
-/// Writes images, normalised, in f32, f64 or bf16.
+/// A normaliser of images to f32, f64 or bf16.
 class Normalizer {
  public:
   /// Throws Error unless each channel has a mean and a deviation above 0.
   Normalizer(Normalization normalization, DType dtype);
 
-  /// `image`, (H, W, C) u8, through `window`, to `out`, (H, W, C) of the dtype. Outside of the
-  /// image it is 0, the mean. Throws Error for other channels. Source of the order (normalise,
-  /// then pad): the fb.resnet recipe.
+  /// Writes `image`, (H, W, C) u8, through `window` to `out`, (H, W, C) of the dtype. Pixels
+  /// outside of the image are 0, the mean. Throws Error for another number of channels. Source of
+  /// the order (normalise, then pad): the fb.resnet recipe.
   void write(const Tensor& image, const Window& window, std::byte* out) const;
 
-  /// (C, 256): what each value of a channel becomes.
+  /// The normalised value of each channel's pixel values, (C, 256).
   const Tensor& table() const { return table_; }
 
-  /// The way back, to the nearest pixel values: (H, W, C) u8 of what write() left in `image`,
-  /// (1, H, W, C).
+  /// The inverse of write() to the nearest pixel values: `image` is (1, H, W, C), the result (H, W,
+  /// C) u8.
   Tensor picture(const Tensor& image) const;
 
  private:

@@ -15,13 +15,14 @@ struct Range {
   int64_t length = 0;
 };
 
-/// What one pixel of the copy is the weighted mean of, along one axis.
+/// The weighted mean that makes one pixel of the copy, along one axis.
 struct Mean {
   int64_t begin = 0;
-  std::vector<float> weights;  // of the pixels from there on; their sum is 1
+  std::vector<float> weights;  // weights of the pixels from `begin` on; their sum is 1
 };
 
-/// The centred part, as long as `extent` at most, that is to `other` as `wanted` to `other_wanted`.
+/// The centred part of `extent` pixels whose ratio to `other` is `wanted` / `other_wanted`. At most
+/// `extent` long.
 Range centred(int64_t extent, int64_t other, int64_t wanted, int64_t other_wanted) {
   const double length =
       static_cast<double>(other) * static_cast<double>(wanted) / static_cast<double>(other_wanted);
@@ -30,7 +31,7 @@ Range centred(int64_t extent, int64_t other, int64_t wanted, int64_t other_wante
   return {(extent - whole) / 2, whole};
 }
 
-/// Of the interval [begin, end) of pixels.
+/// The mean over the interval [begin, end) of pixels.
 Mean area(double begin, double end, const Range& range) {
   const auto first = static_cast<int64_t>(begin);
   const int64_t last = std::min(range.length, static_cast<int64_t>(std::ceil(end)));
@@ -43,7 +44,7 @@ Mean area(double begin, double end, const Range& range) {
   return mean;
 }
 
-/// Of the two pixels whose centres are around `place`, the edge's beyond it.
+/// The mean of the two pixels whose centres are around `place`; beyond the edge, the edge pixel.
 Mean between(double place, const Range& range) {
   const double inside = std::clamp(place, 0.5, static_cast<double>(range.length) - 0.5) - 0.5;
   const auto first = static_cast<int64_t>(inside);
@@ -63,7 +64,7 @@ std::vector<Mean> means(const Range& range, int64_t count) {
   return all;
 }
 
-/// The weighted mean of whole rows of `numel` values.
+/// Writes the weighted mean of whole rows of `numel` values.
 void mean_of_rows(const uint8_t* image, const Mean& mean, int64_t numel, float* out) {
   std::fill_n(out, numel, 0.0f);
   const uint8_t* row = image + mean.begin * numel;
@@ -76,7 +77,7 @@ void mean_of_rows(const uint8_t* image, const Mean& mean, int64_t numel, float* 
 void mean_of_pixels(const float* row, const Mean& mean, int64_t channels, uint8_t* out) {
   for (int64_t c = 0; c < channels; ++c) {
     const float* value = row + mean.begin * channels + c;
-    float sum = 0.5f;  // to the nearest
+    float sum = 0.5f;  // rounds to the nearest
     for (const float weight : mean.weights) {
       sum += weight * *value;
       value += channels;

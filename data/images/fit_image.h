@@ -1,4 +1,4 @@
-// A picture in the size that a model wants. Plain loops, the same bits everywhere. Any thread may
+// A picture scaled to a model's size. Plain loops give the same bits everywhere. Any thread may
 // call.
 #pragma once
 
@@ -8,9 +8,10 @@
 
 namespace wisp {
 
-/// A copy of `height` x `width` of (H, W, C) u8: the largest centred part of that aspect, scaled by
-/// area averaging (down) or bilinear between pixel centres (up). An image of that size already is
-/// returned as it is. Throws Error for another kind of tensor, or a size below 1.
+/// Scales the largest centred part of `image` with the aspect ratio height : width to (height,
+/// width, C). `image` is (H, W, C) u8. Scaling down averages areas, scaling up is bilinear between
+/// pixel centres. Returns an image that has the size already unchanged. Throws Error for another
+/// kind of tensor, or a size below 1.
 Tensor fit_image(const Tensor& image, int64_t height, int64_t width);
 
 }  // namespace wisp

@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint64_t kHoldOutId = 0xffffffff'686f6c64ull;
 
-/// For each of `size` samples whether it is one of `count`. Source: Knuth, The Art of Computer
-/// Programming, volume 2, section 3.4.2, algorithm S: a sample is chosen with the probability
-/// (still to choose) / (still to come), so that the choices come in order.
+/// Chooses `count` of `size` samples; element i is true if sample i is chosen. Source: Knuth, The
+/// Art of Computer Programming, volume 2, section 3.4.2, algorithm S: a sample is chosen with the
+/// probability (still to choose) / (still to come), so the choices come in order.
 std::vector<bool> choose(int64_t size, int64_t count) {
   const Philox philox(0, 0, kHoldOutId);
   std::vector<bool> chosen(static_cast<size_t>(size));
@@ -25,7 +25,7 @@ std::vector<bool> choose(int64_t size, int64_t count) {
   return chosen;
 }
 
-/// The `count` samples of which `chosen` says `which`.
+/// Copies the `count` samples whose entry in `chosen` equals `which`.
 ImageSet copy(const ImageSet& set, const std::vector<bool>& chosen, bool which, int64_t count) {
   ImageSet part = set;
   part.images = Tensor(set.images.shape().with_rows(count), set.images.dtype());

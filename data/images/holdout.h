@@ -1,4 +1,4 @@
-// Cuts a validation split off a training set.
+// A validation split cut off a training set. Any thread may call.
 #pragma once
 
 #include "data/images/image_set.h"
@@ -6,14 +6,14 @@
 namespace wisp {
 
 struct HeldOut {
-  ImageSet train;       // what is left
-  ImageSet validation;  // what is held out
+  ImageSet train;       // remaining samples
+  ImageSet validation;  // held-out samples
 };
 
-/// Copies `set` into two, of which the second has `count` samples, 1 or more and fewer than the
-/// set's. They are drawn without replacement, each choice as likely as any other, by (size of the
-/// set, count) alone: runs of any seed, batch and number of workers hold out the same. Both keep
-/// the order of `set`, and all that it says of its samples.
+/// Copies `set` into two sets. The validation set has `count` samples, at least 1 and fewer than
+/// the whole set. They are drawn uniformly without replacement, by (size of the set, count) alone.
+/// Runs of any seed, batch size and number of workers thus hold out the same samples. Both sets
+/// keep the order of `set` and its names and classes.
 HeldOut hold_out(const ImageSet& set, int64_t count);
 
 }  // namespace wisp

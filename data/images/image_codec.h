@@ -1,4 +1,5 @@
-// What OpenCV does for pictures; a build without it has functions that throw. Any thread may call.
+// Decoding and encoding of pictures by OpenCV. In a build without OpenCV the functions throw Error.
+// Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,11 @@
 
 namespace wisp {
 
-/// The picture that the bytes of a file hold: (H, W, C) u8, C 1 (grey) or 3 (RGB), turned as its
-/// EXIF orientation says. Throws Error for bytes that OpenCV cannot read.
+/// Decodes the bytes of a file to (H, W, C) u8, C = 1 (grey) or 3 (RGB), turned by its EXIF
+/// orientation. Throws Error for bytes that OpenCV cannot read.
 Tensor decode_image(std::string bytes, int64_t channels);
 
-/// (H, W, C) u8 as the bytes of a PNG file.
+/// Encodes (H, W, C) u8 as the bytes of a PNG file.
 std::string encode_png(const Tensor& image);
 
 }  // namespace wisp

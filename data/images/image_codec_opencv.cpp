@@ -11,15 +11,15 @@
 namespace wisp {
 namespace {
 
-/// RGB to OpenCV's BGR, and back.
+/// Swaps the first and third channel: RGB to OpenCV's BGR, and back.
 void swap_red_blue(uint8_t* pixels, int64_t count) {
   for (int64_t i = 0; i < count; ++i) std::swap(pixels[3 * i], pixels[3 * i + 2]);
 }
 
-/// The picture as an EXIF orientation wants it.
+/// The picture turned by an EXIF orientation.
 cv::Mat turned(const cv::Mat& mat, int orientation) {
   constexpr int kLeftRight = 1, kBoth = -1, kUpDown = 0;
-  constexpr int kFlips[] = {kLeftRight, kBoth, kUpDown};  // 2 to 4, and 6 to 8 of the transposed
+  constexpr int kFlips[] = {kLeftRight, kBoth, kUpDown};  // orientations 2 to 4, 6 to 8
   if (mat.empty() || orientation == 1) return mat;
   cv::Mat result = mat, flipped;
   if (orientation > 4) cv::transpose(mat, result);
@@ -32,7 +32,7 @@ cv::Mat decode(std::string bytes, int64_t channels) {
   const cv::Mat file(1, static_cast<int>(bytes.size()), CV_8UC1, bytes.data());
   const int orientation = webp_orientation(bytes);
   int flags = channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR;
-  if (orientation > 1) flags |= cv::IMREAD_IGNORE_ORIENTATION;  // newer ones may turn it, too
+  if (orientation > 1) flags |= cv::IMREAD_IGNORE_ORIENTATION;  // newer versions may turn it, too
   try {
     return turned(cv::imdecode(file, flags), orientation);
   } catch (const cv::Exception& error) {

@@ -21,18 +21,18 @@ uint32_t big_endian(std::string_view bytes, size_t at, size_t count) {
   return value;
 }
 
-/// Throws Error unless there are `end` bytes.
+/// Throws Error if `bytes` has fewer than `end` bytes.
 void need(std::string_view bytes, size_t end, const char* part) {
   WISP_CHECK(end <= bytes.size(), "the file is cut off: it has ", bytes.size(), " bytes, and ",
              part, " ends at ", end, " or later");
 }
 
-/// Whether a decoder goes on at this byte behind ff: stuffing, a restart, fill.
+/// Whether a decoder continues at this byte after ff: stuffing, a restart, or fill.
 bool is_no_end(uint32_t marker) {
   return marker == 0 || marker == 0xff || (marker >= 0xd0 && marker <= 0xd7);
 }
 
-/// Follows the segments and what they announce up to the end marker.
+/// Follows the segments by their lengths up to the end marker.
 void check_jpeg(std::string_view bytes) {
   constexpr uint32_t kEnd = 0xd9;
   size_t at = 2;
@@ -68,13 +68,14 @@ uint32_t crc32(std::string_view bytes) {
   return ~value;
 }
 
-/// Of the optional chunks the orientation only: libpng warns about some, as of old profiles.
+/// Of the optional chunks only the orientation stays: libpng warns about some others, for example
+/// old profiles.
 bool decides_picture(std::string_view type) {
   return (type[0] >= 'A' && type[0] <= 'Z') || type == "eXIf";
 }
 
 std::string check_png(std::string_view bytes) {
-  constexpr size_t kAround = 12;  // length, type, checksum
+  constexpr size_t kAround = 12;  // bytes of length, type and checksum
   std::string kept(kPng);
   for (size_t at = kPng.size();;) {
     need(bytes, at + kAround, "a chunk of a PNG");

@@ -1,5 +1,5 @@
-// Pictures in files: photos to learn from, PNG to look at. Reading and writing pictures needs
-// OpenCV; a build without it throws Error. Any thread may call.
+// Reading of photos and writing of PNG files. Both need OpenCV; a build without it throws Error.
+// Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace wisp {
 
-/// Reads a photo: JPEG, PNG or WebP. Returns (H, W, C) u8, RGB for C = 3, grey for C = 1. Turned as
-/// its EXIF orientation says, alpha dropped. Throws Error with the path for a file that is missing,
-/// no such picture, cut off or damaged, or too large. Wrong bits within the compressed data of a
-/// JPEG are not found: the picture is what libjpeg makes of them, which it may tell on stderr.
+/// Reads a JPEG, PNG or WebP file as (H, W, C) u8: RGB for C = 3, grey for C = 1. Turns it by its
+/// EXIF orientation and drops alpha. Throws Error with the path for a file that is missing, another
+/// format, truncated, damaged, or too large. Wrong bits in the compressed data of a JPEG are not
+/// found: libjpeg decodes them to some picture and may complain to stderr.
 Tensor read_image(const std::string& path, int64_t channels);
 
-/// Writes (H, W, C) u8, C as above, as PNG. Throws Error with the path (a full disk), and for a
-/// name that does not end in .png.
+/// Writes (H, W, C) u8, C = 1 or 3, as PNG. Throws Error with the path if it cannot (a full disk),
+/// and for a name that does not end in .png.
 void write_image(const std::string& path, const Tensor& image);
 
 }  // namespace wisp

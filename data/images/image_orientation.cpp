@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kAsItLies = 1;
 
-/// The number at `at`; 0 where there is none.
+/// The number at `at`, or 0 beyond the end.
 uint32_t number(std::string_view bytes, size_t at, size_t count, bool big_endian) {
   if (at > bytes.size() || bytes.size() - at < count) return 0;
   uint32_t value = 0;
@@ -17,7 +17,8 @@ uint32_t number(std::string_view bytes, size_t at, size_t count, bool big_endian
   return value;
 }
 
-/// Of the first directory of a TIFF: a count, and entries of a tag, a type, a count and a value.
+/// The orientation in the first directory of a TIFF. A directory is a count, and entries of a tag,
+/// a type, a count and a value.
 int tiff_orientation(std::string_view tiff) {
   constexpr uint32_t kOrientation = 0x112, kShort = 3;
   constexpr size_t kEntry = 12;
@@ -37,10 +38,11 @@ int tiff_orientation(std::string_view tiff) {
 
 }  // namespace
 
-/// Chunks follow each other from byte 12 on: a name, a size, that many bytes, one more if it is
-/// odd.
+/// Chunks follow each other from byte 12 on. A chunk is a name, a size, that number of bytes, and a
+/// padding byte if the size is odd.
 int webp_orientation(std::string_view bytes) {
-  constexpr std::string_view kPrefix("Exif\0\0", 6);  // of a JPEG's, which some programs leave
+  constexpr std::string_view kPrefix("Exif\0\0",
+                                     6);  // JPEG's prefix, which some programs keep
   constexpr size_t kHeader = 8;
   constexpr size_t kFirst = 12;
   if (bytes.size() < kFirst || !bytes.starts_with("RIFF") || bytes.substr(8, 4) != "WEBP")

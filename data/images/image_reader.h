@@ -1,4 +1,4 @@
-// Photos as a model reads them, by what its facts say of its images. Any thread.
+// A reader of photos in the size and normalisation that a model's facts name. Any thread.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace wisp {
 
 class ImageReader {
  public:
-  /// Throws Error unless the facts are those of images, with a normalization.
+  /// Throws Error unless the facts describe images with a normalisation.
   ImageReader(const Facts& facts, DType compute);
 
-  /// Shape of an image: (H, W, C).
+  /// The shape of an image: (H, W, C).
   const Shape& shape() const { return shape_; }
   /// Reads a photo (read_image) and writes its centre, scaled (fit_image) and normalised, to
-  /// `image`, of shape() and the compute dtype. Throws Error with the file's name.
+  /// `image`, which has shape() and the compute dtype. Throws Error with the file's name.
   void read(const std::string& file, const Tensor& image) const;
 
  private:

@@ -1,4 +1,4 @@
-// Labelled images held in memory.
+// Labelled images in memory. A value; any thread may read it.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct ImageSet {
   int classes = 0;
 
   int64_t count() const { return images.shape()[0]; }
-  /// (H, W, C), a view.
+  /// A view of one image, (H, W, C).
   Tensor image(int64_t sample) const;
-  /// Throws Error if the parts do not fit together, or for a label that is no class.
+  /// Throws Error if the shapes do not match, or if a label is no class.
   void check() const;
 };
 

@@ -1,4 +1,5 @@
-// Data sets that are labelled images in memory: derive from ImageSource and read them.
+// A base class of data sets that are labelled images in memory: derived classes read the images.
+// One thread; examples are for any thread.
 #pragma once
 
 #include <string>
@@ -11,11 +12,11 @@
 
 namespace wisp {
 
-/// Images, normalised, and in training perhaps augmented: a random crop of the image padded by 4,
-/// and a random flip.
+/// Normalised images. Training may augment them: a random crop of the image padded by 4, and a
+/// random horizontal flip.
 class ImageExamples : public Examples {
  public:
-  /// Throws Error as ImageSet::check() and Normalizer.
+  /// Throws Error like ImageSet::check() and Normalizer.
   ImageExamples(ImageSet set, const Normalization& normalization, DType compute, bool augment);
 
   int64_t count() const override { return set_.count(); }
@@ -23,7 +24,7 @@ class ImageExamples : public Examples {
     return cut_samples(count(), epoch, deal, set_.name);
   }
   void shape(const Piece& piece, Batch& batch) const override;
-  /// Of all pixels and labels.
+  /// A hash of all pixels and labels.
   uint64_t digest() const override;
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Tensor picture(const Batch& batch, int64_t row) const override {
@@ -41,7 +42,7 @@ class ImageExamples : public Examples {
 
 class ImageSource : public DataSource {
  public:
-  /// Binds the keys that all image sets have: data.validation, data.augment.
+  /// Binds the keys of all image sets: data.validation, data.augment.
   explicit ImageSource(Config& config);
 
   Facts facts() const override;
@@ -52,7 +53,7 @@ class ImageSource : public DataSource {
   virtual Shape sample() const = 0;  // (H, W, C)
   virtual Normalization normalization() const = 0;
   virtual int classes() const = 0;
-  /// The classes' names, if they have any.
+  /// The names of the classes, if there are any.
   virtual std::vector<std::string> names() const { return {}; }
   /// Reads or draws the training or the test set. Throws Error for data that is missing or damaged.
   virtual ImageSet load(Split split) const = 0;

@@ -11,9 +11,9 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kAtOnce = int64_t{16} << 20;  // pinned bytes that a set is brought through
+constexpr int64_t kAtOnce = int64_t{16} << 20;  // bytes of pinned memory per copy
 
-/// `x` where `stream` computes.
+/// A copy of `x` on the device of `stream`.
 Tensor brought(const Tensor& x, MemoryPool& pool, const Stream& stream) {
   Tensor there(x.shape(), x.dtype(), pool, stream.id());
   const int64_t rows = x.shape()[0];
@@ -27,7 +27,8 @@ Tensor brought(const Tensor& x, MemoryPool& pool, const Stream& stream) {
 
 }  // namespace
 
-/// Pixel i of a batch, of all its images in turn, with the label at an image's first.
+/// A kernel that makes pixel i of a batch, counted over all its images. The first pixel of an image
+/// also writes its label.
 template <class T>
 struct MakePixel {
   PixelFormat<T> format;

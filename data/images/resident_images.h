@@ -1,5 +1,5 @@
-// Images that a device holds as bytes. A batch reaches it as the numbers of its samples, of which a
-// kernel makes the pixels and labels that a loader would have written, bit by bit. Any thread.
+// Images in a device's memory, as bytes. A batch brings only its sample numbers to the device, and
+// a kernel makes the pixels and labels from them, bit for bit as a loader would. Any thread.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace wisp {
 
 class ResidentImages final : public Examples, public BatchMaker {
  public:
-  /// Brings `set`, the images of `whole`, to the device of `stream`. `table` is a Normalizer's.
-  /// Throws Error with the set's name if the device has not so much memory left.
+  /// Copies `set`, the images of `whole`, to the device of `stream`. `table` is a Normalizer's.
+  /// Throws Error with the set's name if the device has too little memory left.
   ResidentImages(const Examples& whole, const ImageSet& set, const Tensor& table, bool augment,
                  MemoryPool& pool, const Stream& stream);
 

@@ -12,12 +12,12 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kSceneSide = 32;  // what a scene's numbers are measured in
+constexpr int64_t kSceneSide = 32;  // unit of a scene's numbers: an image of 32 pixels
 constexpr int64_t kChannels = 3;
 constexpr int kClasses = 10;
-constexpr uint64_t kNoiseIndex = 1 << 16;  // the draws of the scene come before
+constexpr uint64_t kNoiseIndex = 1 << 16;  // after the draws of the scene
 
-// Signed distances: negative inside, in units of the shape's radius, of a point (u, v).
+// Signed distances of a point (u, v), in units of the shape's radius; negative inside.
 float disk(float u, float v) { return std::sqrt(u * u + v * v) - 0.9f; }
 float ring(float u, float v) { return std::abs(disk(u, v) + 0.25f) - 0.22f; }
 float box(float u, float v, float half_u, float half_v) {
@@ -29,7 +29,7 @@ float triangle(float u, float v) {
 }
 float cross(float u, float v) { return std::min(box(u, v, 0.95f, 0.28f), box(u, v, 0.28f, 0.95f)); }
 float pair(float u, float v) { return disk(std::abs(u) - 0.52f, v) + 0.5f; }
-// Distance to the nearest of the lines between stripes of width 0.4, negative on every second one.
+// Distance to the nearest line between stripes of width 0.4, negative on every second stripe.
 float stripe(float u) { return std::abs(u - 0.8f * std::floor(u / 0.8f + 0.5f)) - 0.2f; }
 float checker(float u, float v) {
   return std::max(std::min(stripe(u), stripe(v)), -std::max(stripe(u), stripe(v)));
@@ -63,7 +63,7 @@ float distance(int kind, float u, float v) {
 using Colour = std::array<float, kChannels>;
 
 struct Scene {
-  float x, y, radius;  // in pixels of an image of kSceneSide
+  float x, y, radius;  // pixels of an image with side kSceneSide
   float cosine, sine;
   Colour shape, ground;
   float noise;  // largest deviation of a pixel
@@ -94,7 +94,7 @@ Scene draw_scene(const Philox& philox) {
   scene.cosine = std::cos(angle);
   scene.sine = std::sin(angle);
   scene.noise = draw.between(10, 60);
-  do {  // both from one distribution: swapping them is as likely, so means stay those of the noise
+  do {  // one distribution for both, so a pixel's mean says nothing about the class
     scene.shape = draw.colour();
     scene.ground = draw.colour();
   } while (contrast(scene.shape, scene.ground) < 120);

@@ -1,7 +1,7 @@
-// A drawn stand-in for CIFAR-10 where there is no data, or for larger images: ten kinds of shape
-// and texture, in colour. Position, size, rotation, both colours and the noise are random and their
-// distribution is the same for all classes, so that a pixel's mean says nothing about the class: a
-// linear model stays near chance, a convolutional one learns.
+// A drawn stand-in for CIFAR-10, or for larger images: ten kinds of shape and texture, in colour.
+// Position, size, rotation, both colours and the noise are random, and their distribution is the
+// same for all classes. A pixel's mean therefore says nothing about the class: a linear model stays
+// near chance, a convolutional one learns. Any thread may call.
 #pragma once
 
 #include "data/examples.h"
@@ -16,7 +16,7 @@ struct SyntheticOptions {
   int64_t seed = 1;
 };
 
-/// Draws a split. Image i is of class i mod 10 and depends on (seed, split, i) alone.
+/// Draws a split. Image i has class i mod 10 and depends on (seed, split, i) alone.
 ImageSet draw_synthetic(const SyntheticOptions& options, Split split);
 
 }  // namespace wisp

@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// An ASCII letter in the other case; anything else as it is.
+/// An ASCII letter in the other case; any other character unchanged.
 std::string other_case(std::string_view character) {
   std::string other(character);
   const char c = other[0];
@@ -16,7 +16,7 @@ std::string other_case(std::string_view character) {
   return other;
 }
 
-/// White space as one space, and none at both ends.
+/// The text with each run of white space as one space, and none at both ends.
 std::string in_one_line(std::string_view text) {
   std::string line;
   bool gap = false;

@@ -1,4 +1,4 @@
-// The characters that a transcript is written in, and their numbers. Any thread may ask.
+// An alphabet: the characters of transcripts and their numbers. Any thread may ask.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace wisp {
 
-/// Label 0 is the blank of connectionist temporal classification, label i the i-th character.
+/// Label 0 is the blank of connectionist temporal classification; label i is the i-th character.
 class Alphabet {
  public:
   /// The apostrophe, A to Z and the space, in the order of deepspeech.pytorch.
   static constexpr const char* kEnglish = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
   static constexpr const char* kBlank = "_";
 
-  /// `characters` in UTF-8, each once. Throws Error otherwise.
+  /// `characters` are UTF-8, without duplicates. Throws Error otherwise.
   explicit Alphabet(std::string_view characters = kEnglish);
 
-  /// With the blank.
+  /// Number of labels, with the blank.
   int64_t size() const { return static_cast<int64_t>(names_.size()); }
-  /// What each label is; of the blank kBlank.
+  /// The character of each label; kBlank for the blank.
   const std::vector<std::string>& names() const { return names_; }
-  /// The label of the space; 0 if there is none.
+  /// The label of the space, or 0 if the alphabet has none.
   int32_t space() const;
 
-  /// A text's labels: white space is one space, and none at both ends; a letter of ASCII that there
-  /// is in the other case only is read as that. Throws Error naming each character that is not
-  /// here.
+  /// The labels of a text. White space counts as one space, and is dropped at both ends. An ASCII
+  /// letter that the alphabet has only in the other case is read as that. Throws Error that names
+  /// each character that is not in the alphabet.
   std::vector<int32_t> labels(std::string_view text) const;
-  /// What labels() reads.
+  /// The text of labels: the inverse of labels().
   std::string text(std::span<const int32_t> labels) const;
 
  private:

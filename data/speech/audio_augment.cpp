@@ -12,7 +12,8 @@
 namespace wisp {
 namespace {
 
-// Indices of the draws, apart from other draws with the same key; masks use those from theirs on.
+// Indices of the draws, different from other draws with the same key. Masks use the indices from
+// theirs on.
 constexpr uint64_t kSpeed = 0x73706401;
 constexpr uint64_t kGain = 0x73706402;
 constexpr uint64_t kMixed = 0x73706403;
@@ -42,7 +43,7 @@ struct Stripe {
   int64_t begin, end;
 };
 
-/// Mask number `mask` of those whose draws begin at `index`, within [0, extent).
+/// The stripe of mask number `mask`, within [0, extent). The draws of its kind begin at `index`.
 Stripe stripe(const UtteranceKey& key, uint64_t index, int64_t mask, int64_t widest,
               int64_t extent) {
   const Philox philox = philox_of(key);

@@ -1,5 +1,5 @@
-// What libsndfile does for sound; a build without it has a function that throws. Any thread may
-// call.
+// Decoding of sound by libsndfile. In a build without libsndfile the functions throw Error. Any
+// thread may call.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace wisp {
 
-/// The sound in the bytes of a file that passed check_audio_container, channels averaged. Throws
+/// Decodes the bytes of a file that passed check_audio_container, and averages channels. Throws
 /// Error for bytes that libsndfile cannot read, and for fewer samples than the header promises.
 Audio decode_with_library(std::string bytes);
 
-/// What the header of a file says; 0 samples if it does not say how many there are. Throws Error
-/// for one that libsndfile cannot read.
+/// The length in a file's header; 0 samples if the header does not have it. Throws Error for a
+/// header that libsndfile cannot read.
 AudioLength length_with_library(const std::string& path);
 
 }  // namespace wisp

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// A file in memory, as libsndfile reads it.
+/// A file in memory for libsndfile.
 struct MemoryFile {
   std::string bytes;
   sf_count_t at = 0;
@@ -49,15 +49,15 @@ struct Close {
 using OpenFile = std::unique_ptr<SNDFILE, Close>;
 
 void check_open(const OpenFile& file) {
-  // the reason lies in a variable of all threads (sf_strerror of no file)
+  // the reason is in a variable shared by all threads (sf_strerror of no file)
   WISP_CHECK(file,
              "libsndfile cannot read it: the header is damaged, or the samples are coded in a way "
              "it does not know");
 }
 
-constexpr sf_count_t kBlock = 4096;  // frames that are read at once
+constexpr sf_count_t kBlock = 4096;  // frames per read
 
-/// The mean of the channels of each of `count` frames, appended to `samples`.
+/// Appends the mean over the channels of each of `count` frames to `samples`.
 void append_mean(const float* frames, sf_count_t count, int channels, std::vector<float>& samples) {
   for (sf_count_t i = 0; i < count; ++i) {
     float sum = 0;
@@ -76,12 +76,12 @@ Audio decode_with_library(std::string bytes) {
   check_open(file);
   Audio audio{{}, info.samplerate};
   std::vector<float> block(static_cast<size_t>(kBlock * info.channels));
-  sf_count_t left = info.frames;  // behind them a FLAC file may have tags
+  sf_count_t left = info.frames;  // a FLAC file may have tags after the last frame
   for (bool more = left > 0; more;) {
     const sf_count_t count = sf_readf_float(file.get(), block.data(), std::min(kBlock, left));
     left -= count;
     more = left > 0 && count > 0 &&
-           sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call forgets it
+           sf_error(file.get()) == SF_ERR_NO_ERROR;  // the next call clears the error
     append_mean(block.data(), count, info.channels, audio.samples);
     check_audio_samples(std::ssize(audio.samples));
   }

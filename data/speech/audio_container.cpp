@@ -21,15 +21,16 @@ uint64_t word(std::string_view bytes, size_t count, bool big_endian) {
   return word;
 }
 
-/// Whether a size stands for what was not known yet, as in what is written to a pipe: close to 2^31
-/// or 2^32, which is more than a file that is read may have.
+/// Whether a size is a placeholder, as in a file written to a pipe. A placeholder is close to 2^31
+/// or 2^32, more than a readable file may have.
 bool is_open(uint64_t size) {
   constexpr uint64_t kHalf = uint64_t{1} << 31, kClose = 4096;
   return size >= kHalf - kClose && (size + kClose) % kHalf <= kClose;
 }
 
-/// Chunks follow each other from byte 12 on: a name, a size, that many bytes, one more if it is
-/// odd. Of RF64 the chunk ds64 has the sizes that need 64 bits. Returns as open_size.
+/// Chunks follow each other from byte 12 on. A chunk is a name, a size, that number of bytes, and a
+/// padding byte if the size is odd. In RF64 the chunk ds64 has the sizes that need 64 bits. Returns
+/// the position of a data size that is 0 because it was unknown, or 0.
 size_t check_wav(std::string_view head, uint64_t bytes) {
   constexpr size_t kHeader = 8, kLongSize = 8, kLongSizes = 16;
   constexpr uint64_t kElsewhere = 0xffffffff;
@@ -83,7 +84,7 @@ uint64_t sphere_number(std::string_view header, std::string_view name) {
   return value;
 }
 
-/// The header is text of the length that its second line tells.
+/// The header is text; its second line is its length.
 void check_sphere(std::string_view head, uint64_t bytes) {
   uint32_t length = 0;
   const std::string_view line = head.substr(0, 16).substr(8);
@@ -99,7 +100,7 @@ void check_sphere(std::string_view head, uint64_t bytes) {
   const uint64_t frame =
       sphere_number(header, "channel_count") * sphere_number(header, "sample_n_bytes");
   const bool known = sphere_field(header, "sample_count").has_value();
-  const uint64_t frames = known ? sphere_number(header, "sample_count") : 0;  // up to the end
+  const uint64_t frames = known ? sphere_number(header, "sample_count") : 0;  // 0: up to the end
   WISP_CHECK(frame <= 65536, "its SPHERE header has frames of ", frame, " bytes");
   check_samples(frames * frame, bytes - length);
 }
@@ -110,7 +111,7 @@ int64_t tag_bytes(std::string_view head) {
   constexpr size_t kHeader = 10;
   constexpr unsigned kFooter = 0x10;
   if (head.size() < kHeader || !head.starts_with("ID3")) return 0;
-  uint64_t size = 0;  // in digits of 7 bits
+  uint64_t size = 0;  // digits of 7 bits
   for (const char digit : head.substr(6, 4)) size = size << 7 | (digit & 0x7f);
   const bool footer = (static_cast<unsigned char>(head[5]) & kFooter) != 0;
   return static_cast<int64_t>(kHeader + size + (footer ? kHeader : 0));

@@ -12,14 +12,14 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
-constexpr int64_t kHead = int64_t{64} << 10;  // bytes that nearly always have all headers
-constexpr float kLoudest = 32768;             // so that no square of a sum leaves f32
+constexpr int64_t kHead = int64_t{64} << 10;  // bytes that nearly always contain all headers
+constexpr float kLoudest = 32768;             // limit that keeps squares of sums finite in f32
 
 void check_rate(int64_t rate) {
   WISP_CHECK(rate > 0, "its rate is ", rate, ", expected samples per second");
 }
 
-/// Of `bytes` without a header.
+/// The length of `bytes` bytes without a header.
 AudioLength raw_length(int64_t bytes, const RawPcm& format) {
   WISP_CHECK(format.rate > 0 && 0 < format.channels && format.channels <= 1024, format.channels,
              " channels at a rate of ", format.rate, ", expected 1 to 1024 and more than 0");
@@ -77,7 +77,7 @@ AudioLength read_audio_length(const std::string& path) {
     head.erase(0, static_cast<size_t>(tag));
     check_audio_container(head, file_bytes(path) - tag);
     const AudioLength length = length_with_library(path);
-    if (length.samples == 0) {  // as in what was written to a pipe
+    if (length.samples == 0) {  // for example a file that was written to a pipe
       const Audio audio = decode_audio(read_whole_file(path, kMostBytes));
       return AudioLength{std::ssize(audio.samples), audio.rate};
     }

@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-/// Whether the file has no header. Throws Error unless `raw` says then how it is read.
+/// Whether the file has no header by its name. Throws Error if it has none and `raw` has no rate.
 bool is_raw(const std::string& path, const RawPcm& raw) {
   if (!path.ends_with(".raw") && !path.ends_with(".pcm")) return false;
   WISP_CHECK(raw.rate != 0, path,
@@ -21,7 +21,7 @@ bool is_raw(const std::string& path, const RawPcm& raw) {
 std::vector<float> AudioReader::read(const std::string& path) const {
   Audio audio = is_raw(path, raw_) ? read_audio(path, raw_) : read_audio(path);
   if (audio.rate == rate_) return std::move(audio.samples);
-  resampled(path, {std::ssize(audio.samples), audio.rate});  // a rate of 1 makes sound very long
+  resampled(path, {std::ssize(audio.samples), audio.rate});  // throws if it becomes too long
   return resampler(audio.rate).resample(audio.samples);
 }
 

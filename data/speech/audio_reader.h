@@ -1,4 +1,4 @@
-// Sound files as samples at one rate. Any thread may call.
+// A reader of sound files as samples at one rate. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@ namespace wisp {
 
 class AudioReader {
  public:
-  /// A file whose name ends in .raw or .pcm has no header and is read as `raw` says; if that has no
-  /// rate, it is refused.
+  /// A file whose name ends in .raw or .pcm has no header and is read in the format `raw`. Such a
+  /// file is refused if `raw` has no rate.
   explicit AudioReader(int64_t rate, const RawPcm& raw = {.rate = 0}) : rate_(rate), raw_(raw) {}
 
-  /// The samples of read_audio(), resampled if the file has another rate. Throws Error as that and
-  /// as resampled().
+  /// The samples of read_audio(), resampled if the file has another rate. Throws Error like
+  /// read_audio() and resampled().
   std::vector<float> read(const std::string& path) const;
-  /// read_audio_length() of the file, at its own rate. Throws Error as that.
+  /// The result of read_audio_length(), at the file's own rate. Throws Error like
+  /// read_audio_length().
   AudioLength length(const std::string& path) const;
-  /// How many samples read() makes of a file of this length. Throws Error with the path as
-  /// Resampler, and for more than kMostAudioSamples.
+  /// The number of samples that read() returns for a file of this length. Throws Error with the
+  /// path like Resampler, and for more than kMostAudioSamples.
   int64_t resampled(const std::string& path, const AudioLength& length) const;
 
  private:
@@ -33,7 +34,7 @@ class AudioReader {
   const int64_t rate_;
   const RawPcm raw_;
   mutable std::mutex mutex_;                         // guards resamplers_
-  mutable std::map<int64_t, Resampler> resamplers_;  // by the files' rate: a table takes long
+  mutable std::map<int64_t, Resampler> resamplers_;  // one for each rate of files
 };
 
 }  // namespace wisp

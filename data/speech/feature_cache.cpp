@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// To be raised when the same file and options give other features: decoding, resampling,
-/// spectrogram.
+/// Version of the features. Increase it when a change of decoding, resampling or spectrogram gives
+/// other features for the same file and options.
 constexpr int kVersion = 1;
 
 constexpr const char* kFeatures = "features";
 constexpr const char* kSound = "sound";
 
-/// What `write` does to the folder; its errors are the folder's.
+/// Calls `write`, which changes the folder. Its errors become FeatureCacheError.
 template <class F>
 void change(const F& write) {
   try {
@@ -36,7 +36,7 @@ void change(const F& write) {
 }
 
 std::string settings_of(const SpectrogramOptions& options, const RawPcm& raw) {
-  const auto& [rate, window_ms, stride_ms, mels] = options;  // all there are
+  const auto& [rate, window_ms, stride_ms, mels] = options;  // all options
   const auto& [raw_rate, channels, big_endian] = raw;
   return concat("version ", kVersion, " rate ", rate, " window ", window_ms, " stride ", stride_ms,
                 " mels ", mels, " raw ", raw_rate, " ", channels, " ", big_endian, " fft ",
@@ -44,15 +44,16 @@ std::string settings_of(const SpectrogramOptions& options, const RawPcm& raw) {
 }
 
 struct Sound {
-  std::string path;   // canonical
-  std::string state;  // another one once the file was replaced or touched
+  std::string path;   // canonical path
+  std::string state;  // changes when the file is replaced or touched
 };
 
 std::string text_of(const timespec& time) {
   return fmt::format("{}.{:09}", time.tv_sec, time.tv_nsec);
 }
 
-/// Copies keep sizes and times of modification; nobody can set the time of a change.
+/// The time of a change is part of the state: copies keep size and modification time, but nobody
+/// can set it.
 Sound sound_of(const std::string& audio) {
   std::error_code failure;
   const fs::path path = fs::canonical(audio, failure);
@@ -63,7 +64,7 @@ Sound sound_of(const std::string& audio) {
                                 text_of(file.st_mtim), ", changed ", text_of(file.st_ctim))};
 }
 
-/// Undefined if there are none, or others, or damaged ones.
+/// The stored features. Undefined if they are missing, damaged, or of another sound or shape.
 Tensor kept(const std::string& entry, const std::string& state, const Shape& shape) {
   try {
     const CheckpointReader reader(entry);
@@ -72,7 +73,7 @@ Tensor kept(const std::string& entry, const std::string& state, const Shape& sha
     reader.read(kFeatures, features);
     return features;
   } catch (const Error&) {
-    return {};  // what made it so does not matter: the entry is written again
+    return {};  // whatever the reason, the entry is written again
   }
 }
 

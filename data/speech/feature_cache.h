@@ -1,5 +1,5 @@
-// Spectrograms of sound files, kept in a folder from run to run. Threads and processes may share
-// the folder, and it may be removed between runs.
+// A folder that keeps spectrograms of sound files between runs. Threads and processes may share the
+// folder. It may be removed between runs.
 #pragma once
 
 #include <functional>
@@ -12,30 +12,30 @@
 
 namespace wisp {
 
-/// The folder cannot be written: no fault of the sound's.
+/// An error of the cache folder, for example that it is not writable. The sound is not at fault.
 class FeatureCacheError : public Error {
  public:
   using Error::Error;
 };
 
-/// An entry is a safetensors file with checksums, named by a hash of the sound's path and of what
-/// its features depend on; it says of which inode, size and times the sound was. What is damaged,
-/// cut off or of another sound is made again.
+/// An entry is a safetensors file with checksums. Its name is a hash of the sound's path and of the
+/// settings of its features. Its metadata hold the sound's inode, size and times. An entry that is
+/// damaged, truncated or of another sound is made again.
 class FeatureCache {
  public:
-  /// Makes the folder if there is none. Throws FeatureCacheError naming it if nothing can be
-  /// written there.
+  /// Creates the folder if it is missing. Throws FeatureCacheError with its name if the folder is
+  /// not writable.
   FeatureCache(std::string folder, const SpectrogramOptions& options, const RawPcm& raw);
 
-  /// The features of a sound file: those kept, if they are of this shape, else what make() returns,
-  /// f32, which is kept then. Throws Error if there is no such file, FeatureCacheError (a full
-  /// disk), and what make() throws.
+  /// The features of a sound file, f32. Returns the stored features if they have this shape;
+  /// otherwise calls make(), stores its result and returns it. Throws Error if the sound file is
+  /// missing, FeatureCacheError (a full disk), and any exception of make().
   Tensor find(const std::string& audio, const Shape& shape,
               const std::function<Tensor()>& make) const;
 
  private:
   const std::string folder_;
-  const std::string settings_;  // what features depend on beside the file
+  const std::string settings_;  // all that features depend on besides the file
 };
 
 }  // namespace wisp

@@ -47,7 +47,7 @@ class Walk {
     enter(path);
   }
 
-  std::vector<fs::path> open_;  // canonical: the folder that is read, and those above it
+  std::vector<fs::path> open_;  // canonical paths: the folder being read and its parents
 };
 
 }  // namespace

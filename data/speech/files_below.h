@@ -1,4 +1,5 @@
-// What a folder of a corpus holds, links followed, and what was passed over on the way.
+// A list of all files in a corpus folder and its subfolders, and of the skipped ones. Any thread
+// may call.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +9,16 @@
 namespace wisp {
 
 struct FilesBelow {
-  std::vector<std::filesystem::path> files;  // regular ones, as reached from the folder; sorted
-  std::vector<std::string> notices;          // a line for each kind of what was passed over
+  std::vector<std::filesystem::path> files;  // regular files, as reached from the folder; sorted
+  std::vector<std::string> notices;          // one line for each kind of skipped file
 };
 
-/// All files below a folder. A link to a folder that is being read, or to nothing, is passed over,
-/// and so is what macOS leaves beside files on other disks, under names that begin with "._".
-/// Throws Error naming it for a folder that is not there or cannot be read, this one or one below.
+/// All files below a folder; links are followed. Skips a link to an enclosing folder or to nothing,
+/// and macOS's companion files on other disks, whose names begin with "._". Throws Error that names
+/// a folder, this or one below, if it is missing or cannot be read.
 FilesBelow files_below(const std::string& folder);
 
-/// "2 links to nothing passed over, as a/b", of what lies below `folder`.
+/// A notice about skipped files below `folder`: "2 links to nothing passed over, as a/b".
 std::string passed_over(const std::string& folder, const std::string& what,
                         const std::vector<std::filesystem::path>& paths);
 

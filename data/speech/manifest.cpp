@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKeys[] = {"audio", "text", "duration", "speaker", "id"};
 
-using Fields = std::map<std::string, std::string>;  // by key
+using Fields = std::map<std::string, std::string>;  // value by key
 
 bool is_key(std::string_view name) {
   return std::find(std::begin(kKeys), std::end(kKeys), name) != std::end(kKeys);
@@ -28,7 +28,7 @@ std::vector<const char*> needed_keys(Texts texts) {
   return texts == Texts::needed ? std::vector{"audio", "text"} : std::vector{"audio"};
 }
 
-/// What an utterance's fields say. `where` is for messages.
+/// The utterance in the fields of one record. `where` is for messages.
 Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts,
                        const std::string& where) {
   const auto value = [&](const char* key) {
@@ -52,17 +52,17 @@ Utterance utterance_of(const Fields& fields, const fs::path& folder, Texts texts
                    utterance.seconds > 0,
                where, ": duration is \"", text, "\", expected seconds");
   }
-  std::error_code failure;  // a name that is too long
+  std::error_code failure;  // a name may be too long
   WISP_CHECK(fs::exists(utterance.audio, failure), where, ": there is no file ", utterance.audio);
   return utterance;
 }
 
-/// For messages. What is nested is not walked: it may be deeper than the stack.
+/// A value for messages. Nested values are not walked, because they may be deeper than the stack.
 std::string text_of(const nlohmann::json& value) {
   return value.is_structured() ? value.type_name() : value.dump();
 }
 
-/// The object of a line, which has each of our keys once.
+/// The object of a line. Throws Error if it has one of our keys twice.
 nlohmann::json parse_line(std::string_view line, const std::string& where) {
   std::set<std::string> seen;
   return nlohmann::json::parse(
@@ -94,13 +94,14 @@ Fields fields_of_json(std::string_view line, const std::string& where) {
   return fields;
 }
 
-/// Whether carriage returns up to the line's end begin here. Elsewhere they are white space.
+/// Whether a line end begins here: carriage returns before a line feed or the end. Carriage returns
+/// elsewhere are white space.
 bool ends_line(std::string_view text) {
   const size_t behind = std::min(text.find_first_not_of('\r'), text.size());
   return behind > 0 && (behind == text.size() || text[behind] == '\n');
 }
 
-/// The next record of CSV; `text` and `line` move behind it.
+/// The next record of CSV. `text` and `line` move to the record after it.
 std::vector<std::string> next_record(std::string_view& text, int64_t& line,
                                      const std::string& path) {
   const int64_t begun = line;
@@ -150,9 +151,9 @@ std::vector<Utterance> read_json(std::string_view text, const std::string& path,
 std::vector<Utterance> read_csv(std::string_view text, const std::string& path, Texts texts) {
   std::vector<Utterance> utterances;
   const fs::path folder = fs::path(path).parent_path();
-  // blank lines may be in front
+  // skips blank lines at the start
   const size_t begin =
-      text.rfind('\n', text.find_first_not_of(" \t\r\n")) + 1;  // 0 if there are none
+      text.rfind('\n', text.find_first_not_of(" \t\r\n")) + 1;  // 0 without blank lines
   int64_t line = 1 + std::count(text.data(), text.data() + begin, '\n');
   text.remove_prefix(begin);
   const std::string title = concat(path, ":", line);

@@ -1,4 +1,4 @@
-// A list of utterances in one file, for corpora of one's own.
+// A manifest: a list of utterances in one file, for the user's own corpora. Any thread may call.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace wisp {
 
-/// Whether a manifest's sounds have to say something.
+/// Whether a manifest's sounds need a text.
 enum class Texts { needed, ignored };
 
-/// Either an object of JSON a line, or CSV (RFC 4180) under a line that names the columns. The keys
-/// are `audio`, relative to the manifest's folder, and `text`; `duration` in seconds, `speaker` and
-/// `id`, by default the audio's name, may be there, others are skipped. Throws Error naming file
-/// and line for what is neither, a key that is missing, there twice or of another type, a byte of
-/// zero, a duration that is not positive, and audio that does not exist.
+/// Reads a manifest: a JSON object per line, or CSV (RFC 4180) whose first line names the columns.
+/// The keys are `audio`, relative to the manifest's folder, and `text`. Optional keys are
+/// `duration` in seconds, `speaker`, and `id`, by default the audio's name. Other keys are skipped.
+/// Throws Error with file and line for another format, for a key that is missing, duplicate or of
+/// another type, and for a zero byte. A duration must be positive, and the audio must exist.
 std::vector<Utterance> read_manifest(const std::string& path, Texts texts = Texts::needed);
 
 }  // namespace wisp

@@ -10,11 +10,11 @@
 namespace wisp {
 namespace {
 
-constexpr double kCutoff = 0.95;  // of half the lower rate
-// Source: Kaiser 1974, for 80 dB: β = 0.1102 (80 - 8.7); (80 - 7.95) / (2.285 · 0.1 π) taps make
-// the transition as wide as 0.1 of half the lower rate
+constexpr double kCutoff = 0.95;  // unit: half of the lower rate
+// Source: Kaiser 1974, for 80 dB: β = 0.1102 (80 - 8.7). A filter of (80 - 7.95) / (2.285 · 0.1 π)
+// taps has a transition of width 0.1, in halves of the lower rate.
 constexpr double kBeta = 7.857;
-constexpr double kHalfWidth = 51;  // in samples of the lower rate
+constexpr double kHalfWidth = 51;  // samples of the lower rate
 constexpr int64_t kMostTaps = int64_t{1} << 24;
 
 /// The modified Bessel function of order 0: Σ ((x/2)^k / k!)².
@@ -28,7 +28,7 @@ double bessel_i0(double x) {
   return sum;
 }
 
-/// h(t) but for a factor, t in samples of the lower rate.
+/// h(t) without its constant factor; t is in samples of the lower rate.
 double windowed_sinc(double t) {
   const double place = t / kHalfWidth;
   if (std::abs(place) > 1 - 1e-9) return 0;
@@ -37,7 +37,7 @@ double windowed_sinc(double t) {
   return sinc * bessel_i0(kBeta * std::sqrt(1 - place * place));
 }
 
-/// In the order of 8 lanes, so that the bits are the same wherever it is vectorised.
+/// The dot product, summed in the order of 8 lanes, so that vectorised builds give the same bits.
 float dot(const float* a, const float* b, int64_t count) {
   constexpr int64_t kLanes = 8;
   float lane[kLanes] = {};
@@ -57,7 +57,7 @@ Resampler::Resampler(int64_t from, int64_t to) : from_(from), to_(to) {
   from_ /= divisor;
   to_ /= divisor;
   if (rates_are_equal()) return;
-  // samples of the lower rate for each of the input
+  // samples of the lower rate per input sample
   const double step = std::min(1.0, static_cast<double>(to_) / static_cast<double>(from_));
   const double half = std::ceil(kHalfWidth / step);
   WISP_CHECK(2 * half * static_cast<double>(to_) <= static_cast<double>(kMostTaps),

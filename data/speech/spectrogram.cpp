@@ -25,7 +25,7 @@ int64_t whole_samples(const char* what, int64_t ms, int64_t rate) {
 double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
-/// The samples with `pad` more at each end, mirrored; the end samples are not repeated.
+/// The samples with `pad` more at each end, mirrored without repeating the end samples.
 std::vector<float> mirrored(std::span<const float> samples, int64_t pad) {
   std::vector<float> padded;
   padded.reserve(samples.size() + 2 * static_cast<size_t>(pad));
@@ -93,7 +93,7 @@ Tensor Spectrogram::compute(std::span<const float> samples) const {
   WISP_CHECK(count >= least_samples(), "spectrogram: ", count, " samples, expected ",
              least_samples(), " or more");
   const std::vector<float> padded = mirrored(samples, window_ / 2);
-  const std::unique_ptr<RealFft> fft = make_cpu_fft();  // its plan takes as long as a few frames
+  const std::unique_ptr<RealFft> fft = make_cpu_fft();  // made once: its plan is slow
   const Stream stream = Stream::immediate();
   std::vector<float> frame(static_cast<size_t>(window_)), pairs(static_cast<size_t>(2 * bins())),
       magnitude(static_cast<size_t>(bins()));

@@ -1,4 +1,4 @@
-// What a speech model reads: the loudness of each frequency over time.
+// A spectrogram of speech, the input of a speech model: the loudness of each frequency over time.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace wisp {
 
-/// Any thread may call.
+/// A spectrogram of fixed options. Any thread may call.
 class Spectrogram {
  public:
-  /// Throws Error unless window and stride are whole numbers of samples, the stride no longer than
-  /// the window, and each mel band holds a frequency.
+  /// Throws Error unless window and stride are whole numbers of samples, the stride is at most the
+  /// window, and each mel band holds a frequency.
   explicit Spectrogram(const SpectrogramOptions& options = {});
 
   const SpectrogramOptions& options() const { return options_; }
-  /// F: mels, or window / 2 + 1 frequencies: 161 by default.
+  /// F: the mel bands, or window / 2 + 1 frequencies; 161 by default.
   int64_t features() const;
-  /// The fewest samples that compute() takes: half a window is mirrored at each end.
+  /// The fewest samples that compute() accepts, because half a window is mirrored at each end.
   int64_t least_samples() const { return window_ / 2 + 1; }
-  /// T = 1 + samples / stride; of a window that is odd, one sample less.
+  /// T = 1 + samples / stride, or 1 + (samples - 1) / stride for an odd window.
   int64_t frames(int64_t samples) const { return 1 + (samples - window_ % 2) / stride_; }
 
-  /// log(1 + |STFT|), or log(1 + M |STFT|) with mel bands M, less its mean and over its deviation
-  /// (of the whole utterance, divisor T F - 1): (T, F) f32. Without any deviation, as of silence,
-  /// it is 0. Throws Error for fewer than least_samples().
+  /// Computes the features (T, F) f32: log(1 + |STFT|), or log(1 + M |STFT|) with mel bands M,
+  /// normalised by mean and deviation of the whole utterance (divisor T F - 1). They are 0 if the
+  /// deviation is 0, as in silence. Throws Error for fewer than least_samples().
   ///
-  /// Frame t is centred at sample t · stride, the ends mirrored: torch.stft with center, its
-  /// periodic Hamming window and no scaling. Mel bands are triangles of height 1 at equal steps of
-  /// 2595 log10(1 + f / 700) from 0 to rate / 2, HTK's; the bands of torchaudio's MelSpectrogram.
-  /// Source of the features: Amodei et al. 2016, "Deep Speech 2", with log(1 + x) for log x.
+  /// Frame t is centred at sample t · stride, and the ends are mirrored: torch.stft with center,
+  /// its periodic Hamming window and no scaling. Mel bands are triangles of height 1 at equal steps
+  /// of 2595 log10(1 + f / 700) from 0 to rate / 2 (HTK), as in torchaudio's MelSpectrogram. Source
+  /// of the features: Amodei et al. 2016, "Deep Speech 2", with log(1 + x) for log x.
   Tensor compute(std::span<const float> samples) const;
 
  private:
-  /// A mel band: weights of the frequencies from `first` on.
+  /// A mel band: weights of the frequencies from index `first` on.
   struct Band {
     int64_t first;
     std::vector<float> weights;
@@ -46,7 +46,7 @@ class Spectrogram {
   void make_bands();
 
   SpectrogramOptions options_;
-  int64_t window_, stride_;     // in samples
+  int64_t window_, stride_;     // samples
   std::vector<float> hamming_;  // (window)
   std::vector<Band> bands_;     // (mels)
 };

@@ -1,4 +1,4 @@
-// Speech that models are measured on, as it is published, and corpora of one's own.
+// Published speech corpora, and manifests of the user's own corpora.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of all speakers so many, drawn by their numbers alone; sorted.
+/// The names of `count` speakers, drawn by the number of speakers alone; sorted.
 std::set<std::string> speakers_held_out(const std::vector<Utterance>& utterances, int64_t count) {
   std::set<std::string> known;
   for (const Utterance& utterance : utterances) known.insert(utterance.speaker);
@@ -29,8 +29,8 @@ std::set<std::string> speakers_held_out(const std::vector<Utterance>& utterances
   return held_out;
 }
 
-/// 948 utterances of 74 people to learn from, 130 of 10 others; spelled names, numbers, dates.
-/// Source: Acero and Stern 1990, Carnegie Mellon University's Robust Speech group.
+/// AN4: 948 training utterances of 74 people, 130 test utterances of 10 others: spelled names,
+/// numbers, dates. Source: Acero and Stern 1990, Carnegie Mellon University's Robust Speech group.
 class An4 final : public SpeechSource {
  public:
   explicit An4(Config& config) : SpeechSource(config) {
@@ -64,7 +64,7 @@ class An4 final : public SpeechSource {
   int64_t validation_ = 0;
 };
 
-/// Source: Panayotov et al. 2015.
+/// LibriSpeech. Source: Panayotov et al. 2015.
 class LibriSpeech final : public SpeechSource {
  public:
   explicit LibriSpeech(Config& config) : SpeechSource(config) {

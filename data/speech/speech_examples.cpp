@@ -10,9 +10,9 @@
 namespace wisp {
 namespace {
 
-constexpr double kDurationTolerance = 0.1;  // seconds between a manifest and its file
+constexpr double kDurationTolerance = 0.1;  // seconds, manifest against file
 
-/// What the file says, if the manifest agrees.
+/// The length of the file. Throws Error if the manifest has another duration.
 AudioLength length_of(const Utterance& utterance, const AudioReader& reader) {
   const AudioLength length = reader.length(utterance.audio);
   const double seconds = static_cast<double>(length.samples) / static_cast<double>(length.rate);

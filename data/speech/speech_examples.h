@@ -1,4 +1,5 @@
-// Utterances as spectrograms, cut into batches of about the same length.
+// Speech examples: utterances as spectrograms, in batches of about the same length. Any thread may
+// call.
 #pragma once
 
 #include <optional>
@@ -18,23 +19,23 @@ namespace wisp {
 
 struct SpeechOptions {
   SpectrogramOptions spectrogram;
-  RawPcm raw{.rate = 0};  // as AudioReader's
+  RawPcm raw{.rate = 0};  // format of sound without a header, as in AudioReader
   UtteranceSteps steps;
   DType compute = DType::f32;
-  int64_t quantum = 32;  // lengths of batches are multiples of so many frames
-  std::string cache;     // folder that keeps what no perturbation changes; empty: none
+  int64_t quantum = 32;  // batch lengths are multiples of this number of frames
+  std::string cache;     // folder of cached unperturbed features; empty: none
 };
 
-/// A batch's inputs[0] are spectrograms (N, T, F) in the compute type, the longest first, zeros
-/// behind their ends; lengths (N) i64 the frames of each; targets (N, L) i32 the labels, -1 behind
-/// the last; samples (N) i64 the utterances.
-/// Audio is read when a batch is prepared, unless its spectrogram was kept. Of a file that cannot
-/// be read the targets are -1, and the features zero.
+/// A batch has inputs[0], spectrograms (N, T, F) in the compute type, the longest first, zeros
+/// after their ends; lengths (N) i64, the frames of each; targets (N, L) i32, the labels, then -1;
+/// samples (N) i64, the utterances.
+/// Audio is read when a batch is prepared, unless its spectrogram is in the cache. A file that
+/// cannot be read has targets of -1 and features of zero.
 class SpeechExamples final : public Examples {
  public:
-  /// `name` is for messages: "an4 train". Reads the length of each file. Throws Error, naming the
-  /// file, for one that is no audio, too short for a frame, or not as long as the manifest says,
-  /// for a text that the alphabet cannot write, and FeatureCacheError.
+  /// `name` is for messages: "an4 train". Reads the length of each file. Throws Error with the file
+  /// for one that is no audio, too short for a frame, or not as long as the manifest says. Throws
+  /// Error for a text that is empty or not in the alphabet, and FeatureCacheError for the cache.
   SpeechExamples(std::string name, std::vector<Utterance> utterances, const Alphabet& alphabet,
                  const SpeechOptions& options, AudioAugment augment);
 
@@ -44,14 +45,14 @@ class SpeechExamples final : public Examples {
   /// Throws FeatureCacheError.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Origin origin(int64_t sample) const override;
-  /// Of names, lengths and labels, and the sounds that are mixed in. The sound itself is read when
-  /// a batch is prepared.
+  /// A hash of names, lengths, labels and noises. It leaves out the sound, which is read when a
+  /// batch is prepared.
   uint64_t digest() const override;
 
  private:
   UtteranceKey key(const Piece& piece, int64_t utterance) const;
   int64_t frames(const UtteranceKey& key) const;
-  /// Before masks, (T, F).
+  /// The features before masks, (T, F).
   Tensor features(const UtteranceKey& key) const;
 
   const std::string name_;
@@ -61,7 +62,7 @@ class SpeechExamples final : public Examples {
   const AudioReader reader_;
   const AudioAugment augment_;
   std::optional<FeatureCache> cache_;
-  std::vector<int64_t> samples_;  // at the spectrogram's rate
+  std::vector<int64_t> samples_;  // lengths at the spectrogram's rate
   std::vector<std::vector<int32_t>> labels_;
 };
 

@@ -1,4 +1,4 @@
-// Data sets of speech: derive from SpeechSource and list the utterances.
+// A base class of data sets of speech: derived classes list the utterances. One thread.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace wisp {
 
-/// Binds data.raw_rate and the other keys of sound without a header.
+/// Binds data.raw_rate and the other keys for sound without a header.
 void bind_raw_pcm(Config& config, RawPcm& raw);
 
 class SpeechSource : public DataSource {
  public:
-  /// Binds the keys that all speech has: those of spectrograms, of batches, and of what is heard
-  /// differently in training.
+  /// Binds the keys of all speech: spectrograms, batches and augmentation.
   explicit SpeechSource(Config& config);
 
-  /// Classes are the alphabet's labels, the blank the first.
+  /// The classes are the alphabet's labels, with the blank first.
   Facts facts() const override;
   Splits open(DType compute) const override;
 
  protected:
-  /// For messages: "an4".
+  /// The data set's name for messages: "an4".
   virtual std::string name() const = 0;
-  /// Throws Error for what is missing or damaged; none if there is no such split.
+  /// The utterances of a split; none if there is no such split. Throws Error for data that is
+  /// missing or damaged.
   virtual FoundUtterances utterances(Split split) const = 0;
 
  private:
@@ -34,7 +34,7 @@ class SpeechSource : public DataSource {
   UtteranceSteps steps_;
   AudioAugmentOptions augment_;
   std::string alphabet_ = Alphabet::kEnglish;
-  std::string noise_;  // a manifest of sounds
+  std::string noise_;  // path of a manifest of sounds
   std::string cache_;
 };
 

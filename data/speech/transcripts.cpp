@@ -38,10 +38,10 @@ FoundUtterances read_transcripts(const std::string& folder) {
   FilesBelow below = files_below(folder);
   FoundUtterances found{{}, std::move(below.notices)};
   std::set<std::string> ids;
-  std::set<fs::path> heard;  // without endings
+  std::set<fs::path> heard;  // paths of audio without extensions
   for (const fs::path& file : below.files) {
     if (!is_transcript(file)) continue;
-    const fs::path relative = file.lexically_relative(folder);  // a link has its own name
+    const fs::path relative = file.lexically_relative(folder);  // keeps links' names
     const std::string speaker = relative.has_parent_path() ? relative.begin()->string() : "";
     const std::string whole = naming(file.string(), [&] { return read_utf8(file.string()); });
     std::string_view text = whole;

@@ -1,5 +1,5 @@
-// Utterances as LibriSpeech has them: files *.trans.txt of lines "ID WORDS", and beside each the
-// audio files of its lines.
+// Transcripts in LibriSpeech's layout: files *.trans.txt of lines "ID WORDS", and next to each file
+// the audio of its lines. Any thread may call.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace wisp {
 
-/// All utterances below a folder, links followed, in the order of their files' paths and lines.
-/// Audio is ID.flac, ID.wav, ID.sph or ID.raw. A speaker is the first folder on the way to the
-/// file. Notices are those of files_below(), and of sounds that no transcript has. Throws Error,
-/// naming file and line, for a line without words, an ID that is there twice or has no audio, as
-/// read_utf8() and files_below(), and for a folder without utterances.
+/// All utterances below a folder, in the order of their files' paths and lines; links are followed.
+/// Audio is ID.flac, ID.wav, ID.sph or ID.raw. The speaker is the first folder in the path to the
+/// file. Notices are from files_below(), and about sounds without a transcript. Throws Error with
+/// file and line for a line without words, and for an ID that is duplicate or has no audio; like
+/// read_utf8() and files_below(); and for a folder without utterances.
 FoundUtterances read_transcripts(const std::string& folder);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Something that was said: where it is to be heard, and what it says.
+// An utterance: its sound file and its text. A value.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace wisp {
 struct Utterance {
   std::string id;       // for people: "an426-fvap-b"
   std::string audio;    // path of the file
-  std::string text;     // as it was written down
-  std::string speaker;  // empty: not known
-  double seconds = 0;   // 0: not known, the file says it
+  std::string text;     // words of the transcript
+  std::string speaker;  // empty if unknown
+  double seconds = 0;   // 0: unknown, the file's header has it
 };
 
 struct FoundUtterances {
   std::vector<Utterance> utterances;
-  std::vector<std::string> notices;  // what lay beside them and was passed over, for people
+  std::vector<std::string> notices;  // for people: skipped files
 };
 
 }  // namespace wisp

@@ -10,7 +10,7 @@ namespace {
 
 using Utterances = std::vector<int64_t>;
 
-/// Falling lengths; of equal ones the first.
+/// Sorts by falling length, then by index.
 void sort_by_length(Utterances& utterances, std::span<const int64_t> frames) {
   std::sort(utterances.begin(), utterances.end(), [&](int64_t a, int64_t b) {
     const int64_t of_a = frames[static_cast<size_t>(a)], of_b = frames[static_cast<size_t>(b)];
@@ -18,7 +18,7 @@ void sort_by_length(Utterances& utterances, std::span<const int64_t> frames) {
   });
 }
 
-/// Cuts utterances of falling lengths into steps of `size`.
+/// Cuts utterances, sorted by falling length, into steps of `size`.
 std::vector<Utterances> steps_of_size(const Utterances& sorted, int64_t size) {
   std::vector<Utterances> steps;
   for (size_t begin = 0; begin < sorted.size(); begin += static_cast<size_t>(size)) {
@@ -29,8 +29,9 @@ std::vector<Utterances> steps_of_size(const Utterances& sorted, int64_t size) {
   return steps;
 }
 
-/// Cuts utterances of falling lengths into steps of at most `budget` frames, the first one's length
-/// for each. What remains of less than `least` utterances joins the step before.
+/// Cuts utterances, sorted by falling length, into steps of at most `budget` frames, each utterance
+/// padded to the step's first. A last step of fewer than `least` utterances joins the step before
+/// it.
 std::vector<Utterances> steps_of_frames(const Utterances& sorted, std::span<const int64_t> frames,
                                         int64_t budget, int64_t least) {
   std::vector<Utterances> steps;
@@ -50,8 +51,8 @@ std::vector<Utterances> steps_of_frames(const Utterances& sorted, std::span<cons
   return steps;
 }
 
-/// The step's utterances, the longest first, to `count` pieces of at most `most`, each to the one
-/// that has the fewest frames.
+/// Deals a step's utterances, the longest first, to `count` pieces of at most `most`. Each goes to
+/// the piece with the fewest frames.
 std::vector<Utterances> dealt(const Utterances& step, std::span<const int64_t> frames,
                               int64_t count, int64_t most) {
   std::vector<Utterances> pieces(static_cast<size_t>(count));

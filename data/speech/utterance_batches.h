@@ -1,5 +1,5 @@
-// How an epoch of utterances is cut. Utterances of about the same length make a step, as all are
-// padded to the longest of what a worker computes at once.
+// The cutting of an epoch of utterances into steps of about the same length, because each piece is
+// padded to its longest utterance. Any thread may call.
 #pragma once
 
 #include <span>
@@ -11,20 +11,22 @@
 namespace wisp {
 
 struct UtteranceSteps {
-  /// Of a step of all workers at most, padding counted; the shortest utterances, too few for a step
-  /// of their own, join another. All epochs have the same steps, in another order. 0: Deal::batch
-  /// utterances.
+  /// Most frames of a step of all workers, padding included; 0: a step has Deal::batch utterances.
+  /// A last step with too few utterances joins the step before it. All epochs have the same steps,
+  /// in another order.
   int64_t frames = 0;
 };
 
-/// This rank's pieces of an epoch, as Examples::epoch(). `frames` tells the length of each
-/// utterance, `most` what it is padded to at most in any epoch: what a budget counts. In training
-/// steps of fixed numbers leave out others in each epoch, in the first not the longest. That goes
-/// from short to long utterances (SortaGrad, Amodei et al. 2016), but for the longest step, which
-/// comes first, so that memory is too small at once or never; later the steps are shuffled. A
-/// step's utterances go, the longest first, to the piece that has least to compute, and lie there
-/// in falling order. Otherwise an epoch goes from long to short. Throws Error, naming the data, for
-/// too few utterances or a budget that is too small.
+/// This rank's pieces of an epoch, as in Examples::epoch(). `frames` holds the length of each
+/// utterance in this epoch; `most` holds its largest padded length in any epoch, and the budget of
+/// a step counts those. If steps have a fixed number of utterances, each epoch of training leaves
+/// out different ones; the first epoch never leaves out the longest.
+///
+/// The first epoch of training goes from short to long utterances (SortaGrad, Amodei et al. 2016).
+/// Its first step, however, is the longest, so that memory runs out at once or never. Later epochs
+/// shuffle the steps. An evaluation goes from long to short. Within a step the longest utterance is
+/// dealt first, each to the piece with the fewest frames so far, and a piece is in falling order.
+/// Throws Error that names the data for too few utterances or a budget that is too small.
 std::vector<Piece> cut_utterances(std::span<const int64_t> frames, std::span<const int64_t> most,
                                   const UtteranceSteps& steps, int64_t epoch, const Deal& deal,
                                   const std::string& name);

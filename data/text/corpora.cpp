@@ -1,4 +1,4 @@
-// Texts that language models are measured on, as they are published: three files in a folder.
+// Published text corpora for language models: three files in a folder.
 #include <filesystem>
 #include <memory>
 
@@ -9,14 +9,14 @@ namespace {
 
 struct Files {
   const char* name;
-  const char* folder;  // of the archive that they come in
-  const char* begin;   // of a file's name, before train, valid or test
+  const char* folder;  // folder inside the published archive
+  const char* begin;   // part of a file's name before train, valid or test
   const char* end;
 };
 
-/// 929,589 words to learn from, 10,000 of them different. Source: Mikolov et al. 2010.
+/// 929,589 words of training text, 10,000 different. Source: Mikolov et al. 2010.
 constexpr Files kPtb{"ptb", "simple-examples/data", "ptb.", ".txt"};
-/// 2,088,628 words to learn from, 33,278 of them different. Source: Merity et al. 2017.
+/// 2,088,628 words of training text, 33,278 different. Source: Merity et al. 2017.
 constexpr Files kWikiText2{"wikitext2", "wikitext-2", "wiki.", ".tokens"};
 
 class Corpus final : public TextSource {

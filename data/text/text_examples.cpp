@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kMostPositions = int64_t{1} << 32;  // of a column, for its keys
+constexpr int64_t kMostPositions = int64_t{1} << 32;  // limit of a column, for its keys
 
 }  // namespace
 
@@ -32,8 +32,8 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
              deal.training ? "train.batch" : "train.eval_batch; 0: train.batch",
              "), expected at least ", deal.batch + 1);
   WISP_CHECK(length < kMostPositions, name_, ": a column of ", length, " tokens");
-  const int64_t longer = deal.training ? 0 : (count() - 1) % deal.batch;  // columns, by a token
-  const int64_t columns = deal.batch / deal.pieces();                     // of a piece
+  const int64_t longer = deal.training ? 0 : (count() - 1) % deal.batch;  // columns that are longer
+  const int64_t columns = deal.batch / deal.pieces();                     // columns per piece
   std::vector<Piece> pieces;
   for (int64_t begin = 0; begin < length; begin += window_) {
     const bool last = begin + window_ >= length;

@@ -1,6 +1,5 @@
-// Any text of one's own: the first nine tenths of its lines are to learn from, then half a tenth
-// each to validate and to test. A text of few lines, as one long line, is cut between words
-// instead.
+// A text file of the user's own: the first nine tenths of its lines are for training, then half a
+// tenth each for validation and test. A text of few lines is cut between words instead.
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -11,7 +10,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kFewest = 20;  // so that each part has one of them
+constexpr int64_t kFewest = 20;  // gives each part at least one line or word
 constexpr std::string_view kLineEnds = "\n", kSpaces = "\n \t\r\v\f";
 
 class TextFile final : public TextSource {
@@ -37,12 +36,12 @@ class TextFile final : public TextSource {
     return split == Split::validation ? whole.substr(train, test - train) : whole.substr(test);
   }
 
-  /// How many of the characters `any` there are.
+  /// The number of characters of `text` that are in `any`.
   static int64_t count(std::string_view text, std::string_view any) {
     return std::count_if(text.begin(), text.end(), [&](char c) { return any.find(c) != any.npos; });
   }
 
-  /// Where the text goes on behind number `wanted` of these.
+  /// The position after the `wanted`-th character of `text` that is in `any`.
   static size_t behind(std::string_view text, std::string_view any, int64_t wanted) {
     size_t at = 0;
     for (int64_t i = 0; i < wanted; ++i) at = text.find_first_of(any, at) + 1;

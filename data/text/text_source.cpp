@@ -10,7 +10,7 @@ namespace wisp {
 
 std::string read_text_file(const std::string& name, const std::string& path) {
   return naming(concat(name, ": ", path, " (data.path)"), [&] {
-    file_bytes(path);  // a pipe could be read once, but is asked for more often
+    file_bytes(path);  // refuses a pipe: it can be read only once
     return read_utf8(path);
   });
 }

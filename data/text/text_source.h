@@ -1,4 +1,5 @@
-// Data sets that are texts of words: derive from TextSource and read them.
+// A base class of data sets that are texts of words: derived classes read the text of each split.
+// One thread.
 #pragma once
 
 #include <string>
@@ -8,33 +9,33 @@
 
 namespace wisp {
 
-/// The vocabulary is that of the training text; the words of the others that are not in it are
+/// The vocabulary comes from the training text. Words of the other splits that it lacks become
 /// Vocabulary::kUnknown. A split is cut into columns (TextExamples).
 class TextSource : public DataSource {
  public:
-  /// Binds the keys that all texts have: data.window, data.vocabulary.
+  /// Binds the keys of all texts: data.window, data.vocabulary.
   explicit TextSource(Config& config);
 
-  /// Classes are the words of the vocabulary.
+  /// The classes are the words of the vocabulary.
   Facts facts() const override;
   bool has_validation() const override { return true; }
   Splits open(DType compute) const override;
 
  protected:
-  /// For messages: "ptb".
+  /// The data set's name for messages: "ptb".
   virtual std::string name() const = 0;
-  /// The whole text of a split, as read_text_file() gives it.
+  /// The whole text of a split, as returned by read_text_file().
   virtual std::string text(Split split) const = 0;
 
  private:
   Vocabulary vocabulary(const std::string& train) const;
 
   int64_t window_ = 35;
-  int64_t most_ = 0;  // words of the vocabulary
+  int64_t most_ = 0;  // limit of words in the vocabulary; 0: all
 };
 
-/// The content of a file in UTF-8, without a byte order mark. Throws Error, naming the data set,
-/// the file and data.path, if it cannot be read or is no UTF-8.
+/// The content of a UTF-8 file without a byte order mark. Throws Error that names the data set, the
+/// file and data.path if the file cannot be read or is not UTF-8.
 std::string read_text_file(const std::string& name, const std::string& path);
 
 }  // namespace wisp

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\v\f";
 
-/// visit(word) for each word of a text, and kEnd where a line ends.
+/// Calls visit(word) for each word of a text, and visit(kEnd) at each line end.
 template <class Visit>
 void each_word(std::string_view text, const Visit& visit) {
   while (!text.empty()) {

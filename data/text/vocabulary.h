@@ -1,4 +1,4 @@
-// The words of a text and their numbers. Any thread may ask.
+// A vocabulary: the words of a text and their numbers. Any thread may ask.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace wisp {
 
-/// A word is what stands between white space; each line ends with the word "<eos>".
+/// Words are separated by white space. Each line ends with the word "<eos>".
 class Vocabulary {
  public:
   static constexpr const char* kUnknown = "<unk>";
   static constexpr const char* kEnd = "<eos>";
 
-  /// The words of a text, those that occur most first, equal ones by their bytes; `most` of them,
-  /// or all if that is 0, and kUnknown in any case, the last one if the text does not have it.
-  /// Throws Error for a text without words, and as check_utf8().
+  /// The `most` most frequent words of a text, or all words if `most` is 0. Words are sorted by
+  /// falling frequency, then by their bytes. kUnknown is added at the end if the words lack it.
+  /// Throws Error for a text without words, and like check_utf8().
   static Vocabulary of(std::string_view text, int64_t most = 0);
-  /// Word i has number i. Throws Error for a word that is there twice, and without kUnknown.
+  /// Word i has number i. Throws Error for a duplicate word, or if kUnknown is missing.
   explicit Vocabulary(std::vector<std::string> words);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   const std::vector<std::string>& words() const { return words_; }
   bool has(std::string_view word) const { return numbers_.count(std::string(word)) != 0; }
-  /// kUnknown's, if there is no such word.
+  /// The number of a word, or of kUnknown if the word is not in the vocabulary.
   int32_t number(std::string_view word) const;
   std::vector<int32_t> numbers(std::string_view text) const;
 
@@ -35,7 +35,8 @@ class Vocabulary {
   int32_t unknown_ = 0;
 };
 
-/// What has numbers in a text, in its order; views of it, and of kEnd.
+/// The words of a text in order, with kEnd for each line end. The views point into `text`, or at
+/// kEnd.
 std::vector<std::string_view> words_of(std::string_view text);
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// The part of the CUDA driver's interface that core/cuda/ calls, as include/cuda_runtime.h has the
-// runtime's: memory that is mapped into a range of addresses. Source: CUDA Driver API 13.0.
+// The part of the CUDA driver's interface that core/cuda/ calls, for builds without CUDA: memory
+// that is mapped into an address range. Any thread. Source: CUDA Driver API 13.0.
 #pragma once
 
 #include <cstddef>

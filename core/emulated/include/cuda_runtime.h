@@ -1,6 +1,6 @@
-// The part of the CUDA runtime that core/cuda/ calls, for builds without CUDA: the same names,
-// types and meanings, carried out by core/emulated/. A call that is not here is not emulated; one
-// that is takes the arguments that the toolkit's takes. Any thread. Source: CUDA Runtime API 13.0.
+// The part of the CUDA runtime that core/cuda/ calls, for builds without CUDA. core/emulated/
+// implements the same names, types and meanings. A call that is missing here is not emulated; the
+// others take the toolkit's arguments. Any thread. Source: CUDA Runtime API 13.0.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ using cudaError_t = enum cudaError {
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 
-enum cudaMemcpyKind { cudaMemcpyDefault = 4 };  // where the memory lies is seen by its address
+enum cudaMemcpyKind { cudaMemcpyDefault = 4 };  // the address says where the memory is
 
 enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess = 0,
   cudaDriverEntryPointSymbolNotFound = 1
 };
 
-struct cudaDeviceProp {  // of many members those that are read
+struct cudaDeviceProp {  // only the members that are read
   char name[256];
   int major;
   int minor;
@@ -37,7 +37,7 @@ constexpr unsigned cudaEventDefault = 0;
 constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaHostAllocDefault = 0;
 
-/// What the last call that failed in this thread says of itself, where `error` is its.
+/// The message of this thread's last failed call if `error` is its error.
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();

@@ -1,5 +1,5 @@
-// The part of NCCL that distributed/communicator/nccl_communicator.cpp calls, as cuda_runtime.h has
-// the CUDA runtime's: communicators that do not block, operations in groups. Source: NCCL 2.28.
+// The part of NCCL that distributed/communicator/nccl_communicator.cpp calls, for builds without
+// it: non-blocking communicators and operations in groups. Any thread. Source: NCCL 2.28.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,7 +35,7 @@ enum ncclDataType_t {
 
 enum ncclRedOp_t { ncclSum = 0, ncclMax = 2 };
 
-struct ncclConfig_t {  // of many members the one that is written
+struct ncclConfig_t {  // only the member that is written
   int blocking;
 };
 #define NCCL_CONFIG_INITIALIZER \

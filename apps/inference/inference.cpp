@@ -64,7 +64,7 @@ bool fits(const Shape& shape, const Feed& feed) {
   return true;
 }
 
-/// Throws Error for an id outside its table, which ops would read as nothing.
+/// Throws Error for an id outside its table, which ops would read as zeros.
 template <class T>
 void check_ids(const Tensor& input, const Feed& feed) {
   for (int64_t i = 0; i < input.numel(); ++i)

@@ -1,4 +1,4 @@
-// The program `wisp`, with one subcommand per job. Called from the main thread, once.
+// The program `wisp`, with one subcommand per job. Called from the main thread.
 #pragma once
 
 namespace wisp {

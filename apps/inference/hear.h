@@ -35,7 +35,7 @@ std::vector<float> log_probabilities_of(const Tensor& logits);
 std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
                         const std::function<void(const std::string&)>& damaged);
 
-/// Decodes each utterance, by the likeliest path or by beam search with so many threads, and
+/// Decodes each utterance, by the likeliest path or by beam search with `threads` threads, and
 /// returns the texts beside the reference transcripts. Leaves out unreadable utterances.
 std::vector<HeardUtterance> decode(std::span<const Heard> utterances, const Labels& labels,
                                    const std::optional<BeamOptions>& beam, int threads);

@@ -31,7 +31,7 @@ class Inference {
   /// Step::after of the step before, or zeros(); empty for a model without state. Throws Error for
   /// inputs or state of other shapes or types. The result is valid while this object lives.
   Step operator()(const Batch& batch, const Carry& before = {});
-  /// The state at the beginning of a text, for so many columns.
+  /// The state of `columns` columns at the beginning of a text.
   Carry zeros(int64_t columns) const;
 
   /// The run's configuration with the overrides; not all of its keys are bound.

@@ -13,7 +13,7 @@ struct TriedWeights {
   ErrorCounts errors;
 };
 
-/// Decodes the utterances with each pair of alpha and beta, by so many threads at once, and passes
+/// Decodes the utterances with each pair of alpha and beta, with `threads` threads, and passes
 /// each result to `tell`. Returns the pair with the fewest word edits; ties go to the fewest
 /// character edits, then to the first. Throws Error if there are no weights or no readable
 /// utterance.

@@ -1,6 +1,6 @@
 // The output directory of a run: resolved configuration and commit, metrics, trace, summary,
-// checkpoints. Rank 0's process writes it, except each rank's own part of a checkpoint. Belongs to
-// one thread of a process.
+// checkpoints. Rank 0's process writes it, except each rank's own part of a checkpoint. One thread
+// at a time.
 #pragma once
 
 #include <optional>

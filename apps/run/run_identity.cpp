@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-/// Whether a key, beside the data, affects the order of samples or their division into steps.
+/// Whether a key affects, besides the data, the order of samples or their division into steps.
 bool decides_samples(const std::string& key) {
   return key == "seed" || key == "train.batch" || key == "train.one_batch" ||
          key.starts_with("data.");

@@ -37,7 +37,7 @@ struct BeamOptions {
 std::vector<Transcription> beam_search(const Frames& frames, const Labels& labels,
                                        const BeamOptions& options);
 
-/// Searches many utterances with so many threads; results are in their order.
+/// Searches many utterances with `threads` threads; results are in their order.
 std::vector<std::vector<Transcription>> beam_search(std::span<const Frames> utterances,
                                                     const Labels& labels,
                                                     const BeamOptions& options, int threads);

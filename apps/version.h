@@ -1,11 +1,11 @@
-// Which Wisp this is.
+// The version of this build of Wisp. Any thread.
 #pragma once
 
 #include <string>
 
 namespace wisp {
 
-/// "0.1.0 (COMMIT)", with "+" behind the commit if the tree had changes when it was built.
+/// "0.1.0 (COMMIT)". A "+" follows COMMIT if the tree had changes when it was built.
 std::string program_version();
 
 }  // namespace wisp

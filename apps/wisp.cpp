@@ -19,15 +19,14 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-/// The command that was named last; the program's own parser if none was.
+/// The command named last; the program's own parser if there was none.
 const CLI::App& named_command(const CLI::App& program) {
   const CLI::App* command = &program;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
   return *command;
 }
 
-/// What the command could have meant by a command or an option that it does not know; empty if all
-/// of them read otherwise.
+/// The nearest command or option to an unknown one; empty if none is similar.
 std::string nearest(const CLI::App& command, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* next : command.get_subcommands([](const CLI::App*) { return true; }))
@@ -45,7 +44,7 @@ std::string nearest(const CLI::App& command, const std::string& word) {
   return best;
 }
 
-/// Says what is wrong with a command line; of a command that only has others, all that it has.
+/// Reports an error in the command line; for a command that only has subcommands, prints its help.
 int explain(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = named_command(program);
   const std::vector<std::string> unknown = command.remaining();
@@ -64,7 +63,7 @@ int explain(const CLI::App& program, const CLI::ParseError& error) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  const bool speaks = world().rank == 0;  // for all processes, until something fails
+  const bool speaks = world().rank == 0;  // rank 0 speaks for all processes, until something fails
   WISP_CHECK(speaks || std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
   CLI::App program("Wisp: data-parallel training over thin wires", "wisp");
   program.set_version_flag("--version", program_version());
@@ -105,7 +104,7 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  // A file that reaches `ulimit -f` is then an error that names it.
+  // A write beyond `ulimit -f` then fails with an error that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     open_closed_streams();

@@ -1,10 +1,10 @@
-// The program `wisp`: one subcommand per job.
+// The program `wisp`, with one subcommand per job. Called from the main thread.
 #pragma once
 
 namespace wisp {
 
-/// Does what the command line says and returns the exit status; errors go to stderr. Models, data
-/// sets and methods that are linked in are known to all subcommands by their names.
+/// Runs the command line and returns the exit status; errors go to stderr. Subcommands find each
+/// model, data set and method that is linked in by its name.
 int run_program(int argc, char** argv);
 
 }  // namespace wisp

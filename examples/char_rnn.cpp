@@ -1,5 +1,5 @@
-// A model of one's own with a state that is carried from batch to batch, and a weight that is used
-// twice: a recurrent net that reads characters and tells the next one. Source: Elman 1990; tied
+// A model of your own with state that is carried from batch to batch, and a weight that is used
+// twice: a recurrent net that reads characters and predicts the next one. Source: Elman 1990; tied
 // weights: Press & Wolf 2017.
 #include <cmath>
 

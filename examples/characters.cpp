@@ -1,5 +1,5 @@
-// A data set of one's own that is no image: any file, byte by byte. The first nine tenths are to
-// learn from, then half a tenth each to validate and to test.
+// A data set of your own that is no image: any file, byte by byte. The first nine tenths are for
+// training, then half a tenth each for validation and test.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +20,7 @@ class Characters final : public DataSource {
     config.bind("data.window", window_, "characters between two updates");
   }
 
-  /// A class is a character that occurs.
+  /// The classes are the bytes that occur.
   Facts facts() const override {
     Facts facts{.inputs = {{.name = "characters", .sample = {0}, .dtype = DType::i32}},
                 .work = "characters"};
@@ -55,7 +55,7 @@ class Characters final : public DataSource {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  /// "a"; "0xe2" of what is no character by itself in UTF-8.
+  /// The name of a byte: "a", or "0xe2" if it is no character by itself in UTF-8.
   static std::string name_of(char c) {
     if (c >= 0) return {c};
     char name[8];

@@ -1,4 +1,4 @@
-// A training loop of one's own: workers, replicas and loaders without the trainer's epochs, lines
+// A training loop of your own: workers, replicas and loaders without the trainer's epochs, output
 // and files.
 #include <cstdio>
 
@@ -10,7 +10,7 @@ int main() {
   wisp::Prepared run(wisp::Config::load("train.toml", {}));
   run.load();
   const wisp::WorkerMemory memory(run.options());
-  // Each worker is a thread that runs this function, with a model and a loader of its own.
+  // Each worker is a thread that runs this function with its own model and loader.
   wisp::run_workers(run.options().workers, {}, [&](wisp::Worker& worker) {
     const wisp::Shared shared = run.shared(memory.of(worker.rank));
     wisp::Replica replica(shared, worker);
@@ -18,7 +18,7 @@ int main() {
     loader->start_epoch(0);
     for (int64_t step = 0; step < loader->batches(); ++step) {
       const wisp::StepReport report = replica.step(step, 0.0, [&] { return *loader->next(); });
-      const wisp::TallyValues mean = replica.tally();  // of all workers, so all of them ask
+      const wisp::TallyValues mean = replica.tally();  // collective: all workers call it
       if (worker.rank == 0)
         std::printf("step %2d: loss %.3f, %d bytes sent\n", static_cast<int>(step),
                     mean.mean_loss(), static_cast<int>(report.cost.bytes_sent));

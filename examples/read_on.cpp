@@ -1,5 +1,5 @@
-// A trained run in a program of one's own, without its data: goes on with a text, a character at a
-// time, as a run of characters.toml has learned it.
+// A trained run in your own program, without its data. It continues a text, a character at a time,
+// with a run of characters.toml.
 //   read_on RUN TEXT [CHARACTERS]
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/random.h"
 
-/// As the data set calls a byte: "a"; "0xe2" of what is no character by itself in UTF-8.
+/// The data set's name for a byte: "a", or "0xe2" if it is no character by itself in UTF-8.
 std::string name_of(char c) {
   if (c >= 0) return {c};
   char name[8];
@@ -23,7 +23,7 @@ char byte_of(const std::string& name) {
   return name.size() == 1 ? name[0] : static_cast<char>(std::stoi(name, nullptr, 16));
 }
 
-/// Draws a class with the probability that its logit says.
+/// Draws a class with its softmax probability.
 int32_t draw(std::span<const float> logits, double uniform) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;
@@ -54,7 +54,7 @@ int main(int argc, char** argv) try {
     *character.data<int32_t>() = static_cast<int32_t>(at - names.begin());
     const wisp::Step step = model({.inputs = {character}}, state);
     state = step.after;
-    if (i + 1 < text.size()) continue;  // there is more to read
+    if (i + 1 < text.size()) continue;  // the text is not read yet
     const float* logits = step.output.value().data<float>();
     text += byte_of(names[draw({logits, names.size()}, philox.uniform(i))]);
   }

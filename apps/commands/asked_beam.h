@@ -1,4 +1,5 @@
-// The options of a beam search, of the commands that decode speech: wisp transcribe, eval, tune-lm.
+// The beam search options of the commands that decode speech: wisp transcribe, eval, tune-lm. One
+// thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,16 +11,16 @@
 namespace wisp {
 
 struct AskedBeam {
-  BeamOptions options{.width = 0};  // 0: none was asked for
-  std::string words;                // path of an ARPA file, or empty
+  BeamOptions options{.width = 0};  // width 0: no search
+  std::string words;                // path of an ARPA file; may be empty
 
-  /// --beam and --lm, which is returned.
+  /// Adds --beam and --lm, and returns --lm.
   CLI::Option& add_search_to(CLI::App& command);
-  /// These, --alpha and --beta.
+  /// Adds --beam, --lm, --alpha and --beta.
   void add_to(CLI::App& command);
   bool asked() const { return options.width > 0 || !words.empty(); }
-  /// Reads the model of words into `model`, which has to outlive the options, and says so if it
-  /// does not fit the labels. Nothing if no search was asked for.
+  /// Reads the model of words into `model`, which outlives the options, and warns if it does not
+  /// fit the labels. Nothing if no search was asked for.
   std::optional<BeamOptions> open(std::optional<NgramModel>& model, const Labels& labels) const;
 };
 

@@ -1,5 +1,5 @@
-// The arguments of the commands that ask a trained run's model: wisp predict, generate, score,
-// transcribe, tune-lm.
+// The common arguments of commands that use a trained run's model: wisp predict, generate, score,
+// transcribe, tune-lm. One thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,19 +18,18 @@ struct AskedRun {
   std::string checkpoint = "last";
   bool json = false;
 
-  /// Before the command's own: the run is the first positional argument. Keys to change follow it,
-  /// and the files that the command reads, if `read` says what they are, in any order.
+  /// Adds the arguments; call before the command adds its own. The run is the first positional
+  /// argument. Then come keys to change and, if `read` names them, the files to read, in any order.
   void add_to(CLI::App& command, const std::string& read = "");
-  /// What a person should know of the checkpoint goes to stderr. Throws Error without a file where
-  /// there should be one.
+  /// Opens the model, with its notices on stderr. Throws Error if files are expected and none is
+  /// given.
   std::unique_ptr<Inference> open();
 
  private:
   bool reads_files_ = false;
 };
 
-/// Whether an argument is KEY=VALUE and no file: "a.b=1" is, unless there is such a file;
-/// "./a.b=1" is none.
+/// Whether an argument is KEY=VALUE: "a.b=1" is, unless a file has that name; "./a.b=1" is not.
 bool changes_a_key(const std::string& argument);
 
 }  // namespace wisp

@@ -96,7 +96,7 @@ std::string text(const CodecResult& result, const std::string& options) {
                      result.bias, options);
 }
 
-/// With arguments.all, keys that another method has are let pass.
+/// With arguments.all, ignores keys that only other methods have.
 void bench_method(const CodecArguments& arguments, const std::string& method,
                   const std::string& more = {}) {
   std::vector<std::string> overrides = arguments.overrides;
@@ -115,8 +115,8 @@ void bench_method(const CodecArguments& arguments, const std::string& method,
   std::fflush(stdout);
 }
 
-/// Every method at its defaults, but for a threshold that drawn gradients pass now and then, and
-/// top-k with both selections.
+/// Benchmarks every method at its defaults, except a threshold that random gradients pass now and
+/// then, and top-k with both selections.
 void bench_all(const CodecArguments& arguments) {
   for (const auto& [name, entry] : CompressorRegistry::instance().entries()) {
     if (name == "none") continue;
@@ -129,7 +129,7 @@ void bench_all(const CodecArguments& arguments) {
   }
 }
 
-/// The override of `device` is the command's own, the others are the method's.
+/// Takes the override of `device`; the others are for the method.
 void take_device(CodecArguments& arguments) {
   Config config = Config::from_text("", "command line", arguments.overrides);
   std::string device = "cpu";

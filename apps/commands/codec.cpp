@@ -17,7 +17,7 @@ struct Arguments {
   LabRequest request;
 };
 
-/// The shape that "64x576" says.
+/// The shape given as "64x576".
 Shape shape_of(const std::string& text) {
   std::vector<int64_t> extents;
   int64_t numel = 1;

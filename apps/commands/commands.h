@@ -1,6 +1,6 @@
-// The subcommands of the program, a file each. Every one adds its parser to the program's; its job
-// runs when the command line has been read. It fails with an exception, or ends the program with
-// another exit status by throwing ExitStatus.
+// The subcommands of the program, one file each. Each function adds a parser to the program's; the
+// subcommand runs once the command line is read. It fails by an exception; ExitStatus ends the
+// program with another status. Called from the main thread.
 #pragma once
 
 #include <CLI/CLI.hpp>

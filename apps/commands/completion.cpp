@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-/// Bash ends a word at "=", too, and replaces only what stands behind it.
+/// Bash also ends a word at "=", and replaces only the part after it.
 constexpr const char* kBash = R"(# bash completion of wisp
 _wisp() {
   local typed=() word= part before= glued=
@@ -76,10 +76,10 @@ end
 complete -c wisp -f -a '(__wisp_complete)'
 )";
 
-/// What the shells' functions ask the program for.
+/// Adds the command that the shells' functions call.
 void add_complete(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("complete", "what a word can become, a line each");
-  command.group("");  // no help shows it
+  command.group("");  // hidden from help
   const auto typed = std::make_shared<std::vector<std::string>>();
   command.add_option("typed", *typed, "the words behind the program's name");
   command.callback([&program, typed] {

@@ -13,7 +13,7 @@ using Words = std::vector<std::string>;
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// Of commands and options that help shows.
+/// Whether help shows the command or option.
 template <class Named>
 bool is_shown(const Named& named) {
   return !named.get_group().empty();
@@ -47,7 +47,7 @@ Words keys() {
   return {names.begin(), names.end()};
 }
 
-/// Of "a.b=c"; `list`: more than one value, with commas.
+/// Completions of "a.b=c"; `list`: several values with commas are allowed.
 Words overrides(const std::string& word, bool list) {
   const size_t equals = word.find('=');
   if (equals == word.npos) return keys();
@@ -60,7 +60,7 @@ Words overrides(const std::string& word, bool list) {
   return words;
 }
 
-/// What CLI11 says of an option that takes certain words: "TEXT:{bash,fish,zsh}".
+/// The words of an option that CLI11 describes as "TEXT:{bash,fish,zsh}".
 Words choices(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{'), close = type.find('}');
@@ -76,11 +76,11 @@ Words values_of(const CLI::App& command, const CLI::Option& option, const std::s
   return choices(option);
 }
 
-/// Where the last word stands: what was typed before it, read as the program would.
+/// The place of the last word, after the words before it are parsed as the program would.
 struct Position {
   const CLI::App* command;
-  const CLI::Option* option = nullptr;  // whose value it is
-  int argument = 0;                     // otherwise: its number among the command's arguments
+  const CLI::Option* option = nullptr;  // option whose value it is
+  int argument = 0;                     // else its index among the command's arguments
 };
 
 Position position_of(const CLI::App& program, const Words& typed) {

@@ -1,4 +1,4 @@
-// The words that the last one of a command line can become, for a shell's completion.
+// The possible completions of a command line's last word, for a shell. One thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 
 namespace wisp {
 
-/// `typed`: the words behind the program's name, of which the last is completed. Commands, options,
-/// keys "a.b=" and values "a.b=c", each in place of the whole word; none where a file is meant.
+/// `typed`: the words after the program's name; the last one is completed. Returns whole words:
+/// commands, options, keys "a.b=" and values "a.b=c"; none where a file is expected.
 std::vector<std::string> completions(const CLI::App& program,
                                      const std::vector<std::string>& typed);
 

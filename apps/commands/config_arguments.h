@@ -1,4 +1,4 @@
-// The positional arguments of the subcommands that take a config.
+// The positional arguments of subcommands that take a config. One thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,14 +14,14 @@ struct ConfigArguments {
   std::string path;
   std::vector<std::string> overrides;
 
-  /// Returns the file's option. The arguments must live as long as `command`.
+  /// Returns the option of the file. This object must outlive `command`.
   CLI::Option& add_to(CLI::App& command);
-  /// Reads the file. A data set that is read from a folder takes it from the environment's
+  /// Reads the file and the overrides. A data set that is read from a folder takes the folder from
   /// WISP_DATA unless data.path is given.
   Config load() const;
-  /// The file's configuration, made ready to run; its notices go to standard error.
+  /// The file's configuration, bound and checked; prints its notices on stderr.
   Prepared prepare() const;
-  /// The file's name without folder and ending.
+  /// The file's name without folder and extension.
   std::string stem() const;
 };
 

@@ -22,7 +22,7 @@ struct Arguments {
 void run(const Arguments& arguments) {
   Prepared prepared = arguments.config.prepare();
   prepared.load();
-  // First, so that what cannot be written is told before all data is read.
+  // Written first, so that a write error is reported before all data is read.
   const bool write = !arguments.write.empty();
   const int64_t written = write ? write_pictures(prepared, arguments.count, arguments.write) : 0;
   const DataSurvey survey = survey_data(prepared);

@@ -16,7 +16,7 @@ struct Arguments {
   std::string a, b;
 };
 
-/// The exit status.
+/// Prints the differences and returns the exit status.
 int run(const Arguments& arguments) {
   try {
     const RunRecord a = RunRecord::read(arguments.a), b = RunRecord::read(arguments.b);
@@ -24,7 +24,7 @@ int run(const Arguments& arguments) {
     return compare_runs(a, b).equal() ? 0 : kDifferent;
   } catch (const Error& error) {
     fmt::print(stderr, "wisp: {}\n", error.what());
-    return kTrouble;  // as diff(1) has it
+    return kTrouble;  // as in diff(1)
   }
 }
 

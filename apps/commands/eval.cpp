@@ -31,7 +31,7 @@ struct Arguments {
   bool decodes() const { return speakers || beam.asked() || !alignment.empty(); }
 };
 
-/// The test set's utterances, decoded in one way.
+/// The test set's utterances, decoded by one search.
 struct Decoded {
   std::string way;  // "best path", or name_of()
   std::vector<HeardUtterance> utterances;
@@ -47,7 +47,7 @@ std::string name_of(const BeamOptions& beam, const std::string& words) {
                      std::filesystem::path(words).filename().string(), beam.alpha, beam.beta);
 }
 
-/// By the best path and, if there is one, by the search `beam`.
+/// Decodes by the best path and, if given, by the search `beam`.
 std::vector<Decoded> decode_all(const Arguments& arguments, const std::optional<BeamOptions>& beam,
                                 const Prepared& run, Inference& model) {
   const std::vector<Heard> heard = hear(model, run, Split::test, [](const std::string& damage) {

@@ -55,7 +55,7 @@ void print_json(TextReader& reader, const Prompt& prompt, const GenerateOptions&
 }
 
 void run(Arguments& arguments) {
-  check(arguments.options);  // before a model is read and the prompt is printed
+  check(arguments.options);  // fails before the model is read and the prompt is printed
   const std::unique_ptr<Inference> model = arguments.run.open();
   TextReader reader(*model);
   const Prompt prompt = Prompt::of(arguments.prompt, reader.vocabulary());

@@ -28,7 +28,7 @@ void add_plan(CLI::App& program) {
       *program.add_subcommand("plan", "say what a run would exchange, layer by layer");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
-  command.add_flag("--dry")->group("");  // as older lines have it; not in --help
+  command.add_flag("--dry")->group("");  // accepted from older command lines; not in --help
   command.add_flag("--json", arguments->json, "as one JSON object");
   command.footer(
       "Example:\n"

@@ -14,7 +14,7 @@ namespace wisp {
 void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    // takes the lowest number that is free, which is this one
+    // open() takes the lowest free number, which is this one
     const int opened = open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
     WISP_CHECK(opened == stream, "cannot open /dev/null: ", std::strerror(errno));
   }

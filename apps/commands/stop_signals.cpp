@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-// A signal handler reaches nothing but globals.
+// Signal handlers can only use globals.
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -26,7 +26,7 @@ StopSignals::StopSignals() {
     }, before{};
     action.sa_handler = remember;
     action.sa_flags = SA_RESTART;
-    // A closed terminal sends several, a batch system may.
+    // Other signals may come several times: a closed terminal or a batch system sends several.
     if (signal == SIGINT || signal == SIGTERM) action.sa_flags |= static_cast<int>(SA_RESETHAND);
     sigaction(signal, &action, &before);
     before_.emplace_back(signal, before);

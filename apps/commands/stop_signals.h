@@ -1,5 +1,5 @@
-// The stopping_signals(): the first asks a run to stop; a second Ctrl-C or SIGTERM ends the program
-// at once.
+// A handler of stopping_signals(): the first signal asks a run to stop; a second Ctrl-C or SIGTERM
+// ends the program at once. Made and destroyed by one thread.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// One at a time; at its end the signals act as before.
+/// At most one exists at a time. Its destructor restores the previous handlers.
 class StopSignals {
  public:
   StopSignals();
@@ -16,7 +16,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The signal that came first, 0 if none did. Any thread.
+  /// The first signal received; 0 if none. Any thread.
   static int received();
 
  private:

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-constexpr int kSignalStatus = 128;  // and the signal's number, as shells have it
+constexpr int kSignalStatus = 128;  // plus the signal's number, as shells report it
 
 struct Arguments {
   ConfigArguments config;
@@ -26,7 +26,8 @@ RunDirectory::Open how_to_open(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const std::string out = arguments.out.empty() ? "runs/" + arguments.config.stem() : arguments.out;
-  // From the first question on, before the first step: until then there is nothing to save.
+  // The handler is set at the first question, before the first step; there is nothing to save
+  // earlier.
   std::optional<StopSignals> signals;
   std::once_flag asked;
   const auto stop = [&] {
@@ -35,7 +36,7 @@ void run(const Arguments& arguments) {
   };
   if (!train(arguments.config.load(), {out, how_to_open(arguments), arguments.quiet, stop}))
     throw ExitStatus{kSignalStatus +
-                     (stop() ? StopSignals::received() : SIGTERM)};  // another rank's
+                     (stop() ? StopSignals::received() : SIGTERM)};  // came to another rank
 }
 
 }  // namespace

@@ -12,14 +12,14 @@
 namespace wisp {
 namespace {
 
-/// Uniform in [0, 1), 53 bits: words of small probability are many.
+/// Uniform in [0, 1) with 53 bits, as many words have small probabilities.
 double uniform(const Philox& philox, uint64_t index) {
   const Philox::Block block = philox.block(index);
   const uint64_t bits = uint64_t{block.word[0]} << 21 | block.word[1] >> 11;
   return std::ldexp(static_cast<double>(bits), -53);
 }
 
-/// The `count` most probable words, or all if that is 0; never Vocabulary::kUnknown.
+/// The `count` most probable words, or all if `count` is 0; never Vocabulary::kUnknown.
 std::vector<int32_t> candidates(const std::vector<double>& log_probabilities,
                                 const Vocabulary& vocabulary, int64_t count) {
   const int32_t unknown = vocabulary.number(Vocabulary::kUnknown);
@@ -37,13 +37,13 @@ std::vector<int32_t> candidates(const std::vector<double>& log_probabilities,
   return words;
 }
 
-/// One of `words` with its probability at that temperature.
+/// Draws one of `words` by its probability at the temperature.
 int32_t draw(const std::vector<int32_t>& words, const std::vector<double>& log_probabilities,
              double temperature, double uniform) {
   const auto of = [&](int32_t word) { return log_probabilities[static_cast<size_t>(word)]; };
   double largest = of(words.front());
   for (const int32_t word : words) largest = std::max(largest, of(word));
-  std::vector<double> sums;  // of weights, up to each word
+  std::vector<double> sums;  // running sums of the words' weights
   double sum = 0.0;
   for (const int32_t word : words)
     sums.push_back(sum += std::exp((of(word) - largest) / temperature));
@@ -68,7 +68,7 @@ Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
     throw Error(concat("the prompt: ", error.what()));
   }
   std::vector<std::string_view> words = words_of(text);
-  if (!words.empty() && !text.ends_with('\n')) words.pop_back();  // the line goes on
+  if (!words.empty() && !text.ends_with('\n')) words.pop_back();  // the words end within a line
   Prompt prompt;
   bool known = words.empty();
   for (const std::string_view word : words) {

@@ -1,4 +1,4 @@
-// A text that a trained run goes on with, word by word.
+// Text generation: a trained run of words continues a prompt, word by word. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,40 @@
 namespace wisp {
 
 struct GenerateOptions {
-  int64_t tokens = 100;      // to be drawn; a line's end is one
-  double temperature = 1.0;  // logits are divided by it; 0: always the most probable word
-  int64_t top_k = 0;         // words that are drawn from, the most probable ones; 0: all
-  uint64_t seed = 1;         // of what is drawn
+  int64_t tokens = 100;      // words to draw; a line's end counts as one
+  double temperature = 1.0;  // divisor of the logits; 0: always the most probable word
+  int64_t top_k = 0;         // number of most probable words to draw from; 0: all
+  uint64_t seed = 1;         // seed of the draws
 };
 
 /// Throws Error for options out of range.
 void check(const GenerateOptions& options);
 
-/// A text to go on with.
+/// The beginning of a text, as tokens.
 struct Prompt {
-  std::vector<int32_t> tokens;       // a line's end alone if there are no words
-  std::vector<std::string> unknown;  // words that became Vocabulary::kUnknown, each once
+  std::vector<int32_t> tokens;       // only a line's end if the text has no words
+  std::vector<std::string> unknown;  // words mapped to Vocabulary::kUnknown, each once
 
-  /// A line's end is a token where the text has a line feed. Throws Error for a text that is no
-  /// UTF-8, and for one of unknown words alone.
+  /// Makes a line's end token of each line feed. Throws Error for a text that is not UTF-8, or
+  /// whose words are all unknown.
   static Prompt of(std::string_view text, const Vocabulary& vocabulary);
 };
 
 struct DrawnWord {
   int32_t token = 0;
-  double log_probability = 0.0;  // that the model gives it, whatever the options
+  double log_probability = 0.0;  // log probability by the model, before the options apply
 };
 
-/// Lets the reader, which has read nothing yet, read the prompt and what is drawn, and tells each
-/// word. Never draws Vocabulary::kUnknown, nor a class that has no word. The draws are keyed by
-/// (seed, position), so the same options give the same text. Throws Error for options out of range.
+/// Reads the prompt with a fresh reader, then draws words and passes each to `tell`. Never draws
+/// Vocabulary::kUnknown, nor a class without a word. Draws are keyed by (seed, position), so the
+/// same options give the same text. Throws Error for options out of range.
 void generate(TextReader& reader, const Prompt& prompt, const GenerateOptions& options,
               const std::function<void(const DrawnWord&)>& tell);
 
-/// Puts words together to what people read: spaces between them, a line feed for a line's end.
+/// A formatter of words as text: spaces between words, a line feed for a line's end.
 class WordsAsText {
  public:
-  /// What to print for the next word.
+  /// The characters to print for the next word.
   std::string next(const std::string& word);
   bool in_line() const { return in_line_; }
 

@@ -14,7 +14,7 @@ std::string text_of(const int32_t* labels, int64_t most, const Labels& names) {
   return text;
 }
 
-/// Fills in what a batch's utterances say and what the model heard of them.
+/// Stores the transcripts of a batch's utterances and the model's output for them.
 void keep(const Batch& batch, const Step& step, const Labels& names, std::vector<Heard>& all) {
   const Tensor& logits = step.output.value();
   const int64_t positions = logits.shape()[1], width = batch.targets.shape()[1];

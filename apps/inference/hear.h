@@ -1,5 +1,5 @@
-// What a trained model of speech hears: log probabilities of its labels, frame by frame, which may
-// then be decoded in one way or another.
+// The outputs of a trained speech model on a data set: log probabilities of its labels, frame by
+// frame, and their decoding. One thread.
 #pragma once
 
 #include <functional>
@@ -15,28 +15,28 @@
 
 namespace wisp {
 
-/// An utterance of a data set.
+/// An utterance of a data set, with the model's output.
 struct Heard {
   std::string id, speaker;               // may be empty
-  std::string text;                      // that was said, in the labels
-  std::vector<float> log_probabilities;  // (T, labels), natural; empty if it could not be read
+  std::string text;                      // transcript of the data set, in the labels' alphabet
+  std::vector<float> log_probabilities;  // (T, labels), natural logs; empty if unreadable
 };
 
-/// Throws Error, naming `what` was asked for, unless the facts are those of a model of speech.
+/// Throws Error, which begins with `what`, unless the facts are those of a speech model.
 void check_hears(const Facts& facts, const std::string& what);
 
-/// Natural logs (rows, classes) of the softmax of each row of logits (rows, classes). Throws Error
-/// if they are not finite.
+/// Log softmax (rows, classes) of logits (rows, classes), natural. Throws Error if a result is not
+/// finite.
 std::vector<float> log_probabilities_of(const Tensor& logits);
 
-/// The utterances of a split, in its order, one that cannot be read told to `damaged`. Throws Error
-/// for a model that does not hear sound, data of another alphabet, and, naming the utterance, an
-/// output that is not finite.
+/// Runs the model on the utterances of a split, in its order, and passes the name of each
+/// unreadable one to `damaged`. Throws Error for a model that does not take sound, for data of
+/// another alphabet and, naming the utterance, for an output that is not finite.
 std::vector<Heard> hear(Inference& model, const Prepared& run, Split split,
                         const std::function<void(const std::string&)>& damaged);
 
-/// The text of the likeliest path of each utterance, or what a beam search finds, by so many
-/// threads at once, beside what was said. What could not be read is left out.
+/// Decodes each utterance, by the likeliest path or by beam search with `threads` threads, and
+/// returns the texts beside the reference transcripts. Leaves out unreadable utterances.
 std::vector<HeardUtterance> decode(std::span<const Heard> utterances, const Labels& labels,
                                    const std::optional<BeamOptions>& beam, int threads);
 

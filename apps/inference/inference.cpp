@@ -9,8 +9,8 @@
 namespace wisp {
 namespace {
 
-/// The run's own, without its workers, on the CPU. Throws Error for an override of a key that it
-/// does not have.
+/// The run's configuration, for one worker on the CPU. Throws Error for an override of a key that
+/// the run does not have.
 Config load(const RunDirectory& directory, std::span<const std::string> overrides) {
   const std::string path = directory.file("config.toml");
   const Config own = Config::load(path, {});
@@ -35,7 +35,7 @@ Context evaluating(const TrainOptions& options, const Stream& stream, Backend& b
   return context;
 }
 
-/// The OpenMP threads of the calling thread, for a while.
+/// A scope with another number of OpenMP threads for the calling thread.
 class Threads {
  public:
   explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
@@ -54,7 +54,7 @@ RunFacts read_facts(const std::string& run) {
   return facts;
 }
 
-/// Whether a batch of the feed may have this shape: (N, sample …), of a sequence (T, N, …).
+/// Whether a batch of the feed may have this shape: (N, sample …), or (T, N, …) for a sequence.
 bool fits(const Shape& shape, const Feed& feed) {
   if (shape.rank() != feed.sample.rank() + 1) return false;
   for (int i = feed.is_sequence() ? 2 : 1; i < shape.rank(); ++i) {
@@ -64,7 +64,7 @@ bool fits(const Shape& shape, const Feed& feed) {
   return true;
 }
 
-/// Ops read nothing for an id that is out of its table.
+/// Throws Error for an id outside its table, which ops would read as zeros.
 template <class T>
 void check_ids(const Tensor& input, const Feed& feed) {
   for (int64_t i = 0; i < input.numel(); ++i)

@@ -1,6 +1,6 @@
-// A trained run's model in a program of one's own: made from the run directory, without the data
-// set. An object belongs to one thread. It computes with as many OpenMP threads as the run's key
-// `threads` says; 0: as that thread has.
+// A trained run's model for your own program, made from the run directory without the data set. An
+// object belongs to one thread. It computes with as many OpenMP threads as the run's key `threads`
+// says; 0: with as many as that thread would.
 #pragma once
 
 #include <memory>
@@ -17,29 +17,29 @@ namespace wisp {
 
 class Inference {
  public:
-  /// The model that the run's configuration names, with what evaluation takes of a checkpoint
-  /// (Checkpoints::load_evaluated): "last", "best" or a step. `overrides` change keys of the
-  /// configuration: train.precision=f32. Throws Error for a directory that holds no run, an unknown
-  /// key, a model that this program has not, or a damaged checkpoint.
+  /// Builds the model that the run's configuration names, with the weights that evaluation takes
+  /// from a checkpoint (Checkpoints::load_evaluated): "last", "best" or a step. `overrides` change
+  /// keys of the configuration: train.precision=f32. Throws Error for a directory without a run, an
+  /// unknown key, a model that this program lacks, or a damaged checkpoint.
   explicit Inference(const std::string& run, std::span<const std::string> overrides = {},
                      const std::string& checkpoint = "last");
   Inference(const Inference&) = delete;
   Inference& operator=(const Inference&) = delete;
 
-  /// Forward, in evaluation mode: no dropout, no batch statistics, no graph. Inputs that are f32 by
-  /// the facts are of type compute(); without targets there is no loss. `before` is what the step
-  /// before left in Step::after, or zeros(); nothing for a model that carries nothing. Throws Error
-  /// for inputs or state that are not the model's. The result ends with this object.
+  /// The forward pass in evaluation mode: no dropout, running statistics, no graph. Inputs that are
+  /// f32 in facts() must be of type compute(). Without targets there is no loss. `before` is
+  /// Step::after of the step before, or zeros(); empty for a model without state. Throws Error for
+  /// inputs or state of other shapes or types. The result is valid while this object lives.
   Step operator()(const Batch& batch, const Carry& before = {});
-  /// What a text of so many columns begins with.
+  /// The state of `columns` columns at the beginning of a text.
   Carry zeros(int64_t columns) const;
 
-  /// The run's, with the overrides; not all of its keys are bound.
+  /// The run's configuration with the overrides; not all of its keys are bound.
   const Config& config() const { return config_; }
   const Facts& facts() const { return facts_.facts; }
   const std::vector<Metric>& metrics() const { return metrics_; }
   DType compute() const { return context_.compute; }
-  /// What a person should know of the checkpoint: that a damaged one was passed over.
+  /// Notes for the user on the checkpoint: that a damaged one was passed over.
   const std::vector<std::string>& notices() const { return notices_; }
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }

@@ -1,4 +1,4 @@
-// What a model's output says of each class.
+// The log softmax of a model's output, in f64. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-/// Natural logarithms of the softmax of a row of logits (rows, classes). Throws Error if they are
+/// Natural logs of the softmax of one row of logits (rows, classes). Throws Error if a result is
 /// not finite.
 std::vector<double> log_softmax(const Tensor& logits, int64_t row);
 

@@ -37,8 +37,8 @@ std::vector<ClassProbability> largest(const std::vector<double>& probabilities, 
   return classes;
 }
 
-/// Reads what can be read, in order, to the first rows of `images`. Returns a prediction for each
-/// file, with its error if it has one.
+/// Reads the readable files into the first rows of `images`, in order. Returns a prediction for
+/// each file, with an error for an unreadable one.
 std::vector<Prediction> read(const ImageReader& reader, std::span<const std::string> files,
                              const Tensor& images) {
   std::vector<Prediction> predictions;

@@ -1,4 +1,4 @@
-// What a trained model says of photos.
+// Classification of image files by a trained model. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct ClassProbability {
 struct Prediction {
   std::string file;
   std::vector<ClassProbability> classes;  // the most probable first
-  std::string error;                      // why the file could not be read; then there are none
+  std::string error;                      // why the file could not be read: classes is empty then
 };
 
-/// Tells of each file, in their order, the `top` classes with their probabilities, the softmax of
-/// the model's output. Throws Error for a model that does not tell a class for an image.
+/// Passes the `top` classes of each file to `tell`, in the files' order, with their softmax
+/// probabilities. Throws Error for a model that does not classify images.
 void predict(Inference& model, std::span<const std::string> files, int64_t top,
              const std::function<void(const Prediction&)>& tell);
 

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-/// What the file is going to hold, added up from the shapes of all batches.
+/// The file's tensors by name, with shapes added up over all batches.
 using Entries = std::map<std::string, CheckpointStream::Entry>;
 
 void add_rows(Entries& entries, const std::string& name, Shape shape, DType dtype) {
@@ -46,7 +46,7 @@ void check_predictions(const Facts& facts, const std::string& option) {
 
 void write_predictions(const std::string& path, const Prepared& run, Inference& model) {
   const Examples& examples = *run.examples(Split::test);
-  // all workers' pieces: the columns of a text are those of an evaluation
+  // the pieces of all workers, so that the columns of a text are those of an evaluation
   Deal deal = run.options().deal(Split::test, 0);
   deal.accumulate = deal.pieces();
   deal.workers = 1;

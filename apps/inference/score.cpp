@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-/// Of the run's data; of data that has no windows, any number does.
+/// The run's data.window; a default if its data has no windows, as any number does.
 int64_t window_of(Config config) {
   int64_t window = 35;
   config.bind("data.window", window, "words that are read at once");

@@ -1,4 +1,4 @@
-// The perplexity of a text of one's own, by a trained run of words.
+// The perplexity of any text under a trained run of words. One thread.
 #pragma once
 
 #include <cmath>
@@ -10,27 +10,27 @@
 namespace wisp {
 
 struct Score {
-  int64_t words = 0;       // that were scored, a line's end is one: all but the text's first
-  int64_t unknown = 0;     // of these, those that the vocabulary does not have; it has "<unk>"
-  int64_t characters = 0;  // of the text
-  double nats = 0.0;       // -log probability of all words
+  int64_t words = 0;       // words scored: all but the first; a line's end counts as one
+  int64_t unknown = 0;     // scored words outside the vocabulary, which has "<unk>" for them
+  int64_t characters = 0;  // characters of the text
+  double nats = 0.0;       // -log probability of all scored words, natural
   double known_nats = 0.0;
 
   double nats_per_word() const { return nats / static_cast<double>(words); }
   double perplexity() const { return std::exp(nats_per_word()); }
-  /// Of the words that are not unknown; NaN if there are none.
+  /// The perplexity of known words alone; NaN if there are none.
   double known_perplexity() const {
     return std::exp(known_nats / static_cast<double>(words - unknown));
   }
-  /// To tell the text's words; an unknown word takes what <unk> does.
+  /// Bits per character to encode the text's words; an unknown word costs as much as <unk>.
   double bits_per_character() const {
     return nats / std::log(2.0) / static_cast<double>(characters);
   }
 };
 
-/// Reads the text in one column, as many words at once as the run's data.window, with the state
-/// carried from its beginning to its end. Throws Error for a text that is no UTF-8 or has fewer
-/// than two words, and as TextReader.
+/// Scores the text in one column, data.window words at a time, with the state carried from its
+/// beginning to its end. Throws Error for a text that is not UTF-8 or has fewer than two words, and
+/// as TextReader.
 Score score(Inference& model, std::string_view text);
 
 }  // namespace wisp

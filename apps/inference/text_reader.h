@@ -1,4 +1,4 @@
-// A trained run that reads a text word by word, in one column, and says what may follow. One
+// A trained run that reads a text word by word, in one column, and predicts the next word. One
 // thread.
 #pragma once
 
@@ -13,14 +13,14 @@ namespace wisp {
 
 class TextReader {
  public:
-  /// Has read nothing yet. `model` outlives it. Throws Error for a model that reads no words, whose
-  /// run has no vocabulary of words, or that carries no state from word to word.
+  /// Starts with an empty text. `model` outlives it. Throws Error for a model that does not read
+  /// words, whose run has no vocabulary, or that carries no state from word to word.
   explicit TextReader(Inference& model);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// Reads on. Returns the logits of what follows each token, (tokens, classes): of the
-  /// vocabulary's words, then of classes that have none, if model.classes is more than there are
-  /// words. Throws Error if the model's output is of another shape.
+  /// Reads more tokens. Returns the logits of each token's successor, (tokens, classes): first the
+  /// vocabulary's words, then any classes that model.classes adds. Throws Error if the model's
+  /// output has another shape.
   Tensor read(std::span<const int32_t> tokens);
 
  private:

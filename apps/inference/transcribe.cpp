@@ -11,14 +11,14 @@
 namespace wisp {
 namespace {
 
-/// How the run's data reads sound without a header.
+/// How the run's data reads sound files without a header.
 RawPcm raw_pcm_of(Config config) {
   RawPcm raw{.rate = 0};
   bind_raw_pcm(config, raw);
   return raw;
 }
 
-/// (1, T, F) as the model computes.
+/// Features (T, F) as a batch (1, T, F) in the model's type.
 Batch batch_of(const Tensor& features, DType compute) {
   const Tensor sound(features.shape().stacked(1), compute);
   dispatch_activation(compute, "transcribe", [&](auto zero) {
@@ -56,7 +56,7 @@ void transcribe(Inference& model, std::span<const std::string> files,
         const std::vector<float> values =
             log_probabilities_of(logits.reshape({logits.shape()[1], logits.shape()[2]}));
         const Transcription found = heard(Frames(values, facts.classes), facts.names, beam);
-        // the model may have fewer frames than it reads, by a whole factor
+        // the model may output fewer frames than it reads, by a whole factor
         const double factor = std::round(static_cast<double>(features.shape()[0]) /
                                          static_cast<double>(logits.shape()[1]));
         const double seconds = 1e-3 * factor * static_cast<double>(spectrogram.options().stride_ms);

@@ -1,4 +1,4 @@
-// What a trained model of speech hears in sound files.
+// Transcription of sound files by a trained speech model. One thread.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@ namespace wisp {
 struct TimedWord {
   std::string word;
   double begin_s = 0.0, end_s = 0.0;
-  double confidence = 0.0;  // HeardWord's
+  double confidence = 0.0;  // HeardWord::confidence
 };
 
 struct Transcript {
   std::string file;
   std::string text;
   std::vector<TimedWord> words;
-  std::string error;  // why the file could not be read; then there is no text
+  std::string error;  // why the file could not be read: text is empty then
 };
 
-/// Tells of each file, in their order, the text of the likeliest path, or what a beam search finds.
-/// Files without a header are read as the run's data reads them. Throws Error for a model that does
-/// not hear sound.
+/// Passes the text of each file to `tell`, in their order: of the likeliest path, or of a beam
+/// search. Files without a header are read as the run's data reads them. Throws Error for a model
+/// that does not take sound.
 void transcribe(Inference& model, std::span<const std::string> files,
                 const std::optional<BeamOptions>& beam,
                 const std::function<void(const Transcript&)>& tell);

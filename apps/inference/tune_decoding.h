@@ -1,4 +1,4 @@
-// Which weights of words find the fewest errors.
+// A search for the word weights of a beam search with the fewest errors. Called from one thread.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,14 @@
 namespace wisp {
 
 struct TriedWeights {
-  double alpha = 0.0, beta = 0.0;  // BeamOptions'
+  double alpha = 0.0, beta = 0.0;  // as in BeamOptions
   ErrorCounts errors;
 };
 
-/// Decodes the utterances with each alpha and each beta, by so many threads at once, and tells of
-/// each pair. Returns that of the fewest edits of words, of equals the fewest of characters, then
-/// the first. Throws Error without weights, and if no utterance could be read.
+/// Decodes the utterances with each pair of alpha and beta, with `threads` threads, and passes
+/// each result to `tell`. Returns the pair with the fewest word edits; ties go to the fewest
+/// character edits, then to the first. Throws Error if there are no weights or no readable
+/// utterance.
 TriedWeights tune_decoding(std::span<const Heard> utterances, const Labels& labels,
                            BeamOptions beam, std::span<const double> alphas,
                            std::span<const double> betas, int threads,

@@ -1,4 +1,4 @@
-// Runs from and to the files of other programs.
+// Import and export of runs in file formats of other programs. One thread.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace wisp {
 
-/// Makes a run directory whose checkpoint, before the first step, holds the weights of `file` in
-/// the model that `config` describes. Throws Error, before anything is written, if the file holds
-/// other tensors than the model.
+/// Makes a run directory with a checkpoint before the first step, which holds the weights of `file`
+/// in the model that `config` describes. Throws Error, before anything is written, if the file and
+/// the model have different tensors.
 void import_run(Config config, const std::string& file, const std::string& out,
                 RunDirectory::Open open);
 
-/// Writes the model of a run's checkpoint ("last", "best" or a step) to `path`, which ends in
-/// .safetensors (weights) or .onnx (weights and graph), with rank 0's running statistics, or the
-/// averages that evaluation takes. Reads no data set. Throws Error for another ending, and for a
-/// model with an op that ONNX has no form for. Returns what a person should know of the checkpoint.
+/// Writes the model of a run's checkpoint ("last", "best" or a step) to `path`: weights if it ends
+/// in .safetensors, weights and graph if it ends in .onnx. Weights and running statistics are those
+/// of evaluation. Reads no data set. Returns notes for the user on the checkpoint. Throws Error for
+/// another ending, and for a model with an op that has no ONNX form.
 std::vector<std::string> export_run(const std::string& run, const std::string& path,
                                     std::span<const std::string> overrides,
                                     const std::string& checkpoint = "last");

@@ -27,13 +27,13 @@ void check_feed(const Feed& feed, bool carries) {
              ", expected numbers or vectors at each position");
 }
 
-/// What an extent is called that grows with the batch.
+/// The name of an extent that grows with the batch.
 std::string name_of_extent(int64_t number, bool padded) {
   if (padded) return number == OnnxTrace::kFrames ? "frames" : "positions";
   return number == 1 ? "batch" : concat(number, "*batch");
 }
 
-/// A value at an end of the graph.
+/// An input or output of the graph.
 OnnxValue value_of(std::string name, const TracedTensor& tensor, bool padded) {
   OnnxValue value{std::move(name), tensor.small.dtype(), {}};
   const TracedTensor first{tensor.small.reshape(channels_first(tensor.small.shape())),

@@ -16,7 +16,7 @@ using Names = std::vector<std::string>;
 
 const Ints kToLast{0, 2, 3, 1}, kToFirst{0, 3, 1, 2};
 
-/// (..., C) as (rows, C).
+/// The extents of (..., C) as a matrix (rows, C).
 Extents matrix_of(const Extents& extents) {
   Extent rows{1, false};
   for (size_t i = 0; i + 1 < extents.size(); ++i)
@@ -24,8 +24,8 @@ Extents matrix_of(const Extents& extents) {
   return {rows, extents.back()};
 }
 
-/// Images (N, H, W, C) and packed frames: these are as many as the images have columns only if no
-/// sequence ends before another.
+/// Throws Error unless packed frames are as many as the columns of images (N, H, W, C), that is,
+/// unless all sequences end together.
 void check_frames(const TracedOp& op, const Shape& images, const Shape& packed) {
   WISP_CHECK(packed[0] == images[0] * images[2], "onnx: ", op.name(), " of ", packed[0],
              " frames in images ", images, ", expected sequences that are data to their end");
@@ -157,7 +157,7 @@ std::string OnnxForms::conv2d(const TracedOp& op) {
                {"group", op.integer("groups")}});
 }
 
-/// The second extent there is the channels: what is no image becomes a matrix.
+/// In ONNX the second extent is the channels, so a value that is no image becomes a matrix.
 std::string OnnxForms::batch_norm(const TracedOp& op) {
   const Extents extents = op.input(0).extents();
   const Extents inside = extents.size() == 4 ? extents : matrix_of(extents);
@@ -186,7 +186,7 @@ std::string OnnxForms::global_avg_pool(const TracedOp& op) {
   return node("Flatten", {node("GlobalAveragePool", {in(op, 0)})}, {{"axis", int64_t{1}}});
 }
 
-/// An id that is out of the table is an error or another row there, not zeros.
+/// In ONNX an id outside the table is an error or another row, not zeros.
 std::string OnnxForms::embedding(const TracedOp& op) {
   return node("Gather", {in(op, 0), in(op, 1)}, {{"axis", int64_t{0}}});
 }
@@ -199,7 +199,7 @@ std::string OnnxForms::reshape(const TracedOp& op) {
   return reshaped(in(op, 0), op.input(0).extents(), op.result().extents());
 }
 
-/// Of (a N, …) these are rows of (a, N, …), as N is not known.
+/// Rows of (a N, …) become rows of (a, N, …), as N is not known.
 std::string OnnxForms::rows(const TracedOp& op) {
   const Extent all = op.input(0).extents()[0], begin = op.extent("begin"), end = op.extent("end");
   const std::string value = in(op, 0);
@@ -234,7 +234,7 @@ std::string OnnxForms::join_rows(const TracedOp& op) {
   return node("Concat", all_inputs(op), {{"axis", int64_t{0}}});
 }
 
-/// (N, C, H, W) -> (W, N, H, C): position by position, as packed rows are.
+/// (N, C, H, W) -> (W, N, H, C): position by position, like packed rows.
 std::string OnnxForms::pack_frames(const TracedOp& op) {
   check_frames(op, op.shape(0), op.small.output.shape());
   const std::string frames = node("Transpose", {in(op, 0)}, {{"perm", Ints{3, 0, 2, 1}}});
@@ -248,7 +248,7 @@ std::string OnnxForms::unpack_frames(const TracedOp& op) {
   return node("Transpose", {frames}, {{"perm", Ints{1, 3, 2, 0}}});
 }
 
-/// An image's last two extents, width and channels, are no neighbours there.
+/// Width and channels, an image's last two extents, are not adjacent in ONNX.
 std::string OnnxForms::swap_last(const TracedOp& op) {
   Ints order(static_cast<size_t>(op.shape(0).rank()));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -260,7 +260,7 @@ std::string OnnxForms::swap_last(const TracedOp& op) {
   return node("Transpose", {in(op, 0)}, {{"perm", order}});
 }
 
-/// The last extent is the channels of a value of rank 4.
+/// The ONNX axis of the last extent, which is the channels in a value of rank 4.
 int64_t OnnxForms::last_axis(const TracedOp& op) {
   const int rank = op.shape(0).rank();
   return rank == 4 ? 1 : rank - 1;

@@ -1,4 +1,4 @@
-// What each op is in ONNX. One thread.
+// A translator of a model's ops to ONNX nodes. One thread.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 
 namespace wisp {
 
-/// Writes the ops of a trace into a graph. A value of rank 4 is an image or its weights: there
-/// channels first.
+/// Writes the ops of a trace into a graph. A value of rank 4 is an image or the weights of a
+/// convolution; it is channels first in ONNX.
 class OnnxForms {
  public:
-  /// `names`: what the trace's ends are called there; weights that an op reads become initializers.
+  /// `names`: the graph's names for the trace's ends. Weights that an op reads become initializers.
   OnnxForms(const OnnxTrace& trace, std::vector<std::string> names, OnnxGraph& graph);
 
-  /// The ops before this one have been added. Throws Error for an op without a form.
+  /// Adds an op, after the ops it depends on. Throws Error for an op without a form.
   void add(const TracedOp& op);
-  /// What a value is called that an end or an added op gives.
+  /// The graph's name for an end or for the result of an added op.
   const std::string& name(size_t value);
 
  private:
@@ -51,20 +51,21 @@ class OnnxForms {
 
   std::string rnn_position(const TracedOp& op);
   std::string rnn_sequence(const TracedOp& op);
-  /// Of a recurrent layer, each direction's `parameters` (0 to 3: W of the input and of the state,
-  /// their biases) as ONNX has them, (directions, gates, ...), in its order of gates. The name is
-  /// the first one's with `operand` behind.
+  /// Stacks `parameters` of each direction of a recurrent layer (0 to 3: W of input and of state,
+  /// their biases) as in ONNX: (directions, gates, ...), in its order of gates. The name is that of
+  /// the first one plus `operand`.
   std::string stacked(const TracedOp& op, const char* operand,
                       const std::vector<size_t>& parameters);
-  /// What input i is. Throws Error unless it is a parameter or buffer.
+  /// The index of input i among the trace's values. Throws Error unless it is a parameter or
+  /// buffer.
   size_t weight(const TracedOp& op, size_t i) const;
 
   /// The name of an op's input, in the shape that the op saw.
   std::string in(const TracedOp& op, size_t i);
   std::vector<std::string> all_inputs(const TracedOp& op);
-  /// The elements of what lies channels last in another shape, as a reshape there.
+  /// `value` in another shape, with its elements in channels-last order.
   std::string reshaped(const std::string& value, const Extents& from, const Extents& to);
-  /// The elements in the order in which they lie there.
+  /// `value` in another shape, with its elements in the graph's order.
   std::string shaped(const std::string& value, const Extents& to);
   std::string integers(const std::vector<int64_t>& values);
   std::string scalar(double value);
@@ -75,7 +76,7 @@ class OnnxForms {
 
   const OnnxTrace& trace_;
   std::vector<std::string> names_;  // by value; empty: not added yet
-  std::vector<bool> written_;       // by end: whether it is in the graph
+  std::vector<bool> written_;       // by end: whether an initializer has it
   OnnxGraph& graph_;
 };
 

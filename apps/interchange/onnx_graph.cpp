@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kIrVersion = 8;  // the one that came with opset 17's release
+constexpr int64_t kIrVersion = 8;  // version of opset 17's release
 
-/// TensorProto.DataType.
+/// The number in TensorProto.DataType.
 int64_t type_of(DType dtype, const std::string& name) {
   constexpr int64_t kFloat = 1, kInt32 = 6, kInt64 = 7;
   if (dtype == DType::f32 || dtype == DType::f64) return kFloat;

@@ -1,5 +1,5 @@
-// A graph as an ONNX file has it, and its bytes. Source: onnx.ai, "Open Neural Network Exchange
-// intermediate representation", and onnx.proto3 for the field numbers.
+// A graph of an ONNX file, and its encoding as bytes. Plain values. Source: onnx.ai, "Open Neural
+// Network Exchange intermediate representation", and onnx.proto3 for the field numbers.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct OnnxNode {
   std::vector<OnnxAttribute> attributes;
 };
 
-/// An input or output.
+/// An input or output of the graph.
 struct OnnxValue {
   std::string name;
   DType dtype = DType::f32;                                 // f32, f64 (written as f32), i32 or i64
-  std::vector<std::variant<int64_t, std::string>> extents;  // a number, or the name of any
+  std::vector<std::variant<int64_t, std::string>> extents;  // a number, or a name if variable
 };
 
 struct OnnxGraph {
@@ -39,8 +39,8 @@ struct OnnxGraph {
   std::vector<OnnxNode> nodes;                               // in order of computation
   std::vector<std::pair<std::string, Tensor>> initializers;  // f32, f64 (written as f32) or i64
 
-  /// The file's content. Throws Error for a name that two values have, another type, and beyond 2
-  /// GiB, the format's limit.
+  /// The content of the file. Throws Error if two values have the same name, for other types, and
+  /// beyond 2 GiB, the format's limit.
   std::string bytes() const;
 };
 

@@ -13,13 +13,13 @@ const char* onnx_name(RnnCell cell) {
   return cell == RnnCell::gru ? "GRU" : "RNN";
 }
 
-/// Which of our gates is ONNX's first, second, ...: i, o, f, g of i, f, g, o; z, r, n of r, z, n.
+/// Our gates in ONNX's order: i, o, f, g of our i, f, g, o; z, r, n of our r, z, n.
 Ints onnx_gates(RnnCell cell) {
   if (cell == RnnCell::lstm) return {0, 3, 1, 2};
   return cell == RnnCell::gru ? Ints{1, 0, 2} : Ints{0};
 }
 
-/// The rows of a weight that belong to each gate.
+/// Adds each gate's rows of a weight, in the order `gates`.
 void add_gates(std::vector<Tensor>& parts, const Tensor& weight, const Ints& gates) {
   const int64_t units = weight.shape()[0] / std::ssize(gates);
   for (const int64_t gate : gates) parts.push_back(weight.rows(gate * units, (gate + 1) * units));
@@ -48,7 +48,7 @@ std::string OnnxForms::rnn(const TracedOp& op) {
   return rnn_position(op);
 }
 
-/// All positions in one node, which needs weights of its own.
+/// Adds one node for all positions, with weights of its own.
 std::string OnnxForms::rnn_sequence(const TracedOp& op) {
   const auto cell = static_cast<RnnCell>(op.integer("cell"));
   const int64_t sequences = op.small.integer("sequences"),
@@ -94,7 +94,7 @@ size_t OnnxForms::weight(const TracedOp& op, size_t i) const {
   return *from;
 }
 
-/// One position in nodes of its own, so that weights keep their names and the order of their gates.
+/// Adds nodes for one position, whose weights keep their names and their order of gates.
 std::string OnnxForms::rnn_position(const TracedOp& op) {
   const auto product = [&](size_t x, size_t weight, size_t bias) {
     return node("Gemm", {in(op, x), in(op, weight), in(op, bias)}, {{"transB", int64_t{1}}});

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kSmall = 2, kLarge = 3;  // sizes of the batch; without a common divisor
+constexpr int64_t kSmall = 2, kLarge = 3;  // batch sizes of the passes, without a common divisor
 
 Extent extent_of(int64_t small, int64_t large, const std::string& what) {
   if (small == large) return {small, false};
@@ -24,9 +24,9 @@ bool any_feed(const Facts& facts, Property property) {
   return std::any_of(facts.inputs.begin(), facts.inputs.end(), std::mem_fn(property));
 }
 
-/// How much one of the passes reads.
+/// The size of a pass's batch.
 struct Size {
-  int64_t samples, frames;  // of each sample that is padded
+  int64_t samples, frames;  // frames: per padded sample
 
   static Size of(int64_t units, bool padded) {
     return padded ? Size{1, OnnxTrace::kFrames * units} : Size{units, 1};
@@ -43,7 +43,7 @@ struct Size {
   }
 };
 
-/// Lets a context evaluate and log, in the type of the weights; puts it back.
+/// A scope in which a context evaluates and logs, in the weights' type.
 class Evaluation {
  public:
   Evaluation(Context& context, DType compute, const Tensor& samples, std::vector<LoggedOp>& log)
@@ -71,7 +71,7 @@ class Evaluation {
   std::vector<LoggedOp>* log_;
 };
 
-/// One forward pass; what it read and made lives as long as it.
+/// One forward pass, with everything that it read and made.
 struct Pass {
   Batch batch;
   Carry before;
@@ -99,8 +99,8 @@ Pass forward(Context& context, Model& model, DType compute, const Facts& facts, 
   return pass;
 }
 
-/// Which value of a pass a variable or a tensor is. A tensor that no op made is one if it lies in
-/// the same place, whatever its shape.
+/// The numbering of a pass's values, found by variable or by tensor. A tensor that no op made is
+/// found by its place in memory, whatever its shape.
 class Values {
  public:
   size_t add(const Tensor& tensor) {
@@ -131,7 +131,7 @@ class Values {
   std::map<const autograd::Node*, size_t> by_node_;
 };
 
-/// How a pass's ops hang together; by numbers, so that two passes can be compared.
+/// The connections of a pass's ops, as numbers of values, so that two passes can be compared.
 struct Wiring {
   std::vector<std::string> ops;
   std::vector<std::vector<std::optional<size_t>>> inputs;
@@ -192,7 +192,7 @@ void check_after(const Pass& pass, const Wiring& wiring) {
   }
 }
 
-/// A graph's output is data to its end.
+/// Throws Error if a row of the output ends before the others.
 void check_lengths(const Step& step, bool padded) {
   if (!step.lengths.defined()) return;
   WISP_CHECK(padded,
@@ -205,7 +205,7 @@ void check_lengths(const Step& step, bool padded) {
              " from one sample, expected the second extent alone");
 }
 
-/// Which of the ops lead to `wanted` values.
+/// By op: whether `wanted` values depend on it.
 std::vector<bool> needed(const Wiring& wiring, std::set<size_t> wanted) {
   std::vector<bool> result(wiring.ops.size());
   for (size_t op = result.size(); op-- > 0;) {

@@ -1,6 +1,6 @@
-// What a model computes in evaluation, op by op, found in two forward passes that differ in the
-// size of the batch alone, its number of samples or the frames of one: a number that is the same in
-// both does not depend on the batch, one that grows with it is a multiple of it. One thread.
+// A record of a model's ops in evaluation, from two forward passes that differ only in batch size:
+// the number of samples, or of one sample's frames. A number that is equal in both does not depend
+// on the batch; one that grows is a multiple of the batch size. One thread.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-/// A number, or so many times the size of the batch: its samples, or a share of one's frames.
+/// A number, or a multiple of the batch size.
 struct Extent {
   int64_t number = 0;
   bool of_batch = false;
@@ -20,20 +20,20 @@ struct Extent {
 };
 using Extents = std::vector<Extent>;
 
-/// A tensor in both passes.
+/// A tensor, as it is in each pass.
 struct TracedTensor {
   Tensor small, large;
 
-  /// Throws Error if one of them is no multiple of the size of the batch, but depends on it.
+  /// Throws Error for an extent that depends on the batch size but is not a multiple of it.
   Extents extents() const;
 };
 
-/// An op in both passes.
+/// An op, as it is in each pass.
 struct TracedOp {
   LoggedOp small, large;
-  std::vector<std::optional<size_t>> inputs;  // among OnnxTrace::values, none for what nobody made
+  std::vector<std::optional<size_t>> inputs;  // among OnnxTrace::values; none: unknown origin
   size_t output = 0;
-  std::vector<size_t> more;  // LoggedOp::more
+  std::vector<size_t> more;  // results beside output, as LoggedOp::more
 
   const std::string& name() const { return small.name; }
   const Shape& shape(size_t input) const { return small.inputs.at(input).shape(); }
@@ -43,33 +43,33 @@ struct TracedOp {
   TracedTensor result() const { return {small.output.value(), large.output.value()}; }
   /// Throws Error as TracedTensor::extents().
   Extent extent(const std::string& attribute) const;
-  /// Throws Error if it depends on the size of the batch.
+  /// Throws Error if the attribute depends on the batch size.
   int64_t integer(const std::string& attribute) const;
 };
 
-/// What goes into a pass from outside.
+/// A tensor that enters a pass from outside.
 struct TracedEnd {
   enum class Kind { input, state, weight } kind;
-  std::string name;  // the feed's; "0": which of what is carried; the parameter's or buffer's
+  std::string name;  // name of a feed, parameter or buffer; number of a state
 };
 
 struct OnnxTrace {
-  /// A padded sample's frames to a unit of the batch's size: strides may leave one of so many.
+  /// Frames of a padded sample per unit of batch size; strides may reduce them to one.
   static constexpr int64_t kFrames = 16;
 
-  bool padded = false;               // of one sample that has any number of frames
-  bool sequence = false;             // of one position, which others precede
-  std::vector<TracedTensor> values;  // of the ends, then the ops' results
+  bool padded = false;               // one sample with any number of frames
+  bool sequence = false;             // one position, with state from earlier ones
+  std::vector<TracedTensor> values;  // the ends, then the ops' results
   std::vector<TracedEnd> ends;
-  std::vector<TracedOp> ops;  // that logits or state depend on, in order
-  size_t logits = 0;          // among the values
-  std::vector<size_t> after;  // the state that is handed on
+  std::vector<TracedOp> ops;  // ops that logits or state depend on, in order
+  size_t logits = 0;          // index into values
+  std::vector<size_t> after;  // indices of the state handed on
 };
 
-/// Runs the model on zeros; of a sequence, a feed whose first extent varies, on one position, and
-/// if a feed is padded, on one sample. `context` is the one that the parameters were made with.
-/// Throws Error if what the model computes depends on the size of the batch, for a state that is no
-/// op's result, and for lengths of the output's rows but those of all frames of one sample.
+/// Runs the model on zeros: a sequence (a feed whose first extent varies) has one position, and a
+/// padded feed has one sample. `context` made the parameters. Throws Error if the ops depend on the
+/// batch size, if a state is not the result of an op, and for lengths of output rows unless they
+/// cover all frames of one sample.
 OnnxTrace trace_model(Context& context, Model& model, const FlatParameters& parameters,
                       const Facts& facts);
 

@@ -82,7 +82,7 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
   const double base_mb = resident_mb();
   const WorkerMemory memory(options);
   StepTiming timing;
-  double work = 0.0;  // of a step
+  double work = 0.0;  // images, tokens or frames per step
   const LaunchOptions launch{options.threads, options.turns, options.link, options.timeout_s};
   run_workers(options.workers, launch, [&](Worker& worker) {
     const Shared shared = run.shared(memory.of(worker.rank));
@@ -107,12 +107,12 @@ StepTiming bench_step(Config config, const std::string& name, double seconds, in
       const StepReport report = replica.step(
           step, static_cast<double>(step) / steps_per_epoch, [&] { return batch; },
           [&] { return batch; });
-      replica.context().stream.synchronize();  // a device's update may be under way
-      replica.barrier();                       // and other workers'
+      replica.context().stream.synchronize();  // waits for the device's update
+      replica.barrier();                       // and for other workers'
       if (step >= kWarmUp) times.push_back((now_us() - begin) * 1e-3);
       of_step = report.work;
       losses.push_back(replica.tally().mean_loss());
-      // rank 0's clock decides for all
+      // rank 0's clock decides for all workers
       double words[] = {worker.rank == 0 && step >= kWarmUp && now_us() > deadline &&
                                 static_cast<int64_t>(times.size()) >= least_steps
                             ? 1.0

@@ -1,4 +1,4 @@
-// Times the trainer's own step on one batch in memory.
+// A benchmark of the trainer's own step on one batch in memory. Called from one thread.
 #pragma once
 
 #include <string>
@@ -10,26 +10,25 @@
 namespace wisp {
 
 struct StepTiming {
-  std::string name;  // of the case
+  std::string name;  // name of the case
   std::string impl;
   int64_t batch = 0;
-  double rate = 0.0;                // of work at the median step, in `unit`
-  std::string unit;                 // "images/s"
-  double ms = 0.0;                  // median, until all workers and their devices have done it
-  double peak_mb = 0.0;             // growth of the process's resident memory
-  double peak_device_mb = 0.0;      // most lent at once by the run's pool on the first device,
-                                    // without data that lives there; the CPU: 0
+  double rate = 0.0;            // work per second at the median step
+  std::string unit;             // "images/s"
+  double ms = 0.0;              // median time until all workers and their devices are done
+  double peak_mb = 0.0;         // growth of the process's resident memory
+  double peak_device_mb = 0.0;  // peak of the first device's pool, without resident data; CPU: 0
   double loss0 = 0.0, loss1 = 0.0;  // of the first and the last step
   std::vector<double> losses;
-  DeviceWork device;  // what the timed steps of this process's workers asked of devices
-  int64_t steps = 0;  // so many
+  DeviceWork device;  // device work of this process's workers in timed steps
+  int64_t steps = 0;  // steps counted in `device`, over workers
 
   std::string json() const;  // one line
 };
 
-/// Repeats steps on the first batch of epoch 0 until `seconds` have passed, at least `least_steps`
-/// of them, after three to warm up. The losses are the mean over workers, warm-up included. `name`
-/// is what the row is called.
+/// Repeats steps on the first batch of epoch 0 until `seconds` have passed, at least `least_steps`,
+/// after three to warm up. Losses are means over workers, warm-up included. `name` is the row's
+/// name.
 StepTiming bench_step(Config config, const std::string& name, double seconds,
                       int64_t least_steps = 5);
 

@@ -30,13 +30,13 @@ double norm(const Tensor& tensor) {
   return std::sqrt(sum);
 }
 
-/// A step's costs, by rank.
+/// A step's costs, each by rank.
 struct CostByRank {
   std::vector<double> encoded, sent;         // bytes
-  std::vector<double> nonfinite, too_large;  // layers that counted as zero
+  std::vector<double> nonfinite, too_large;  // number of layers that counted as zero
 };
 
-/// A worker's thread.
+/// A worker of the replay. Belongs to its thread.
 class LabWorker {
  public:
   LabWorker(const LabSetup& setup, Worker& worker, MemoryPool& pool)
@@ -73,7 +73,7 @@ class LabWorker {
                           trace_);
   }
 
-  /// Leaves the result in result(). Collective.
+  /// Makes a step, and stores its outcome in result(). Collective.
   void step(int64_t step) {
     const TrainOptions& options = setup_.options;
     const double epoch = epoch_of(step);
@@ -102,7 +102,7 @@ class LabWorker {
   bool compressed() const { return synchronizer_->compressed_units() > 0; }
   const StepCost& cost() const { return synchronizer_->cost(); }
 
-  /// `value` of each rank. Collective.
+  /// Gathers `value` of all ranks. Collective.
   std::vector<double> by_rank(double value) {
     std::vector<double> values(static_cast<size_t>(setup_.workers()));
     values[static_cast<size_t>(worker_.rank)] = value;
@@ -114,7 +114,7 @@ class LabWorker {
     return values;
   }
 
-  /// Collective.
+  /// The costs of the step on all ranks. Collective.
   CostByRank cost_by_rank() {
     const StepCost& own = cost();
     return {.encoded = by_rank(static_cast<double>(own.bytes_encoded)),
@@ -123,7 +123,7 @@ class LabWorker {
             .too_large = by_rank(static_cast<double>(own.too_large.size()))};
   }
 
-  /// Norms of the states of the layer's elements, by name and rank. Collective.
+  /// Norms of the per-element states, by name and rank. Collective.
   std::vector<std::pair<std::string, std::vector<double>>> norms() {
     std::vector<std::pair<std::string, std::vector<double>>> norms;
     for (const SavedState& state : synchronizer_->state()) {
@@ -134,14 +134,14 @@ class LabWorker {
     return norms;
   }
 
-  /// The files of this rank, after the last step.
+  /// Writes this rank's files, after the last step.
   void write() {
     write_file(setup_.file(concat("payload_", worker_.rank, ".bin")), payloads_);
     for (const SavedState& state : synchronizer_->state()) {
       const std::string unit = "unit/" + layer_.name + "/";
       std::string name = of_elements(state);
       if (name.empty() && state.name.starts_with(unit)) name = state.name.substr(unit.size());
-      if (name.empty()) continue;  // counters of the run
+      if (name.empty()) continue;  // a counter of the run
       const bool shared = state.sharing == Sharing::shared;
       if (shared && worker_.rank > 0) continue;
       write_npy(setup_.file(name + (shared ? "" : concat("_", worker_.rank)) + ".npy"),
@@ -150,14 +150,15 @@ class LabWorker {
   }
 
  private:
-  /// The state's name if it is of the layer's elements, all or those that this rank owns.
+  /// The state's name if it has a value per element of the layer, or of this rank's part; else
+  /// empty.
   std::string of_elements(const SavedState& state) const {
     const std::string suffix = "/" + layer_.name;
     const std::optional<TensorPart> part = part_of_name(state.name);
     const std::string& name = part ? part->whole : state.name;
     return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : "";
   }
-  /// Rounded as a run rounds it.
+  /// The epoch, rounded as in a run.
   double epoch_of(int64_t step) const {
     const int64_t per_epoch = setup_.request.steps_per_epoch;
     if (per_epoch == 0) return 0.0;
@@ -169,7 +170,7 @@ class LabWorker {
   const LabSetup& setup_;
   Worker& worker_;
   NpyReader input_;
-  std::optional<RecordedWhole> whole_;  // of which its rows are parts
+  std::optional<RecordedWhole> whole_;  // gradients that the rows are parts of
   Stream stream_, comm_stream_;
   std::unique_ptr<Backend> backend_, comm_backend_;
   Context compute_, comm_;
@@ -179,12 +180,13 @@ class LabWorker {
   Tensor loss_;
   Trace trace_;
   bool last_ = false;
-  std::string payloads_;  // of the last step
+  std::string payloads_;  // payloads of the last step
   std::vector<float> result_;
   std::optional<GradientAveraging> synchronizer_;  // last: its thread uses the rest
 };
 
-/// Compares results with the true mean, and writes what is not a rank's own. Rank 0's thread.
+/// A comparison of results with the true mean, and the files that no single rank owns. Belongs to
+/// rank 0's thread.
 class LabRecord {
  public:
   explicit LabRecord(const LabSetup& setup)
@@ -246,7 +248,7 @@ class LabRecord {
   }
 
  private:
-  /// Of the steps in which a figure is defined.
+  /// A mean over the steps in which a figure is defined.
   struct Mean {
     double sum = 0.0;
     int64_t count = 0;

@@ -28,7 +28,7 @@ const char* name_of(Collective kind) {
   throw Error("not a collective");
 }
 
-/// "dense", or why it is; weights are exact, not dense.
+/// "dense", with the reason in brackets, or "compressed"; plain weights are "exact".
 std::string path_of(const LayerPlan& layer) {
   const std::string plain = layer.exact ? "exact" : "dense";
   if (layer.method.empty()) return plain;
@@ -37,7 +37,7 @@ std::string path_of(const LayerPlan& layer) {
   return layer.exact ? plain : "compressed";
 }
 
-/// The collectives of a step in which there are any, equal ones in a row counted: "all_reduce x 2".
+/// The collectives of an exchanging step, with repeats counted: "all_reduce x 2".
 std::string rounds_of(const LayerPlan& layer, int64_t period) {
   if (layer.rounds.empty()) return "all_reduce";
   std::string text;
@@ -52,13 +52,13 @@ std::string rounds_of(const LayerPlan& layer, int64_t period) {
   return text;
 }
 
-/// ", 128512 on average" if steps differ.
+/// The text ", 128512 on average" if steps differ; else empty.
 std::string mean_of(const PhasePlan& phase) {
   const bool differ = phase.bytes_most > phase.bytes_sent + 0.5;
   return differ ? fmt::format(", {:.0f} on average", phase.bytes_sent) : "";
 }
 
-/// Dense / sent; 1 if nothing is sent.
+/// Bytes dense / sent; 1 if nothing is sent.
 double reduction(double dense, double sent) { return sent > 0.0 ? dense / sent : 1.0; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// An exchange plan, written for people and for programs.
+// Formats of an exchange plan: a table for people, JSON for programs. Any thread.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace wisp {
 
-/// A line for each layer, each phase and each remark.
+/// One line per layer, phase and remark.
 std::string exchange_table(const ExchangePlan& plan, int workers);
-/// The same as one JSON object; numbers as in ExchangePlan.
+/// The plan as one JSON object; numbers as in ExchangePlan.
 std::string exchange_json(const ExchangePlan& plan, int workers);
 
 }  // namespace wisp

@@ -15,7 +15,7 @@ Segment segment_of(const Parameter& layer) {
       .name = layer.name, .shape = layer.shape, .numel = layer.shape.numel(), .decay = layer.decay};
 }
 
-/// A run's clipping is that of a gradient of all layers.
+/// Checks clipping, as a run clips the gradient of all layers together.
 void check_clipping(const LabSetup& setup, const Methods& methods,
                     std::vector<std::string>& remarks) {
   const ClipOptions& clip = setup.options.clip;

@@ -1,5 +1,5 @@
-// The laboratory's setup, which its workers share: options, the layer and the run's recording,
-// checked before any of them starts.
+// The setup of a gradient replay, checked before any worker starts and shared by all: options, the
+// layer and the request. Workers only read it.
 #pragma once
 
 #include <optional>
@@ -23,14 +23,15 @@ struct LabSetup {
 
   int workers() const { return static_cast<int>(request.inputs.size()); }
   std::string file(const std::string& name) const { return request.out + "/" + name; }
-  /// The gradients that the rows of a worker's file are parts of, if clipping asks for them.
+  /// The file that describes the gradient of which a worker's rows are parts; empty unless clipping
+  /// needs it.
   std::optional<RecordedWhole> whole_of(int rank) const;
 };
 
-/// As run_lab() does. The request outlives the result.
+/// Checks as run_lab() does. The request outlives the result.
 LabSetup prepare_lab(Config config, const LabRequest& request);
 
-/// The method as a run chooses it for the layer, made anew.
+/// The methods that a run would choose for the layer, newly made.
 Methods choose_for(Config& config, const TrainOptions& options, const Parameter& layer);
 
 }  // namespace wisp

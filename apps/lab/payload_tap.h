@@ -1,4 +1,4 @@
-// A compressor that keeps what another one encodes. One thread, the worker's comm thread.
+// A compressor that keeps a copy of another one's payloads. Belongs to its worker's comm thread.
 #pragma once
 
 #include "compression/forwarding_compressor.h"
@@ -7,8 +7,8 @@ namespace wisp {
 
 class PayloadTap final : public ForwardingCompressor {
  public:
-  /// Adds to `kept`, while `*open`, every payload that `inner` encodes: u32 round, u32 outlet (the
-  /// destination of an all_to_all, else 0), u64 bytes, little-endian, and the bytes.
+  /// Appends every payload of `inner` to `kept` while `*open`: u32 round, u32 outlet (the
+  /// destination of an all_to_all, else 0), u64 bytes, little-endian, then the bytes.
   PayloadTap(std::unique_ptr<Compressor> inner, const bool* open, std::string* kept)
       : ForwardingCompressor(std::move(inner)), open_(open), kept_(kept) {}
 

@@ -19,7 +19,7 @@
 namespace wisp {
 namespace {
 
-/// Sizes are named by their units.
+/// The unit of a key, by the end of its name.
 std::string unit_of(const std::string& key) {
   const std::pair<const char*, const char*> units[] = {{"gbit_per_s", "Gbit/s"},
                                                        {"_us", "µs"},
@@ -39,7 +39,7 @@ std::string unit_of(const std::string& key) {
   return "";
 }
 
-/// A cell may not hold the character that ends it.
+/// The text of a table cell, with '|' escaped.
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
     text.insert(at, 1, '\\');
@@ -55,7 +55,7 @@ std::string table(const std::vector<ConfigKey>& keys) {
   return text + "\n";
 }
 
-/// A component's own keys.
+/// The keys of one component.
 struct Section {
   std::string name;
   std::string summary;
@@ -73,7 +73,7 @@ std::vector<ConfigKey> run_keys() {
   Config config;
   bind_run(config);
   std::vector<ConfigKey> keys = config.keys();
-  Config data;  // the choice of a data set also binds the default one's keys
+  Config data;  // binding a data set also binds the default one's keys
   make_data_source(data);
   keys.push_back(data.keys().front());
   return keys;
@@ -85,7 +85,7 @@ std::vector<ConfigKey> policy_keys() {
   return row.keys();
 }
 
-/// The components of a registry; `bind` makes one of them.
+/// A section per component of a registry; `bind` makes a component.
 template <class Registry, class Bind>
 std::vector<Section> sections(const Bind& bind) {
   std::vector<Section> all;
@@ -97,14 +97,14 @@ std::vector<Section> sections(const Bind& bind) {
   return all;
 }
 
-/// What data is like: pictures, a text, spectrograms.
+/// Facts of each kind of data: pictures, a text, spectrograms.
 std::vector<Facts> kinds_of_data() {
   return {{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10},
           {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = 10},
           {.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}, .classes = 29}};
 }
 
-/// Of the first data that a model does not refuse.
+/// The models, each with the first kind of data that it accepts.
 std::vector<Section> models() {
   return sections<ModelRegistry>([](const auto& entry, Config& config) {
     const std::vector<Facts> kinds = kinds_of_data();
@@ -142,7 +142,7 @@ std::string chapter(const std::string& title, const std::vector<Section>& sectio
 
 using Bind = std::function<void(Config&)>;
 
-/// All that binds keys, each by itself.
+/// Every function that binds keys.
 std::vector<Bind> all_binds() {
   std::vector<Bind> binds = {[](Config& config) {
                                const TrainOptions options = bind_run(config);
@@ -164,7 +164,8 @@ std::vector<Bind> all_binds() {
   return binds;
 }
 
-/// "…, expected exact or sampled", "…; known: adamw, sgd" -> the words; none if these are others.
+/// The words in an error "…, expected exact or sampled" or "…; known: adamw, sgd"; empty if the
+/// error has no list.
 std::vector<std::string> listed_words(const std::string& error) {
   for (const std::string before : {"known: ", "codes: ", "expected "}) {
     const size_t at = error.rfind(before);
@@ -218,7 +219,7 @@ std::string config_reference() {
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +
       chapter("Data sets (`data.name`)", data_sets()) +
       chapter("Compression methods (`compression.method`)", methods());
-  text.pop_back();  // one line feed at the end
+  text.pop_back();  // leaves one line feed at the end
   return text;
 }
 

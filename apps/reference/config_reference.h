@@ -1,4 +1,4 @@
-// The reference of all keys of a config, as text.
+// The reference of all config keys, as text. Any thread.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace wisp {
 
-/// Every key with type, default, unit and meaning, as Markdown: those of each run, then those of
-/// each model, data set and compression method that is linked in. docs/config.md is this text.
+/// Every key with type, default, unit and meaning, as Markdown: first the keys of every run, then
+/// those of each linked model, data set and compression method. docs/config.md is this text.
 std::string config_reference();
 
-/// All those keys; a name that several components bind is there for each of them.
+/// All keys of config_reference(). A name that several components bind occurs once for each.
 std::vector<ConfigKey> config_keys();
 
-/// The words that a key can be, as the error for any other word lists them; true and false of a
-/// bool. Empty for numbers and for texts that may be anything.
+/// The words that a key accepts, as the error for any other word lists them; true and false for a
+/// bool. Empty for numbers and for free text.
 std::vector<std::string> values_of_key(const std::string& key);
 
 }  // namespace wisp

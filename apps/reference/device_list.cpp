@@ -37,7 +37,7 @@ DeviceList list_devices() {
                   .devices = cuda::list_devices(),
                   .no_cuda = missing.empty() ? cuda::obstacle({Device::Kind::cuda, 0})
                                              : "this program lacks " + missing};
-  if (list.kind == kEmulated) list.devices.resize(1);  // no run has the others
+  if (list.kind == kEmulated) list.devices.resize(1);  // runs have only the first
   return list;
 }
 

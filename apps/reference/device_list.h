@@ -1,4 +1,4 @@
-// What there is to train on, for the command line.
+// A list of the devices that a run can train on, for the command line. One thread.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 namespace wisp {
 
 struct DeviceList {
-  std::string backend, numerics;           // the CPU's
-  std::string kind;                        // of the others: cuda or emulated
+  std::string backend, numerics;           // of the CPU
+  std::string kind;                        // kind of the other devices: cuda or emulated
   std::vector<cuda::DeviceFacts> devices;  // all GPUs, or the emulated one
-  std::string no_cuda;                     // why device=cuda is refused; empty: it is not
+  std::string no_cuda;                     // why device=cuda is refused; empty: it works
 };
 
 DeviceList list_devices();
 
-/// A line for each device, and for CUDA if it cannot be trained on.
+/// One line per device, and one for CUDA if it cannot be used.
 std::string device_table(const DeviceList& list);
-/// The same as one JSON object; memory in bytes.
+/// The list as one JSON object; memory in bytes.
 std::string device_json(const DeviceList& list);
 
 }  // namespace wisp

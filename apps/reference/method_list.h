@@ -1,11 +1,11 @@
-// What there is to choose from, for the command line.
+// Lists of the compression methods and of their options, for the command line. Any thread.
 #pragma once
 
 #include <string>
 
 namespace wisp {
 
-/// Every compression method, a line each, with its paper.
+/// One line per compression method, with its paper.
 std::string list_methods();
 /// One method's options: key, type, default, meaning. Throws Error listing the known methods if
 /// there is no `name`.

@@ -1,5 +1,6 @@
-// Which compression method goes with which optimizer, accumulation, precision, scope and number of
-// workers. Nothing is listed by hand: each cell is a configuration that is prepared as a run's is.
+// A table of the optimizers, accumulation, precisions, scopes and numbers of workers that each
+// compression method works with. Each cell is a configuration, prepared as a run's is; nothing is
+// listed by hand. One thread.
 #pragma once
 
 #include <string>
@@ -22,15 +23,15 @@ struct MatrixCell {
 };
 
 struct Verdict {
-  std::string refusal;               // why such a run is refused; empty: it is not
-  std::vector<std::string> remarks;  // what it would be told
+  std::string refusal;               // why the run is refused; empty: it is not
+  std::vector<std::string> remarks;  // remarks the run would get
 };
 
-/// What Prepared has to say of the cell's run.
+/// Prepares the cell's run, and returns its refusal or its remarks.
 Verdict judge(const MatrixCell& cell);
 
-/// A row for each method that a run can choose; a column for each choice, the others as in
-/// MatrixCell, but adamw for methods that need it. The reasons stand below.
+/// One row per method that a run can choose, one column per choice. Other choices are those of
+/// MatrixCell, except adamw for methods that need it. The reasons follow the table.
 std::string method_matrix();
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Formats of numbers for people. Any thread.
 #pragma once
 
 #include <string>

@@ -14,9 +14,9 @@ using Row = std::vector<std::string>;
 
 constexpr const char* kSeveralMetrics = "metric";
 constexpr size_t kColumns = 14;
-constexpr size_t kValidation = 2;  // the column that is left out where no run has such a split
+constexpr size_t kValidation = 2;  // column that is left out without validation splits
 
-/// `several`: metrics, so that a figure says which it is.
+/// `several`: runs have different metrics, so a figure gets its metric's name.
 Row row_of(const RunRecord& run, bool several) {
   if (!run.summary) {
     Row row(kColumns, "-");
@@ -45,7 +45,7 @@ Row row_of(const RunRecord& run, bool several) {
           fmt::format("{:.1f}", s.times.decode_ms)};
 }
 
-/// What the first metric is called and what speed is measured in; general words if runs differ.
+/// The headings of metric and speed; general words if runs differ.
 std::pair<std::string, std::string> headings(std::span<const RunRecord> runs) {
   const auto same = [&](const auto& name_of_run, const char* otherwise) -> std::string {
     if (runs.empty()) return otherwise;
@@ -80,7 +80,7 @@ std::string report_table(std::span<const RunRecord> runs) {
     for (size_t c = 0; c < width.size(); ++c) {
       const std::string& cell = rows[r][c];
       if (r == 0 && cell.size() > width[c]) {
-        line += "  " + cell;  // a heading over several columns: takes their room
+        line += "  " + cell;  // a heading over several columns takes their width
         size_t room = width[c];
         while (room < cell.size()) room += 2 + width[++c];
         line.append(room - cell.size(), ' ');

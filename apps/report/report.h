@@ -1,4 +1,4 @@
-// Runs side by side, as a table for a terminal.
+// A comparison of runs as a table for a terminal. Any thread.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 namespace wisp {
 
 /// One row per run, from its summary: accuracy, speed, bytes and milliseconds per step and worker;
-/// then a line on each run's bottleneck. A run that has not ended has dashes.
+/// then one line per run on its bottleneck. An unfinished run has dashes.
 std::string report_table(std::span<const RunRecord> runs);
 
 }  // namespace wisp

@@ -1,4 +1,5 @@
-// What differs between two runs: what they were told, which program, and where their losses part.
+// A comparison of two runs: their configurations, their programs, and the first step that differs.
+// Any thread.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace wisp {
 
-/// The first step that both recorded and of which they recorded other numbers.
+/// The first step that both runs recorded with different numbers.
 struct FirstDifference {
   int64_t step = 0;
   std::string what;  // "loss", "accuracy", "bytes_sent", …
@@ -16,19 +17,19 @@ struct FirstDifference {
 
 struct RunDiff {
   std::vector<ConfigDifference> config;
-  bool version = false;                  // other programs or commits
+  bool version = false;                  // whether programs or commits differ
   int64_t compared = 0;                  // steps that both recorded
   int64_t last_a = 0, last_b = 0;        // last step recorded; 0: none
-  std::optional<FirstDifference> first;  // what a run computes and sends; no times
+  std::optional<FirstDifference> first;  // in results and bytes, never in times
 
-  /// Same configuration, program and numbers, as far as recorded. Times never are.
+  /// Whether configuration, program and recorded numbers are equal. Times are not compared.
   bool equal() const { return config.empty() && !version && !first && last_a == last_b; }
 };
 
-/// Numbers are equal if their bits are.
+/// Compares numbers bit by bit.
 RunDiff compare_runs(const RunRecord& a, const RunRecord& b);
 
-/// For a person, with the summaries side by side.
+/// The differences as text, with both summaries side by side.
 std::string diff_text(const RunRecord& a, const RunRecord& b);
 
 }  // namespace wisp

@@ -20,8 +20,8 @@
 namespace wisp {
 namespace {
 
-constexpr const char* kHeldOut = "held_out";               // absent: none
-constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: not known
+constexpr const char* kHeldOut = "held_out";               // absent: no held-out samples
+constexpr const char* kStepsPerEpoch = "steps_per_epoch";  // absent: unknown
 
 std::string fact(const CheckpointFacts& facts, const std::string& name) {
   const auto found = facts.find(name);
@@ -43,13 +43,13 @@ void read(const CheckpointFacts& facts, const std::string& name, T& value) {
   value = number<T>(fact(facts, name), name);
 }
 
-/// Numbers between spaces.
+/// Reads numbers separated by spaces.
 void read_list(const CheckpointFacts& facts, const std::string& name, std::vector<double>& values) {
   std::istringstream words(fact(facts, name));
   for (std::string word; words >> word;) values.push_back(number<double>(word, name));
 }
 
-/// The files of a checkpoint, as evaluation reads them.
+/// A reader of a checkpoint's files for evaluation.
 class EvaluatedFiles {
  public:
   explicit EvaluatedFiles(const std::string& directory) : shared_(shared_file(directory)) {
@@ -59,7 +59,7 @@ class EvaluatedFiles {
       own_.push_back(std::make_unique<CheckpointReader>(rank_file(directory, rank)));
   }
 
-  /// The first of `names` that there is: shared, or the mean of what the workers have.
+  /// Reads the first of `names` that exists: the shared one, or the mean over workers.
   void read_weight(const std::vector<std::string>& names, const Tensor& into) {
     for (const std::string& name : names) {
       if (shared_.has(name)) return shared_.read(name, into);
@@ -70,7 +70,8 @@ class EvaluatedFiles {
     throw Error(
         concat(shared_.path(), ": has no tensor ", names.back(), "; is it of another model?"));
   }
-  /// The same for what each worker has, of rank 0 unless the weights differ. After the weights.
+  /// Reads a buffer: rank 0's, or the mean over workers if the weights differ. Call after the
+  /// weights.
   void read_buffer(const std::vector<std::string>& names, const Tensor& into) const {
     for (const std::string& name : names) {
       if (!own_.front()->has(name)) continue;
@@ -81,7 +82,7 @@ class EvaluatedFiles {
   }
 
  private:
-  /// As the workers compute it: the sum in the order of the ranks, times 1 / N.
+  /// Computes the mean as the workers do: the sum in order of ranks, times 1 / N.
   void read_mean(const std::string& name, const Tensor& into) const {
     into.clear();
     const Tensor own(into.shape(), into.dtype());
@@ -102,7 +103,7 @@ class EvaluatedFiles {
   bool differ_ = false;
 };
 
-/// Loads what evaluation takes.
+/// Reads the state that evaluation takes.
 void read_evaluated(const Stream& stream, const std::string& directory,
                     const FlatParameters& parameters) {
   EvaluatedFiles files(directory);
@@ -129,8 +130,8 @@ void check_held_out(const std::string& directory, const CheckpointFacts& facts,
              "; with another choice samples that it was trained on would validate it");
 }
 
-/// What becomes of a worker's own state when another number of workers goes on: "residual, tally:
-/// the sum over the workers is shared out; buffer: taken from …".
+/// Describes the rules for workers' own state when their number changes: "residual, tally: the sum
+/// over the workers is shared out; buffer: taken from …".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
   for (const SavedState& saved : state) {
@@ -205,7 +206,7 @@ void Checkpoints::save(Replica& replica, const Position& position) const {
   replica.barrier();
 }
 
-/// Removes what options_ do not keep.
+/// Removes the checkpoints that options_ do not keep.
 void Checkpoints::prune(const Position& position) const {
   if (options_.keep == 0) return;
   std::vector<int64_t> steps = checkpoint_steps(folder_);
@@ -221,11 +222,11 @@ bool Checkpoints::has(Replica& replica, int64_t step) const {
     const std::vector<int64_t> steps = checkpoint_steps(folder_);
     found = std::binary_search(steps.begin(), steps.end(), step) ? 1.0 : 0.0;
   }
-  replica.sum_over_workers({&found, 1});  // the others add zero
+  replica.sum_over_workers({&found, 1});  // other ranks add zero
   return found > 0.0;
 }
 
-/// The newest that is whole.
+/// The step of the newest undamaged checkpoint.
 int64_t Checkpoints::last(const std::vector<int64_t>& steps,
                           std::vector<std::string>& notices) const {
   std::string first_damage;
@@ -242,7 +243,7 @@ int64_t Checkpoints::last(const std::vector<int64_t>& steps,
   throw Error(first_damage);
 }
 
-/// The step of the checkpoint to load: one that is whole.
+/// The step of the checkpoint to load, which is undamaged.
 int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& notices) const {
   const std::vector<int64_t> steps = checkpoint_steps(folder_);
   WISP_CHECK(!steps.empty(), folder_, ": there is no checkpoint");
@@ -267,12 +268,12 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
   return step;
 }
 
-/// The directory of the checkpoint that rank 0 chose, the same for all ranks. Collective.
+/// The directory of the checkpoint that rank 0 chooses for all. Collective.
 std::string Checkpoints::choose(Replica& replica, const std::string& which,
                                 std::vector<std::string>& notices) const {
   double chosen = 0.0;
   if (replica.rank() == 0) chosen = static_cast<double>(choose(which, notices));
-  replica.sum_over_workers({&chosen, 1});  // the others add zero
+  replica.sum_over_workers({&chosen, 1});  // other ranks add zero
   const auto step = static_cast<int64_t>(chosen);
   const std::string path = checkpoint_path(folder_, step);
   const std::vector<int64_t> there = checkpoint_steps(folder_);

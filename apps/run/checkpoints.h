@@ -1,6 +1,6 @@
-// The checkpoints of a run: RUN/checkpoints/step_N with one file for what all ranks share and one
-// per rank. Which are kept, which is loaded, and what becomes of state when the number of workers
-// changes.
+// The checkpoints of a run: RUN/checkpoints/step_N with one file for shared state and one per rank.
+// The class decides which to keep and which to load, and converts state when the number of workers
+// changes. Each worker's thread calls.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace wisp {
 
-/// Where a run stands.
+/// The progress of a run.
 struct Position {
-  int64_t epoch = 0;     // completed
-  int64_t in_epoch = 0;  // steps done of the epoch under way; all of them: it is to be evaluated
-  int64_t steps_per_epoch = 0;  // 0: an older checkpoint, which does not say
-  int64_t step = 0;             // of the run
+  int64_t epoch = 0;            // completed epochs
+  int64_t in_epoch = 0;         // steps done in this epoch; if all: not yet evaluated
+  int64_t steps_per_epoch = 0;  // 0: unknown, as the checkpoint is older
+  int64_t step = 0;             // steps of the run
   int64_t skipped = 0;
-  TallyValues tally;       // of the epoch under way, what metrics have told of it
-  int64_t best_step = -1;  // by the model's first metric on the validation split, if there is one
+  TallyValues tally;       // of this epoch, as far as metrics were reported
+  int64_t best_step = -1;  // by the first metric on the validation split; -1: none
   double best_value = 0.0;
 
   CheckpointFacts facts() const;
-  /// Throws Error if one is missing.
+  /// Throws Error if a fact is missing.
   static Position from(const CheckpointFacts& facts);
 };
 
@@ -32,33 +32,33 @@ class Checkpoints {
   Checkpoints(std::string folder, const CheckpointOptions& options)
       : folder_(std::move(folder)), options_(options) {}
 
-  /// Saves all ranks' state as one set, then removes those that are not to be kept. Collective: all
-  /// workers call it between steps.
+  /// Saves the state of all ranks as one set, then removes checkpoints beyond options.keep.
+  /// Collective: all workers call it between steps.
   void save(Replica& replica, const Position& position) const;
 
   struct Loaded {
     Position position;
-    std::vector<std::string> notices;  // rank 0's: what a person should know
+    std::vector<std::string> notices;  // on rank 0: notes for the user
   };
-  /// Loads this rank's state; returns when all ranks have. `which` is "last" (a damaged one is
-  /// passed over, with a notice), "best" (the last, if no validation split decided) or a step. If
-  /// another number of workers saved it, each state's rule says what a rank gets; what a model
-  /// carries is read if the position is within an epoch. Collective. Throws Error if there is no
-  /// whole checkpoint, if the one asked for was not kept, or for one of another model, method or
-  /// data.validation, and, within an epoch of a model that carries, of another train.batch or
-  /// train.precision.
+  /// Loads this rank's state, and returns when all ranks have loaded theirs. `which` is "last"
+  /// (passes over damaged ones, with a notice), "best" (the last if there was no validation split)
+  /// or a step. If another number of workers saved the checkpoint, each state has a rule for the
+  /// new ranks. The state that a model carries is read only within an epoch. Collective. Throws
+  /// Error if no whole checkpoint exists or the requested one was not kept, and for another model,
+  /// method or data.validation. Within an epoch, a model that carries state also requires the same
+  /// train.batch and train.precision.
   Loaded load(Replica& replica, const std::string& which = "last") const;
-  /// Loads what evaluation takes of a checkpoint, by any number of workers: the weights and running
-  /// statistics, or their averages over time if the run kept them; rank 0's statistics; the mean
-  /// over workers of both if these have weights of their own. Returns what a person should know.
-  /// Throws Error as above.
+  /// Loads the state that evaluation takes, with any number of workers: weights and running
+  /// statistics, or their averages over time if the run kept them. Statistics are rank 0's; if the
+  /// workers' weights differ, both are means over workers. Returns notes for the user. Throws Error
+  /// as load().
   std::vector<std::string> load_evaluated(const FlatParameters& parameters,
                                           const std::string& which = "last") const;
-  /// The same into a replica, whose other state stays as it is. Collective. Throws Error for a
-  /// checkpoint of another data.validation, too.
+  /// Loads it into a replica, and leaves the replica's other state as it is. Collective. Also
+  /// throws Error for a checkpoint of another data.validation.
   std::vector<std::string> load_evaluated(Replica& replica,
                                           const std::string& which = "last") const;
-  /// Whether the checkpoint of a step is there, whole or not. Collective.
+  /// Whether the checkpoint of a step exists, whole or not. Collective.
   bool has(Replica& replica, int64_t step) const;
 
  private:

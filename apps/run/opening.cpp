@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-/// A string that the configuration resolved, without its quotes.
+/// The resolved value of a string key, without quotes.
 std::string chosen(const Prepared& run, const std::string& name) {
   for (const ConfigKey& key : run.config().keys()) {
     if (key.name == name) return key.value.substr(1, key.value.size() - 2);

@@ -1,4 +1,4 @@
-// The lines with which a run begins: what it trains, on what, where, and where that is written.
+// The first lines of a run's output: model, data, workers and run directory. Any thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace wisp {
 
-/// Model and parameters to train, data and samples, workers, device and method, and `directory`: a
-/// line each, without the last newline. Of a run whose data is loaded.
+/// Returns one line each for model and parameters, data and samples, workers with device and
+/// method, and `directory`, without the last newline. The run's data must be loaded.
 std::string opening_text(const Prepared& run, const RunFacts& facts, const std::string& directory);
 
 }  // namespace wisp

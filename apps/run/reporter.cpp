@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kRedrawUs = 100e3;  // a terminal may be slow, and nobody reads faster
+constexpr double kRedrawUs = 100e3;  // terminals may be slow, and readers are slower
 
 constexpr double kLongSilenceS = 30.0;
 
@@ -28,7 +28,7 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(now).count();
 }
 
-/// "wire_ms" of a step row -> "ms/wire". TensorBoard makes a group of each first part.
+/// "wire_ms" of a step row -> "ms/wire". TensorBoard groups tags by their first part.
 std::string tag_of(const std::string& type, const std::string& name) {
   if (type == "epoch" || type == "health") return type + "/" + name;
   if (name.ends_with("_ms")) return "ms/" + name.substr(0, name.size() - 3);
@@ -36,7 +36,7 @@ std::string tag_of(const std::string& type, const std::string& name) {
   return "train/" + name;
 }
 
-/// What dense would send / sent; 1 if nothing is sent.
+/// Bytes of dense / bytes sent; 1 if nothing is sent.
 double reduction_of(const StepCost& cost) {
   if (cost.bytes_sent == 0) return 1.0;
   return static_cast<double>(cost.bytes_dense) / static_cast<double>(cost.bytes_sent);
@@ -83,8 +83,8 @@ void Reporter::resume_metrics(
   open_events(steps);
 }
 
-/// A file for each time that the run was begun or resumed, named by the step it begins at, so that
-/// a name holds no time and the files' order is that of the steps.
+/// Opens a new events file. Its name ends in the step at which this process begins, so it holds no
+/// time, and files sort in the order of steps.
 void Reporter::open_events(int64_t steps) {
   const std::string name = fmt::format("{}{:010}", kEvents, steps);
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
@@ -105,7 +105,7 @@ void Reporter::say(const std::string& text) {
 
 void Reporter::warn(const std::string& text) {
   progress_.clear();
-  // A terminal that is gone ends no run.
+  // fputs ignores a closed terminal, which must not end the run.
   std::fputs(fmt::format("wisp: {}\n", text).c_str(), stderr);
 }
 
@@ -161,7 +161,7 @@ void Reporter::step(const StepLine& line) {
   if (line.total_step % options_.log_every == 0) since_line_ = {};
 }
 
-/// Where lines are far apart, the first step tells when the next one comes.
+/// If lines are far apart, says after the first step when the next line will come.
 void Reporter::foretell(const StepLine& line) {
   if (foretold_ || terminal_.interactive) return;
   foretold_ = true;
@@ -175,8 +175,8 @@ void Reporter::foretell(const StepLine& line) {
       duration_text(line.seconds_per_step), steps, duration_text(seconds), options_.log_every));
 }
 
-/// Says once that threads and other programs are in each other's way. Several processes of one run
-/// cannot tell each other from other programs; whoever set a policy for waiting has chosen.
+/// Advises once if threads and other programs compete for cores. Not for several processes, which
+/// cannot be told from other programs, nor if OMP_WAIT_POLICY is set.
 void Reporter::advise() {
   const double now = now_us();
   if (advised_ || (cores_ && now - looked_us_ < kLookAtCoresUs)) return;
@@ -194,7 +194,7 @@ void Reporter::advise() {
   progress_.say(advice);
 }
 
-/// PREFIX_METRIC for each metric; NaN of a split that was not evaluated.
+/// Adds PREFIX_METRIC for each metric; NaN for a split that was not evaluated.
 void Reporter::add_metrics(MetricRow& row, const std::string& prefix,
                            const std::optional<TallyValues>& values) const {
   for (size_t i = 0; i < facts_.metrics.size(); ++i) {
@@ -273,7 +273,7 @@ void Reporter::epoch(double epochs, int64_t total_step, const TallyValues& train
   progress_.say(text);
 }
 
-/// Tells once what a metric warns of, until it is well again.
+/// Warns when a metric has been above its bound for some epochs, once until it recovers.
 void Reporter::alarm(double epochs, const TallyValues& train) {
   alarming_.resize(facts_.metrics.size());
   for (size_t i = 0; i < facts_.metrics.size(); ++i) {

@@ -1,5 +1,5 @@
-// Tells what a run does while it runs: metrics.jsonl, the same for TensorBoard, a progress bar on a
-// terminal or plain lines elsewhere, and warnings. Rank 0's thread only.
+// The reporter of a run's progress: metrics.jsonl, TensorBoard events, a progress bar on a terminal
+// or plain lines elsewhere, and warnings. Belongs to rank 0's thread.
 #pragma once
 
 #include <functional>
@@ -18,58 +18,58 @@
 
 namespace wisp {
 
-/// What the run took so far, on rank 0.
+/// Resources spent so far, on rank 0.
 struct Spent {
-  double seconds = 0.0;    // of training in this process, without evaluation and checkpoints
+  double seconds = 0.0;    // training in this process, without evaluation and checkpoints
   int64_t bytes_sent = 0;  // since the run began
 };
 
 struct StepLine {
-  int64_t epoch = 0;       // from 0
-  int64_t step = 0;        // of the epoch, done
-  int64_t steps = 1;       // of the epoch
-  int64_t total_step = 0;  // of the run, done
+  int64_t epoch = 0;       // current epoch, from 0
+  int64_t step = 0;        // steps done in the epoch
+  int64_t steps = 1;       // steps per epoch
+  int64_t total_step = 0;  // steps done in the run
   const StepReport& report;
   double work_per_s = 0.0;
   double seconds_per_step = 0.0;
   Spent spent;
 };
 
-/// What an evaluation found of the splits that it looked at.
+/// The results of an evaluation; empty for a split that it left out.
 struct Evaluated {
   std::optional<TallyValues> validation, test;
 };
 
 class Reporter {
  public:
-  /// `quiet`: no progress. The arguments outlive this object.
+  /// `quiet`: no progress is printed. The arguments outlive this object.
   Reporter(const RunDirectory& directory, const TrainOptions& options, const RunFacts& facts,
            bool quiet);
 
-  /// Begins metrics.jsonl; in a run that is resumed after `steps`, when `keep` has chosen among its
-  /// rows.
+  /// open_metrics() begins metrics.jsonl. resume_metrics() continues it after `steps`, with the
+  /// rows that `keep` accepts.
   void open_metrics();
   void resume_metrics(int64_t steps,
                       const std::function<bool(const std::string& type, int64_t step)>& keep);
-  /// A line of progress that stays.
+  /// Prints a line of progress that stays.
   void say(const std::string& text);
-  /// Returns when all metrics so far are on the disk.
+  /// Waits until all metrics so far are on disk.
   void sync() { metrics_->sync(); }
-  /// What a person should know, quiet or not: a line on stderr, whatever is drawn.
+  /// Prints a line for the user on stderr, even if quiet.
   void warn(const std::string& text);
-  /// After every step; writes its health, if it was measured.
+  /// Call after every step; writes the step's health if it was measured.
   void step(const StepLine& line);
-  /// After a step whose metrics were gathered: `tally` since the last such step.
+  /// Call after a step whose metrics were gathered. `tally` covers the time since the last call.
   void metrics(const StepLine& line, const TallyValues& tally);
-  /// After a step at which it was measured how far the workers' weights are apart.
+  /// Call after a step that measured the distance between the workers' weights.
   void consensus(int64_t total_step, double distance);
-  /// After `epochs` epochs, the last one perhaps cut short. `distance` is how far the workers'
-  /// weights are apart, if they differ.
+  /// Call after `epochs` epochs; the last one may be cut short. `distance` is the one between the
+  /// workers' weights, if they differ.
   void epoch(double epochs, int64_t total_step, const TallyValues& train,
              const Evaluated& evaluated, std::optional<double> distance, double work_per_s,
              const Spent& spent);
   void finish(const Summary& summary);
-  /// The run was asked to stop after so many steps.
+  /// Call after `steps` steps if the run was asked to stop.
   void stopped(int64_t steps);
 
  private:
@@ -88,18 +88,18 @@ class Reporter {
   const std::string metrics_path_;
   std::optional<MetricsWriter> metrics_;
   std::optional<EventFile> events_;
-  double seconds_before_ = 0.0;  // of training, in the processes that this one resumes
+  double seconds_before_ = 0.0;  // training time in processes before this one
   const Terminal terminal_;
   ProgressLine progress_;
   bool quiet_;
   bool foretold_ = false;
-  std::optional<SharedCores> cores_;  // from the first step until the advice was given
+  std::optional<SharedCores> cores_;  // set between the first step and the advice
   bool advised_ = false;
-  double looked_us_ = 0.0;  // at the cores
-  double drawn_us_ = 0.0;   // when the bar was drawn last
+  double looked_us_ = 0.0;  // last look at the cores
+  double drawn_us_ = 0.0;   // last drawing of the bar
   TallyValues last_;
-  std::vector<int64_t> alarming_;  // by metric: epochs in a row that it was above its bound
-  StepCost since_line_;            // of the steps since the last multiple of log_every
+  std::vector<int64_t> alarming_;  // by metric: consecutive epochs above its bound
+  StepCost since_line_;            // sum over steps since a multiple of log_every
 };
 
 }  // namespace wisp

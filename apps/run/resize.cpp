@@ -16,7 +16,7 @@ int64_t share(int64_t sum, int rank, int workers) {
 
 double share(double sum, int, int workers) { return sum / workers; }
 
-/// Adds up in `Sum`, in rank order, and rounds this rank's share once.
+/// Adds values up as `Sum`, in order of ranks, and rounds this rank's share once.
 template <class T, class Sum>
 void add_up(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
             int rank, int workers) {
@@ -30,7 +30,7 @@ void add_up(const SavedState& state, std::span<const std::unique_ptr<CheckpointR
     values[i] = static_cast<T>(share(sums[i], rank, workers));
 }
 
-/// Takes the part that `state` names from the parts that the files have, however those lie.
+/// Gathers the part that `state` names from the files' parts, which may be cut differently.
 void gather_part(const SavedState& state,
                  std::span<const std::unique_ptr<CheckpointReader>> files) {
   const TensorPart wanted = part_of_name(state.name).value();

@@ -1,4 +1,4 @@
-// State of a rank when another number of workers goes on.
+// The conversion of a rank's saved state for another number of workers. Any thread.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace wisp {
 
-/// Fills `state.tensor` of rank `rank` of `workers` by its rule from what the ranks before had, a
-/// file each. An integer sum that does not divide leaves its rest to rank 0. Throws Error for a
-/// dtype that cannot be summed, and for elements of an owner's that no file or several have.
+/// Fills `state.tensor` of rank `rank` of `workers` by the state's rule, from `files`, one for each
+/// earlier rank. Rank 0 gets the remainder of an integer sum. Throws Error for a dtype that cannot
+/// be summed, and for elements of a partitioned state that are in no file or in several.
 void read_resized(const SavedState& state, std::span<const std::unique_ptr<CheckpointReader>> files,
                   int rank, int workers);
 

@@ -28,7 +28,7 @@ void RunDirectory::make() {
   if (how_ == Open::overwrite) remove_run();
 }
 
-/// Removes what a run leaves, and nothing else that somebody may keep here.
+/// Removes the files of a run by their names; other files stay.
 void RunDirectory::remove_run() const {
   for (const char* name : {"checkpoints", "gradients", "metrics.jsonl", "trace.json",
                            "summary.json", "commit.txt", "config.toml"}) {

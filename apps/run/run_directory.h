@@ -1,5 +1,6 @@
-// Where a run leaves what it did: resolved configuration and commit, log of metrics, trace,
-// summary, checkpoint. Written by rank 0's process, but for each rank's own part of a checkpoint.
+// The output directory of a run: resolved configuration and commit, metrics, trace, summary,
+// checkpoints. Rank 0's process writes it, except each rank's own part of a checkpoint. One thread
+// at a time.
 #pragma once
 
 #include <optional>
@@ -14,20 +15,22 @@ class RunDirectory {
  public:
   enum class Open { create, overwrite, resume, follow };
 
-  /// Changes nothing. Throws Error if the directory holds a run already (create), or holds none
-  /// (resume). To follow is for the processes beside rank 0's, which checks and makes it.
+  /// Changes nothing on disk. Throws Error if the directory already holds a run (create), or holds
+  /// none (resume). Processes without rank 0 use follow: rank 0's process checks and makes the
+  /// directory.
   RunDirectory(std::string path, Open how);
-  /// Makes the directory, without the files of the run that it held (overwrite); other files stay.
-  /// Holds it against other processes as long as this object lives. Throws Error if it cannot be
-  /// made, or if another process trains in it.
+  /// Makes the directory, and removes the files of the old run in it (overwrite); other files stay.
+  /// Locks it against other processes while this object lives. Throws Error if it cannot be made,
+  /// or if another process trains in it.
   void make();
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  /// config.toml, and commit.txt with the program's version.
+  /// Writes config.toml, and commit.txt with the program's version.
   void write_config(const Config& config) const;
-  /// Writes `content` to a temporary name, then renames. Throws Error with the path (a full disk).
+  /// Writes a file under a temporary name, then renames it. Throws Error with the path (a full
+  /// disk).
   void write(const std::string& name, const std::string& content) const;
 
  private:

@@ -114,7 +114,7 @@ RunFacts RunFacts::read(const std::string& directory) {
 }
 
 void check_classes(const Facts& data, const Facts& trained, const std::string& run) {
-  if (trained.inputs.empty()) return;  // an older run, which does not say
+  if (trained.inputs.empty()) return;  // an older run, which has no facts
   WISP_CHECK(data.classes == trained.classes, run, " was trained on ", trained.classes,
              " classes, this data has ", data.classes);
   for (size_t i = 0; i < std::min(data.names.size(), trained.names.size()); ++i)

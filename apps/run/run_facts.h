@@ -1,5 +1,5 @@
-// facts.json of a run directory: what its data and model say of themselves, so that what reads runs
-// needs neither.
+// The content of facts.json in a run directory: facts on the run's data and model, so that readers
+// of a run need neither. Plain values.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace wisp {
 
 class Prepared;
 
-/// What tells a split's data from other data.
+/// The identity of a split's data.
 struct SplitFacts {
   std::string split;
   int64_t samples = 0;
-  std::string digest;  // Examples::digest(), in hexadecimal digits
+  std::string digest;  // Examples::digest() in hexadecimal
 
   /// "128 samples, 5f3c…"
   std::string str() const;
@@ -25,20 +25,19 @@ struct RunFacts {
   Facts facts;
   std::vector<Metric> metrics = {{.name = "accuracy", .percent = true}};  // without of_mean
   bool has_validation = false;
-  std::vector<SplitFacts> data;  // of the splits that there are; none of an older run
+  std::vector<SplitFacts> data;  // one per split; empty for an older run
 
-  /// What a configuration says of a run, and the data if it is loaded.
+  /// The facts of a configuration, with those of its data if it is loaded.
   static RunFacts of(const Prepared& run);
-  /// The first metric, by which runs are compared.
+  /// The first metric, which comparisons of runs use.
   const Metric& metric() const { return metrics.front(); }
   std::string json() const;
-  /// Of a run directory; of one from before there was such a file, that it learned pictures. Throws
-  /// Error if the file is damaged.
+  /// Reads a run directory; the default facts for an older run without the file. Throws Error if
+  /// the file is damaged.
   static RunFacts read(const std::string& directory);
 };
 
-/// The weights tell the classes that `run` was trained on, in their order. Throws Error for data of
-/// others.
+/// Throws Error unless the data has the classes that `run` was trained on, in their order.
 void check_classes(const Facts& data, const Facts& trained, const std::string& run);
 
 }  // namespace wisp

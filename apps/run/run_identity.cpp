@@ -13,13 +13,13 @@
 namespace wisp {
 namespace {
 
-/// What an epoch's order of samples and their cut into steps follow from, beside the data.
+/// Whether a key affects, besides the data, the order of samples or their division into steps.
 bool decides_samples(const std::string& key) {
   return key == "seed" || key == "train.batch" || key == "train.one_batch" ||
          key.starts_with("data.");
 }
 
-/// "302112 bytes, 1a2b3c4d": its size and checksum.
+/// The file's size and checksum: "302112 bytes, 1a2b3c4d".
 std::string contents_of(const std::string& file) {
   const std::string bytes = naming(file, [&] { return read_to_end(file); });
   return concat(bytes.size(), " bytes, ", checksum_text(crc32c(bytes.data(), bytes.size())));
@@ -60,7 +60,7 @@ Changes changes_since(const RunDirectory& before, const Config& config, const Ru
     (of_samples ? changes.of_samples : changes.other)
         .push_back(concat(name, " is ", now, ", was ", then));
   };
-  // both as a file has them
+  // both go through the text of a file, so values compare
   const std::string saved = before.file("config.toml");
   const Values then =
       std::filesystem::exists(saved) ? Config::load(saved, {}).given_values() : Values();

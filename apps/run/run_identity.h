@@ -1,5 +1,5 @@
-// The identity of a run: its data, by counts and digests, and what it was told. All processes of a
-// run must have the same, and a run that is resumed says what it has otherwise.
+// The identity of a run: its data, by counts and digests, and its configuration. All processes of a
+// run must agree on it. A resumed run reports what has changed. One thread.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@
 
 namespace wisp {
 
-/// Classes, the splits' samples, and the file that weights start from ("": none).
+/// The classes, the splits' samples, and the file of initial weights ("": none), for comparison.
 std::vector<NamedValue> data_of(const RunFacts& facts, const std::string& init);
 
-/// What a resumed run has otherwise than before: "seed is 2, was 1".
+/// The differences of a resumed run from before: "seed is 2, was 1".
 struct Changes {
-  /// Of what decides which samples a step takes.
+  /// Changes that affect which samples a step takes.
   std::vector<std::string> of_samples;
   std::vector<std::string> other;
 };
 
-/// Throws Error if a run directory's files are damaged. What is not written there, it cannot tell.
+/// Compares with the files of the run directory; a fact that they lack is not compared. Throws
+/// Error if a file is damaged.
 Changes changes_since(const RunDirectory& before, const Config& config, const RunFacts& facts);
 
 }  // namespace wisp

@@ -60,7 +60,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// "2026-01-31 12:00 UTC" of a file's last change; empty if there is none.
+/// The time of a file's last change, "2026-01-31 12:00 UTC"; empty without a file.
 std::string date_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return "";
@@ -107,7 +107,7 @@ Metrics read_metrics(const std::string& path, const std::string& metric) {
   Metrics metrics;
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) break;  // no line end: cut off
+    if (file.eof()) break;  // no line end: the line was cut off
     try {
       put_line(metrics, line, metric);
     } catch (const json::exception& error) {
@@ -127,7 +127,7 @@ RunRecord RunRecord::read(const std::string& path) {
   run.date = date_of(file("metrics.jsonl"));
   run.config = Config::load(file("config.toml"), {}).given_values();
   run.facts = RunFacts::read(path);
-  if (holds_out(run.config)) run.facts.has_validation = true;  // runs from before facts.json
+  if (holds_out(run.config)) run.facts.has_validation = true;  // for runs before facts.json existed
   run.metrics = read_metrics(file("metrics.jsonl"), run.facts.metric().name);
   if (std::filesystem::exists(file("summary.json")))
     run.summary = Summary::from_json(file("summary.json"));

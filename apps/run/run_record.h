@@ -1,4 +1,4 @@
-// A run directory read back: what `wisp report`, `diff` and `sweep` look at. Plain values.
+// A run directory as read by `wisp report`, `diff` and `sweep`. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace wisp {
 
-/// A step row of metrics.jsonl. A number that is null or not there is NaN.
+/// A step row of metrics.jsonl. A number that is null or missing is NaN.
 struct StepRow {
   int64_t step = 0;
-  double seconds = 0.0;             // of training, since the run began
+  double seconds = 0.0;             // training time since the run began
   double bytes_sent_total = 0.0;    // by rank 0, since the run began
-  double loss = 0.0, metric = 0.0;  // the first of its metrics
+  double loss = 0.0, metric = 0.0;  // metric: the run's first one
   double bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
 };
 
@@ -27,7 +27,7 @@ struct EpochRow {
   int64_t step = 0;
   double seconds = 0.0, bytes_sent_total = 0.0;
   double train_loss = 0.0;
-  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // the first of them
+  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // of the first metric
 };
 
 /// A span of trace.json.
@@ -43,25 +43,25 @@ struct Metrics {
   std::vector<EpochRow> epochs;
 };
 
-/// Rows of steps that a resumed run made again replace the older ones. A last line that was cut off
-/// is left out. `metric` is the name of the one to read. Throws Error with file:line for anything
-/// else that is no row.
+/// Reads metrics.jsonl. Where a resumed run repeated steps, the later rows count. A last line
+/// without its end is left out. `metric` is the name of the metric to read. Throws Error with
+/// file:line for anything else that is not a row.
 Metrics read_metrics(const std::string& path, const std::string& metric = "accuracy");
 
 struct RunRecord {
   std::string path;
-  std::string name;                                         // the directory's
-  std::string version;                                      // of the program, with its commit
+  std::string name;                                         // name of the directory
+  std::string version;                                      // version and commit of the program
   std::string date;                                         // of the last row, UTC
   std::vector<std::pair<std::string, std::string>> config;  // resolved: dotted key, TOML value
   RunFacts facts;
   Metrics metrics;
-  std::optional<Summary> summary;  // of a run that has ended
+  std::optional<Summary> summary;  // of a finished run
   std::vector<TracedSpan> spans;
 
-  /// The summary's value of the first metric on a split; NaN if there is none.
+  /// The summary's first metric on a split; NaN if there is none.
   double score(const std::string& split) const;
-  /// The summary's; "not recorded" of a run that has not ended.
+  /// The summary's numerics; "not recorded" for an unfinished run.
   std::string numerics() const { return summary ? summary->numerics : kNotRecorded; }
   /// Throws Error if `path` holds no run, or a file of it is damaged.
   static RunRecord read(const std::string& path);
@@ -69,13 +69,13 @@ struct RunRecord {
 
 bool any_validates(std::span<const RunRecord> runs);
 
-/// A key whose values differ between runs.
+/// A key with different values among runs.
 struct ConfigDifference {
   std::string key;
-  std::vector<std::optional<std::string>> values;  // one for each run; none: not a key of that run
+  std::vector<std::optional<std::string>> values;  // one per run; none: the run lacks the key
 };
 
-/// In order of first appearance.
+/// The keys in order of first appearance.
 std::vector<ConfigDifference> config_differences(const std::vector<RunRecord>& runs);
 
 }  // namespace wisp

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-/// A host tensor that lasts until the file is written: memory in pages that the system may move.
+/// A copy in pageable host memory, which lives until the file is written.
 Tensor unpinned(const Stream& stream, const Tensor& x) {
   if (!x.device().is_cuda()) return fetch(stream, x);
   const Tensor host(x.shape(), x.dtype());
@@ -21,13 +21,13 @@ Tensor unpinned(const Stream& stream, const Tensor& x) {
   return host;
 }
 
-/// What of a name is the same on all ranks, whatever part of a tensor each has.
+/// A state's name without the range of a rank's part, which is the same on all ranks.
 std::string name_for_all(const std::string& name) {
   const std::optional<TensorPart> part = part_of_name(name);
   return part ? part->whole : name;
 }
 
-/// Throws Error unless the file holds just what this run has of that kind.
+/// Throws Error unless the file holds exactly the states with this sharing.
 void check_names(const std::string& path, const CheckpointReader& file,
                  const std::vector<SavedState>& state, Sharing sharing) {
   std::set<std::string> held, wanted;
@@ -89,7 +89,7 @@ void read_own(const std::string& directory, const Stream& stream,
   const bool same = saved_workers == seat.workers;
   const CheckpointReader file(rank_file(directory, same ? seat.rank : 0));
   check_names(file.path(), file, state, Sharing::per_rank);
-  std::vector<std::unique_ptr<CheckpointReader>> files;  // of all ranks, when they are needed
+  std::vector<std::unique_ptr<CheckpointReader>> files;  // all ranks' files, opened on demand
   for (const SavedState& saved : state) {
     if (saved.sharing != Sharing::per_rank) continue;
     write_from_host(stream, saved.tensor, [&](const Tensor& host) {

@@ -1,4 +1,5 @@
-// The files in which a checkpoint keeps state: one of what all ranks share, and one of each rank.
+// The files of a checkpoint's state: one for what all ranks share, and one per rank. Each worker's
+// thread calls.
 #pragma once
 
 #include <string>
@@ -12,22 +13,22 @@ namespace wisp {
 std::string shared_file(const std::string& directory);
 std::string rank_file(const std::string& directory, int rank);
 
-/// Writes what has this sharing. Waits for the stream.
+/// Writes the states with this sharing. Waits for the stream.
 void write_state(const Stream& stream, const std::string& path,
                  const std::vector<SavedState>& state, Sharing sharing);
 
-/// Reads what all ranks share; what means something within an epoch only if `within_epoch`. Throws
-/// Error unless the file holds just what `state` has.
+/// Reads the shared states; those that matter within an epoch only if `within_epoch`. Throws Error
+/// unless the file holds exactly the states in `state`.
 void read_shared(const std::string& directory, const Stream& stream,
                  const std::vector<SavedState>& state, bool within_epoch);
 
-/// A rank among the workers that go on.
+/// The place of a rank among the workers that continue the run.
 struct Seat {
   int rank = 0, workers = 1;
 };
 
-/// Reads what is a rank's own, if `saved_workers` is another number by each state's rule. Shared
-/// state first: rules may depend on it. Throws Error as above.
+/// Reads a rank's own states, by each state's rule if `saved_workers` is another number. Read
+/// shared state first, as rules may depend on it. Throws Error as read_shared().
 void read_own(const std::string& directory, const Stream& stream,
               const std::vector<SavedState>& state, Seat seat, int saved_workers);
 

@@ -69,7 +69,7 @@ Summary Summary::from_json(const std::string& path) {
     const auto object = nlohmann::ordered_json::parse(file);
     Summary summary;
     for (const auto& [key, value] : object.items()) {
-      if (is_score(key))  // a NaN is written as null
+      if (is_score(key))  // null stands for NaN
         summary.scores.emplace_back(key, value.is_null() ? std::nan("") : value.get<double>());
       if (!key.ends_with(kPerSecond)) continue;
       summary.work = key.substr(0, key.size() - std::strlen(kPerSecond));

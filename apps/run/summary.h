@@ -1,4 +1,4 @@
-// The summary of a finished run, summary.json.
+// The summary of a finished run, as in summary.json. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,31 @@
 
 namespace wisp {
 
-/// Stands for the numerics of runs whose program did not write them.
+/// The numerics of a run whose program did not record them.
 inline constexpr const char* kNotRecorded = "not recorded";
 
-/// What a run did, per step and worker where it says bytes or ms; summary.json holds the same.
-/// Bytes are of all its steps; rates, times and other bytes of what was done since it was resumed
-/// last.
+/// Results of a run; bytes and ms are per step and worker. Bytes in steps are of the whole run.
+/// Rates, times and bytes_other are of the part since the run was last resumed.
 struct Summary {
-  std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …, of SPLIT_METRIC
+  std::vector<std::pair<std::string, double>> scores;  // "test_accuracy" …: SPLIT_METRIC
   std::string work = "images";
-  double work_per_s = 0.0;  // over training, evaluation and checkpoints left out; images_per_s …
+  double work_per_s = 0.0;  // training alone, without evaluation; images_per_s …
   int64_t steps = 0;
   int64_t skipped = 0;
   double bytes_raw = 0.0, bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
-  double bytes_other = 0.0;        // sent beside steps; NaN: not counted, by an older program
+  double bytes_other = 0.0;        // sent outside steps; NaN: an older program
   double reduction_encoded = 0.0;  // raw / encoded
-  double reduction_sent = 0.0;     // what dense would send / sent
+  double reduction_sent = 0.0;     // bytes of dense / bytes sent
   StepTimes times;
-  /// What the bits depend on beside program, configuration and seed: libraries, instruction set,
-  /// threads, CPU. Of the steps since it was resumed last, of all workers.
+  /// All that the bits depend on beside program, configuration and seed: libraries, instruction
+  /// set, threads, CPU. Covers all workers since the run was last resumed.
   std::string numerics = kNotRecorded;
 
-  /// Throws Error if there is no such score.
+  /// Throws Error if there is no score of that name.
   double score(const std::string& name) const;
-  /// NaN if there is none.
+  /// NaN if there is no score of that name.
   double score_or_nan(const std::string& name) const;
-  /// With the line that names the bottleneck.
+  /// The JSON text, with a line on the bottleneck.
   std::string json() const;
   /// Throws Error if the file is missing or lacks a key.
   static Summary from_json(const std::string& path);

@@ -9,8 +9,9 @@
 
 namespace wisp {
 
-/// To pin memory waits for the device and all that share memory with it. So both slots get theirs
-/// with the first batch, before anything is exchanged, and what grows later grows to the double.
+/// Pinning memory waits for the device and for all that share memory with it. Therefore both slots
+/// get their memory with the first batch, before any exchange, and growth later at least doubles
+/// it.
 void BatchUpload::make_room(size_t place, int64_t bytes) {
   for (Slot& slot : slots_) {
     if (slot.tensors.size() <= place) slot.tensors.resize(place + 1);
@@ -32,7 +33,7 @@ Tensor BatchUpload::upload(const Tensor& tensor, Slot& slot, size_t place) {
   return there;
 }
 
-/// A loader's batch is known by its memory, epoch and number.
+/// A batch of a loader is identified by its memory, epoch and number.
 bool BatchUpload::has_started(const Batch& batch) const {
   return started_ && started_->from.samples.raw() == batch.samples.raw() &&
          started_->from.epoch == batch.epoch && started_->from.index == batch.index;

@@ -1,5 +1,5 @@
-// How a worker's batches reach its device: by a stream of their own, beside what computes, through
-// two pinned blocks in turn. One thread.
+// An upload of a worker's batches to its device on a stream of its own, beside the computing
+// stream, through two pinned buffers in turn. One thread.
 #pragma once
 
 #include <array>
@@ -17,20 +17,22 @@ class BatchUpload {
   explicit BatchUpload(const Context& context)
       : context_(context), copies_(Stream::on(context.stream.device())) {}
 
-  /// Begins with the batch that operator() is going to be given next. It is not if that is given
-  /// another, as it begins with that then. The memory of `batch` may change when this returns.
+  /// Starts the upload of the batch that operator() is expected to get next. If operator() then
+  /// gets another batch, it starts that one and drops this upload. The caller may overwrite the
+  /// memory of `batch` when this returns.
   void start(const Batch& batch);
-  /// The batch where the context computes, in the order of its stream; on the CPU as it is. Lengths
-  /// stay on the host. All that uses the one before must be in the context's stream by now.
+  /// The batch on the context's device, in the order of its stream; on the CPU the batch itself.
+  /// Lengths stay on the host. All work on the previous batch must already be in the context's
+  /// stream.
   Batch operator()(const Batch& batch);
 
  private:
-  /// Pinned copies of a batch's tensors, which a later batch may have when `copied` is reached.
+  /// Pinned copies of a batch's tensors. A later batch may reuse them once `copied` is reached.
   struct Slot {
     std::vector<Tensor> tensors;
     Event copied;
   };
-  /// A batch on its way.
+  /// A batch whose upload has started.
   struct Started {
     Batch from, there;
     const Slot* slot;
@@ -41,12 +43,12 @@ class BatchUpload {
   bool has_started(const Batch& batch) const;
 
   const Context& context_;
-  std::array<Slot, 2> slots_;  // in turn: the device may still copy the batch before
+  std::array<Slot, 2> slots_;  // used in turn: the device may still copy from the other
   size_t next_ = 0;
   std::optional<Started> started_;
-  Batch given_;    // kept, as what uses it may not be in the context's stream yet
-  Event used_;     // what used the batches before, whose memory copies may write from then on
-  Stream copies_;  // last: it ends when its work has
+  Batch given_;    // the last batch; its users may not be in the stream yet
+  Event used_;     // end of the work on earlier batches, whose memory copies may then reuse
+  Stream copies_;  // last: its destructor waits for its work
 };
 
 }  // namespace wisp

@@ -1,4 +1,5 @@
-// What a model carries from batch to batch, for all columns of a run; each worker moves its own.
+// The state that a model carries from batch to batch, for all columns of a run; each worker updates
+// its own columns. Belongs to its worker's thread.
 #pragma once
 
 #include <vector>
@@ -14,25 +15,27 @@ class CarriedState {
   /// The context outlives this object.
   CarriedState(Context& context, const Model& model, const Deal& deal);
 
-  /// What micro-batch `micro` starts from: the columns of its piece, zero if the batch begins. They
-  /// stay as they are until commit().
+  /// The state that micro-batch `micro` starts from: the columns of its piece, zero at the
+  /// beginning of a text. They do not change before commit().
   Carry before(const Batch& batch, int64_t micro) const;
-  /// What it left. Throws Error unless that has the shapes that Model::carried() told.
+  /// Stores the state after micro-batch `micro`. Throws Error unless it has the shapes of
+  /// Model::carried().
   void after(int64_t micro, Carry carry);
-  /// What was left becomes what the next step starts from; or a skipped step leaves nothing.
+  /// Makes the stored states the start of the next step; drop() discards them, after a skipped
+  /// step.
   void commit();
   void drop() { after_.assign(after_.size(), {}); }
 
-  /// The state of the other workers' columns becomes zero, so that a sum over workers is the whole.
+  /// Zeroes the columns of other workers, so that a sum over workers gives the whole state.
   void keep_own() const;
-  /// (columns of all workers, …) each.
+  /// The state of all workers' columns, (columns, …) each.
   const Carry& whole() const { return whole_; }
 
  private:
   Tensor columns(const Tensor& tensor, int64_t micro) const;
 
   Context& context_;
-  const int64_t columns_;  // of a piece
+  const int64_t columns_;  // columns of one piece
   const int64_t workers_, rank_;
   Carry whole_;
   std::vector<Carry> after_;  // by micro-batch

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kLate = int64_t{1} << 40;  // a step behind all warm-up of a method's own
+constexpr int64_t kLate = int64_t{1} << 40;  // a step after any method's own warm-up
 
 int64_t state_bytes(const Compressor& compressor, const UnitSpec& spec, int workers) {
   int64_t bytes = 0;
@@ -83,7 +83,7 @@ class Planner {
                          options_.workers);
   }
 
-  /// What elements send that no method compresses.
+  /// Bytes of elements that no method compresses.
   double plain(int64_t numel) const {
     if (!methods_.recipe) return dense(numel);
     if (neighbours()) return neighbours()->degree * static_cast<double>(numel * element_bytes_);
@@ -102,13 +102,13 @@ class Planner {
     return sends_more_than_dense(messages, spec.numel * element_bytes_, options_.workers);
   }
 
-  /// What a unit sends that is not compressed.
+  /// Bytes of a unit that is not compressed.
   double plain(const CutUnit& unit) const {
     if (!neighbours()) return plain(unit.numel);
     return sent({{.kind = Collective::neighbours, .bytes = unit.numel * element_bytes_}});
   }
 
-  /// What a unit does in a step; a gossip's units are never dense, but may be exact.
+  /// The path of a unit in a step. A unit of gossip is never dense, but may be exact.
   UnitPath path_of(const CutUnit& unit, const StepInfo& info, bool engaged,
                    std::vector<Message>& messages) const {
     const Compressor& compressor = compressor_of(unit);
@@ -122,12 +122,12 @@ class Planner {
     return refused ? UnitPath::more_than_dense : UnitPath::compressed;
   }
 
-  /// A unit's steps until its messages come again.
+  /// A unit's steps until its messages repeat.
   struct PeriodPlan {
     UnitPath path = UnitPath::compressed;
     double bytes = 0.0, bytes_compressed = 0.0;  // means
-    std::vector<double> by_step;                 // what bytes is the mean of
-    bool sends_too_much = true;  // in all of them: what was compressed once, stays so
+    std::vector<double> by_step;                 // `bytes` is their mean
+    bool sends_too_much = true;                  // in each step; a unit once compressed stays so
   };
   PeriodPlan plan_period(const CutUnit& unit, size_t phase, std::vector<Message>& messages) const {
     PeriodPlan plan;
@@ -146,7 +146,7 @@ class Planner {
     return plan;
   }
 
-  /// Adds a unit's steps to those of others, until both come again together.
+  /// Adds a unit's steps to those of others, over the least common multiple of their periods.
   static void add_steps(std::vector<double>& all, const std::vector<double>& of_unit) {
     std::vector<double> sum(std::lcm(all.size(), of_unit.size()));
     for (size_t i = 0; i < sum.size(); ++i)
@@ -158,13 +158,13 @@ class Planner {
     exchange_.neighbourhood = recipe.neighbourhood;
     exchange_.period = recipe.period;
     for (LayerPlan& layer : exchange_.layers) {
-      layer.method = methods_.names;  // gossip has units, which say more
+      layer.method = methods_.names;  // describe() adds what the units of gossip have
       layer.bucket = 0;
       layer.rounds = {neighbours() ? Collective::neighbours : Collective::all_reduce};
     }
   }
 
-  /// Of a step in the middle of a phase: its borders are not exact.
+  /// Step `step` in the middle of a phase, as the borders of phases are not exact.
   StepInfo info_of(size_t phase, int64_t step) const {
     const bool last = phase + 1 == methods_.phases.size();
     const double begin = methods_.phases[phase];
@@ -232,7 +232,7 @@ class Planner {
     exchange_.phases.push_back(phase);
   }
 
-  /// A unit's layers, in the last phase.
+  /// Fills in the layers of a unit, for the last phase.
   void describe(int index, UnitPath path, const std::vector<Message>& messages) {
     const CutUnit& unit = cut_.units[static_cast<size_t>(index)];
     const Compressor& compressor = compressor_of(unit);
@@ -264,7 +264,7 @@ class Planner {
     }
   }
 
-  /// A warm-up of the method's own is no phase of the plan.
+  /// Adds a remark for a method with a warm-up of its own, which is no phase of the plan.
   void remark_on_late_start(int method) {
     const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
     if (compressor.started({.workers = options_.workers})) return;
@@ -279,7 +279,7 @@ class Planner {
                     compressor.period() > 1 ? " on average" : ""));
   }
 
-  /// What a method's traits, and the method itself, have to say of its layers.
+  /// Adds the remarks that a method and its traits have for its layers.
   void remark_on_layers(int method) {
     const Compressor& compressor = *methods_.methods[static_cast<size_t>(method)].compressor;
     const Traits traits = compressor.traits();
@@ -308,7 +308,7 @@ class Planner {
   std::span<const Segment> segments_;
   const int64_t element_bytes_;
   const Cut cut_;
-  std::map<int, double> method_bytes_;  // in the last phase, of a step
+  std::map<int, double> method_bytes_;  // mean per step in the last phase
   ExchangePlan exchange_;
 };
 

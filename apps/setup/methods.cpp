@@ -37,7 +37,7 @@ const CompressorRegistry::Entry& find_compressor(const Config& config, const std
                      name, "'; known: ", list_of(method_names())));
 }
 
-/// Null if gradient averaging is meant.
+/// The synchronizer that `name` stands for; null for gradient averaging.
 std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::string& name,
                                                 const TrainOptions& options, Scope scope,
                                                 std::span<const PolicyRule> rules,
@@ -66,7 +66,8 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const std::string& n
   return find_compressor(config, name).make(config, setup_of(options));
 }
 
-/// A rule's method: with its options, if it has any, over the run's keys, which are bound too.
+/// A rule's method. The rule's own options, if it has any, take precedence over the run's keys,
+/// which are bound too.
 std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& rule,
                                             const TrainOptions& options) {
   std::unique_ptr<Compressor> plain = make_compressor(config, rule.method, options);
@@ -110,9 +111,9 @@ Scope bind_scope(Config& config) {
   return scope == "model" ? Scope::model : Scope::layer;
 }
 
-/// `what` (momentum, weight_decay) is applied to a segment exactly once: by the method, which takes
-/// the optimizer's value, or by the optimizer, whose `key` holds it. `optimizer_applies`: it does,
-/// to what the method leaves.
+/// Checks that `what` (momentum, weight_decay) is applied to a segment exactly once: by the method,
+/// which takes the optimizer's value, or by the optimizer, whose `key` holds it.
+/// `optimizer_applies`: the optimizer applies it to the method's result.
 void check_home(const Config& config, const std::string& name, const std::string& what,
                 const std::string& key, Home home, bool optimizer_applies, double value) {
   if (value == 0.0) return;
@@ -172,7 +173,7 @@ void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
                                   chosen.recipe ? "" : ", and changes what it learns"));
 }
 
-/// Which gradient is clipped, and at what.
+/// Adds a remark on which gradient is clipped, and at which norm.
 void remark_on_clipping(const Config& config, const TrainOptions& options, Methods& chosen) {
   const ClipOptions& clip = options.clip;
   if (clip.norm == 0.0) return;
@@ -283,7 +284,7 @@ Methods choose_methods(Config& config, const TrainOptions& options,
     chosen.methods.push_back({name, std::move(compressor), scope});
     return static_cast<int>(chosen.methods.size()) - 1;
   };
-  std::map<std::string, int> plain;  // methods without options of a rule's, made once
+  std::map<std::string, int> plain;  // methods without options from a rule, made once
   const auto add_plain = [&](const std::string& name) {
     const auto found = plain.find(name);
     if (found != plain.end()) return found->second;

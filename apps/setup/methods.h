@@ -1,4 +1,5 @@
-// From the configuration's method and policies to compressors and the segments they take.
+// The choice of compressors from the configuration's method and policies, and of the segments that
+// each one takes. Any thread.
 #pragma once
 
 #include <functional>
@@ -11,17 +12,17 @@
 
 namespace wisp {
 
-/// What compression.method chose: compressors for gradient averaging, or another synchronizer.
+/// The choice of compression.method: compressors for gradient averaging, or another synchronizer.
 struct Methods {
-  std::vector<Method> methods;                 // of another synchronizer: for a plan alone
+  std::vector<Method> methods;                 // with another synchronizer: for a plan only
   std::vector<int> method_of;                  // by segment: index into methods, or kDense
-  std::function<double(double epoch)> ratio;   // of the sparse methods; empty if there is none
+  std::function<double(double epoch)> ratio;   // ratio of sparse methods; empty if none
   std::vector<double> phases = {0.0};          // epochs at which the ratio changes, from 0
-  std::vector<std::string> remarks;            // of the policy and of methods, for a person
-  std::unique_ptr<SynchronizerRecipe> recipe;  // of the other synchronizer; null: averaging
+  std::vector<std::string> remarks;            // notes for the user on policies and methods
+  std::unique_ptr<SynchronizerRecipe> recipe;  // recipe of another synchronizer; null: averaging
   std::string names;                           // "dgc, topk", "choco, topk"; "none" if all is dense
 
-  /// The synchronizer of one worker. Called once.
+  /// Makes the synchronizer of one worker. Moves the methods out, so call it once.
   std::unique_ptr<Synchronizer> make(const SynchronizerSite& site, const TrainOptions& options);
 };
 
@@ -41,7 +42,8 @@ bool is_method_key(const std::string& key);
 
 /// Binds compression.method, compression.scope, the policies and each chosen method's own keys. A
 /// segment that its method refuses is dense. Throws Error with file:line for an unknown method or
-/// scope, for momentum in two homes, and for compression of f64 gradients.
+/// scope, for a momentum or weight decay that both method and optimizer would apply, and for
+/// compression of f64 gradients.
 Methods choose_methods(Config& config, const TrainOptions& options,
                        std::span<const Segment> segments);
 

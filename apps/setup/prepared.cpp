@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// What is trained as the run will cut it, before it has memory.
+/// The trained parameters as segments, as the run will cut them; nothing has memory yet.
 std::vector<Segment> describe(const std::vector<Parameter*>& parameters) {
   std::vector<Segment> segments;
   for (const Parameter* parameter : arena_order(parameters)) {

@@ -1,4 +1,5 @@
-// A configuration made ready to run: every key bound and checked, and the data opened.
+// A configuration that is ready to run: its keys bound and checked, its data opened. Any thread may
+// read it after load().
 #pragma once
 
 #include <memory>
@@ -16,35 +17,35 @@ namespace wisp {
 
 class Prepared {
  public:
-  /// Binds every key, on a model without memory, so that a wrong configuration fails before
+  /// Binds every key, with a model that has no memory, so that a wrong configuration fails before
   /// anything is read or written. Throws Error with file:line.
   explicit Prepared(Config config);
 
-  /// Opens all splits. Throws Error for data that is missing or damaged, or too little for a step
+  /// Opens all splits. Throws Error for data that is missing, damaged, or too little for one step
   /// of all workers.
   void load();
 
   const TrainOptions& options() const { return options_; }
   const Config& config() const { return config_; }
-  /// Of the model's ends: the data's, with model.classes.
+  /// The model's inputs and classes: the data's facts, with model.classes.
   const Facts& facts() const { return facts_; }
   const std::vector<Metric>& metrics() const { return metrics_; }
   bool has_validation() const { return source_->has_validation(); }
-  /// What a person should know of the configuration: keys that have no effect, other workers.
+  /// Notes for the user on the configuration: keys without effect, another number of workers.
   const std::vector<std::string>& notices() const { return notices_; }
-  /// What the run is going to exchange.
+  /// The forecast of the run's exchange.
   const ExchangePlan& exchange() const { return exchange_; }
-  /// What all workers of a process share; `pool` is of the worker's device.
+  /// The state that all workers of a process share; `pool` is of the worker's device.
   Shared shared(MemoryPool& pool) const {
     return {options_, config_, pool, facts_, source_->held_out()};
   }
   const DataSource& source() const { return *source_; }
-  /// Null if there is no such split, as before load().
+  /// The examples of a split; null before load(), and without such a split.
   const Examples* examples(Split split) const { return splits_.of(split); }
-  /// What load() passed over, for people.
+  /// Notes for the user on files that load() passed over.
   const std::vector<std::string>& passed_over() const { return splits_.notices; }
-  /// A worker's batches of a split, which its device makes of data that it holds, if it does;
-  /// null if there is no such split. Any thread. Throws Error as ResidentSplits.
+  /// A worker's loader of a split, null without such a split. A device that holds the split makes
+  /// the batches itself. Any thread. Throws Error as ResidentSplits.
   std::unique_ptr<Loader> loader(Split split, int rank) const;
 
  private:
@@ -56,7 +57,7 @@ class Prepared {
   std::vector<std::string> notices_;
   ExchangePlan exchange_;
   Splits splits_;
-  std::vector<std::unique_ptr<ResidentSplits>> resident_;  // of each device
+  std::vector<std::unique_ptr<ResidentSplits>> resident_;  // one per device
 };
 
 }  // namespace wisp

@@ -1,6 +1,7 @@
-// The gradient of which a recorded layer is a part: whole.npy beside the layers' files of a rank.
-// It has a row of f64 for each recorded step: the gradient's elements, and its norm, both over all
-// layers, recorded or not, without those that counted as zero. One thread.
+// A reader of whole.npy, which lies beside the recorded layers of a rank and describes the gradient
+// that they are parts of. It has a row of f64 for each recorded step: the gradient's number of
+// elements, and its norm over all layers, recorded or not, except those that counted as zero. One
+// thread.
 #pragma once
 
 #include <optional>
@@ -17,11 +18,11 @@ class RecordedWhole {
   static constexpr const char* kFile = "whole.npy";
   static constexpr int64_t kWords = 2;
 
-  /// Of the layer in `layer_file`, which has `steps` rows; empty if nothing is recorded there.
-  /// Throws Error with the path for a file that does not fit.
+  /// Opens the file beside `layer_file`, which has `steps` rows; empty if there is none. Throws
+  /// Error with the path for a file that does not fit.
   static std::optional<RecordedWhole> beside(const std::string& layer_file, int64_t steps);
 
-  /// Of the worker's own mean loss, as the rows are.
+  /// The whole gradient of the worker's own mean loss, as the layers' rows are.
   WholeGradient at(int64_t step);
 
  private:

@@ -12,14 +12,14 @@
 namespace wisp {
 namespace {
 
-/// The keys that a configuration's components bind. A file that others extend need not be complete:
-/// what it says of one component counts although another cannot be made. A model whose data is not
-/// there is asked about pictures, and binds its keys before it refuses them.
+/// The keys that a configuration's components bind. A file that others extend may be incomplete, so
+/// its other components count even if one cannot be made. A model without its data gets the facts
+/// of pictures, and binds its keys before it refuses them.
 std::vector<ConfigKey> known_keys(Config config) {
   const auto attempt = [](const auto& bind) {
     try {
       bind();
-    } catch (const Error&) {  // the whole configuration's errors are told elsewhere
+    } catch (const Error&) {  // errors of the whole configuration are reported elsewhere
     }
   };
   TrainOptions options;
@@ -33,13 +33,13 @@ std::vector<ConfigKey> known_keys(Config config) {
   return config.keys();
 }
 
-/// What `config` was before its last layers, with the keys that were known then.
+/// The configuration before its last files and overrides, with the keys that were known then.
 struct Layer {
   Config given;
   std::vector<ConfigKey> known;
 
   explicit Layer(const Config& config) : given(config), known(known_keys(config)) {}
-  /// Whether the key was given by then as it is in `whole`, and known.
+  /// Whether the key was known then, and given as it still is in `whole`.
   bool knew(const std::string& key, const Config& whole) const {
     return given.given(key) && given.where(key) == whole.where(key) &&
            std::any_of(known.begin(), known.end(),
@@ -47,7 +47,7 @@ struct Layer {
   }
 };
 
-/// A key of another method's is no typing error.
+/// The error for an unknown key, which says so if the key belongs to another method.
 UnknownKey explained(const UnknownKey& unknown, const Config& config, const std::string& methods) {
   if (!is_method_key(unknown.key())) return unknown;
   return {unknown.key(), concat(config.where(unknown.key()), ": ", unknown.key(),

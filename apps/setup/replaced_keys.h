@@ -1,4 +1,5 @@
-// Keys of components that a later file or the command line replaced: they fall away.
+// A check for unknown keys that drops the keys of components which a later file or the command line
+// replaced. Any thread.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace wisp {
 
-/// Finishes `config`, all of whose components are bound. A key that none of them knows is forgotten
-/// if components that were chosen when it was given, or later, knew it and have been replaced
-/// since. Returns a line that names such keys and their places, if there are any; throws UnknownKey
-/// for any other. `methods`: of compression, for messages.
+/// Finishes `config`, whose components are all bound. A key that no component knows is dropped if a
+/// component that was chosen then or later knew it, and has been replaced since. Returns a line
+/// that names the dropped keys and their places, or nothing. Throws UnknownKey for any other key.
+/// `methods` names the compression methods in messages.
 std::vector<std::string> finish(Config& config, const std::string& methods);
 
 }  // namespace wisp

@@ -32,7 +32,7 @@ Context context_for(const TrainOptions& options, Worker& worker, MemoryPool& poo
   return context;
 }
 
-/// By NCCL, where every worker has a GPU of its own; else through the host's memory.
+/// A communicator by NCCL if every worker has a GPU of its own, else through host memory.
 std::unique_ptr<Communicator> between_devices(const TrainOptions& options, Communicator& host,
                                               const Stream& stream, const MemoryPool& pool) {
   if (options.device == "cuda" || options.devices > 1) {
@@ -78,7 +78,7 @@ Replica::Replica(const Shared& shared, Worker& worker)
   saved_buffers_ = compute_.empty(parameters_->buffer_arena().shape(), parameters_->dtype());
   Methods chosen = choose_methods(config, options_, parameters_->segments());
   methods_ = chosen.names;
-  const bool alone = options_.devices > 1;  // on its device, among those of this process
+  const bool alone = options_.devices > 1;  // each worker of this process has its own device
   if (shared.pool.device().is_cuda() &&
       (alone || !worker.communicator.move_devices(comm_.stream, shared.pool)))
     of_device_ = between_devices(options_, worker.communicator, comm_stream_, shared.pool);
@@ -91,12 +91,12 @@ Replica::~Replica() {
   for (const Stream& stream : {compute_stream_, comm_stream_}) {
     try {
       stream.synchronize();
-    } catch (const std::exception& failure) {  // the worker that noticed has told of it
+    } catch (const std::exception& failure) {  // the worker that noticed it has reported it
     }
   }
 }
 
-/// Gives the turn to another worker while this one waits.
+/// Runs `work`, which waits, while another worker has the turn.
 template <class Work>
 void Replica::without_turn(const Work& work) {
   worker_.turns.release();
@@ -150,7 +150,7 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
   return report;
 }
 
-/// Work of the compute stream since `begin`.
+/// Counts the work of the compute stream since `begin`.
 void Replica::count_compute(StreamWatch::Mark begin, const char* what) {
   compute_watch_.time(std::move(begin),
                       [this, what, step = compute_.step](const StreamWatch::Span& span) {
@@ -196,7 +196,7 @@ void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, S
     compute_.samples = batch.samples;
     Step result = model_->forward(compute_, batch, carried_->before(batch, micro));
     tally_->add(result, batch);
-    result.output = {};  // its gradient may take its memory
+    result.output = {};  // frees its memory for its gradient
     carried_->after(micro, result.after);
     report.work += static_cast<double>(batch.work) * static_cast<double>(batch.of_step) /
                    static_cast<double>(batch.of_worker);
@@ -212,14 +212,14 @@ void Replica::forward_backward(const NextBatch& next, const BatchAhead& ahead, S
   }
 }
 
-/// On a device, if there is one.
+/// Starts the upload of the next batch, if there is a device.
 void Replica::start_upload(const BatchAhead& ahead) {
   if (!compute_stream_.device().is_cuda()) return;
   if (const std::optional<Batch> batch = ahead()) upload_.start(*batch);
 }
 
-/// Of the mean that the step takes: over all workers' targets, or this worker's if its weights are
-/// its own.
+/// The batch's share of the mean that the step takes: over all workers' targets, or this worker's
+/// if its weights are its own.
 double Replica::share_of(const Batch& batch) const {
   const int64_t whole = replicas_differ() ? batch.of_worker : batch.of_step;
   return static_cast<double>(batch.count) / static_cast<double>(whole);
@@ -290,7 +290,7 @@ void Replica::with_averages(const std::function<void()>& work) {
   if (ema_) ema_->exchange(compute_);
   save_buffers();
   share_buffers();
-  Tensor mean;  // of the weights, or of their averages over time
+  Tensor mean;  // mean of the weights, or of their averages over time
   if (synchronizer_->replicas_differ()) without_turn([&] { mean = synchronizer_->consensus(); });
   if (mean.defined()) swap_weights(mean);
   work();
@@ -299,14 +299,14 @@ void Replica::with_averages(const std::function<void()>& work) {
   if (ema_) ema_->exchange(compute_);
 }
 
-/// Running statistics become rank 0's; if they are of different weights, the mean over workers.
+/// Sets running statistics to rank 0's, or to the mean over workers if their weights differ.
 void Replica::share_buffers() {
   std::vector<Bytes> buffers;
   for (const Buffer* buffer : parameters_->buffers())
     buffers.push_back({buffer->value.raw(), buffer->value.bytes()});
   if (buffers.empty()) return;
   const bool differ = synchronizer_->replicas_differ();
-  compute_.stream.synchronize();  // they travel from here on
+  compute_.stream.synchronize();  // the communicator reads them next
   without_turn([&] {
     synchronizer_->between_steps([&] {
       if (differ) {
@@ -322,7 +322,7 @@ void Replica::share_buffers() {
   compute_.stream.synchronize();
 }
 
-/// Exchanges the trained weights with `others`.
+/// Swaps the trained weights with `others`.
 void Replica::swap_weights(const Tensor& others) {
   swap_contents(compute_.stream, others, parameters_->weight().slice(0, others.shape()));
 }
@@ -349,7 +349,7 @@ std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
   return values;
 }
 
-/// Adds the samples of `loader` to the evaluation. Not 0 if it was stopped.
+/// Adds the samples of `loader` to the evaluation. Returns nonzero if `stop` ended it early.
 double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
   compute_.training = false;
   compute_.recording = false;
@@ -381,7 +381,7 @@ void Replica::share_carried() {
   for (const Tensor& tensor : carried_->whole()) tensors.push_back({tensor.raw(), tensor.bytes()});
   if (tensors.empty()) return;
   carried_->keep_own();
-  compute_.stream.synchronize();  // they travel from here on
+  compute_.stream.synchronize();  // the communicator reads them next
   without_turn([&] {
     synchronizer_->between_steps(
         [&] { communicator().all_reduce(tensors, compute_.compute, ReduceOp::sum)->wait(); });
@@ -397,7 +397,7 @@ std::vector<SavedState> Replica::state() {
                              std::span<const Segment> segments) {
     for (const Segment& segment : segments) {
       const std::string path = name + "/" + segment.name;
-      if (named.count(path) == 0)  // the synchronizer has its own rule for its part
+      if (named.count(path) == 0)  // the synchronizer has its own rule for this part
         saved.push_back({path, FlatParameters::view(arena, segment), sharing});
     }
   };

@@ -1,4 +1,4 @@
-// One worker's copy of the model with all that trains it: contexts, arenas, optimizer,
+// One worker's copy of the model with everything that trains it: contexts, arenas, optimizer and
 // synchronizer. The trainer, the benchmarks and the tests run their steps through it. Belongs to
 // its worker's thread.
 #pragma once
@@ -27,28 +27,28 @@
 
 namespace wisp {
 
-/// What all workers of a process share, those of a device its pool.
+/// State that all workers of a process share; `pool` only those of one device.
 struct Shared {
   TrainOptions options;
-  Config config;  // bound options included; replicas copy it and bind model and method
+  Config config;  // with bound options; replicas copy it and bind model and method
   MemoryPool& pool;
   Facts facts;
-  int64_t held_out = 0;  // training samples that validate
+  int64_t held_out = 0;  // training samples held out for validation
 };
 
 struct StepReport {
   Outcome outcome = Outcome::applied;
   double lr = 0.0;
-  double work = 0.0;        // of all workers: images, tokens, frames; from this worker's share
-  double loader_ms = 0.0;   // stood still for the next batches
-  double compute_ms = 0.0;  // forward, backward and update, without the wait for the others
+  double work = 0.0;        // images, tokens or frames of all workers, by this one's share
+  double loader_ms = 0.0;   // wait for the next batches
+  double compute_ms = 0.0;  // forward, backward and update, without waits for others
   StepCost cost;
-  std::optional<Health> health;  // if it was measured in this step
+  std::optional<Health> health;  // if this step measured it
 };
 
-/// Bytes that workers had to exchange in steps, and the steps they took, each worker's own; beside
-/// those what they sent since this replica was made: in metrics, evaluations, checkpoints, and what
-/// measures distances and health.
+/// Traffic of a run, summed over workers. `steps` counts the steps of each worker; other fields are
+/// bytes. `other` is sent outside steps since this replica was made: for metrics, evaluations,
+/// checkpoints, distances and health. All else is of the steps of the whole run.
 struct RunTraffic {
   double raw = 0.0, encoded = 0.0, sent = 0.0, received = 0.0, dense = 0.0;
   double steps = 0.0;
@@ -61,73 +61,73 @@ class Replica {
   using BatchAhead = std::function<std::optional<Batch>()>;
 
   Replica(const Shared& shared, Worker& worker);
-  /// Waits for what is under way on the device, which may use memory of all below.
+  /// Waits for work on the device, which may use memory of the members.
   ~Replica();
 
-  /// One training step at `epoch` (with fraction): forward and backward over the micro-batches that
-  /// `next` hands out, exchange, update. Throws Error after options.nonfinite_max skipped steps in
-  /// a row. `ahead` may tell what `next` is going to hand out, so that it is on its way to the
-  /// device while that computes.
+  /// One training step at `epoch` (with fraction): forward and backward over the micro-batches from
+  /// `next`, exchange, update. `ahead` may return the batch that `next` will give later, to upload
+  /// it while the device computes. Throws Error after options.nonfinite_max skipped steps in a row.
   StepReport step(
       int64_t step, double epoch, const NextBatch& next,
       const BatchAhead& ahead = [] { return std::nullopt; });
 
-  /// Loss and metrics over all workers since the last call. Collective: all workers call it
-  /// between steps.
+  /// Loss and metrics over all workers since the last call. Collective: all workers call it between
+  /// steps.
   TallyValues tally() { return total(*tally_); }
-  /// The same over the samples of `loader`, in evaluation mode, with_averages(); nothing if `stop`
-  /// said so to some worker on the way. Collective.
+  /// Loss and metrics over the samples of `loader`, in evaluation mode, with_averages(). Nothing if
+  /// `stop` said yes on some worker. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
-  /// The same with the weights and statistics as they are: Checkpoints::load_evaluated() left them.
+  /// Like evaluate(), with the weights and statistics as Checkpoints::load_evaluated() left them.
   std::optional<TallyValues> evaluate_as_is(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
-  /// Shows the schedule an evaluation that is due by the configuration. All ranks call it with the
-  /// same values.
+  /// Passes an evaluation that the configuration asks for to the schedule. All ranks pass the same
+  /// values.
   void observe(const TallyValues& evaluation);
-  /// Starts from the weights in a file, averages of them too. Throws Error as read_weights.
+  /// Loads weights from a file, and restarts their averages there. Throws Error as read_weights.
   void start_from(const std::string& file, const Facts& facts);
-  /// Runs `work` with what is evaluated and exported in the place of weights and statistics: their
-  /// averages over time, if there are any; rank 0's statistics; if the workers' weights differ, the
-  /// mean over workers of both. Collective.
+  /// Runs `work` with the weights and statistics that are evaluated and exported: averages over
+  /// time if there are any, and rank 0's statistics. If the workers' weights differ, both are means
+  /// over workers. Collective.
   void with_averages(const std::function<void()>& work);
-  /// Of all steps of the run so far, over all workers. Collective.
+  /// Traffic so far. Collective.
   RunTraffic traffic();
   /// Sums of `values` over all workers, in place. Collective.
   void sum_over_workers(std::span<double> values);
-  /// What this worker sent in all steps of the run.
+  /// Bytes this worker sent in all steps of the run.
   int64_t bytes_sent();
-  /// What it sent beside steps since it was made.
+  /// Bytes this worker sent outside steps since the replica was made.
   int64_t bytes_other();
-  /// What all workers say, by rank; on rank 0 alone, else empty. Collective.
+  /// The texts of all workers by rank, on rank 0; empty elsewhere. Collective.
   std::vector<std::string> gather(const std::string& text);
   /// Waits for all workers. Collective.
   void barrier();
-  /// Throws Error, naming who has what, unless all workers have the same values. Collective.
+  /// Throws Error, which names each rank's value, unless all workers have the same values.
+  /// Collective.
   void check_agreement(std::span<const NamedValue> values);
 
-  /// Before state() is saved: every worker gets what the others carry. Collective.
+  /// Gives every worker the carried state of all. Call before state() is saved. Collective.
   void share_carried();
-  /// All that a checkpoint holds. A rule may depend on shared state: restore that first, then ask
-  /// again. Between steps.
+  /// All state that a checkpoint holds. A rule may depend on shared state: restore that first, then
+  /// call this again. Call between steps.
   std::vector<SavedState> state();
-  /// Names the cut of the model that the state depends on; empty if it depends on none.
+  /// A name for the cut of the model that the state depends on; empty if it depends on none.
   std::string layout() const { return synchronizer_->layout(); }
-  /// What else the bits depend on: "onednn 2.6.3 AVX512_CORE, fft kissfft, 2 threads, 1 comm
-  /// threads, AMD EPYC 7B13, glibc 2.36".
+  /// Everything else that the bits depend on: "onednn 2.6.3 AVX512_CORE, fft kissfft, 2 threads, 1
+  /// comm threads, AMD EPYC 7B13, glibc 2.36".
   std::string numerics() const;
 
-  /// The methods in use, "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
+  /// The methods in use: "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.
   const std::string& methods() const { return methods_; }
-  /// Training samples that are held out: the weights have not seen them.
+  /// Number of training samples that are held out of training.
   int64_t held_out() const { return held_out_; }
   /// Whether every worker has weights of its own.
   bool replicas_differ() const { return synchronizer_->replicas_differ(); }
-  /// How far the workers' weights are apart; nothing if they are the same. Collective.
+  /// The distance between the workers' weights; nothing if they are the same. Collective.
   std::optional<double> consensus_distance();
   Model& model() { return *model_; }
   const FlatParameters& parameters() const { return *parameters_; }
-  /// Shows each local gradient, over all workers, when it is complete and before it is exchanged.
+  /// Calls `watch` with each local gradient, this worker's share of the mean, before its exchange.
   void watch_gradients(std::function<void(const Segment&)> watch) {
     parameters_->before_grad_ready(std::move(watch));
   }
@@ -152,7 +152,7 @@ class Replica {
   template <class Work>
   void without_turn(const Work& work);
 
-  /// One that moves memory of the worker's device.
+  /// The communicator that moves memory of the worker's device.
   Communicator& communicator() { return of_device_ ? *of_device_ : worker_.communicator; }
 
   const TrainOptions& options_;
@@ -167,22 +167,22 @@ class Replica {
   Context comm_;
   BatchUpload upload_;
   StreamWatch compute_watch_{compute_stream_};
-  double compute_ms_ = 0.0;                  // that no step has counted yet
-  std::unique_ptr<Communicator> of_device_;  // which the worker's does not know; null: it does
+  double compute_ms_ = 0.0;                  // compute time that no step has counted yet
+  std::unique_ptr<Communicator> of_device_;  // moves device memory; null: the worker's does
   std::unique_ptr<Model> model_;
   std::unique_ptr<FlatParameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Ema> ema_;
   Plateau plateau_;
-  std::optional<Tally> tally_;  // of training
+  std::optional<Tally> tally_;  // over training steps
   std::optional<Tally> evaluation_;
-  std::optional<CarriedState> carried_;  // in training
-  Tensor saved_buffers_;                 // all of them
+  std::optional<CarriedState> carried_;  // between training steps
+  Tensor saved_buffers_;                 // copy of the buffer arena
   std::string methods_;
-  Tensor skipped_in_a_row_;    // (1) i64
-  Tensor traffic_;             // i64, the fields of RunTraffic without the last: this worker's
-  int64_t sent_before_ = 0;    // by the communicator, when this replica was made
-  int64_t sent_in_steps_ = 0;  // since then
+  Tensor skipped_in_a_row_;                     // (1) i64
+  Tensor traffic_;                              // i64, this worker's RunTraffic without `other`
+  int64_t sent_before_ = 0;                     // bytes by the communicator before this replica
+  int64_t sent_in_steps_ = 0;                   // bytes since then, in steps
   std::unique_ptr<Synchronizer> synchronizer_;  // last: its thread uses the rest
 };
 

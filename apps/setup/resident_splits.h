@@ -1,4 +1,5 @@
-// Splits that a device of this process holds, for all workers that compute on it. Any thread.
+// The splits that a device of this process holds, shared by all workers that compute on it. Any
+// thread.
 #pragma once
 
 #include <map>
@@ -12,21 +13,21 @@ namespace wisp {
 
 class ResidentSplits {
  public:
-  static constexpr int64_t kMostBytes = int64_t{2} << 30;  // of a split
+  static constexpr int64_t kMostBytes = int64_t{2} << 30;  // per split
 
   explicit ResidentSplits(Device device) : device_(device), pool_(device) {}
 
-  /// `examples`, which outlive this, on the device, brought there by who asks first; as they are,
-  /// if there is none, or it cannot hold them, or they have more than kMostBytes. Throws Error if
-  /// the device has not so much memory left.
+  /// The examples in device memory; the first call uploads them. Returns `examples` itself on the
+  /// CPU, if the device cannot hold their kind, or if they exceed kMostBytes. `examples` outlives
+  /// this object. Throws Error if the device lacks the memory.
   const Examples& of(const Examples& examples);
   MemoryStats stats() const { return pool_.stats(); }
 
  private:
   const Device device_;
-  MemoryPool pool_;  // its memory outlives that of the run, whose pool is another
+  MemoryPool pool_;  // not the run's pool: its memory lives longer
   std::mutex mutex_;
-  std::map<const Examples*, std::unique_ptr<Examples>> held_;  // null: as they are
+  std::map<const Examples*, std::unique_ptr<Examples>> held_;  // null: not held by the device
 };
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Replicas for other work than training: evaluation, import, export.
+// A launch of replicas for other work than training: evaluation, import, export. One thread calls.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace wisp {
 
 /// Calls `work` with a fresh replica in each worker that the configuration asks for, without an
-/// emulated link. Throws what the first worker threw, as "rank R: …".
+/// emulated link. Rethrows the first worker's exception as "rank R: …".
 void run_replicas(const Prepared& run, const std::function<void(Replica&)>& work);
 
 }  // namespace wisp

@@ -9,25 +9,25 @@
 namespace wisp {
 namespace {
 
-/// A key that each machine may have its own value of, and why no replica is told apart by it.
+/// A key of which each machine may have its own value.
 struct MachineKey {
   const char* name;
-  const char* type;  // some data sets mean other things by the same name
+  const char* type;  // some data sets have other keys of the same name
 };
 
 constexpr MachineKey kMachineKeys[] = {
-    // how fast a machine computes and loads, not what
+    // the speed of computing and loading, not the result
     {"threads", "integer"},
     {"comm_threads", "integer"},
     {"data.threads", "integer"},
-    // where a machine has its data: what is in it is compared
+    // places of data, whose content is compared
     {"data.path", "string"},
     {"data.train", "string"},
     {"data.validation", "string"},
     {"data.test", "string"},
     {"data.noise", "string"},
     {"model.init", "string"},
-    // where it keeps what can be made again, and writes what no other rank reads
+    // places of what can be made again, and of files that no other rank reads
     {"data.cache", "string"},
     {"record.gradients.out", "string"},
 };

@@ -1,4 +1,5 @@
-// Sums over the batches of a worker, kept on its device until somebody asks.
+// Sums of loss and metrics over a worker's batches, kept on its device until they are read. Belongs
+// to its worker's thread.
 #pragma once
 
 #include <vector>
@@ -9,20 +10,20 @@
 
 namespace wisp {
 
-/// Said of an evaluation whose loss is not finite.
+/// The warning for an evaluation whose loss is not finite.
 inline constexpr const char* kNotFinite = "the loss is not finite; has the model diverged?";
 
-/// Read between steps. Plain sums, so that workers add up.
+/// The sums as read between steps. They are plain, so the sums of workers add up.
 struct TallyValues {
-  std::vector<double> sums;  // of the loss, then of each metric: a sum and what it is divided by
+  std::vector<double> sums;  // pairs (sum, divisor): of the loss, then of each metric
 
   TallyValues& operator+=(const TallyValues& other);
   /// Whether any target was counted.
   bool any() const { return sums.size() > 1 && sums[1] > 0.0; }
-  /// Over targets; 0 if there is none. In training of the losses that are finite; of an evaluation
-  /// with one that is not, not finite.
+  /// Mean over targets; 0 without targets. In training over the finite losses alone; an evaluation
+  /// with a loss that is not finite gives a mean that is not finite.
   double mean_loss() const { return mean(0); }
-  /// The value of a metric, the i-th of the model's; NaN if it has no target.
+  /// The value of the model's i-th metric; NaN without targets for it.
   double value(const Metric& metric, size_t i) const;
   int64_t targets() const { return sums.empty() ? 0 : static_cast<int64_t>(sums[1]); }
 
@@ -33,11 +34,11 @@ struct TallyValues {
 class Tally {
  public:
   Tally(Context& context, const Model& model);
-  /// A step of one or more micro-batches begins.
+  /// Begins a step of one or more micro-batches.
   void begin_step();
-  /// Adds a batch: its loss, as add_mean() does, and its metrics.
+  /// Adds a batch: its loss, weighted as in add_mean(), and its metrics.
   void add(const Step& step, const Batch& batch);
-  /// (1) f64: sum of the losses since begin_step(), the non-finite ones too.
+  /// (1) f64: sum of the losses since begin_step(), including non-finite ones.
   const Tensor& step_loss() const { return step_loss_; }
   /// The sums so far, for a checkpoint.
   SavedState state() const {

@@ -32,7 +32,8 @@ void one_of(const Config& config, const std::string& key, const std::string& val
   throw Error(concat(config.where(key), ": ", key, " is '", value, "', known: ", names));
 }
 
-/// Workers are threads of one process or processes, one each; what only threads can do is refused.
+/// Checks the engine: workers are threads of one process, or processes with one worker each. Throws
+/// Error for options that only threads have.
 void check_engine(const Config& config, const TrainOptions& o, const World& world) {
   one_of(config, "distributed.engine", o.engine, {"auto", "threads", "mpi"});
   if (!world.processes()) {
@@ -56,7 +57,7 @@ Device device_named(const std::string& name) {
   return name == "cpu" ? Device{} : Device{Device::Kind::cuda, 0};
 }
 
-/// Only what this program, on this machine, can train on.
+/// Throws unless this program can train on the device here.
 void check_device(const Config& config, const std::string& device) {
   one_of(config, "device", device, {"cpu", "cuda", "emulated"});
   if (device == "cuda") {
@@ -71,7 +72,7 @@ void check_device(const Config& config, const std::string& device) {
              "say cuda, or cpu");
 }
 
-/// Workers that are threads share a device, or have one each.
+/// Throws unless workers that are threads share one device, or have one each.
 void check_devices(const Config& config, const TrainOptions& o, const World& world, int there) {
   if (o.devices == 1) return;
   const std::string is = concat(config.where("devices"), ": devices is ", o.devices);
@@ -84,8 +85,8 @@ void check_devices(const Config& config, const TrainOptions& o, const World& wor
              ": the emulated link is between workers that share a device");
 }
 
-/// The processes of a machine take its devices in turn, the threads of a process share the first or
-/// take one each.
+/// Chooses devices: processes of a machine take its devices in turn; threads of a process share the
+/// first one, or take one each.
 void take_devices(const Config& config, TrainOptions& o, const World& world) {
   if (o.device == "cpu") {
     o.devices = 1;
@@ -101,7 +102,7 @@ void take_devices(const Config& config, TrainOptions& o, const World& world) {
 constexpr const char* kWorkers =
     "data-parallel workers; as many as processes, where mpirun started several";
 
-/// Processes decide, so that a configuration need not know how many will be started.
+/// Sets `workers` to the number of processes, so that a configuration need not know it.
 void count_processes(Config& config, TrainOptions& o, const World& world) {
   if (config.given("workers")) {
     Config asked = config;

@@ -1,4 +1,4 @@
-// The options of a training beside those of model, data and method: plain values, bound from a
+// The options of a training run except those of model, data and method. Plain values, bound from a
 // Config.
 #pragma once
 
@@ -22,32 +22,32 @@
 namespace wisp {
 
 struct CheckpointOptions {
-  int64_t every_steps = 0;   // beside those at the ends of epochs; 0: none
-  int64_t every_epochs = 1;  // 0: none but the last
-  int64_t keep = 2;          // newest; 0: all
-  bool best = true;          // keeps the one that did best on the validation split
+  int64_t every_steps = 0;   // besides the ends of epochs; 0: none
+  int64_t every_epochs = 1;  // 0: only the last
+  int64_t keep = 2;          // newest ones; 0: all
+  bool best = true;          // also keep the best one on the validation split
 };
 
 struct RecordOptions {
-  int64_t every = 0;         // steps; 0: nothing is recorded
-  std::string layers = "*";  // glob of parameters' names
-  std::string out;           // directory; empty: gradients in the run's
+  int64_t every = 0;         // interval in steps; 0: nothing is recorded
+  std::string layers = "*";  // glob of parameter names
+  std::string out;           // directory; empty: gradients/ in the run's
 };
 
-/// Binds the key `device` and gives the device that it names. Throws Error with file:line for one
-/// that this program, on this machine, cannot compute on.
+/// Binds the key `device` and returns the device it names. Throws Error with file:line for a device
+/// that this program cannot compute on here.
 Device bind_device(Config& config, std::string& device);
 
 struct TrainOptions {
-  int workers = 1;  // as many as processes, if there are several
-  int devices = 1;  // of this process: 1, or one for each worker
+  int workers = 1;  // number of processes, if there are several
+  int devices = 1;  // used by this process: 1, or one per worker
   std::string engine = "auto";
   int threads = 0;
   int comm_threads = 1;
   bool turns = false;
   std::string device = "cpu";
-  int device_index = 0;     // of this process's first device, among those of its kind
-  bool own_device = false;  // of each worker: no other one takes it
+  int device_index = 0;     // the process's first device, among those of its kind
+  bool own_device = false;  // each worker has a device to itself
   int64_t seed = 1;
   double timeout_s = 60.0;
 
@@ -56,7 +56,7 @@ struct TrainOptions {
   int64_t epochs = 30;
   int64_t max_steps = 0;
   int64_t eval_every = 1;
-  int64_t eval_batch = 0;  // 0: batch, in the same micro-batches
+  int64_t eval_batch = 0;  // 0: train.batch, in the same micro-batches
   int64_t log_every = 50;
   bool tensorboard = true;
   bool one_batch = false;
@@ -75,7 +75,7 @@ struct TrainOptions {
   std::string clip_where = "auto";
 
   std::string model = "resnet_cifar";
-  int64_t classes = 0;  // of the model's outputs; 0: the data set's
+  int64_t classes = 0;  // outputs of the model; 0: the data set's classes
   std::string init;
   bool overlap = true;
   bool guard = true;
@@ -85,22 +85,23 @@ struct TrainOptions {
   TraceOptions trace;
   CheckpointOptions checkpoint;
   RecordOptions record;
-  std::vector<std::string> notices;  // what a person should know of how these came about
+  std::vector<std::string> notices;  // notes for the user on these options
 
   /// Binds all keys, for the processes of `world`. Throws Error with file:line for a value out of
   /// range.
   static TrainOptions bind(Config& config, const World& world);
 
-  /// Of activations; parameters and gradients are wide_of() it.
+  /// The type of activations; parameters and gradients have wide_of() of it.
   DType compute() const;
-  /// Which of this process's devices a worker computes on, from 0.
+  /// The index of a worker's device among those of this process, from 0.
   int place(int rank) const { return devices > 1 ? rank : 0; }
-  /// The device at such a place.
+  /// The device with that index.
   Device target(int place = 0) const;
-  /// `of_model`: what `math` is about, which a compression method's products are not.
+  /// `of_model`: for the model's own products, to which `math` applies; false for those of a
+  /// method.
   std::unique_ptr<Backend> make_backend(MemoryPool& pool, const Stream& stream,
                                         bool of_model = true) const;
-  /// How a split is dealt to a worker.
+  /// The way in which a split is dealt to a worker.
   Deal deal(Split split, int rank) const;
 };
 

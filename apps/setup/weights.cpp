@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* kRunningMean = "running_mean";
 constexpr const char* kBatchesTracked = "num_batches_tracked";
-constexpr const char* kClasses = "classes_fnv1a";  // metadata: a hash of their names
-constexpr size_t kListed = 12;                     // names in an error of each kind
+constexpr const char* kClasses = "classes_fnv1a";  // metadata key: hash of the classes' names
+constexpr size_t kListed = 12;                     // names of each kind that an error lists
 
-/// One of the model's tensors; `value` is undefined where it has no memory.
+/// A tensor of the model; `value` is undefined if it has no memory.
 struct Wanted {
   std::string name;
   Shape shape;
@@ -66,14 +66,14 @@ std::string listed(const char* what, const std::vector<std::string>& names) {
   return names.empty() ? text : concat("\n", what, ":", text);
 }
 
-/// The classes in their order, as a number in hexadecimal digits; they have names.
+/// A hash of the classes' names in their order, as hexadecimal digits.
 std::string hash_of_classes(const Facts& facts) {
   uint64_t hash = hash_text(kClasses);
   for (const std::string& name : facts.names) hash = hash_text(name, hash);
   return hash_digits(hash);
 }
 
-/// An output of the file's model and of this one mean the same, as far as both say.
+/// Throws Error if the file's classes and the data's have different names, where both have any.
 void check_names(const CheckpointReader& file, const Facts& facts) {
   if (facts.names.empty() || !file.has_metadata(kClasses)) return;
   WISP_CHECK(file.metadata(kClasses) == hash_of_classes(facts), file.path(),
@@ -83,7 +83,7 @@ void check_names(const CheckpointReader& file, const Facts& facts) {
              facts.classes + 1);
 }
 
-/// How the model's tensors meet the file's.
+/// The tensors that the model and the file share.
 struct Match {
   std::vector<std::string> fitting;        // exchange names
   std::vector<std::string> other_classes;  // the model's names
@@ -92,7 +92,7 @@ struct Match {
 Match match(const CheckpointReader& file, const WantedTensors& wanted, const Facts& facts) {
   Match match;
   std::vector<std::string> missing, unexpected, misfits;
-  std::set<std::string> given_once;  // some programs write a tensor under one of its names only
+  std::set<std::string> given_once;  // some programs write only one of a tensor's names
   for (const auto& [name, tensor] : wanted)
     if (file.has(name)) given_once.insert(tensor.name);
   for (const auto& [name, tensor] : wanted) {
@@ -156,7 +156,7 @@ void write_weights(const std::string& path, const Model& model, const FlatParame
                  Tensor({}, DType::i64));
     }
   }
-  writer.metadata("format", "pt");  // what Python's loaders ask for
+  writer.metadata("format", "pt");  // required by Python's loaders
   if (!facts.names.empty()) writer.metadata(kClasses, hash_of_classes(facts));
   writer.write(path);
 }
@@ -178,7 +178,7 @@ void read_weights(const Stream& stream, const std::string& path, const Model& mo
                   const FlatParameters& parameters, const Facts& facts) {
   const WantedTensors wanted = tensors_of(model, parameters);
   const CheckpointReader file(path, CheckpointReader::Checksums::optional);
-  std::map<const std::byte*, std::string> read;  // a tensor that has several names has one value
+  std::map<const std::byte*, std::string> read;  // several names of a tensor must have one value
   for (const std::string& name : match(file, wanted, facts).fitting) {
     const Tensor& value = wanted.at(name).value;
     const Tensor given(channels_first(value.shape()), *safetensors_dtype(file.entry(name).dtype));

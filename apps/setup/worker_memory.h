@@ -1,5 +1,4 @@
-// Where the workers of a process have their memory: a pool for each device that they compute on.
-// Any thread.
+// The memory of a process's workers: a pool for each device that they compute on. Any thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +17,7 @@ class WorkerMemory {
       pools_.push_back(std::make_unique<MemoryPool>(options.target(place)));
   }
 
-  /// The pool that a worker's replica is made in.
+  /// The pool of a worker's replica.
   MemoryPool& of(int rank) const { return *pools_[static_cast<size_t>(options_.place(rank))]; }
 
  private:

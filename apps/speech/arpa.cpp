@@ -20,7 +20,7 @@ namespace wisp {
 namespace {
 
 constexpr size_t kLongestLine = 64 << 10;
-constexpr std::string_view kMark = "\xef\xbb\xbf";  // as spreadsheets and some editors write
+constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark of some editors
 
 std::string shown(std::string_view text) {
   constexpr size_t kMost = 60;
@@ -51,7 +51,7 @@ class ArpaReader {
     throw Error(concat(path_, ":", line_number_, ": ", found, ", expected ", expected));
   }
 
-  /// Goes to the next line that is not blank, cut into words.
+  /// Reads the next line that is not blank, and splits it into words.
   bool next_line() {
     do {
       ++line_number_;
@@ -74,7 +74,7 @@ class ArpaReader {
     if (!next_line()) fail("the file's end", expected);
   }
 
-  /// Up to the title of the first section.
+  /// Reads the counts, up to the title of the first section.
   void read_counts() {
     do need_line("a line \\data\\");
     while (line_ != "\\data\\");
@@ -124,8 +124,8 @@ class ArpaReader {
     });
   }
 
-  /// add(weights) for each n-gram of a section, whose title the reader is at; parts_ has its words
-  /// behind the probability. Goes to the next title.
+  /// Calls add(weights) for each n-gram of a section, with its words in parts_ after the
+  /// probability. Begins at the section's title and ends at the next one.
   template <class Add>
   void read_section(size_t length, const Add& add) {
     const std::string title = concat("\\", length, "-grams:");
@@ -159,7 +159,7 @@ class ArpaReader {
     const std::vector<std::string_view> parts = split_words(text);
     return parts.size() == 1 ? number<int64_t>(parts[0]) : std::nullopt;
   }
-  /// Some programs write log10 of 0 as it is, and others a sign before all numbers.
+  /// Parses a weight. Some programs write -inf for log10 of 0, or a sign before all numbers.
   float weight(std::string_view text) const {
     const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
     const double value = number<double>(text.substr(plus ? 1 : 0)).value_or(NAN);
@@ -173,12 +173,12 @@ class ArpaReader {
   std::ifstream in_;
   std::vector<char> buffer_ = std::vector<char>(kLongestLine);
   int64_t line_number_ = 0;
-  std::string_view line_;                // without white space around it
-  std::vector<std::string_view> parts_;  // of it, between white space
-  std::vector<int64_t> counts_;          // as announced
+  std::string_view line_;                // without surrounding white space
+  std::vector<std::string_view> parts_;  // words of line_
+  std::vector<int64_t> counts_;          // counts that the file announces
   std::vector<std::string> words_;
   std::unordered_map<std::string, int32_t> numbers_;
-  std::vector<NgramWeights> weights_ = {{}};  // the empty n-gram's first
+  std::vector<NgramWeights> weights_ = {{}};  // first that of the empty n-gram
 };
 
 }  // namespace

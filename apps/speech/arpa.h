@@ -1,5 +1,5 @@
-// n-gram models in files as other programs write and read them ("ARPA", Paul and Baker 1992). One
-// thread at a time.
+// Reading and writing of n-gram models in the ARPA format of other programs (Paul and Baker 1992).
+// Any thread.
 #pragma once
 
 #include <string>
@@ -8,17 +8,16 @@
 
 namespace wisp {
 
-/// Reads a model of any order. What stands before the line \data\ and behind \end\ is a comment; a
-/// back-off weight that is missing is 0, -inf is -99; <UNK> is <unk>, which gets 10^-99 in a model
-/// without it. A byte order mark is skipped.
-/// Takes memory for what is there, not for what the file says is there. Throws Error with path and
-/// line for a file that cannot be read, lines above 64 KiB, missing and repeated sections, other
-/// counts than announced, numbers that are not finite, probabilities above 1, n-grams that are
-/// there twice, whose context is not there or with words that are not among the 1-grams, and models
-/// without <s> or </s>.
+/// Reads a model of any order. Text before the line \data\ and after \end\ is a comment. A missing
+/// back-off weight is 0, and -inf is -99. <UNK> means <unk>, which gets 10^-99 in a model without
+/// it. A byte order mark is skipped. Memory use follows the content, not the counts that the file
+/// announces. Throws Error with path and line for an unreadable file, lines above 64 KiB, missing
+/// or repeated sections, wrong counts, numbers that are not finite, probabilities above 1, and
+/// models without <s> or </s>. Also throws for repeated n-grams, and for n-grams whose context is
+/// missing or whose words are not among the 1-grams.
 NgramModel read_arpa(const std::string& path);
 
-/// Reading the file gives the same model. Throws Error as write_file().
+/// Writes a file that read_arpa() reads as the same model. Throws Error as write_file().
 void write_arpa(const NgramModel& model, const std::string& path);
 
 }  // namespace wisp

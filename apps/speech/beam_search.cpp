@@ -23,37 +23,37 @@ double log_add(double a, double b) {
   return low == kImpossible ? high : high + std::log1p(std::exp(low - high));
 }
 
-/// What the words of a prefix that have ended give.
+/// The score of a prefix's finished words.
 struct WordScore {
   double value = 0.0;
-  int32_t state = 0;  // of the model of words
+  int32_t state = 0;  // state of the model of words
 };
 
-/// A prefix that was in the beam once. The tree of all of them is made of these numbers.
+/// A node in the tree of all prefixes that were ever in the beam; links are indices.
 struct Prefix {
   int32_t parent, label;
   int32_t first_child = kNone, next_sibling = kNone;
-  int32_t slot = kNone;  // in the beam
+  int32_t slot = kNone;  // index in the beam, or kNone
   WordScore words;
-  std::optional<WordScore> ended;  // with its last word, once asked for
+  std::optional<WordScore> ended;  // with the last word finished; on demand
 };
 
-/// A prefix in the beam: log probabilities of its paths, by whether they end in a blank.
+/// A prefix in the beam, with log probabilities of its paths that end in a blank, or in a label.
 struct Slot {
   int32_t prefix;
   double blank, label;
-  double total;  // of both
-  double score;  // with the words'
+  double total;  // of all paths
+  double score;  // total and the words' score
 };
 
-/// A prefix of the next beam: one that stays, or a child of one by a label.
+/// A prefix of the next beam: one that stays, or a child of one in this beam.
 struct Candidate {
   double score;
-  int32_t slot;   // of the one that stays, or of the parent
-  int32_t label;  // kNone: stays
+  int32_t slot;   // of the prefix that stays, or of the parent
+  int32_t label;  // kNone: it stays
   double log_probability;
 
-  bool operator<(const Candidate& other) const {  // better
+  bool operator<(const Candidate& other) const {  // true if better
     if (score != other.score) return score > other.score;
     return slot != other.slot ? slot < other.slot : label < other.label;
   }
@@ -98,8 +98,8 @@ class Search {
     take_best();
   }
 
-  /// Those that may begin new prefixes, the most probable ones first; with a model of words the
-  /// space apart, behind which a score may rise.
+  /// Chooses labels that may extend prefixes, the most probable ones first. With a model of words
+  /// the space is kept apart, as it may raise a score.
   void choose_labels(const float* frame) {
     chosen_.resize(labels_.size() - 1);
     std::iota(chosen_.begin(), chosen_.end(), 1);
@@ -116,7 +116,8 @@ class Search {
     ends_words_ = options_.words && std::erase(chosen_, space_) > 0;
   }
 
-  /// The paths that come to a prefix of the beam from itself, and from its parent if that is there.
+  /// Adds up the paths that lead to a prefix of the beam from itself, and from its parent in the
+  /// beam.
   void stay(const float* frame) {
     next_.clear();
     candidates_.clear();
@@ -141,13 +142,13 @@ class Search {
     }
   }
 
-  /// Of the paths of a prefix, those behind which a label is its next character.
+  /// Log probability of the prefix's paths after which `label` is a new character.
   double before(const Slot& slot, int32_t label) {
     return label == prefix(slot.prefix).label ? slot.blank : slot.total;
   }
 
-  /// Children that are not in the beam. As many prefixes as fit stay, so that none below these
-  /// needs a look.
+  /// Proposes children that are not in the beam. If `width` prefixes stay, children that score
+  /// below all of them are skipped.
   void begin_new(const float* frame) {
     double least = kImpossible;
     if (std::ssize(candidates_) >= options_.width)
@@ -200,7 +201,7 @@ class Search {
     for (int32_t slot = 0; slot < std::ssize(beam_); ++slot) prefix(at(slot).prefix).slot = slot;
   }
 
-  /// The prefix that goes on with a label, the one that was there before if there is one.
+  /// The child of a prefix by a label; made if it does not exist.
   int32_t child(int32_t parent, int32_t label) {
     for (int32_t child = prefix(parent).first_child; child != kNone;
          child = prefix(child).next_sibling)
@@ -218,7 +219,7 @@ class Search {
     return number;
   }
 
-  /// What a prefix's words give if its last one, if there is one, ends here.
+  /// The score of a prefix's words if its last word, if any, ends here.
   const WordScore& ended(int32_t number) {
     Prefix& own = prefix(number);
     if (own.ended) return *own.ended;
@@ -261,7 +262,7 @@ class Search {
   std::vector<Slot> beam_, next_, taken_;
   std::vector<Candidate> candidates_;
   std::vector<int32_t> chosen_;
-  std::vector<int32_t> child_of_;  // for each label, the slot that has a child by it in the beam
+  std::vector<int32_t> child_of_;  // by label: slot whose child by it is in the beam
   std::vector<int32_t> reversed_;
   std::string word_;
 };

@@ -12,7 +12,7 @@ using Units = std::vector<std::string_view>;
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
-/// The characters of words with a space between two of them.
+/// The characters of words, with a space between two words.
 Units characters_in(const Units& words) {
   Units characters;
   for (const std::string_view word : words) {
@@ -30,8 +30,8 @@ Units characters_in(const Units& words) {
 std::vector<Edit> align(std::span<const std::string_view> reference,
                         std::span<const std::string_view> hypothesis) {
   const size_t rows = reference.size() + 1, columns = hypothesis.size() + 1;
-  std::vector<Edit> last(rows * columns);  // of a least sequence of edits up to (i, j)
-  std::vector<size_t> distance(columns);   // of the first i to the first j
+  std::vector<Edit> last(rows * columns);  // last edit of a shortest sequence up to (i, j)
+  std::vector<size_t> distance(columns);   // first i items to first j
   std::iota(distance.begin(), distance.end(), size_t{0});
   std::fill_n(last.begin(), columns, Edit::insertion);
   for (size_t i = 1; i < rows; ++i) {

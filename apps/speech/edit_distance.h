@@ -1,5 +1,5 @@
-// How far texts that were heard are from those that were said: error rates of words and characters.
-// Any thread may call.
+// Error rates of words and characters between reference and hypothesis texts, by edit distance. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,9 @@ namespace wisp {
 
 enum class Edit : uint8_t { correct, substitution, deletion, insertion };
 
-/// The fewest edits that turn `reference` into `hypothesis`, in their order. Of several such
-/// sequences the one that, from the end on, is correct or substitutes where it can, otherwise
-/// deletes, otherwise inserts. Takes |reference| · |hypothesis| bytes. Source: Levenshtein 1966;
-/// Wagner and Fischer 1974.
+/// The fewest edits that turn `reference` into `hypothesis`, in order. Ties are broken from the end
+/// on: correct or substitution first, then deletion, then insertion. Takes |reference| ·
+/// |hypothesis| bytes. Source: Levenshtein 1966; Wagner and Fischer 1974.
 std::vector<Edit> align(std::span<const std::string_view> reference,
                         std::span<const std::string_view> hypothesis);
 
@@ -25,7 +24,7 @@ struct EditCounts {
 
   int64_t reference() const { return correct + substitutions + deletions; }
   int64_t edits() const { return substitutions + deletions + insertions; }
-  /// Edits for each one of the reference, which may be above 1; NaN without reference and edits.
+  /// Edits per reference item, possibly above 1; NaN if there are neither references nor edits.
   double rate() const { return static_cast<double>(edits()) / static_cast<double>(reference()); }
   EditCounts& operator+=(const EditCounts& other);
 };
@@ -33,26 +32,26 @@ EditCounts count_edits(std::span<const Edit> edits);
 
 struct HeardUtterance {
   std::string speaker;
-  std::string reference, hypothesis;  // UTF-8; words stand between white space
+  std::string reference, hypothesis;  // UTF-8, words separated by white space
   std::string id;                     // may be empty
 };
 
 struct ErrorCounts {
-  int64_t utterances = 0, wrong_utterances = 0;  // wrong: with an edit of words
-  EditCounts words, characters;                  // a single space between words is a character
+  int64_t utterances = 0, wrong_utterances = 0;  // wrong: with a word edit
+  EditCounts words, characters;                  // a space between words is a character
 
   ErrorCounts& operator+=(const ErrorCounts& other);
 };
 
 struct ErrorReport {
-  ErrorCounts total;  // edits and references are summed up, then divided
+  ErrorCounts total;  // sums of edits over sums of references
   std::map<std::string, ErrorCounts> speakers;
 };
 
 ErrorCounts count_errors(std::string_view reference, std::string_view hypothesis);
 ErrorReport count_errors(std::span<const HeardUtterance> utterances);
 
-/// Three lines with a column for each edit of words, to be read in a fixed-width font:
+/// Three lines with a column per word edit, for a fixed-width font:
 ///   REF: the cat sat ****
 ///   HYP: the bat *** down
 ///   ERR:     S   D   I

@@ -1,4 +1,4 @@
-// A back-off n-gram model: how probable a word is behind others. Any thread may ask.
+// A back-off n-gram model: the probability of a word after other words. Any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace wisp {
 
-/// Of an n-gram, log10 as in ARPA files.
+/// The weights of an n-gram, log10 as in ARPA files.
 struct NgramWeights {
-  float probability = 0.0f;  // of its last word behind the others
-  float back_off = 0.0f;     // of what the others give to words that they are not listed with
+  float probability = 0.0f;  // of its last word after the others
+  float back_off = 0.0f;     // for words that are not listed after this n-gram
 };
 
-/// p(w | h) is the listed one, or else back_off(h) p(w | h without its first word).
-/// Source: Katz 1987, in the form of Paul and Baker's files 1992 ("ARPA").
+/// p(w | h) is the listed probability, or else back_off(h) p(w | h without its first word). Source:
+/// Katz 1987, in the form of ARPA files (Paul and Baker 1992).
 class NgramModel {
  public:
   static constexpr const char* kBegin = "<s>";
@@ -25,33 +25,33 @@ class NgramModel {
   static constexpr const char* kUnknown = Vocabulary::kUnknown;
   static constexpr float kNever = -99.0f;  // log10 of 0, as other programs write it
 
-  /// Some programs write <UNK>.
+  /// The word under its name here: <UNK>, which some programs write, is <unk>.
   static std::string_view known_as(std::string_view word) {
     return word == "<UNK>" ? kUnknown : word;
   }
 
-  /// A word behind a state: how probable it is, and the state behind it.
+  /// The log probability of a word after a state, and the state that follows.
   struct Step {
     double log_probability;  // natural
     int32_t state;
   };
 
-  /// The weights of each n-gram of the trie, whose words are numbers of the vocabulary. Throws
-  /// Error if sizes disagree, for a vocabulary without kBegin and kEnd, and for weights that are
-  /// not finite.
+  /// `weights` holds the weights of each n-gram of the trie, whose words are numbers of the
+  /// vocabulary. Throws Error if sizes disagree, for a vocabulary without kBegin and kEnd, and for
+  /// weights that are not finite.
   NgramModel(Vocabulary words, NgramTrie ngrams, std::vector<NgramWeights> weights);
 
   const Vocabulary& words() const { return words_; }
   const NgramTrie& ngrams() const { return ngrams_; }
   const NgramWeights& weights(int32_t ngram) const { return weights_[static_cast<size_t>(ngram)]; }
   int32_t order() const { return order_; }
-  /// n-grams of one, two, … words.
+  /// Numbers of n-grams of one, two, … words.
   std::vector<int64_t> counts() const;
 
-  /// The state in which a sentence begins. A state is the longest n-gram of the words before that
-  /// can matter.
+  /// The state at the beginning of a sentence. A state is the longest n-gram of the preceding words
+  /// that can matter.
   int32_t begin() const { return begin_; }
-  /// `word` is a number of words(): that of kUnknown for any other one, of kEnd behind the last.
+  /// `word` is a number of words(): kUnknown's for an unknown word, kEnd's after the last word.
   Step next(int32_t state, int32_t word) const {
     double log10 = 0.0;
     int32_t found;

@@ -13,9 +13,9 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kLongestWord = 4096;  // a line of an ARPA file holds ten of them
+constexpr size_t kLongestWord = 4096;  // ten of them fit in a line of an ARPA file
 
-/// visit(words) for each line with words.
+/// Calls visit(words) for each line with words.
 template <class Visit>
 void each_sentence(std::string_view text, const Visit& visit) {
   check_utf8(text);
@@ -50,17 +50,18 @@ Vocabulary words_of_sentences(std::string_view text) {
   return Vocabulary(std::move(words));
 }
 
-/// How often each n-gram of a trie is counted.
+/// The count of each n-gram of a trie.
 using Counts = std::vector<int64_t>;
 
 size_t at(int32_t number) { return static_cast<size_t>(number); }
 
-/// Inserts the n-grams of a text; how often each occurs, but <s> alone.
+/// Inserts the n-grams of a text, and returns the number of occurrences of each; <s> alone is not
+/// counted.
 Counts count_ngrams(std::string_view text, const Vocabulary& words, int32_t order,
                     NgramTrie& ngrams) {
   Counts counts(at(static_cast<int32_t>(ngrams.size())));
   const int32_t begin = 1 + words.number(NgramModel::kBegin);
-  std::vector<int32_t> before, open;  // the n-grams of 1, 2, … words that end at a word
+  std::vector<int32_t> before, open;  // n-grams of 1, 2, … words that end at a word
   const auto add = [&](int32_t word) {
     open = {ngrams.insert(NgramTrie::kEmpty, word)};
     for (const int32_t context : before)
@@ -77,8 +78,8 @@ Counts count_ngrams(std::string_view text, const Vocabulary& words, int32_t orde
   return counts;
 }
 
-/// Below the highest order, of how many different n-grams of one word more each is the suffix;
-/// nothing stands before <s>.
+/// Below the highest order, the number of different n-grams with one more word in front. N-grams
+/// that begin with <s>, which nothing precedes, keep their occurrences.
 Counts continuation_counts(const Counts& counts, const NgramTrie& ngrams, int32_t order,
                            int32_t begin) {
   Counts different(counts.size());
@@ -95,7 +96,7 @@ Counts continuation_counts(const Counts& counts, const NgramTrie& ngrams, int32_
   return different;
 }
 
-/// For n-grams of each length, [0] is not used.
+/// The discount for n-grams of each length; [0] is not used.
 std::vector<double> discounts_of(const Counts& counts, const NgramTrie& ngrams, int32_t order) {
   std::vector<double> once(at(order) + 1), twice(at(order) + 1), discounts(at(order) + 1, 0.5);
   for (int32_t ngram = 1; ngram < ngrams.size(); ++ngram) {
@@ -118,12 +119,12 @@ NgramModel train_ngrams(std::string_view text, int32_t order) {
   const Counts counts = continuation_counts(occurrences, ngrams, order, begin);
   const std::vector<double> discounts = discounts_of(counts, ngrams, order);
 
-  Counts total(counts.size()), types(counts.size());  // behind a context; types: different words
+  Counts total(counts.size()), types(counts.size());  // after a context: all words, different words
   for (int32_t ngram = 1; ngram < ngrams.size(); ++ngram) {
     total[at(ngrams.context(ngram))] += counts[at(ngram)];
     types[at(ngrams.context(ngram))] += counts[at(ngram)] > 0 ? 1 : 0;
   }
-  // What a context's discounts leave to shorter ones.
+  // The probability that a context's discounts leave to shorter contexts.
   const auto left = [&](int32_t context) {
     if (total[at(context)] == 0) return 1.0;
     return discounts[at(ngrams.length(context)) + 1] * static_cast<double>(types[at(context)]) /
@@ -131,7 +132,7 @@ NgramModel train_ngrams(std::string_view text, int32_t order) {
   };
   std::vector<double> probability(counts.size());
   std::vector<NgramWeights> weights(counts.size());
-  for (int32_t ngram = 1; ngram < ngrams.size(); ++ngram) {  // a suffix comes before
+  for (int32_t ngram = 1; ngram < ngrams.size(); ++ngram) {  // suffixes have smaller numbers
     const int32_t context = ngrams.context(ngram), n = ngrams.length(ngram);
     const double shorter =
         n > 1 ? probability[at(ngrams.suffix(ngram))] : 1.0 / static_cast<double>(words.size() - 1);

@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// Whether a word is labels one behind the other, without the space; labels are characters.
+/// Whether a word is a sequence of labels other than the space; labels are characters.
 bool can_write(std::string_view word, const Labels& labels) {
   while (!word.empty()) {
     const auto next = std::find_if(

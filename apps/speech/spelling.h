@@ -1,4 +1,4 @@
-// A notice for a model of words that a CTC model's alphabet cannot write. Any thread may call.
+// A notice for a model of words that a CTC model's alphabet cannot spell. Any thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace wisp {
 
-/// What people should know if the labels can write less than half of the model's words, as when
-/// these are in small letters; else nothing. <s>, </s> and <unk> are no words here.
+/// Returns a notice if the labels can spell less than half of the model's words, for example
+/// because of lower case; else an empty text. <s>, </s> and <unk> do not count.
 std::string spelling_notice(const NgramModel& model, const Labels& labels);
 
 }  // namespace wisp

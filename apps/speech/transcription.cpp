@@ -13,11 +13,11 @@ namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-/// A character of a path: the frames that have it, one behind the other.
+/// A character of a path, with its consecutive frames.
 struct Character {
   int32_t label;
   int64_t first, last;
-  double log_probability;  // the highest one
+  double log_probability;  // highest in its frames
 };
 
 std::vector<Character> characters_of(const Frames& frames, std::span<const int32_t> path) {
@@ -37,27 +37,28 @@ std::vector<Character> characters_of(const Frames& frames, std::span<const int32
   return characters;
 }
 
-/// The likeliest paths of a text, frame by frame. States: blank, text[0], blank, text[1], …, blank.
+/// The likeliest paths of a text, advanced frame by frame. States: blank, text[0], blank, text[1],
+/// …, blank.
 class TextPaths {
  public:
   explicit TextPaths(std::span<const int32_t> text)
       : text_(text), best_(2 * text.size() + 1, kImpossible) {
-    best_[0] = 0.0;  // before the first frame, from where one step enters the first character
+    best_[0] = 0.0;  // before the first frame: one step leads to the first character
   }
 
   size_t states() const { return best_.size(); }
   int32_t label_of(size_t state) const { return state % 2 == 0 ? kBlank : text_[state / 2]; }
-  /// Of the likeliest path to a state.
+  /// The log probability of the likeliest path to a state.
   double log_probability(size_t state) const { return best_[state]; }
   size_t likeliest_end() const {
     const size_t last = states() - 1;
     return last > 0 && best_[last - 1] > best_[last] ? last - 1 : last;
   }
 
-  /// Goes on by a frame; `steps`, if it is not empty, gets for each state how many states forward
-  /// the likeliest path to it goes.
+  /// Advances by a frame. `steps`, unless empty, gets for each state the number of states that its
+  /// likeliest path moves forward.
   void advance(const float* frame, std::span<uint8_t> steps) {
-    for (size_t state = states(); state-- > 0;) {  // downwards: those before are the last frame's
+    for (size_t state = states(); state-- > 0;) {  // downwards: reads the last frame's
       double value = best_[state];
       size_t step = 0;
       const size_t furthest =
@@ -107,8 +108,8 @@ std::vector<int32_t> best_path(const Frames& frames) {
 
 std::vector<int32_t> best_path_of(const Frames& frames, std::span<const int32_t> text) {
   const size_t count = static_cast<size_t>(frames.count());
-  // Of a block of frames that which it begins with is kept; its steps are found again on the way
-  // back. A block of sqrt(8 count) frames makes both together smallest.
+  // Each block of frames keeps only its initial state; its steps are computed again on the way
+  // back. A block of sqrt(8 count) frames needs the least memory in all.
   const size_t block = 1 + static_cast<size_t>(std::sqrt(8.0 * static_cast<double>(count)));
   TextPaths paths(text);
   std::vector<TextPaths> begins;
@@ -146,7 +147,7 @@ Transcription transcription_of(const Frames& frames, std::span<const int32_t> pa
   Transcription found;
   for (int64_t t = 0; t < frames.count(); ++t)
     found.score += frames[t][path[static_cast<size_t>(t)]];
-  int64_t in_word = 0;  // characters, of which `confidence` has the sum of log probabilities
+  int64_t in_word = 0;  // characters of the word; `confidence` holds their sum of log probabilities
   const auto end_word = [&] {
     if (in_word > 0) {
       double& confidence = found.words.back().confidence;

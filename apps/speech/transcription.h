@@ -1,4 +1,4 @@
-// What a CTC model heard: a text, and where its words are. Any thread may call.
+// A transcription of a CTC model's output: the text and the positions of its words. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace wisp {
 
-/// What a CTC model may say in a frame: label 0 is the blank, others are characters in UTF-8, " "
-/// is the space between words if there is one.
+/// The alphabet of a CTC model: label 0 is the blank, others are characters in UTF-8. " ", if
+/// present, is the space between words.
 using Labels = std::vector<std::string>;
 constexpr int32_t kBlank = 0;
 
-/// Log probabilities (T, C) of one utterance's labels, natural, row by row; a view.
+/// A view of the natural log probabilities (T, C) of one utterance's labels, row by row.
 class Frames {
  public:
-  /// `values` are T · labels numbers. Throws Error for less than two labels, another number of
-  /// values, one that is NaN or +inf, and a frame in which no label is possible.
+  /// `values` has T · labels numbers. Throws Error for fewer than two labels, a number of values
+  /// that `labels` does not divide, NaN or +inf, and a frame in which no label is possible.
   Frames(std::span<const float> values, int64_t labels);
 
   int64_t count() const { return count_; }
@@ -31,9 +31,9 @@ class Frames {
 
 struct HeardWord {
   std::string word;
-  int64_t first_frame = 0, last_frame = 0;  // of its first and its last character
-  /// Geometric mean, over its characters, of the highest probability in a character's frames. It
-  /// is the model's own opinion, and high where models are overconfident.
+  int64_t first_frame = 0, last_frame = 0;  // of its first and last character
+  /// Geometric mean over its characters of the highest probability in each character's frames. It
+  /// is the model's own estimate, and too high for an overconfident model.
   double confidence = 0.0;
 };
 
@@ -43,17 +43,17 @@ struct Transcription {
   std::vector<HeardWord> words;
 };
 
-/// The most probable label of each frame, the lower one of equals.
+/// The most probable label of each frame; of equal ones the lowest.
 std::vector<int32_t> best_path(const Frames& frames);
-/// The most probable path whose labels, repetitions and then blanks removed, are `text`: a label
-/// for each frame; of equals the one that is further on earlier. Throws Error if there is none.
-/// Source: Viterbi 1967, on the states of Graves et al. 2006, section 4.1.
+/// The most probable path of `text`: a label per frame that gives `text` when repetitions and then
+/// blanks are removed. Of equal paths, the one that advances earlier. Throws Error if there is
+/// none. Source: Viterbi 1967, on the states of Graves et al. 2006, section 4.1.
 std::vector<int32_t> best_path_of(const Frames& frames, std::span<const int32_t> text);
-/// What a path says; `score` is its log probability.
+/// The transcription of a path; `score` is the path's log probability.
 Transcription transcription_of(const Frames& frames, std::span<const int32_t> path,
                                const Labels& labels);
 
-/// Throws Error for less than two labels, empty ones, and ones that are there twice.
+/// Throws Error for fewer than two labels, empty labels and repeated ones.
 void check_labels(const Labels& labels);
 
 }  // namespace wisp

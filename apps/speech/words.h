@@ -1,4 +1,4 @@
-// A line's words. Any thread may call.
+// A split of a line into words. Any thread.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace wisp {
 
-/// What stands between white space of ASCII, in its order; views of `line`.
+/// The words of `line` between ASCII white space, in order, as views of `line`.
 std::vector<std::string_view> split_words(std::string_view line);
 
 }  // namespace wisp

@@ -20,7 +20,7 @@ struct Sums {
   }
 };
 
-/// Adds a tensor of floats; others have no moments.
+/// Adds a tensor of floats; skips other types, which have no moments.
 void add_numbers(const Tensor& tensor, Sums& sums) {
   if (tensor.dtype() != DType::f32 && tensor.dtype() != DType::f64 && tensor.dtype() != DType::bf16)
     return;
@@ -38,8 +38,8 @@ void add_numbers(const Tensor& tensor, Sums& sums) {
   });
 }
 
-/// Row by row where a row has one target, which says whether it is damaged; else no batch that has
-/// damage.
+/// Adds an input. If each row has one target, damaged rows (-1) are skipped; else whole batches
+/// with damage are.
 void add_input(const Tensor& input, const Tensor& targets, bool damaged, Sums& sums) {
   const int64_t rows = input.shape()[0];
   if (targets.numel() != rows && damaged) return;
@@ -84,7 +84,7 @@ SplitSurvey survey_split(const Prepared& prepared, Split split, int64_t classes)
   found.steps = (prepared.loader(split, 0)->batches() + accumulate - 1) / accumulate;
   found.classes.resize(static_cast<size_t>(classes));
 
-  Deal all = prepared.options().deal(split, 0);  // in order, nothing left out
+  Deal all = prepared.options().deal(split, 0);  // one worker, in order, without augmentation
   all.workers = 1;
   all.accumulate = 1;
   all.training = false;

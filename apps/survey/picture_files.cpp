@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// The class as part of a file's name: "golden-retriever", "class3".
+/// A class as part of a file name: "golden-retriever", "class3".
 std::string file_word(const Facts& facts, int32_t target) {
   if (target < 0 || target >= std::ssize(facts.names)) return concat("class", target);
   std::string word = facts.names[static_cast<size_t>(target)];
@@ -36,8 +36,7 @@ void make_folder(const std::string& folder) {
 int64_t write_pictures(const Prepared& prepared, int64_t count, const std::string& folder) {
   const Facts facts = prepared.source().facts();
   const Examples& examples = *prepared.examples(Split::train);
-  Deal deal =
-      prepared.options().deal(Split::train, 0);  // the same samples for any number of workers
+  Deal deal = prepared.options().deal(Split::train, 0);  // same samples for any number of workers
   deal.workers = 1;
   deal.accumulate = 1;
   Loader loader(examples, deal, {.threads = 0});

@@ -1,4 +1,4 @@
-// What a model sees in training, as files to look at.
+// Image files of the samples that a model sees in training, to look at. One thread.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace wisp {
 
-/// Writes the first `count` samples of epoch 0 that are not damaged, augmented as the model gets
-/// them, to `folder`, which is made: "frog_29.png" is sample 29 of training. Returns how many there
-/// were. Throws Error for data that is no pictures, and as write_image().
+/// Writes the first `count` undamaged samples of epoch 0, augmented as the model gets them, to
+/// `folder`, which is created. "frog_29.png" is training sample 29. Returns the number of files.
+/// Throws Error for data that is not pictures, and as write_image().
 int64_t write_pictures(const Prepared& prepared, int64_t count, const std::string& folder);
 
 }  // namespace wisp

@@ -10,12 +10,12 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kMostClasses = 20;  // that are all shown
+constexpr size_t kMostClasses = 20;  // up to this many, all are shown
 constexpr size_t kShownOfMany = 10;
 
 struct Row {
   std::string label;
-  std::vector<std::string> cells;  // of the splits
+  std::vector<std::string> cells;  // one per split
 };
 
 using CellOf = std::function<std::string(const SplitSurvey&)>;
@@ -35,7 +35,7 @@ bool any(const DataSurvey& survey, const std::function<bool(const SplitSurvey&)>
   return std::any_of(survey.splits.begin(), survey.splits.end(), is);
 }
 
-/// "32 x 32 x 3", "any" for an extent that varies.
+/// Extents such as "32 x 32 x 3", with "any" for a variable one.
 std::string extents_of(const Shape& sample) {
   std::vector<std::string> extents;
   for (int i = 0; i < sample.rank(); ++i)
@@ -43,7 +43,7 @@ std::string extents_of(const Shape& sample) {
   return extents.empty() ? "one number" : fmt::format("{}", fmt::join(extents, " x "));
 }
 
-/// In quotes if it could not be seen otherwise.
+/// A class's name, in quotes if it is not all visible characters.
 std::string class_name(const Facts& facts, size_t index) {
   if (index >= facts.names.size()) return std::to_string(index);
   const std::string& name = facts.names[index];

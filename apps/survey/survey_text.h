@@ -1,4 +1,4 @@
-// A survey of data, written for people and for programs.
+// Formats of a survey of data: a table for people, JSON for programs. Any thread.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace wisp {
 
-/// A column for each split. Of many classes those with most targets in the first split.
+/// One column per split. If there are many classes, those with most targets in the first split.
 std::string survey_table(const DataSurvey& survey);
-/// The same as one JSON object, with all classes.
+/// The survey as one JSON object, with all classes.
 std::string survey_json(const DataSurvey& survey);
 
 }  // namespace wisp

@@ -17,8 +17,8 @@ void check(int failure, const std::string& what) {
   WISP_CHECK(failure == 0, what, ": ", std::strerror(failure));
 }
 
-/// What a child begins with: nothing to read, output to a file, default signals, a group of its
-/// own.
+/// The start conditions of a child: no input, output to a file, default signals, its own process
+/// group.
 struct Beginning {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
@@ -47,7 +47,7 @@ struct Beginning {
 }  // namespace
 
 Children::Children() {
-  signal(SIGCHLD, SIG_DFL);  // who ignores it, as a parent may have left it, is told of no end
+  signal(SIGCHLD, SIG_DFL);  // if it stays ignored, as a parent may leave it, ends are not reported
   sigemptyset(&watched_);
   sigaddset(&watched_, SIGCHLD);
   for (const int number : stopping_signals()) sigaddset(&watched_, number);

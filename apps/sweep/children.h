@@ -1,5 +1,5 @@
-// Programs started beside this one. A signal that asks this process to stop goes to them instead,
-// once for each time it comes. One at a time in a process, from one thread, before others start.
+// Child processes. A signal that asks this process to stop is passed to them each time it comes.
+// Only one object exists at a time; it is used by one thread, and made before other threads start.
 #pragma once
 
 #include <signal.h>
@@ -15,14 +15,14 @@ namespace wisp {
 class Children {
  public:
   Children();
-  /// Kills those that still run.
+  /// Kills children that still run.
   ~Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  /// Starts a program (its path, then its arguments) whose output is appended to the file `log`.
-  /// It has a process group of its own, so that a terminal's Ctrl-C does not reach it twice. Throws
-  /// Error.
+  /// Starts a program (its path, then its arguments) and appends its output to the file `log`. Its
+  /// own process group keeps a terminal's Ctrl-C from reaching it twice. Throws Error if it cannot
+  /// start.
   void start(size_t id, std::vector<std::string> command, const std::string& log);
   size_t running() const { return children_.size(); }
 
@@ -30,9 +30,9 @@ class Children {
     size_t id = 0;
     int status = 0;  // exit status, or 128 + the signal that ended it
   };
-  /// Waits until one of those that run has ended, handing on signals.
+  /// Waits until a child has ended, and passes signals on meanwhile.
   Ended wait();
-  /// The signal that came, 0 if none did: no more should be started.
+  /// The last signal received, after which no child should start; 0 if none.
   int signalled() const { return signalled_; }
 
  private:

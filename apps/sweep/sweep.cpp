@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first line that differs, for a message.
+/// The first key that differs, for a message.
 std::string first_difference(const std::string& saved, const std::string& wanted) {
   RunRecord a, b;
   a.config = Config::from_text(saved, "saved").given_values();
@@ -73,7 +73,7 @@ class Sweep {
       if (children.running() == 0) break;
       const Children::Ended ended = children.wait();
       if (terminal && children.signalled() == SIGHUP) {
-        // it is gone, and the children are still saving
+        // the terminal is gone, but the children are still saving
         WISP_CHECK(std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
       }
       end(ended, children.signalled() != 0);

@@ -1,4 +1,5 @@
-// Trains all runs of a sweep, each in a process of its own.
+// A sweep of training runs: all combinations of some values, each in its own process. Called from
+// one thread.
 #pragma once
 
 #include <span>
@@ -10,20 +11,20 @@
 namespace wisp {
 
 struct SweepRequest {
-  std::string program;                     // that is called as `program train CONFIG …`
-  std::string config;                      // its file
-  std::string out;                         // OUT/NAME is a run's directory, OUT/NAME.log its output
+  std::string program;                     // program to call as `program train CONFIG …`
+  std::string config;                      // path of the config file
+  std::string out;                         // run directories are OUT/NAME, outputs OUT/NAME.log
   std::span<const std::string> overrides;  // key=value,value
   int jobs = 1;                            // runs at a time
 };
 
-/// Makes every run that OUT does not hold yet: one that was interrupted goes on from its last
-/// checkpoint, one that has ended is left alone. After each, OUT/sweep.csv and OUT/sweep.md are
-/// written anew. A run that fails does not end the others; SIGINT and SIGTERM go to the runs, and
-/// no more are started. Tells on stdout how it goes. Returns the exit status: 0, 1 if runs failed,
-/// 128 + the signal. `load` reads the config with overrides. Throws Error before anything runs if a
-/// configuration is wrong, if OUT holds a run of that name with another one, or if another sweep
-/// works there.
+/// Trains every run that OUT does not hold yet: an interrupted run resumes from its last
+/// checkpoint, a finished one is left alone. Writes OUT/sweep.csv and OUT/sweep.md anew after each.
+/// A failed run does not end the others. SIGINT and SIGTERM are passed to the runs, and no more are
+/// started. Prints progress on stdout. Returns the exit status: 0, 1 if runs failed, 128 + the
+/// signal. `load` reads the config with overrides. Throws Error before anything runs if a
+/// configuration is wrong, if OUT holds a run of the same name and another configuration, or if
+/// another sweep uses OUT.
 int run_sweep(const SweepRequest& request,
               const std::function<Config(std::vector<std::string>)>& load);
 

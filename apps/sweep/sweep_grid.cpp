@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-/// The text between top-level commas.
+/// The parts of the text between top-level commas.
 std::vector<std::string> split_values(const std::string& key, const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -41,7 +41,8 @@ std::vector<std::string> split_values(const std::string& key, const std::string&
   return values;
 }
 
-/// Letters, digits and ".+-" as they are; a checksum tells apart what became equal.
+/// The text as a file name: letters, digits and ".+-" stay; a checksum distinguishes texts that
+/// became equal.
 std::string safe(const std::string& text) {
   std::string name = text;
   for (char& c : name) {
@@ -52,7 +53,7 @@ std::string safe(const std::string& text) {
   return fmt::format("{}-{}", name, checksum_text(crc32c(text.data(), text.size())));
 }
 
-/// "compression.ratio" -> "ratio", unless another axis ends alike.
+/// "compression.ratio" -> "ratio", unless another axis has the same last part.
 std::string short_key(const SweepAxis& axis, std::span<const SweepAxis> axes) {
   const auto leaf = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
   const auto alike = std::count_if(axes.begin(), axes.end(), [&](const SweepAxis& other) {
@@ -71,7 +72,8 @@ std::string name_of(const SweepRun& run, std::span<const SweepAxis> axes) {
   return name.empty() ? "run" : name;
 }
 
-/// What a combination's configuration does not know is left out, whoever knows it.
+/// A binder of combinations, which leaves out keys that a combination's configuration does not
+/// know.
 class Binder {
  public:
   Binder(std::span<const SweepAxis> axes,
@@ -100,7 +102,7 @@ class Binder {
     }
   }
 
-  /// Throws what was said of the first axis that no combination knows.
+  /// Throws the error for the first axis that no combination knows.
   void finish() const {
     for (size_t a = 0; a < axes_.size(); ++a) {
       if (!known_[a] && unknown_[a]) throw UnknownKey(*unknown_[a]);

@@ -35,7 +35,7 @@ bool any_validates(std::span<const SweepResult> results) {
                      [](const SweepResult& result) { return result.facts.has_validation; });
 }
 
-/// The names of all numbers that some summary has, in the order of the one with the most.
+/// The names of all numbers in any summary, in the order of the summary with the most.
 Row names_of(std::span<const SweepResult> results) {
   Row names;
   for (const SweepResult& result : results) {
@@ -68,7 +68,7 @@ struct Column {
   int digits;
 };
 
-/// `facts`: of the runs.
+/// `facts`: those of the runs.
 std::vector<Column> columns_of(const RunFacts& facts, bool validates) {
   std::vector<Column> columns;
   const Metric& metric = facts.metric();
@@ -101,8 +101,8 @@ std::string markdown_row(const Row& cells) {
   return row;
 }
 
-/// Which programs computed the runs with what, a line each with the number of runs: rows of
-/// different ones may differ by that alone.
+/// The programs and numerics of the runs, a line each with the number of runs. Rows may differ for
+/// that reason alone.
 std::string origins(std::span<const SweepResult> results) {
   std::vector<std::pair<std::string, size_t>> counts;  // in order of first appearance
   for (const SweepResult& result : results) {

@@ -1,4 +1,4 @@
-// The table of a sweep's runs and what they reached, as CSV and as Markdown.
+// Tables of a sweep's runs and their results, as CSV and as Markdown. Any thread.
 #pragma once
 
 #include <span>
@@ -13,18 +13,19 @@ namespace wisp {
 
 struct SweepResult {
   SweepRun run;
-  std::string version;  // of the program, with its commit
+  std::string version;  // version and commit of the program
   RunFacts facts;
   Summary summary;
 };
 
-/// A row per run: its name, the value of each axis (empty where it does not apply), version,
+/// One row per run: its name, the value of each axis (empty where it does not apply), version,
 /// numerics, and every number of the summary.
 std::string sweep_csv(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
 
-/// A row per combination of the axes other than `seed`, which repeats a combination: mean ± sample
-/// standard deviation over its n runs; one run has no deviation. Axes of a single value have no
-/// column; "-" where an axis does not apply. Below it, which program computed the runs with what.
+/// One row per combination of the axes except `seed`, whose runs repeat a combination: mean ±
+/// sample standard deviation over n runs; a single run has no deviation. Axes with one value have
+/// no column. "-" where an axis does not apply. The programs and numerics of the runs follow the
+/// table.
 std::string sweep_markdown(std::span<const SweepAxis> axes, std::span<const SweepResult> results);
 
 }  // namespace wisp

@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// How many of the file's steps, which ascend, are before `step`.
+/// The number of steps before `step` in the file, which is ascending.
 int64_t steps_before(const std::string& path, int64_t step) {
   if (!std::filesystem::exists(path)) return 0;
   NpyReader reader(path);
@@ -27,7 +27,7 @@ int64_t steps_before(const std::string& path, int64_t step) {
   return count;
 }
 
-/// Removes later rows.
+/// Truncates the file to `rows` rows. Throws Error if it has fewer.
 void go_on(NpyWriter file, const std::string& path, int64_t rows) {
   file.keep(rows);
   WISP_CHECK(file.rows() == rows, path, ": holds ", file.rows(), " of ", rows,
@@ -64,12 +64,12 @@ GradientRecord::GradientRecord(Replica& replica, const RecordOptions& options,
   replica.watch_gradients([this](const Segment& segment) { keep(segment); });
 }
 
-/// A step that failed may have left copies under way.
+/// Waits for copies that a failed step may have left under way.
 GradientRecord::~GradientRecord() {
   replica_.watch_gradients({});
   try {
     replica_.context().stream.synchronize();
-  } catch (const std::exception& failure) {  // the step has told of it
+  } catch (const std::exception& failure) {  // the step has reported it
   }
 }
 
@@ -88,8 +88,8 @@ void GradientRecord::keep(const Segment& segment) {
     copy(stream, FlatParameters::view(gradient, segment), layers_[id].gradient);
 }
 
-/// Of the whole gradient, as clipping measures it: in the order of the segments, without those that
-/// count as zero.
+/// The norm of the whole gradient as clipping measures it: summed in the order of the segments,
+/// without segments that count as zero.
 double GradientRecord::norm() const {
   double total = 0.0;
   for (int64_t id = 0; id < squares_.host().numel(); ++id) {
@@ -99,7 +99,7 @@ double GradientRecord::norm() const {
   return std::sqrt(total) * replica_.synchronizer().summands();
 }
 
-/// The gradient of the worker's own loss.
+/// The layer's gradient of the worker's own loss.
 std::vector<float> GradientRecord::values(const Layer& layer) const {
   std::vector<float> result(static_cast<size_t>(layer.gradient.numel()));
   dispatch_float(layer.gradient.dtype(), "record", [&](auto zero) {

@@ -16,7 +16,8 @@
 namespace wisp {
 namespace {
 
-/// Checks model.init before anything is written. Returns what to say of tensors it leaves as drawn.
+/// Checks model.init before anything is written. Returns a notice for each tensor it leaves as
+/// drawn.
 std::vector<std::string> check_init(const Prepared& run) {
   std::vector<std::string> notices;
   const std::string& file = run.options().init;
@@ -26,7 +27,7 @@ std::vector<std::string> check_init(const Prepared& run) {
   return notices;
 }
 
-/// Over all workers. Collective.
+/// Evaluates a split over all workers. Collective.
 Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
   const std::unique_ptr<Loader> loader = run.loader(split, replica.rank());
   const TallyValues values = *replica.evaluate_as_is(*loader);
@@ -45,7 +46,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
   std::vector<NamedValue> told = configuration_of(run.config().keys());
   told.push_back({"--resume", resume ? "yes" : "no"});
   check_processes_agree(options, told);
-  const int first = world().rank;  // of this process's workers
+  const int first = world().rank;  // first rank of this process
   RunDirectory directory(request.out, first == 0 ? request.open : RunDirectory::Open::follow);
   run.load();
   const RunFacts facts = RunFacts::of(run);
@@ -104,7 +105,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     return std::nullopt;
   }
   if (!trained && std::filesystem::exists(directory.file("summary.json"))) {
-    summary = Summary::from_json(directory.file("summary.json"));  // of the steps that were made
+    summary = Summary::from_json(directory.file("summary.json"));  // by an earlier process
     reporter->finish(*summary);
     return summary;
   }
@@ -119,7 +120,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   check_processes_agree(run.options(), configuration_of(run.config().keys()));
   check_classes(run.facts(), RunFacts::read(run_path).facts, run_path);
-  std::optional<Inference> model;  // at first, so that what it refuses is told before the work
+  std::optional<Inference> model;  // made first: its errors come before the work
   if (ask && world().rank == 0) model.emplace(run_path, overrides, checkpoint);
   run.load();
   check_processes_agree(run.options(), data_of(RunFacts::of(run), ""));
@@ -132,7 +133,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     const Evaluation test = evaluate(replica, run, Split::test);
     std::optional<Evaluation> validation;
     if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
-    if (replica.rank() != world().rank) return;  // the first of this process's workers
+    if (replica.rank() != world().rank) return;  // another worker of this process than the first
     evaluation.notices.insert(evaluation.notices.end(), notices.begin(), notices.end());
     evaluation.test = test;
     evaluation.validation = validation;

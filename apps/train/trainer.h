@@ -1,5 +1,6 @@
-// Training and evaluation of a configured model, by one process with any number of virtual workers,
-// or by processes with one each, which all make the same call.
+// Training and evaluation of a configured model: in one process with any number of virtual workers,
+// or in several with one worker each, all of which make the same call. Called from one thread of a
+// process.
 #pragma once
 
 #include <functional>
@@ -22,32 +23,32 @@ struct TrainRequest {
   std::string out;  // run directory
   RunDirectory::Open open = RunDirectory::Open::create;
   bool quiet = false;
-  std::function<bool()> stop = [] { return false; };  // asked before each step, by every worker
+  /// Asked by every worker, before each step and each batch of an evaluation.
+  std::function<bool()> stop = [] { return false; };
 };
 
-/// Trains as `config` says and leaves everything in the run directory; nothing is returned, and no
-/// summary left, if it was asked to stop before the end. Throws Error for a configuration that
-/// makes no sense, before anything runs, and with "rank R: …" for what fails on the way.
+/// Trains as `config` says and writes all results to the run directory. Returns nothing, and writes
+/// no summary, if `stop` ended it early. Throws Error before anything runs if the configuration
+/// makes no sense, and "rank R: …" if a worker fails later.
 std::optional<Summary> train(Config config, const TrainRequest& request);
 
 struct Evaluation {
   double loss = 0.0;            // mean over targets
-  std::vector<double> metrics;  // the values of the model's
+  std::vector<double> metrics;  // values of the model's metrics, in their order
   int64_t targets = 0;
 };
 
 struct RunEvaluation {
   std::vector<Metric> metrics;
   Evaluation test;
-  std::optional<Evaluation> validation;  // if the run has such a split
-  std::vector<std::string> notices;      // what a person should know of data and checkpoint
+  std::optional<Evaluation> validation;  // if the run has a validation split
+  std::vector<std::string> notices;      // notes for the user on data and checkpoint
 };
 
-/// Asks the model that is evaluated something else, on one process.
+/// A further question to the evaluated model. One process calls it.
 using AskModel = std::function<void(const Prepared& run, Inference& model)>;
 
-/// Evaluates a checkpoint of a run: "last", "best", or that of a step; then asks its model, if
-/// there is anything to ask.
+/// Evaluates a checkpoint of a run: "last", "best" or a step. Then calls `ask`, if there is one.
 RunEvaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
                            const std::string& checkpoint = "last", const AskModel& ask = {});
 

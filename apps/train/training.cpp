@@ -16,9 +16,9 @@
 namespace wisp {
 namespace {
 
-constexpr double kGapUs = 1e4;  // in a trace, between what two processes recorded
+constexpr double kGapUs = 1e4;  // gap in a trace between the spans of two processes
 
-/// When the first span began, by the system's clock; infinity if there is none.
+/// The begin of the first span by the system's clock; infinity if there is none.
 double begin_us(const Trace& trace) {
   double begin = std::numeric_limits<double>::infinity();
   for (int lane = 0; lane < kLaneCount; ++lane)
@@ -61,7 +61,8 @@ void Training::start() {
   start_record();
 }
 
-/// All workers step from the same weights, unless each resumes its own.
+/// Throws Error unless all workers start from the same weights. Not called where each resumes its
+/// own.
 void Training::check_weights() {
   const Tensor weight = fetch(replica_.context().stream, replica_.parameters().weight());
   const NamedValue found{concat("weights before step ", position_.step),
@@ -95,7 +96,7 @@ void Training::resume(const Changes& changes) {
       reporter_->warn(fmt::format("this run is resumed otherwise: {}", fmt::join(*kind, "; ")));
   }
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
-    const bool again = epoch_trained() && type == "epoch";  // is to be evaluated again
+    const bool again = epoch_trained() && type == "epoch";  // it will be evaluated again
     return step < position_.step || (step == position_.step && !again);
   });
 }
@@ -141,7 +142,7 @@ void Training::start_epoch() {
   }
 }
 
-/// What is left of the epoch under way, or up to max_steps. False if some rank asked to stop first.
+/// Trains the rest of the epoch, or up to max_steps. False if `stop` ended it early on some rank.
 bool Training::train_epoch() {
   if (epoch_trained()) return true;
   start_epoch();
@@ -192,8 +193,8 @@ bool Training::train_epoch() {
   return !stop;
 }
 
-/// The validation split, if there is one, which leaves the test set to the end of the run. Nothing
-/// if `stop` said so to some rank.
+/// Scores of the validation split; of the test set if there is no such split, and at the end of the
+/// run. Nothing if `stop` said yes on some rank.
 std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()>& stop) {
   Evaluated found;
   if (validation_) {
@@ -207,7 +208,7 @@ std::optional<Evaluated> Training::evaluate(bool end, const std::function<bool()
   return found;
 }
 
-/// Evaluates, tells and saves what was trained. False if some rank asked to stop first.
+/// Evaluates, reports and saves the trained weights. False if `stop` ended it early on some rank.
 bool Training::finish_epoch() {
   const bool whole = epoch_trained();
   const double epochs = epochs_done();
@@ -248,7 +249,7 @@ bool Training::finish_epoch() {
   return true;
 }
 
-/// If more samples than before could not be read.
+/// Warns if more samples than before could not be read.
 void Training::tell_damage() {
   double own = 0.0;
   std::string example;
@@ -301,7 +302,7 @@ void Training::add_times(const StepReport& report) {
   times_.decode_ms += report.cost.decode_ms;
 }
 
-/// `epoch_us`: of the epoch under way.
+/// `epoch_us`: time spent so far in the current epoch.
 Spent Training::spent(double epoch_us) {
   return {(train_us_ + epoch_us) * 1e-6, replica_.bytes_sent()};
 }
@@ -318,8 +319,8 @@ void Training::add_scores(const std::string& prefix, const TallyValues& values,
   }
 }
 
-/// The test set with the weights that did best on the validation split; nothing if their checkpoint
-/// was not kept. The replica is as it was afterwards.
+/// Scores the test set with the weights that did best on the validation split; nothing if their
+/// checkpoint was not kept. Afterwards the replica is back at the last checkpoint.
 std::optional<TallyValues> Training::test_the_best() {
   const int64_t best = position_.best_step;
   if (best < 0 || best == position_.step) return evaluated_->test;
@@ -333,11 +334,12 @@ std::optional<TallyValues> Training::test_the_best() {
   }
   warn(checkpoints_.load_evaluated(replica_, "best"));
   const std::optional<TallyValues> found = replica_.evaluate_as_is(*test_);
-  checkpoints_.load(replica_);  // back to the last, of which the run has told
+  checkpoints_.load(replica_);  // back to the reported weights
   return found;
 }
 
-/// On rank 0 alone: one text where all workers agree, else each with the first rank that has it.
+/// The numerics of all workers as one text if they agree, else each variant with the first rank
+/// that has it. On rank 0 alone.
 std::string Training::numerics_of_all() {
   std::vector<std::string> told;
   std::string all;

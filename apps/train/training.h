@@ -1,5 +1,5 @@
-// One worker's run: its steps, evaluations and checkpoints, in the order that every worker shares.
-// Belongs to its worker's thread.
+// One worker's training run: its steps, evaluations and checkpoints, in an order that all workers
+// share. Belongs to its worker's thread.
 #pragma once
 
 #include <functional>
@@ -20,29 +20,30 @@ namespace wisp {
 
 class Training {
  public:
-  /// `stop` is asked before each step; if it says yes to any worker, all stop after that step. The
-  /// reporter is rank 0's, null elsewhere. The arguments outlive this object.
+  /// `stop` is asked before each step and each batch of an evaluation. If it says yes to any
+  /// worker, all stop after that step. `reporter` is null except on rank 0. The arguments outlive
+  /// this object.
   Training(const Prepared& run, MemoryPool& pool, const RunDirectory& directory, Worker& worker,
            const RunFacts& facts, Reporter* reporter, std::function<bool()> stop);
 
-  /// Begins with the weights that model.init names, if it does. Collective. Throws Error if the
-  /// workers' weights differ.
+  /// Begins a new run, with the weights of model.init if the key is given. Collective. Throws Error
+  /// if the workers' weights differ.
   void start();
-  /// Goes on from the newest checkpoint. Collective. Throws Error as Checkpoints::load, if the
-  /// data or batch no longer fit, and, within an epoch, if there are `changes` of its samples.
-  /// These are rank 0's, who tells of the others.
+  /// Continues from the newest checkpoint. Rank 0 passes `changes` since the run began, and reports
+  /// them; other ranks pass none. Collective. Throws Error as Checkpoints::load, if the data or
+  /// batch size no longer fit, and within an epoch if `changes` affect its samples.
   void resume(const Changes& changes);
-  /// Trains to the end. False if it stopped before because somebody asked; then the checkpoint of
-  /// that step is saved, and nothing is left to do. Collective.
+  /// Trains to the end. Returns false if `stop` ended it early; the checkpoint of the last step is
+  /// saved then. Collective.
   bool run();
-  /// Collective.
+  /// The summary of the finished run. Collective.
   Summary summary();
 
   int64_t step() const { return position_.step; }
   /// False if a resumed run had nothing left to do.
   bool trained() const { return steps_here_ > 0; }
-  /// Every worker's spans by rank 0's clock, as text for write_trace(), behind those that the file
-  /// `path` has of the steps before this process's; on rank 0 alone. Collective.
+  /// The spans of all workers by rank 0's clock, as text for write_trace(); empty except on rank 0.
+  /// They follow the spans in the file `path` of the steps before this process began. Collective.
   std::vector<std::string> gather_spans(const std::string& path);
 
  private:
@@ -70,21 +71,21 @@ class Training {
   Reporter* reporter_;
   const std::function<bool()> stop_;
   const Checkpoints checkpoints_;
-  const std::vector<std::string>& remarks_;  // of what is exchanged
+  const std::vector<std::string>& remarks_;  // notes for the user on the exchange
   Shared shared_;
   Replica replica_;
-  const std::unique_ptr<Loader> train_, validation_, test_;  // validation: if there is such a split
+  const std::unique_ptr<Loader> train_, validation_, test_;  // validation_ may be null
   const RunFacts& facts_;
   std::optional<GradientRecord> record_;
   const std::string record_path_;
   const int64_t steps_per_epoch_;
   Position position_;
-  int64_t steps_here_ = 0;  // made by this process
-  double damaged_ = 0.0;    // samples, over all workers, that could not be read
-  double work_here_ = 0.0;  // images, tokens, frames of these, over all workers
+  int64_t steps_here_ = 0;  // steps made by this process
+  double damaged_ = 0.0;    // samples that could not be read, over all workers
+  double work_here_ = 0.0;  // images, tokens or frames of steps_here_, all workers
   std::optional<Batch> first_batch_;
-  StepTimes times_;                     // of the steps of this process, in sum
-  std::optional<Evaluated> evaluated_;  // the weights as they are
+  StepTimes times_;                     // sums over steps_here_
+  std::optional<Evaluated> evaluated_;  // scores of the current weights
   double train_us_ = 0.0;
 };
 

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-/// Bytes of the UTF-8 character that begins at `at`; 0 if there is none.
+/// The number of bytes of the UTF-8 character at `at`; 0 if it is invalid.
 size_t character_bytes(std::string_view text, size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   size_t bytes = 0;

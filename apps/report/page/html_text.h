@@ -1,4 +1,4 @@
-// Text in a page of HTML.
+// Escaping of text for an HTML page. Any thread.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace wisp {
 
-/// The text with everything that HTML or SVG would read as markup escaped; right between tags and
-/// in quoted attributes. Bytes that are not UTF-8 and control characters become "?".
+/// Escapes everything that HTML or SVG would read as markup, both between tags and in quoted
+/// attributes. Bytes that are not UTF-8 and control characters become "?".
 std::string html_text(std::string_view text);
 
 /// Whether html_text() leaves every character readable.

@@ -19,13 +19,13 @@ constexpr double kWidth = 960, kLeft = 118, kRight = 948, kTop = 6, kRow = 15, k
 constexpr const char* kRows[] = {"compute", "encode", "wire", "decode"};
 constexpr size_t kRowCount = std::size(kRows);
 
-/// Waits belong to the compute thread.
+/// The row of a span; waits are in the compute thread's row.
 size_t row_of(const TracedSpan& span) {
   const auto found = std::find(std::begin(kRows), std::end(kRows), span.lane);
   return found == std::end(kRows) ? 0 : static_cast<size_t>(found - std::begin(kRows));
 }
 
-/// A class of the page's style.
+/// The CSS class of a span.
 std::string kind_of(const TracedSpan& span) {
   const bool named = span.lane == "compute" || span.name == "loader";
   return named ? span.name : span.lane;

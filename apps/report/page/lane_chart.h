@@ -1,4 +1,4 @@
-// Where the time of a few traced steps went, a row per lane of each worker, as SVG.
+// A chart of the time of a few traced steps, a row per lane of each worker, as SVG. Any thread.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace wisp {
 
-/// The middle two of the recorded steps, up to eight workers. What the compute thread does and what
-/// it waits for share a row. Empty if nothing was recorded.
+/// Shows the middle two of the recorded steps, for up to eight workers. Work and waits of the
+/// compute thread share a row. Empty if nothing was recorded.
 std::string lane_chart(std::span<const TracedSpan> spans);
 
 }  // namespace wisp

@@ -63,7 +63,7 @@ void put_axes(std::string& svg, const LineChart& chart, const Scale& x, const Sc
                  kHeight - 8, html_text(chart.x_label));
 }
 
-/// As drawn, in tenths.
+/// A position in the drawing, in tenths of a unit.
 using Place = std::pair<int64_t, int64_t>;
 using Places = std::vector<Place>;
 
@@ -74,8 +74,8 @@ Places places_of(const Points& points, const Scale& x, const Scale& y) {
   return places;
 }
 
-/// Which curves are drawn over each other, from one place to the next or, in dots, at one; to a
-/// whole unit, as lines are wider.
+/// The curves that overlap on each line from place to place, or at each dot. Places are rounded to
+/// whole units, as lines are wider than tenths.
 class Turns {
  public:
   explicit Turns(const std::vector<Places>& curves) {
@@ -86,7 +86,7 @@ class Turns {
       }
     }
   }
-  /// In order of drawing.
+  /// The overlapping curves, in order of drawing.
   const std::vector<size_t>& of(const Place& from, const Place& to) const {
     return curves_.at({unit(from), unit(to)});
   }
@@ -106,7 +106,7 @@ std::string text_of(const Place& place) {
                      0.1 * static_cast<double>(place.second));
 }
 
-/// Where curves lie upon each other each has a dash in turn.
+/// Draws a curve's lines; curves that overlap alternate in dashes.
 void put_lines(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
   constexpr size_t kDash = 6;
   for (size_t first = 0; first + 1 < places.size();) {
@@ -126,7 +126,7 @@ void put_lines(std::string& svg, size_t curve, const Places& places, const Turns
   }
 }
 
-/// Dots upon each other are rings: the first one is the largest.
+/// Draws a curve's dots; dots that overlap are rings, of which the first one is the largest.
 void put_dots(std::string& svg, size_t curve, const Places& places, const Turns& turns) {
   constexpr double kRadius = 3.0;
   for (const Place& place : places) {
@@ -191,7 +191,7 @@ std::string to_svg(const LineChart& chart) {
     svg += fmt::format(R"(<text x="{}" y="{}" class="mid">nothing recorded</text>)", kWidth / 2,
                        kHeight / 2);
   } else {
-    const bool narrow = box.left == box.right;  // its points stand in the middle
+    const bool narrow = box.left == box.right;  // puts the points in the middle
     const Scale x(chart.log_x ? box.left : std::min(box.left, 0.0),
                   narrow && !chart.log_x ? 2.0 * box.right : box.right, kLeft, kRight, chart.log_x);
     const Scale y = Scale::rounded(box.low, box.high, kBottom, kTop);

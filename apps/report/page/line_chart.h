@@ -1,4 +1,4 @@
-// Curves of several runs as SVG.
+// A chart of several runs' curves, as SVG. Any thread.
 #pragma once
 
 #include <string>
@@ -17,17 +17,17 @@ struct LineChart {
   std::string title;
   std::string x_label, y_label;
   bool log_x = false;
-  bool dots = false;  // points are few, and mean something each
+  bool dots = false;  // for few points, each with a meaning
   std::vector<Curve> curves;
 };
 
-/// Points that are not finite, and on a log axis those not above 0, are left out.
+/// Leaves out points that are not finite and, on a log axis, points that are not above 0.
 std::string to_svg(const LineChart& chart);
 
-constexpr size_t kMostPoints = 500;  // of a curve as drawn
+constexpr size_t kMostPoints = 500;  // per curve as drawn
 
-/// Of more than `most` points, the lowest and the highest in each of most / 2 spans of equally
-/// many.
+/// The points themselves if they are at most `most`; else the lowest and the highest of each of
+/// most / 2 spans with equally many points.
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points,
                                                size_t most = kMostPoints);
 

@@ -38,13 +38,13 @@ std::string table(const std::string& rows) {
   return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
-/// Runs that are measured by the same metric, and may share a chart of it.
+/// Runs with the same metric, which may share a chart.
 struct Compared {
   Metric metric;
-  std::vector<size_t> runs;  // their numbers
+  std::vector<size_t> runs;  // indices of runs
 };
 
-/// In order of first appearance.
+/// Groups in order of first appearance.
 std::vector<Compared> compared(const Runs& runs) {
   std::vector<Compared> groups;
   for (size_t r = 0; r < runs.size(); ++r) {
@@ -60,12 +60,13 @@ std::vector<Compared> compared(const Runs& runs) {
 
 // ------------------------------------------------------------------------------------ figures
 
-/// A name over a column if all runs have it; otherwise a general word, and the cells say the name.
+/// A column's heading: the name if all runs have the same one; else a general word, with the name
+/// in each cell.
 struct Heading {
   std::string text;
   bool general = false;
 
-  /// The run's figure, for a cell below.
+  /// The content of a run's cell.
   std::string figure(const std::string& value, const std::string& name) const {
     return html_text(general && value != "-" ? value + " " + name : value);
   }
@@ -114,7 +115,7 @@ std::string figures(const Runs& runs) {
 
 // ------------------------------------------------------------------------------------- curves
 
-/// An x axis.
+/// An x axis of the charts.
 struct Over {
   const char* name;
   const char* label;
@@ -132,7 +133,7 @@ constexpr Over kOvers[] = {
      [](const StepRow& r) { return r.bytes_sent_total; },
      [](const EpochRow& r) { return r.bytes_sent_total; }}};
 
-/// Of the runs of these numbers.
+/// Curves of the runs with these indices.
 template <class Row, class X, class Y>
 std::vector<Curve> curves_of(const Runs& runs, const std::vector<size_t>& numbers,
                              std::vector<Row> Metrics::*rows, const X& x, const Y& y) {
@@ -145,7 +146,7 @@ std::vector<Curve> curves_of(const Runs& runs, const std::vector<size_t>& number
   return curves;
 }
 
-/// The metric in training, over the test set and over the validation split.
+/// Charts of the metric in training, on the test set and on the validation split.
 std::string metric_charts(const Runs& runs, const Compared& group, const Over& over) {
   const Metric& metric = group.metric;
   const double scale = metric.scale();

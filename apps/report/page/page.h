@@ -1,4 +1,4 @@
-// Runs side by side as one page of HTML, for a browser without network or script.
+// A comparison of runs as one HTML page, for a browser without network or script. Any thread.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace wisp {
 
-/// Figures, curves over steps, seconds and bytes, bytes, the time of a step, lanes of traced steps,
-/// what differs in the configurations, and how to make the runs again. All text of the runs is
-/// escaped. Runs that have not ended are shown as far as they went.
+/// The page: figures, curves over steps, seconds and bytes, traffic, the time of a step, lanes of
+/// traced steps, differences of the configurations, and the commands that repeat the runs. All text
+/// of the runs is escaped. Unfinished runs are shown up to their last step.
 std::string report_page(const std::vector<RunRecord>& runs);
 
 }  // namespace wisp

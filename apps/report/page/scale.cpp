@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-/// 1, 2 or 5 times a power of ten, so that about five of them make `range`.
+/// 1, 2 or 5 times a power of ten, so that about five ticks fit in `range`.
 double tick_step(double range) {
   const double rough = range / 5.0;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));

@@ -1,4 +1,4 @@
-// An axis of a chart: from values to places, and where its ticks stand. A value; any thread.
+// An axis of a chart: a map from values to positions, and its ticks. Any thread.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace wisp {
 
 class Scale {
  public:
-  /// Puts `low` at `from` and `high` at `to`. An empty range is widened; a log scale's values are
+  /// Maps `low` to `from` and `high` to `to`. An empty range is widened. Values of a log scale are
   /// above 0.
   Scale(double low, double high, double from, double to, bool log);
-  /// A linear scale whose ends are widened to ticks.
+  /// A linear scale with its ends widened to ticks.
   static Scale rounded(double low, double high, double from, double to);
 
   double at(double value) const;
@@ -19,7 +19,7 @@ class Scale {
   std::vector<double> ticks() const;
 
  private:
-  std::vector<double> log_ticks() const;  // few in a narrow range
+  std::vector<double> log_ticks() const;  // few ticks in a narrow range
 
   double low_, high_, from_, to_;
   bool log_;

@@ -1,12 +1,12 @@
-// A text as a word of a command that is shown on a page.
+// Quoting of text as one word of a shell command that a page shows. Any thread.
 #pragma once
 
 #include <string>
 
 namespace wisp {
 
-/// Quoted only if it must be. Bytes that html_text() would not keep stand as their numbers, which
-/// bash and zsh read.
+/// Quotes only if necessary. Bytes that html_text() would not keep are written as numeric escapes,
+/// which bash and zsh read.
 std::string shell_word(const std::string& text);
 
 }  // namespace wisp

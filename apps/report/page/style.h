@@ -1,10 +1,11 @@
-// How the report's page looks.
+// The style sheet of the report's page. Any thread.
 #pragma once
 
 namespace wisp {
 
-/// CSS: light and dark as the reader's system has it, narrow screens, print. The eight colours of
-/// runs are those of Okabe and Ito (black and yellow replaced), told apart with any colour vision.
+/// CSS for light and dark (as the reader's system has it), narrow screens and print. The eight
+/// colours of runs are those of Okabe and Ito with black and yellow replaced; they differ for any
+/// colour vision.
 const char* page_style();
 
 }  // namespace wisp

@@ -99,13 +99,11 @@ void add_codec_lab(CLI::App& program) {
       "Example:\n"
       "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "
       "lab\n"
-      "Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME "
-      "of "
-      "worker R after the last\n"
-      "step), payload_R.bin (the payloads of worker R in the last step: for each round and outlet "
-      "u32 "
-      "round, u32 outlet,\n"
-      "u64 bytes, and the bytes), and steps.jsonl.");
+      "Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME\n"
+      "of worker R after the last step), payload_R.bin (the payloads of worker R in the last "
+      "step:\n"
+      "for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and\n"
+      "steps.jsonl.");
   command.callback([arguments] { run(*arguments); });
 }
 

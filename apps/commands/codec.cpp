@@ -100,8 +100,7 @@ void add_codec_lab(CLI::App& program) {
       "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "
       "lab\n"
       "Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME\n"
-      "of worker R after the last step), payload_R.bin (the payloads of worker R in the last "
-      "step:\n"
+      "of worker R after the last step), payload_R.bin (its payloads in the last step:\n"
       "for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and\n"
       "steps.jsonl.");
   command.callback([arguments] { run(*arguments); });

@@ -210,9 +210,10 @@ std::string config_reference() {
   std::string text =
       "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
-      "last. An unknown key is an error. A later file, or the command line, may name another\n"
-      "model, data set or method. Keys that only the replaced one knows are then dropped, and the "
-      "log names them.\n\n"
+      "last. An unknown key is an error. A later file, or the command line, may name\n"
+      "another model, data set or method. Keys that only the replaced one knows are then dropped, "
+      "and "
+      "the log names them.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +

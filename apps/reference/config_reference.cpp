@@ -212,8 +212,7 @@ std::string config_reference() {
       "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
       "last. An unknown key is an error. A later file, or the command line, may name\n"
       "another model, data set or method. Keys that only the replaced one knows are then dropped, "
-      "and "
-      "the log names them.\n\n"
+      "and the log names them.\n\n"
       "## Every run\n\n" +
       table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +

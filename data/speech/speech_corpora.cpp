@@ -133,7 +133,7 @@ const DataRegistration librispeech("librispeech", "LibriSpeech, read books (Pana
                                    [](Config& config) {
                                      return std::make_unique<LibriSpeech>(config);
                                    });
-const DataRegistration speech("speech", "utterances that manifests list",
+const DataRegistration speech("speech", "utterances listed in manifests",
                               [](Config& config) { return std::make_unique<Manifests>(config); });
 
 }  // namespace

@@ -69,8 +69,9 @@ int parse_and_run(int argc, char** argv) {
   program.set_version_flag("--version", program_version());
   program.require_subcommand(1);
   program.footer(
-      "wisp COMMAND --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage, 128 and a "
-      "signal's number:\nstopped by it (130: Ctrl-C, 143: SIGTERM).");
+      "wisp COMMAND --help shows its options. Exit status: 0 done, 1 failed, 2 wrong usage, 128 + "
+      "the "
+      "number of a signal\nthat stopped the program (130: Ctrl-C, 143: SIGTERM).");
   add_train(program);
   add_eval(program);
   add_bench(program);

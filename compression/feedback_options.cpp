@@ -10,8 +10,7 @@ float FeedbackOptions::gain(const StepInfo& info) const {
 FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feedback published) {
   std::string choice = "auto";
   config.bind("compression.feedback", choice,
-              "error feedback: none, ef, ef21, ef21_sgdm, or auto (what the method was published "
-              "with)");
+              "error feedback: none, ef, ef21, ef21_sgdm, or auto (as the method was published)");
   FeedbackOptions options;
   if (choice == "auto") {
     options.kind = published;
@@ -28,8 +27,8 @@ FeedbackOptions bind_feedback(Config& config, const CompressorSetup& setup, Feed
   }
   std::string residual = "gradient";
   config.bind("compression.residual", residual,
-              "units of ef's residual: gradient (applied at the new learning rate) or update (at "
-              "the one it came with)");
+              "units of ef's residual: gradient (applied at the new learning rate) or update "
+              "(applied at the old one)");
   WISP_CHECK(residual == "gradient" || residual == "update", config.where("compression.residual"),
              ": compression.residual is '", residual, "', expected gradient or update");
   WISP_CHECK(residual == "gradient" || options.kind == Feedback::ef,

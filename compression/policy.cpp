@@ -24,12 +24,11 @@ PolicyRule read_rule(Config& row) {
 PolicyRule PolicyRule::bind(Config& row) {
   PolicyRule rule;
   row.bind("name", rule.name, "glob over parameter names: * any characters, ? one");
-  row.bind(
-      "kind", rule.kind,
-      "glob over the kinds of layers: conv, linear, norm, bias, or what others call themselves");
+  row.bind("kind", rule.kind,
+           "glob over the kinds of layers: conv, linear, norm, bias, or a layer's own kind");
   row.bind("rank", rule.rank, "rank of the parameter's shape; -1: any");
-  row.bind("min_numel", rule.min_numel, "fewest elements");
-  row.bind("max_numel", rule.max_numel, "most elements; -1: no limit");
+  row.bind("min_numel", rule.min_numel, "smallest number of elements");
+  row.bind("max_numel", rule.max_numel, "largest number of elements; -1: no limit");
   row.bind("method", rule.method, "compression method, or none to leave it dense");
   rule.options = row.table("options", "the method's own keys, without \"compression.\"");
   rule.where = row.where("method");
@@ -46,7 +45,8 @@ std::vector<PolicyRule> read_policy(Config& config) {
   std::vector<PolicyRule> rules;
   for (Config& row : config.rows(
            "compression.policy",
-           "rules name, kind, rank, min_numel, max_numel -> method, options; first match wins"))
+           "rules: name, kind, rank, min_numel, max_numel -> method, options; the first match "
+           "wins"))
     rules.push_back(read_rule(row));
   return rules;
 }

@@ -15,7 +15,8 @@ constexpr double kMostEpochs = 10'000.0;  // each may be a phase
 RatioSchedule::RatioSchedule(Config& config) {
   std::string warmup = "none";
   config.bind("compression.ratio", ratio_, "kept / total elements of sparse methods, in (0, 1]");
-  config.bind("compression.warmup", warmup, "how the ratio gets there: none, list, or exponential");
+  config.bind("compression.warmup", warmup,
+              "form of the ratio's warm-up: none, list, or exponential");
   config.bind("compression.warmup_epochs", epochs_, "length of the warm-up, in epochs, above 0");
   config.bind("compression.warmup_list", list_,
               "ratios of warmup = \"list\", spread evenly over its epochs; 1 or more: dense");

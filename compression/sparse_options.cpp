@@ -4,7 +4,7 @@ namespace wisp {
 
 DType bind_summed_values(Config& config) {
   std::string values = "f32";
-  config.bind("compression.values", values, "how values travel: f32, f16 or bf16");
+  config.bind("compression.values", values, "format of values on the wire: f32, f16 or bf16");
   WISP_CHECK(values != "natural", config.where("compression.values"),
              ": values are added up on the wire, and a sum of natural values is none; use f32, f16 "
              "or bf16");
@@ -18,8 +18,8 @@ DType bind_summed_values(Config& config) {
 bool bind_shared(Config& config, bool by_default) {
   std::string sharing = by_default ? "shared" : "own";
   config.bind("compression.sharing", sharing,
-              "which positions a rank sends: shared (all ranks the same; values are summed on the "
-              "way) or own (payloads are gathered)");
+              "positions that a rank sends: shared (the same on all ranks; values are summed on "
+              "the wire) or own (payloads are gathered)");
   WISP_CHECK(sharing == "shared" || sharing == "own", config.where("compression.sharing"),
              ": compression.sharing is '", sharing, "', expected shared or own");
   return sharing == "shared";

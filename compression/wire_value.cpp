@@ -26,8 +26,8 @@ const char* name_of(WireFormat format) {
 WireFormat bind_values(Config& config) {
   std::string values = "f32";
   config.bind("compression.values", values,
-              "how sparse methods send values: f32, f16, bf16, or natural (sign and nearest power "
-              "of two, 9 bits)");
+              "format of a sparse method's values on the wire: f32, f16, bf16, or natural (sign "
+              "and nearest power of two, 9 bits)");
   for (const WireFormat format : kFormats)
     if (values == name_of(format)) return format;
   throw Error(concat(config.where("compression.values"), ": compression.values is '", values,

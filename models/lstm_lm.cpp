@@ -95,23 +95,23 @@ namespace {
 std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   LstmLmOptions options;
   std::string cell = "lstm", loss = "mean";
-  config.bind("model.cell", cell, "of the recurrent layers: lstm, gru or tanh");
-  config.bind("model.layers", options.layers, "recurrent layers");
-  config.bind("model.units", options.units, "of each layer, and of a word's vector");
+  config.bind("model.cell", cell, "cell of the recurrent layers: lstm, gru or tanh");
+  config.bind("model.layers", options.layers, "number of recurrent layers");
+  config.bind("model.units", options.units,
+              "hidden size of each layer, and size of the word vectors");
   config.bind("model.dropout", options.dropout,
-              "share that is dropped before, between and behind the layers, in [0, 1) (Zaremba et "
-              "al. 2014)");
+              "dropout before, between and after the layers, in [0, 1) (Zaremba et al. 2014)");
   config.bind("model.locked_dropout", options.locked_dropout,
-              "drop the same at all positions of a window (Gal & Ghahramani 2016)");
+              "same dropout mask at all positions of a window (Gal & Ghahramani 2016)");
   config.bind("model.tied", options.tied,
               "words' vectors are the output's weights, too (Press & Wolf 2017)");
   config.bind("model.loss", loss,
-              "what gradients are of: mean, of a token; or sum_over_time, of a window's positions, "
-              "as Zaremba's rates and bounds of the norm want it");
+              "loss behind the gradients: mean (per token), or sum_over_time (summed over a "
+              "window's positions, for Zaremba's learning rates and clipping bounds)");
   config.bind(
       "model.init_range", options.init_range,
-      "all weights start uniform in ± this, 0 or more; 0: layers in ±1 / sqrt(units), vectors and "
-      "output in ±0.1, the output's bias at 0");
+      "bound b of initial weights uniform in ±b, 0 or more; 0: layers in ±1 / sqrt(units), word "
+      "vectors and output in ±0.1, output bias 0");
   options.cell = rnn_cell_named(cell, concat(config.where("model.cell"), ": model.cell"));
   WISP_CHECK(loss == "mean" || loss == "sum_over_time", config.where("model.loss"),
              ": model.loss is \"", loss, "\", expected mean or sum_over_time");

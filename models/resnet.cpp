@@ -121,19 +121,19 @@ ResNetOptions bind_options(Config& config) {
   ResNetOptions options;
   options.label_smoothing = bind_label_smoothing(config);
   config.bind("model.zero_init_residual", options.zero_init_residual,
-              "the last norm of each block starts with scale 0 (Goyal et al. 2017, section 5.1)");
+              "start the last norm of each block with scale 0 (Goyal et al. 2017, section 5.1)");
   return options;
 }
 
 std::unique_ptr<Model> make_cifar(Config& config, const Facts& facts) {
   int64_t depth = 20;
-  config.bind("model.depth", depth, "layers: 6n + 2, as 20, 32, 44, 56, 110");
+  config.bind("model.depth", depth, "number of layers: 6n + 2, such as 20, 32, 44, 56, 110");
   return std::make_unique<ResNet>(ResNetPlan::cifar(depth), facts, bind_options(config));
 }
 
 std::unique_ptr<Model> make_imagenet(Config& config, const Facts& facts) {
   int64_t depth = 50;
-  config.bind("model.depth", depth, "layers: 18, 34, 50, 101 or 152");
+  config.bind("model.depth", depth, "number of layers: 18, 34, 50, 101 or 152");
   return std::make_unique<ResNet>(ResNetPlan::imagenet(depth), facts, bind_options(config));
 }
 

@@ -8,9 +8,10 @@
 namespace wisp {
 
 CLI::Option& AskedBeam::add_search_to(CLI::App& command) {
-  CLI::Option& beam =
-      *command.add_option("--beam", options.width, "texts that a search keeps in each frame")
-           ->check(CLI::Range(int64_t{1}, BeamOptions::kWidest));
+  CLI::Option& beam = *command
+                           .add_option("--beam", options.width,
+                                       "number of texts that the search keeps in each frame")
+                           ->check(CLI::Range(int64_t{1}, BeamOptions::kWidest));
   if (options.width > 0) beam.capture_default_str();
   return *command.add_option("--lm", words, "ARPA file of an n-gram model of words");
 }
@@ -20,7 +21,7 @@ void AskedBeam::add_to(CLI::App& command) {
   command.add_option("--alpha", options.alpha, "weight of the words' log probability")
       ->capture_default_str()
       ->needs("--lm");
-  command.add_option("--beta", options.beta, "added for each word")
+  command.add_option("--beta", options.beta, "bonus added for each word")
       ->capture_default_str()
       ->needs("--lm");
 }

@@ -43,12 +43,13 @@ void run_step(const StepArguments& arguments) {
 }
 
 void add_step(CLI::App& bench) {
-  CLI::App& command = *bench.add_subcommand("step", "the trainer's step on one batch in memory");
+  CLI::App& command = *bench.add_subcommand("step", "time a training step on one batch in memory");
   command.footer("Example:\n  wisp bench step apps/configs/cifar10_resnet20.toml threads=2 --json");
   const auto arguments = std::make_shared<StepArguments>();
   arguments->config.add_to(command);
-  command.add_option("--seconds", arguments->seconds, "how long to measure")->capture_default_str();
-  command.add_flag("--json", arguments->json, "one JSON line");
+  command.add_option("--seconds", arguments->seconds, "duration of the measurement")
+      ->capture_default_str();
+  command.add_flag("--json", arguments->json, "print one JSON line");
   command.callback([arguments] { run_step(*arguments); });
 }
 
@@ -155,31 +156,34 @@ void run_codec(CodecArguments arguments) {
 }
 
 void add_codec(CLI::App& bench) {
-  CLI::App& command = *bench.add_subcommand("codec", "encode and decode of methods' payloads");
+  CLI::App& command =
+      *bench.add_subcommand("codec", "time encode and decode of compression methods");
   command.footer(
-      "Examples:\n  wisp bench codec --method dgc --numel 25000000 --ratio 0.001\n"
+      "Examples:\n"
+      "  wisp bench codec --method dgc --numel 25000000 --ratio 0.001\n"
       "  wisp bench codec --all --json\n"
-      "device=cuda measures on the first GPU, by the GPU's clock; device=emulated is for builds "
+      "device=cuda measures on the first GPU, by the GPU's clock. device=emulated is for builds "
       "without CUDA.");
   const auto arguments = std::make_shared<CodecArguments>();
   CodecBenchOptions& options = arguments->options;
   command.add_option("--method", arguments->method, "compression method");
-  command.add_flag("--all", arguments->all, "every method, at what suits the gradients");
-  command.add_option("--numel", options.numel, "gradients")
+  command.add_flag("--all", arguments->all,
+                   "every method, with a threshold that suits the gradients");
+  command.add_option("--numel", options.numel, "number of gradients")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--ratio", options.ratio, "kept / total of sparse methods")
+  command.add_option("--ratio", options.ratio, "kept / total elements of sparse methods")
       ->capture_default_str();
   command
       .add_option("--zero-rows", options.zero_rows,
-                  "share of a matrix's rows that are zero, as an embedding's are")
+                  "share of zero rows in a matrix, as in gradients of an embedding")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "OpenMP threads")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--seconds", options.seconds, "how long to measure each method")
+  command.add_option("--seconds", options.seconds, "duration of the measurement of each method")
       ->capture_default_str();
-  command.add_flag("--json", arguments->json, "one JSON line per method");
+  command.add_flag("--json", arguments->json, "print one JSON line per method");
   command.add_option("overrides", arguments->overrides,
                      "the method's options and the device: compression.values=f16 device=cuda");
   command.callback([arguments] { run_codec(*arguments); });

@@ -78,30 +78,31 @@ void add_codec_lab(CLI::App& program) {
                      "keys as for train: compression.ratio=0.01 optimizer.momentum=0.9");
   command
       .add_option("--in", arguments->request.inputs,
-                  "NumPy files, one a worker: rows are steps, each a gradient of the worker's own "
-                  "mean loss")
+                  "NumPy files, one per worker; each row is a step, the gradient of the worker's "
+                  "own mean loss")
       ->required()
       ->check(CLI::ExistingFile);
-  command.add_option("--out", arguments->request.out, "directory for what comes out")->required();
+  command.add_option("--out", arguments->request.out, "output directory")->required();
   command.add_option_function<std::string>(
       "--shape",
       [arguments](const std::string& text) { arguments->request.shape = shape_of(text); },
-      "of the layer, 64x576 (default: a row's)");
-  command.add_option("--layer", arguments->request.layer,
-                     "its name, from which random numbers come (default: the first file's)");
+      "shape of the layer, as 64x576 (default: the shape of a row)");
+  command.add_option(
+      "--layer", arguments->request.layer,
+      "name of the layer, the key of its random numbers (default: the first file's)");
   command
       .add_option("--steps-per-epoch", arguments->request.steps_per_epoch,
-                  "for schedules and warm-up (default: all steps are of epoch 0)")
+                  "number of steps in an epoch, for schedules and warm-up (default: all steps are "
+                  "in epoch 0)")
       ->check(CLI::NonNegativeNumber);
   command.footer(
       "Example:\n"
       "  wisp codec --method dgc compression.ratio=0.01 --in runs/a/gradients/rank_*/x.npy --out "
       "lab\n"
-      "Writes DIR/mean.npy (what is left for the optimizer, rows are steps), NAME_R.npy (state "
-      "NAME "
-      "of worker R after the\nlast step), payload_R.bin (what worker R encoded then: for each "
-      "round "
-      "and outlet u32 round, u32 outlet, u64 bytes,\nand the bytes), and steps.jsonl.");
+      "Writes DIR/mean.npy (the result for the optimizer, a row per step), NAME_R.npy (state NAME\n"
+      "of worker R after the last step), payload_R.bin (its payloads in the last step:\n"
+      "for each round and outlet u32 round, u32 outlet, u64 bytes, and the bytes), and\n"
+      "steps.jsonl.");
   command.callback([arguments] { run(*arguments); });
 }
 

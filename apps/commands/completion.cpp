@@ -78,10 +78,11 @@ complete -c wisp -f -a '(__wisp_complete)'
 
 /// Adds the command that the shells' functions call.
 void add_complete(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("complete", "what a word can become, a line each");
-  command.group("");  // hidden from help
+  CLI::App& command =
+      *program.add_subcommand("complete", "print the completions of a word, one per line");
+  command.group("");  // no help shows it
   const auto typed = std::make_shared<std::vector<std::string>>();
-  command.add_option("typed", *typed, "the words behind the program's name");
+  command.add_option("typed", *typed, "words after the program's name");
   command.callback([&program, typed] {
     for (const std::string& word : completions(program, *typed)) fmt::print("{}\n", word);
   });
@@ -97,7 +98,7 @@ void add_completion(CLI::App& program) {
       "  wisp completion zsh > ~/.zsh/completions/_wisp      # a folder of $fpath\n"
       "  wisp completion fish > ~/.config/fish/completions/wisp.fish");
   const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "whose completion")
+  command.add_option("shell", *shell, "shell of the completions")
       ->required()
       ->check(CLI::IsMember({"bash", "fish", "zsh"}));
   command.callback([shell] {

@@ -35,21 +35,20 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_data(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("data", "say what a configuration's data is");
+  CLI::App& command = *program.add_subcommand("data", "describe the data of a configuration");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
-  CLI::Option& write =
-      *command.add_option("--write", arguments->write,
-                          "folder for pictures of the first samples of training, augmented");
-  command.add_option("--count", arguments->count, "how many pictures")
+  CLI::Option& write = *command.add_option(
+      "--write", arguments->write, "folder for pictures of the first training samples, augmented");
+  command.add_option("--count", arguments->count, "number of pictures")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->needs(&write)
       ->capture_default_str();
-  command.add_flag("--json", arguments->json, "as one JSON object");
+  command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n"
       "  wisp data apps/configs/cifar10_resnet20.toml --write pictures\n"
-      "All splits are read in order, nothing left out; training samples are augmented as in its "
+      "Reads all splits in order and leaves nothing out. Training samples are augmented as in the "
       "first epoch.");
   command.callback([arguments] { run(*arguments); });
 }

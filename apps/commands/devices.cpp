@@ -8,14 +8,15 @@
 namespace wisp {
 
 void add_devices(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("devices", "list what this program can train on");
+  CLI::App& command =
+      *program.add_subcommand("devices", "list the devices that this program can train on");
   command.footer(
       "Examples:\n"
       "  wisp devices\n"
       "  wisp devices --json\n"
-      "A run is told by its key device: cpu, cuda (the first GPU) or emulated.");
+      "The key device of a run selects one: cpu, cuda (the first GPU) or emulated.");
   const auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "as one JSON object");
+  command.add_flag("--json", *json, "print one JSON object");
   command.callback([json] {
     const DeviceList list = list_devices();
     fmt::print("{}", *json ? device_json(list) : device_table(list));

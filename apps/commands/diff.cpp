@@ -31,15 +31,15 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_diff(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("diff", "say what differs between two runs");
+  CLI::App& command = *program.add_subcommand("diff", "print the differences between two runs");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->a, "run directory")->required();
-  command.add_option("other", arguments->b, "the one to compare it with")->required();
+  command.add_option("other", arguments->b, "run directory to compare with")->required();
   command.footer(
       "Example:\n"
       "  wisp diff runs/dgc runs/dgc-again\n"
-      "Compares configurations, programs, and what was recorded of each step; times are\n"
-      "shown, but do not count. Exit status: 0 equal, 1 different, 2 trouble.");
+      "Compares configurations, programs and the records of each step. Times are shown, but do\n"
+      "not count. Exit status: 0 equal, 1 different, 2 trouble.");
   command.callback([arguments] {
     if (const int status = run(*arguments)) throw ExitStatus{status};
   });

@@ -171,13 +171,14 @@ void run(const Arguments& arguments) {
 
 void add_eval(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
-      "eval", "evaluate a run's checkpoint on its test set and what it held out");
+      "eval", "evaluate a run's checkpoint on its test set and validation split");
   command.footer(
       "Examples:\n"
       "  wisp eval runs/dgc --checkpoint best\n"
       "  wisp eval runs/own --beam 64 --lm text.arpa --alignment words.txt\n"
-      "--speakers, --beam, --lm and --alignment are for speech: the test set's errors, speaker by "
-      "speaker, of the likeliest\nlabel of each frame and of what a search finds.");
+      "--speakers, --beam, --lm and --alignment are for speech. They count the test set's errors "
+      "by speaker, for the likeliest\n"
+      "label of each frame and for the search.");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("run", arguments->run, "run directory")->required();
   command.add_option("overrides", arguments->overrides, "keys to change: data.path=DIR");
@@ -185,10 +186,10 @@ void add_eval(CLI::App& program) {
       ->capture_default_str();
   command.add_option("--predictions", arguments->predictions,
                      "write input, labels and logits of the test set to this safetensors file");
-  command.add_flag("--speakers", arguments->speakers, "errors of each speaker");
+  command.add_flag("--speakers", arguments->speakers, "print the errors of each speaker");
   arguments->beam.add_to(command);
   command.add_option("--alignment", arguments->alignment,
-                     "write what was said and what was heard instead to this file");
+                     "write each reference text above the recognised text to this file");
   command.add_flag("--json", arguments->json, "print JSON");
   command.callback([arguments] { run(*arguments); });
 }

@@ -41,11 +41,12 @@ void add_export(CLI::App& program) {
       "Examples:\n"
       "  wisp export runs/dgc --to model.onnx\n"
       "  wisp export runs/dgc --checkpoint best --to model.safetensors\n"
-      "An ONNX model's inputs have the data's names: of images \"input\", (N, C, H, W) f32,\n"
-      "pixels as the loader normalises them, (pixel - mean) / deviation per channel. Its output\n"
-      "is \"logits\". A sequence is read one position at a time, as (1, N, ...); what the model\n"
-      "carries goes in as state_0, ..., zeros at a beginning, and comes out as state_0_after, ...\n"
-      "Of spectrograms one is read, (1, frames, F), of any number of frames.");
+      "An ONNX model's inputs have the data's names. For images the input is \"input\",\n"
+      "(N, C, H, W) f32, normalised as by the loader: (pixel - mean) / deviation per channel.\n"
+      "The output is \"logits\". A sequence is read one position at a time, as (1, N, ...).\n"
+      "Carried state goes in as state_0, ..., zeros at the beginning, and comes out as\n"
+      "state_0_after, ... Spectrograms are read one at a time, (1, frames, F), with any number\n"
+      "of frames.");
   command.callback([arguments] { run(*arguments); });
 }
 

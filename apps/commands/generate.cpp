@@ -70,33 +70,35 @@ void run(Arguments& arguments) {
 
 void add_generate(CLI::App& program) {
   CLI::App& command =
-      *program.add_subcommand("generate", "go on with a text, as a run of words has learned it");
+      *program.add_subcommand("generate", "continue a text with the model of a run of words");
   command.footer(
       "Examples:\n"
       "  wisp generate runs/text\n"
       "  wisp generate runs/text --prompt \"the company said\" --tokens 40 --temperature 0.8 "
-      "--top-k "
-      "40\n"
+      "--top-k 40\n"
       "  wisp generate runs/text --temperature 0 --json\n"
-      "Needs no data set. Without a prompt a new line begins. Words of the prompt that the run "
-      "does "
-      "not know are read as <unk>,\nwhich is never drawn. --json prints an object with the log "
-      "probabilities that the model gives the words, whatever the\ntemperature.");
+      "Needs no data set. Without a prompt a new line begins. Unknown words of the prompt are read "
+      "as <unk>, which is never\n"
+      "drawn. --json prints an object with the model's log probabilities of the words, independent "
+      "of the temperature.");
   const auto arguments = std::make_shared<Arguments>();
   GenerateOptions& options = arguments->options;
   arguments->run.add_to(command);
-  command.add_option("--prompt", arguments->prompt, "words to go on with");
-  command.add_option("--tokens", options.tokens, "words to draw; a line's end is one")
+  command.add_option("--prompt", arguments->prompt, "words to continue");
+  command
+      .add_option("--tokens", options.tokens,
+                  "number of words to draw; the end of a line counts as one")
       ->capture_default_str();
   command
       .add_option("--temperature", options.temperature,
-                  "logits are divided by it; 0: always the most probable word")
+                  "divisor of the logits; 0: always the most probable word")
       ->capture_default_str();
   command
-      .add_option("--top-k", options.top_k,
-                  "draw among so many words, the most probable ones; 0: all")
+      .add_option("--top-k", options.top_k, "number of most probable words to draw from; 0: all")
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "the same gives the same text")->capture_default_str();
+  command
+      .add_option("--seed", options.seed, "seed of the draws; the same seed gives the same text")
+      ->capture_default_str();
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -28,7 +28,7 @@ void run(const Arguments& arguments) {
 
 void add_import(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
-      "import", "make a run of a safetensors file of weights, as PyTorch names them");
+      "import", "make a run from a safetensors file of weights with PyTorch's names");
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("file", arguments->file, "safetensors file: torchvision's names for ResNets")
       ->required()
@@ -37,9 +37,11 @@ void add_import(CLI::App& program) {
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
   command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
   command.footer(
-      "Example:\n  wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50\n"
-      "The config says model, data and workers. To fine-tune, with another number of classes if "
-      "need be, train\nwith model.init=FILE instead.");
+      "Example:\n"
+      "  wisp import resnet50.safetensors CONFIG.toml --out runs/resnet50\n"
+      "The config has the model, data and workers. To fine-tune, also with another number of "
+      "classes, train\n"
+      "with model.init=FILE instead.");
   command.callback([arguments] { run(*arguments); });
 }
 

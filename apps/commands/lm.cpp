@@ -54,23 +54,22 @@ void run(const Arguments& arguments) {
 
 void add_lm(CLI::App& program) {
   CLI::App& command =
-      *program.add_subcommand("lm", "an n-gram model of a text's words, for beam search");
+      *program.add_subcommand("lm", "train an n-gram model of words on a text, for beam search");
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("text", arguments->text, "a text, UTF-8, with a sentence on each line")
+  command.add_option("text", arguments->text, "UTF-8 text with a sentence on each line")
       ->required();
-  command.add_option("--order", arguments->order, "words of the longest n-grams")
+  command.add_option("--order", arguments->order, "number of words of the longest n-grams")
       ->check(CLI::Range(1, 10))
       ->capture_default_str();
-  command.add_option("--out", arguments->out, "the file to write, in ARPA's format");
-  command.add_option("--perplexity", arguments->perplexity,
-                     "a text to score, sentence by sentence");
+  command.add_option("--out", arguments->out, "file to write, in ARPA format");
+  command.add_option("--perplexity", arguments->perplexity, "text to score, sentence by sentence");
   command.footer(
       "Examples:\n"
       "  wisp lm my.txt --out text.arpa\n"
       "  wisp lm my.txt --order 2 --perplexity other.txt\n"
-      "Interpolated Kneser-Ney. Words are what stands between white space, as they are written; "
-      "one "
-      "that the text does not\nhave is scored as <unk>.");
+      "The model uses interpolated Kneser-Ney smoothing. Words are separated by white space and "
+      "kept as written. Words that the\n"
+      "text does not have are scored as <unk>.");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -15,13 +15,13 @@ void add_methods(CLI::App& program) {
       "Examples:\n"
       "  wisp methods dgc\n"
       "  wisp methods --matrix\n"
-      "The matrix has a column for each choice, with sgd (adamw where a method needs it), f32, "
-      "scope "
-      "layer and 4 workers\nbeside it; (yes): it runs, with a remark, below.");
+      "The matrix has a column for each choice. All else is sgd (adamw where a method needs it), "
+      "f32, scope layer and 4 workers.\n"
+      "(yes) means that it runs with a remark, printed below.");
   const auto method = std::make_shared<std::string>();
   const auto matrix = std::make_shared<bool>(false);
   CLI::Option& name = *command.add_option("method", *method, "the method to describe");
-  command.add_flag("--matrix", *matrix, "which method goes with which other choices")
+  command.add_flag("--matrix", *matrix, "print the combinations of methods with other choices")
       ->excludes(&name);
   command.callback([method, matrix] {
     if (*matrix) {

@@ -25,18 +25,19 @@ void run(const Arguments& arguments) {
 
 void add_plan(CLI::App& program) {
   CLI::App& command =
-      *program.add_subcommand("plan", "say what a run would exchange, layer by layer");
+      *program.add_subcommand("plan", "print the planned exchange of a run, layer by layer");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
   command.add_flag("--dry")->group("");  // accepted from older command lines; not in --help
-  command.add_flag("--json", arguments->json, "as one JSON object");
+  command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n"
       "  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc\n"
-      "From the configuration alone: nothing is measured, no data set is read.\n"
-      "Bytes are of a step, on the worker that sends most, at the capacities of its messages, "
-      "without the 16 bytes of\nthe status. A layer's are those of a unit of its own, a mean where "
-      "steps differ; the totals count the units as they are.");
+      "Uses the configuration alone: it measures nothing and reads no data set.\n"
+      "Bytes are those of a step on the busiest worker, at the capacities of its messages, without "
+      "the 16 bytes of the status.\n"
+      "A layer counts as a unit of its own, with a mean where steps differ. The totals count the "
+      "actual units.");
   command.callback([arguments] { run(*arguments); });
 }
 

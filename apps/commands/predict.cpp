@@ -54,18 +54,19 @@ void run(Arguments& arguments) {
 }  // namespace
 
 void add_predict(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("predict", "what a run's model says of photos");
+  CLI::App& command = *program.add_subcommand("predict", "classify photos with a run's model");
   command.footer(
       "Examples:\n"
       "  wisp predict runs/dgc cat.jpg dog.png\n"
       "  wisp predict runs/dgc --json --top 10 cat.jpg\n"
       "  wisp predict runs/dgc threads=1 cat.jpg dog.png\n"
-      "Needs no data set. Of a photo the largest centred part of the images' shape is scaled to "
-      "their size.\n--json prints an object a line. A file that cannot be read is told and left "
-      "out; the exit status is 1 then.");
+      "Needs no data set. The largest centred part of a photo with the images' aspect ratio is "
+      "scaled to their size.\n"
+      "--json prints one object per line. A file that cannot be read is reported and skipped, and "
+      "the exit status is 1.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->run.add_to(command, "photos: JPEG, PNG, ...");
-  command.add_option("--top", arguments->top, "classes that are told of each photo")
+  command.add_option("--top", arguments->top, "number of classes printed for each photo")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.callback([arguments] { run(*arguments); });

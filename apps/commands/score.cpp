@@ -52,16 +52,17 @@ void run(AskedRun& asked) {
 
 void add_score(CLI::App& program) {
   CLI::App& command =
-      *program.add_subcommand("score", "perplexity of a text of one's own, by a run of words");
+      *program.add_subcommand("score", "print the perplexity of a text for a run of words");
   command.footer(
       "Examples:\n"
       "  wisp score runs/text my.txt\n"
       "  wisp score runs/text my.txt --checkpoint best --json\n"
-      "Needs no data set. The text, UTF-8, is read from its beginning to its end in one column; "
-      "each word but the first is scored\nonce, given all before it, and so is each line's end "
-      "(<eos>). Words that the run does not know are scored as <unk>.");
+      "Needs no data set. Reads the UTF-8 text from beginning to end in one column. Each word "
+      "except the first is scored once,\n"
+      "given all words before it; the end of a line (<eos>) is a word. Unknown words are scored as "
+      "<unk>.");
   const auto arguments = std::make_shared<AskedRun>();
-  arguments->add_to(command, "a text, UTF-8");
+  arguments->add_to(command, "UTF-8 text");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -41,7 +41,7 @@ void add_sweep(CLI::App& program) {
                      "keys and their values: compression.ratio=0.1,0.01 seed=1,2,3");
   command.add_option("--out", arguments->out,
                      "directory of the runs (default: runs/NAME-sweep of the config)");
-  command.add_option("--jobs", arguments->jobs, "runs at a time")
+  command.add_option("--jobs", arguments->jobs, "number of runs at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.footer(
@@ -49,7 +49,7 @@ void add_sweep(CLI::App& program) {
       "  wisp sweep apps/configs/cifar10_resnet20.toml compression.method=none,topk,dgc "
       "compression.ratio=0.01,0.001 seed=1,2,3 --out runs/ratios\n"
       "A key that a combination does not have (compression.ratio without a sparse method) is\n"
-      "left out there. The same command goes on where it stopped. Writes OUT/sweep.csv, a row\n"
+      "left out there. The same command continues a stopped sweep. Writes OUT/sweep.csv, a row\n"
       "per run, and OUT/sweep.md, mean and standard deviation over the seeds.");
   command.callback([arguments] { run(*arguments); });
 }

@@ -42,7 +42,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& program) {
-  CLI::App& command = *program.add_subcommand("train", "train a model as a config says");
+  CLI::App& command = *program.add_subcommand("train", "train the model of a config");
   command.footer(
       "Examples:\n"
       "  wisp train apps/configs/cifar10_resnet20.toml data.path=DIR --out runs/dense\n"
@@ -50,12 +50,13 @@ void add_train(CLI::App& program) {
       "runs/dgc\n"
       "  wisp train apps/configs/cifar10_resnet20.toml compression.method=dgc workers=4 --out "
       "runs/dgc --resume\n"
-      "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 save the step under way; a second Ctrl-C or "
-      "SIGTERM, or one before the\nfirst step, ends at once.");
+      "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 finish and save the current step. A second "
+      "Ctrl-C or SIGTERM, or any of\n"
+      "them before the first step, ends the run at once.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(command);
   command.add_option("--out", arguments->out, "run directory (default: runs/NAME of the config)");
-  command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
+  command.add_flag("--resume", arguments->resume, "resume from the checkpoint in --out");
   command.add_flag("--overwrite", arguments->overwrite, "replace the run in --out");
   command.add_flag("--quiet", arguments->quiet, "print no progress, only warnings and errors");
   command.callback([arguments] { run(*arguments); });

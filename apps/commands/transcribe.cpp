@@ -55,14 +55,16 @@ void run(Arguments& arguments) {
 
 void add_transcribe(CLI::App& program) {
   CLI::App& command =
-      *program.add_subcommand("transcribe", "what a run's model hears in sound files");
+      *program.add_subcommand("transcribe", "transcribe sound files with a run's model");
   command.footer(
       "Examples:\n"
       "  wisp transcribe runs/own a.wav\n"
       "  wisp transcribe runs/own a.wav --beam 64 --lm text.arpa\n"
-      "Needs no data set. Without --beam and --lm the likeliest label of each frame. --json prints "
-      "an object a line, with each\nword's begin and end in seconds and how sure the model is of "
-      "it. A file that cannot be read is told and left out; the\nexit status is 1 then.");
+      "Needs no data set. Without --beam and --lm it takes the likeliest label of each frame. "
+      "--json prints one object per line,\n"
+      "with each word's begin and end in seconds and the model's confidence in it. A file that "
+      "cannot be read is reported and\n"
+      "skipped, and the exit status is 1.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->run.add_to(command, "sound files: FLAC, WAV, SPHERE");
   arguments->beam.add_to(command);

@@ -69,19 +69,19 @@ void run(Arguments& arguments) {
 
 void add_tune_lm(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
-      "tune-lm", "weights of an n-gram model of words, chosen on a run's validation split");
+      "tune-lm", "choose the weights of an n-gram model of words on a run's validation split");
   command.footer(
       "Example:\n"
       "  wisp tune-lm runs/own --lm text.arpa\n"
-      "Searches with each --alphas and each --betas; wisp eval and wisp transcribe take the pair "
-      "that made the fewest errors.");
+      "Searches with each pair of --alphas and --betas. wisp eval and wisp transcribe take the "
+      "pair with the fewest errors.");
   const auto arguments = std::make_shared<Arguments>();
   arguments->run.add_to(command);
   arguments->beam.add_search_to(command).required();
-  command.add_option("--alphas", arguments->alphas, "weights of the words' log probability")
+  command.add_option("--alphas", arguments->alphas, "weights of the words' log probability to try")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--betas", arguments->betas, "numbers added for each word")
+  command.add_option("--betas", arguments->betas, "bonuses per word to try")
       ->delimiter(',')
       ->capture_default_str();
   command.callback([arguments] { run(*arguments); });

@@ -209,13 +209,13 @@ std::vector<std::string> values_of_key(const std::string& key) {
 
 std::string config_reference() {
   std::string text =
-      "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML; `extends = "
-      "\"base.toml\"` takes another file's keys first, and\n`key=value` on the command line comes "
-      "last. A key that nobody knows is an error. But where a later file, or the command line,\n"
-      "names another model, data set or method, earlier keys that only the replaced one knows fall "
-      "away, and the log names\nthem; those that the new one knows too stay.\n\n"
+      "# Config reference\n\nPrinted by `wisp config --reference`. A config is TOML. `extends = "
+      "\"base.toml\"` reads another file's keys first, and\n`key=value` on the command line comes "
+      "last. An unknown key is an error. A later file, or the command line, may name\n"
+      "another model, data set or method. Keys that only the replaced one knows are then dropped, "
+      "and the log names them.\n\n"
       "## Every run\n\n" +
-      table(run_keys()) + "Rows of `[[compression.policy]]`; the first that fits decides:\n\n" +
+      table(run_keys()) + "Rows of `[[compression.policy]]`; the first match decides:\n\n" +
       table(policy_keys()) + chapter("Models (`model.name`)", models()) +
       chapter("Data sets (`data.name`)", data_sets()) +
       chapter("Compression methods (`compression.method`)", methods());

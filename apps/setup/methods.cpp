@@ -103,7 +103,7 @@ std::string text_of(const std::vector<Scope>& scopes) {
 
 Scope bind_scope(Config& config) {
   std::string scope = "layer";
-  config.bind("compression.scope", scope, "what a selection is taken over: layer, bucket or model");
+  config.bind("compression.scope", scope, "scope of a selection: layer, bucket or model");
   WISP_CHECK(scope == "layer" || scope == "bucket" || scope == "model",
              config.where("compression.scope"), ": unknown compression.scope '", scope,
              "'; known: bucket, layer, model");
@@ -253,7 +253,7 @@ std::unique_ptr<Synchronizer> Methods::make(const SynchronizerSite& site,
 Methods choose_methods(Config& config, const TrainOptions& options,
                        std::span<const Segment> segments) {
   std::string method = "none";
-  config.bind("compression.method", method, "how gradients travel; `wisp methods` lists them");
+  config.bind("compression.method", method, "compression method; `wisp methods` lists them");
   const Scope scope = bind_scope(config);
   const std::vector<PolicyRule> rules = read_policy(config);
 

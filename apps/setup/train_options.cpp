@@ -100,7 +100,7 @@ void take_devices(const Config& config, TrainOptions& o, const World& world) {
 }
 
 constexpr const char* kWorkers =
-    "data-parallel workers; as many as processes, where mpirun started several";
+    "number of data-parallel workers; under mpirun the number of processes";
 
 /// Sets `workers` to the number of processes, so that a configuration need not know it.
 void count_processes(Config& config, TrainOptions& o, const World& world) {
@@ -119,23 +119,24 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
   if (world.processes()) count_processes(config, o, world);
   config.bind("workers", o.workers, kWorkers);
   config.bind("distributed.engine", o.engine,
-              "what workers are: threads of one process, mpi: processes that mpirun started; auto: "
-              "mpi if it started several");
+              "kind of workers: threads (of one process), mpi (processes started by mpirun), or "
+              "auto (mpi if mpirun started several)");
   config.bind("threads", o.threads,
               "OpenMP threads of each worker; 0: its share of the machine's cores");
   config.bind("comm_threads", o.comm_threads, "OpenMP threads of each worker's comm thread");
   config.bind("turns", o.turns,
-              "one worker computes at a time: one worker's activations in memory, no overlap; "
-              "threads only");
+              "let one worker compute at a time: memory for the activations of one worker, no "
+              "overlap; threads only");
   bind_device(config, o.device);
   config.bind("devices", o.devices,
-              "GPUs that the workers of one process take: 1, which all share, or one each, between "
-              "which NCCL carries gradients; no effect on the CPU");
-  config.bind("seed", o.seed, "key of all random numbers");
+              "number of GPUs for the workers of one process: 1, shared by all, or one each, with "
+              "gradients exchanged by NCCL; no effect on the CPU");
+  config.bind("seed", o.seed, "seed of all random numbers");
   config.bind("timeout_s", o.timeout_s,
               "longest wait for another worker, in seconds, 0.001 to 1e9");
   config.bind("link.gbit_per_s", o.link.gbit_per_s,
-              "emulated link of each worker, each direction, 0 or more; 0: no limit; threads only");
+              "emulated link speed of each worker in each direction, 0 or more; 0: no limit; "
+              "threads only");
   config.bind("link.latency_us", o.link.latency_us,
               "emulated latency of a message step, in microseconds, 0 to 1e9; threads only");
   at_least(config, "workers", o.workers, 1);
@@ -151,38 +152,42 @@ void bind_workers(Config& config, TrainOptions& o, const World& world) {
 }
 
 void bind_training(Config& config, TrainOptions& o) {
-  config.bind("train.batch", o.batch, "samples of a step over all workers and micro-batches");
-  config.bind("train.accumulate", o.accumulate, "micro-batches of a step on each worker");
+  config.bind("train.batch", o.batch,
+              "batch size: samples of a step over all workers and micro-batches");
+  config.bind("train.accumulate", o.accumulate, "number of micro-batches of a step on each worker");
   config.bind("train.epochs", o.epochs, "passes over the training set");
-  config.bind("train.max_steps", o.max_steps, "ends the run after so many steps; 0: no limit");
+  config.bind("train.max_steps", o.max_steps,
+              "number of steps after which the run ends; 0: no limit");
   config.bind("train.eval_every", o.eval_every, "epochs between evaluations; 0: only at the end");
   config.bind(
       "train.eval_batch", o.eval_batch,
-      "samples of a step of an evaluation over all workers, or columns that it reads a text "
-      "in; 0: as in training");
+      "batch size of an evaluation over all workers, for a text the number of columns; 0: as in "
+      "training");
   config.bind("train.log_every", o.log_every, "steps between lines of the log and the metrics");
   config.bind("train.tensorboard", o.tensorboard,
-              "writes the metrics as TensorBoard event files, too");
-  config.bind("train.one_batch", o.one_batch, "trains on the first batch alone, again and again");
+              "also write the metrics as TensorBoard event files");
+  config.bind("train.one_batch", o.one_batch, "train on the first batch only, again and again");
   config.bind("train.precision", o.precision,
-              "of activations: f32; bf16, with all else in f32 (a CPU with AVX-512 BF16, or the "
-              "reference backend); f64 (reference backend, no compression)");
+              "precision of activations: f32; bf16, with everything else in f32 (on a CPU: AVX-512 "
+              "BF16, or the reference backend); f64 (reference backend, no compression)");
   config.bind(
       "train.tf32", o.math.tf32,
-      "the model's f32 products and convolutions on a GPU round their factors to TF32, 10 bits; no "
-      "effect on the CPU");
+      "round the factors of the model's f32 products and convolutions on a GPU to TF32, 10 bits; "
+      "no effect on the CPU");
   config.bind(
       "train.deterministic", o.math.deterministic,
-      "false: convolutions on a GPU may be faster and leave other bits each time; no effect "
-      "on the CPU");
+      "same bits from GPU convolutions each time; false: possibly faster, with different bits; no "
+      "effect on the CPU");
   config.bind("train.backend", o.backend,
-              "auto: the fastest of this build; reference: plain loops");
-  config.bind("train.nonfinite_max", o.nonfinite_max, "skipped steps in a row that end the run");
+              "library for the computation: auto (the fastest of this build) or reference (plain "
+              "loops)");
+  config.bind("train.nonfinite_max", o.nonfinite_max,
+              "number of skipped steps in a row that ends the run");
   config.bind("train.distance_every", o.distance_every,
-              "steps between measurements of how far workers with weights of their own are apart "
-              "(gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
+              "steps between measurements of the distance between workers with weights of their "
+              "own (gossip, local_sgd), each a dense exchange; 0: once an epoch, -1: never");
   config.bind("data.threads", o.loader_threads,
-              "loader threads of each worker; 0: the worker loads by itself");
+              "number of loader threads of each worker; 0: the worker loads by itself");
   at_least<int64_t>(config, "train.batch", o.batch, 1);
   at_least<int64_t>(config, "train.accumulate", o.accumulate, 1);
   at_least<int64_t>(config, "train.epochs", o.epochs, 1);
@@ -216,14 +221,16 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   config.bind("clip.norm", o.clip.norm,
               "bound of the gradient's L2 norm, 0 or more; 0: no clipping");
   config.bind("clip.scope", o.clip_scope,
-              "model: the norm of all; layer: each tensor by its share, which overlaps");
+              "scope of clip.norm: model (the norm of the whole gradient) or layer (each tensor by "
+              "its share, which overlaps)");
   config.bind(
       "clip.where", o.clip_where,
-      "local: each worker's own gradient, before it is compressed; mean: that of all "
-      "workers; auto: mean if what is decoded is the mean but for rounding (none, fp16, bf16)");
+      "clipped gradient: local (each worker's own, before compression), mean (the mean over "
+      "workers), or auto (mean if decoding returns the mean up to rounding: none, fp16, bf16; else "
+      "local)");
   config.bind("clip.local_factor", o.clip.local_factor,
               "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
-              "sqrt(workers), under which independent gradients have a mean of clip.norm");
+              "sqrt(workers), with which independent gradients have a mean of norm clip.norm");
   WISP_CHECK(
       o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
       ": schedule.kind = \"plateau\" watches evaluations, expected a train.eval_every of 1 or "
@@ -238,20 +245,20 @@ void bind_optimizer(Config& config, TrainOptions& o) {
 }
 
 void bind_exchange(Config& config, TrainOptions& o) {
-  config.bind("compression.overlap", o.overlap, "encode and exchange while backward is running");
-  config.bind("compression.guard", o.guard, "a unit that would send more than dense goes dense");
+  config.bind("compression.overlap", o.overlap, "encode and exchange gradients during backward");
+  config.bind("compression.guard", o.guard, "send a unit dense where its method would send more");
   config.bind("compression.probe_every", o.probe_every,
-              "steps from one measurement of residuals and of the decoded mean to the next, which "
-              "costs a dense all-reduce; 0: none");
+              "steps between measurements of residuals and of the decoded mean, each a dense "
+              "all-reduce; 0: none");
   config.bind(
       "compression.bucket_bytes", o.buckets.bucket_bytes,
-      "raw gradient bytes of a bucket; 0: every tensor alone; -1: an eighth of the model within "
+      "raw gradient bytes of a bucket; 0: each tensor by itself; -1: an eighth of the model within "
       "[64 KiB, 25 MB], on a GPU [1 MiB, 25 MB]");
   config.bind("compression.encode_bytes", o.buckets.encode_bytes,
-              "raw bytes up to which small tensors are encoded together; -1: half a bucket, at "
-              "most 1 MiB, on a GPU a whole one");
+              "raw bytes up to which small tensors are encoded together; -1: half a bucket and at "
+              "most 1 MiB, on a GPU a whole bucket");
   config.bind("trace.first_step", o.trace.first_step, "first step in trace.json");
-  config.bind("trace.steps", o.trace.steps, "steps in trace.json; 0: none");
+  config.bind("trace.steps", o.trace.steps, "number of steps in trace.json; 0: none");
   at_least<int64_t>(config, "compression.probe_every", o.probe_every, 0);
   at_least<int64_t>(config, "compression.bucket_bytes", o.buckets.bucket_bytes, -1);
   at_least<int64_t>(config, "compression.encode_bytes", o.buckets.encode_bytes, -1);
@@ -261,26 +268,25 @@ void bind_exchange(Config& config, TrainOptions& o) {
 
 void bind_checkpoint(Config& config, CheckpointOptions& o) {
   config.bind("checkpoint.every_steps", o.every_steps,
-              "steps from one checkpoint to the next, beside those at the ends of epochs; 0: none");
+              "steps between checkpoints, in addition to those at the ends of epochs; 0: none");
   config.bind("checkpoint.every_epochs", o.every_epochs,
-              "epochs from one checkpoint to the next; 0: none but the run's last");
-  config.bind("checkpoint.keep", o.keep, "newest checkpoints that stay; 0: all");
-  config.bind(
-      "checkpoint.best", o.best,
-      "save when the validation split's first metric is the best so far, and keep that too");
+              "epochs between checkpoints; 0: only the last one of the run");
+  config.bind("checkpoint.keep", o.keep, "number of newest checkpoints kept; 0: all");
+  config.bind("checkpoint.best", o.best,
+              "save and keep the checkpoint with the best first metric on the validation split");
   at_least<int64_t>(config, "checkpoint.every_steps", o.every_steps, 0);
   at_least<int64_t>(config, "checkpoint.every_epochs", o.every_epochs, 0);
   at_least<int64_t>(config, "checkpoint.keep", o.keep, 0);
 }
 
 void bind_record(Config& config, RecordOptions& o) {
-  config.bind(
-      "record.gradients.every", o.every,
-      "steps from one to the next whose local gradients are written as NumPy files; 0: none");
-  config.bind("record.gradients.layers", o.layers, "glob of the parameters whose gradients are");
+  config.bind("record.gradients.every", o.every,
+              "steps between recordings of local gradients as NumPy files; 0: none");
+  config.bind("record.gradients.layers", o.layers,
+              "glob of the parameters whose gradients are recorded");
   config.bind("record.gradients.out", o.out,
-              "directory of rank_R/NAME.npy, a row for each such step; empty: gradients in the "
-              "run's");
+              "directory of the recording, rank_R/NAME.npy with a row per recorded step; empty: "
+              "gradients in the run directory");
   at_least<int64_t>(config, "record.gradients.every", o.every, 0);
 }
 
@@ -289,9 +295,10 @@ void bind_record(Config& config, RecordOptions& o) {
 Device bind_device(Config& config, std::string& device) {
   config.bind(
       "device", device,
-      "cpu; cuda, in a build with CUDA: the first GPU, for processes those of the machine in turn; "
-      "emulated, in one without: the CPU, as if it were a device with memory of its own, which "
-      "shows what a GPU would trip over; `wisp devices` lists what is there");
+      "device of the computation: cpu; cuda (in a build with CUDA): the first GPU, for processes "
+      "those of the machine in turn; emulated (in a build without CUDA): the CPU as a device with "
+      "memory of its own, which finds errors that a GPU would show; `wisp devices` lists the "
+      "devices");
   check_device(config, device);
   return device_named(device);
 }
@@ -303,11 +310,11 @@ TrainOptions TrainOptions::bind(Config& config, const World& world) {
   config.bind("model.name", options.model,
               "model; `wisp config --reference` has a section for each");
   config.bind("model.classes", options.classes,
-              "outputs of the model's last layer; 0: one for each class of the data set. More are "
-              "classes that do not occur");
+              "number of outputs of the model's last layer; 0: one for each class of the data set; "
+              "more: additional classes that never occur");
   at_least<int64_t>(config, "model.classes", options.classes, 0);
   config.bind("model.init", options.init,
-              "safetensors file of the weights that a new run starts from; empty: drawn");
+              "safetensors file with the initial weights of a new run; empty: random weights");
   bind_training(config, options);
   bind_optimizer(config, options);
   bind_exchange(config, options);

@@ -68,8 +68,8 @@ LowRank::LowRank(const std::string& method, Config& config, const CompressorSetu
   WISP_CHECK(rank_ > 0, config.where("compression.rank"), ": compression.rank is ", rank_,
              ", expected more than 0");
   config.bind("compression.min_rate", min_rate_,
-              "a matrix is compressed if it has more than this times the numbers that are sent "
-              "instead, 0 or more; 0: always");
+              "ratio of a matrix's elements to the numbers sent instead, above which it is "
+              "compressed, 0 or more; 0: always");
   WISP_CHECK(min_rate_ >= 0.0, config.where("compression.min_rate"), ": compression.min_rate is ",
              min_rate_, ", expected 0 or more");
   start_after_ = bind_start_after(config);

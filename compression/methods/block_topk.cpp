@@ -334,7 +334,7 @@ const CodeRegistration registration(
       WISP_CHECK(options.block_size > 0, config.where("compression.block_size"),
                  ": compression.block_size is ", options.block_size, ", expected more than 0");
       std::string score = "l1";
-      config.bind("compression.score", score, "what scores a block: l1 or l2");
+      config.bind("compression.score", score, "norm that scores a block: l1 or l2");
       WISP_CHECK(score == "l1" || score == "l2", config.where("compression.score"),
                  ": compression.score is '", score, "', expected l1 or l2");
       options.squares = score == "l2";

@@ -295,12 +295,13 @@ class FftCode final : public Code {
 std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
   Options options;
   config.bind("compression.theta", options.theta,
-              "share of a field's frequencies that fft drops, in [0, 1)");
+              "share of a field's frequencies dropped by fft, in [0, 1)");
   config.bind("compression.theta_decay", options.theta_decay,
-              "theta's factor from epoch to epoch, in (0, 1]; below 1, the diminishing theta");
+              "factor of theta from epoch to epoch, in (0, 1]; below 1: the diminishing theta");
   config.bind("compression.range_bits", options.bits, "bits of a range float, 2 to 32");
   config.bind("compression.range_mantissa", options.mantissa,
-              "of them mantissa, 0 to 23; -1: as many as leave 64 octaves (range_bits - 7)");
+              "mantissa bits of a range float, 0 to 23; -1: as many as leave 64 octaves "
+              "(range_bits - 7)");
   const auto check = [&](bool good, const char* key, auto value, const char* expected) {
     WISP_CHECK(good, config.where(key), ": ", key, " is ", value, ", expected ", expected);
   };

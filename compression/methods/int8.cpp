@@ -15,7 +15,8 @@ std::unique_ptr<Code> make(ScaledIntegerOptions options, Config& config,
   options.bind_scaler(config, setup);
   std::string rounding = "stochastic";
   config.bind("compression.rounding", rounding,
-              "of integers: stochastic (no bias), or nearest (for compression.feedback = \"ef\")");
+              "rounding of integers: stochastic (no bias), or nearest (for compression.feedback = "
+              "\"ef\")");
   WISP_CHECK(rounding == "stochastic" || rounding == "nearest",
              config.where("compression.rounding"), ": compression.rounding is '", rounding,
              "', expected stochastic or nearest");

@@ -160,8 +160,8 @@ const CodeRegistration registration(
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       int bits = 9;
       config.bind("compression.bits", bits,
-                  "of a number: 9, sign and exponent; or 8, sign and the exponents of 2^-108 to "
-                  "2^18");
+                  "bits of a number: 9 (sign and exponent), or 8 (sign and the exponents of 2^-108 "
+                  "to 2^18)");
       WISP_CHECK(bits == 8 || bits == 9, config.where("compression.bits"), ": compression.bits is ",
                  bits, ", expected 8 or 9");
       if (bits == 8) return std::make_unique<NaturalCode<8>>();

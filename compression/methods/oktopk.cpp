@@ -262,12 +262,15 @@ Options bind_options(Config& config) {
   };
   bind_factor(
       "compression.local_factor", options.local_factor,
-      "of a worker's threshold after a step in which it let too few or too many pass, 1 or more");
+      "factor of a worker's threshold after a step in which too few or too many elements passed, 1 "
+      "or more");
   bind_factor("compression.global_factor", options.global_factor,
-              "of the threshold of sums after such a step, 1 or more");
+              "factor of the threshold of sums after a step in which too few or too many passed, 1 "
+              "or more");
   bind_factor(
       "compression.step_factor", options.step_factor,
-      "of a worker's threshold up to five times within a step, while too many pass, 1 or more");
+      "factor of a worker's threshold within a step, applied up to five times while too many pass, "
+      "1 or more");
   return options;
 }
 

@@ -245,8 +245,8 @@ const CompressorRegistration registration(
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       int64_t freeze_step = 100'000;
       config.bind("compression.freeze_step", freeze_step,
-                  "onebit_adam: updates of dense Adam before its second moment is frozen, at least "
-                  "1; about 15 to 20 % of all");
+                  "onebit_adam: number of dense Adam updates before the second moment is frozen, "
+                  "at least 1; about 15 to 20 % of all");
       WISP_CHECK(freeze_step >= 1, config.where("compression.freeze_step"),
                  ": compression.freeze_step is ", freeze_step, ", expected 1 or more");
       return std::make_unique<OneBitAdam>(setup.momentum, setup.beta2, freeze_step);

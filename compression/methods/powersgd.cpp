@@ -95,7 +95,7 @@ const CompressorRegistration registration(
       LowRank matrices("powersgd", config, setup);
       Options options;
       config.bind("compression.warm_start", options.warm_start,
-                  "subspace iteration goes on from the last step's Q; false: from a drawn one");
+                  "start the subspace iteration from the last step's Q; false: from a random one");
       config.bind("compression.power_iterations", options.iterations,
                   "steps of subspace iteration, two all-reduces each");
       WISP_CHECK(0 < options.iterations && options.iterations <= 100,
@@ -103,8 +103,8 @@ const CompressorRegistration registration(
                  options.iterations, ", expected 1 to 100");
       std::string form = "aggregated";
       config.bind("compression.residual_form", form,
-                  "what the residual lacks: aggregated (its share of what all sent) or local (what "
-                  "this worker sent)");
+                  "part deducted from the residual: aggregated (the result over the workers) or "
+                  "local (the part that this worker sent)");
       WISP_CHECK(form == "aggregated" || form == "local", config.where("compression.residual_form"),
                  ": compression.residual_form is '", form, "', expected aggregated or local");
       options.local = form == "local";

@@ -111,7 +111,7 @@ class QsgdCode final : public Code {
 
 std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
   LevelWire wire{.levels = 7, .group = 512};
-  config.bind("compression.levels", wire.levels, "qsgd: levels beside 0, up to 127");
+  config.bind("compression.levels", wire.levels, "qsgd: number of levels beside 0, at most 127");
   WISP_CHECK(1 <= wire.levels && wire.levels <= 127, config.where("compression.levels"),
              ": compression.levels is ", wire.levels, ", expected 1 to 127");
   config.bind("compression.group", wire.group,
@@ -120,14 +120,14 @@ std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
              config.where("compression.group"), ": compression.group is ", wire.group,
              ", expected a multiple of ", group::kSize, " up to ", 1 << 20, ", or 0");
   std::string norm = "max";
-  config.bind("compression.norm", norm, "of a group: max or l2");
+  config.bind("compression.norm", norm, "norm of a group: max or l2");
   WISP_CHECK(norm == "max" || norm == "l2", config.where("compression.norm"),
              ": compression.norm is '", norm, "', expected max or l2");
   wire.norm = norm == "max" ? Norm::largest : Norm::euclidean;
   std::string form = "fixed";
   config.bind("compression.wire", form,
-              "qsgd: fixed (all levels, in as many bits) or elias (those that are not 0, in "
-              "variable bits)");
+              "qsgd: encoding of levels, fixed (all levels, with the same number of bits) or elias "
+              "(nonzero levels, with variable bits)");
   WISP_CHECK(form == "fixed" || form == "elias", config.where("compression.wire"),
              ": compression.wire is '", form, "', expected fixed or elias");
   return std::make_unique<QsgdCode>(wire, form == "elias");

@@ -192,8 +192,8 @@ const CodeRegistration registration(
       const DrawnOptions options = bind_drawn(config, setup);
       std::string block = "ratio";
       config.bind("compression.block", block,
-                  "elements of a block: ratio (of the field's), or rank (as many as PowerSGD of "
-                  "compression.rank sends)");
+                  "size of a block: ratio (that share of the field), or rank (as many elements as "
+                  "PowerSGD sends at compression.rank)");
       WISP_CHECK(block == "ratio" || block == "rank", config.where("compression.block"),
                  ": compression.block is '", block, "', expected ratio or rank");
       WISP_CHECK(block == "ratio" || !config.given("compression.ratio"),
@@ -201,7 +201,7 @@ const CodeRegistration registration(
                  ": compression.ratio means nothing to compression.block = \"rank\"; set "
                  "compression.rank");
       int64_t rank = 4;
-      config.bind("compression.rank", rank, "of low-rank matrices");
+      config.bind("compression.rank", rank, "rank of low-rank matrices");
       WISP_CHECK(rank > 0, config.where("compression.rank"), ": compression.rank is ", rank,
                  ", expected more than 0");
       return std::make_unique<RandomBlock>(options, block == "rank" ? rank : 0);

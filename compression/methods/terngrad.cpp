@@ -141,8 +141,8 @@ const CodeRegistration registration(
       options.bind_scaler(config, setup);
       double clip = 2.5;
       config.bind("compression.clip", clip,
-                  "terngrad: gradients are clipped to this many of their standard deviations, 0 or "
-                  "more; 0: not at all");
+                  "terngrad: clipping bound of gradients in standard deviations, 0 or more; 0: no "
+                  "clipping");
       WISP_CHECK(clip >= 0.0, config.where("compression.clip"), ": compression.clip is ", clip,
                  ", expected 0 or more");
       return std::make_unique<TerngradCode>(std::move(options), clip);

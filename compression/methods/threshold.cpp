@@ -15,7 +15,7 @@ const CodeRegistration registration(
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Code> {
       double threshold = 1e-3;
       config.bind("compression.threshold", threshold,
-                  "magnitude, of a gradient over workers, from which a value travels, above 0");
+                  "smallest magnitude of gradient / workers that is sent, above 0");
       const auto tau = static_cast<float>(threshold);
       WISP_CHECK(tau > 0.0f && std::isfinite(tau), config.where("compression.threshold"),
                  ": compression.threshold is ", threshold, ", expected a positive 32-bit number");

@@ -164,11 +164,12 @@ const CompressorRegistration registration(
       static_cast<void>(RatioSchedule(config));  // binds and checks its keys
       Options options;
       config.bind("compression.alpha", options.alpha,
-                  "variance: an element travels if r^2 > alpha v, 1 or more; published 1, 1.5, 2");
+                  "variance: alpha of the criterion r^2 > alpha v, under which an element is sent, "
+                  "1 or more; published 1, 1.5, 2");
       config.bind("compression.zeta", options.zeta,
-                  "variance: decay of v in a step of waiting, in (0, 1]");
+                  "variance: decay of v in each step of waiting, in (0, 1]");
       config.bind("compression.keep_rounding", options.keep_rounding,
-                  "variance: what rounding to a power of two took stays in the residual");
+                  "variance: keep the rounding error of powers of two in the residual");
       WISP_CHECK(1.0 <= options.alpha && options.alpha <= 1e6, config.where("compression.alpha"),
                  ": compression.alpha is ", options.alpha, ", expected 1 to 1e6");
       WISP_CHECK(0.0 < options.zeta && options.zeta <= 1.0, config.where("compression.zeta"),

@@ -52,8 +52,9 @@ int64_t fields_of(const UnitSpec& spec) { return static_cast<int64_t>(spec.field
 void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& setup) {
   std::string scaler = "auto";
   config.bind("compression.scaler", scaler,
-              "the scale of integers: shared (agreed on; integers are summed on the wire), own "
-              "(gathered), or auto (what sends less for this number of workers)");
+              "scale of integers: shared (agreed on; integers are summed on the wire), own "
+              "(payloads are gathered), or auto (the one that sends less with this number of "
+              "workers)");
   WISP_CHECK(scaler == "auto" || scaler == "shared" || scaler == "own",
              config.where("compression.scaler"), ": compression.scaler is '", scaler,
              "', expected auto, shared or own");

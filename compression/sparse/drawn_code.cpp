@@ -14,8 +14,8 @@ DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup) {
   options.shared = bind_shared(config, true);
   bool unbiased = true;
   config.bind("compression.unbiased", unbiased,
-              "without error feedback: scale what is decoded by total / kept, so that its mean is "
-              "what was encoded");
+              "without error feedback: scale decoded values by total / kept, so that their mean is "
+              "the encoded gradient");
   options.unbiased = unbiased && !setup.feedback;
   return options;
 }

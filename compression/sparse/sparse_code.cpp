@@ -53,7 +53,7 @@ class SparseCode final : public Code {
 Selection bind_selection(Config& config) {
   std::string selection = "exact";
   config.bind("compression.selection", selection,
-              "how the k largest are found: exact, or sampled (0.8 k to k by a sampled threshold)");
+              "search for the k largest: exact, or sampled (0.8 k to k by a sampled threshold)");
   WISP_CHECK(selection == "exact" || selection == "sampled", config.where("compression.selection"),
              ": compression.selection is '", selection, "', expected exact or sampled");
   return {.kind = selection == "exact" ? Selection::Kind::exact : Selection::Kind::sampled};

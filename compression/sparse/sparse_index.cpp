@@ -46,8 +46,8 @@ Indices bind_indices(Config& config) {
   std::string indices = "auto";
   config.bind(
       "compression.indices", indices,
-      "how sparse methods send positions: runs16, u32, gamma, bitmap, or auto (the shortest "
-      "at this ratio)");
+      "format of a sparse method's positions on the wire: runs16, u32, gamma, bitmap, or auto (the "
+      "shortest at this ratio)");
   if (indices == "auto") return Indices::shortest;
   for (size_t i = 0; i < formats().size(); ++i)
     if (indices == formats()[i]->name()) return static_cast<Indices>(i + 1);

@@ -28,8 +28,8 @@ Tensor copy_of(const Context& context, const Tensor& tensor) {
 EmaOptions EmaOptions::bind(Config& config) {
   EmaOptions options;
   config.bind("ema.decay", options.decay,
-              "memory of a moving average of the weights, which is evaluated instead of them, in "
-              "[0, 1); 0: none");
+              "decay of the moving average of the weights that evaluations use, in [0, 1); 0: no "
+              "average");
   WISP_CHECK(options.decay >= 0.0 && options.decay < 1.0, config.where("ema.decay"),
              ": ema.decay is ", options.decay, ", expected 0 <= decay < 1");
   return options;

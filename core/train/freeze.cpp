@@ -26,8 +26,8 @@ std::string nearest_names(std::span<Parameter* const> parameters, const std::str
 void freeze(Config& config, std::span<Parameter* const> parameters) {
   std::vector<std::string> patterns;
   config.bind("train.freeze", patterns,
-              "globs of parameter names (* any characters, ? one) that keep their initial values: "
-              "no gradient, no bytes");
+              "globs of the frozen parameters (* any characters, ? one), which keep their initial "
+              "values: no gradient, no bytes");
   for (const std::string& pattern : patterns) {
     bool fits = false;
     for (Parameter* parameter : parameters) {

@@ -6,14 +6,15 @@ namespace wisp {
 
 OptimizerOptions OptimizerOptions::bind(Config& config) {
   OptimizerOptions options;
-  config.bind("optimizer.kind", options.kind, "sgd, or adamw (Adam with decoupled weight decay)");
+  config.bind("optimizer.kind", options.kind,
+              "optimizer: sgd, or adamw (Adam with decoupled weight decay)");
   config.bind("optimizer.lr", options.lr, "base learning rate, for the whole batch, 0 or more");
   options.sgd = SgdOptions::bind(config);
   options.adamw = AdamWOptions::bind(config);
   double& decay = options.sgd.weight_decay;
   config.bind("optimizer.weight_decay", decay,
-              "decay of weights (not of norms and biases), 0 or more; sgd: added to the gradient, "
-              "adamw: decoupled, times the rate");
+              "weight decay, without norms and biases, 0 or more; sgd: added to the gradient; "
+              "adamw: decoupled, scaled by the learning rate");
   options.adamw.weight_decay = decay;
   WISP_CHECK(options.kind == "sgd" || options.kind == "adamw", config.where("optimizer.kind"),
              ": unknown optimizer.kind '", options.kind, "'; known: adamw, sgd");

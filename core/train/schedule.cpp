@@ -32,18 +32,19 @@ double one_cycle(const LrSchedule& s, double share) {
 
 void bind_keys(Config& config, LrSchedule& s) {
   config.bind("schedule.kind", s.kind,
-              "factor of the rate over the run: constant, multi_step, step, polynomial, cosine (to "
-              "zero), one_cycle or plateau");
+              "learning-rate schedule: constant, multi_step, step, polynomial, cosine (to zero), "
+              "one_cycle or plateau");
   config.bind("schedule.milestones", s.milestones,
-              "multi_step: epochs at which the rate is multiplied by factor, ascending from 0 on");
+              "multi_step: epochs at which the rate is multiplied by factor, in ascending order "
+              "from 0 on");
   config.bind("schedule.factor", s.factor,
-              "multi_step, step, plateau: what the rate is multiplied by each time, above 0");
+              "multi_step, step, plateau: factor of the rate at each change, above 0");
   config.bind("schedule.step_epochs", s.step_epochs,
               "step: epochs between multiplications, above 0");
   config.bind("schedule.hold_epochs", s.hold_epochs,
               "step: epochs before the first multiplication, 0 or more; 0: step_epochs");
   config.bind("schedule.power", s.power,
-              "polynomial: exponent of what is left of the run, above 0");
+              "polynomial: exponent of the remaining share of the run, above 0");
   config.bind("schedule.end_factor", s.end_factor,
               "polynomial: factor of the rate at the end of the run, in [0, 1]");
   config.bind("schedule.pct_start", s.pct_start,
@@ -53,14 +54,15 @@ void bind_keys(Config& config, LrSchedule& s) {
   config.bind("schedule.final_div_factor", s.final_div_factor,
               "one_cycle: rate at the start / rate at the end, 1 or more");
   config.bind("schedule.patience", s.patience,
-              "plateau: evaluations in a row whose loss may be no better, 0 or more");
+              "plateau: number of evaluations in a row tolerated without a better loss, 0 or more");
   config.bind("schedule.threshold", s.threshold,
-              "plateau: better means below the best loss by more than this share, in [0, 1)");
+              "plateau: relative improvement on the best loss above which a loss is better, in [0, "
+              "1)");
   config.bind("schedule.min_factor", s.min_factor, "plateau: lowest factor of the rate, in [0, 1]");
   config.bind("schedule.warmup_epochs", s.warmup_epochs,
-              "epochs of linear rise to the full rate, 0 or more");
+              "epochs of linear warm-up to the full rate, 0 or more");
   config.bind("schedule.warmup_start", s.warmup_start,
-              "share of the rate at which the rise begins, in [0, 1]");
+              "share of the rate at the start of the warm-up, in [0, 1]");
 }
 
 void check(const Config& config, const LrSchedule& s) {

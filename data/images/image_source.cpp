@@ -51,8 +51,9 @@ ImageSource::ImageSource(Config& config) {
   config.bind("data.augment", augment_, "random crop of the image padded by 4, random flip");
   config.bind(
       "data.validation", validation_,
-      "training samples that are held out; they decide the best checkpoint and the plateau, "
-      "and the test set is evaluated at the end alone; 0: none, the last is the best");
+      "number of training samples held out for validation; they decide the best checkpoint and the "
+      "plateau, and the test set is evaluated only at the end; 0: none, the last checkpoint is the "
+      "best");
   WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
              validation_, ", expected 0 or more");
 }

@@ -122,10 +122,10 @@ void paint(int kind, const Scene& scene, const Philox& philox, int64_t side, uin
 class Synthetic final : public ImageSource {
  public:
   explicit Synthetic(Config& config) : ImageSource(config) {
-    config.bind("data.train_count", options_.train_count, "training images to draw");
-    config.bind("data.test_count", options_.test_count, "test images to draw");
-    config.bind("data.side", options_.side, "rows and columns of an image, 8 or more");
-    config.bind("data.seed", options_.seed, "what the images are drawn from");
+    config.bind("data.train_count", options_.train_count, "number of training images to draw");
+    config.bind("data.test_count", options_.test_count, "number of test images to draw");
+    config.bind("data.side", options_.side, "height and width of an image, 8 or more");
+    config.bind("data.seed", options_.seed, "seed of the images");
     WISP_CHECK(options_.side >= 8, config.where("data.side"), ": data.side is ", options_.side,
                ", expected 8 or more");
   }

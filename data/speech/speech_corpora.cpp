@@ -37,8 +37,8 @@ class An4 final : public SpeechSource {
     config.bind("data.path", path_, "folder with an4, or the folder an4");
     config.bind(
         "data.validation", validation_,
-        "speakers whose utterances are held out of training; they decide the best checkpoint "
-        "and the plateau");
+        "number of training speakers held out for validation; they decide the best checkpoint and "
+        "the plateau");
     WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
                validation_, ", expected 0 or more speakers");
   }
@@ -69,11 +69,12 @@ class LibriSpeech final : public SpeechSource {
  public:
   explicit LibriSpeech(Config& config) : SpeechSource(config) {
     config.bind("data.path", path_, "folder with LibriSpeech, or the folder LibriSpeech");
-    config.bind("data.train", train_, "subsets to learn from");
+    config.bind("data.train", train_, "training subsets");
     config.bind(
         "data.validation", validation_,
-        "subsets that decide the best checkpoint and the plateau; none: the last is the best");
-    config.bind("data.test", test_, "subsets that test");
+        "validation subsets, which decide the best checkpoint and the plateau; none: the last "
+        "checkpoint is the best");
+    config.bind("data.test", test_, "test subsets");
   }
   bool has_validation() const override { return !validation_.empty(); }
 
@@ -102,12 +103,12 @@ class LibriSpeech final : public SpeechSource {
 class Manifests final : public SpeechSource {
  public:
   explicit Manifests(Config& config) : SpeechSource(config) {
-    config.bind("data.train", train_, "manifest of the utterances to learn from");
+    config.bind("data.train", train_, "manifest of the training utterances");
     config.bind(
         "data.validation", validation_,
-        "manifest of those that decide the best checkpoint and the plateau; none: the last is "
-        "the best");
-    config.bind("data.test", test_, "manifest of those that test");
+        "manifest of the validation utterances, which decide the best checkpoint and the plateau; "
+        "empty: the last checkpoint is the best");
+    config.bind("data.test", test_, "manifest of the test utterances");
   }
   bool has_validation() const override { return !validation_.empty(); }
 
@@ -132,7 +133,7 @@ const DataRegistration librispeech("librispeech", "LibriSpeech, read books (Pana
                                    [](Config& config) {
                                      return std::make_unique<LibriSpeech>(config);
                                    });
-const DataRegistration speech("speech", "utterances that manifests list",
+const DataRegistration speech("speech", "utterances listed in manifests",
                               [](Config& config) { return std::make_unique<Manifests>(config); });
 
 }  // namespace

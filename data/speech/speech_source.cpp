@@ -13,47 +13,51 @@ namespace wisp {
 void bind_raw_pcm(Config& config, RawPcm& raw) {
   config.bind(
       "data.raw_rate", raw.rate,
-      "samples per second of .raw and .pcm files: 16 bits, no header; 0: those are refused");
-  config.bind("data.raw_channels", raw.channels, "their channels, interleaved");
-  config.bind("data.raw_big_endian", raw.big_endian, "their high bytes are first");
+      "samples per second of .raw and .pcm files (16 bits, no header); 0: such files are refused");
+  config.bind("data.raw_channels", raw.channels,
+              "number of interleaved channels of .raw and .pcm files");
+  config.bind("data.raw_big_endian", raw.big_endian, "big-endian samples in .raw and .pcm files");
 }
 
 SpeechSource::SpeechSource(Config& config) {
-  config.bind("data.alphabet", alphabet_,
-              "characters that texts are written in; label 0 is the blank");
-  config.bind("data.rate", spectrogram_.rate, "samples per second; other files are resampled");
+  config.bind("data.alphabet", alphabet_, "characters of the texts; label 0 is the CTC blank");
+  config.bind("data.rate", spectrogram_.rate,
+              "samples per second; files of other rates are resampled");
   bind_raw_pcm(config, raw_);
-  config.bind("data.window_ms", spectrogram_.window_ms, "milliseconds that a frame hears");
-  config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds from frame to frame");
-  config.bind("data.mels", spectrogram_.mels, "mel bands of a frame; 0: all frequencies");
+  config.bind("data.window_ms", spectrogram_.window_ms, "length of a frame in milliseconds");
+  config.bind("data.stride_ms", spectrogram_.stride_ms, "milliseconds between frames");
+  config.bind("data.mels", spectrogram_.mels, "number of mel bands of a frame; 0: all frequencies");
   config.bind("data.cache", cache_,
-              "folder that keeps spectrograms from epoch to epoch and run to run; none: they are "
-              "computed each time");
+              "folder of cached spectrograms for later epochs and runs; empty: no cache");
   config.bind(
       "data.frames", steps_.frames,
-      "frames of a step of all workers, padding counted, instead of train.batch utterances; 0: "
+      "frames of a step over all workers, padding included, instead of train.batch utterances; 0: "
       "train.batch");
   config.bind(
       "data.frequency_masks", augment_.frequency_masks,
-      "bands of frequencies that become the mean in training (SpecAugment, Park et al. 2019)");
-  config.bind("data.frequency_width", augment_.frequency_width, "features of such a band at most");
-  config.bind("data.time_masks", augment_.time_masks, "stretches of time that become the mean");
-  config.bind("data.time_width", augment_.time_width, "frames of such a stretch at most");
+      "number of frequency masks in training, filled with the mean (SpecAugment, Park et al. "
+      "2019)");
+  config.bind("data.frequency_width", augment_.frequency_width,
+              "largest number of features in a frequency mask");
+  config.bind("data.time_masks", augment_.time_masks,
+              "number of time masks in training, filled with the mean");
+  config.bind("data.time_width", augment_.time_width, "largest number of frames in a time mask");
   config.bind("data.time_share", augment_.time_share,
-              "and this share of the utterance's, in [0, 1]");
+              "largest share of an utterance's frames in a time mask, in [0, 1]");
   config.bind("data.speed_percent", augment_.speed_percent,
-              "percent that training hears a third of the utterances faster, and a third slower");
+              "change of speed in training, in percent: a third of the utterances faster, a third "
+              "slower");
   config.bind("data.gain_db", augment_.gain_db,
-              "dB by which they are louder or softer at most, 0 to 60");
-  config.bind(
-      "data.noise", noise_,
-      "manifest of sounds, which needs no texts; they are mixed in as data.noise_share says");
+              "largest change of loudness in training, in dB, 0 to 60");
+  config.bind("data.noise", noise_,
+              "manifest of noises mixed into training utterances (no texts needed); needs "
+              "data.noise_share");
   config.bind("data.noise_share", augment_.noise_share,
-              "share of the utterances that have some, in [0, 1]");
+              "share of the training utterances with noise, in [0, 1]");
   config.bind("data.noise_low_db", augment_.noise_low_db,
-              "dB that speech is louder at least, -60 to 100");
+              "lowest ratio of speech to noise in dB, -60 to 100");
   config.bind("data.noise_high_db", augment_.noise_high_db,
-              "and at most, data.noise_low_db or more");
+              "highest ratio of speech to noise in dB, data.noise_low_db or more");
   check(augment_);
   WISP_CHECK(noise_.empty() == (augment_.noise_share == 0), config.where("data.noise"),
              ": data.noise is \"", noise_, "\" and data.noise_share ", augment_.noise_share,

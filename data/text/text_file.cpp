@@ -16,7 +16,7 @@ constexpr std::string_view kLineEnds = "\n", kSpaces = "\n \t\r\v\f";
 class TextFile final : public TextSource {
  public:
   explicit TextFile(Config& config) : TextSource(config) {
-    config.bind("data.path", path_, "a text, UTF-8, of 20 lines or words at least");
+    config.bind("data.path", path_, "text file in UTF-8 with at least 20 lines or words");
   }
 
  private:

@@ -16,9 +16,10 @@ std::string read_text_file(const std::string& name, const std::string& path) {
 }
 
 TextSource::TextSource(Config& config) {
-  config.bind("data.window", window_, "words between two updates, through which gradients go back");
+  config.bind("data.window", window_,
+              "length of a window: words between two updates, through which gradients flow back");
   config.bind("data.vocabulary", most_,
-              "words of the training text that are known, those that occur most; 0: all");
+              "size of the vocabulary, the most frequent words of the training text; 0: all words");
   WISP_CHECK(window_ > 0, config.where("data.window"), ": data.window is ", window_,
              ", expected 1 or more");
   WISP_CHECK(most_ >= 0, config.where("data.vocabulary"), ": data.vocabulary is ", most_,

@@ -71,7 +71,7 @@ std::vector<std::optional<double>> shares_of(const Codes& codes, const Synchroni
 Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
   std::string name = "none";
   config.bind("gossip.code", name,
-              "what compresses the messages: a method that is a code; none: exact 32-bit numbers");
+              "compression of the messages: a method that is a code; none: exact 32-bit numbers");
   for (const PolicyRule& rule : setup.rules) {
     WISP_CHECK(rule.options.given_values().empty(), rule.where,
                ": in gossip a rule names a code; its options are those of the run");
@@ -118,8 +118,8 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
              "train.distance_every measures how far the workers are apart");
   std::string graph = "ring";
   config.bind("gossip.graph", graph,
-              "who talks to whom: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
-              "file of them");
+              "graph of neighbours: ring, torus, complete, edges such as \"0-1, 1-2, 2-0\", or a "
+              "file of edges");
   const auto mixing = std::make_shared<const Mixing>(graph, setup.workers);
   setup.codes.alone = true;
   setup.codes.feedback = wants == Wants::contraction;
@@ -164,9 +164,9 @@ std::unique_ptr<SynchronizerRecipe> make_choco_recipe(Config& config,
   double step = 0.0;
   config.bind(
       "gossip.consensus_step", step,
-      "gamma of choco, in [0, 1]: how far a step goes towards the neighbours; 0: 1 if the "
-      "code is exact, 3 times the share that a selection of the largest keeps up to 0.5, half of "
-      "that of a drawn one, else 0.5");
+      "gamma of choco, the length of a step towards the neighbours, in [0, 1]; 0: automatic, 1 for "
+      "an exact code, 3 times the kept share up to 0.5 for a selection of the largest, half the "
+      "kept share for a drawn selection, else 0.5");
   WISP_CHECK(step >= 0.0 && step <= 1.0, config.where("gossip.consensus_step"),
              ": gossip.consensus_step is ", step, ", expected 0 to 1");
   return make_recipe(config, "choco", setup, Wants::contraction,

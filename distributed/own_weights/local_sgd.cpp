@@ -59,9 +59,9 @@ class LocalSgd final : public WeightExchange {
 std::unique_ptr<SynchronizerRecipe> make_local_sgd(Config& config, const SynchronizerSetup& setup) {
   LocalSgdOptions options;
   config.bind("local_sgd.period", options.period,
-              "updates that a worker makes by itself before the weights are averaged");
+              "number of updates of a worker between two averages of the weights");
   config.bind("local_sgd.average_momentum", options.average_momentum,
-              "the optimizer's state is averaged with the weights");
+              "average the optimizer's state with the weights");
   WISP_CHECK(options.period >= 1, config.where("local_sgd.period"), ": local_sgd.period is ",
              options.period, ", expected 1 or more");
   const std::string idle =

@@ -16,6 +16,11 @@ elseif(WISP_SANITIZE STREQUAL "fuzzer")
 elseif(WISP_SANITIZE)
   message(FATAL_ERROR "WISP_SANITIZE is '${WISP_SANITIZE}', expected address, thread, fuzzer or nothing")
 endif()
+if(WISP_SANITIZE_TESTS)
+  set(wisp_sanitized PUBLIC)  # libraries, and the programs that link them
+else()
+  set(wisp_sanitized PRIVATE)
+endif()
 
 # wisp_archive(TARGET NAME DEPENDENCIES...): a static library, linked and installed as wisp::NAME.
 function(wisp_archive target name)
@@ -27,9 +32,9 @@ function(wisp_archive target name)
   target_link_libraries(${target} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:wisp_warnings>)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX)
   if(WISP_SANITIZE)
-    target_compile_options(${target} PUBLIC ${wisp_sanitizer_flags})
+    target_compile_options(${target} ${wisp_sanitized} ${wisp_sanitizer_flags})
     target_link_options(${target} PUBLIC ${wisp_sanitizer_flags})
-    target_compile_definitions(${target} PUBLIC WISP_NO_CLONES)
+    target_compile_definitions(${target} ${wisp_sanitized} WISP_NO_CLONES)
   endif()
   install(TARGETS ${target} EXPORT wisp)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
@@ -53,7 +58,8 @@ endfunction()
 
 # wisp_little_optimised(TARGET): of a target that is compiled more often than it runs long; its kernels are as all kernels.
 function(wisp_little_optimised target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+  target_compile_options(${target} PRIVATE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<OR:$<CONFIG:Release>,$<STREQUAL:${wisp_sanitized},PRIVATE>>>:-O1>)
 endfunction()
 
 # wisp_cuda_sources(TARGET FILE...): adds sources that name CUDA's calls. They alone see the headers of the toolkit and its

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Times encode and decode of every registered method, with one thread and with two, and prints the table of
-# docs/codec_speed.md: milliseconds, and in brackets their ratio to the limit of the same run.
+# docs/performance.md: milliseconds, and in brackets their ratio to the limit of the same run.
 #
 #   codec_table.sh [WISP [SECONDS]]     WISP: the program; SECONDS: how long to measure each method
 set -eu

@@ -1,4 +1,4 @@
-// A compression method as a run chose it. A value that owns its compressor.
+// A compression method of a run: a name and a compressor. A value that owns its compressor.
 #pragma once
 
 #include <memory>

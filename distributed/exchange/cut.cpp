@@ -14,7 +14,7 @@ constexpr int64_t kMaxBucketBytes = 25'000'000;
 constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
-/// Adds the segment's slice to a field over several.
+/// Adds the segment's slice to a field of several segments.
 void extend(Field& field, const Segment& segment, bool decays) {
   if (field.slices.empty()) {
     field = field_of(segment);

@@ -13,14 +13,14 @@ namespace wisp {
 /// The numbers that a code encodes: the gradient, or the gradient combined with the arena `kept` of
 /// error feedback. A Source without pointers holds zeros. Call peek(i) any number of times, then
 /// take(i) exactly once per element. After that, held(i) reads the same number, and sent(i, part)
-/// reports how much of it travels. Where this part is known at once, settle(i, value, part)
+/// reports how much of it is sent. Where this part is known at once, settle(i, value, part)
 /// replaces take(i) and sent(i, part); `value` is the result of peek(i).
 struct Source {
   const float* gradient = nullptr;  // arena
   float* kept = nullptr;  // arena or null: the residual, or the receivers' estimate of the gradient
-  float gain = 1.0f;      // factor of the residual; with `tracks`, factor of the part that travels
+  float gain = 1.0f;      // factor of the residual; with `tracks`, factor of the part that is sent
   bool tracks = false;    // `kept` is the receivers' estimate; only the difference to it is encoded
-  float* masked = nullptr;  // arena or null: momentum, cleared where an element travels
+  float* masked = nullptr;  // arena or null: momentum, cleared where an element is sent
 
   WISP_HD float peek(int64_t i) const {
     if (!gradient) return 0.0f;
@@ -87,7 +87,7 @@ class Code {
   /// the sum, else all_gather. Message::bytes is exact, or a proven upper bound.
   virtual Message message(const UnitSpec&, const StepInfo&) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
-  /// Calls sent() for every element that travels, with the value that decode restores.
+  /// Calls sent() for every element that is sent, with the value that decode restores.
   virtual void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
                       std::byte* scratch) const = 0;
   /// Writes weight * decoded into the unit's slices of the arena `into`, or adds it if `add`.

@@ -1,6 +1,6 @@
 // Error feedback: a policy that turns a code into a compressor.
 //   none        send C(g)
-//   ef          send C(e + g); the residual e is the part that did not travel
+//   ef          send C(e + g); the residual e is the unsent part
 //   ef21        send C(g - h); h, the sum of what was sent, tracks g; result: the sum of all h
 //   ef21_sgdm   ef21 with v, a moving average of the gradients, in the place of g
 // The residual has the unit of the gradient, so an old residual is applied at the new learning
@@ -30,7 +30,7 @@ namespace wisp {
 std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
 
-/// The source of methods that learn only later which elements travel. The residual keeps
+/// The source of methods that learn only later which elements are sent. The residual keeps
 /// everything.
 struct Undecided : Source {
   Undecided() = default;

@@ -11,7 +11,7 @@ struct FeedbackOptions {
   Feedback kind = Feedback::none;
   bool update_units = false;  // scale the residual by the previous learning rate / the current one
   bool correction = false;    // momentum correction; with none and ef
-  bool masking = true;        // with correction: u <- 0 where an element travels
+  bool masking = true;        // with correction: u <- 0 where an element is sent
   LocalMomentum local;        // with ef21_sgdm or correction
 
   /// Factor of ef's residual in a step, also in a step without a usable gradient.

@@ -63,7 +63,7 @@ struct Natural {
 };
 
 /// The T nearest to `value`, clamped to T's largest number. The cut part stays in the residual, and
-/// no infinity travels.
+/// no infinity is sent.
 template <class T>
 WISP_HD inline T to_wire(float value) {
   return T(value);
@@ -80,7 +80,7 @@ WISP_HD inline Half to_wire<Half>(float value) {
   // Below 2^-14, the float adder rounds.
   const uint32_t subnormal = float_bits(float_from_bits(magnitude) + 0.5f) - 0x3f000000u;
   const uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
-  const uint32_t small = 0u - static_cast<uint32_t>(magnitude < 0x38800000u);  // as masks
+  const uint32_t small = 0u - static_cast<uint32_t>(magnitude < 0x38800000u);  // masks
   const uint32_t nan = 0u - static_cast<uint32_t>(whole > 0x7f800000u);
   const uint32_t rounded = (subnormal & small) | (normal & ~small);
   const uint32_t number = (0x7e00u & nan) | (rounded & ~nan);

@@ -22,7 +22,7 @@ struct ClipFactors {
   struct Shared {
     double norm = 0.0;  // set by once(), which g++ 12 does not see
   };
-  const double* squares;  // by segment
+  const double* squares;  // indexed by segment
   int64_t segments;
   const Ranges::Range* ranges;
   int64_t count;

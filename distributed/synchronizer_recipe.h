@@ -61,7 +61,7 @@ struct SynchronizerRecipe {
 
   // Inputs for a forecast of the exchange.
   std::vector<Method> told;                   // codes whose messages go to each neighbour
-  std::vector<int> told_of;                   // by segment: index into `told`, or kDense
+  std::vector<int> told_of;                   // indexed by segment: index into `told`, or kDense
   std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty if there are
                                               // none
   std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0

@@ -50,8 +50,8 @@ class LowRank {
                       Factor factor) const;
   /// P <- M Q or Q <- Mᵀ P.
   void multiply(Context& context, const Unit& unit, Factor factor) const;
-  /// Writes the factor to the wire and replaces it by the negative of the rounded values that
-  /// travel.
+  /// Writes the factor to the wire and replaces it by the negative of the rounded values that are
+  /// sent.
   void send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
             const Outlet& outlet) const;
   /// E <- M + P Qᵀ. After send(), E is the part that this worker did not send.

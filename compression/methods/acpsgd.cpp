@@ -1,5 +1,5 @@
 // ACP-SGD: alternate compressed PowerSGD. Each step sends one of the two factors, computed against
-// the other factor of the step before. So one all-reduce is enough, and all encoding runs beside
+// the other factor of the step before. So one all-reduce is enough, and all encoding runs during
 // backward. Per worker i of N, with gradient G_i and residual E_i:
 //   M_i <- G_i + E_i
 //   even updates: Q <- orthonormal(Q);  P_i <- M_i Q;    E_i <- M_i - P_i Qᵀ;  P <- sum of P_i

@@ -1,5 +1,5 @@
 // Block-top-k: fields are cut into blocks of S consecutive elements. The blocks with the largest
-// norm travel whole; the rest stays in the residual. With a = e + g (without feedback a = g):
+// norm are sent whole; the rest stays in the residual. With a = e + g (without feedback a = g):
 //   score_b = sum of |a_i| over block b          (compression.score = "l2": of a_i^2)
 //   shared:  score_b <- sum over workers         (an all_reduce before)
 //   send a_i of the k blocks of largest score;  e <- a without them

@@ -1,5 +1,5 @@
 // Deep Gradient Compression: momentum and residual accumulate on each worker, and only the largest
-// accumulated values travel. Per worker, with gradient g (of the mean loss / workers, clipped by
+// accumulated values are sent. Per worker, with gradient g (of the mean loss / workers, clipped by
 // the synchronizer), momentum u and residual v:
 //   plain:    u <- m u + g;     v <- v + u           (momentum_correction.h)
 //   Nesterov: u <- m (u + g);   v <- v + (u + g)

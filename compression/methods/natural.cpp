@@ -1,5 +1,5 @@
 // Natural compression: each number becomes one of the two neighbouring powers of two, at random and
-// unbiased; its sign and exponent travel. Source: Horvath et al. 2019: 2^e (1 + f), 0 <= f < 1,
+// unbiased; its sign and exponent are sent. Source: Horvath et al. 2019: 2^e (1 + f), 0 <= f < 1,
 // becomes 2^(e + 1) with probability f, else 2^e. The variance is at most |x|² / 8. Adding a random
 // 23-bit integer to the bits of a number carries into its exponent with exactly this probability.
 // Zero stays zero, denormals become 0 or 2^-126, and numbers beyond 2^127 saturate.

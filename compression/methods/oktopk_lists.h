@@ -43,7 +43,7 @@ struct Adding {
 /// Scratch of a unit.
 struct Lists {
   SparseList own;   // L
-  SparseList sent;  // the part of L that travels; before that, the selected part
+  SparseList sent;  // the part of L that is sent; before that, the selected part
   SparseList sum;   // sums of the own region; finally S
   SparseList passing;
   Range* parts;  // ranges of `sent`, by rank, then by field

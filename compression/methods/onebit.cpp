@@ -17,7 +17,7 @@
 namespace wisp {
 namespace {
 
-/// Columns of a field that travel together.
+/// Columns of a field that are sent together.
 struct Columns {
   int64_t offset;  // arena index of the first column
   int64_t count, length;

@@ -1,5 +1,5 @@
-// 1-bit Adam: after a warm-up of plain Adam, the second moment is frozen, and the first moment m
-// travels as signs. Per worker and field of d elements, with gradient g (divided by the number of
+// 1-bit Adam: after a warm-up of plain Adam, the second moment is frozen, and the first moment m is
+// sent as signs. Per worker and field of d elements, with gradient g (divided by the number of
 // workers N) and m equal on all ranks:
 //   a = β1 m / N + (1 - β1) g + e;   send  D = (|a|_2 / sqrt(d)) sgn(a);   e <- a - D
 // Each worker owns a part of every field. It adds up what it receives for this part, s, and

@@ -1,4 +1,4 @@
-// PowerSGD: each gradient matrix travels as two thin factors, found by a step of subspace iteration
+// PowerSGD: each gradient matrix is sent as two thin factors, found by a step of subspace iteration
 // that begins where the last step ended. Per worker i of N, with gradient G_i and residual E_i:
 //   M_i <- G_i + E_i
 //   P_i <- M_i Q;      P <- orthonormal(sum of P_i)
@@ -13,7 +13,7 @@
 // E_j, never leave it and grow like a random walk, while the local form sends everything in the
 // span of P. More power iterations repeat the two products in a step. Source: Vogels et al. 2019,
 // algorithms 1 and 2. Ours: Q is also made orthonormal before each product, as in PyTorch's hook. P
-// then has the same span, so Ĝ is the same, and no squares of small gradients travel. Dependent
+// then has the same span, so Ĝ is the same, and no squares of small gradients are sent. Dependent
 // columns are drawn anew; the paper's code adds 1e-8 to norms, and there a layer whose gradient was
 // once zero sends nothing ever after.
 #include "compression/low_rank/low_rank.h"

@@ -23,7 +23,7 @@ namespace {
 /// Scratch of a unit: for norms, if there are no groups; then for the wire.
 struct Scratch {
   std::byte* partials;
-  Grid* grids;  // by field
+  Grid* grids;  // indexed by field
   std::byte* elias;
 
   Scratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)

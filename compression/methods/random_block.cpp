@@ -1,4 +1,4 @@
-// Random-block sparsification: one block of consecutive elements of each field travels, and the
+// Random-block sparsification: one block of consecutive elements of each field is sent, and the
 // rest stays in the residual. With start s, uniform in [0, d), and B elements, at step t:
 //   a <- e + g                                   (error feedback; without it a = g)
 //   send a_i for i = s, s + 1, …, s + B - 1 (mod d);   e <- a without them
@@ -9,7 +9,7 @@
 // available, so this is a reconstruction. The algorithm is that of the code of Vogels et al. 2019
 // (PowerSGD; UniformRandomSparseBlockReducer, RandomSparseBlockReducer), from the same group: per
 // tensor, wrap-around, the same starts everywhere, residual, momentum and decay after the mean, 1-D
-// tensors compressed too (with "rank" they travel whole). Ours: sharing, feedback, the place of
+// tensors compressed too (with "rank" they are sent whole). Ours: sharing, feedback, the place of
 // momentum and the scope are options, because it is unknown which of them are the paper's three
 // parameters; ceil instead of floor in B; starts drawn by field and step, not by one generator.
 #include "compression/error_feedback.h"

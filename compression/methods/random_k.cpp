@@ -1,8 +1,8 @@
-// Random-k: k drawn elements of each field travel, and the rest stays in the residual:
+// Random-k: k drawn elements of each field are sent, and the rest stays in the residual:
 //   a <- e + g                        (error feedback; without it a = g, decoded times d / k)
 //   draw k of the d positions;  send a there;  e <- a without them
 //   every worker: g <- sum over workers of what was sent, 0 elsewhere
-// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values travel without
+// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values are sent without
 // indices, and compressed 1-D tensors: the code of Vogels et al. 2019 (PowerSGD's authors). Scaling
 // without feedback: GRACE. The draw of the positions is ours. The field, rotated by a uniform o in
 // [0, d), is cut into k strata of floor(d / k) or one more elements, and each stratum gives one
@@ -11,7 +11,7 @@
 // This gives k distinct positions, ascending up to one wrap, in O(k) and in any order of j. A
 // random permutation (keyed, cycle-walking) would read memory at random. Because of o, every
 // element is in a stratum of length l with probability (strata of length l) l / d, and is then
-// drawn with 1 / l. So it travels with probability k / d exactly, up to the generators' bias, below
+// drawn with 1 / l. So it is sent with probability k / d exactly, up to the generators' bias, below
 // l / 2^32 of that. Mean and variance are those of k out of d without replacement. Only the joint
 // distribution differs (never two elements of one stratum), on which they do not depend.
 #include "compression/error_feedback.h"

@@ -56,7 +56,7 @@ struct WriteMoments {
 
 struct MomentsOf {
   using Value = Moments;
-  const Moments* moments;  // by run
+  const Moments* moments;  // indexed by run
   WISP_HD Moments identity() const { return {0.0, 0.0, 0.0f}; }
   WISP_HD Moments map(int64_t run) const { return moments[run]; }
   WISP_HD Moments combine(Moments a, Moments b) const {
@@ -91,7 +91,7 @@ struct Runs {
 
 /// Scratch of own_scales.
 struct Scratch {
-  Moments* moments;  // by run
+  Moments* moments;  // indexed by run
   FieldPartials<Moments> partials;
 
   Scratch(Cursor& cursor, const UnitSpec& spec)

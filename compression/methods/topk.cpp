@@ -1,5 +1,5 @@
-// Top-k: the k largest values of each field travel with their positions, and the rest stays in the
-// residual. Selects exactly k, or all that are not zero; or about k by a sampled threshold
+// Top-k: the k largest values of each field are sent with their positions, and the rest stays in
+// the residual. Selects exactly k, or all that are not zero; or about k by a sampled threshold
 // (select.h). Source: Aji & Heafield 2017 (gradient dropping, by field); Stich et al. 2018; Lin et
 // al. 2018, section 3.1 (sampled).
 #include "compression/error_feedback.h"

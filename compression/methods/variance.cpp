@@ -1,4 +1,4 @@
-// Variance-based compression: an element travels once its mean is unambiguous, that is, large
+// Variance-based compression: an element is sent once its mean is unambiguous, that is, large
 // relative to its variance over samples; until then it waits. Per worker and element, with the
 // gradient g and the sum q of squared micro-batch gradients (samples are approximated by
 // micro-batches):
@@ -6,7 +6,7 @@
 //   if r^2 > alpha v:  send r, then r, v <- 0;   else  v <- zeta v                   (2)
 //   every worker: w <- w - lr * (sum over workers of what was sent)
 // A sent element is a power of two and a position in one word (power_words.h). An element that is
-// too small beside the field's largest does not travel and keeps its state. Source: Tsuzuku et al.
+// too small beside the field's largest is not sent and keeps its state. Source: Tsuzuku et al.
 // 2018. Only abstract and introduction of the paper were available: (1), (2), alpha in {1, 1.5, 2},
 // zeta = 0.999 and the word are reconstructed from memory. Certainly ours:
 //   - the rounding error of a sent value stays in r, so that nothing is lost; with

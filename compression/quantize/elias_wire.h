@@ -1,4 +1,4 @@
-// A wire of variable length for levels. Each level that is not 0 travels as omega(distance to the
+// A wire of variable length for levels. Each level that is not 0 is sent as omega(distance to the
 // one before), a sign bit and omega(magnitude) (elias.h). Source: Alistarh et al. 2017.
 //
 // A serial stream cannot be decoded in parallel, so each group of elements has its own chunk of

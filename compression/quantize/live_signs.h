@@ -1,5 +1,5 @@
-// Signs of a field without its silent elements, used by 1-bit Adam. Silent elements travel as + and
-// are read as 0. A plane of bits marks the other elements as live. For kernels on any device.
+// Signs of a field without its silent elements, used by 1-bit Adam. Silent elements are sent as +
+// and are read as 0. A plane of bits marks the other elements as live. For kernels on any device.
 #pragma once
 
 #include "compression/quantize/sign_plane.h"
@@ -110,7 +110,7 @@ struct AddNorms {
 struct WriteSigns {
   using Shared = group::Codes;
   const float* numbers;
-  float* error;  // the numbers, reduced to the part that does not travel; null: nothing is kept
+  float* error;  // the numbers, reduced to the unsent part; null: nothing is kept
   const float* scale;
   Plane<1> live, plane;
   template <class Team>

@@ -11,7 +11,7 @@ namespace {
 
 /// Scratch of a unit.
 struct Scratch {
-  Grid* grid;         // by field
+  Grid* grid;         // indexed by field
   float* own;         // scale of each field
   std::byte* scales;  // scratch of own_scales
 

@@ -26,7 +26,7 @@ inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte*
   if (begin < end) parallel_for(stream, end - begin, ClearBytes{begin});
 }
 
-/// Writes the signs of a group of the source's numbers. Settles that `high` travels for each +, and
+/// Writes the signs of a group of the source's numbers. Settles that `high` is sent for each +, and
 /// `low` for each -.
 template <class Team>
 WISP_HD inline void send_signs(const Team& team, const Source& source, int64_t offset,

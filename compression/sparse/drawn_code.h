@@ -1,7 +1,7 @@
 // Sparse codes that draw their positions at random. Seed, step, field and rank determine the draw,
-// so only values travel, field after field. With compression.sharing = "shared", all ranks draw the
-// same positions, and values are summed on the way. With "own", each rank draws its own, values are
-// gathered, and the receiver repeats the sender's draw. Immutable; any thread.
+// so only values are sent, field after field. With compression.sharing = "shared", all ranks draw
+// the same positions, and values are summed on the way. With "own", each rank draws its own, values
+// are gathered, and the receiver repeats the sender's draw. Immutable; any thread.
 #pragma once
 
 #include "compression/code.h"
@@ -39,7 +39,7 @@ class DrawnCode : public Code {
               std::byte* scratch) const override;
 
  protected:
-  /// The part of a field that travels.
+  /// The part of a field that is sent.
   struct Draw {
     const Field& field;
     int64_t kept;
@@ -51,7 +51,7 @@ class DrawnCode : public Code {
     int64_t start() const { return random.below64(1, field.numel); }
   };
 
-  /// The parts of all fields of a unit that travel.
+  /// The parts of all fields of a unit that are sent.
   struct Draws {
     const DrawnCode& code;
     const UnitSpec& spec;
@@ -72,7 +72,7 @@ class DrawnCode : public Code {
     }
   };
 
-  /// Number of elements of a field that travel, from 1 to its numel.
+  /// Number of elements of a field that are sent, from 1 to its numel.
   virtual int64_t kept(const Field& field, double ratio) const = 0;
   /// Calls take() for all elements, or for none if the source does not accumulate; and sent() for
   /// the kept ones.

@@ -27,8 +27,8 @@ class SparseWire {
   int64_t encode_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) const;
 
   /// Selects entries of each field, at most room's share, and packs them. An entry that the format
-  /// would round to zero does not travel. `source_of(field)` gives the field's Source: take(i) is
-  /// called once per element, sent(i, value) for each element that travels.
+  /// would round to zero is not sent. `source_of(field)` gives the field's Source: take(i) is
+  /// called once per element, sent(i, value) for each sent element.
   template <class SourceOf>
   void encode(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
               const Selection& selection, const SourceOf& source_of, const Outlet& outlet,

@@ -1,11 +1,11 @@
-// A wire of powers of two. Each element that travels is one word: 1 sign bit, 3 bits d, and 28 bits
+// A wire of powers of two. Each sent element is one word: 1 sign bit, 3 bits d, and 28 bits
 // of position in its field. It stands for +-2^(e - d), with e = floor(log2 of the field's largest
 // magnitude). A unit's payload has 4 (2 fields - 1 + entries) bytes:
 //   u32 counts[fields - 1]   words of each field but the last
 //   f32 tops[fields]         2^e of each field, 0 if it has no word
 //   u32 words[entries]       field after field, positions in cyclic order
 // Numbers are rounded to the nearest power of two, at most 2^e. A number more than seven powers
-// below 2^e, or below the normal numbers, does not travel. Used by the comm thread. Source: Tsuzuku
+// below 2^e, or below the normal numbers, is not sent. Used by the comm thread. Source: Tsuzuku
 // et al. 2018, section 4.2 (the word; the rest is ours).
 #pragma once
 
@@ -36,7 +36,7 @@ struct Lists {
   RangeRow* range;
   int64_t* listed;  // candidates of each field, also beyond the list's capacity
   uint32_t* top;    // magnitude bits of each field's largest candidate
-  int64_t* words;   // words of each field that travel
+  int64_t* words;   // sent words of each field
   int64_t* index;   // arena index of each candidate
   uint32_t* position;
   uint64_t* masks;
@@ -155,8 +155,8 @@ struct WriteWords {
   }
 };
 
-/// Writes the payload of the listed candidates. Calls sent(i, value) for each that travels. Source
-/// has held and sent, as in code.h.
+/// Writes the payload of the listed candidates. Calls sent(i, value) for each one that is sent.
+/// Source has held and sent, as in code.h.
 template <class Source>
 void write(const Stream& stream, const UnitSpec& spec, double ratio, const Lists& lists,
            const Source& source, const Outlet& outlet) {

@@ -87,7 +87,7 @@ struct TakeParts {
   const int64_t* cuts;
   int64_t workers, fields;
   SparseList into;
-  Range* part;  // by region, then by field
+  Range* part;  // indexed by region, then by field
   RowTable<RegionRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];

@@ -237,7 +237,7 @@ struct Choose {
   bool exact;
   uint32_t least;
   uint32_t* positions;
-  Range* range;  // by field; or null
+  Range* range;  // indexed by field; or null
 
   WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
     const FieldRow field = fields.row[f];

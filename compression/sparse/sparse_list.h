@@ -23,7 +23,7 @@ struct Room {
 };
 
 struct SparseList {
-  Range* range;        // by field
+  Range* range;        // indexed by field
   uint32_t* position;  // field positions, ascending
   float* value;
 
@@ -56,7 +56,7 @@ WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int6
   return low + (count > 0 && position[low] < bound);
 }
 
-/// Reads the values of a tile of a field's entries, rounded as they travel.
+/// Reads the values of a tile of a field's entries, rounded to the wire format.
 template <class Source, class Value>
 struct TakeValues {
   struct Shared {};

@@ -285,7 +285,7 @@ int64_t parts_of(Spectra spectra) {
 
 /// Scratch of pack_spectra().
 struct Packing {
-  float* max;  // by part
+  float* max;  // indexed by part
   float* energy;
   uint32_t* positions;
   std::byte* select;

@@ -1,7 +1,7 @@
-// The wire of a sparse spectrum: a bitmap of the complex coefficients of a field that travel, and
+// The wire of a sparse spectrum: a bitmap of the complex coefficients of a field that are sent, and
 // their values in a range-based float. A field's payload is, in 32-bit words,
 //   f32 max                     the largest magnitude of a real or imaginary part
-//   u32 bitmap[⌈C / 32⌉]        bit c % 32 of word c / 32: coefficient c travels
+//   u32 bitmap[⌈C / 32⌉]        bit c % 32 of word c / 32: coefficient c is sent
 //   u32 codes[⌈2 k N / 32⌉]     N bits each, the lowest first: real and imaginary part of the k
 //                               coefficients in ascending order; bits behind the last are 0
 // A unit's payload has the payloads of its fields, one after the other. Each field's float range
@@ -18,7 +18,8 @@ namespace wisp {
 class SpectrumWire {
  public:
   SpectrumWire() = default;
-  /// `kept` of `coefficients` travel, as range floats of `bits` bits with `mantissa` mantissa bits.
+  /// `kept` of `coefficients` are sent, as range floats of `bits` bits with `mantissa` mantissa
+  /// bits.
   SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
       : all_{0, coefficients}, kept_(kept), bits_(bits), mantissa_(mantissa) {}
 

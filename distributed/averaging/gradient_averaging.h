@@ -119,7 +119,7 @@ class GradientAveraging final : public Synchronizer {
   int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;
-  std::vector<char> prepared_;  // by item: its dense segments may travel
+  std::vector<char> prepared_;  // indexed by item: its dense segments may travel
   std::vector<int> waiting_;    // measured items that wait for the norm of the whole gradient
   int measured_ = 0;
   Event exchanged_;  // recorded when the arena holds the result

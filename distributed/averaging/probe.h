@@ -52,7 +52,7 @@ class Probe {
   FlatParameters& parameters_;
   UnitExchange& units_;
   const int64_t every_;
-  std::vector<Kept> kept_;  // by unit
+  std::vector<Kept> kept_;  // indexed by unit
   Tensor gradient_;         // arena: this worker's gradient, then the sum
   Tensor age_;              // arena, i32: steps since the result was last not zero
   DeviceWords sums_;        // (4) f64: sums of a slice

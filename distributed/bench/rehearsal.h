@@ -58,7 +58,7 @@ class Rehearsal {
 
  private:
   struct Round {
-    std::vector<Tensor> out;  // by outlet
+    std::vector<Tensor> out;  // indexed by outlet
     std::vector<int64_t> used;
     DeviceWords counted;  // used bytes of a variable message, written by kernels
     std::vector<Outlet> outlets;

@@ -45,7 +45,7 @@ struct Call {
   bool on_device = false;  // all memory is on a device
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
-  std::vector<Part> sends, receives;  // by peer; empty for reductions
+  std::vector<Part> sends, receives;  // indexed by peer; empty for reductions
 
   std::span<const ConstBytes> to(int peer) const;
   std::span<const Bytes> from(int peer) const;

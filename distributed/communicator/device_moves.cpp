@@ -12,7 +12,7 @@ namespace wisp {
 namespace {
 
 constexpr int kMostRuns = 64;        // runs reduced by one launch
-constexpr int kMostAddresses = 256;  // in all runs and ranks; an argument has 4096 bytes
+constexpr int kMostAddresses = 256;  // limit: an argument has 4096 bytes
 
 struct Runs {
   int64_t ranks = 0, count = 0;        // 64 bits each: two adjacent ints may look like an address

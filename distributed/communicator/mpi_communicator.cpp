@@ -25,7 +25,7 @@ namespace {
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
-constexpr int64_t kLongBytes = 131072;  // from this size on, noticed only when complete
+constexpr int64_t kLongBytes = 131072;  // least size of a message that is seen only when complete
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
@@ -61,7 +61,7 @@ class MpiCommunicator final : public HostCommunicator {
   class UnderWay;
   /// The message of one rank in a round.
   struct Incoming {
-    bool heard = false, announced = false, here = false;  // its rank; its message; all data
+    bool heard = false, announced = false, here = false;  // states of rank, message, data
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> memory;
     int64_t bytes = 0;
@@ -96,8 +96,8 @@ class MpiCommunicator final : public HostCommunicator {
   int64_t collectives_ = 0;  // collectives done
   int round_ = 0;
   int heard_ = 0, announced_ = 0, here_ = 0;      // number of peers, in this round
-  std::vector<Incoming> incoming_;                // by rank
-  std::vector<std::vector<std::byte>> outgoing_;  // by rank; if all get the same, the first
+  std::vector<Incoming> incoming_;                // indexed by rank
+  std::vector<std::vector<std::byte>> outgoing_;  // indexed by rank; if all get the same, the first
   std::vector<MPI_Request> sends_;
   double begin_us_ = 0.0, end_us_ = 0.0;  // time when all had come; time when done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;

@@ -51,9 +51,9 @@ class MpiPeers {
 
   MPI_Comm words_;
   int rank_ = 0, size_ = 1;
-  std::vector<Place> places_;  // by rank
+  std::vector<Place> places_;  // indexed by rank
   std::string failure_;
-  std::vector<char> left_;  // by rank
+  std::vector<char> left_;  // indexed by rank
   double looked_us_ = 0.0;
 };
 

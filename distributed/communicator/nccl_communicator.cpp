@@ -122,7 +122,7 @@ class NcclCommunicator final : public HostCommunicator {
   std::string failure_;        // the Error of every wait()
   bool under_way_ = false;
   Event moved_;                       // recorded when the collective's data has moved
-  std::vector<Notice> told_, heard_;  // by rank
+  std::vector<Notice> told_, heard_;  // indexed by rank
 };
 
 /// First the agreement; then NCCL's work, or the host's if no rank has device memory.

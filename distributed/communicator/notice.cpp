@@ -30,7 +30,7 @@ std::vector<int64_t> sizes_of(std::span<const AnyBytes> slices) {
 /// if there is none.
 std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
   const std::vector<int64_t> expected = sizes_of(call.from(from));
-  std::vector<int64_t> sent = expected;  // expected sizes stand in for those without a name
+  std::vector<int64_t> sent = expected;  // expected sizes, for slices without a named size
   sent.resize(static_cast<size_t>(notice.slices));
   std::copy_n(notice.sizes, std::min(notice.slices, kNamedSizes), sent.begin());
   std::string why = mail_mismatch(call, from, sent);

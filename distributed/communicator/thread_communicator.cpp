@@ -104,7 +104,7 @@ class ThreadGroup::State {
   std::condition_variable changed_;
   std::string failure_;
   std::shared_ptr<Meeting> gathering_;  // meeting that some ranks have not joined yet
-  std::vector<char> under_way_;         // by rank: it has a collective to finish
+  std::vector<char> under_way_;         // indexed by rank: it has a collective to finish
   std::vector<Listener> listeners_;
 };
 

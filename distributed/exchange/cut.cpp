@@ -127,7 +127,7 @@ class Cutter {
   int64_t bucket_bytes_ = 0;
   int64_t encode_bytes_ = 0;
   std::vector<int> open_unit_;   // by method: the unit that still takes segments of this bucket
-  std::vector<int> model_unit_;  // by method: the one unit of Scope::model
+  std::vector<int> model_unit_;  // indexed by method: the one unit of Scope::model
   Cut cut_;
 };
 

@@ -39,11 +39,11 @@ class Readiness {
  private:
   const FlatParameters& parameters_;
   const Cut& cut_;
-  std::vector<int> item_of_;   // by segment
-  std::vector<char> awaited_;  // by segment
-  std::vector<int> expected_;  // by item: number of its segments
-  std::vector<int> missing_;   // by item: number of missing segments in this step
-  std::vector<Event> events_;  // by item
+  std::vector<int> item_of_;   // indexed by segment
+  std::vector<char> awaited_;  // indexed by segment
+  std::vector<int> expected_;  // indexed by item: number of its segments
+  std::vector<int> missing_;   // indexed by item: number of missing segments in this step
+  std::vector<Event> events_;  // indexed by item
   int awaited_items_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace wisp {
 /// A unit's part in a step: the messages of its rounds; none if its gradients are dense.
 struct UnitRounds {
   bool compressed = false;
-  std::vector<Message> messages;  // by round
+  std::vector<Message> messages;  // indexed by round
 
   bool operator==(const UnitRounds&) const = default;
 };

@@ -20,7 +20,7 @@ class SlotWire {
   SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
            const FlatParameters& parameters, int64_t piece_bytes, std::vector<int> neighbours = {});
 
-  /// Grows the receive memory to the largest of these slots.
+  /// Grows the receive memory to the largest slot.
   void fit(std::span<const Slot> slots, std::span<const UnitRounds> rounds);
 
   /// Makes `slot` the current one, after its units were encoded in the order of the stream. The

@@ -77,7 +77,7 @@ class UnitExchange {
   SlotWire wire_;
   StepPlan step_plan_;
   StepInfo info_;                    // the step under way
-  std::vector<int> encoded_rounds_;  // by unit
+  std::vector<int> encoded_rounds_;  // indexed by unit
   const Slot* slot_ = nullptr;       // slot under way
 };
 

@@ -1,5 +1,5 @@
-// DCD-PSGD: differences travel. Every worker knows its neighbours' weights exactly, because weights
-// change only by the told differences.
+// DCD-PSGD: workers send differences. Every worker knows its neighbours' weights exactly, because
+// weights change only by the told differences.
 //   x_i½ = sum_j W_ij x_j - eta g_i(x_i)          mix
 //   q_i  = Q(x_i½ - x_i)                          told
 //   x_i <- x_i + q_i,  d_i <- d_i + sum_j W_ij (q_j - q_i)

@@ -1,5 +1,5 @@
-// ECD-PSGD: extrapolated weights travel, so that the error of the neighbours' estimates falls with
-// the number of updates t = 1, 2, …
+// ECD-PSGD: workers send extrapolated weights, so that the error of the neighbours' estimates falls
+// with the number of updates t = 1, 2, …
 //   x_{t+1} = s - eta g(x_t),  s = sum_j W_ij y_j        mix
 //   z = (1 - t/2) x_t + (t/2) x_{t+1}
 //   y_j <- (1 - 2/t) y_j + (2/t) Q(z_j)                  told

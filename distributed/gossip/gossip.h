@@ -48,7 +48,7 @@ class Gossip final : public WeightExchange {
   const std::shared_ptr<const Mixing> mixing_;
   const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
-  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code
+  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // indexed by code
   UnitExchange units_;
   Tensor told_;  // (1) i64: the update that the neighbours were told of last
 };

@@ -17,7 +17,7 @@ struct Codes {
   std::vector<std::string> names, places;  // a place names its code: "FILE:LINE: gossip.code"
   std::vector<std::shared_ptr<const Code>> codes;
   std::vector<std::optional<double>> shares;  // the least share that each code keeps of a field
-  std::vector<int> code_of;                   // by segment
+  std::vector<int> code_of;                   // indexed by segment
   std::vector<std::string> remarks;
 
   bool exact() const { return names == std::vector<std::string>{"none"}; }

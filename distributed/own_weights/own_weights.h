@@ -1,6 +1,6 @@
 // The synchronizer of workers that each update their own weights by their own gradient. Optimizer,
 // momentum, clipping and weight decay are local. A WeightExchange keeps the weights together,
-// beside forward and backward or after the update. The compute thread makes the calls; the object
+// during forward and backward or after the update. The compute thread makes the calls; the object
 // owns the comm thread.
 #pragma once
 

@@ -15,7 +15,7 @@ class WeightExchange {
   virtual ~WeightExchange() = default;
   /// Called before forward, which waits for it. Must not wait for other ranks.
   virtual void begin(const StepInfo&, Courier&) {}
-  /// Called beside forward and backward, which read the weights. Must not change the weights.
+  /// Called during forward and backward, which read the weights. Must not change the weights.
   virtual void travel(const StepInfo&, Courier&) {}
   /// Called after the optimizer's update; the next step waits for it. `info.applied` counts this
   /// update.

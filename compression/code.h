@@ -69,8 +69,8 @@ class Code {
   /// contraction); all codes without random rounding are biased.
   virtual std::optional<double> variance(const UnitSpec&) const { return {}; }
 
-  /// For a code that leaves elements out: the least share of this field that it keeps in any step,
-  /// such that E|Q(x) - x|² <= (1 - share) |x|² without scaling. Empty if there is no bound.
+  /// For a code that leaves elements out: the least share of this field that it keeps in any step.
+  /// Without scaling, E|Q(x) - x|² <= (1 - share) |x|². Empty if there is no bound.
   virtual std::optional<double> least_share(const Field&) const { return {}; }
 
   /// A value that the workers agree on before they encode, for example a scale: an all_reduce of a

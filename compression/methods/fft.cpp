@@ -7,10 +7,10 @@
 // converges (the paper's diminishing theta). Source: Wang et al. 2020, "FFT-based Gradient
 // Sparsification for the Distributed Training of Deep Neural Networks". Only its abstract was
 // found; (1) to (5), theta = 0.85, N = 10 and the absence of error feedback are a reconstruction
-// from descriptions by others. Ours: the form of theta's fall; exact selection; a range fitted to
-// each field in each step, with 64 octaves below its largest number by default; optional error
-// feedback with the inverse transform of the sent spectrum. Spectra are scaled by 2^-⌈log2 n⌉, so
-// that no sum of finite numbers is infinite.
+// from descriptions by others. Ours: the form of theta's fall; exact selection; optional error
+// feedback with the inverse transform of the sent spectrum. Also ours is a range fitted to each
+// field in each step, with 64 octaves below its largest number by default. Spectra are scaled by
+// 2^-⌈log2 n⌉, so that no sum of finite numbers is infinite.
 #include <bit>
 #include <cmath>
 

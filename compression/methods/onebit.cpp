@@ -1,7 +1,8 @@
 // 1-bit SGD: a bit per element and two values per column of the gradient matrix. With a = e + g:
 //   bit = a >= 0;   r1 = mean of the column's a >= 0, r0 = mean of the others;   e <- a - r(bit)
-// Each worker owns some of a unit's columns. All workers send it their bits of these columns; it
-// adds them up and sends the sum to all in the same form, with its own residual e':
+// Each worker owns some of a unit's columns. All workers send the owner their bits of these
+// columns. The owner adds them up and sends the sum to all in the same form, with its own residual
+// e':
 //   s = Σ over workers of r(bit);   e' + s is quantized like a;   all apply r(bit) of this
 // A column belongs to one output and is a row of our (outputs, inputs) matrix; a vector is one
 // column. Wire, to owner and from owner: 8 bytes (r0, r1) and ceil(length / 8) bytes of bits per

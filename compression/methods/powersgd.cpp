@@ -7,8 +7,8 @@
 //   E_i <- M_i - Ĝ / N      residual_form = "aggregated", the paper's code
 //   E_i <- M_i - P Q_iᵀ     residual_form = "local"
 // The sums are means, because gradients arrive divided by N. Both forms keep sum of E_i + Ĝ = sum
-// of M_i. A worker whose gradient is not finite sends zeros and has M_i = E_i; the aggregated form
-// takes its share of Ĝ from E_i too, the local form leaves E_i as it is. The aggregated form
+// of M_i. A worker whose gradient is not finite sends zeros and has M_i = E_i. The aggregated form
+// takes its share of Ĝ from E_i too; the local form leaves E_i as it is. The aggregated form
 // accounts for the rounding of the sum on a 16-bit wire. But differences between workers, E_i -
 // E_j, never leave it and grow like a random walk, while the local form sends everything in the
 // span of P. More power iterations repeat the two products in a step. Source: Vogels et al. 2019,

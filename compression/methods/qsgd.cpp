@@ -2,7 +2,7 @@
 // Alistarh et al. 2017; the numbers of equations are ours:
 //   (1) Q(v_i) = |v| sgn(v_i) xi_i
 //   (2) xi_i = l / s, or (l + 1) / s with probability |v_i| s / |v| - l, l = floor(|v_i| s / |v|)
-// Here |v| is the L2 norm, for which E|Q(v) - v|² <= min(n / s², sqrt(n) / s) |v|², or max |v_i|,
+// Here |v| is the L2 norm, with E|Q(v) - v|² <= min(n / s², sqrt(n) / s) |v|²; or it is max |v_i|,
 // as in the paper's runs. sgn(0) = 1, and a group of zeros stays zero. The paper's groups
 // ("buckets") have 64 or 128 elements for 2 bits, 512 for 4 and 8 bits. It leaves tensors below 10
 // 000 elements dense, for which the policy has max_numel. Default: 4 bits (7 levels and a sign),

@@ -9,9 +9,9 @@
 // available, so this is a reconstruction. The algorithm is that of the code of Vogels et al. 2019
 // (PowerSGD; UniformRandomSparseBlockReducer, RandomSparseBlockReducer), from the same group: per
 // tensor, wrap-around, the same starts everywhere, residual, momentum and decay after the mean, 1-D
-// tensors compressed too (with "rank" they are sent whole). Ours: sharing, feedback, the place of
-// momentum and the scope are options, because it is unknown which of them are the paper's three
-// parameters; ceil instead of floor in B; starts drawn by field and step, not by one generator.
+// tensors compressed too (with "rank" they are sent whole). Ours: ceil instead of floor in B;
+// starts drawn by field and step, not by one generator. Sharing, feedback, the place of momentum
+// and the scope are options, because it is unknown which of them are the paper's three parameters.
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"

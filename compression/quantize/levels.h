@@ -1,6 +1,6 @@
 // Numbers as integer levels of a scale: level q, -levels <= q <= levels, stands for q · scale /
-// levels. qsgd, terngrad, int8 and int4 share this grid, the rounding to it, and planes of levels
-// as two's complement codes. Values; any thread.
+// levels. The methods qsgd, terngrad, int8 and int4 share this grid, the rounding to it, and planes
+// of levels as two's complement codes. Values; any thread.
 #pragma once
 
 #include <cmath>

@@ -11,9 +11,9 @@ namespace wisp {
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
                   const SparseList& list, float* out);
 
-/// Raises thresholds that select more than `most` entries. Where `list`, selected by a threshold
-/// above 0, has more than `most` entries and its `smallest` passes, multiplies the threshold by
-/// `factor`, up to five times, until `smallest` does not pass.
+/// Raises thresholds that select more than `most` entries. This applies where a threshold above 0
+/// selected `list`. The threshold is multiplied by `factor`, up to five times, until the list's
+/// `smallest` does not pass.
 void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                       const SparseList& list, const float* smallest, double factor,
                       float* thresholds);

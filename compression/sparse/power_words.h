@@ -1,5 +1,5 @@
-// A wire of powers of two. Each sent element is one word: 1 sign bit, 3 bits d, and 28 bits
-// of position in its field. It stands for +-2^(e - d), with e = floor(log2 of the field's largest
+// A wire of powers of two. Each sent element is one word: 1 sign bit, 3 bits d, and 28 bits of
+// position in its field. It stands for +-2^(e - d), with e = floor(log2 of the field's largest
 // magnitude). A unit's payload has 4 (2 fields - 1 + entries) bytes:
 //   u32 counts[fields - 1]   words of each field but the last
 //   f32 tops[fields]         2^e of each field, 0 if it has no word

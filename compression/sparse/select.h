@@ -1,11 +1,11 @@
 // Selection by magnitude, in one pass over a field's memory. A threshold is given or comes from a
-// sample; one fused pass applies the method's update and lists the elements that pass; a radix
-// selection narrows the list to the k largest if more passed. One launch processes all fields of a
-// unit; outside the fused pass, each field has its own team. Nothing is read back from the device.
-// The result depends on the numbers and the key alone. Equal magnitudes at the k-th place are taken
-// in cyclic order from a drawn position, so no part of the field is preferred. Zeros are never
-// selected (Selection::least): a field with fewer than k others selects those, without a second
-// pass.
+// sample. One fused pass applies the method's update and lists the elements that pass. If more than
+// k passed, a radix selection narrows the list to the k largest. One launch processes all fields of
+// a unit; outside the fused pass, each field has its own team. Nothing is read back from the
+// device. The result depends on the numbers and the key alone. Equal magnitudes at the k-th place
+// are taken in cyclic order from a drawn position, so no part of the field is preferred. Zeros are
+// never selected (Selection::least): a field with fewer than k others selects those, without a
+// second pass.
 //   exact      the sample's threshold errs low, so that at least k pass: selects exactly k, or all
 //              that are not zero
 //   sampled    the threshold is the sample's quantile, times 0.8 (up to ten times) while fewer than

@@ -1,6 +1,6 @@
-// A collective as data: the buffers of each rank, the check that the ranks agree, the number of
-// bytes that the algorithm moves, and the movement itself, one share per rank. Host communicators
-// and NCCL's build on it. It has no threads and no clocks; any thread.
+// A collective as data: each rank's buffers, the check that ranks agree, the bytes that the
+// algorithm moves, and the movement itself, one share per rank. Host communicators and NCCL's build
+// on it. It has no threads and no clocks; any thread.
 //
 // The algorithm: a reduction is an all-to-all of shares, a sum by the owner of each share in rank
 // order, and an all-gather of the sums. Every other collective is direct messages from each sender

@@ -25,8 +25,9 @@ size_t outlet_for(const Message& message, int rank);
 bool has_header(Collective kind);
 
 /// Bytes that a rank sends for `bytes` of message among N workers, by the communicator's
-/// algorithms: a factor 2 (N-1)/N of an all-reduce, N-1 copies of a gathered message, one copy of a
-/// pair or neighbours message (the caller multiplies by the number of neighbours).
+/// algorithms. An all-reduce sends 2 (N-1)/N of them, a gathered message N-1 copies, a pair message
+/// one. For Collective::neighbours it counts one copy; the caller multiplies by the number of
+/// neighbours.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
 /// Bytes that a rank sends for its messages, including sizes and headers. A broadcast counts the

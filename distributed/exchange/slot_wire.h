@@ -14,9 +14,9 @@ namespace wisp {
 
 class SlotWire {
  public:
-  /// A reduction travels in pieces of `piece_bytes` to less than twice that, one after the other;
-  /// in one piece if it is smaller, or if `piece_bytes` is 0. `neighbours`, ascending, are the
-  /// peers of Collective::neighbours. The references outlive this object.
+  /// A reduction travels in pieces, one after the other, each of `piece_bytes` to less than twice
+  /// that. It travels whole if it is smaller, or if `piece_bytes` is 0. `neighbours`, ascending,
+  /// are the peers of Collective::neighbours. The references outlive this object.
   SlotWire(Communicator& communicator, Context& context, UnitMemory& memory,
            const FlatParameters& parameters, int64_t piece_bytes, std::vector<int> neighbours = {});
 
@@ -43,8 +43,8 @@ class SlotWire {
   /// and sender if the received data is not what was sent.
   void check();
 
-  /// The transfer of the slot that was started last, once it is complete: the bytes of all phases,
-  /// from the begin of the first to the end of the last.
+  /// The transfer of the last started slot, once it is complete: the bytes of all phases, and the
+  /// time from the begin of the first to the end of the last.
   const Transfer& transfer() const { return transfer_; }
   /// Time that the phases of that slot were on the wire.
   double wire_us() const { return wire_us_; }

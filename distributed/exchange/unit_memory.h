@@ -42,10 +42,10 @@ class UnitMemory {
     return complaint_in(complaints_.host().data<int64_t>()[index]);
   }
 
-  /// All state that the units' compressors declared. Its name is "STATE/SEGMENT" if it is per
-  /// element, or belongs to a field of one segment; "STATE/SEGMENT[BEGIN:END]" for the elements of
-  /// a segment that this rank owns, perhaps none; and "unit/SEGMENT/STATE", with the unit's first
-  /// segment, if it belongs to the unit.
+  /// All state that the units' compressors declared. State per element, and state of a field with
+  /// one segment, is named "STATE/SEGMENT". The elements of a segment that this rank owns, perhaps
+  /// none, are named "STATE/SEGMENT[BEGIN:END]". State of a unit is named "unit/SEGMENT/STATE" by
+  /// its first segment.
   const std::vector<SavedState>& state() const { return saved_; }
   /// Whether some state belongs to whole units, and so is invalid in another cut of the model.
   bool has_unit_state() const { return has_unit_state_; }

@@ -1,5 +1,5 @@
-// A gossip method as in its paper: worker i keeps its own weights x_i, tells its neighbours Q of a
-// quantity, and is pulled towards their weights by what it hears. W is the mixing matrix. Gossip
+// A gossip method as in its paper: worker i keeps its own weights x_i and tells its neighbours Q of
+// a quantity. Their messages pull it towards their weights. W is the mixing matrix. Gossip
 // (gossip.h) does the rest. All calls come from the comm thread.
 #pragma once
 
@@ -62,10 +62,11 @@ std::unique_ptr<GossipMethod> make_ecd();
 /// `step` is gamma, in (0, 1].
 std::unique_ptr<GossipMethod> make_choco(double step);
 /// A gamma that works: 1 for an exact Q (delta = 1); 0.5, as in the authors' script, if delta is
-/// not known. For selections our gamma is proportional to delta, as the proven one is: 3 delta up
-/// to 0.5 for the largest elements; delta / 2 for drawn elements, some of which are not told for
-/// long. With workers on rings of 4 to 16 that make random steps, distances are smallest at about
-/// 1.3 times this gamma, and grow exponentially from about twice this gamma on.
+/// not known. For selections our gamma is proportional to delta, as the proven one is. It is 3
+/// delta up to 0.5 if the largest elements are told, and delta / 2 if elements are drawn, because
+/// some are then not told for long. With workers on rings of 4 to 16 that make random steps,
+/// distances are smallest at about 1.3 times this gamma, and grow exponentially from about twice
+/// this gamma on.
 double choco_usual_step(std::optional<double> delta, bool drawn);
 
 }  // namespace wisp

@@ -12,9 +12,9 @@ class Mixing {
  public:
   /// W_ij = 1 / (1 + max(degree_i, degree_j)) on the edges, and the rest on the diagonal
   /// (Metropolis and Hastings; 1/3 each on a ring). `graph` is ring, torus (as square as the number
-  /// allows), complete, a list of edges ("0-1, 1-2"), or a file with a list: edges "0-1" or "0 1",
-  /// one or more per line, and # comments. Throws Error for a duplicate edge, an edge from a rank
-  /// to itself or to a rank that does not exist, and a graph that is not connected.
+  /// allows), complete, a list of edges ("0-1, 1-2"), or a file with a list. A file has edges "0-1"
+  /// or "0 1", one or more per line, and # comments. Throws Error for a duplicate edge, an edge
+  /// from a rank to itself or to a rank that does not exist, and a graph that is not connected.
   Mixing(const std::string& graph, int workers);
 
   /// The neighbours of `rank`, ascending, without itself.

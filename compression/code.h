@@ -1,5 +1,6 @@
-// A code is pure: numbers in, bytes out, no state. Error feedback (error_feedback.h) turns any code
-// into a Compressor; gossip uses codes directly.
+// A code turns numbers into bytes and back, without any state. Error feedback (error_feedback.h)
+// turns a code into a Compressor; gossip uses codes directly. Codes are immutable: any thread may
+// call them.
 #pragma once
 
 #include <optional>
@@ -9,23 +10,24 @@
 
 namespace wisp {
 
-/// The numbers a code encodes: gradients; with `kept`, what error feedback makes of them; without
-/// pointers, zeros. peek(i) may be called any number of times; then take(i) exactly once per
-/// element; then held(i) reads the same number again, and sent(i, part) says what of it travels.
-/// Where that is known at once, settle(i, value, part) stands for both, with what peek(i) gave.
+/// The numbers that a code encodes: the gradient, or the gradient combined with the arena `kept` of
+/// error feedback. A Source without pointers holds zeros. Call peek(i) any number of times, then
+/// take(i) exactly once per element. After that, held(i) reads the same number, and sent(i, part)
+/// reports how much of it is sent. Where this part is known at once, settle(i, value, part)
+/// replaces take(i) and sent(i, part); `value` is the result of peek(i).
 struct Source {
   const float* gradient = nullptr;  // arena
-  float* kept = nullptr;            // arena, or null: the residual, or what others know of gradient
-  float gain = 1.0f;                // of the residual; where it tracks, of what travels
-  bool tracks = false;              // `kept` is what others know: only the difference is encoded
-  float* masked = nullptr;          // arena, or null: momentum, cleared where something is sent
+  float* kept = nullptr;  // arena or null: the residual, or the receivers' estimate of the gradient
+  float gain = 1.0f;      // factor of the residual; with `tracks`, factor of the part that is sent
+  bool tracks = false;    // `kept` is the receivers' estimate; only the difference to it is encoded
+  float* masked = nullptr;  // arena or null: momentum, cleared where an element is sent
 
   WISP_HD float peek(int64_t i) const {
     if (!gradient) return 0.0f;
     if (!kept) return gradient[i];
     return tracks ? gradient[i] - kept[i] : gain * kept[i] + gradient[i];
   }
-  /// For a loop that peeks at the 64 bytes from element i on.
+  /// Prefetches the 64 bytes from element i on, for a loop that peeks at them.
   WISP_HD void prefetch(int64_t i) const {
     if (gradient) prefetch_ahead(gradient + i);
     if (kept) prefetch_ahead(kept + i);
@@ -35,7 +37,7 @@ struct Source {
     if (kept && !tracks) kept[i] = value;
     return value;
   }
-  /// Whether take() changes anything: if not, it need not be called.
+  /// Whether take() changes anything. If not, it need not be called.
   bool accumulates() const { return kept && !tracks; }
   WISP_HD float held(int64_t i) const { return kept && !tracks ? kept[i] : peek(i); }
   WISP_HD void sent(int64_t i, float part) const { settle(i, kept ? kept[i] : 0.0f, part); }
@@ -50,7 +52,7 @@ struct Source {
   }
 };
 
-/// The kernel where nothing else is done with the arena's elements.
+/// Kernel that only calls take() for each element.
 struct TakeAll {
   Source source;
   WISP_HD void operator()(int64_t i) const { source.take(i); }
@@ -60,40 +62,41 @@ class Code {
  public:
   virtual ~Code() = default;
 
-  /// Where it works; what else the run must know of a compressor is error feedback's to say.
+  /// Traits that concern the code alone. Error feedback sets the rest, such as momentum and
+  /// clipping.
   virtual Traits traits() const { return {}; }
-  /// The largest E|Q(x) - x|² / |x|² of a code whose mean is x; empty for a code that is biased
-  /// (a contraction), as all but random roundings are.
+  /// Upper bound of E|Q(x) - x|² / |x|² for a code whose mean is x. Empty for a biased code (a
+  /// contraction); all codes without random rounding are biased.
   virtual std::optional<double> variance(const UnitSpec&) const { return {}; }
 
-  /// Of a code that leaves elements out: the least share of this field that it keeps in any step,
-  /// such that E|Q(x) - x|² <= (1 - share) |x|² without scaling; empty if nothing bounds it.
+  /// For a code that leaves elements out: the least share of this field that it keeps in any step.
+  /// Without scaling, E|Q(x) - x|² <= (1 - share) |x|². Empty if there is no bound.
   virtual std::optional<double> least_share(const Field&) const { return {}; }
 
-  /// What the workers must agree on before they encode, a scale say: an all_reduce of a few
-  /// numbers. None by default.
+  /// A value that the workers agree on before they encode, for example a scale: an all_reduce of a
+  /// few numbers. None by default.
   virtual Message agreement(const UnitSpec&, const StepInfo&) const { return {}; }
-  /// Only peeks.
+  /// Writes this worker's proposal for the agreement. Reads the source with peek() only.
   virtual void propose(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
                        std::byte* /*scratch*/) const {}
-  /// Keeps the agreement in scratch, where it stays until the last decode.
+  /// Stores the agreement in scratch, where it stays until the last decode.
   virtual void agree(Context&, const Payload&, const UnitSpec&, const StepInfo&,
                      std::byte* /*scratch*/) const {}
 
-  /// How the encoded bytes travel: all_reduce if a sum of payloads is the payload of the sum, else
-  /// all_gather. Its bytes are exact, or the proven worst case.
+  /// Collective that carries the encoded bytes: all_reduce if the sum of payloads is the payload of
+  /// the sum, else all_gather. Message::bytes is exact, or a proven upper bound.
   virtual Message message(const UnitSpec&, const StepInfo&) const = 0;
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
-  /// Calls sent() for every element whose value travels, with what decode makes of it.
+  /// Calls sent() for every element that is sent, with the value that decode restores.
   virtual void encode(Context&, const Source&, const UnitSpec&, const StepInfo&, const Outlet&,
                       std::byte* scratch) const = 0;
-  /// Writes weight * decoded into the unit's slices of the arena `into`, or adds it to what is
-  /// there. Throws Error for a payload of bytes that it cannot have; what else is wrong with one,
-  /// its kernels say (Payload::complaint).
+  /// Writes weight * decoded into the unit's slices of the arena `into`, or adds it if `add`.
+  /// Throws Error if the payload has an impossible size. Kernels report any other defect through
+  /// Payload::complaint.
   virtual void decode(Context&, const Payload&, float weight, bool add, const UnitSpec&,
                       const StepInfo&, Tensor into, std::byte* scratch) const = 0;
-  /// The same, unweighted, for the sum of payloads, in their order; a code that can add them before
-  /// it has decoded them does.
+  /// decode() with weight 1 for the sum of several payloads, in their order. A code overrides it if
+  /// it can add payloads before it decodes them.
   virtual void decode_sum(Context& context, std::span<const Payload> payloads, bool add,
                           const UnitSpec& spec, const StepInfo& info, const Tensor& into,
                           std::byte* scratch) const {
@@ -102,8 +105,8 @@ class Code {
   }
 };
 
-/// Codes by name. The factory binds and checks its keys; it throws Error if it is to make payloads
-/// that can be decoded alone (CompressorSetup::alone) and has none.
+/// Codes by name. The factory binds and checks its keys. With CompressorSetup::alone it throws
+/// Error if the code has no payload that can be decoded alone.
 using CodeRegistry = Registry<Code, Config&, const CompressorSetup&>;
 
 }  // namespace wisp

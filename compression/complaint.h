@@ -1,6 +1,6 @@
-// What is wrong with a payload that came. The kernels that read it find out, on whatever device,
-// and never read or write out of bounds for it; a device word keeps what they say, and whoever gave
-// them the payload reads it when the stream has come so far. Values; any thread.
+// Defects of a received payload. Kernels that read a payload detect defects on any device, and
+// never access memory out of bounds because of them. A kernel writes its complaint to a device
+// word; the host reads the word once the stream has passed the kernel. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace wisp {
 
-/// Beside it stands a number N.
+/// A kind of defect. A number N accompanies it.
 enum class Wrong : int64_t {
-  count,     // of N entries: that is not what its field can have, or what the payload holds
-  end,       // the content ends at byte N, the payload does not
-  scale,     // a scale that is none
-  code,      // chunk N is no sequence of codes
+  count,     // a count of N entries, which the field cannot have or the payload does not hold
+  end,       // the content ends at byte N, but the payload does not
+  scale,     // a scale that is not a valid number
+  code,      // chunk N is not a sequence of codes
   position,  // entry N lies beyond its field
-  order      // entry N is not behind the one before
+  order      // entry N does not follow the one before it
 };
 
-/// The complaint that stays of several is that of the lowest rank, and of that the first in the
-/// order of Wrong, as a wrong count has others follow; so it depends on no thread's time.
+/// One defect. If a payload has several, the reported one has the lowest rank, then the first kind
+/// in the order of Wrong, because a wrong count causes other defects. So the report does not depend
+/// on timing.
 struct Complaint {
   int64_t from, field;  // rank (-1: a sum), field of the unit
   Wrong what;
   int64_t number;
 
-  /// As a word: more than 0, and the larger, the sooner it is told. What has no room there, from
-  /// rank 16382, field 16383 and number 2^31 - 1 on, is told as that.
+  /// The complaint as a positive word. Of two complaints, the one with the larger word is reported.
+  /// Rank is capped at 16382, field at 16383 and number at 2^31 - 1.
   WISP_HD int64_t word() const {
     const int64_t place =
         (capped(from + 1, 14) << 4 | static_cast<int64_t>(what)) << 14 | capped(field, 14);
@@ -43,9 +44,9 @@ struct Complaint {
   }
 };
 
-/// What a kernel complains to about a payload.
+/// A device word for complaints about one payload, used by kernels.
 struct Complaints {
-  int64_t* word = nullptr;  // null: nobody asks
+  int64_t* word = nullptr;  // null: complaints are dropped
   int64_t from = 0;
 
   WISP_HD void add(Wrong what, int64_t field, int64_t number) const {
@@ -62,7 +63,7 @@ struct Complaints {
   }
 };
 
-/// What a word says, as a sentence; empty if it is 0.
+/// The complaint in a word as a sentence; empty if the word is 0.
 std::string complaint_in(int64_t word);
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// A place in scratch memory that moves on as parts are taken. Whoever takes the parts of a layout
-// from it says with that where they lie and, begun at null, how many bytes they need.
+// A position in scratch memory that advances as parts are taken. The same sequence of take() calls
+// gives the parts their addresses or, if the cursor begins at null, only measures their total size.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace wisp {
 
-/// Parts lie one behind the other, each at a multiple of 8 bytes. A value; any thread.
+/// Parts are contiguous, each aligned to 8 bytes. A value; any thread.
 class Cursor {
  public:
-  /// `memory` is 8-byte aligned; null: parts are null, and only measured.
+  /// `memory` is 8-byte aligned. If it is null, parts are null and only measured.
   explicit Cursor(std::byte* memory) : memory_(memory) {}
 
-  /// The next part: `count` of T.
+  /// Takes `count` elements of T.
   template <class T>
   T* take(int64_t count) {
     static_assert(alignof(T) <= 8);
@@ -21,12 +21,13 @@ class Cursor {
     bytes_ += (count * static_cast<int64_t>(sizeof(T)) + 7) / 8 * 8;
     return part;
   }
-  /// The last part, of bytes(): asked while it is measured alone, as nothing lies behind it.
+  /// Takes the last part, of bytes() bytes. Only a measuring cursor calls bytes(), because nothing
+  /// follows the last part.
   template <class Bytes>
   std::byte* take_last(const Bytes& bytes) {
     return take<std::byte>(memory_ ? 0 : bytes());
   }
-  /// Of the parts so far.
+  /// Total size of the parts taken so far.
   int64_t bytes() const { return bytes_; }
 
  private:
@@ -34,13 +35,13 @@ class Cursor {
   int64_t bytes_ = 0;
 };
 
-/// A layout, in `memory`: a type whose constructor takes its parts, Layout(cursor, of…).
+/// Lays out a Layout in `memory`. The constructor Layout(cursor, of…) takes its parts.
 template <class Layout, class... Of>
 Layout lay_out(std::byte* memory, const Of&... of) {
   Cursor cursor(memory);
   return Layout(cursor, of...);
 }
-/// The bytes that it needs.
+/// Bytes that lay_out() of the same layout needs.
 template <class Layout, class... Of>
 int64_t layout_bytes(const Of&... of) {
   Cursor cursor(nullptr);

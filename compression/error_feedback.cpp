@@ -11,20 +11,20 @@
 namespace wisp {
 namespace {
 
-/// v <- m v + (1 - m) g; v is in u's place.
+/// v <- m v + (1 - m) g; v takes the place of u.
 struct Average {
   MomentumCorrection local;
-  int64_t offset;  // of the slice
+  int64_t offset;  // arena index of the slice
   WISP_HD void operator()(int64_t i) const {
     float* v = local.u + offset;
     v[i] = local.momentum * v[i] + (1.0f - local.momentum) * local.g(offset + i);
   }
 };
 
-/// What is compressed takes the gradient's place.
+/// Replaces the gradient by the numbers to compress.
 struct Correct {
   MomentumCorrection local;
-  int64_t offset;  // of the slice
+  int64_t offset;  // arena index of the slice
   float* gradient;
   WISP_HD void operator()(int64_t i) const {
     const MomentumCorrection::Next next = local.next(offset + i);
@@ -109,15 +109,15 @@ class ErrorFeedback final : public Compressor {
     if (tracks) leave_tracked(context, unit);
   }
 
-  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of it, or of the
-  /// average.
+  /// The optimizer's momentum is a sum of heavy-ball steps of the mean gradient. It becomes a
+  /// worker's share of this sum, or of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum == Home::compressor)
       scale_momentum(context, unit, momentum_share(info.workers));
   }
 
-  /// With momentum correction, what is kept is of updates: through the optimizer's momentum m it
-  /// would count 1 / (1 - m) times. What others know (ef21) is not kept from them.
+  /// With momentum correction, the residual consists of updates. Through the optimizer's momentum m
+  /// they would count 1 / (1 - m) times. ef21 has no unsent residual to hand over.
   void release(Context& context, Unit& unit, const StepInfo& info) override {
     if (traits_.momentum == Home::compressor)
       unscale_momentum(context, unit, momentum_share(info.workers));
@@ -127,7 +127,7 @@ class ErrorFeedback final : public Compressor {
   }
 
  private:
-  /// Of the optimizer's momentum, what a worker's own is: of a sum, or of an average.
+  /// Factor from the optimizer's momentum to a worker's share of the sum or of the average.
   double momentum_share(int workers) const {
     return options_.correction ? options_.local.share(workers)
                                : (1.0 - options_.local.momentum) / workers;
@@ -160,7 +160,7 @@ class ErrorFeedback final : public Compressor {
     return source;
   }
 
-  /// What is due before anything is encoded.
+  /// Applies the momentum before encoding. Without a finite gradient, scales the residual instead.
   void prepare(Context& context, const Unit& unit, const StepInfo& info) const {
     if (unit.finite && traits_.momentum == Home::compressor) apply_momentum(context, unit, info);
     if (!unit.finite && options_.gain(info) != 1.0f) {

@@ -1,12 +1,12 @@
-// Error feedback turns a code into a compressor. It is a policy over codes:
+// Error feedback: a policy that turns a code into a compressor.
 //   none        send C(g)
-//   ef          send C(e + g); the residual e is what did not travel
-//   ef21        send C(g - h); h, what was sent so far, tracks g; the result is the sum of all h
-//   ef21_sgdm   the same with a moving average of the gradients, v, in the place of g
-// The residual is in units of the gradient: an old one is applied at the new learning rate. With
-// compression.residual = "update" it keeps the learning rate it came with.
-// With none and ef, compression.momentum_correction applies the optimizer's momentum on each worker
-// before compression, u <- m u + g, and u takes the place of g (momentum_correction.h).
+//   ef          send C(e + g); the residual e is the unsent part
+//   ef21        send C(g - h); h, the sum of what was sent, tracks g; result: the sum of all h
+//   ef21_sgdm   ef21 with v, a moving average of the gradients, in the place of g
+// The residual has the unit of the gradient, so an old residual is applied at the new learning
+// rate. With compression.residual = "update" it keeps its original learning rate. With none and ef,
+// compression.momentum_correction applies the optimizer's momentum on each worker before
+// compression, u <- m u + g, and u takes the place of g (momentum_correction.h).
 #pragma once
 
 #include <memory>
@@ -17,21 +17,24 @@
 
 namespace wisp {
 
-/// A compressor of one round, or two if the code agrees on something first. A unit whose gradient
-/// is not finite encodes zeros and keeps what it has. Sources: ef: Stich et al. 2018, algorithm 1,
-/// with the learning rate outside the residual unless update_units; ef21: Richtarik et al. 2021,
-/// algorithm 2; ef21_sgdm: Fatkhullin et al. 2023, algorithm 1, with v <- m v + (1 - m) g. The
-/// optimizer's momentum m is the average's; the result is divided by 1 - m, so that a learning rate
-/// means what it means for momentum SGD, and weight decay joins g. correction: Lin et al. 2018,
-/// section 3.2, so that topk with it is dgc, bit for bit; only sparse codes mask, as others send
-/// something of every element. `method` is for messages.
+/// A compressor with one round, or two if the code has an agreement. If the gradient of a unit is
+/// not finite, it encodes zeros and keeps its state. `method` is for messages.
+/// - ef: Stich et al. 2018, algorithm 1, with the learning rate outside the residual unless
+///   update_units.
+/// - ef21: Richtarik et al. 2021, algorithm 2.
+/// - ef21_sgdm: Fatkhullin et al. 2023, algorithm 1, with v <- m v + (1 - m) g and the optimizer's
+///   momentum m. The result is divided by 1 - m, so that a learning rate has the same effect as
+///   with momentum SGD. Weight decay is added to g.
+/// - correction: Lin et al. 2018, section 3.2; topk with it equals dgc bit for bit. Masking needs a
+///   sparse code, because other codes send part of every element.
 std::unique_ptr<Compressor> with_feedback(const std::string& method, std::unique_ptr<Code> code,
                                           const FeedbackOptions& options);
 
-/// Error feedback of methods that learn later what of it travels: the residual holds all.
+/// The source of methods that learn only later which elements are sent. The residual keeps
+/// everything.
 struct Undecided : Source {
   Undecided() = default;
-  /// The unit's gradient and its residual, its first state; zeros if the gradient is not finite.
+  /// The unit's gradient and its residual (the first state); zeros if the gradient is not finite.
   explicit Undecided(const Unit& unit) {
     if (!unit.finite) return;
     gradient = unit.gradient.data<float>();
@@ -40,8 +43,8 @@ struct Undecided : Source {
   WISP_HD void sent(int64_t, float) const {}
 };
 
-/// Makes a code known by its name: as a compression method, with `published` as its feedback unless
-/// the configuration says otherwise, and to gossip as it is.
+/// Registers a code by name: for gossip as it is, and as a compression method with the feedback
+/// `published`, unless the configuration says otherwise.
 struct CodeRegistration {
   CodeRegistration(const std::string& name, const std::string& summary, CodeRegistry::Factory make,
                    Feedback published);

@@ -1,6 +1,6 @@
-// Reductions over fields, all of a unit's at once: over a field's slices in their order, so that a
-// field of one slice and the same numbers cut in two may differ in the last bits of a sum, never
-// from run to run. A slice's result has parallel_reduce's bits.
+// Reductions over all fields of a unit at once, on the device. The result of a slice has the bits
+// of parallel_reduce. A field adds its slices in order, so a different cut of the same numbers may
+// change the last bits of a sum; repeated runs never do.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace wisp {
 namespace field_reduce {
 
-/// Where a slice's partial results lie; then its result is the first of them.
+/// The range of a slice's partial results. The first one receives the slice's result.
 struct Part {
   int64_t first, count;
 };
 
-/// What the first kernel knows of a slice: an item is a block of parallel::reduce_block(numel).
+/// A slice in the first kernel. An item is a block of parallel::reduce_block(numel).
 struct SliceRow {
   int64_t first_item;
   int64_t begin, numel;
-  int64_t slice;  // of all fields'
+  int64_t slice;  // index of the slice in the unit
   int64_t partial;
 
   static int64_t partials(int64_t numel) {
@@ -52,13 +52,13 @@ struct ReduceBlocks {
   }
 };
 
-constexpr int64_t kFew = 64;  // partial results
+constexpr int64_t kFew = 64;  // number of partial results up to which one thread combines them
 
-/// What the second kernel knows of a field.
+/// A field in the second kernel.
 struct FieldRow {
   int64_t first_item;
   int64_t field, numel;
-  int64_t slice, slices;  // its first, and how many
+  int64_t slice, slices;  // index of its first slice, number of its slices
 };
 
 template <class Kernel, class Finish>
@@ -76,7 +76,7 @@ struct CombineSlices {
     const auto partials_of = [&](int64_t s) {
       return parallel::Partials<Kernel>{partial + of[s].first, kernel};
     };
-    // many partial results are the team's work, few of them a thread's
+    // The team combines many partial results; one thread combines few.
     for (int64_t s = 0; s < row.slices; ++s) {
       if (of[s].count <= kFew) continue;
       const Value value = team.reduce_lanes(0, of[s].count, partials_of(s));
@@ -96,7 +96,7 @@ struct CombineSlices {
 
 }  // namespace field_reduce
 
-/// What of a slice is reduced: all of its elements.
+/// The range to reduce in a slice: all of its elements.
 struct EachElement {
   Slice operator()(const Slice& slice) const { return slice; }
 };
@@ -120,9 +120,9 @@ struct FieldPartials {
   }
 };
 
-/// finish(f, numel, combination of kernel.map(i) over field f) for each, on the device. i goes over
-/// items(slice) of each slice, in their order: its arena indices, or what stands for them. The
-/// kernel is as for parallel_reduce.
+/// Calls finish(f, numel, value) on the device for each field f. `value` combines kernel.map(i)
+/// over the field. The index i runs through items(slice) of each slice in order: arena indices by
+/// default. The kernel has the interface of parallel_reduce.
 template <class Kernel, class Finish, class Items = EachElement>
 void reduce_fields(const Stream& stream, std::span<const Field> fields, const Kernel& kernel,
                    const FieldPartials<typename Kernel::Value>& scratch, const Finish& finish,
@@ -166,7 +166,7 @@ void reduce_fields(const Stream& stream, std::span<const Field> fields, const Ke
       1);
 }
 
-/// The largest magnitude of what a source holds.
+/// The largest magnitude in a source.
 struct LargestOf {
   using Value = float;
   Source source;

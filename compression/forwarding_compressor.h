@@ -1,4 +1,4 @@
-// A compressor that does all that another one does: derive from it to watch or to change a part.
+// A compressor that forwards every call to another one. Derive from it to observe or change a part.
 #pragma once
 
 #include <memory>

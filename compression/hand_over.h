@@ -1,5 +1,5 @@
-// The last step of a residual: a compressor whose unit becomes dense again adds it to the worker's
-// gradient.
+// The release of a residual: when a unit becomes dense again, its compressor adds the residual to
+// the worker's gradient.
 #pragma once
 
 #include "compression/compressor.h"

@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kMostEpochs = 10'000.0;  // each may be a phase
+constexpr double kMostEpochs = 10'000.0;  // each epoch may be a phase
 
 }  // namespace
 

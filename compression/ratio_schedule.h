@@ -15,11 +15,11 @@ class RatioSchedule {
   /// (exponential).
   explicit RatioSchedule(Config& config);
 
-  /// Kept / total at `epoch` (with fraction), never below the final ratio; 1 or more means dense.
-  ///   list: its entries share the warm-up's epochs equally, so one epoch may hold the whole list
-  ///   exponential: ratio^((e + 1) / (warmup_epochs + 1)) in the e-th epoch
+  /// Kept / total at the fractional `epoch`, never below the final ratio. 1 or more means dense.
+  ///   list: the entries share the warm-up's epochs equally, so one epoch may hold the whole list
+  ///   exponential: ratio^((e + 1) / (warmup_epochs + 1)) in epoch e
   double at(double epoch) const;
-  /// The epochs at which the ratio may change, from 0, ascending.
+  /// The epochs at which the ratio may change, ascending from 0.
   std::vector<double> phases() const;
   double final_ratio() const { return ratio_; }
 

@@ -1,12 +1,12 @@
-// Going through fields and units as their payloads do.
+// Iteration over the slices of fields and units, in the order of their payloads. Pure; any thread.
 #pragma once
 
 #include "compression/compressor.h"
 
 namespace wisp {
 
-/// Calls visit(slice, position) for each slice of the field, in order: `position` is that of the
-/// slice's first element in the field.
+/// Calls visit(slice, position) for each slice of the field, in order. `position` is the field
+/// position of the slice's first element.
 template <class Visit>
 void each_slice(const Field& field, const Visit& visit) {
   int64_t position = 0;
@@ -16,8 +16,8 @@ void each_slice(const Field& field, const Visit& visit) {
   }
 }
 
-/// Calls visit(field, slice, position) for each slice of each field, in order: `field` is its
-/// number.
+/// Calls visit(f, slice, position) for each slice of each field, in order. `f` is the index of the
+/// field.
 template <class Visit>
 void each_slice(const UnitSpec& spec, const Visit& visit) {
   for (size_t f = 0; f < spec.fields.size(); ++f) {
@@ -26,13 +26,13 @@ void each_slice(const UnitSpec& spec, const Visit& visit) {
   }
 }
 
-/// The kernel that clears the arena.
+/// Kernel that clears an arena.
 struct ZeroAll {
   float* arena;
   WISP_HD void operator()(int64_t i) const { arena[i] = 0.0f; }
 };
 
-/// The arena's ranges of a unit, for parallel_for_ranges.
+/// The arena ranges of a unit, for parallel_for_ranges.
 inline auto ranges_of(const UnitSpec& spec) {
   return [&spec](const auto& put) {
     each_slice(spec, [&](size_t, const Slice& slice, int64_t) {

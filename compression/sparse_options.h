@@ -1,4 +1,4 @@
-// Keys that several methods have in common.
+// Configuration keys that several sparse methods share.
 #pragma once
 
 #include "core/io/config.h"
@@ -6,11 +6,11 @@
 
 namespace wisp {
 
-/// compression.values of a method whose payloads can be summed: f32, f16 or bf16.
+/// Binds compression.values of a method whose payloads can be summed: f32, f16 or bf16.
 DType bind_summed_values(Config& config);
 
-/// compression.sharing: whether all ranks send the same positions, so that values are summed on the
-/// way; else each sends its own, and payloads are gathered.
+/// Binds compression.sharing and returns whether all ranks send the same positions. If so, values
+/// are summed on the way; otherwise each rank sends its own positions, and payloads are gathered.
 bool bind_shared(Config& config, bool by_default);
 
 }  // namespace wisp

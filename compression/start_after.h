@@ -1,4 +1,5 @@
-// A dense start: updates before a method's first, after which its units are compressed for good.
+// A dense start: the number of updates before a method begins. From then on, its units are
+// compressed.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace wisp {
 
-/// Binds compression.start_after and returns it: Compressor::started() from that update on.
+/// Binds compression.start_after and returns it: the first update with Compressor::started().
 int64_t bind_start_after(Config& config, int64_t published = 0);
 
 }  // namespace wisp

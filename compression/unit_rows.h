@@ -1,5 +1,5 @@
-// A unit's fields and slices as kernels see them: rows in device memory, for kernels that find the
-// arena's element of a field's position.
+// Tables of a unit's fields and slices in device memory. Kernels use them to find the arena element
+// at a field position.
 #pragma once
 
 #include "compression/compressor.h"
@@ -8,14 +8,14 @@
 
 namespace wisp {
 
-/// Part of a layout.
+/// The tables as part of a scratch layout (cursor.h).
 struct UnitRows {
   struct OfField {
     int64_t numel;
-    int64_t slice, slices;  // its first, of those of all fields, and how many
+    int64_t slice, slices;  // index of its first slice in `slice`, number of its slices
   };
   struct OfSlice {
-    int64_t position;  // of its first element in the field
+    int64_t position;  // field position of its first element
     int64_t shift;     // arena index - field position
   };
 
@@ -23,16 +23,16 @@ struct UnitRows {
   OfSlice* slice;
 
   UnitRows(Cursor& cursor, const UnitSpec& spec);
-  /// Writes the rows, and with them what is put into the table behind them.
+  /// Writes the rows. The caller may put more rows behind them into the returned table.
   TableWriter table(const Stream& stream, const UnitSpec& spec) const;
   void write(const Stream& stream, const UnitSpec& spec) const { table(stream, spec).finish(); }
 
-  /// The slice of a field's position.
+  /// Index of the slice that contains a field position.
   WISP_HD int64_t slice_of(const OfField& of, int64_t position) const {
     const OfSlice* first = slice + of.slice;
     return of.slice + row_of(position, of.slices, [=](int64_t s) { return first[s].position; });
   }
-  /// Behind the last position of a slice of the field.
+  /// End of the field positions in slice `s`, exclusive.
   WISP_HD int64_t end_of(const OfField& of, int64_t s) const {
     return s + 1 < of.slice + of.slices ? slice[s + 1].position : of.numel;
   }

@@ -1,5 +1,5 @@
-// Values as they travel: f32, f16 or bf16, gathered or summed; or natural, a sign and a power of
-// two, gathered.
+// Number formats on the wire: f32, f16 or bf16, gathered or summed; and natural (a sign and a power
+// of two), gathered only. Pure; any thread.
 #pragma once
 
 #include "core/io/config.h"
@@ -7,7 +7,7 @@
 
 namespace wisp {
 
-/// visit(T()) with the T of f32, f16 or bf16.
+/// Calls visit(T()) with the T for f32, f16 or bf16.
 template <class Visit>
 void with_wire_type(DType dtype, const Visit& visit) {
   if (dtype == DType::f16) {
@@ -26,7 +26,7 @@ constexpr float kLargest<BFloat16> = 3.3895314e38f;
 template <>
 constexpr float kLargest<Half> = 65504.0f;
 
-/// The largest T of which `count` can be added up without overflow.
+/// The largest T such that a sum of `count` of them does not overflow.
 template <class T>
 float largest_summand(int count) {
   T most(kLargest<T> / static_cast<float>(count));
@@ -35,18 +35,19 @@ float largest_summand(int count) {
 }
 template <>
 inline float largest_summand<float>(int count) {
-  return 0.99999f * kLargest<float> / static_cast<float>(count);  // sums on the way are rounded
+  return 0.99999f * kLargest<float> / static_cast<float>(count);  // margin for rounded partial sums
 }
 
-/// `value`, or the bound that it passes.
+/// `value`, clamped to [-most, most].
 WISP_HD inline float within(float most, float value) {
   return value < -most ? -most : value > most ? most : value;
 }
 
-/// A float without its mantissa: sign and 8 exponent bits, 9 bits in all. Conversion from float
-/// rounds the magnitude to the nearer power of two, a tie upwards, at most 2^127; what is nearer to
-/// zero than to 2^-126 is zero. Source: Horvath et al. 2019 (natural compression); they round at
-/// random, which costs nothing in the mean, but with a residual the nearest leaves less behind.
+/// A float without its mantissa: a sign and 8 exponent bits, 9 bits in all. Conversion from float
+/// rounds the magnitude to the nearest power of two, ties up, at most 2^127. A magnitude nearer to
+/// zero than to 2^-126 becomes zero. Source: Horvath et al. 2019 (natural compression). Their
+/// rounding is random, which is unbiased; with a residual, rounding to nearest leaves a smaller
+/// one.
 struct Natural {
   uint16_t bits = 0;  // sign << 8 | exponent
 
@@ -61,25 +62,25 @@ struct Natural {
   }
 };
 
-/// The T nearest to `value`; beyond T's range, its largest: what is cut off stays in a residual,
-/// and no infinity travels.
+/// The T nearest to `value`, clamped to T's largest number. The cut part stays in the residual, and
+/// no infinity is sent.
 template <class T>
 WISP_HD inline T to_wire(float value) {
   return T(value);
 }
 
-/// Half's constructor has branches, which keep a loop from being vectorised (20 times slower); this
-/// has none.
+/// Conversion without branches. Half's constructor has branches, which prevent vectorisation (20
+/// times slower).
 template <>
 WISP_HD inline Half to_wire<Half>(float value) {
   constexpr uint32_t kLargest = 0x477fe000u;  // 65504
   const uint32_t bits = float_bits(value);
   const uint32_t whole = bits & 0x7fffffffu;
   const uint32_t magnitude = whole < kLargest ? whole : kLargest;
-  // below 2^-14: the float adder rounds
+  // Below 2^-14, the float adder rounds.
   const uint32_t subnormal = float_bits(float_from_bits(magnitude) + 0.5f) - 0x3f000000u;
   const uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
-  const uint32_t small = 0u - static_cast<uint32_t>(magnitude < 0x38800000u);  // as masks
+  const uint32_t small = 0u - static_cast<uint32_t>(magnitude < 0x38800000u);  // masks
   const uint32_t nan = 0u - static_cast<uint32_t>(whole > 0x7f800000u);
   const uint32_t rounded = (subnormal & small) | (normal & ~small);
   const uint32_t number = (0x7e00u & nan) | (rounded & ~nan);
@@ -88,32 +89,32 @@ WISP_HD inline Half to_wire<Half>(float value) {
   return half;
 }
 
-/// The upper half of what rounds to infinity would be one.
+/// Clamps by truncation: if rounding would give infinity, the upper half of the bits is kept.
 template <>
 WISP_HD inline BFloat16 to_wire<BFloat16>(float value) {
   const uint32_t magnitude = float_bits(value) & 0x7fffffffu;
-  const bool beyond = magnitude - 0x7f7f8000u < 0x8000u;  // finite, but nearer to 2^128
+  const bool beyond = magnitude - 0x7f7f8000u < 0x8000u;  // finite, but nearest to 2^128
   return BFloat16(beyond ? float_from_bits(float_bits(value) & 0xffff0000u) : value);
 }
 
-/// How a list's values lie in a payload.
+/// Formats of a list's values in a payload.
 enum class WireFormat { f32, f16, bf16, natural };
 
 /// Binds compression.values.
 WireFormat bind_values(Config& config);
 const char* name_of(WireFormat format);
 
-/// Bits of the smallest magnitude that does not travel as zero.
+/// Bits of the smallest magnitude that does not become zero on the wire.
 constexpr uint32_t least_magnitude(WireFormat format) {
   switch (format) {
     case WireFormat::f32:
       return 1;
     case WireFormat::f16:
-      return 0x33000001u;  // above 2^-25, which ties to zero
+      return 0x33000001u;  // above 2^-25, a tie that rounds to zero
     case WireFormat::bf16:
-      return 0x8001u;  // above 2^-134, likewise
+      return 0x8001u;  // above 2^-134, a tie that rounds to zero
     case WireFormat::natural:
-      return 0x400000u;  // 2^-127, which ties upwards
+      return 0x400000u;  // 2^-127, a tie that rounds up
   }
   return 1;
 }
@@ -133,7 +134,7 @@ void dispatch_wire(WireFormat format, const F& f) {
   }
 }
 
-/// *at = value, in loops: g++ does not vectorise the copy of a struct.
+/// *at = value for loops: g++ does not vectorise the copy of a struct.
 template <class T>
 WISP_HD inline void store(T* at, T value) {
   at->bits = value.bits;

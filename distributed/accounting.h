@@ -1,5 +1,5 @@
-// The cost of a step for a worker, in bytes and milliseconds. It is always counted; the trainer
-// writes it to the log, the metrics and the summary.
+// The cost of a step for one worker, in bytes and milliseconds. It is always counted, and the
+// trainer writes it to the log, the metrics and the summary. A value; any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace wisp {
 
 struct StepCost {
-  int64_t bytes_raw = 0;      // of the gradients as they are
-  int64_t bytes_encoded = 0;  // of what this worker offered to the wire: payloads with sizes and
-                              // headers, dense gradients
-  int64_t bytes_sent = 0;     // by the communicator's algorithms, status words included
+  int64_t bytes_raw = 0;      // size of the gradients
+  int64_t bytes_encoded = 0;  // bytes that this worker offered to the wire: payloads with sizes and
+                              // headers, and dense gradients
+  int64_t bytes_sent = 0;     // bytes sent by the communicator's algorithms, including status words
   int64_t bytes_received = 0;
-  int64_t bytes_dense = 0;  // what a dense all-reduce of the raw gradients would have sent
+  int64_t bytes_dense = 0;  // bytes that a dense all-reduce of the raw gradients would send
   double encode_ms = 0.0;   // on the comm thread
-  double wait_ms = 0.0;     // the compute thread stood still for the comm thread
-  double clip_ms = 0.0;     // on the compute thread: checks and clips what before_update leaves
+  double wait_ms = 0.0;     // wait of the compute thread for the comm thread
+  double clip_ms = 0.0;     // check and clipping after before_update, on the compute thread
   double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
   double decode_ms = 0.0;   // on the comm thread
-  // Segments whose local gradient counted as zero (GradientClip::usable)
-  std::vector<std::string> nonfinite;  // for it was not finite
-  std::vector<std::string> too_large;  // for its norm was finite, but too large to be summed
+  // Segments whose local gradient counted as zero (GradientClip::usable).
+  std::vector<std::string> nonfinite;  // not finite
+  std::vector<std::string> too_large;  // finite norm, but too large for a sum
 
   StepCost& operator+=(const StepCost& other) {
     bytes_raw += other.bytes_raw;

@@ -10,11 +10,11 @@
 namespace wisp {
 namespace {
 
-// Bytes of an error, of a name's line in it, and of a value: what ends all ranks travels to them in
-// a small message.
+// Most bytes of an error, of a line about a name, and of a value. The error that ends all ranks
+// travels to them in a small message.
 constexpr size_t kLongest = 800, kLongestLine = 240, kLongestValue = 48;
 
-/// Names and values, each with a zero byte behind it, which neither has.
+/// Names and values, each followed by a zero byte; they contain none.
 std::string packed(std::span<const NamedValue> values) {
   std::string text;
   for (const NamedValue& value : values) {
@@ -35,7 +35,7 @@ std::vector<NamedValue> unpacked(const std::string& text) {
   return values;
 }
 
-/// What a long value has around its byte `at`.
+/// The part of a long value around its byte `at`.
 std::string shortened(const std::string& value, size_t at) {
   if (value.size() <= kLongestValue) return value;
   const size_t half = kLongestValue / 2;
@@ -44,7 +44,7 @@ std::string shortened(const std::string& value, size_t at) {
                 begin + kLongestValue < value.size() ? "..." : "");
 }
 
-/// "rank 1", "ranks 0, 2-3"; in order.
+/// The ranks as "rank 1" or "ranks 0, 2-3", in order.
 std::string listed(const std::vector<size_t>& ranks) {
   std::string text;
   for (size_t i = 0; i < ranks.size();) {
@@ -57,7 +57,7 @@ std::string listed(const std::vector<size_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-using Value = std::optional<std::string>;  // none: the rank has nothing of that name
+using Value = std::optional<std::string>;  // empty: the rank has no value of this name
 
 Value find(const std::vector<NamedValue>& values, const std::string& name) {
   for (const NamedValue& value : values) {
@@ -66,7 +66,7 @@ Value find(const std::vector<NamedValue>& values, const std::string& name) {
   return std::nullopt;
 }
 
-/// How many bytes all values begin with.
+/// The number of leading bytes that all values share.
 size_t same_bytes(const std::vector<Value>& values) {
   const std::string* first = nullptr;
   size_t same = 0;
@@ -83,7 +83,7 @@ size_t same_bytes(const std::vector<Value>& values) {
   return same;
 }
 
-/// "ranks 0, 2-3 have 0.05, rank 1 has 0.5"; `values` by rank.
+/// The values and their ranks, as "ranks 0, 2-3 have 0.05, rank 1 has 0.5"; `values` is by rank.
 std::string who_has_what(const std::vector<Value>& values) {
   std::string text;
   std::vector<Value> told;
@@ -113,7 +113,7 @@ std::vector<std::string> names_of(std::span<const std::vector<NamedValue>> ranks
   return names;
 }
 
-/// Every rank's text, by rank; `bytes` of each are known. Collective.
+/// The texts of all ranks, by rank, with known sizes `bytes`. Collective.
 std::vector<std::string> gather(Communicator& communicator, const std::string& own,
                                 const std::vector<int64_t>& bytes) {
   std::vector<std::string> texts;
@@ -176,7 +176,7 @@ void check_agreement(Communicator& communicator, std::span<const NamedValue> val
     communicator.abort(concat("the ranks of this run differ in", disagreement(ranks),
                               "\nthey would train apart: give all of them the same"));
   }
-  communicator.barrier()->wait();  // ends with what rank 0 said
+  communicator.barrier()->wait();  // ends when rank 0 has reported
 }
 
 }  // namespace wisp

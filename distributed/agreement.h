@@ -1,5 +1,6 @@
-// Agreement of all ranks about named values, checked before anything depends on them. Replicas that
-// start apart, or are told different things, stay apart, and no later collective would notice.
+// A check that all ranks have the same named values, made before any of them is used. Replicas that
+// start with different weights or settings stay different, and no later collective would notice.
+// Called by the thread that calls the communicator.
 #pragma once
 
 #include <span>
@@ -14,13 +15,13 @@ struct NamedValue {
   std::string name, value;
 };
 
-/// What of `ranks`, each rank's values in its order, is not the same for all, a line for each name:
+/// A line for each name whose value differs between ranks, from each rank's values in rank order:
 /// "optimizer.lr: ranks 0, 2-3 have 0.05, rank 1 has 0.5". At most about 800 bytes: long values are
-/// cut, and names that have no room are counted. Empty if all agree.
+/// cut, and names without room are counted. Empty if all ranks agree.
 std::string disagreement(std::span<const std::vector<NamedValue>> ranks);
 
-/// Throws Error with the disagreement on every rank, in rank 0's words, unless there is none.
-/// Collective. Ranks exchange a hash of what they have, and what they have only if that differs.
+/// Throws Error on every rank if the ranks disagree, with rank 0's text of the disagreement.
+/// Collective. Ranks exchange a hash of their values, and the values only if the hashes differ.
 void check_agreement(Communicator& communicator, std::span<const NamedValue> values);
 
 }  // namespace wisp

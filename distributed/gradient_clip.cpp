@@ -16,19 +16,20 @@ double bound_of(const ClipOptions& options, int summands) {
   return given ? options.norm * options.local_factor / n : options.norm / std::sqrt(n);
 }
 
-/// Of the ranges of segments that are clipped, the factor of each; a range's slot is its segment.
+/// Computes the clipping factor of each range; a range is a segment, and its slot is the segment's
+/// id.
 struct ClipFactors {
   struct Shared {
     double norm = 0.0;  // set by once(), which g++ 12 does not see
   };
-  const double* squares;  // of all segments
+  const double* squares;  // indexed by segment
   int64_t segments;
   const Ranges::Range* ranges;
   int64_t count;
   double bound;
-  double most_squares;  // of a segment that counts
-  double elements;      // of the whole gradient, if each segment is clipped by itself, else 0
-  double norm;          // of the whole gradient; below 0: that of all segments
+  double most_squares;  // largest sum of squares of a segment that counts
+  double elements;  // elements of the whole gradient if each segment is clipped by itself, else 0
+  double norm;      // norm of the whole gradient; below 0: use the norm of all segments
   double* factors;
 
   WISP_HD static double down_to(double bound, double norm) {
@@ -72,7 +73,7 @@ GradientClip::GradientClip(Context& context, FlatParameters& parameters, ClipOpt
       squares_(context, {static_cast<int64_t>(parameters.segments().size())}, DType::f64),
       factors_(context.empty(squares_.device().shape(), DType::f64)) {}
 
-/// Made at the first call for these segments.
+/// The ranges of these segments, made at the first call.
 const Ranges& GradientClip::ranges_of(std::span<const int> segments) {
   std::unique_ptr<Ranges>& made = ranges_[std::vector<int>(segments.begin(), segments.end())];
   if (made) return *made;

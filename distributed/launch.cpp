@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kRankZeroSpeaksS = 2.0;
 
-/// How many processes a launcher says that it started: mpirun, srun.
+/// The number of processes that a launcher (mpirun, srun) reports.
 int launched_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     if (const std::string size = environment(name); !size.empty()) return std::atoi(size.c_str());
@@ -29,11 +29,12 @@ int launched_processes() {
   return 1;
 }
 
-/// What this process has joined; a process is in one world, from the first question until it ends.
+/// The world that this process has joined. It is joined at the first call and left when the process
+/// ends.
 struct Joined {
   World world;
   std::unique_ptr<ProcessGroup> processes;  // null in a world of one
-  std::string failure;                      // it found no world
+  std::string failure;                      // reason why it found no world
 };
 
 void join(Joined& joined) {
@@ -65,13 +66,13 @@ const Joined& joined_world() {
   return joined;
 }
 
-/// `neighbours`: workers on this machine.
+/// Threads of each worker. `neighbours`: workers on this machine.
 int threads_per_worker(int neighbours, int asked) {
   if (asked > 0) return asked;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / neighbours);
 }
 
-/// The same, within the cores that the launcher bound this process to.
+/// threads_per_worker(), within the cores to which the launcher bound this process.
 int threads_of_process(int neighbours, int asked) {
   cpu_set_t cores;
   const int threads = threads_per_worker(neighbours, asked);
@@ -79,7 +80,7 @@ int threads_of_process(int neighbours, int asked) {
   return std::min(threads, CPU_COUNT(&cores));
 }
 
-/// What the workers of a run share.
+/// The state that the workers of a run share.
 class Run {
  public:
   Run(Group& group, bool turns, int threads)

@@ -1,4 +1,4 @@
-// Loops that more than one file of this folder needs.
+// Elementwise kernels that several files of this folder share. For any device.
 #pragma once
 
 #include "core/loops/parallel.h"

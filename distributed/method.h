@@ -1,4 +1,4 @@
-// A compression method as a run chose it. A value that owns its compressor.
+// A compression method of a run: its name, compressor and scope. A value that owns its compressor.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace wisp {
 
-/// A compressor and the segments that a policy chose for it.
+/// A compressor with the name and scope that the configuration gave it.
 struct Method {
   std::string name;
   std::unique_ptr<Compressor> compressor;

@@ -11,11 +11,11 @@ StreamWatch::~StreamWatch() {
   if (!stream_.device().is_cuda()) return;
   try {
     stream_.synchronize();
-  } catch (const std::exception& failure) {  // the worker that noticed has told of it
+  } catch (const std::exception& failure) {  // the worker that noticed has reported it
   }
 }
 
-/// An event that was used before, or a new one.
+/// Records a reused or new event.
 Event StreamWatch::recorded() {
   Event event;
   if (spare_.empty()) {

@@ -1,6 +1,6 @@
-// What a thread does once its stream has come to a point, without standing still for it, and how
-// long the stream took. Used by the stream's thread alone. When it ends, so has what a device's
-// stream was asked for: what that works on outlives it.
+// A watch of a stream: calls functions once the stream has reached a point, without blocking for
+// it, and times the stream. Used by the stream's thread alone. The destructor waits for the work of
+// a device's stream, whose memory must outlive the watch.
 #pragma once
 
 #include <deque>
@@ -14,8 +14,8 @@ namespace wisp {
 
 class StreamWatch {
  public:
-  /// What a stream did between two of its points, in microseconds on the clock of now_us(). A
-  /// device's times are placed by the look that found the second point reached.
+  /// The work of a stream between two points, in microseconds on the clock of now_us(). Times of a
+  /// device end at the look that found the second point reached.
   struct Span {
     double begin_us = 0.0, end_us = 0.0;
     double ms() const { return (end_us - begin_us) * 1e-3; }
@@ -24,7 +24,7 @@ class StreamWatch {
   /// A point from which work is timed.
   struct Mark {
     double host_us = 0.0;
-    std::optional<Event> event;  // of a device's stream
+    std::optional<Event> event;  // event of a device's stream
   };
 
   explicit StreamWatch(const Stream& stream) : stream_(stream) {}
@@ -33,15 +33,16 @@ class StreamWatch {
   StreamWatch& operator=(const StreamWatch&) = delete;
 
   Mark mark();
-  /// Calls `next` when the stream has come to all that was submitted so far: a CPU's is waited for,
-  /// and `next` is called at once; a device's later, by poll(), in the order of these calls.
+  /// Calls `next` when the stream has finished everything submitted so far. With a CPU, waits for
+  /// the stream and calls `next` at once. With a device, poll() calls it later, in the order of
+  /// these calls.
   void then(Mark begin, Next next);
-  /// The same for one who only wants the time: a CPU's stream is not waited for.
+  /// Like then(), for a caller that needs only the time; does not wait for a CPU's stream.
   void time(Mark begin, Next next);
-  /// Calls what is due. True if something was. Throws what it throws, and Error if the device
-  /// failed.
+  /// Calls the functions that are due; returns whether there were any. Passes on their exceptions,
+  /// and throws Error if the device failed.
   bool poll();
-  /// Whether nothing is to be looked after.
+  /// Whether no function is outstanding.
   bool idle() const { return ahead_.empty(); }
 
  private:

@@ -1,5 +1,5 @@
-// Synchronizers by name, for those that are not gradient averaging: a configuration becomes a
-// recipe before anything has memory, and the recipe a synchronizer.
+// Synchronizers by name, except gradient averaging. A configuration becomes a recipe before
+// anything has memory, and the recipe makes a synchronizer. Used by the thread that sets up a run.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace wisp {
 
 class Communicator;
 
-/// One worker's side of a run: its two contexts, what it trains, whom it reaches.
+/// One worker's side of a run: its communicator, contexts, parameters and trace.
 struct SynchronizerSite {
   Communicator& communicator;
   Context& compute;
@@ -32,11 +32,11 @@ struct SynchronizerSite {
 };
 
 struct OwnWeightsOptions {
-  ClipOptions clip;  // of each worker's own gradient
+  ClipOptions clip;  // clipping of each worker's own gradient
   bool overlap = true;
 };
 
-/// What a run knows before the synchronizer's own keys are bound.
+/// Facts about a run that are known before the synchronizer's own keys are bound.
 struct SynchronizerSetup {
   int workers = 1;
   std::span<const Segment> segments;
@@ -45,38 +45,39 @@ struct SynchronizerSetup {
   CompressorSetup codes;
   BucketOptions buckets;
   Device device;
-  bool guard = true;  // what would send more than exact numbers goes exact
+  bool guard = true;  // send exact numbers where the code would send more
   int optimizer_arenas = 1;
   OwnWeightsOptions step;
 };
 
-/// Whom a worker tells, if not all.
+/// The neighbourhood of a worker that does not tell all others.
 struct Neighbourhood {
-  int degree = 0;  // of the worker that has most neighbours
+  int degree = 0;  // largest number of neighbours of a worker
   double spectral_gap = 0.0;
 };
 
 struct SynchronizerRecipe {
-  std::vector<std::string> notes;  // what a person should know, a line each
+  std::vector<std::string> notes;  // notes for the user, a line each
 
-  // What a forecast of the exchange is made from.
-  std::vector<Method> told;                   // to each neighbour, by code
-  std::vector<int> told_of;                   // by segment: index into `told`, or kDense
-  std::function<double(double epoch)> ratio;  // of sparse codes; empty if there is none
+  // Inputs for a forecast of the exchange.
+  std::vector<Method> told;                   // codes whose messages go to each neighbour
+  std::vector<int> told_of;                   // indexed by segment: index into `told`, or kDense
+  std::function<double(double epoch)> ratio;  // kept / total for sparse codes; empty if there are
+                                              // none
   std::vector<double> phases = {0.0};         // epochs at which the ratio changes, from 0
   std::optional<Neighbourhood> neighbourhood;
   int64_t period = 1;  // updates from one exchange to the next
-  int arenas = 1;      // that travel then: the weights, and more
+  int arenas = 1;      // arenas that travel in an exchange: the weights, and more
 
-  /// Called once. The site's references outlive the synchronizer.
+  /// Makes the synchronizer; called once. The site's references outlive it.
   std::function<std::unique_ptr<Synchronizer>(const SynchronizerSite&)> make;
 };
 
-/// Those of `keys` that were given something else than their default: "a = 1 (FILE:LINE), b = 2";
-/// empty if there is none.
+/// The `keys` whose values differ from their defaults: "a = 1 (FILE:LINE), b = 2"; empty if there
+/// are none.
 std::string set_keys(const Config& config, std::initializer_list<std::string_view> keys);
 
-/// The factory binds the keys of its synchronizer and checks them.
+/// The factory binds and checks the keys of its synchronizer.
 using SynchronizerRegistry = Registry<SynchronizerRecipe, Config&, const SynchronizerSetup&>;
 using SynchronizerRegistration =
     Registration<SynchronizerRecipe, Config&, const SynchronizerSetup&>;

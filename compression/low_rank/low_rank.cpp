@@ -50,7 +50,7 @@ struct Receive {
 
 }  // namespace
 
-/// A field of a unit, with its factors.
+/// A field of a unit with its factors.
 struct LowRank::Matrix {
   const Field& field;
   int64_t rows, columns, rank;
@@ -237,7 +237,7 @@ void LowRank::receive(Context& context, const Unit& unit, Factor factor,
   });
 }
 
-/// into <- P Qᵀ, or adds it.
+/// into <- P Qᵀ; `into` may also accumulate.
 void LowRank::product(Context& context, const Matrix& matrix, const GradSlot& into) {
   const GemmSpec spec{.m = matrix.rows, .n = matrix.columns, .k = matrix.rank, .transpose_a = true};
   context.backend.gemm(context.stream, spec, matrix.p, matrix.q, into);

@@ -1,11 +1,11 @@
-// A matrix M as the product of two thin factors, M ~ P Qᵀ: the steps that PowerSGD and ACP-SGD are
-// made of. A field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank);
-// P (rows, r) and Q (columns, r) are stored column after column, in which order the library's
-// products with so few columns are up to five times faster. A message is the P or the Q of all
-// matrices of a unit, one after the other, in f32, f16 or bf16. While the other factor is fixed it
-// is linear in M: what is all-reduced is the message of the sum, and no larger for more workers.
-// Buckets close at raw bytes (distributed/exchange/cut.h), so there are as many of them as in a
-// dense run, which is ACP-SGD's rule for its fusion buffers.
+// A matrix M as the product of two thin factors, M ~ P Qᵀ: the steps of PowerSGD and ACP-SGD. A
+// field is a matrix (rows, columns) of rank r = min(rows, columns, compression.rank). P (rows, r)
+// and Q (columns, r) are stored column by column: products with so few columns are up to five times
+// faster in this order. A message holds the P or the Q of all matrices of a unit, one after the
+// other, in f32, f16 or bf16. While the other factor is fixed, the message is linear in M. So an
+// all-reduce gives the message of the sum, and its size does not grow with the number of workers.
+// Buckets close by raw bytes (distributed/exchange/cut.h), so there are as many as in a dense run;
+// ACP-SGD's rule for fusion buffers is the same.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-/// The factors of a unit's matrices.
+/// The factors of a matrix.
 enum class Factor { p, q };
 
 class LowRank {
@@ -26,10 +26,10 @@ class LowRank {
   /// messages.
   LowRank(const std::string& method, Config& config, const CompressorSetup& setup);
 
-  /// Why this field is better left dense; empty if it is not. `exchanges`: how many times P and Q
-  /// travel in a step.
+  /// Reason to leave this field dense; empty if there is none. `exchanges`: how many times a step
+  /// sends both P and Q.
   std::string refusal(const Field& field, double exchanges) const;
-  /// Which matrices have no more numbers than are sent instead; empty if none.
+  /// Names the matrices that have no more numbers than their factors send; empty if there are none.
   std::string remark(const UnitSpec& spec, double exchanges) const;
   Clipping clipping() const { return feedback() ? Clipping::local_only : Clipping::better_local; }
   bool started(const StepInfo& info) const { return info.applied >= start_after_; }
@@ -39,27 +39,28 @@ class LowRank {
   static int64_t scratch_bytes(const UnitSpec& spec);
   Message message(const UnitSpec& spec, Factor factor) const;
 
-  // The steps. A unit whose gradient is not finite has M = E, and sends zeros.
+  // The steps. If the gradient of a unit is not finite, M = E and the unit sends zeros.
 
-  /// M <- E + G, in the place of the residual; without feedback M is the gradient.
+  /// M <- E + G, stored in the residual; without feedback, M is the gradient.
   void take(Context& context, const Unit& unit, const StepInfo& info) const;
-  /// Zero, so that orthonormalise() draws it.
+  /// Sets the factor to zero, so that orthonormalise() draws it at random.
   void forget(Context& context, const Unit& unit, Factor factor) const;
-  /// The columns become orthonormal; those that are zero or dependent are drawn (orthonormal.h).
+  /// Makes the columns orthonormal. Zero or dependent columns are drawn at random (orthonormal.h).
   void orthonormalise(Context& context, const Unit& unit, const StepInfo& info,
                       Factor factor) const;
   /// P <- M Q or Q <- Mᵀ P.
   void multiply(Context& context, const Unit& unit, Factor factor) const;
-  /// Writes the factor to the wire and leaves in its place the negative of what travels.
+  /// Writes the factor to the wire and replaces it by the negative of the rounded values that are
+  /// sent.
   void send(Context& context, const Unit& unit, const StepInfo& info, Factor factor,
             const Outlet& outlet) const;
-  /// E <- M + P Qᵀ: after send(), what this worker did not send.
+  /// E <- M + P Qᵀ. After send(), E is the part that this worker did not send.
   void keep_unsent(Context& context, const Unit& unit) const;
-  /// The factor is what came.
+  /// Sets the factor to the received payload.
   void receive(Context& context, const Unit& unit, Factor factor, const Payload& payload) const;
   /// G <- P Qᵀ.
   void approximate(Context& context, const Unit& unit) const;
-  /// E <- M - G / workers: what the workers together did not send, a share each.
+  /// E <- M - G / workers: an equal share of the part that all workers together did not send.
   void keep_difference(Context& context, const Unit& unit, const StepInfo& info) const;
   /// Compressor::release(): G <- G + E, E <- 0.
   void release(Context& context, const Unit& unit, const StepInfo& info) const;
@@ -77,7 +78,7 @@ class LowRank {
   static void product(Context& context, const Matrix& matrix, const GradSlot& into);
 
   std::string method_;
-  int64_t rank_ = 4;  // ACP-SGD's for images; PowerSGD needed 2 for images, 4 for language
+  int64_t rank_ = 4;  // ACP-SGD's rank for images; PowerSGD needed 2 for images, 4 for language
   double min_rate_ = 2.0;
   int64_t start_after_ = 0;
   DType values_ = DType::f32;

@@ -18,7 +18,7 @@ struct Dot {
   WISP_HD double combine(double x, double y) const { return x + y; }
 };
 
-/// A norm of which less than this is left is f32 rounding.
+/// Least share of a norm that must be left; a smaller rest is f32 rounding.
 constexpr double kDependent = 1e-6;
 
 struct Orthonormalise {
@@ -42,7 +42,7 @@ struct Orthonormalise {
       team.each(length, [&](int64_t i) { column[i] -= along * unit[i]; });
     }
     const double after = c > 0 ? team.reduce(length, Dot{column, column}) : before;
-    // false, too, of what is infinite or no number, or became so: projections shorten
+    // Also false if a sum is not finite, or if the norm has grown, as a projection only shortens.
     const bool independent = after > kDependent * kDependent * before && after < 2.0 * before;
     const double scale = independent ? 1.0 / sqrt(after) : 0.0;
     team.each(length, [&](int64_t i) {
@@ -59,7 +59,7 @@ struct Orthonormalise {
 }  // namespace
 
 void orthonormalise(const Stream& stream, const Columns* matrices, int64_t count, int64_t numel) {
-  constexpr int64_t kReads = 8;  // of an element, or more
+  constexpr int64_t kReads = 8;  // reads of each element, or more
   parallel_teams(stream, count, Orthonormalise{matrices}, kReads * numel);
 }
 

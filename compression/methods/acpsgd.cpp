@@ -1,14 +1,14 @@
-// ACP-SGD: alternate compressed PowerSGD. One of the two factors travels in each step, against the
-// other one of the step before, so that one all-reduce is enough and all of encode runs while
-// backward does. Per worker i of N, with gradient G_i and residual E_i:
+// ACP-SGD: alternate compressed PowerSGD. Each step sends one of the two factors, computed against
+// the other factor of the step before. So one all-reduce is enough, and all encoding runs during
+// backward. Per worker i of N, with gradient G_i and residual E_i:
 //   M_i <- G_i + E_i
 //   even updates: Q <- orthonormal(Q);  P_i <- M_i Q;    E_i <- M_i - P_i Qᵀ;  P <- sum of P_i
 //   odd updates:  P <- orthonormal(P);  Q_i <- M_iᵀ P;   E_i <- M_i - P Q_iᵀ;  Q <- sum of Q_i
 //   Ĝ <- P Qᵀ, the result
-// The sums are means: gradients arrive divided by N. The fixed factor is a sum that all ranks have,
-// made orthonormal by the same operations, so what is summed is linear in M_i and sum of E_i + Ĝ =
-// sum of M_i. Source: Zhang et al. 2023, the authors' code; parity counts updates, so that skipped
-// steps and resumed runs keep it. Ours: Gram-Schmidt for QR, a 16-bit wire.
+// The sums are means, because gradients arrive divided by N. All ranks have the same fixed factor,
+// made orthonormal by the same operations. So the summed factor is linear in M_i, and sum of E_i +
+// Ĝ = sum of M_i. Source: Zhang et al. 2023, the authors' code. Parity counts updates, so that
+// skipped steps and resumed runs keep it. Ours: Gram-Schmidt for QR, a 16-bit wire.
 #include "compression/low_rank/low_rank.h"
 
 namespace wisp {

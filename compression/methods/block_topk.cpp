@@ -1,18 +1,18 @@
-// Block-top-k: fields are cut into blocks of S consecutive elements, and the blocks of the largest
-// norm travel whole; the rest stays in the residual. With a = e + g (without feedback a = g):
+// Block-top-k: fields are cut into blocks of S consecutive elements. The blocks with the largest
+// norm are sent whole; the rest stays in the residual. With a = e + g (without feedback a = g):
 //   score_b = sum of |a_i| over block b          (compression.score = "l2": of a_i^2)
 //   shared:  score_b <- sum over workers         (an all_reduce before)
 //   send a_i of the k blocks of largest score;  e <- a without them
-//   shared:  all ranks sent the same blocks: their values are summed on the way, without ids
-//   own:     each rank its own: u32 ids and values are gathered
-// k = kept_count(ratio, blocks). Equal scores are taken in cyclic order from a drawn block.
-// A unit's payload: own: u32 ids[Σ k], fields in order, each ascending; then S values a block,
-// zeros behind the end of a short last one. A field shorter than S is a block of its own size.
-// Bytes: value · Σ k S, and 4 · Σ k for ids; agreement: 4 · Σ blocks. Source: Sun et al. 2019
-// (arXiv 1902.06855), chunks with all-reduced L1 norms, as told in the notes of DGC's authors;
-// block size, L2 and the local variant are ours. The score of a short last block is a sum, too.
-// Shared scores cost 4 / S bytes an element, ids 1 / S of f32 values: S = 256 keeps the first at
-// 1/256 of dense and still gives the layers of a small network some blocks to choose from.
+//   shared:  all ranks send the same blocks: values are summed on the way, without ids
+//   own:     each rank sends its own blocks: u32 ids and values are gathered
+// k = kept_count(ratio, blocks). Equal scores are taken in cyclic order from a drawn block. The
+// score of a short last block is also a sum. A field shorter than S is one block of its own size. A
+// unit's payload: with own, u32 ids[Σ k], fields in order, each ascending; then S values per block,
+// zeros behind the end of a short last block. Bytes: value · Σ k S, and 4 · Σ k for ids; agreement:
+// 4 · Σ blocks. Source: Sun et al. 2019 (arXiv 1902.06855), chunks with all-reduced L1 norms, as
+// described in the notes of DGC's authors. Ours: block size, L2, and the own variant. Shared scores
+// cost 4 / S bytes an element, ids 1 / S of f32 values. S = 256 keeps the scores at 1/256 of dense,
+// and still gives the layers of a small network several blocks to choose from.
 #include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/ratio_schedule.h"
@@ -28,8 +28,8 @@
 namespace wisp {
 namespace {
 
-/// score[b] = sum of |a| over block b of a field, or of a^2; with kTake by the source's one take(),
-/// else by peek(). The sums of its parts in the slices are added up.
+/// score[b] = sum of |a| or a^2 over block b of a field; a is read once per element, with take() if
+/// kTake, else with peek(). Adds up the parts of a block in several slices.
 template <bool kTake>
 struct ScoreBlocks {
   struct Shared {};
@@ -71,16 +71,16 @@ struct ScoreBlocks {
   }
 };
 
-/// What a kernel knows of a part: its field's kept blocks, some of them an item.
+/// A part of a field in one slice, with the field's kept blocks; an item is kBlocks of them.
 struct PartRow {
   static constexpr int64_t kBlocks = 32;
   int64_t first_item;
   BlockPart part;
-  int64_t field;                // of the unit
-  int64_t numel, blocks, kept;  // of the field
-  int64_t id, value;            // where its ids and values begin
+  int64_t field;                // index of the field in the unit
+  int64_t numel, blocks, kept;  // elements, blocks and kept blocks of the field
+  int64_t id, value;            // index of its first id and its first value
 
-  /// visit(i) for the kept blocks of an item.
+  /// visit(i) for each kept block of an item.
   template <class Visit>
   WISP_HD void each(const Team& team, int64_t item, const Visit& visit) const {
     const int64_t first = (item - first_item) * kBlocks;
@@ -105,7 +105,7 @@ struct SendBlocks {
     Value* values = all_values + row.value;
     row.each(team, item, [&](int64_t i) {
       const int64_t block = ids[i];
-      const int64_t shift = (i - block) * part.size;  // place among the values - field position
+      const int64_t shift = (i - block) * part.size;  // index of a value - its field position
       const int64_t to = part.to(block);
       for (int64_t at = part.from(block); at < to; ++at) {
         const Value value = to_wire<Value>(within(most, source.held(at + part.shift)));
@@ -118,7 +118,7 @@ struct SendBlocks {
   }
 };
 
-/// Adds blocks whose ids are ascending; others are complained of.
+/// Adds blocks with ascending ids. Other ids cause a complaint.
 template <class Value>
 struct AddBlocks {
   struct Shared {};
@@ -151,7 +151,7 @@ struct Options {
   bool shared = true;
   bool squares = false;
   int64_t block_size = 256;
-  double least_ratio = 1.0;  // over all steps
+  double least_ratio = 1.0;  // least ratio of all steps
 };
 
 class BlockTopk final : public Code {
@@ -160,7 +160,7 @@ class BlockTopk final : public Code {
 
   Traits traits() const override { return {.sparse = true}; }
   std::optional<double> least_share(const Field& field) const override {
-    if (!options_.squares) return {};  // the largest sum of |a| may be a small one of a²
+    if (!options_.squares) return {};  // the largest sum of |a| may have a small sum of a²
     const Blocks blocks(field, options_.block_size, options_.least_ratio);
     return static_cast<double>(blocks.kept) / static_cast<double>(blocks.count);
   }
@@ -247,7 +247,7 @@ class BlockTopk final : public Code {
   }
 
  private:
-  /// The scores of all blocks, field after field.
+  /// Computes the scores of all blocks, field after field.
   template <bool kTake>
   void score_blocks(const Stream& stream, const Source& source, const UnitSpec& spec,
                     const StepInfo& info, const UnitRows& rows, float* score) const {
@@ -263,7 +263,7 @@ class BlockTopk final : public Code {
     fields.finish();
   }
 
-  /// The kernel that kernel_of(table) gives, over all kept blocks, part by part.
+  /// Runs the kernel kernel_of(table) over all kept blocks, part by part.
   template <class KernelOf>
   void each_part_of(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                     const KernelOf& kernel_of) const {
@@ -286,17 +286,17 @@ class BlockTopk final : public Code {
         kernel_of, PartRow::kBlocks * options_.block_size);
   }
 
-  /// Bytes of a unit's parts; `select`: a selection's scratch.
+  /// Bytes of the parts of a unit; `select` is a selection's scratch.
   struct Sizes {
     int64_t scores = 0, ids = 0, values = 0, select = 0;
   };
 
-  /// The parts of a unit's scratch.
+  /// Scratch of a unit.
   struct Scratch {
     std::byte* select;
     UnitRows rows;
-    uint32_t* ids;  // of the unit, if they are shared
-    float* scores;  // of the unit, if they are not
+    uint32_t* ids;  // ids of the unit, if they are shared
+    float* scores;  // scores of the unit if they are not shared
 
     Scratch(Cursor& cursor, const UnitSpec& spec, const Sizes& sizes, bool shared)
         : select(cursor.take<std::byte>(sizes.select)),

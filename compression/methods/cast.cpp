@@ -1,6 +1,6 @@
-// The 16-bit casts: gradients travel as IEEE half or bfloat16 and are summed in f32 in rank order,
-// rounded once. Halves the bytes; fp16 ends at 65504, bf16 keeps f32's range with 8 bits of
-// precision. Without error feedback by default: the rounding error has no bias.
+// The 16-bit casts: gradients travel as IEEE half or bfloat16, and are summed in f32 in rank order
+// and rounded once. This halves the bytes. fp16 ends at 65504; bf16 keeps f32's range with 8 bits
+// of precision. By default there is no error feedback, because the rounding error is unbiased.
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/wire_value.h"
@@ -22,7 +22,7 @@ struct EncodeCast {
   }
 };
 
-/// The same without a residual: short enough to be vectorised for Half.
+/// Encoding without a residual: short enough to be vectorised for Half.
 template <class T>
 struct EncodePlain {
   const float* gradient;

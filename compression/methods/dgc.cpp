@@ -1,12 +1,12 @@
 // Deep Gradient Compression: momentum and residual accumulate on each worker, and only the largest
-// accumulated values travel. Per worker, with gradient g (of the mean loss, over workers, clipped
-// by the synchronizer), momentum u and residual v:
+// accumulated values are sent. Per worker, with gradient g (of the mean loss / workers, clipped by
+// the synchronizer), momentum u and residual v:
 //   plain:    u <- m u + g;     v <- v + u           (momentum_correction.h)
 //   Nesterov: u <- m (u + g);   v <- v + (u + g)
 //   send the top k of |v|;  v <- v without what was sent;  u <- 0 where sent (masking)
 //   every worker: w <- w - lr * (sum over workers of what was sent)
-// The sum needs no division: g is scaled by 1 / workers. Source: Lin et al. 2018, algorithm 4 and
-// section 3.
+// The sum needs no division, because g is scaled by 1 / workers. Source: Lin et al. 2018, algorithm
+// 4 and section 3.
 #include "compression/hand_over.h"
 #include "compression/momentum_correction.h"
 #include "compression/ratio_schedule.h"
@@ -17,7 +17,7 @@
 namespace wisp {
 namespace {
 
-/// Momentum correction, as the source of the selection's one pass.
+/// Momentum correction as a Source for the one pass of the selection.
 struct Accumulate {
   MomentumCorrection local;
   bool masking;
@@ -74,7 +74,7 @@ class Dgc final : public Compressor {
 
   void encode(Context& context, Unit& unit, const StepInfo& info, int,
               std::span<const Outlet> outlets) override {
-    if (!unit.finite) {  // zeros, and no state changes
+    if (!unit.finite) {  // send zeros and change no state
       wire_.encode(
           context.stream, unit.spec, info, selection_, [](const Field&) { return Source{}; },
           outlets[0], unit.scratch);
@@ -82,7 +82,7 @@ class Dgc final : public Compressor {
     }
     const auto accumulate = [&](const Field& field) {
       MomentumCorrection local = options_.local.correct(unit, field, info);
-      if (local.decay == 0.0f) local.weight = local.gradient;  // spares a read
+      if (local.decay == 0.0f) local.weight = local.gradient;  // saves a read
       return Accumulate{local, options_.masking, unit.state->tensors[0].data<float>()};
     };
     wire_.encode(context.stream, unit.spec, info, selection_, accumulate, outlets[0], unit.scratch);
@@ -97,7 +97,7 @@ class Dgc final : public Compressor {
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     scale_momentum(context, unit, options_.local.share(info.workers));
   }
-  /// v is of updates: through the optimizer's momentum m it would count 1 / (1 - m) times.
+  /// v consists of updates: through the optimizer's momentum m it would count 1 / (1 - m) times.
   void release(Context& context, Unit& unit, const StepInfo& info) override {
     unscale_momentum(context, unit, options_.local.share(info.workers));
     hand_over(context, unit, unit.state->tensors[0], 1.0 - options_.local.momentum);
@@ -112,7 +112,7 @@ class Dgc final : public Compressor {
 const CompressorRegistration registration(
     "dgc", "Deep Gradient Compression: momentum correction, top-k, masking (Lin et al. 2018)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
-      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       Options options{{setup.momentum, setup.weight_decay, setup.nesterov}};
       config.bind("compression.masking", options.masking,
                   "clear the momentum of elements that were sent");

@@ -1,9 +1,9 @@
 // Signs with the mean magnitude as their scale, per field of d elements, with sgn(0) = +1:
-//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (error feedback's e)
+//   p = e + g;   D = (|p|_1 / d) sgn(p);   e <- p - D;   send D     (e: the residual)
 // Wire: a scale (f32) for each field; then for each slice a bit per element, 1 for +.
 //   bytes = 4 fields + Σ over slices ceil(numel / 8)
-// Source: Karimireddy et al. 2019, algorithm 1 (here with the learning rate outside of e, unless
-// compression.residual = "update"); several workers: the mean of their D.
+// Source: Karimireddy et al. 2019, algorithm 1 (here the learning rate is outside e, unless
+// compression.residual = "update"); with several workers, the mean of their D.
 #include "compression/cursor.h"
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"

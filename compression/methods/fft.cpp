@@ -1,16 +1,16 @@
-// FFT sparsification: frequencies of the gradient are dropped instead of elements. Per worker and
-// field, g of d elements, padded with zeros to n, the next even 2^a 3^b 5^c:
+// FFT sparsification: drops frequencies of the gradient instead of elements. Per worker and field,
+// with g of d elements, padded with zeros to n, the next even 2^a 3^b 5^c:
 //   (1) X = F g, its n/2 + 1 coefficients                 (2) keep the (1 - theta) of largest |X_k|
 //   (3) send a bitmap of those kept, and their parts as N-bit range floats (range_float.h)
 //   every worker: (4) the decoded spectra added, (5) one inverse transform: F^-1 Σ X^
-// Theta falls, theta_e = theta · decay^e in epoch e: with a theta that goes to 0 the method
-// converges (the paper's diminishing theta).
-// Source: Wang et al. 2020, "FFT-based Gradient Sparsification for the Distributed Training of Deep
-// Neural Networks". Only its abstract was found; (1) to (5), theta = 0.85, N = 10 and the absence
-// of error feedback are a reconstruction from what is told of it. Ours: the form of theta's fall;
-// exact selection; a range fitted to each field in each step, with 64 octaves below its largest
-// number unless told otherwise; error feedback as an option, of what was sent, transformed back.
-// Spectra are scaled by 2^-⌈log2 n⌉, so that no sum of finite numbers is infinite.
+// Theta falls: theta_e = theta · decay^e in epoch e. With a theta that goes to 0, the method
+// converges (the paper's diminishing theta). Source: Wang et al. 2020, "FFT-based Gradient
+// Sparsification for the Distributed Training of Deep Neural Networks". Only its abstract was
+// found; (1) to (5), theta = 0.85, N = 10 and the absence of error feedback are a reconstruction
+// from descriptions by others. Ours: the form of theta's fall; exact selection; optional error
+// feedback with the inverse transform of the sent spectrum. Also ours is a range fitted to each
+// field in each step, with 64 octaves below its largest number by default. Spectra are scaled by
+// 2^-⌈log2 n⌉, so that no sum of finite numbers is infinite.
 #include <bit>
 #include <cmath>
 
@@ -25,27 +25,28 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kMostFields = 64;  // transformed and packed together
+constexpr int64_t kMostFields = 64;  // fields transformed and packed together
 
-/// Of a transform's length: the power of two that spectra are scaled by.
+/// The power of two that scales the spectra of transforms of this length.
 double unit_of(int64_t size) {
   return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(size)));
 }
 double forward_scale(int64_t size) { return 1.0 / unit_of(size); }
 double inverse_scale(int64_t size) { return unit_of(size) / static_cast<double>(size); }
 
-/// Some of a unit's fields, one behind the other in scratch and payload.
+/// Several fields of a unit, one behind the other in scratch and payload.
 struct Group {
   int64_t fields = 0;
-  int64_t bytes = 0;         // of their payload
-  int64_t numbers = 0;       // of their transforms
-  int64_t coefficients = 0;  // of their spectra
+  int64_t bytes = 0;         // size of their payload
+  int64_t numbers = 0;       // size of their transforms
+  int64_t coefficients = 0;  // size of their spectra
   const Field* field[kMostFields];
-  int64_t size[kMostFields];  // of the transform
+  int64_t size[kMostFields];  // size of each transform
   FieldSpectrum spectrum[kMostFields];
 
   Spectra spectra() const { return {spectrum, static_cast<size_t>(fields)}; }
-  /// visit(i, number, coefficient) for each field: its first in the group's.
+  /// visit(i, number, coefficient) for each field; `number` and `coefficient` are the indices of
+  /// its first in the group.
   template <class Visit>
   void each(const Visit& visit) const {
     int64_t number = 0, coefficient = 0;
@@ -57,11 +58,11 @@ struct Group {
   }
 };
 
-/// The parts of scratch while a group is under way.
+/// Scratch for one group.
 struct Scratch {
   float* spectra;
-  std::byte* wire;  // its scratch while there are no numbers
-  float* x;         // the numbers, in its place
+  std::byte* wire;  // scratch of the wire, used while there are no numbers
+  float* x;         // the numbers, in the same place
 
   Scratch(Cursor& cursor, const Group& group)
       : spectra(cursor.take<float>(2 * group.coefficients)),
@@ -70,16 +71,16 @@ struct Scratch {
         x(reinterpret_cast<float*>(wire)) {}
 };
 
-/// What a kernel knows of a slice, or of the zeros behind a field; items are chunks.
+/// A slice, or the zeros behind a field, for kernels; items are chunks.
 struct PieceRow {
   static constexpr int64_t kChunk = 1 << 13;
   int64_t first_item;
-  int64_t at;  // in the arena; negative: zeros
-  int64_t x;   // among the numbers
+  int64_t at;  // arena index; negative: zeros
+  int64_t x;   // index among the numbers
   int64_t numel;
-  double scale;  // an f32
+  double scale;  // holds an f32
 
-  /// body(arena index, place among the numbers) for each element of an item.
+  /// body(arena index, index among the numbers) for each element of an item.
   template <class Body>
   WISP_HD void each(const Team& team, int64_t item, const Body& body) const {
     const int64_t from = (item - first_item) * kChunk;
@@ -172,7 +173,7 @@ class FftCode final : public Code {
       over_pieces(stream, group, true, [&](const auto& table) {
         return Gather{source, scratch.x, table};
       });
-      group.each([&](int64_t i, int64_t number, int64_t coefficient) {  // (1)
+      group.each([&](int64_t i, int64_t number, int64_t coefficient) {  // step (1)
         context.backend.fft().forward(stream, group.size[i], scratch.x + number,
                                       scratch.spectra + 2 * coefficient);
       });
@@ -197,7 +198,7 @@ class FftCode final : public Code {
   }
 
  private:
-  /// (2), (3) of a field.
+  /// The wire of a field: steps (2) and (3).
   SpectrumWire wire_of(int64_t size, const StepInfo& info) const {
     const double theta = options_.theta * std::pow(options_.theta_decay, std::floor(info.epoch));
     const int64_t coefficients = size / 2 + 1;
@@ -209,7 +210,8 @@ class FftCode final : public Code {
     return sum;
   }
 
-  /// visit(group, at) for the unit's fields, at most kMostFields at once; `at`: bytes before.
+  /// visit(group, at) for groups of at most kMostFields of the unit's fields; `at` counts the
+  /// payload bytes before the group.
   template <class Visit>
   void each_group(const UnitSpec& spec, const StepInfo& info, const Visit& visit) const {
     Group group;
@@ -234,8 +236,8 @@ class FftCode final : public Code {
     }
   }
 
-  /// The kernel that kernel_of(table) gives, over the group's slices; when they go there, with the
-  /// zeros behind each field.
+  /// Runs the kernel kernel_of(table) over the group's slices; forward also over the zeros behind
+  /// each field.
   template <class KernelOf>
   static void over_pieces(const Stream& stream, const Group& group, bool forward,
                           const KernelOf& kernel_of) {
@@ -260,7 +262,8 @@ class FftCode final : public Code {
         kernel_of, PieceRow::kChunk);
   }
 
-  /// (4), (5): the sums of a group's spectra, `at` bytes into each payload, and their numbers.
+  /// Steps (4) and (5): adds the spectra of a group, which begins at byte `at` of each payload, and
+  /// transforms them back.
   static void add_and_invert(Context& context, std::span<const Payload> payloads, int64_t at,
                              const Group& group, const Scratch& scratch) {
     parallel_for(context.stream, 2 * group.coefficients, Clear{scratch.spectra});

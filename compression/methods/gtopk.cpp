@@ -1,14 +1,15 @@
-// gTop-k: the k largest of the sum, found in a tree. Per worker, with gradient g and residual e:
+// gTop-k: the k largest elements of the sum, found in a tree. Per worker, with gradient g and
+// residual e:
 //   a <- e + g;  L <- the k largest of |a|;  T <- a on L
 //   in log2(workers) rounds pairs meet: the receiver's T <- the k largest of |T + sender's T|
 //   rank 0's T is the result, G: the same pairs pass it down, the last ones first
-//   e <- a, but without a on those of L that are in G
-// Any number of workers: who has no partner in a round waits. Nobody sends more than log2(workers)
-// lists, as rank 0 does.
-// Source: Shi et al. 2019 (ICDCS); steps as in the authors' code. Ours: a coordinate can be
-// rejected in one branch of the tree and arrive through another; its owners count it as sent, so
-// the node that rejected it adds the rejected sum to its own residual. Nothing is lost. Positions
-// are 32-bit integers (theirs are floats, exact to 2^24).
+//   e <- a, but without a on the elements of L that are in G
+// The number of workers is arbitrary: a rank without partner waits for a round. No rank sends more
+// than log2(workers) lists, as rank 0 does. Source: Shi et al. 2019 (ICDCS); steps as in the
+// authors' code. Ours: an element can be rejected in one branch of the tree and arrive through
+// another. Its owners then count it as sent, so the node that rejected it adds the rejected sum to
+// its own residual, and nothing is lost. Positions are 32-bit integers (theirs are floats, exact to
+// 2^24).
 #include "compression/error_feedback.h"
 #include "compression/hand_over.h"
 #include "compression/ratio_schedule.h"
@@ -18,14 +19,14 @@
 namespace wisp {
 namespace {
 
-/// The rounds up the tree; as many lead down.
+/// Number of rounds up the tree; the rounds down are as many.
 int tree_rounds(int workers) {
   int rounds = 0;
   for (int64_t reach = 1; reach < workers; reach *= 2) ++rounds;
   return rounds;
 }
 
-/// Whom a rank sends to and receives from in a round; -1: nobody.
+/// The ranks that a rank sends to and receives from in a round; -1: none.
 struct Partners {
   int to = -1, from = -1;
   Partners(const StepInfo& info, int round) {
@@ -44,7 +45,7 @@ constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
 Room room_of(const StepInfo& info) { return {info.ratio}; }
 Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copies = 2}; }
 
-/// The parts of scratch while another rank's list is joined to the own one.
+/// Scratch while another rank's list is joined to the own one.
 struct Joining {
   std::byte* reading;
   std::byte* beside;
@@ -55,13 +56,13 @@ struct Joining {
             std::max(merge_lists_bytes(spec, room, room), split_list_bytes(spec, room)))) {}
 };
 
-/// The parts of a unit's scratch.
+/// Scratch of a unit.
 class Lists {
  public:
   SparseList own;     // L
-  SparseList merged;  // T, once others were added; G
-  SparseList sum;     // before the selection
-  std::byte* work;    // of a selection, of pack, or while a list is joined
+  SparseList merged;  // T after other lists were added; G
+  SparseList sum;     // T + sender's T, before the selection
+  std::byte* work;    // scratch of a selection, of pack, or of joining a list
 
   Lists(Cursor& cursor, const UnitSpec& spec, const StepInfo& info, Selection::Kind kind)
       : own(cursor, fields(spec), room_of(info).of(spec)),
@@ -77,7 +78,7 @@ class Lists {
   SparseList rejected(int round) const {
     return lay_out<SparseList>(rejected_ + round * rejected_bytes(), fields_, pair_);
   }
-  /// T in the beginning of a round.
+  /// T at the beginning of a round.
   SparseList current(const StepInfo& info, int round) const {
     for (int r = 0; r < round; ++r)
       if (Partners(info, r).from >= 0) return merged;
@@ -147,7 +148,7 @@ class Gtopk final : public Compressor {
         split_list(stream, spec, info, lists.sum, pair, lists.merged, room, &rejected, lists.work);
       } else {
         split_list(stream, spec, info, received, room, lists.merged, room, nullptr,
-                   joining.beside);  // all of it
+                   joining.beside);  // the whole list
       }
     }
     if (round + 1 == rounds(spec, info)) leave(stream, unit, info, lists);
@@ -158,7 +159,7 @@ class Gtopk final : public Compressor {
   }
 
  private:
-  /// The result, and what it means for the residual.
+  /// Leaves the result, and updates the residual by it.
   static void leave(const Stream& stream, const Unit& unit, const StepInfo& info,
                     const Lists& lists) {
     const UnitSpec& spec = unit.spec;
@@ -181,7 +182,7 @@ class Gtopk final : public Compressor {
 const CompressorRegistration registration(
     "gtopk", "the k largest of the sum, found in a tree of pairs (Shi et al. 2019)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
-      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       return std::make_unique<Gtopk>(bind_selection(config));
     });
 

@@ -1,9 +1,9 @@
-// Integers of a scale: int8 sends levels -127 … 127, int4 -7 … 7 of max |x| of the field. With the
-// scale that all workers agreed on, sums of integers are integers of the same scale: the wire adds
-// them, and decodes once (the property that Jang et al. 2017, "Homomorphic parameter compression",
-// ask of a code; the paper has no method, wire and widths are ours). Random rounding is without
-// bias; to the nearest, the error is smaller and wants error feedback. How the integers travel is
-// in scaled_integers.h.
+// Integers of a scale: int8 sends levels -127 … 127, int4 -7 … 7, of max |x| of the field. With a
+// scale that all workers agreed on, sums of integers are integers of the same scale, so the wire
+// adds them and they are decoded once. Jang et al. 2017, "Homomorphic parameter compression", ask a
+// code for this property; the paper has no method, and wire and widths are ours. Random rounding is
+// unbiased. Rounding to nearest has a smaller error and needs error feedback. The integers travel
+// as in scaled_integers.h.
 #include "compression/error_feedback.h"
 #include "compression/quantize/scaled_integers.h"
 

@@ -1,13 +1,12 @@
-// Natural compression: each number becomes one of the two powers of two beside it, at random, so
-// that its mean is right; its sign and exponent travel. Source: Horvath et al. 2019:
-// 2^e (1 + f), 0 <= f < 1, becomes 2^(e + 1) with probability f, else 2^e. The variance of that is
-// at most |x|² / 8. Adding a random 23-bit integer to the bits of the number carries into its
-// exponent with just that probability. Zero stays zero, and denormals become 0 or 2^-126; beyond
-// 2^127 numbers saturate.
+// Natural compression: each number becomes one of the two neighbouring powers of two, at random and
+// unbiased; its sign and exponent are sent. Source: Horvath et al. 2019: 2^e (1 + f), 0 <= f < 1,
+// becomes 2^(e + 1) with probability f, else 2^e. The variance is at most |x|² / 8. Adding a random
+// 23-bit integer to the bits of a number carries into its exponent with exactly this probability.
+// Zero stays zero, denormals become 0 or 2^-126, and numbers beyond 2^127 saturate.
 //   compression.bits = 9   a plane of 8-bit exponents, then a plane of signs
-//   compression.bits = 8   a byte: sign and an exponent of 7 bits, as GRACE has them (exponents 18
-//                          to 145 of a float), but for the least, which is a zero here: 2^-108 to
-//                          2^18, what is less becomes zero, what is more saturates
+//   compression.bits = 8   a byte of sign and 7-bit exponent, as in GRACE (exponents 18 to 145 of a
+//                          float), except that the least exponent means zero: the range is 2^-108
+//                          to 2^18, smaller numbers become zero, larger ones saturate
 #include "compression/error_feedback.h"
 #include "compression/quantize/group.h"
 #include "compression/quantize/rounding.h"
@@ -17,18 +16,18 @@ namespace wisp {
 namespace {
 
 constexpr int64_t kGroup = group::kSize;
-constexpr int kOffset = 18;  // exponent that the 7-bit one counts from
+constexpr int kOffset = 18;  // float exponent that is 0 in the 7-bit one
 
-/// Sign and exponent of a number, and how many of the exponents there are.
+/// Exponents of numbers and their range.
 template <int kBits>
 struct Exponents {
-  static constexpr uint32_t kLeast = kBits == 8 ? kOffset : 0;         // means zero
+  static constexpr uint32_t kLeast = kBits == 8 ? kOffset : 0;  // the exponent that means zero
   static constexpr uint32_t kMost = kBits == 8 ? kOffset + 127 : 254;  // 255 is infinity
 
   static int64_t bytes(int64_t numel) {
     return Plane<8>::bytes(numel) + (kBits == 8 ? 0 : Plane<1>::bytes(numel));
   }
-  /// Rounds a finite number up if the 23 random bits say so.
+  /// The exponent of a finite number, rounded up at random by 23 bits.
   WISP_HD static uint32_t exponent(float x, uint32_t random) {
     uint32_t e = ((float_bits(x) & 0x7fffffffu) + (random >> 9)) >> 23;
     e = e > kLeast ? e : kLeast;

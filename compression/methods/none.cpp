@@ -1,5 +1,5 @@
-// "none": as a method it leaves gradients dense, all-reduced in place; as a code it sends 32-bit
-// numbers as they are, which is exact.
+// "none": the method leaves gradients dense, all-reduced in place; the code sends 32-bit numbers
+// exactly.
 #include "compression/code.h"
 #include "compression/slices.h"
 #include "core/loops/parallel.h"

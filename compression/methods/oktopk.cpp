@@ -7,16 +7,16 @@
 //   every rank owns a region of the positions: L's parts travel to their owners, who add them up
 //   every 32 updates: S <- the k largest sums of all;  T <- the smallest of them
 //   else: S <- {i: |sum_i| >= T};  T <- T / 1.008 if |S| < 2k/3, 1.008 T if |S| > 4k/3
-//   all owners' part of S travels to everybody: the result
-//   e <- a, but without a on those of L that were sent and are in S
+//   all owners' parts of S travel to everybody: the result
+//   e <- a, but without a on the elements of L that were sent and are in S
 // Regions are balanced every 64 updates. Updates count from the first one that is not dense.
-// Volume: a rank sends each owner at most C = max(1, 3k/2N) entries, and an owner sends on at most
-// C, the largest; an entry is a position and a value, so a rank sends at most 4 C (N - 1) numbers,
-// less than 6 k as soon as k >= 2N/3. What is beyond stays in the residual. Every 32 updates an
-// owner sends on its k largest sums, among which the k largest of all must be.
+// Volume: a rank sends each owner at most C = max(1, 3k/2N) entries, and an owner sends on its C
+// largest sums at most. An entry is a position and a value, so a rank sends at most 4 C (N - 1)
+// numbers, less than 6 k if k >= 2N/3. Entries beyond this stay in the residual. Every 32 updates
+// an owner sends on its k largest sums, which must include its part of the k largest of all.
 // Source: Li & Hoefler 2022 (PPoPP); steps, bounds, factors and intervals as in the authors' code
-// for VGG. Ours: the limits, C in the place of their exchange that evens out the owners' results,
-// and 4k/3 of L, where they send all that passes; every 32 updates they gather all sums.
+// for VGG. Ours: the limits. C replaces their exchange that evens out the owners' results; 4k/3
+// limits L, where they send all that passes; every 32 updates they gather all sums.
 #include "compression/error_feedback.h"
 #include "compression/hand_over.h"
 #include "compression/methods/oktopk_lists.h"
@@ -28,7 +28,7 @@
 namespace wisp::oktopk {
 namespace {
 
-constexpr int64_t kEstimateEvery = 32;  // updates
+constexpr int64_t kEstimateEvery = 32;  // in updates
 constexpr int64_t kBalanceEvery = 64;
 
 struct Options {
@@ -49,7 +49,7 @@ class Oktopk final : public Compressor {
   bool started(const StepInfo& info) const override { return info.applied >= options_.start_after; }
   int64_t period() const override { return kBalanceEvery; }
   std::vector<StateSpec> state(const UnitSpec& spec, int) const override {
-    // of more workers each has a smaller share of the gradient, so local thresholds are shared out
+    // With more workers each has a smaller share of the gradient, so local thresholds are divided.
     const auto of_unit = [](const char* name, DType dtype, int64_t numel, Sharing sharing) {
       return StateSpec{
           .name = name, .per_element = false, .dtype = dtype, .shape = {numel}, .sharing = sharing};
@@ -140,12 +140,12 @@ class Oktopk final : public Compressor {
     if (balances(info) && round == 0) return Phase::balance;
     return round + 1 == rounds({}, info) ? Phase::gather : Phase::reduce;
   }
-  /// What an owner sends on.
+  /// Capacity of the list that an owner sends on.
   Room result_room(const StepInfo& info) const {
     return estimates(info) ? whole_room(info) : part_room(info);
   }
 
-  /// L, and t for the next step.
+  /// Selects L, and sets t for the next step.
   void select(const Step& step) const {
     const StepInfo& info = step.info;
     const SparseList own = step.lists.own, largest = step.lists.sent, passing = step.lists.passing;
@@ -187,7 +187,7 @@ class Oktopk final : public Compressor {
     }
   }
 
-  /// The own region's sums, in rank order.
+  /// Adds up the own region's sums, in rank order.
   static void add_parts(const Step& step, std::span<const Payload> payloads) {
     const SparseList sum = step.lists.sum;
     const Room part = part_room(step.info), room = sum_room(step.info);
@@ -200,7 +200,8 @@ class Oktopk final : public Compressor {
     }
   }
 
-  /// Of the own sums those that pass, or those that can be among the k largest of all.
+  /// Sends the own sums that pass or, in a step that estimates T, those that can be among the k
+  /// largest of all.
   void send_results(const Step& step, const Outlet& outlet) const {
     const Lists& lists = step.lists;
     const Room room = result_room(step.info), of_sum = sum_room(step.info);
@@ -213,7 +214,7 @@ class Oktopk final : public Compressor {
     kWire.pack(step.stream, step.spec, room, into, outlet, lists.work);
   }
 
-  /// The k largest of all, and T.
+  /// Takes the k largest sums of all, and sets T.
   static void take_largest(const Step& step, std::span<const Payload> payloads) {
     const Lists& lists = step.lists;
     const SparseList largest = lists.sum, merged = lists.passing;
@@ -277,7 +278,7 @@ Options bind_options(Config& config) {
 const CompressorRegistration registration(
     "oktopk", "balanced sparse all-reduce of about k values, owner by owner (Li & Hoefler 2022)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
-      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       return std::make_unique<Oktopk>(bind_options(config));
     });
 

@@ -1,4 +1,5 @@
-// Ok-Topk's lists of a unit's entries, kept between its rounds, and their sizes.
+// The lists of a unit's entries that Ok-Topk keeps between its rounds, and their sizes. Used by the
+// comm thread.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@ inline constexpr SparseWire kWire(WireFormat::f32, Indices::u32);
 
 inline Room whole_room(const StepInfo& info) { return {.ratio = info.ratio}; }  // k
 inline Room own_room(const StepInfo& info) { return {.ratio = info.ratio, .times = 4, .over = 3}; }
-/// What passes, with one by which it is seen that more would.
+/// Room for the entries that pass, plus one that shows that more would pass.
 inline Room passing_room(const StepInfo& info) {
   Room room = own_room(info);
   room.more = 1;
@@ -29,7 +30,7 @@ inline Room pair_room(const StepInfo& info) { return {.ratio = info.ratio, .copi
 
 inline int64_t fields(const UnitSpec& spec) { return static_cast<int64_t>(spec.fields.size()); }
 
-/// The parts of scratch while payloads, of room `each`, are added to a list of room `sum`.
+/// Scratch while payloads of room `each` are added to a list of room `sum`.
 struct Adding {
   std::byte* reading;
   std::byte* beside;
@@ -39,16 +40,16 @@ struct Adding {
         beside(cursor.take_last([&] { return merge_lists_bytes(spec, sum, each); })) {}
 };
 
-/// The parts of a unit's scratch.
+/// Scratch of a unit.
 struct Lists {
   SparseList own;   // L
-  SparseList sent;  // what of it travels; before, what is selected of it
-  SparseList sum;   // of the own region; in the end S
+  SparseList sent;  // the part of L that is sent; before that, the selected part
+  SparseList sum;   // sums of the own region; finally S
   SparseList passing;
-  Range* parts;  // of sent: by rank, by field
+  Range* parts;  // ranges of `sent`, by rank, then by field
   int64_t* count;
-  float* measured;  // a field
-  std::byte* work;  // of a selection, of pack, or while payloads are added or read
+  float* measured;  // one per field
+  std::byte* work;  // scratch of a selection, of pack, or of adding and reading payloads
 
   Lists(Cursor& cursor, const UnitSpec& spec, const StepInfo& info)
       : own(cursor, fields(spec), own_room(info).of(spec)),

@@ -1,12 +1,13 @@
 // 1-bit SGD: a bit per element and two values per column of the gradient matrix. With a = e + g:
 //   bit = a >= 0;   r1 = mean of the column's a >= 0, r0 = mean of the others;   e <- a - r(bit)
-// Each worker owns some of a unit's columns: all send it their bits of those, it adds them up and
-// sends the sum to all in the same form, with a residual of its own, e':
-//   s = Σ over workers of r(bit);   e' + s is quantized like a;   all apply r(bit) of that
-// A column is what one output sees, a row of our (outputs, inputs) matrix; a vector is one column.
-// Wire, to owner and from owner: 8 bytes (r0, r1) and ceil(length / 8) bytes of bits per column.
-// Source: Seide et al. 2014, sections 3.1 and 3.2 (there AdaGrad acts on the sum before the second
-// quantization, and there is double buffering; here the optimizer acts after it).
+// Each worker owns some of a unit's columns. All workers send the owner their bits of these
+// columns. The owner adds them up and sends the sum to all in the same form, with its own residual
+// e':
+//   s = Σ over workers of r(bit);   e' + s is quantized like a;   all apply r(bit) of this
+// A column belongs to one output and is a row of our (outputs, inputs) matrix; a vector is one
+// column. Wire, to owner and from owner: 8 bytes (r0, r1) and ceil(length / 8) bytes of bits per
+// column. Source: Seide et al. 2014, sections 3.1 and 3.2 (there AdaGrad acts on the sum before the
+// second quantization, and there is double buffering; here the optimizer acts after it).
 #include <algorithm>
 
 #include "compression/feedback_options.h"
@@ -17,37 +18,37 @@
 namespace wisp {
 namespace {
 
-/// A field's columns and those of them that travel together.
+/// Columns of a field that are sent together.
 struct Columns {
-  int64_t offset;  // arena index of the first
+  int64_t offset;  // arena index of the first column
   int64_t count, length;
 
   WISP_HD int64_t bytes() const { return count * (8 + Plane<1>::bytes(length)); }
-  /// As they travel: zeros follow, up to the next float.
+  /// Size on the wire, filled up with zeros to a whole float.
   WISP_HD int64_t padded_bytes() const { return (bytes() + 3) / 4 * 4; }
   WISP_HD int64_t begin(int64_t column) const { return offset + column * length; }
-  /// Of a column, behind the values of all.
+  /// The bits of a column, behind the values of all columns.
   template <class Byte>
   WISP_HD Plane<1, Byte> plane(Byte* payload, int64_t column) const {
     return {payload + 8 * count + column * Plane<1>::bytes(length), length};
   }
 };
 
-/// Sums in a team's lanes, so that the result is the same everywhere; in double, as that of a
-/// column may pass all floats.
+/// The two means of a column. Sums are in a team's lanes, so the result is the same on every
+/// device, and in double, because a column's sum may exceed every float.
 template <class Team>
 struct Means {
   typename Team::template PerLane<double> low, high;
   typename Team::template PerLane<int32_t> positive;
 
   WISP_HD void add(int64_t lane, float value) {
-    // masks, as g++ makes branches of three conditions, and then vectorises nothing
+    // Masks, because g++ makes branches of three conditions and then does not vectorise.
     const uint32_t up = 0u - static_cast<uint32_t>(value >= 0.0f);
     high[lane] += static_cast<double>(float_from_bits(float_bits(value) & up));
     low[lane] += static_cast<double>(float_from_bits(float_bits(value) & ~up));
     positive[lane] -= static_cast<int32_t>(up);
   }
-  /// Of `length` numbers and `zeros` more.
+  /// The means of `length` numbers; `zeros` padding zeros were added too.
   WISP_HD void finish(const Team& team, int64_t length, int64_t zeros, float* r) {
     const double below = team.sum(low), above = team.sum(high);
     const int64_t count = team.sum(positive) - zeros;
@@ -140,7 +141,7 @@ class OneBit final : public Compressor {
   int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const override { return 0; }
   int rounds(const UnitSpec&, const StepInfo&) const override { return 2; }
 
-  /// To each owner its columns, and from it the same bytes to all.
+  /// Each owner gets its columns, and sends the same bytes to all.
   Message message(const UnitSpec& spec, const StepInfo& info, int round) const override {
     int64_t most = 0;
     for (int owner = 0; owner < info.workers; ++owner)
@@ -195,8 +196,8 @@ class OneBit final : public Compressor {
   }
 
  private:
-  /// visit(columns) for what `owner` owns of each field: a column belongs to the rank in whose
-  /// share of the unit's elements its first element lies.
+  /// visit(columns) for the columns of each field that `owner` owns. A column belongs to the rank
+  /// whose share of the unit's elements contains the column's first element.
   template <class Visit>
   static void each_part(const UnitSpec& spec, int workers, int owner, const Visit& visit) {
     int64_t before = 0;  // elements of earlier fields
@@ -209,7 +210,7 @@ class OneBit final : public Compressor {
     }
   }
 
-  /// Of a field of `count` columns, the first whose first element is not before owner's share.
+  /// The first of a field's `count` columns that does not begin before the owner's share.
   static int64_t first_column(const UnitSpec& spec, int workers, int owner, int64_t before,
                               int64_t count, int64_t length) {
     const int64_t share = spec.numel * owner / workers - before;

@@ -1,19 +1,18 @@
-// 1-bit Adam: after a warm-up of plain Adam the second moment stands still, and the first moment m
-// travels as signs. Per worker and field of d elements, with gradient g (over the workers N) and m
-// the same on all ranks:
+// 1-bit Adam: after a warm-up of plain Adam, the second moment is frozen, and the first moment m is
+// sent as signs. Per worker and field of d elements, with gradient g (divided by the number of
+// workers N) and m equal on all ranks:
 //   a = β1 m / N + (1 - β1) g + e;   send  D = (|a|_2 / sqrt(d)) sgn(a);   e <- a - D
-// Each worker owns a part of every field, adds up what it gets of it, s, and does the same to that
-// with an error e' of its own; what it sends back is m:
+// Each worker owns a part of every field. It adds up what it receives for this part, s, and
+// compresses the sum in the same way with its own error e'; the result is m:
 //   m = (|s + e'|_2 / sqrt(d')) sgn(s + e');   e' <- s + e' - m
-//   w <- w - lr (m / (sqrt(v) + ε) + λ w)                           v with the optimizer's
-//   correction
-// A sign cannot say 0: elements whose m is 0 at the end of the warm-up never had a gradient (unused
-// rows of an embedding) and have no second moment to divide by; they stay out, for ever, and out of
-// d. Zero counts as + elsewhere. A worker whose gradient is not finite has a = β1 m / N, and keeps
-// its e. The optimizer's correction of m's bias goes on as in Adam, that of v stands still with v.
-// Wire, to owner and from owner: a scale (f32) per field, then ceil(numel / 8 N) bytes of each
-// field. Source: Tang et al. 2021, algorithm 1, and its authors' code (scales by the 2-norm, no
-// correction of the bias there, a mask given by the user).
+//   w <- w - lr (m / (sqrt(v) + ε) + λ w)          with the optimizer's correction of v
+// A sign cannot express 0. Elements whose m is 0 at the end of the warm-up never had a gradient
+// (unused rows of an embedding) and have no second moment to divide by. They are excluded for the
+// rest of the run, and not counted in d. Elsewhere zero counts as +. A worker whose gradient is not
+// finite has a = β1 m / N, and keeps its e. The optimizer's bias correction of m continues as in
+// Adam; that of v is frozen with v. Wire, to owner and from owner: a scale (f32) per field, then
+// ceil(numel / 8 N) bytes of each field. Source: Tang et al. 2021, algorithm 1, and its authors'
+// code (scales by the 2-norm, no bias correction there, a mask given by the user).
 #include <algorithm>
 #include <cmath>
 
@@ -65,7 +64,7 @@ class OneBitAdam final : public Compressor {
     return slices;
   }
   std::string remark(const UnitSpec&) const override {
-    const double memory = 1.0 / (1.0 - beta2_);  // updates
+    const double memory = 1.0 / (1.0 - beta2_);  // in updates
     if (static_cast<double>(freeze_step_) >= memory) return {};
     return concat("compression.freeze_step = ", freeze_step_,
                   " freezes the second moment before it has seen 1 / (1 - optimizer.beta2) = ",
@@ -142,23 +141,23 @@ class OneBitAdam final : public Compressor {
     }
   }
 
-  /// What is kept is of the average m, in which a gradient has the weight 1 - β1.
+  /// The residuals are parts of the average m, in which a gradient has the weight 1 - β1.
   void release(Context& context, Unit& unit, const StepInfo&) override {
     for (const Tensor& residual : unit.state->tensors)
       hand_over(context, unit, residual, 1.0 / (1.0 - beta1_));
   }
 
  private:
-  /// Of a field whose parts have `bytes` bytes of bits each.
+  /// The part of a field that `owner` owns; each part has `bytes` bytes of bits.
   static Slice part_of(const Slice& whole, int64_t bytes, int owner) {
     const int64_t begin = std::min(whole.numel, owner * 8 * bytes);
     return {whole.offset + begin, std::min(whole.numel, begin + 8 * bytes) - begin};
   }
 
-  /// A field's parts, one for each owner, and which elements of them are live.
+  /// The parts of a field, one for each owner, and the bits of their live elements.
   struct Parts {
     Slice whole;
-    int64_t bytes;  // of a part's bits
+    int64_t bytes;  // bytes of a part's bits
     std::byte* live;
 
     Slice of(int owner) const { return part_of(whole, bytes, owner); }
@@ -173,7 +172,7 @@ class OneBitAdam final : public Compressor {
     for (const Field& field : spec.fields) bytes += part_bytes(field.numel, workers);
     return bytes;
   }
-  /// Of bits of a field that go to one owner.
+  /// Bytes of a field's bits that go to one owner.
   static int64_t part_bytes(int64_t numel, int workers) {
     return (numel + 8 * workers - 1) / (8 * workers);
   }
@@ -184,17 +183,17 @@ class OneBitAdam final : public Compressor {
     return most;
   }
 
-  /// The parts of a unit's scratch.
+  /// Scratch of a unit.
   struct Scratch {
-    live::Norm* norms;  // of a field, then of its runs
-    std::byte* live;    // field after field, all owners' parts of it
+    live::Norm* norms;  // norm of a field, then norms of its runs
+    std::byte* live;    // live bits: field after field, the parts of all owners
 
     Scratch(Cursor& cursor, const UnitSpec& spec, int workers)
         : norms(cursor.take<live::Norm>(1 + runs_of(longest(spec)))),
           live(cursor.take<std::byte>(workers * (bytes_of(spec, workers) - scales_bytes(spec)))) {}
   };
 
-  /// visit(number of the field, its parts, where a payload has the bits of one).
+  /// visit(f, parts, begin) for each field; `begin` is where its bits begin in a payload.
   template <class Visit>
   static void each_field(const Unit& unit, int workers, const Visit& visit) {
     int64_t begin = scales_bytes(unit.spec);
@@ -208,7 +207,8 @@ class OneBitAdam final : public Compressor {
     }
   }
 
-  /// Of the field, or the own part of it; returns how many norms it has.
+  /// Computes the numbers to compress of the field, or of the own part of it. Returns the number of
+  /// norms.
   int64_t compensate(const Stream& stream, const Unit& unit, const StepInfo& info, int round,
                      const Parts& parts, float* error, live::Norm* norms) const {
     const float* gradient = unit.gradient.data<float>();

@@ -1,21 +1,21 @@
-// PowerSGD: each gradient matrix travels as two thin factors, found by a step of subspace iteration
-// that begins where the last one ended. Per worker i of N, with gradient G_i and residual E_i:
+// PowerSGD: each gradient matrix is sent as two thin factors, found by a step of subspace iteration
+// that begins where the last step ended. Per worker i of N, with gradient G_i and residual E_i:
 //   M_i <- G_i + E_i
 //   P_i <- M_i Q;      P <- orthonormal(sum of P_i)
 //   Q_i <- M_iᵀ P;     Q <- sum of Q_i
 //   Ĝ <- P Qᵀ, the result
 //   E_i <- M_i - Ĝ / N      residual_form = "aggregated", the paper's code
 //   E_i <- M_i - P Q_iᵀ     residual_form = "local"
-// The sums are means: gradients arrive divided by N. Both forms leave sum of E_i + Ĝ = sum of M_i;
-// so a worker whose gradient is not finite, which sends zeros and has M_i = E_i, takes its share of
-// Ĝ from E_i too, while the local form leaves it.
-// The aggregated one takes the rounding of the sum on a 16-bit wire into account; but differences
-// between workers, E_i - E_j, never leave it and grow like a random walk, while the local one sends
-// all that lies in the span of P. More power iterations repeat the two products in a step.
-// Source: Vogels et al. 2019, algorithms 1 and 2. Ours: Q is orthonormal too before each product,
-// as in PyTorch's hook (the same span of P, so the same Ĝ, and no squares of small gradients on the
-// wire); dependent columns are drawn anew, where the paper's code adds 1e-8 to norms and a layer
-// whose gradient was zero once stays silent for ever.
+// The sums are means, because gradients arrive divided by N. Both forms keep sum of E_i + Ĝ = sum
+// of M_i. A worker whose gradient is not finite sends zeros and has M_i = E_i. The aggregated form
+// takes its share of Ĝ from E_i too; the local form leaves E_i as it is. The aggregated form
+// accounts for the rounding of the sum on a 16-bit wire. But differences between workers, E_i -
+// E_j, never leave it and grow like a random walk, while the local form sends everything in the
+// span of P. More power iterations repeat the two products in a step. Source: Vogels et al. 2019,
+// algorithms 1 and 2. Ours: Q is also made orthonormal before each product, as in PyTorch's hook. P
+// then has the same span, so Ĝ is the same, and no squares of small gradients are sent. Dependent
+// columns are drawn anew; the paper's code adds 1e-8 to norms, and there a layer whose gradient was
+// once zero sends nothing ever after.
 #include "compression/low_rank/low_rank.h"
 
 namespace wisp {

@@ -1,14 +1,15 @@
-// QSGD: each number becomes one of s levels of its group's norm, at random, so that its mean is
-// right. Source: Alistarh et al. 2017; the numbers of equations are ours:
+// QSGD: each number becomes one of s levels of its group's norm, at random and unbiased. Source:
+// Alistarh et al. 2017; the numbers of equations are ours:
 //   (1) Q(v_i) = |v| sgn(v_i) xi_i
 //   (2) xi_i = l / s, or (l + 1) / s with probability |v_i| s / |v| - l, l = floor(|v_i| s / |v|)
-// with |v| the L2 norm, for which E|Q(v) - v|² <= min(n / s², sqrt(n) / s) |v|², or max |v_i|, as
-// in the paper's runs. sgn(0) = 1, and a group of zeros stays one. The paper's groups ("buckets")
-// have 64 or 128 elements for 2 bits, 512 for 4 and 8 bits, and tensors below 10 000 elements are
-// left alone: the policy's max_numel. Default: 4 bits (7 levels and a sign), groups of 512,
-// maximum: the setting of most of its table 1. (2) is levels::take, (1) what decoding does.
+// Here |v| is the L2 norm, with E|Q(v) - v|² <= min(n / s², sqrt(n) / s) |v|²; or it is max |v_i|,
+// as in the paper's runs. sgn(0) = 1, and a group of zeros stays zero. The paper's groups
+// ("buckets") have 64 or 128 elements for 2 bits, 512 for 4 and 8 bits. It leaves tensors below 10
+// 000 elements dense, for which the policy has max_numel. Default: 4 bits (7 levels and a sign),
+// groups of 512, maximum; most of the paper's table 1 uses this setting. levels::take does (2),
+// decoding does (1).
 //
-// A payload is f32 norm[groups], of all slices (without groups: norm[fields]), and then
+// A payload is f32 norm[groups], through all slices (without groups: norm[fields]), and then
 //   fixed    each slice's levels in planes of 1 + ceil(log2(s + 1)) bits (levels.h)
 //   elias    the levels that are not 0, in omega codes (elias_wire.h), of variable size
 #include "compression/cursor.h"
@@ -19,10 +20,10 @@
 namespace wisp {
 namespace {
 
-/// The parts of a unit's scratch: if there are no groups, of norms; then what the wire needs.
+/// Scratch of a unit: for norms, if there are no groups; then for the wire.
 struct Scratch {
   std::byte* partials;
-  Grid* grids;  // of each field
+  Grid* grids;  // indexed by field
   std::byte* elias;
 
   Scratch(Cursor& cursor, const UnitSpec& spec, bool grouped, int64_t elias_bytes)

@@ -1,18 +1,17 @@
-// Random-block sparsification: of each field one block of consecutive elements travels, the rest
-// stays in the residual. With start s, uniform in [0, d), and B elements, at step t
+// Random-block sparsification: one block of consecutive elements of each field is sent, and the
+// rest stays in the residual. With start s, uniform in [0, d), and B elements, at step t:
 //   a <- e + g                                   (error feedback; without it a = g)
 //   send a_i for i = s, s + 1, …, s + B - 1 (mod d);   e <- a without them
 //   every worker: g_i <- sum over workers of what was sent, 0 outside
-// compression.block says how long a block is: "ratio": B = kept_count(ratio, d); "rank": B =
-// min(d, r (rows + columns)), the numbers of rank-r PowerSGD. Copying is all the work there is.
-// Source: Foroutan & Jaggi 2020, "Sparse communication for training deep networks"; only its
-// abstract was at hand, so this is a reconstruction. The algorithm is that of the code of Vogels et
-// al. 2019 (PowerSGD; UniformRandomSparseBlockReducer, RandomSparseBlockReducer), from the same
-// group: per tensor, wrap-around, the same starts everywhere, residual, momentum and decay after
-// the mean, 1-D tensors compressed too (with "rank" they travel whole). Ours: that sharing,
-// feedback, the place of momentum and the scope are options, as which of them are the paper's three
-// parameters is not known; ceil in the place of floor in B; starts drawn by field and step, not by
-// one generator.
+// compression.block selects the length of a block: "ratio": B = kept_count(ratio, d); "rank": B =
+// min(d, r (rows + columns)), the numbers of rank-r PowerSGD. The only work is copying. Source:
+// Foroutan & Jaggi 2020, "Sparse communication for training deep networks". Only its abstract was
+// available, so this is a reconstruction. The algorithm is that of the code of Vogels et al. 2019
+// (PowerSGD; UniformRandomSparseBlockReducer, RandomSparseBlockReducer), from the same group: per
+// tensor, wrap-around, the same starts everywhere, residual, momentum and decay after the mean, 1-D
+// tensors compressed too (with "rank" they are sent whole). Ours: ceil instead of floor in B;
+// starts drawn by field and step, not by one generator. Sharing, feedback, the place of momentum
+// and the scope are options, because it is unknown which of them are the paper's three parameters.
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
@@ -36,7 +35,7 @@ struct SendBlock {
   }
 };
 
-/// The same with a residual and no masking: short enough to be vectorised.
+/// Sends a block with a residual and no masking; short enough to be vectorised.
 template <class Value>
 struct SendBlockOfSum {
   const float* gradient;
@@ -64,12 +63,12 @@ struct ReceiveBlock {
   }
 };
 
-/// A piece of a field's block, in the arena.
+/// A piece of a field's block in the arena.
 struct BlockRow : RangeRow {
-  int64_t at;    // value of its first element
-  double scale;  // of what is decoded
+  int64_t at;    // index of its first value
+  double scale;  // factor of decoded values
 
-  /// Value of the first element of an item.
+  /// Index of the value of an item's first element.
   WISP_HD int64_t value(int64_t item) const { return at + from(item) - begin; }
 };
 
@@ -113,12 +112,12 @@ struct ReceiveBlocks {
 
 class RandomBlock final : public DrawnCode {
  public:
-  /// rank 0: blocks by ratio.
+  /// `rank` 0 selects blocks by ratio.
   RandomBlock(const DrawnOptions& options, int64_t rank) : DrawnCode(options), rank_(rank) {}
 
   Traits traits() const override {
     Traits traits = DrawnCode::traits();
-    if (rank_ > 0) traits.scopes = {Scope::layer};  // rows and columns are a layer's
+    if (rank_ > 0) traits.scopes = {Scope::layer};  // only a layer has rows and columns
     return traits;
   }
 
@@ -167,7 +166,7 @@ class RandomBlock final : public DrawnCode {
         },
         kernel_of, RangeRow::kChunk);
   }
-  /// kernel(i) for what is not in the blocks.
+  /// Runs kernel(i) for the elements outside the blocks.
   template <class Kernel>
   static void for_rest(const Stream& stream, const Draws& draws, const Kernel& kernel) {
     parallel_for_ranges(

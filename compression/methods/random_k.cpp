@@ -1,19 +1,19 @@
-// Random-k: k drawn elements of each field travel, the rest stays in the residual:
+// Random-k: k drawn elements of each field are sent, and the rest stays in the residual:
 //   a <- e + g                        (error feedback; without it a = g, decoded times d / k)
 //   draw k of the d positions;  send a there;  e <- a without them
 //   every worker: g <- sum over workers of what was sent, 0 elsewhere
-// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values travel without
-// indices, and 1-D tensors compressed too: the code of Vogels et al. 2019 (PowerSGD's authors); the
-// scaling without feedback: GRACE's.
-// Ours is how the positions are drawn: the field, turned by a uniform o in [0, d), is cut into k
-// strata of floor(d / k) or one more elements, and each stratum gives one, uniformly:
+// Source: Stich et al. 2018, algorithm 1 with rand_k. Shared seeds, so that values are sent without
+// indices, and compressed 1-D tensors: the code of Vogels et al. 2019 (PowerSGD's authors). Scaling
+// without feedback: GRACE. The draw of the positions is ours. The field, rotated by a uniform o in
+// [0, d), is cut into k strata of floor(d / k) or one more elements, and each stratum gives one
+// element, uniformly:
 //   position_j = (begin_j + U_j + o) mod d,  U_j uniform in [0, length_j)
-// These are k distinct positions, ascending but for one wrap, in O(k) and in any order of j; a
-// random permutation in their place (keyed, cycle-walking) reads memory at random. Because of o,
-// every element is in a stratum of length l with probability (strata of length l) l / d and is then
-// drawn with 1 / l: it travels with probability k / d, exactly, but for the generators' bias, below
-// l / 2^32 of that. So mean and variance are those of k out of d without replacement; only the
-// joint distribution differs (never two of one stratum), which neither depends on.
+// This gives k distinct positions, ascending up to one wrap, in O(k) and in any order of j. A
+// random permutation (keyed, cycle-walking) would read memory at random. Because of o, every
+// element is in a stratum of length l with probability (strata of length l) l / d, and is then
+// drawn with 1 / l. So it is sent with probability k / d exactly, up to the generators' bias, below
+// l / 2^32 of that. Mean and variance are those of k out of d without replacement. Only the joint
+// distribution differs (never two elements of one stratum), on which they do not depend.
 #include "compression/error_feedback.h"
 #include "compression/slices.h"
 #include "compression/sparse/cyclic_run.h"
@@ -24,7 +24,7 @@
 namespace wisp {
 namespace {
 
-/// The turned field's strata: the first `longer` have an element more than `length`.
+/// The strata of the rotated field. The first `longer` strata have length + 1 elements.
 struct Strata {
   Dither dither;
   int64_t length, longer;
@@ -43,14 +43,13 @@ struct Strata {
   }
 };
 
-/// What is drawn from a piece of a turned field, the arena's elements from `offset` on: the strata
-/// that it touches.
+/// The strata that touch a piece of a rotated field; the piece begins at arena element `offset`.
 struct Piece : RangeRow {
   Strata strata;
-  int64_t first, last;  // of the piece
+  int64_t first, last;  // first and last rotated position of the piece
   int64_t offset;
-  int64_t at;    // value of the field's first stratum
-  double scale;  // of what is decoded
+  int64_t at;    // index of the value of the field's first stratum
+  double scale;  // factor of decoded values
 
   /// Arena element of a stratum; -1 if it lies in another piece.
   WISP_HD int64_t element(int64_t stratum) const {
@@ -132,7 +131,7 @@ class RandomK final : public DrawnCode {
   }
 
  private:
-  /// A stratum that lies in two pieces is visited by both, its element by one.
+  /// If a stratum lies in two pieces, both visit it, and one of them has its element.
   template <class KernelOf>
   static void each_piece_of(const Stream& stream, const Draws& draws, const KernelOf& kernel_of) {
     parallel_rows<Piece>(

@@ -2,14 +2,14 @@
 //   signsgd:   vote sgn(g)
 //   signum:    v <- β v + (1 - β) g;   vote sgn(v)                (β: the optimizer's momentum)
 //   everywhere: V = sgn(Σ over workers of votes);   w <- w - lr (V + decay w)
-// A bit per element: sgn(0) = +1. A tie (even N) is + where the element's number in its slice plus
-// the step is even, else -: one sign for all, of noise among four workers three votes in eight,
-// would let all weights drift. A worker whose gradient is not finite votes + and - in turn for
-// signsgd, by the v that it has for signum.
-// Wire: the unit's bits (a plane for each slice), cut in N shares of the same bytes; each goes to
-// its owner, who counts, and the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N),
-// so a worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there
-// one server counts; owners of shares are ours).
+// A bit per element: sgn(0) = +1. A tie (even N) is + where the element's index in its slice plus
+// the step is even, else -. If ties always had the same sign, all weights would drift: with four
+// workers that vote at random, three in eight votes are ties. A worker whose gradient is not finite
+// votes + and - in turn (signsgd), or by its v (signum). Wire: the unit's bits (a plane for each
+// slice) are cut into N shares of the same bytes. Each share goes to its owner, who counts the
+// votes and sends the majorities to all. bytes of a share = ceil(Σ ceil(numel / 8) / N), so a
+// worker sends 2 (N - 1) shares, whatever N. Source: Bernstein et al. 2019, algorithm 1 (there one
+// server counts; owners of shares are ours).
 #include <bit>
 
 #include "compression/cursor.h"
@@ -23,8 +23,8 @@ namespace {
 /// The votes of a slice.
 struct Vote {
   using Shared = group::Codes;
-  const float* gradient;  // or null: it is not finite
-  float* average;         // v; null: signsgd
+  const float* gradient;  // null if it is not finite
+  float* average;         // v; null for signsgd
   float beta;
   int64_t offset;
   Plane<1> plane;
@@ -50,12 +50,12 @@ struct CopyBytes {
   WISP_HD void operator()(int64_t i) const { to[i] = from[i]; }
 };
 
-/// Counts of votes as planes of their binary digits, 64 counts to a word. They begin at what makes
-/// the highest digit the majority: 2^(digits - 1) - ceil(N / 2), of N < 2^digits workers.
+/// Counts of votes, stored as planes of binary digits with 64 counts per word. The initial value
+/// makes the highest digit the majority: 2^(digits - 1) - ceil(N / 2), for N < 2^digits workers.
 struct Counts {
   int digits;
   uint32_t first;
-  int64_t bytes, words;  // of a plane
+  int64_t bytes, words;  // size of a plane
   uint64_t* planes;
 
   Counts(Cursor& cursor, int64_t share, int workers)
@@ -72,7 +72,7 @@ struct Counts {
 struct CountVotes {
   const std::byte* votes;
   bool begins;
-  uint64_t negative;  // where a tie is -: the count begins one lower
+  uint64_t negative;  // bits where a tie is -: the count begins one lower
   Counts counts;
   WISP_HD void operator()(int64_t word) const {
     const int64_t left = counts.bytes - 8 * word;
@@ -105,7 +105,7 @@ struct Unity {
   WISP_HD void operator()() const { *value = 1.0f; }
 };
 
-/// Up to the last decode: the counts of the own share; all bits, N shares of them.
+/// Scratch until the last decode: the counts of the own share, and the bits of all N shares.
 struct Scratch {
   float* one;
   Counts counts;
@@ -173,7 +173,8 @@ class MajorityVote final : public Compressor {
     if (round == 1) apply(context, unit, scratch);
   }
 
-  /// From the sum of heavy-ball steps, of the mean gradient, to a worker's share of the average.
+  /// The optimizer's momentum is a sum of heavy-ball steps of the mean gradient. It becomes a
+  /// worker's share of the average.
   void engage(Context& context, Unit& unit, const StepInfo& info) override {
     if (averages_) scale_momentum(context, unit, (1.0 - beta_) / info.workers);
   }

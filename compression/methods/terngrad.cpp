@@ -1,13 +1,13 @@
-// TernGrad: each number becomes -s, 0 or s, at random, so that its mean is right. Source: Wen et
-// al. 2017 and the authors' code; the numbers of equations are ours:
+// TernGrad: each number becomes -s, 0 or s, at random and unbiased. Source: Wen et al. 2017 and the
+// authors' code; the numbers of equations are ours:
 //   (1) clip    g_i <- sign(g_i) min(|g_i|, c sigma), c = 2.5, sigma the deviation of the layer's g
-//   (2) scale   s = max |g|, which is c sigma wherever (1) clips; with scaler sharing the largest
-//               of all workers'
+//   (2) scale   s = max |g|, which is c sigma wherever (1) clips; with scaler sharing, the largest
+//               of all workers
 //   (3) round   g~_i = s sign(g_i) b_i, b_i ~ Bernoulli(|g_i| / s)
-// A trit has 2 bits (gathered, each with its scale), or, with the shared scale, is summed by the
-// wire in ceil(log2(2 N + 1)) bits: scaled_integers.h, where (3) is, with one level. The authors
-// leave small tensors and the last layer alone: the policy's max_numel and name. Ours: where sigma
-// is 0 (one element, or all equal), nothing is clipped; (1) would leave nothing of it.
+// A trit has 2 bits, gathered with each worker's scale. With the shared scale it has ceil(log2(2 N
+// + 1)) bits, summed by the wire. scaled_integers.h does (3), with one level. The authors leave
+// small tensors and the last layer dense, for which the policy has max_numel and name. Ours: where
+// sigma is 0 (one element, or all equal), nothing is clipped, because (1) would set all to zero.
 #include "compression/error_feedback.h"
 #include "compression/field_reduce.h"
 #include "compression/quantize/scaled_integers.h"
@@ -16,17 +16,17 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kRun = 512;  // elements of a team
+constexpr int64_t kRun = 512;  // elements per team
 
 int64_t runs_of(const Slice& slice) { return (slice.numel + kRun - 1) / kRun; }
 
-/// What sigma and max |g| of a field come from.
+/// Moments of a field, from which sigma and max |g| follow.
 struct Moments {
   double sum, squares;
   float largest;
 };
 
-/// Of each run of a slice.
+/// Computes the moments of each run of a slice.
 struct WriteMoments {
   struct Shared {};
   Source source;
@@ -56,7 +56,7 @@ struct WriteMoments {
 
 struct MomentsOf {
   using Value = Moments;
-  const Moments* moments;  // of runs
+  const Moments* moments;  // indexed by run
   WISP_HD Moments identity() const { return {0.0, 0.0, 0.0f}; }
   WISP_HD Moments map(int64_t run) const { return moments[run]; }
   WISP_HD Moments combine(Moments a, Moments b) const {
@@ -64,7 +64,7 @@ struct MomentsOf {
   }
 };
 
-/// (1) and (2): a worker clips to its own scale.
+/// Steps (1) and (2): the scale to which a worker clips.
 struct SetClipped {
   double clip;
   float* scale;
@@ -73,13 +73,13 @@ struct SetClipped {
     const double square = moments.squares / static_cast<double>(numel);
     const double variance = square - mean * mean;
     scale[f] = moments.largest;
-    if (variance <= 1e-12 * square) return;  // 0 but for rounding
+    if (variance <= 1e-12 * square) return;  // 0 up to rounding
     const double bound = clip * sqrt(variance);
     if (bound < static_cast<double>(scale[f])) scale[f] = static_cast<float>(bound);
   }
 };
 
-/// The runs of slices, numbered through all of a unit's.
+/// The runs of slices, numbered through the unit.
 struct Runs {
   int64_t first = 0;
   Slice operator()(const Slice& slice) {
@@ -89,9 +89,9 @@ struct Runs {
   }
 };
 
-/// The parts of own_scales' scratch.
+/// Scratch of own_scales.
 struct Scratch {
-  Moments* moments;  // of each run
+  Moments* moments;  // indexed by run
   FieldPartials<Moments> partials;
 
   Scratch(Cursor& cursor, const UnitSpec& spec)

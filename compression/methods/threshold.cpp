@@ -1,7 +1,7 @@
-// A fixed threshold: what of the residual and the gradient has a magnitude of tau or more travels,
-// the rest stays in the residual. At most the share that compression.ratio keeps: if more passes,
-// the largest of it, and what is left waits with the rest. So the payload varies, and its worst
-// case is top-k's. Source: Strom 2015 (who sends signs of tau, not the values); the limit is ours.
+// A fixed threshold: elements of residual + gradient with a magnitude of tau or more are sent, and
+// the rest stays in the residual. compression.ratio limits the share of sent elements: if more
+// pass, only the largest are sent. So the payload varies, and its worst case is that of top-k.
+// Source: Strom 2015 (who sends signs of tau, not the values); the limit is ours.
 #include <cmath>
 
 #include "compression/error_feedback.h"

@@ -1,7 +1,7 @@
-// Top-k: the k largest values of each field travel with their positions, the rest stays in the
-// residual. Exactly k, or all that are not zero, or by a sampled threshold (select.h). Source: Aji
-// & Heafield 2017 (gradient dropping, by field); Stich et al. 2018; Lin et al. 2018, section 3.1
-// (sampled).
+// Top-k: the k largest values of each field are sent with their positions, and the rest stays in
+// the residual. Selects exactly k, or all that are not zero; or about k by a sampled threshold
+// (select.h). Source: Aji & Heafield 2017 (gradient dropping, by field); Stich et al. 2018; Lin et
+// al. 2018, section 3.1 (sampled).
 #include "compression/error_feedback.h"
 #include "compression/sparse/sparse_code.h"
 

@@ -1,18 +1,19 @@
-// Variance-based compression: an element travels once its mean is unambiguous, that is, large
-// against its variance over samples; until then it waits. Per worker and element, with the gradient
-// g and the sum q of squared micro-batch gradients (samples are approximated by micro-batches):
+// Variance-based compression: an element is sent once its mean is unambiguous, that is, large
+// relative to its variance over samples; until then it waits. Per worker and element, with the
+// gradient g and the sum q of squared micro-batch gradients (samples are approximated by
+// micro-batches):
 //   r <- r + g;   v <- v + q                                                        (1)
 //   if r^2 > alpha v:  send r, then r, v <- 0;   else  v <- zeta v                   (2)
 //   every worker: w <- w - lr * (sum over workers of what was sent)
-// What is sent is a power of two and a position in one word (power_words.h); what is too small
-// beside the field's largest does not travel and stays as it is.
-// Source: Tsuzuku et al. 2018. Of the paper only abstract and introduction were at hand: (1), (2),
-// alpha in {1, 1.5, 2}, zeta = 0.999 and the word are reconstructed from memory. Ours for certain:
-//   - what rounding took from a value stays in r, so that nothing is lost; with
+// A sent element is a power of two and a position in one word (power_words.h). An element that is
+// too small beside the field's largest is not sent and keeps its state. Source: Tsuzuku et al.
+// 2018. Only abstract and introduction of the paper were available: (1), (2), alpha in {1, 1.5, 2},
+// zeta = 0.999 and the word are reconstructed from memory. Certainly ours:
+//   - the rounding error of a sent value stays in r, so that nothing is lost; with
 //     compression.keep_rounding = false r is cleared, as in the paper;
-//   - a field sends at most ceil(ratio n) elements, so that a message has a capacity: of those that
-//     pass (2) the first in cyclic order from a drawn position; the others keep r and v and pass
-//     again.
+//   - a field sends at most ceil(ratio n) elements, so that a message has a capacity: of the
+//     elements that pass (2), the first in cyclic order from a drawn position; the others keep
+//     r and v and pass again.
 #include "compression/hand_over.h"
 #include "compression/ratio_schedule.h"
 #include "compression/sparse/power_words.h"
@@ -28,15 +29,15 @@ struct Options {
   bool keep_rounding = true;
 };
 
-/// (1), (2) but for what is sent, and the list of what passes.
+/// Steps (1) and (2) except for sending, and the list of elements that pass.
 struct Accumulate {
-  const float* gradient;  // of the range, like the next three
+  const float* gradient;  // this and the next three begin at the range
   const float* square;
   float* r;
   float* v;
   float alpha, zeta;
-  float most;                // v stays below, so that alpha v is finite
-  int64_t offset, position;  // of the range in arena and field
+  float most;                // upper bound of v, so that alpha v is finite
+  int64_t offset, position;  // begin of the range in arena and field
   int64_t capacity;
   int64_t* indices;
   uint32_t* positions;
@@ -63,10 +64,10 @@ struct Accumulate {
   WISP_HD int64_t* count() const { return listed; }
 };
 
-/// For each range of a unit, its part of the pass.
+/// The part of the pass for each range of a unit.
 struct AccumulateRanges {
   power_words::Lists lists;
-  const float* gradient;  // of the arena, like the next three
+  const float* gradient;  // this and the next three are whole arenas
   const float* square;
   float* r;
   float* v;
@@ -93,7 +94,7 @@ struct AccumulateRanges {
   static constexpr float kLargest = 0x1.fffffep127f;
 };
 
-/// What waits, by arena index, and what becomes of it when it is sent.
+/// The waiting elements by arena index, and the effect of sending one.
 struct Waiting {
   float* r;
   float* v;
@@ -135,7 +136,7 @@ class Variance final : public Compressor {
           stream, ranges,
           AccumulateRanges{lists, unit.gradient.data<float>(), unit.square.data<float>(), r, v,
                            static_cast<float>(options_.alpha), static_cast<float>(options_.zeta)});
-    } else {  // nothing is sent, and no state changes
+    } else {  // send nothing and change no state
       power_words::clear_lists(stream, unit.spec, lists);
     }
     power_words::write(stream, unit.spec, info.ratio, lists, Waiting{r, v, options_.keep_rounding},
@@ -161,7 +162,7 @@ class Variance final : public Compressor {
 const CompressorRegistration registration(
     "variance", "elements whose mean is unambiguous, as powers of two (Tsuzuku et al. 2018)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
-      static_cast<void>(RatioSchedule(config));  // binds and checks its keys
+      static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       Options options;
       config.bind("compression.alpha", options.alpha,
                   "variance: alpha of the criterion r^2 > alpha v, under which an element is sent, "

@@ -9,11 +9,11 @@
 namespace wisp {
 namespace {
 
-/// A slice, encoded by a call for each chunk, into a slot of its own.
+/// Encodes a slice, one call per chunk, each into its own slot.
 struct EncodeChunk {
   Source source;
   Rounding rounding;
-  const Grid* field;  // null: chunks have scales of their own
+  const Grid* field;  // null: each chunk has its own scale
   Norm norm;
   int levels;
   int64_t run;  // elements of a chunk
@@ -32,7 +32,7 @@ struct EncodeChunk {
                             : levels::sent_grid(levels::scale_of(kind, offset + begin, size, norm),
                                                 levels, scales + c);
     BitWriter bits(slots + c * slot_bytes);
-    int64_t next = begin;  // the element behind the last that was written
+    int64_t next = begin;  // index behind the last written element
     for (int64_t i = begin; i < begin + size; i += group::kSize) {
       int32_t level[group::kSize];
       levels::take(kind, offset + i, position + i, group::size_at(i, begin + size), grid, rounding,
@@ -52,7 +52,7 @@ struct EncodeChunk {
   }
 };
 
-/// From bytes of chunks to their ends; by one team.
+/// Turns the sizes of chunks into their ends; one team.
 struct Ends {
   struct Shared {};
   uint32_t* end;
@@ -80,15 +80,15 @@ struct CopyChunk {
   }
 };
 
-/// A slice, decoded by a call for each chunk.
+/// Decodes a slice, one call per chunk.
 struct DecodeChunk {
-  const uint32_t* end;  // of all chunks
-  int64_t all, first;   // chunks; that of the slice
-  int64_t before;       // bytes of the payload
+  const uint32_t* end;  // ends of all chunks
+  int64_t all, first;   // number of all chunks; index of the slice's first chunk
+  int64_t before;       // bytes of the payload before the stream
   const std::byte* in;
   int64_t bytes;
   const float* scales;
-  int64_t stride;  // from chunk to chunk, of scales
+  int64_t stride;  // step from chunk to chunk in `scales`
   int levels;
   int64_t run, numel;
   float weight;
@@ -124,7 +124,7 @@ struct DecodeChunk {
   }
 };
 
-/// What a kernel knows of a slice, whose chunks a team takes several of.
+/// A slice for kernels. One team takes several of its chunks.
 struct SliceRow {
   int64_t first_item, chunk, chunks;
   int64_t field, offset, position, numel;
@@ -149,7 +149,7 @@ struct EncodeSlices {
   std::byte* slots;
   int64_t slot_bytes;
   uint32_t* bytes;
-  int64_t each;  // chunks of a team
+  int64_t each;  // chunks per team
   RowTable<SliceRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SliceRow& row = table.row_of(item);
@@ -175,7 +175,7 @@ struct DecodeSlices {
   float weight;
   float* arena;
   Complaints complaints;
-  int64_t each;  // chunks of a team
+  int64_t each;  // chunks per team
   RowTable<SliceRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const SliceRow& row = table.row_of(item);
@@ -189,7 +189,7 @@ struct DecodeSlices {
 
 constexpr int64_t kTeamElements = 1 << 15;
 
-/// The kernel that kernel_of(table, each) gives, over all slices, `each` chunks an item.
+/// Runs the kernel kernel_of(table, each) over all slices, with `each` chunks per item.
 template <class KernelOf>
 void each_slice_at_once(const Stream& stream, const UnitSpec& spec, int64_t run,
                         const StepInfo* info, const KernelOf& kernel_of) {

@@ -1,5 +1,5 @@
-// Kernels that pack codes into planes work on groups of 64 elements, each by a small team: four in
-// a lane, and codes of fixed size between the arena and the planes.
+// Groups of 64 elements, the units in which kernels pack codes into planes. A small team works on a
+// group, with four elements in each lane and codes of fixed size. Any thread of a kernel.
 #pragma once
 
 #include "compression/code.h"
@@ -11,17 +11,17 @@ namespace wisp::group {
 constexpr int64_t kSize = Plane<8>::kGroup;
 constexpr int64_t kLine = 16;  // floats in 64 bytes
 
-/// The elements of a group that begins at `begin`, of `numel`.
+/// Number of elements of the group that begins at `begin`, in an array of `numel`.
 WISP_HD inline int64_t size_at(int64_t begin, int64_t numel) {
   return numel - begin < kSize ? numel - begin : kSize;
 }
 
-/// The codes of a group, which a team has in common.
+/// The codes of a group, shared by its team.
 struct Codes {
   alignas(8) uint8_t code[kSize];
 };
 
-/// body(j) for each j in [0, size): of a whole group in a loop of constant length.
+/// body(j) for each j in [0, size). A whole group runs in a loop of constant length.
 template <class Team, class Body>
 WISP_HD inline void each(const Team& team, int64_t size, const Body& body) {
   if (size == kSize) {
@@ -31,7 +31,7 @@ WISP_HD inline void each(const Team& team, int64_t size, const Body& body) {
   }
 }
 
-/// code[j] = of(j), which is asked once for each j in [0, size); 0 behind.
+/// code[j] = of(j) for each j in [0, size), calling of(j) once; 0 behind.
 template <class Team, class Of>
 WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of& of) {
   if (size == kSize) {
@@ -42,8 +42,8 @@ WISP_HD inline void fill(const Team& team, int64_t size, uint8_t* code, const Of
   }
 }
 
-/// visit(source), compiled once for each kind of source: what it asks of the source's pointers is
-/// no branch in its loops.
+/// visit(source), compiled once for each kind of source, so that loops do not branch on the
+/// source's pointers.
 template <class Visit>
 WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
   if (!source.gradient || source.masked) return visit(source);
@@ -61,7 +61,7 @@ WISP_HD inline void by_kind(const Source& source, const Visit& visit) {
   }
 }
 
-/// For a loop that reads the group at `at`, an element of the arena or of a plain array.
+/// Prefetches the group at `at`, in the arena or a plain array.
 WISP_HD inline void prefetch(const Source& source, int64_t at) {
   for (int64_t j = 0; j < kSize; j += kLine) source.prefetch(at + j);
 }
@@ -69,7 +69,7 @@ WISP_HD inline void prefetch(const float* at) {
   for (int64_t j = 0; j < kSize; j += kLine) prefetch_ahead(at + j);
 }
 
-/// into[j] = weight * value(j) for each j in [0, size), or is added to.
+/// into[j] = weight * value(j) for each j in [0, size); `add` adds instead.
 template <class Team, class Value>
 WISP_HD inline void give(const Team& team, int64_t size, const Value& value, float weight, bool add,
                          float* into) {
@@ -82,8 +82,8 @@ WISP_HD inline void give(const Team& team, int64_t size, const Value& value, flo
   }
 }
 
-/// visit(x) for each group of the numbers at [at, at + size) of the arena: x(j) is one of 64, zero
-/// behind the last.
+/// visit(x) for each group of the arena range [at, at + size). x(j) is the group's j-th number,
+/// zero behind the range.
 template <class Visit>
 WISP_HD inline void each_group(const Source& source, int64_t at, int64_t size, const Visit& visit) {
   const int64_t end = at + size;
@@ -94,8 +94,8 @@ WISP_HD inline void each_group(const Source& source, int64_t at, int64_t size, c
   if (at < end) visit([&](int64_t j) { return at + j < end ? source.peek(at + j) : 0.0f; });
 }
 
-/// lane[j] = its combination with those of a group's map(x(j)), map(x(j + kLanes)) …, for a lane j:
-/// four elements are combined before they join it.
+/// Combines the four numbers of lane j in a group, x(j), x(j + kLanes) …, and then combines them
+/// with lane[j].
 constexpr int64_t kLanes = kSize / 4;
 static_assert(kLanes == parallel::kLanes);
 template <class Op, class Lanes, class Numbers, class Map>
@@ -112,7 +112,7 @@ struct Max {
   WISP_HD static int32_t combine(int32_t a, int32_t b) { return a < b ? b : a; }
 };
 
-/// The bits of |x|, which are in its order, and faster to compare.
+/// The bits of |x|, which order like |x| and are faster to compare.
 struct MagnitudeBits {
   WISP_HD int32_t operator()(float x) const {
     return static_cast<int32_t>(float_bits(x) & 0x7fffffffu);

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kWords = group::kSize;  // of a block
+constexpr int64_t kWords = group::kSize;  // words of a block
 
 struct Words {
   uint32_t word[kWords];

@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kRun = 512;  // elements of a team if they have no scale of their own
+constexpr int64_t kRun = 512;  // elements per team if the field has one scale
 
-/// A team encodes a group, with its scale, or a run of the field's.
+/// Encodes, one team per group and its scale, or per run of the field.
 struct EncodeLevels {
   struct Shared {
     int32_t level[group::kSize];
@@ -18,8 +18,8 @@ struct EncodeLevels {
   };
   Source source;
   Rounding rounding;
-  const Grid* field;  // null: groups have scales of their own
-  int64_t run;        // elements of a team: a group
+  const Grid* field;  // null: each group has its own scale
+  int64_t run;        // elements per team: a group, or kRun
   Norm norm;
   int levels;
   int64_t offset, position;
@@ -59,8 +59,8 @@ struct DecodeLevels {
   using Shared = group::Codes;
   PlanesReader<kWidth> planes;
   const float* scales;
-  int64_t stride;  // from group to group, of scales
-  int64_t run;     // elements of a team: a group
+  int64_t stride;  // step from group to group in `scales`
+  int64_t run;     // elements per team: a group, or kRun
   int levels;
   float weight;
   bool add;

@@ -1,6 +1,6 @@
-// Numbers as whole levels of a scale: level q, -levels <= q <= levels, stands for q · scale /
-// levels. What qsgd, terngrad, int8 and int4 have in common: the grid of a scale, the rounding to
-// it, and levels as two's complement codes in planes.
+// Numbers as integer levels of a scale: level q, -levels <= q <= levels, stands for q · scale /
+// levels. The methods qsgd, terngrad, int8 and int4 share this grid, the rounding to it, and planes
+// of levels as two's complement codes. Values; any thread.
 #pragma once
 
 #include <cmath>
@@ -10,12 +10,12 @@
 
 namespace wisp {
 
-/// The levels of a scale. A scale below 2^-90 (or none: NaN) counts as zero, and what it belongs to
-/// becomes zeros; beyond 2^126 it saturates, and what it belongs to shrinks with it. So no code of
-/// a level is infinite, whatever a sender says.
+/// The levels of a scale. A scale below 2^-90 (or NaN) counts as zero, and its numbers become
+/// zeros. A scale beyond 2^126 saturates, and its numbers shrink with it. So every received code
+/// decodes to a finite number.
 struct Grid {
   float per_unit;  // fixed-point levels (Rounding) per unit of the numbers
-  float most;      // fixed-point level that numbers are clipped to
+  float most;      // largest fixed-point level; numbers are clipped to it
   float step;      // units per level
 
   WISP_HD static Grid of(double scale, int levels) {
@@ -26,39 +26,40 @@ struct Grid {
   }
 };
 
-/// Which scale numbers have: max |x|, or |x| in L2.
+/// The scale of numbers: max |x|, or their L2 norm.
 enum class Norm { largest, euclidean };
 
-/// The largest E|Q(x) - x|² / |x|² over all x of `numel` elements with a scale of their own. L2:
-/// Alistarh et al. 2017: min(n / s², sqrt(n) / s) for s levels. Maximum (ours): the
-/// worst x has one element at the scale, where the error is 0, and all others at a < 1 levels: the
-/// error is (n - 1) a (1 - a) of s² + (n - 1) a², at most (sqrt(1 + (n - 1) / s²) - 1) / 2.
+/// The largest E|Q(x) - x|² / |x|² over all x of `numel` elements with their own scale. L2: min(n /
+/// s², sqrt(n) / s) for s levels (Alistarh et al. 2017). Maximum (ours): the worst x has one
+/// element at the scale, with error 0, and all others at a < 1 levels. The error is then (n - 1) a
+/// (1 - a) of s² + (n - 1) a², at most (sqrt(1 + (n - 1) / s²) - 1) / 2.
 double variance_of_levels(int64_t numel, int levels, Norm norm);
 
-/// scale[f] = the field's, grid[f] = the grid to encode with, for each field. `scratch` has
+/// For each field f, scale[f] = its scale and grid[f] = the grid for encoding. `scratch` has
 /// scales_of_fields_bytes() bytes.
 void scales_of_fields(const Stream& stream, const Source& source, std::span<const Field> fields,
                       Norm norm, int levels, std::byte* scratch, float* scale, Grid* grid);
 int64_t scales_of_fields_bytes(std::span<const Field> fields);
 
-/// Levels in planes; a level has a sign bit and ceil(log2(levels + 1)) others.
+/// Levels in planes. A level has a sign bit and ceil(log2(levels + 1)) more bits.
 struct LevelWire {
   int levels = 1;     // up to 127
   int64_t group = 0;  // elements that share a scale, a multiple of 64; the last group of a slice
-                      // may be shorter; 0: the field has one scale
-  Norm norm = Norm::largest;  // of groups
+                      // may be shorter; 0: one scale per field
+  Norm norm = Norm::largest;  // norm that gives a group's scale
 
   int width() const;
-  int64_t bytes(int64_t numel) const;  // of the planes
+  int64_t bytes(int64_t numel) const;  // bytes of the planes
   int64_t groups(int64_t numel) const { return group > 0 ? (numel + group - 1) / group : 0; }
 
-  /// With groups, writes each group's scale to `scales`, of all slices; else numbers are rounded to
-  /// the grids of the fields. `nearest` is of Rounding. Planes lie slice behind slice.
+  /// Writes the planes of all slices in order. With groups, rounds each group to its own scale and
+  /// writes it to `scales`, through all slices; without, rounds to the fields' grids. `nearest`
+  /// selects Rounding::nearest.
   void encode(const Stream& stream, const Source& source, const UnitSpec& spec,
               const StepInfo& info, bool nearest, const Grid* grids, float* scales,
               std::byte* planes) const;
-  /// Writes weight * decoded to the slices of `arena`, or adds it. Any bytes give finite numbers.
-  /// Without groups, `scales` are the fields'.
+  /// Writes weight * decoded to the slices of `arena`, or adds it if `add`. Any bytes decode to
+  /// finite numbers. Without groups, `scales` has one entry per field.
   void decode(const Stream& stream, const UnitSpec& spec, const float* scales,
               const std::byte* planes, float weight, bool add, float* arena) const;
 };
@@ -86,16 +87,16 @@ WISP_HD inline double scale_of(const Source& source, int64_t at, int64_t size, N
   return scale_of(LoneThread(), source, at, size, norm);
 }
 
-/// A scale as it travels, and its grid: the sender rounds to the levels that the receiver knows.
+/// Grid of a scale after the rounding of *sent, so that sender and receiver use the same levels.
 WISP_HD inline Grid sent_grid(double scale, int levels, float* sent) {
   constexpr float kLargest = 0x1.fffffep127f;
   *sent = scale < static_cast<double>(kLargest) ? static_cast<float>(scale) : kLargest;
   return Grid::of(*sent < kLargest ? static_cast<double>(*sent) : scale, levels);
 }
 
-/// Rounds the numbers at [at, at + size) of the arena to levels, and settles what is sent of them:
-/// put(j, level) for each of 64, in any order, those behind the last being 0. `position` is theirs
-/// in the field.
+/// Rounds the arena range [at, at + size) to levels, and settles the parts that are sent. Calls
+/// put(j, level) for each of 64 elements in any order; the level is 0 behind the range. `position`
+/// is the field position of the range.
 template <class Team, class Put>
 WISP_HD inline void take(const Team& team, const Source& source, int64_t at, int64_t position,
                          int64_t size, const Grid& grid, const Rounding& rounding, const Put& put) {

@@ -1,28 +1,29 @@
-// Signs of a field that has silent elements, which are no part of it: they are sent as + and read
-// as 0. A plane of bits says which elements are live. What 1-bit Adam compresses.
+// Signs of a field without its silent elements, used by 1-bit Adam. Silent elements are sent as +
+// and are read as 0. A plane of bits marks the other elements as live. For kernels on any device.
 #pragma once
 
 #include "compression/quantize/sign_plane.h"
 
 namespace wisp::live {
 
-constexpr int64_t kRun = 4096;  // elements a team adds up
+constexpr int64_t kRun = 4096;  // elements that one team adds up
 
 struct Norm {
   double squares;
   int64_t count;
 };
 
-/// e <- the numbers to compress, but for silent elements, and the norm of each run of them: a
-/// worker's share of the moment, or, at its owner, the sum. Without a finite gradient they are a
-/// share of the moment alone, and e stays as it is.
+/// Adds new numbers to e for live elements, which gives the numbers to compress, and computes the
+/// norm of each run. The new numbers are a worker's share of moment and gradient or, at the owner,
+/// the sum. If the gradient is not finite, the worker compresses its share of the moment alone, and
+/// e stays as it is.
 template <bool kOwner>
 struct Compensate {
   struct Shared {
     float x[group::kSize];
     group::Codes speaks;
   };
-  const float* gradient;  // or null: it is not finite
+  const float* gradient;  // null if it is not finite
   const float* moment;    // null at the owner, where `live` is known
   float keep, share;
   float* error;
@@ -52,7 +53,7 @@ struct Compensate {
     const int64_t all = team.sum(count);
     team.once([&] { norm[run] = {sum, all}; });
   }
-  /// Which elements of a group are not silent, and x = the numbers of those, 0 of others.
+  /// Finds the live elements of a group. x = their numbers, 0 for silent elements.
   template <class Team>
   WISP_HD void take(const Team& team, int64_t at, int64_t size, uint8_t* speaks, float* x) const {
     group::prefetch(error + at);
@@ -66,7 +67,7 @@ struct Compensate {
       live.store(team, at / group::kSize, speaks);
     }
     if (gradient && size == group::kSize) {
-      team.lanes([&](int64_t lane) {  // which reads its four before it writes one
+      team.lanes([&](int64_t lane) {  // a lane reads its four elements before it writes one
         float old[group::kSize / group::kLanes], value[group::kSize / group::kLanes];
         for (int e = 0; e < group::kSize / group::kLanes; ++e) {
           const int64_t i = at + lane + e * group::kLanes;
@@ -105,11 +106,11 @@ struct AddNorms {
   WISP_HD Norm combine(Norm a, Norm b) const { return {a.squares + b.squares, a.count + b.count}; }
 };
 
-/// The signs of numbers, + for silent elements.
+/// Writes the signs of numbers, + for silent elements.
 struct WriteSigns {
   using Shared = group::Codes;
   const float* numbers;
-  float* error;  // the numbers, of which it keeps what does not travel; or null: it stays
+  float* error;  // the numbers, reduced to the unsent part; null: nothing is kept
   const float* scale;
   Plane<1> live, plane;
   template <class Team>

@@ -1,6 +1,6 @@
-// Small codes packed into bits: a plane holds one code of 1, 2, 4 or 8 bits per element, element 0
-// in the lowest bits of byte 0. Codes of other widths take several planes. Small teams write and
-// read a group of elements at a time.
+// Planes of packed codes: a plane holds one code of 1, 2, 4 or 8 bits per element, element 0 in the
+// lowest bits of byte 0. Codes of other widths take several planes. A small team writes or reads
+// one group of elements at a time.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace wisp {
 template <int kWidth, class Byte = std::byte>
 struct Plane {
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8);
-  static constexpr int64_t kGroup = 64;  // elements a call handles
+  static constexpr int64_t kGroup = 64;  // elements per call
   static constexpr int64_t kGroupBytes = kGroup * kWidth / 8;
 
   Byte* data = nullptr;
@@ -22,34 +22,34 @@ struct Plane {
 
   WISP_HD static constexpr int64_t bytes(int64_t numel) { return (numel * kWidth + 7) / 8; }
   WISP_HD static constexpr int64_t groups(int64_t numel) { return (numel + kGroup - 1) / kGroup; }
-  /// Elements of this group.
+  /// Number of elements of this group.
   WISP_HD static int64_t size_of(int64_t group, int64_t numel) {
     const int64_t left = numel - group * kGroup;
     return left < kGroup ? left : kGroup;
   }
 
-  /// Packs code[0 … kGroup), which must be 0 behind the last element.
+  /// Packs code[0 … kGroup). Codes behind the last element must be 0.
   template <class Team>
   WISP_HD void store(const Team& team, int64_t group, const uint8_t* code) const {
     pack(team, group, [&](int64_t b) { return word_of(code, b); });
   }
-  /// Packs the bits that team.write_bits(…, read, bit, then) gives; of a plane of bits, and of a
-  /// group that is whole.
+  /// Packs the bits that team.write_bits(…, read, bit, then) gives. Only for a plane of 1 bit, and
+  /// a whole group.
   template <class Team, class Read, class Bit, class Then>
   WISP_HD void store_bits(const Team& team, int64_t group, const Read& read, const Bit& bit,
                           const Then& then) const {
     static_assert(kWidth == 1 && kGroup == 64);
     team.write_bits(data + group * kGroupBytes, read, bit, then);
   }
-  /// Of codes that have more bits than the plane, those from `shift` on.
+  /// Packs kWidth bits of each code, from bit `shift` on, for codes with more bits than the plane.
   template <class Team>
   WISP_HD void store_part(const Team& team, int64_t group, const uint8_t* code, int shift) const {
     pack(team, group,
          [&](int64_t b) { return static_cast<Word>(word_of(code, b) >> shift & kEach); });
   }
 
-  /// Unpacks into code[0 … kGroup), into the bits from `shift` on; those below stay. What is behind
-  /// the last element is 0 or a sender's rubbish.
+  /// Unpacks into bits `shift` and up of code[0 … kGroup); lower bits stay. Codes behind the last
+  /// element are 0 or arbitrary.
   template <class Team>
   WISP_HD void load(const Team& team, int64_t group, uint8_t* code, int shift = 0) const {
     const auto* in = reinterpret_cast<const uint8_t*>(data) + group * kGroupBytes;
@@ -72,7 +72,7 @@ struct Plane {
   }
 
  private:
-  // The codes of a byte, a byte each: what a loop over words joins and spreads is vectorised.
+  // A word holds the codes of one byte, one byte each, so that loops over words are vectorised.
   static constexpr int kInByte = 8 / kWidth;
   using Word =
       std::conditional_t<kWidth == 8, uint8_t,
@@ -103,10 +103,10 @@ struct Plane {
   }
 };
 
-// Codes of any width up to 8 lie in a plane of 8, 4, 2 or 1 bits for each binary digit of the
-// width, one behind the other, the widest first, with the lowest bits.
+// Codes of any width up to 8: the binary digits of the width give planes of 8, 4, 2 or 1 bits. The
+// planes lie one behind the other, the widest first, with the lowest bits.
 
-/// Bytes of all planes of such codes.
+/// Bytes of all planes for codes of this width.
 inline int64_t planes_bytes(int64_t numel, int width) {
   int64_t bytes = 0;
   for (int bits = 8; bits > 0; bits /= 2)
@@ -114,13 +114,13 @@ inline int64_t planes_bytes(int64_t numel, int width) {
   return bytes;
 }
 
-/// Writes them; one kernel for all widths, as fast as one for each.
+/// Writes all planes of a group. One kernel serves all widths as fast as one for each.
 struct PlanesWriter {
   std::byte* data = nullptr;
   int64_t numel = 0;
   int width = 8;
 
-  /// As of a plane.
+  /// Same interface as Plane::store.
   template <class Team>
   WISP_HD void store(const Team& team, int64_t group, const uint8_t* code) const {
     std::byte* at = data;
@@ -143,7 +143,8 @@ struct PlanesWriter {
   }
 };
 
-/// Reads them; a kernel for each width, as one for all took up to 1.9 times as long.
+/// Reads all planes of a group. Each width has a kernel, because one for all took up to 1.9 times
+/// as long.
 template <int kWidth>
 struct PlanesReader {
   static_assert(1 <= kWidth && kWidth <= 8);
@@ -153,7 +154,7 @@ struct PlanesReader {
   const std::byte* data = nullptr;
   int64_t numel = 0;
 
-  /// As of a plane.
+  /// Same interface as Plane::load.
   template <class Team>
   WISP_HD void load(const Team& team, int64_t group, uint8_t* code, int shift = 0) const {
     First{data, numel}.load(team, group, code, shift);

@@ -1,11 +1,11 @@
-// The range-based float: N bits whose codes all lie in the range at hand. A sign, and a code of
-// N - 1 bits: 0 is 0, and 1 to P = 2^(N-1) - 1 are the P largest numbers of m mantissa bits that
-// are not above the range's end; the least of them is eps. Numbers of m mantissa bits are f32's bit
+// The range-based float: N bits whose codes all lie in a given range. A number is a sign and a code
+// of N - 1 bits. Code 0 is 0. Codes 1 to P = 2^(N-1) - 1 are the P largest numbers of m mantissa
+// bits up to the end of the range; the least of them is eps. Numbers of m mantissa bits are f32 bit
 // patterns cut to their upper bits, so they are consecutive integers, and
 //   code(x) = pattern(x) - pattern(eps) + 1,    pattern(eps) = pattern(max) - P + 1
-// Source: Wang et al. 2020 (FFT-based gradient sparsification), whose abstract alone was found: the
-// idea of eps and of codes that are all used is theirs, the arithmetic is reconstructed. Ours: eps
-// by subtraction instead of a search; rounding to nearest; a symmetric range. A value; any thread.
+// Source: Wang et al. 2020 (FFT-based gradient sparsification). Only its abstract was found: eps
+// and the use of all codes are theirs, the arithmetic is a reconstruction. Ours: eps by subtraction
+// instead of a search; rounding to nearest; a symmetric range. A value; any thread.
 #pragma once
 
 #include "core/tensor/dtype.h"
@@ -14,9 +14,9 @@ namespace wisp {
 
 class RangeFloat {
  public:
-  /// `bits` in [2, 32], `mantissa` in [0, 23], `max` finite and not negative: the largest magnitude
-  /// to come. If the range would reach below f32's least number of m mantissa bits, eps is that
-  /// number, and the largest codes have no use.
+  /// `bits` in [2, 32]; `mantissa` in [0, 23]; `max`, the largest magnitude to encode, is finite
+  /// and not negative. If the range would reach below f32's least number of m mantissa bits, eps is
+  /// that number, and the largest codes are unused.
   WISP_HD RangeFloat(int bits, int mantissa, float max)
       : shift_(23 - mantissa), sign_(uint32_t{1} << (bits - 1)) {
     const uint32_t codes = sign_ - 1;  // P
@@ -30,11 +30,11 @@ class RangeFloat {
   WISP_HD float eps() const { return float_from_bits(low_ << shift_); }
   /// The largest number: `max` rounded to m mantissa bits, at least eps.
   WISP_HD float largest() const { return float_from_bits(high_ << shift_); }
-  /// Codes in use for positive numbers: P but where the range ends before.
+  /// Number of codes for positive numbers: P, or fewer if the range ends first.
   WISP_HD uint32_t codes() const { return high_ - low_ + 1; }
 
-  /// The nearest number, halves away from 0; beyond the largest, the largest. In [eps, largest] it
-  /// is off by at most 2^-(m+1) of x, below by at most eps / 2.
+  /// The nearest number, halves away from 0, clamped to the largest. In [eps, largest] the relative
+  /// error is at most 2^-(m+1); below eps the error is at most eps / 2.
   WISP_HD uint32_t encode(float x) const {
     const uint32_t magnitude = float_bits(x) & 0x7fffffffu;
     const uint32_t rounded = pattern(magnitude);
@@ -45,8 +45,8 @@ class RangeFloat {
     return (float_bits(x) & 0x80000000u) && code > 0 ? sign_ | code : code;
   }
 
-  /// Any N bits are a number of [-largest, largest]: unused codes are the largest, and a sign alone
-  /// is 0.
+  /// Any N bits decode to a number in [-largest, largest]: unused codes are the largest number, and
+  /// a sign alone is 0.
   WISP_HD float decode(uint32_t code) const {
     const uint32_t magnitude = code & (sign_ - 1);
     if (magnitude == 0) return 0.0f;
@@ -56,15 +56,15 @@ class RangeFloat {
   }
 
  private:
-  /// Of the nearest number of m mantissa bits, halves up.
+  /// Pattern of the nearest number of m mantissa bits, halves up.
   WISP_HD uint32_t pattern(uint32_t magnitude) const {
     const uint32_t half = shift_ > 0 ? uint32_t{1} << (shift_ - 1) : 0;
     return (magnitude + half) >> shift_;
   }
 
   int shift_;
-  uint32_t sign_;        // the code's bit
-  uint32_t low_, high_;  // patterns of eps and of the largest
+  uint32_t sign_;        // sign bit of the code
+  uint32_t low_, high_;  // patterns of eps and of the largest number
 };
 
 }  // namespace wisp

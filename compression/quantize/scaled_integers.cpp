@@ -9,11 +9,11 @@
 namespace wisp {
 namespace {
 
-/// The parts of a unit's scratch.
+/// Scratch of a unit.
 struct Scratch {
-  Grid* grid;         // of each field
+  Grid* grid;         // indexed by field
   float* own;         // scale of each field
-  std::byte* scales;  // of own_scales
+  std::byte* scales;  // scratch of own_scales
 
   Scratch(Cursor& cursor, int64_t fields, int64_t scales_bytes)
       : grid(cursor.take<Grid>(fields)),
@@ -32,7 +32,8 @@ struct Propose {
   WISP_HD void operator()(int64_t f) const { scale[f] = own[f]; }
 };
 
-/// A worker clips to its own scale and rounds to the levels of the agreed one.
+/// Grids for an agreed scale: a worker clips to its own scale, and rounds to the levels of the
+/// agreed one.
 struct AgreeOn {
   const float* scale;
   const float* own;
@@ -71,7 +72,7 @@ bool ScaledIntegers::shares(int workers) const {
   return workers * Lanes(workers, options_.levels).each * LevelWire{options_.levels}.width() > 64;
 }
 
-/// Of a shared scale, over all workers' numbers.
+/// For a shared scale, the bound covers the numbers of all workers together.
 std::optional<double> ScaledIntegers::variance(const UnitSpec& spec) const {
   if (options_.nearest) return {};
   double variance = 0.0;

@@ -1,12 +1,13 @@
-// Codes that send each field as whole levels of one scale, and differ in the scale: terngrad, int8,
-// int4. The scale may be
-//   shared   the largest of all workers', agreed on first; levels are summed on the wire, in lanes
+// Codes that send each field as integer levels of one scale: terngrad, int8, int4. They differ in
+// the scale, which may be
+//   shared   the largest scale of all workers, agreed on first; the wire sums levels in lanes
 //            (lanes.h): u32 words of all slices
-//   own      each worker's; payloads are gathered: f32 scale[fields], then the levels of each slice
-//            in planes (levels.h)
-//   auto     whichever sends less: a sum costs 2 (N - 1) / N times its 32 / each bits an element, a
-//            gathered message N - 1 times its width. Depends on N and the levels alone, so that
-//            no cut of the model changes bits.
+//   own      each worker's scale; payloads are gathered: f32 scale[fields], then the levels of each
+//            slice in planes (levels.h)
+//   auto     the one that sends less
+// A sum costs 2 (N - 1) / N times 32 / each bits an element, a gathered message N - 1 times its
+// width. The choice depends on N and the levels alone, so no cut of the model changes bits.
+// Immutable; any thread.
 #pragma once
 
 #include "compression/quantize/lanes.h"
@@ -14,12 +15,12 @@
 namespace wisp {
 
 struct ScaledIntegerOptions {
-  std::string name;  // in messages
+  std::string name;  // name of the code, for messages
   int levels = 1;
-  bool shared = false, own = false;  // neither: auto
-  bool nearest = false;              // rounding
+  bool shared = false, own = false;  // both false: auto
+  bool nearest = false;              // round to nearest, not at random
   bool dense_1d = true;
-  int workers = 1;  // of the run
+  int workers = 1;  // workers of the run
 
   /// Binds compression.scaler.
   void bind_scaler(Config& config, const CompressorSetup& setup);
@@ -45,7 +46,7 @@ class ScaledIntegers : public Code {
               std::byte* scratch) const override;
 
  protected:
-  /// scale[f] = this worker's of each field: what its numbers are clipped to. max |x| unless
+  /// scale[f] = this worker's scale of field f, to which its numbers are clipped: max |x| unless
   /// overridden. `scratch` has own_scales_bytes() bytes.
   virtual void own_scales(const Stream& stream, const Source& source, const UnitSpec& spec,
                           std::byte* scratch, float* scale) const;

@@ -1,4 +1,4 @@
-// Signs as a plane of bits: 1 for +, which zero counts as.
+// Planes of signs: bit 1 for +, and for zero. For kernels on any device.
 #pragma once
 
 #include "compression/quantize/group.h"
@@ -8,7 +8,7 @@ namespace wisp {
 
 using ReadPlane = Plane<1, const std::byte>;
 
-/// Bytes of a plane for each slice of the unit.
+/// Bytes of the planes of all slices of the unit.
 inline int64_t signs_bytes(const UnitSpec& spec) {
   int64_t bytes = 0;
   for (const Field& field : spec.fields)
@@ -21,13 +21,13 @@ struct ClearBytes {
   WISP_HD void operator()(int64_t i) const { bytes[i] = std::byte{0}; }
 };
 
-/// Zeros behind planes that do not fill what travels.
+/// Clears the bytes between the planes and the end of a payload.
 inline void clear_bytes(const Stream& stream, std::byte* begin, const std::byte* end) {
   if (begin < end) parallel_for(stream, end - begin, ClearBytes{begin});
 }
 
-/// Writes the signs of a group of the source's numbers, and settles that `high` travels of those
-/// that are +, `low` of the others.
+/// Writes the signs of a group of the source's numbers. Settles that `high` is sent for each +, and
+/// `low` for each -.
 template <class Team>
 WISP_HD inline void send_signs(const Team& team, const Source& source, int64_t offset,
                                const Plane<1>& plane, int64_t group, float low, float high,
@@ -49,7 +49,7 @@ WISP_HD inline void send_signs(const Team& team, const Source& source, int64_t o
   plane.store(team, group, positive.code);
 }
 
-/// Writes the elements of a group, or adds to them: `high` where the bit is 1, else `low`.
+/// Writes or adds the elements of a group: `high` where the bit is 1, else `low`.
 template <class Team>
 WISP_HD inline void select_by_bits(const Team& team, const ReadPlane& plane, int64_t group,
                                    float low, float high, bool add, float* into,
@@ -61,7 +61,7 @@ WISP_HD inline void select_by_bits(const Team& team, const ReadPlane& plane, int
       1.0f, add, into + at);
 }
 
-/// into[i] = ± weight · *scale, or added to it.
+/// into[i] = ± weight · *scale; `add` adds it.
 struct ReadSigns {
   using Shared = group::Codes;
   ReadPlane plane;

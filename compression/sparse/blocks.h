@@ -1,4 +1,5 @@
-// A field cut into blocks of consecutive elements, over its slices: their norms, and what is kept.
+// Blocks of consecutive elements of a field, across its slices, and the selection of those with the
+// largest scores. Host arithmetic and work on a stream; any thread.
 #pragma once
 
 #include "compression/code.h"
@@ -7,7 +8,7 @@
 namespace wisp {
 
 struct Blocks {
-  int64_t size = 0;  // elements; a field shorter than a block is one of its own size
+  int64_t size = 0;  // elements of a block; a shorter field is one block
   int64_t count = 0;
   int64_t kept = 0;
 
@@ -15,17 +16,17 @@ struct Blocks {
       : size(std::min(block_size, field.numel)),
         count((field.numel + size - 1) / size),
         kept(kept_count(ratio, count)) {}
-  /// Blocks as elements, the first one at `offset`.
+  /// The blocks as elements to select from; the first one is at `offset`.
   Slice as_slice(int64_t offset) const { return {offset, count}; }
 };
 
-/// What of each block lies in one slice.
+/// The part of a field's blocks that lies in one slice.
 struct BlockPart {
-  int64_t size;        // of a block
+  int64_t size;        // elements of a block
   int64_t begin, end;  // field positions of the slice
   int64_t shift;       // arena index - field position
 
-  /// Field positions from(block) to to(block), if to is larger.
+  /// Field positions [from(block), to(block)) of a block in the slice; empty unless to is larger.
   WISP_HD int64_t from(int64_t block) const { return block * size < begin ? begin : block * size; }
   WISP_HD int64_t to(int64_t block) const {
     return (block + 1) * size > end ? end : (block + 1) * size;
@@ -42,7 +43,7 @@ void each_part(const Field& field, const Blocks& blocks, const Visit& visit) {
   }
 }
 
-/// Bytes of scratch for the next.
+/// Bytes of scratch for select_blocks().
 inline int64_t select_blocks_bytes(const UnitSpec& spec, int64_t block_size, double ratio) {
   select::Sizes sizes;
   for (const Field& field : spec.fields) {
@@ -53,12 +54,12 @@ inline int64_t select_blocks_bytes(const UnitSpec& spec, int64_t block_size, dou
   return layout_bytes<select::Scratch>(sizes);
 }
 
-/// Writes the ids of the blocks kept, ascending, field after field as scores are. All ranks draw
-/// the same order of equal scores.
+/// Writes the ids of the selected blocks, ascending, field after field in the order of `score`.
+/// Equal scores are ordered at random, equally on all ranks.
 inline void select_blocks(const Stream& stream, const UnitSpec& spec, int64_t block_size,
                           const float* score, const StepInfo& info, uint32_t* ids,
                           std::byte* scratch) {
-  Slice all{};  // of the field asked for last
+  Slice all{};  // blocks of the field passed last
   const auto from = [&](int64_t f) {
     const auto blocks_of = [&](int64_t g) {
       return Blocks(spec.fields[static_cast<size_t>(g)], block_size, info.ratio);

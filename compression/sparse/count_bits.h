@@ -1,4 +1,4 @@
-// How many bits of a word are set, on every device alike.
+// The number of set bits in a word, computed alike on every device. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A run of a field's positions that may go round its end, as pieces of the arenas. Host arithmetic.
+// A cyclic run of field positions as pieces of the arenas. Host arithmetic; any thread.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace wisp {
 
-/// The `length` field positions from `start` on, 0 after the last: visit(offset, at, numel) for
-/// each piece of them, in slice order: the arena's [offset, offset + numel) is the run's [at, at +
-/// numel). 0 <= start < field.numel, 0 <= length <= field.numel.
+/// Visits the `length` field positions from `start` on, continuing at 0 after the last. Calls
+/// visit(offset, at, numel) for each piece in slice order: the arena range [offset, offset + numel)
+/// is the run's [at, at + numel). 0 <= start < field.numel, 0 <= length <= field.numel.
 template <class Visit>
 void each_piece(const Field& field, int64_t start, int64_t length, const Visit& visit) {
   int64_t begin = 0;  // field position of the slice

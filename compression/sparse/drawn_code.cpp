@@ -20,8 +20,8 @@ DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup) {
   return options;
 }
 
-/// An element travels with probability p = kept / numel and is then 1 / p as large: the variance is
-/// (1 / p - 1) of its square, whatever the joint distribution.
+/// An element is sent with probability p = kept / numel and is then scaled by 1 / p. So the
+/// variance is (1 / p - 1) of its square, whatever the joint distribution.
 std::optional<double> DrawnCode::variance(const UnitSpec& spec) const {
   if (!options_.unbiased) return {};
   double most = 0.0;

@@ -1,7 +1,7 @@
-// Sparse codes that draw their positions instead of choosing them: whoever knows seed, step, field
-// and rank draws the same ones, so that only values travel, field after field. With
-// compression.sharing = "shared" all ranks draw the same and the values are summed on the way; with
-// "own" each draws its own, the values are gathered, and the receiver draws the sender's again.
+// Sparse codes that draw their positions at random. Seed, step, field and rank determine the draw,
+// so only values are sent, field after field. With compression.sharing = "shared", all ranks draw
+// the same positions, and values are summed on the way. With "own", each rank draws its own, values
+// are gathered, and the receiver repeats the sender's draw. Immutable; any thread.
 #pragma once
 
 #include "compression/code.h"
@@ -11,22 +11,22 @@
 namespace wisp {
 
 struct DrawnOptions {
-  DType values = DType::f32;  // or f16, bf16
+  DType values = DType::f32;  // f32, f16 or bf16
   bool shared = true;
-  bool unbiased = false;     // what is decoded is scaled by numel / kept
-  double least_ratio = 1.0;  // over all steps
+  bool unbiased = false;     // scale decoded values by numel / kept
+  double least_ratio = 1.0;  // least ratio of all steps
 };
 
-/// Binds compression.sharing, values, unbiased and the ratio's keys.
+/// Binds compression.sharing, values, unbiased and the keys of the ratio.
 DrawnOptions bind_drawn(Config& config, const CompressorSetup& setup);
 
 class DrawnCode : public Code {
  public:
   explicit DrawnCode(const DrawnOptions& options) : options_(options) {}
 
-  /// Vectors are dense, unlike in the papers' codes: a norm's weight or bias that is drawn once in
-  /// a hundred steps moves by the sum of a hundred stale gradients, and with momentum nothing
-  /// learns.
+  /// Vectors stay dense, unlike in the papers' codes. A norm's weight or bias that is drawn once in
+  /// a hundred steps moves by the sum of a hundred stale gradients, and with momentum nothing is
+  /// learned.
   Traits traits() const override { return {.sparse = true, .drawn = true}; }
   std::optional<double> variance(const UnitSpec& spec) const override;
   std::optional<double> least_share(const Field& field) const override;
@@ -39,19 +39,19 @@ class DrawnCode : public Code {
               std::byte* scratch) const override;
 
  protected:
-  /// What of a field travels.
+  /// The part of a field that is sent.
   struct Draw {
     const Field& field;
     int64_t kept;
-    Philox random;  // its block 0 is the key of dither
+    Philox random;  // Dither's key is its block 0
     Dither dither;
-    float scale;  // of what is decoded
+    float scale;  // factor of decoded values
 
-    /// A position of the field, uniform but for a bias below numel / 2^64.
+    /// A field position, uniform up to a bias below numel / 2^64.
     int64_t start() const { return random.below64(1, field.numel); }
   };
 
-  /// What of a unit does.
+  /// The parts of all fields of a unit that are sent.
   struct Draws {
     const DrawnCode& code;
     const UnitSpec& spec;
@@ -59,8 +59,8 @@ class DrawnCode : public Code {
     int rank;
 
     DType values() const { return code.options_.values; }
-    int summands() const { return code.options_.shared ? info.workers : 1; }  // on the wire
-    /// visit(draw, at) for each field: its values begin with the at-th.
+    int summands() const { return code.options_.shared ? info.workers : 1; }
+    /// visit(draw, at) for each field; `at` is the index of its first value.
     template <class Visit>
     void each(const Visit& visit) const {
       int64_t at = 0;
@@ -72,9 +72,10 @@ class DrawnCode : public Code {
     }
   };
 
-  /// How many elements of a field travel, in 1 to its numel.
+  /// Number of elements of a field that are sent, from 1 to its numel.
   virtual int64_t kept(const Field& field, double ratio) const = 0;
-  /// take() of all elements, or of none if the source does not accumulate; sent() of the kept ones.
+  /// Calls take() for all elements, or for none if the source does not accumulate; and sent() for
+  /// the kept ones.
   virtual void encode_drawn(const Stream& stream, const Draws& draws, const Source& source,
                             std::byte* values) const = 0;
   virtual void decode_drawn(const Stream& stream, const Draws& draws, const std::byte* values,

@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-constexpr int kRaises = 5;  // within a step
+constexpr int kRaises = 5;  // per step
 
 struct Smallest {
   using Value = float;
@@ -27,7 +27,7 @@ struct Measure {
   }
 };
 
-/// What a kernel knows of a field.
+/// A field for kernels.
 struct FollowRow {
   int64_t first_item, field;
   int64_t k, most;

@@ -1,6 +1,6 @@
-// Thresholds of magnitude that are measured now and then and in between follow the counts that they
-// let pass. One float a field in device memory, 0 before it was ever measured. Part of Ok-Topk
-// (oktopk.cpp).
+// Thresholds of magnitude that are measured at intervals, and adjusted to the number of passing
+// entries in between. One f32 per field in device memory, 0 before the first measurement. Part of
+// Ok-Topk (oktopk.cpp). Used by the comm thread.
 #pragma once
 
 #include "compression/sparse/sparse_list.h"
@@ -11,18 +11,19 @@ namespace wisp {
 void measure_list(const Stream& stream, const UnitSpec& spec, const Room& room,
                   const SparseList& list, float* out);
 
-/// Where `list`, which a threshold above 0 selected, has more than `most` entries and its
-/// `smallest` passes: times `factor`, up to five times, until that does not.
+/// Raises thresholds that select more than `most` entries. This applies where a threshold above 0
+/// selected `list`. The threshold is multiplied by `factor`, up to five times, until the list's
+/// `smallest` does not pass.
 void raise_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                       const SparseList& list, const float* smallest, double factor,
                       float* thresholds);
 
-/// Where a threshold is 0, or everywhere if `all`, it becomes the smallest.
+/// Sets thresholds to `smallest` where they are 0, or everywhere if `all`.
 void set_thresholds(const Stream& stream, const UnitSpec& spec, const float* smallest, bool all,
                     float* thresholds);
 
-/// After counts by the thresholds, `stride` words apart: divided by `factor` where fewer than 2k/3
-/// passed, times it where more than `most` did.
+/// Adjusts thresholds to the counts of passing entries, which lie `stride` words apart: divides by
+/// `factor` if fewer than 2k/3 passed, multiplies by it if more than `most` did.
 void follow_thresholds(const Stream& stream, const UnitSpec& spec, const Room& most,
                        const int64_t* count, int64_t stride, double factor, float* thresholds);
 

@@ -1,5 +1,5 @@
-// Positions as a bit for each element of a field: bit p % 32 of word p / 32; each field begins with
-// a word. The shortest above a ratio of about 1 / 6.
+// Positions as a bit for each element of a field: bit p % 32 of word p / 32. Each field begins with
+// a new word. This is the shortest format above a ratio of about 1 / 6.
 #include "compression/sparse/count_bits.h"
 #include "compression/sparse/sparse_index.h"
 
@@ -18,12 +18,12 @@ struct ClearWords {
   }
 };
 
-/// Each word is written by the chunk that has its first entry.
+/// Writes the bits. A word is written by the chunk that has the word's first entry.
 struct WriteBits {
   struct Shared {};
   SparseList list;
   IndexSpace part;
-  const int64_t* first;  // word of each field, and the number of all
+  const int64_t* first;  // first word of each field, then the number of all words
   int64_t fields;
   int64_t* used;
   WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
@@ -47,7 +47,7 @@ struct WriteBits {
   }
 };
 
-/// A field's words; zeros behind the payload's end.
+/// The words of a field, with zeros behind the payload's end.
 struct Words {
   IndexPart part;
   int64_t first, count;
@@ -72,7 +72,7 @@ struct ReadBits {
         words.count, [&](int64_t w) { return int64_t{count_bits(words(w))}; },
         [&](int64_t w, int64_t entry) {
           for (uint32_t left = words(w); left != 0 && entry < range.count; left &= left - 1) {
-            const int bit = count_bits((left & (0u - left)) - 1);  // the lowest
+            const int bit = count_bits((left & (0u - left)) - 1);  // lowest set bit
             position[entry++] = static_cast<uint32_t>(32 * w + bit);
           }
         });
@@ -114,7 +114,7 @@ class Bitmap final : public IndexFormat {
     for (const Field& field : spec.fields) count += words_of(field.numel);
     return count;
   }
-  /// Of each field, and the number of all.
+  /// Writes the first word of each field, and the number of all words.
   static const int64_t* put_first_words(const Stream& stream, const UnitSpec& spec,
                                         std::byte* scratch) {
     TableWriter table(stream, scratch);

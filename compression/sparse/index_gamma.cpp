@@ -1,12 +1,14 @@
-// Positions as Elias-gamma codes of the gaps between entries, each position minus the one before (a
-// field's first: plus 1). The code of g >= 1, with q = floor(log2 g), is q zero bits, a one, and
-// the q bits of g below its highest; bits fill 32-bit words from the lowest up. 256 entries of a
-// field are a chunk, which begins with a word, so that chunks are written and read side by side:
-//   u16 words[chunks]   of each chunk, fields one after the other; filled up to 4 bytes
+// Positions as Elias-gamma codes of the gaps between entries. A gap is a position minus the one
+// before (for a field's first position, plus 1). The code of g >= 1, with q = floor(log2 g), is q
+// zero bits, a one, and the q bits of g below its highest. Bits fill 32-bit words from the lowest
+// up. 256 entries of a field form a chunk, which begins with a new word, so that chunks are written
+// and read in parallel:
+//   u16 words[chunks]   size of each chunk, fields one after the other; filled up to 4 bytes
 //   u32 code[...]
-// k gaps that add up to at most n need the most bits if they are powers of two as equal as can be:
-// with q = floor(log2(n / k)), k (2 q + 1) bits and 2 more for each of the floor((n - k 2^q) / 2^q)
-// that can be doubled; never more than k (2 log2(n / k) + 1). Source: Elias 1975; chunks are ours.
+// k gaps with a sum of at most n need the most bits if they are powers of two as equal as possible.
+// With q = floor(log2(n / k)), these are k (2 q + 1) bits, and 2 more for each of the floor((n - k
+// 2^q) / 2^q) gaps that can be doubled; never more than k (2 log2(n / k) + 1). Source: Elias 1975;
+// chunks are ours.
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {
@@ -29,7 +31,7 @@ WISP_HD inline uint32_t gap_before(const Range& range, const uint32_t* position,
   return e > range.begin ? position[e] - position[e - 1] : position[e] + 1;
 }
 
-/// Device words: which chunks are a field's, and where each chunk's words begin.
+/// Device words: the first chunk of each field, and the first word of each chunk.
 struct Chunks {
   int64_t* first;  // [fields + 1]
   int64_t* word;   // [chunks + 1]
@@ -70,7 +72,7 @@ struct CountWords {
   }
 };
 
-/// The table, and where each chunk begins; by one team.
+/// Writes the table and the first word of each chunk; one team.
 struct WriteTable {
   struct Shared {};
   Chunks chunks;
@@ -111,13 +113,13 @@ struct WriteCodes {
 
  private:
   WISP_HD void write_chunk(const Range& range, const Span& span, uint32_t* out) const {
-    uint64_t waiting = 0;  // bits, fewer than 32 between codes
+    uint64_t waiting = 0;  // held bits, fewer than 32 between codes
     int held = 0;
     for (int64_t e = span.from; e < span.to; ++e) {
       const uint32_t gap = gap_before(range, list.position, e);
       const int log = log2_of(gap);
       const uint32_t rest = gap ^ 1u << log;
-      held += log;  // zeros
+      held += log;  // the code's zeros
       if (held >= 32) {
         *out++ = static_cast<uint32_t>(waiting);
         waiting >>= 32;
@@ -135,8 +137,8 @@ struct WriteCodes {
   }
 };
 
-/// Where each chunk begins, by the payload's table; one that would lie beyond the payload ends with
-/// it. By one team.
+/// Reads the first word of each chunk from the payload's table. A chunk that would exceed the
+/// payload ends with it. One team.
 struct ReadTable {
   struct Shared {};
   const Range* range;
@@ -161,7 +163,7 @@ struct ReadTable {
   }
 };
 
-/// 64 bits from `bit` on; zeros behind the end.
+/// The 64 bits from `bit` on, with zeros behind the end.
 WISP_HD inline uint64_t window(const uint32_t* word, int64_t words, int64_t bit) {
   const int64_t at = bit / 32;
   const int shift = static_cast<int>(bit % 32);
@@ -172,7 +174,7 @@ WISP_HD inline uint64_t window(const uint32_t* word, int64_t words, int64_t bit)
   return shift > 0 ? bits >> shift | high << (64 - shift) : bits;
 }
 
-/// The gaps between a field's entries (0: broken), then the positions, in their place.
+/// Reads the gaps between a field's entries (0: malformed), then replaces them by positions.
 struct ReadCodes {
   struct Shared {};
   SparseList list;
@@ -204,7 +206,7 @@ struct ReadCodes {
     for (int64_t e = span.from; e < span.to; ++e) {
       const uint64_t bits = window(code, words, bit);
       const auto low = static_cast<uint32_t>(bits);
-      // the lowest one is where the zeros end
+      // The lowest set bit ends the zeros.
       const int log = log2_of(low & (0u - low));
       gap[e] = low == 0
                    ? 0u
@@ -247,8 +249,7 @@ class Gamma final : public IndexFormat {
   }
 
  private:
-  /// The most that the codes of up to k gaps take. Beyond n / 2 gaps, fewer and longer ones take
-  /// more.
+  /// The most bits of up to k codes. Beyond n / 2 gaps, fewer and longer ones take more.
   static int64_t most_bits(int64_t numel, int64_t k) {
     k = std::min(k, (numel + 1) / 2);
     const int log = log2_of(static_cast<uint32_t>(numel / k));

@@ -1,7 +1,7 @@
-// Positions as u16 runs: the zeros before each entry, counted from the field's entry before. A gap
-// of 65536 or more is cut by entries of run 65535 and value 0, each 65536 positions long; a field's
-// k entries leave n - k zeros, so it needs at most (n - k) / 65536 of them. Source: Lin et al.
-// 2018, section 4; the escape is ours.
+// Positions as u16 runs: the number of zeros before each entry, from the field's previous entry on.
+// A gap of 65536 or more is cut by entries of run 65535 and value 0, each 65536 positions long. A
+// field's k entries leave n - k zeros, so it needs at most (n - k) / 65536 such entries. Source:
+// Lin et al. 2018, section 4; the escape is ours.
 #include "compression/sparse/sparse_index.h"
 
 namespace wisp {

@@ -5,13 +5,13 @@
 namespace wisp {
 namespace {
 
-/// Sizes of the part that holds values.
+/// Layout of the part that holds values.
 struct ValueLayout {
   int64_t header, each, alignment;  // each: bytes of a value; 0: natural
   WISP_HD int64_t size(int64_t entries) const {
     return each > 0 ? each * entries : entries + (entries + 7) / 8;
   }
-  /// Where the indices begin.
+  /// Begin of the indices.
   WISP_HD int64_t end(int64_t entries) const {
     return (header + size(entries) + alignment - 1) / alignment * alignment;
   }
@@ -31,15 +31,15 @@ ValueLayout layout_of(WireFormat values, const IndexFormat& format, const UnitSp
   return {4 * stated_counts(format, spec), each, format.alignment()};
 }
 
-/// The parts of a unit's scratch while it is packed or read: the list with its escapes, field after
-/// field without gaps.
+/// Scratch of a unit while it is packed or read. The list includes escapes, and its fields follow
+/// each other without gaps.
 struct Scratch {
   int64_t* entries;
-  int64_t* offset;        // of the indices
-  int64_t* with_escapes;  // how many entries a field has
+  int64_t* offset;        // offset of the indices
+  int64_t* with_escapes;  // entries of each field, escapes included
   SparseList list;
   UnitRows rows;
-  int64_t* most;  // entries of each field; behind the rows, in their table
+  int64_t* most;  // capacity of each field; behind the rows, in their table
   std::byte* format;
 
   Scratch(Cursor& cursor, const IndexFormat& index, const UnitSpec& spec, const Room& room)
@@ -52,7 +52,7 @@ struct Scratch {
         format(cursor.take<std::byte>(index.scratch_bytes(spec, room))) {}
 };
 
-/// The position that a run before entry i of a field begins at.
+/// The field position at which the run before entry i begins.
 WISP_HD inline int64_t run_begin(const uint32_t* position, int64_t i) {
   return i > 0 ? int64_t{position[i - 1]} + 1 : 0;
 }
@@ -66,7 +66,7 @@ WISP_HD int64_t sum_of(const Team& team, int64_t from, int64_t to, const CountOf
 
 // ---------------------------------------------------------------- pack
 
-/// How many entries a field's list becomes: one each, and the escapes before it.
+/// Counts the entries of a field's list including escapes.
 struct CountEscapes {
   struct Shared {};
   SparseList list;
@@ -86,27 +86,27 @@ template <class Value>
 WISP_HD inline void write_value(std::byte* out, int64_t e, float value) {
   reinterpret_cast<Value*>(out)[e] = to_wire<Value>(value);
 }
-/// Without the sign.
+/// Writes the exponent only, without the sign.
 template <>
 WISP_HD inline void write_value<Natural>(std::byte* out, int64_t e, float value) {
   reinterpret_cast<uint8_t*>(out)[e] = static_cast<uint8_t>(to_wire<Natural>(value).bits & 0xffu);
 }
 
-/// A field's part of the payload, but for the signs of natural values and indices that are not a
-/// number each.
+/// Writes a field's part of the payload, without the signs of natural values, and without indices
+/// that are not one number per entry.
 template <class Value>
 struct Pack {
   struct Shared {};
   SparseList list;
   int64_t fields, stated;
-  const int64_t* with_escapes;  // or null: there are none
+  const int64_t* with_escapes;  // null: there are none
   int64_t escape;
   int number;  // bytes of an index, or 0
   ValueLayout layout;
   std::byte* data;
   int64_t* used;
   int64_t *entries, *offset;
-  SparseList to;  // where the list is needed with escapes, or without gaps between fields
+  SparseList to;  // copy of the list with escapes, or without gaps between fields
   bool copies;
 
   WISP_HD void operator()(const Team& team, int64_t f, Shared&) const {
@@ -165,7 +165,7 @@ struct Pack {
           to.value[entry] = value[i];
         });
   }
-  /// Zeros where they belong between the parts, and what others ask for.
+  /// Ends the payload: the zeros between the parts, and the totals for other kernels.
   WISP_HD void end(int64_t all) const {
     *entries = all;
     *offset = layout.end(all);
@@ -202,17 +202,17 @@ WISP_HD inline float read_value<Natural>(const std::byte* in, int64_t e, int64_t
   return static_cast<float>(natural);
 }
 
-/// What a team finds of its field.
+/// A team's finding about its field.
 struct Found {
   bool good;
 };
 
-/// Takes a field's part of a list that was read: adds it to the field's slices. What is not
-/// ascending or lies beyond the field leaves the part empty.
+/// Takes a field's part of a list that was read, and adds it to the field's slices. If positions do
+/// not ascend or lie beyond the field, the part becomes empty.
 struct Take {
   UnitRows rows;
   float weight;
-  float* arena;  // or null: nothing is added
+  float* arena;  // null: nothing is added
   Complaints complaints;
   WISP_HD void operator()(const Team& team, int64_t f, const Range& range, const SparseList& list,
                           Found& found) const {
@@ -247,16 +247,16 @@ struct TakeFields {
   }
 };
 
-/// A field's part of a payload; counts beyond the payload or the field are cut. Indices that are
-/// not a number each are read later.
+/// Reads a field's part of a payload. Counts beyond the payload or the field are cut. Indices that
+/// are not one number per entry are read later.
 template <class Value>
 struct Unpack {
   using Shared = Found;
   const std::byte* data;
   int64_t bytes;
   int64_t fields, stated;
-  int64_t limit;        // entries
-  const int64_t* most;  // of each field
+  int64_t limit;        // the most entries
+  const int64_t* most;  // the most entries of each field
   int64_t number;       // bytes of an index, or 0
   ValueLayout layout;
   SparseList list;

@@ -1,10 +1,10 @@
-// The sparse wire: lists of positions and values as bytes. A unit's payload is
-//   u32 entries[...]    of each field; with 16-bit runs of each but the last, which the payload's
-//                       size tells
+// The sparse wire: lists of positions and values as bytes. A unit's payload is, all little-endian,
+//   u32 entries[...]    entries of each field; with 16-bit runs, of each but the last, which
+//                       follows from the payload's size
 //   values              field after field, ascending positions: f32, f16 or bf16; or natural: a
 //                       byte of exponent each, then a bit of sign each, lowest bit first
-//   indices             as sparse_index.h says, aligned to its words; zeros between
-// all little-endian. Source: Lin et al. 2018, section 4 (f32 and 16-bit runs: 6 bytes an entry).
+//   indices             the positions (sparse_index.h), aligned to their words; zeros between
+// Source: Lin et al. 2018, section 4 (f32 and 16-bit runs: 6 bytes an entry).
 #pragma once
 
 #include "compression/sparse/sparse_index.h"
@@ -19,16 +19,16 @@ class SparseWire {
   explicit SparseWire(Config& config)
       : values_(bind_values(config)), indices_(bind_indices(config)) {}
 
-  /// The most bytes a payload can have.
+  /// The most bytes of a payload.
   int64_t capacity(const UnitSpec& spec, const Room& room) const;
-  /// Scratch of pack, and of unpack up to the last use of its list; 8-byte aligned.
+  /// Bytes of scratch for pack, and for unpack until the last use of its list; 8-byte aligned.
   int64_t scratch_bytes(const UnitSpec& spec, const Room& room) const;
-  /// Scratch of encode.
+  /// Bytes of scratch for encode.
   int64_t encode_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind) const;
 
-  /// Selects what of each field travels, at most room's share, and packs it; what the format would
-  /// round to zero does not. `source_of(field)` gives the field's Source: take(i) is called once
-  /// per element, sent(i, value) for what travels.
+  /// Selects entries of each field, at most room's share, and packs them. An entry that the format
+  /// would round to zero is not sent. `source_of(field)` gives the field's Source: take(i) is
+  /// called once per element, sent(i, value) for each sent element.
   template <class SourceOf>
   void encode(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
               const Selection& selection, const SourceOf& source_of, const Outlet& outlet,
@@ -43,36 +43,37 @@ class SparseWire {
     pack(stream, spec, room, parts.list, outlet, parts.work);
   }
 
-  /// Writes `list`, whose values the format can hold, and the bytes in use to outlet.used.
+  /// Writes `list`, and the number of used bytes to outlet.used. The format must represent its
+  /// values.
   void pack(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
             const Outlet& outlet, std::byte* scratch) const;
 
-  /// The payload's list, in scratch; escapes of 16-bit runs are entries of value 0. Of a malformed
-  /// payload it is some list within the fields.
+  /// The payload's list, in scratch. Escapes of 16-bit runs are entries of value 0. A malformed
+  /// payload gives some list within the fields.
   SparseList unpack(const Stream& stream, const UnitSpec& spec, const Room& room,
                     const Payload& payload, std::byte* scratch) const;
 
   /// Writes weight · the sum of the payloads, in their order, into the unit's slices of the arena
-  /// `into`, zeros elsewhere; or adds it.
+  /// `into`, with zeros elsewhere; `add` adds it.
   void decode(const Stream& stream, const UnitSpec& spec, const Room& room,
               std::span<const Payload> payloads, float weight, bool add, const Tensor& into,
               std::byte* scratch) const;
 
  private:
-  /// The parts of encode's scratch.
+  /// Scratch of encode.
   struct Encoding {
     SparseList list;
-    std::byte* work;  // of the selection, then of pack
+    std::byte* work;  // scratch of the selection, then of pack
 
     Encoding(Cursor& cursor, const SparseWire& wire, const UnitSpec& spec, const Room& room,
              Selection::Kind kind);
   };
 
   const IndexFormat& index(const UnitSpec& spec, const Room& room) const;
-  /// What read's kernels know of the fields, in scratch.
+  /// Writes the rows of the fields for read()'s kernels to scratch.
   void put_rows(const Stream& stream, const UnitSpec& spec, const Room& room,
                 std::byte* scratch) const;
-  /// The payload's list; adds weight times that to the arena `into`, if that is not null.
+  /// Reads the payload's list; adds weight · list to the arena `into` unless that is null.
   SparseList read(const Stream& stream, const UnitSpec& spec, const Room& room,
                   const Payload& payload, float weight, float* into, std::byte* scratch) const;
 

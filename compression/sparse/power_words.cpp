@@ -14,16 +14,16 @@ struct ClearLists {
   WISP_HD void operator()(int64_t f) const { listed[f] = 0; }
 };
 
-/// The parts of scratch while words are added.
+/// Scratch for adding words.
 struct Adding {
   UnitRows rows;
-  int64_t* first;  // word of each field of a payload
+  int64_t* first;  // index of each field's first word in a payload
 
   Adding(Cursor& cursor, const UnitSpec& spec)
       : rows(cursor, spec), first(cursor.take<int64_t>(std::ssize(spec.fields))) {}
 };
 
-/// Where each field's words begin; counts beyond the payload are cut.
+/// Finds the first word of each field. Counts beyond the payload are cut.
 struct Split {
   const uint32_t* stated;
   const float* top;
@@ -62,7 +62,7 @@ struct AddWords {
     const int64_t j = i - of.first[f];
     const uint32_t word = at[j];
     const int64_t position = position_of(word);
-    // in cyclic order, the way from the first word's position is longer for each
+    // In cyclic order, each word is farther from the first word's position than the one before.
     const uint32_t before = j > 0 ? at[j - 1] - at[0] : 0;
     const bool behind = j == 0 || position_of(before) < position_of(word - at[0]);
     const UnitRows::OfField field = of.rows.field[f];
@@ -94,7 +94,7 @@ Lists::Lists(Cursor& cursor, const UnitSpec& spec, double ratio) {
   int64_t entries = 0, ranges = 0, chunks = 0, mask_words = 0;
   for (const Field& of : spec.fields) {
     entries += kept_count(ratio, of.numel);
-    ranges += std::ssize(of.slices) + 1;  // one of them is cut in two
+    ranges += std::ssize(of.slices) + 1;  // one slice is cut in two
     ++chunks;
     ++mask_words;
     for (const Slice& slice : of.slices) {

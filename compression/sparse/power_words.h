@@ -1,12 +1,12 @@
-// A wire of powers of two: each element that travels is one word of 1 sign bit, 3 bits d and 28
-// bits position in its field, and stands for +-2^(e - d), e = floor(log2 of the field's largest). A
-// unit's payload is
+// A wire of powers of two. Each sent element is one word: 1 sign bit, 3 bits d, and 28 bits of
+// position in its field. It stands for +-2^(e - d), with e = floor(log2 of the field's largest
+// magnitude). A unit's payload has 4 (2 fields - 1 + entries) bytes:
 //   u32 counts[fields - 1]   words of each field but the last
 //   f32 tops[fields]         2^e of each field, 0 if it has no word
 //   u32 words[entries]       field after field, positions in cyclic order
-// bytes = 4 (2 fields - 1 + entries). Numbers are rounded to the nearest power of two, at most 2^e;
-// what is more than seven powers below 2^e, or below the normal numbers, does not travel.
-// Source: Tsuzuku et al. 2018, section 4.2 (the word; the rest is ours).
+// Numbers are rounded to the nearest power of two, at most 2^e. A number more than seven powers
+// below 2^e, or below the normal numbers, is not sent. Used by the comm thread. Source: Tsuzuku
+// et al. 2018, section 4.2 (the word; the rest is ours).
 #pragma once
 
 #include "compression/sparse/select.h"
@@ -16,30 +16,28 @@ namespace power_words {
 
 constexpr int kPositionBits = 28;
 constexpr int64_t kMostElements = int64_t{1} << kPositionBits;
-constexpr uint32_t kMostBelow = 7;  // what 3 bits hold
+constexpr uint32_t kMostBelow = 7;  // largest value of 3 bits
 constexpr uint32_t kExponent = 0x7f800000u;
 
-/// What kernels know of a field: how many candidates its list holds, and where it begins among
-/// those of all fields.
+/// A field for kernels: the capacity of its list of candidates, and the index of its first
+/// candidate among those of all fields.
 struct FieldRow {
   int64_t capacity, entry;
 };
 
-/// A part of a field to list candidates of: a slice, or one of two if the cyclic order begins in
-/// it.
+/// A range of candidates: a slice, or one part of the slice in which the cyclic order begins.
 struct RangeRow : SelectRange {
   int64_t field, offset, position;  // offset: in the arena; position: in the field
 };
 
-/// What a unit's words are written with: the parts of its scratch. A field's list holds
-/// kept_count(ratio) candidates.
+/// Scratch for writing a unit's words. A field's list holds kept_count(ratio) candidates.
 struct Lists {
   FieldRow* field;
   RangeRow* range;
-  int64_t* listed;  // of each field: candidates, even beyond the list's capacity
-  uint32_t* top;    // of each field: magnitude bits of its largest candidate
-  int64_t* words;   // of each field: how many travel
-  int64_t* index;   // of candidates, in the arena
+  int64_t* listed;  // candidates of each field, also beyond the list's capacity
+  uint32_t* top;    // magnitude bits of each field's largest candidate
+  int64_t* words;   // sent words of each field
+  int64_t* index;   // arena index of each candidate
   uint32_t* position;
   uint64_t* masks;
   int64_t* selected;
@@ -47,21 +45,21 @@ struct Lists {
   Lists(Cursor& cursor, const UnitSpec& spec, double ratio);
 };
 
-/// Bytes of scratch that a unit needs, to write or to add.
+/// Bytes of a unit's scratch, for writing or adding.
 int64_t scratch_bytes(const UnitSpec& spec, double ratio);
 
 /// Bytes of counts and tops.
 inline int64_t front_bytes(const UnitSpec& spec) {
   return 4 * (2 * static_cast<int64_t>(spec.fields.size()) - 1);
 }
-/// The most bytes a payload can have. Throws Error for a field of more than 2^28 elements.
+/// The most bytes of a payload. Throws Error for a field of more than 2^28 elements.
 int64_t capacity(const UnitSpec& spec, double ratio);
 
-/// Writes the rows of the lists; gives what a selection needs that lists each field's candidates in
-/// cyclic order from a drawn position on.
+/// Writes the rows of the lists. Returns the ranges for a selection that lists each field's
+/// candidates in cyclic order from a drawn position.
 SelectRanges<RangeRow> write_ranges(const Stream& stream, const UnitSpec& spec,
                                     const StepInfo& info, const Lists& lists);
-/// Lists nothing.
+/// Makes all lists empty.
 void clear_lists(const Stream& stream, const UnitSpec& spec, const Lists& lists);
 
 /// The candidates of a field.
@@ -77,11 +75,11 @@ struct Candidates {
     index = lists.index + row.entry;
     count = lists.listed[f] < row.capacity ? lists.listed[f] : row.capacity;
   }
-  /// Exponent bits of a rounded candidate, at most `top`.
+  /// Exponent bits of a rounded candidate, at most those of `top`.
   WISP_HD uint32_t rounded(int64_t j, uint32_t top) const {
     const uint32_t magnitude = magnitude_bits(source.held(index[j]));
     if (magnitude < 0x800000u) return 0;
-    const uint32_t nearest = (magnitude + 0x400000u) & kExponent;  // up from 1.5 on
+    const uint32_t nearest = (magnitude + 0x400000u) & kExponent;  // rounds up from 1.5
     return nearest < (top & kExponent) ? nearest : top & kExponent;
   }
   WISP_HD static uint32_t below(uint32_t exponent, uint32_t top) {
@@ -92,7 +90,7 @@ struct Candidates {
     return exponent > 0 && below(exponent, top) <= kMostBelow;
   }
 
-  // the largest magnitude, as of parallel_reduce
+  // The largest magnitude, with the interface of parallel_reduce.
   using Value = uint32_t;
   WISP_HD uint32_t identity() const { return 0; }
   WISP_HD uint32_t map(int64_t j) const {
@@ -157,7 +155,7 @@ struct WriteWords {
   }
 };
 
-/// Writes the payload of the listed candidates; sent(i, value) is called for those that travel.
+/// Writes the payload of the listed candidates. Calls sent(i, value) for each one that is sent.
 /// Source has held and sent, as in code.h.
 template <class Source>
 void write(const Stream& stream, const UnitSpec& spec, double ratio, const Lists& lists,
@@ -173,7 +171,7 @@ void write(const Stream& stream, const UnitSpec& spec, double ratio, const Lists
                  each);
 }
 
-/// Adds weight · payload of each to the unit's slices of the arena `into`.
+/// Adds weight · the sum of the payloads to the unit's slices of the arena `into`.
 void add(const Stream& stream, const UnitSpec& spec, double ratio,
          std::span<const Payload> payloads, float weight, const Tensor& into, std::byte* scratch);
 

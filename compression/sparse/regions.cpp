@@ -17,13 +17,13 @@ struct Borders {
     if (sixteenth >= kCuts) return numel;
     return cuts[kCutWords - 1] == 0 ? numel * sixteenth / kCuts : cuts[sixteenth - 1];
   }
-  /// Where the region of `rank` begins.
+  /// Begin of the region of `rank`.
   WISP_HD int64_t of(int64_t rank) const {
     const int64_t place = kCuts * rank;
     const int64_t low = cut(place / workers);
     return low + (cut(place / workers + 1) - low) * (place % workers) / workers;
   }
-  /// The range of a list's field that lies in a region.
+  /// The range of a field's entries that lies in a region.
   WISP_HD Range part(const uint32_t* position, const Range& range, int64_t rank) const {
     const uint32_t* first = position + range.begin;
     const int64_t begin = sparse::count_below(first, range.count, of(rank));
@@ -32,14 +32,14 @@ struct Borders {
   }
 };
 
-/// What a kernel knows of a field; limit, start: how many entries of a region are taken at most, in
-/// cyclic order from which.
+/// A field for kernels. At most `limit` entries of a region are taken, in cyclic order from
+/// `start`.
 struct RegionRow {
   int64_t first_item, field;
   int64_t numel, limit, start;
 };
 
-/// One worker's cuts; those that stand if it selected too little to say.
+/// Proposes one worker's cuts; repeats the current ones if it selected too few entries.
 struct ProposeCuts {
   struct Shared {};
   SparseList list;
@@ -59,7 +59,7 @@ struct ProposeCuts {
   }
 };
 
-/// Means, ascending whatever the sums are.
+/// Adopts the means of the workers' cuts, forced to ascend.
 struct AdoptCuts {
   struct Shared {};
   const int64_t* sums;
@@ -87,7 +87,7 @@ struct TakeParts {
   const int64_t* cuts;
   int64_t workers, fields;
   SparseList into;
-  Range* part;  // by region, then by field
+  Range* part;  // indexed by region, then by field
   RowTable<RegionRow> table;
   WISP_HD void operator()(const Team& team, int64_t item, Shared&) const {
     const RegionRow& row = table.row[item];
@@ -118,7 +118,7 @@ struct TakeParts {
   }
 };
 
-/// row_of(field, row) says what more the kernel knows of a field.
+/// Runs a kernel over the fields. row_of(field, row) completes the row of a field.
 template <class RowOf, class KernelOf>
 void each_field(const Stream& stream, const UnitSpec& spec, const RowOf& row_of,
                 const KernelOf& kernel_of, int64_t elements) {

@@ -1,7 +1,8 @@
-// Regions: every rank owns a range of each field's positions, such that the workers' selected
-// positions fall about evenly into them. Borders follow cuts, the workers' mean sixteenths of what
-// they selected, so that they fit any number of workers: kCutWords i64 words a field in device
-// memory, zeros (even regions) before they were ever balanced. Part of Ok-Topk (oktopk.cpp).
+// Regions: each rank owns a range of each field's positions, such that the workers' selected
+// positions are spread about evenly. The borders follow cuts, the mean over workers of the
+// sixteenths of their selected positions, so that they fit any number of workers. The cuts are
+// kCutWords i64 words per field in device memory, zeros (even regions) before the first balancing.
+// Part of Ok-Topk (oktopk.cpp). Used by the comm thread.
 #pragma once
 
 #include "compression/sparse/sparse_list.h"
@@ -10,17 +11,17 @@ namespace wisp {
 
 constexpr int64_t kCutWords = 15;
 
-/// One worker's cuts, from what it selected; those that stand for a field where it selected too
-/// little to say, or nothing of which (`counts` false) it may speak.
+/// One worker's proposal of cuts, from its selected positions. It repeats the current cuts of a
+/// field if the worker selected too few entries, or if `counts` is false.
 void propose_cuts(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool counts,
                   const int64_t* cuts, int64_t* out);
-/// cuts = sum / workers; ascending and within the field whatever the sums are.
+/// cuts = sum / workers, forced to ascend and to stay within the field.
 void adopt_cuts(const Stream& stream, const UnitSpec& spec, const int64_t* sum, int workers,
                 int64_t* cuts);
 
-/// Copies at most part_room's share of each region of `from` to `into`, which has the same room, in
-/// cyclic order from a drawn one where there is more. `part` says which of it are a region's: by
-/// rank, then by field.
+/// Copies at most part_room's share of each region of `from` to `into`, which has the same room. If
+/// a region has more, entries are taken in cyclic order from a drawn one. `part` gets the range of
+/// each region in `into`, by rank, then by field.
 void take_parts(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& room, const Room& part_room,
                 const int64_t* cuts, const SparseList& into, Range* part);

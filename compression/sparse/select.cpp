@@ -9,10 +9,10 @@ namespace wisp {
 namespace select {
 namespace {
 
-constexpr int64_t kMinCapacity = 4096;  // fields up to here are listed whole
+constexpr int64_t kMinCapacity = 4096;  // fields up to this size are listed whole
 constexpr int64_t kMinSample = 256;
 
-/// The threshold of the first step that lets enough pass, or of the last.
+/// Lowers the threshold to that of the first step at which enough pass, or to that of the last.
 struct EndAdaptation {
   const FieldRow* fields;
   Progress* states;
@@ -33,7 +33,7 @@ struct EndAdaptation {
   }
 };
 
-/// To what is given, if the sample's was higher and too high.
+/// Lowers the threshold to the given one, if the sample's was higher and too few elements passed.
 struct LowerThreshold {
   const FieldRow* fields;
   Progress* states;
@@ -53,10 +53,10 @@ Extent::Extent(int64_t elements, int64_t kept, Selection::Kind kind)
   WISP_CHECK(0 < numel && numel <= std::numeric_limits<uint32_t>::max(), "top-k: a field has ",
              numel, " elements, expected 1 to 2^32 - 1");
   WISP_CHECK(0 < k && k <= numel, "top-k: k is ", k, " of ", numel, " elements");
-  // The sample that costs least: its own size plus the candidates beyond k, which fall with its
-  // root. Among `size` draws, those above the true threshold are about r = size · k / numel with
-  // deviation sqrt(r); the rank taken lies 4 deviations above where k must be
-  // met, the capacity 8 more.
+  // Chooses the sample of least cost: its own size plus the candidates beyond k, which fall with
+  // the root of its size. Among `size` draws, about r = size · k / numel exceed the true threshold,
+  // with deviation sqrt(r). The rank lies 4 deviations above r where k must be met; the capacity
+  // has 8 more.
   const auto n = static_cast<double>(numel);
   const double wanted = 4.0 * std::cbrt(4.0 * n * static_cast<double>(k));
   const auto size =

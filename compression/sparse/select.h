@@ -1,20 +1,21 @@
-// Selection by magnitude, in one pass over a field's memory: a threshold is given or drawn from a
-// sample, one fused pass applies the method's update and lists what passed, and a radix selection
-// narrows the list to the k largest if more passed. All fields of a unit go through each launch
-// together, each with a team of its own where it is not the one pass. Nothing is read back from the
-// device; the result depends on the numbers and the key alone. Equal magnitudes at the k-th place
+// Selection by magnitude, in one pass over a field's memory. A threshold is given or comes from a
+// sample. One fused pass applies the method's update and lists the elements that pass. If more than
+// k passed, a radix selection narrows the list to the k largest. One launch processes all fields of
+// a unit; outside the fused pass, each field has its own team. Nothing is read back from the
+// device. The result depends on the numbers and the key alone. Equal magnitudes at the k-th place
 // are taken in cyclic order from a drawn position, so no part of the field is preferred. Zeros are
-// never selected (Selection::least): of a field with fewer than k others, those are, without
-// another look at it.
-//   exact      the sample's threshold errs low, so that at least k pass: exactly k are selected, or
-//              all that are not zero
-//   sampled    the threshold is the sample's own quantile, times 0.8 (up to ten times) while fewer
-//              than 0.8 k pass: 0.8 k to k are selected, or what ten steps reach
-//   threshold  it is given: what passes is selected, the k largest of it if that is more; a
-//              sample's threshold as of exact, if it is higher, lists fewer in the second case
-// Source: Lin et al. 2018, section 3.1 (sampled threshold, hierarchical selection); bounds, factor
-// and iterations are the authors' code's. Ours: the sample's size; more than k are always narrowed
-// (their code cuts off by index up to 1.3 k); the ten steps are one histogram.
+// never selected (Selection::least): a field with fewer than k others selects those, without a
+// second pass.
+//   exact      the sample's threshold errs low, so that at least k pass: selects exactly k, or all
+//              that are not zero
+//   sampled    the threshold is the sample's quantile, times 0.8 (up to ten times) while fewer than
+//              0.8 k pass: selects 0.8 k to k, or fewer after ten steps
+//   threshold  the threshold is given: selects all that pass, or the k largest of them; a higher
+//              threshold from a sample, as for exact, shortens the list in the second case
+// Used by the comm thread. Source: Lin et al. 2018, section 3.1 (sampled threshold, hierarchical
+// selection); bounds, factor and iterations are from the authors' code. Ours: the sample's size;
+// more than k are always narrowed (their code cuts off by index up to 1.3 k); the ten steps are one
+// histogram.
 #pragma once
 
 #include "compression/sparse/select_fields.h"
@@ -25,24 +26,24 @@ namespace select {
 
 constexpr int kDigitBits = 8;
 constexpr int kBins = 1 << kDigitBits;
-constexpr float kAdaptation = 0.8f;  // also the share of k from which a sampled threshold is kept
+constexpr float kAdaptation = 0.8f;  // also the share of k at which a sampled threshold is kept
 
-/// The digit of x at `shift` if the digits above it agree with the bound, else -1.
+/// The digit of x at `shift`; -1 if the digits above it differ from the bound's.
 WISP_HD inline int digit_of(uint64_t x, uint64_t bound, int shift) {
   const bool agrees = (x >> shift >> kDigitBits) == (bound >> shift >> kDigitBits);
   return agrees ? static_cast<int>(x >> shift & (kBins - 1)) : -1;
 }
 
-/// What a team counts digits with.
+/// The memory with which a team counts digits.
 struct Digits {
   uint32_t bins[kBins];
   int digit;
   int64_t wanted;
 };
 
-/// The bound from which on there are `wanted` numbers, found digit by digit down to the one at
-/// `lowest`; its last digits are zero where those before them decide. Zero if there are fewer
-/// numbers. count(digit) counts digit(x) of each number x into digits.bins, if it is not negative.
+/// The largest bound that `wanted` numbers reach, found digit by digit down to bit `lowest`. Digits
+/// that make no difference are zero; the bound is zero if there are fewer numbers. count(digit)
+/// calls digit(x) for each number x and counts it in digits.bins unless it is negative.
 template <class Count>
 WISP_HD uint64_t bound_of_largest(const Team& team, Digits& digits, int64_t wanted, int lowest,
                                   const Count& count) {
@@ -69,7 +70,7 @@ WISP_HD inline uint64_t bound_of(uint32_t magnitude) {
   return static_cast<uint64_t>(magnitude) << 32;
 }
 
-/// The threshold that is given, at least what can be selected at all.
+/// The given threshold, at least the least that can be selected.
 WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
   const float threshold = selection.on_device ? selection.on_device[field] : selection.threshold;
   const uint32_t given = magnitude_bits(threshold);
@@ -80,9 +81,9 @@ WISP_HD inline uint64_t given_bound(const Selection& selection, int64_t field) {
 template <class Source>
 struct SampleKeys {
   Source source;
-  uint32_t* key;   // of the first sampled element here
+  uint32_t* key;   // key of the first sampled element of this part
   int64_t first;   // its position in the slice; may be before or behind the slice
-  int64_t stride;  // between clusters
+  int64_t stride;  // distance between clusters
   int64_t offset, numel;
   WISP_HD void operator()(int64_t i) const {
     const int64_t at = first + i / kCluster * stride + i % kCluster;
@@ -90,7 +91,7 @@ struct SampleKeys {
   }
 };
 
-/// A field's threshold: that of its sample, or what is given if that is higher.
+/// Finds a field's threshold: from its sample, or the given one if that is higher.
 template <class Source>
 struct FindThreshold {
   using Shared = Digits;
@@ -131,11 +132,11 @@ struct FindThreshold {
 template <class Source>
 struct TakeAndList {
   Source source;
-  uint32_t threshold;  // magnitude_bits
+  uint32_t threshold;  // as magnitude_bits
   int64_t offset;      // arena index of the slice
   int64_t position;    // field position of the slice
   int64_t capacity;
-  uint32_t* indices;  // into the arena
+  uint32_t* indices;  // arena indices
   uint32_t* positions;
   int64_t* candidates;
   WISP_HD void prefetch(int64_t i) const { source.prefetch(offset + i); }
@@ -149,7 +150,7 @@ struct TakeAndList {
   WISP_HD int64_t* count() const { return candidates; }
 };
 
-/// The list once more, with a lower threshold and the update already made.
+/// A second pass for the list, with a lower threshold, after the update was made.
 template <class Source>
 struct ListAgain : TakeAndList<Source> {
   bool again;
@@ -159,7 +160,7 @@ struct ListAgain : TakeAndList<Source> {
   WISP_HD bool off() const { return !again; }
 };
 
-/// For each slice, its part of the pass.
+/// The pass over each slice.
 template <class Source, bool kAgain>
 struct ListSlices {
   Fields<Source> fields;
@@ -183,17 +184,17 @@ struct ListSlices {
   }
 };
 
-/// A share of k below which the sample's threshold was too high.
+/// Whether so few elements passed that the sample's threshold was too high.
 WISP_HD inline bool too_few(int64_t candidates, int64_t k) {
   return static_cast<float>(candidates) < kAdaptation * static_cast<float>(k);
 }
 
-/// Whether a field's threshold is to be adapted: it was its sample's, and others lie below it.
+/// Whether a field's threshold is adapted: it came from the sample, and numbers lie below it.
 WISP_HD inline bool adapts(const FieldRow& field, const Progress& state, uint32_t least) {
   return field.sample > 0 && state.bound > bound_of(least) && too_few(state.candidates, field.k);
 }
 
-/// How many adaptations of the threshold each element of a chunk needs to pass.
+/// Counts, for each element of a chunk, how many adaptations of the threshold it needs to pass.
 template <class Source>
 struct CountPassing {
   struct Shared {
@@ -217,7 +218,7 @@ struct CountPassing {
   }
 
  private:
-  /// -1: it passes, or never will.
+  /// -1 if it passes already, or never will.
   WISP_HD int needed(uint32_t key, float threshold) const {
     if (key >= float_bits(threshold) || key < least) return -1;
     for (int step = 1; step <= kAdaptations; ++step) {
@@ -228,7 +229,7 @@ struct CountPassing {
   }
 };
 
-/// The k largest of what is listed; of the field, if the list is not good.
+/// Chooses the k largest entries of the list or, if the list is not good, of the field.
 template <class Source>
 struct Choose {
   using Shared = Digits;
@@ -236,13 +237,13 @@ struct Choose {
   bool exact;
   uint32_t least;
   uint32_t* positions;
-  Range* range;  // of each field; or null
+  Range* range;  // indexed by field; or null
 
   WISP_HD void operator()(const Team& team, int64_t f, Digits& digits) const {
     const FieldRow field = fields.row[f];
     const int64_t listed = fields.state[f].candidates;
-    // The list is good if it lost none and, where k are asked for exactly, holds as many, or all
-    // that can be selected.
+    // The list is good if no entry was lost and, in exact selection, it holds k entries or all that
+    // can be selected.
     const bool all = fields.state[f].bound <= bound_of(least);
     const bool good = listed <= field.capacity && (!exact || all || field.k <= listed);
     const int64_t count = good ? from_list(team, field, listed, fields.source[f], digits)
@@ -260,7 +261,7 @@ struct Choose {
       team.fill(listed, to, [&](int64_t i) { return position[i]; });
       return listed;
     }
-    // a phase of its own, since its reads are all over the field and only then overlap
+    // A phase of its own: its reads are spread over the field, and overlap only this way.
     team.fill(listed, key, [&](int64_t i) { return magnitude_bits(source.held(key[i])); });
     const Order order = field.order();
     const uint64_t bound = bound_of_largest(team, digits, field.k, 0, [&](const auto& digit) {
@@ -298,7 +299,7 @@ struct Choose {
   }
 };
 
-/// The steps between the first list and another one, which do not look at the fields themselves.
+/// Steps between the first list and the second, which do not read the fields themselves.
 void end_adaptation(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
                     uint32_t least);
 void lower_threshold(const Stream& stream, const FieldRow* fields, int64_t count, Progress* state,
@@ -318,16 +319,16 @@ void list_again(const Stream& stream, const Fields<Source>& fields, const Select
 
 }  // namespace select
 
-/// Bytes of scratch that select_entries needs; 8-byte aligned.
+/// Bytes of scratch for select_entries; 8-byte aligned.
 int64_t select_entries_bytes(Slices slices, int64_t k, Selection::Kind kind);
 inline int64_t select_topk_bytes(Slices slices, int64_t k) {
   return select_entries_bytes(slices, k, Selection::Kind::exact);
 }
 
-/// Calls source.take(i) once for each element of the fields, and writes the field positions of what
-/// is selected, at most k of each and by |source.held(i)|, to `positions`, ascending, the first
-/// field's from 0 on and each other's k behind. range[f] says how many, less than k where fewer are
-/// not zero (null: nobody asks).
+/// Calls source.take(i) once for each element of the fields, and selects at most k of each field by
+/// |source.held(i)|. Writes their field positions to `positions`, ascending; each field has room
+/// for its k, one field behind the other. range[f] gets the number, less than k if fewer are not
+/// zero; `range` may be null.
 template <class Source>
 void select_entries(const Stream& stream, const select::Fields<Source>& fields,
                     const Selection& selection, uint32_t* positions, Range* range) {
@@ -341,7 +342,7 @@ void select_entries(const Stream& stream, const select::Fields<Source>& fields,
                  Choose<Source>{fields, exact, selection.least, positions, range}, entries);
 }
 
-/// The same of one field.
+/// select_entries() for one field.
 template <class Source>
 void select_entries(const Stream& stream, const SelectFrom<Source>& from,
                     const Selection& selection, uint32_t* positions, Range* range,
@@ -351,7 +352,7 @@ void select_entries(const Stream& stream, const SelectFrom<Source>& from,
   select_entries(stream, fields, selection, positions, range);
 }
 
-/// The `k` largest, exactly, zeros too where the others are fewer.
+/// Selects exactly the `k` largest, with zeros if fewer elements are not zero.
 template <class Source>
 void select_topk(const Stream& stream, const SelectFrom<Source>& from, uint32_t* positions,
                  std::byte* memory) {

@@ -1,5 +1,5 @@
-// The fields of a unit as a selection's kernels see them (select.h): how much of each is sampled,
-// listed and selected, in rows of a table in device memory.
+// The fields of a unit as a selection's kernels see them (select.h): a table in device memory with
+// the sizes of each field's sample, list and result. Used by the comm thread.
 #pragma once
 
 #include <span>
@@ -16,25 +16,25 @@ namespace wisp {
 /// 0.001 of 1000 is 1.
 int64_t kept_count(double ratio, int64_t numel);
 
-/// What is selected from: the slices of a field, in their order.
+/// The slices of a field to select from, in order.
 using Slices = std::span<const Slice>;
 
-/// Which entries of a list are a field's; device words.
+/// The range of a field's entries in a list; device words.
 struct Range {
   int64_t begin, count;
 };
 
-/// The magnitude of a number as an integer that orders alike.
+/// The magnitude of a number as an integer with the same order.
 WISP_HD inline uint32_t magnitude_bits(float value) { return float_bits(value) & 0x7fffffffu; }
 
-/// How the elements of a field that travel are chosen.
+/// The rule that selects elements of a field.
 struct Selection {
   enum class Kind { exact, sampled, threshold };
 
   Kind kind = Kind::exact;
-  float threshold = 0.0f;            // of magnitudes
-  const float* on_device = nullptr;  // or where those of the fields lie in device memory
-  uint32_t least = 1;  // magnitude_bits from which an element can be selected; 0: zeros too
+  float threshold = 0.0f;            // least magnitude, for Kind::threshold
+  const float* on_device = nullptr;  // or a threshold per field in device memory
+  uint32_t least = 1;                // least magnitude_bits that can be selected; 0: zeros too
 };
 
 /// A field to select `k` elements from. `random` draws the sample and the order of equal
@@ -49,20 +49,20 @@ struct SelectFrom {
 
 namespace select {
 
-constexpr int64_t kCluster = 4;  // neighbours sampled together: one cache line serves them
+constexpr int64_t kCluster = 4;  // neighbours sampled together; one cache line serves them
 constexpr int kAdaptations = 10;
-constexpr int64_t kMostSource = 128;  // bytes of a Source
-constexpr int64_t kTile = 1024;       // entries of a list that a team takes
+constexpr int64_t kMostSource = 128;  // largest size of a Source, in bytes
+constexpr int64_t kTile = 1024;       // list entries per team
 
 WISP_HD inline int64_t tiles_of(int64_t entries) { return (entries + kTile - 1) / kTile; }
 
-/// How much of a field is sampled, listed and selected. Host arithmetic.
+/// The sizes of a field's sample, list and result. Host arithmetic.
 struct Extent {
   int64_t numel = 0;
   int64_t k = 0;
-  int64_t capacity = 0;  // of the list of candidates
-  int64_t sample = 0;    // elements; 0: no threshold, all are candidates
-  int64_t rank = 0;      // in the sample: its rank-th largest magnitude is the threshold
+  int64_t capacity = 0;  // capacity of the list of candidates
+  int64_t sample = 0;    // sampled elements; 0: no threshold, all are candidates
+  int64_t rank = 0;      // the sample's rank-th largest magnitude is the threshold
 
   Extent(int64_t numel, int64_t k, Selection::Kind kind = Selection::Kind::exact);
 };
@@ -79,21 +79,21 @@ struct Order {
 
 /// Device words of a field's selection under way.
 struct Progress {
-  int64_t candidates;                  // that passed the threshold, even beyond the list's capacity
-  uint64_t bound;                      // the threshold, in its upper half, `least` or more
-  int64_t again;                       // the threshold was too high: the list is made once more
-  uint32_t passing[kAdaptations + 2];  // how many elements each adaptation adds
+  int64_t candidates;  // elements that passed the threshold, also beyond the list's capacity
+  uint64_t bound;      // the threshold, `least` or more, in its upper half
+  int64_t again;       // 1: the threshold was too high, and the list is made again
+  uint32_t passing[kAdaptations + 2];  // number of elements that each adaptation adds
 };
 
-/// What kernels know of a field.
+/// A field for kernels.
 struct FieldRow {
   int64_t numel, k, capacity, sample, rank;
-  int64_t first, stride;  // field position of the first cluster of the sample; between clusters
-  int64_t start;          // of its Order
-  int64_t entry;          // where its candidates begin among those of all fields
-  int64_t begin;          // where its selected elements do
-  int64_t tile;           // the first of its selected elements, kTile each
-  int64_t slice, slices;  // its first, and how many
+  int64_t first, stride;  // field position of the sample's first cluster; distance between clusters
+  int64_t start;          // Order::start
+  int64_t entry;          // index of its first candidate among those of all fields
+  int64_t begin;          // index of its first selected element
+  int64_t tile;           // index of its first tile of kTile selected elements
+  int64_t slice, slices;  // index of its first slice, number of its slices
 
   WISP_HD Order order() const { return {start, numel}; }
 };
@@ -106,13 +106,13 @@ struct SliceRow : SelectRange {
 template <class Source>
 struct Fields {
   int64_t count, entries, tiles;
-  bool sampled;  // one of them is
+  bool sampled;  // some field has a sample
   const FieldRow* row;
   const Source* source;
   SelectRanges<SliceRow> slices;
   Progress* state;
-  uint32_t* key;       // of the sample; then arena indices of the candidates; then their keys
-  uint32_t* position;  // of candidates
+  uint32_t* key;       // keys of the sample, then arena indices of the candidates, then their keys
+  uint32_t* position;  // field positions of the candidates
 
   /// visit(slice) for each slice of a field, by all threads of a team.
   template <class Visit>
@@ -121,14 +121,14 @@ struct Fields {
   }
 };
 
-/// How much scratch fields need.
+/// Sizes that determine the scratch of fields.
 struct Sizes {
   int64_t fields = 0, slices = 0, chunks = 0, words = 0, entries = 0, tiles = 0;
 
   void add(Slices of_field, const Extent& extent);
 };
 
-/// Its parts.
+/// Scratch of a selection.
 struct Scratch {
   FieldRow* row;
   SliceRow* slice;
@@ -143,10 +143,10 @@ struct Scratch {
 };
 
 int64_t numel_of(Slices slices);
-/// Writes the rows of a field's slices, of which `next` knows where they begin.
+/// Writes the rows of a field's slices, which begin at `next`.
 void put_slices(TableWriter& table, Slices slices, int64_t field, Sizes& next);
 
-/// Writes what kernels know of `count` fields, field(f) each, to `memory`, of layout Scratch.
+/// Writes the rows of `count` fields, field(f) each, to `memory`, which has the layout Scratch.
 template <class Field>
 auto write_fields(const Stream& stream, int64_t count, const Field& field, Selection::Kind kind,
                   std::byte* memory) {

@@ -13,7 +13,7 @@ class SparseCode final : public Code {
 
   Traits traits() const override { return {.sparse = true}; }
   std::optional<double> least_share(const Field& field) const override {
-    if (selection_.kind != Selection::Kind::exact) return {};  // may be less, or nothing
+    if (selection_.kind != Selection::Kind::exact) return {};  // others may select fewer, or none
     return static_cast<double>(kept_count(least_ratio_, field.numel)) /
            static_cast<double>(field.numel);
   }

@@ -1,4 +1,5 @@
-// Codes that send some values of each field and their positions; they differ by the selection.
+// Codes that send some values of each field with their positions. They differ in the selection.
+// Immutable; any thread.
 #pragma once
 
 #include "compression/code.h"
@@ -9,7 +10,7 @@ namespace wisp {
 /// Binds compression.selection: exact or sampled.
 Selection bind_selection(Config& config);
 
-/// Binds the ratio and its warm-up, and the formats of values and positions.
+/// Binds the ratio, its warm-up, and the formats of values and positions.
 std::unique_ptr<Code> make_sparse_code(Config& config, const Selection& selection);
 
 }  // namespace wisp

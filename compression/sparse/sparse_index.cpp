@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-/// In the order of Indices, behind `shortest`.
+/// The formats in the order of Indices, without `shortest`.
 std::array<const IndexFormat*, 4> formats() {
   return {&runs16_format(), &u32_format(), &gamma_format(), &bitmap_format()};
 }

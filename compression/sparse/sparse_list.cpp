@@ -9,7 +9,7 @@ namespace wisp {
 namespace sparse {
 namespace {
 
-/// What a kernel knows of a slice to which a list's entries are added, some of them an item.
+/// A slice for the kernel that adds a list's entries to it; an item is several entries.
 struct AddRow {
   int64_t first_item, field;
   int64_t position, numel, offset;
@@ -18,7 +18,7 @@ struct AddRow {
 struct AddEntries {
   struct Shared {};
   SparseList list, among;
-  bool common;  // those alone that `among` has
+  bool common;  // add only the entries that `among` has too
   float weight;
   float* arena;
   RowTable<AddRow> table;
@@ -48,16 +48,16 @@ struct AddEntries {
   }
 };
 
-constexpr int64_t kMergeTile = 512;  // entries that a team merges
+constexpr int64_t kMergeTile = 512;  // entries per team in a merge
 
-/// What a kernel knows of a field whose lists are merged.
+/// A field for the kernels that merge lists.
 struct MergeRow {
   int64_t first_item, field;
-  int64_t begin, room;  // of the sum
-  int64_t both;         // where its entries begin while they are merged
+  int64_t begin, room;  // first entry and capacity of the sum
+  int64_t both;         // index of its first entry during the merge
 };
 
-/// The entries of two lists while they are merged.
+/// The entries of two lists during a merge.
 struct Merging {
   uint32_t* position;
   float* value;
@@ -66,8 +66,8 @@ struct Merging {
       : position(cursor.take<uint32_t>(entries)), value(cursor.take<float>(entries)) {}
 };
 
-/// Puts some of two lists' entries where they are in the merged order; at equal positions a's comes
-/// first. Items are tiles of both lists, a's entries before b's.
+/// Puts entries of two lists in their places of the merged order. At equal positions, a's comes
+/// first. Items are tiles of both lists; a's entries come before b's.
 struct Interleave {
   struct Shared {};
   SparseList a, b;
@@ -80,7 +80,7 @@ struct Interleave {
     const int64_t left = of_a.count - from;
     const int64_t of_tile = left < 0 ? 0 : left < kMergeTile ? left : kMergeTile;
     place(team, row, a, {of_a.begin + from, of_tile}, from, b, of_b, 0);
-    const int64_t first = of_tile > 0 ? 0 : -left;  // of b's
+    const int64_t first = of_tile > 0 ? 0 : -left;  // first entry of b in this tile
     const int64_t rest = of_b.count - first;
     const int64_t room = kMergeTile - of_tile;
     place(team, row, b,
@@ -91,7 +91,7 @@ struct Interleave {
   }
 
  private:
-  /// `before`: how many of its list come before these.
+  /// `before`: number of entries of the same list before this range.
   WISP_HD void place(const Team& team, const MergeRow& row, const SparseList& from,
                      const Range& range, int64_t before, const SparseList& other,
                      const Range& other_range, int64_t ties) const {
@@ -107,7 +107,7 @@ struct Interleave {
   }
 };
 
-/// Equal neighbours of the merged order become one.
+/// Joins equal neighbours of the merged order into one entry.
 struct JoinEqual {
   struct Shared {};
   SparseList a, b, into;
@@ -132,11 +132,11 @@ struct JoinEqual {
   }
 };
 
-/// What a kernel knows of a field whose list is split.
+/// A field for the kernel that splits a list.
 struct SplitRow {
   int64_t first_item, field;
   int64_t most, k;
-  int64_t kept, rest;  // where its entries begin
+  int64_t kept, rest;  // index of the first entry in each list
   select::Order order;
 };
 
@@ -241,7 +241,7 @@ int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kin
 
 namespace {
 
-/// With `among`, those entries alone that it has too.
+/// Adds a list to an arena; with `among`, only the entries that it has too.
 void add(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
          const SparseList* among, float weight, float* arena) {
   parallel_rows<AddRow>(

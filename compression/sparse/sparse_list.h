@@ -1,6 +1,7 @@
 // Sparse vectors in device memory: for each field of a unit, the positions and values of some of
 // its elements. Sparse methods select into a list, pack it (pack.h), read the lists of others and
-// add them up. Every operation is work on a stream; no count is read back.
+// add them up. Every operation is work on a stream, and no count is read back. Used by the comm
+// thread.
 #pragma once
 
 #include "compression/sparse/select.h"
@@ -8,23 +9,22 @@
 
 namespace wisp {
 
-/// How many entries of a field a list has room for: `copies` times (times / over of what
-/// `ratio` keeps, at least 1) and `more`, at most all elements; and one for each `escape` of the
-/// others.
+/// The capacity of a list for a field: `copies` · max(1, times / over of ratio's count) + `more`
+/// entries, at most all elements; plus one for each `escape` elements without an entry.
 struct Room {
   double ratio = 1.0;
   int64_t times = 1, over = 1;
   int64_t copies = 1;
   int64_t more = 0;
-  int64_t escape = 0;  // none
+  int64_t escape = 0;  // 0: no escapes
 
   int64_t of(const Field& field) const;
   int64_t of(const UnitSpec& spec) const;
 };
 
 struct SparseList {
-  Range* range;        // by field
-  uint32_t* position;  // in the field, ascending
+  Range* range;        // indexed by field
+  uint32_t* position;  // field positions, ascending
   float* value;
 
   SparseList(Cursor& cursor, int64_t fields, int64_t entries);
@@ -32,7 +32,7 @@ struct SparseList {
 
 namespace sparse {
 
-constexpr int64_t kChunk = 256;  // entries a kernel call walks in order
+constexpr int64_t kChunk = 256;  // entries that a kernel call walks in order
 
 WISP_HD inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
 
@@ -45,9 +45,9 @@ struct Span {
   }
 };
 
-/// How many of `count` ascending positions are below `bound`.
+/// Number of `count` ascending positions that are below `bound`.
 WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int64_t bound) {
-  // a branch would be foreseen half of the time
+  // Without branches: a branch would be mispredicted half of the time.
   int64_t low = 0;
   for (; count > 1; count -= count / 2) {
     const int64_t half = count / 2;
@@ -56,7 +56,7 @@ WISP_HD inline int64_t count_below(const uint32_t* position, int64_t count, int6
   return low + (count > 0 && position[low] < bound);
 }
 
-/// Reads the values of a tile of a field's entries, as they will travel.
+/// Reads the values of a tile of a field's entries, rounded to the wire format.
 template <class Source, class Value>
 struct TakeValues {
   struct Shared {};
@@ -89,9 +89,9 @@ struct TakeValues {
 
 }  // namespace sparse
 
-/// Fills `list`, which has that room, with what is selected of each field: its positions.
-/// `source_of(field)` gives the field's Source, of which take(i) is called once per element.
-/// Returns the fields as take_values wants them, in scratch.
+/// Selects entries of each field and writes their positions to `list`, which has the room `room`.
+/// `source_of(field)` gives the field's Source; take(i) is called once per element. Returns the
+/// fields for take_values(), in scratch.
 template <class SourceOf>
 auto select_list(const Stream& stream, const UnitSpec& spec, const Room& room, const StepInfo& info,
                  const Selection& selection, const SourceOf& source_of, const SparseList& list,
@@ -107,11 +107,11 @@ auto select_list(const Stream& stream, const UnitSpec& spec, const Room& room, c
   select_entries(stream, fields, selection, list.position, list.range);
   return fields;
 }
-/// Bytes of scratch for that.
+/// Bytes of scratch for select_list().
 int64_t select_list_bytes(const UnitSpec& spec, const Room& room, Selection::Kind kind);
 
-/// Reads the values of what was selected from the sources, rounded to `format`, and tells sent() of
-/// each.
+/// Reads the values of the selected entries from the sources, rounded to `format`, and reports each
+/// to sent().
 template <class Source>
 void take_values(const Stream& stream, const select::Fields<Source>& fields, WireFormat format,
                  const SparseList& list) {
@@ -121,36 +121,38 @@ void take_values(const Stream& stream, const select::Fields<Source>& fields, Wir
   });
 }
 
-/// arena += weight · list, in the unit's slices. Positions beyond a field are passed over.
+/// arena += weight · list, in the unit's slices. Positions beyond a field are skipped.
 void add_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& list,
               float weight, float* arena);
-/// The same for those entries alone that `among` has too, exactly weight · value each.
+/// add_list() for the entries that `among` has too; adds exactly weight · value each.
 void add_common(const Stream& stream, const UnitSpec& spec, const Room& room,
                 const SparseList& list, const SparseList& among, float weight, float* arena);
-/// Zeros in the unit's slices.
+/// Clears the unit's slices.
 void clear_fields(const Stream& stream, const UnitSpec& spec, const Tensor& arena);
 
-/// into = a + b, which may be a itself. `room` and those of a and b are the lists' own; no more is
-/// kept than fits.
+/// into = a + b; `into` may be `a`. `room`, `a_room` and `b_room` are the capacities of the three
+/// lists. Entries that do not fit are dropped.
 void merge_lists(const Stream& stream, const UnitSpec& spec, const SparseList& a,
                  const Room& a_room, const SparseList& b, const Room& b_room,
                  const SparseList& into, const Room& room, std::byte* scratch);
 int64_t merge_lists_bytes(const UnitSpec& spec, const Room& a, const Room& b);
 
-/// The room-many largest entries of each field, equal ones in drawn cyclic order as in select.h, go
-/// to `kept`; with `rest`, of from's room, the others go there.
+/// Moves the largest entries of each field, as many as `room` says, to `kept`. Equal entries are
+/// taken in drawn cyclic order as in select.h. The others go to `rest`, which has from's room,
+/// unless it is null.
 void split_list(const Stream& stream, const UnitSpec& spec, const StepInfo& info,
                 const SparseList& from, const Room& from_room, const SparseList& kept,
                 const Room& room, const SparseList* rest, std::byte* scratch);
 int64_t split_list_bytes(const UnitSpec& spec, const Room& from);
 
-/// Copies the entries of at least thresholds[f] (device words) to `into`, of the room of `from`.
+/// Copies the entries of magnitude thresholds[f] (device words) or more to `into`, which has the
+/// room of `from`.
 void pass_list(const Stream& stream, const UnitSpec& spec, const Room& room, const SparseList& from,
                const float* thresholds, const SparseList& into);
 
 /// Makes the list empty.
 void clear_list(const Stream& stream, const UnitSpec& spec, const SparseList& list);
-/// count[f] = how many entries field f has, or adds them.
+/// count[f] = number of entries of field f; `add` adds it.
 void count_list(const Stream& stream, const UnitSpec& spec, const SparseList& list, bool add,
                 int64_t* count);
 

@@ -12,37 +12,37 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kPairs = 4096;  // coefficients of a team
+constexpr int64_t kPairs = 4096;  // coefficients per team
 constexpr int64_t kChunk = 8;     // bitmap words that a thread writes
-constexpr int64_t kTile = 256;    // bitmap words of a team
-constexpr int64_t kCodes = 512;   // codes of a team: whole words, whatever their width
+constexpr int64_t kTile = 256;    // bitmap words per team
+constexpr int64_t kCodes = 512;   // codes per team; whole words for every width
 constexpr float kLargest = 3.402823466e38f;
 
 int64_t parts_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
 
-/// What kernels know of a spectrum. Items are what the kernel says.
+/// A spectrum for kernels. Each kernel defines its items.
 struct SpectrumRow {
   int64_t first_item;
   int64_t field;
-  int64_t number;    // its first; two each coefficient
-  int64_t payload;   // its first word
-  int64_t position;  // its first of those kept
-  int64_t part;      // its first of kPairs coefficients, or of kTile words
+  int64_t number;    // index of its first number; a coefficient has two
+  int64_t payload;   // index of its first payload word
+  int64_t position;  // index of its first kept coefficient
+  int64_t part;      // index of its first part: kPairs coefficients, or kTile words
   SpectrumWire wire;
 };
 
 /// The words of a spectrum's payload.
 template <class Word>
 struct Words {
-  Word* max;  // an f32
+  Word* max;  // bits of an f32
   Word* bitmap;
   Word* codes;
   WISP_HD Words(Word* payload, const SpectrumRow& row)
       : max(payload + row.payload), bitmap(max + 1), codes(bitmap + row.wire.bitmap_words()) {}
 };
 
-/// The kernel that kernel_of(table) gives, over items(wire) items of each spectrum, of which `part`
-/// are numbered through all.
+/// Runs the kernel kernel_of(table) over items(wire) items of each spectrum; `part` numbers the
+/// items of all spectra.
 template <class Items, class KernelOf>
 void over_spectra(const Stream& stream, Spectra spectra, const Items& items,
                   const KernelOf& kernel_of, int64_t elements) {
@@ -98,7 +98,7 @@ struct WriteMax {
   }
 };
 
-/// |X_k|², in units of the power of two at the largest part: no square overflows.
+/// |X_k|² relative to the power of two at the largest part, so that no square overflows.
 struct Energy {
   struct Shared {};
   const float* numbers;
@@ -150,7 +150,7 @@ struct WriteBitmap {
   }
 };
 
-/// The codes, then words of them: 32 codes fill as many words as a code has bits.
+/// Writes the codes, then joins them to words: 32 codes fill as many words as a code has bits.
 struct WriteCodes {
   struct Shared {
     uint32_t code[kCodes];
@@ -214,7 +214,7 @@ struct CountBits {
 
 WISP_HD inline bool in_range(float max) { return 0.0f <= max && max <= kLargest; }
 
-/// Where each tile's coefficients begin; before all, of a spectrum that is not well-formed.
+/// Finds the first coefficient of each tile, and checks the spectrum; -1 marks a malformed one.
 struct Judge {
   struct Shared {};
   const uint32_t* payload;
@@ -283,9 +283,9 @@ int64_t parts_of(Spectra spectra) {
   return parts;
 }
 
-/// The parts of pack's scratch.
+/// Scratch of pack_spectra().
 struct Packing {
-  float* max;  // of each part
+  float* max;  // indexed by part
   float* energy;
   uint32_t* positions;
   std::byte* select;
@@ -305,9 +305,9 @@ struct Packing {
   }
 };
 
-/// The parts of add's.
+/// Scratch of add_spectra().
 struct Adding {
-  int64_t* first;  // coefficient of each tile
+  int64_t* first;  // index of each tile's first coefficient
 
   Adding(Cursor& cursor, Spectra spectra) : first(cursor.take<int64_t>(parts_of(spectra))) {}
 };

@@ -1,12 +1,12 @@
-// The wire of a sparse spectrum: which of a field's complex coefficients travel, and their values
-// in a range-based float. A field's payload is, in 32-bit words,
+// The wire of a sparse spectrum: a bitmap of the complex coefficients of a field that are sent, and
+// their values in a range-based float. A field's payload is, in 32-bit words,
 //   f32 max                     the largest magnitude of a real or imaginary part
-//   u32 bitmap[⌈C / 32⌉]        bit c % 32 of word c / 32: coefficient c travels
+//   u32 bitmap[⌈C / 32⌉]        bit c % 32 of word c / 32: coefficient c is sent
 //   u32 codes[⌈2 k N / 32⌉]     N bits each, the lowest first: real and imaginary part of the k
 //                               coefficients in ascending order; bits behind the last are 0
-// A unit's is that of its fields, one after the other. Fields' ranges are fitted to max.
-// Source: the status bitmap and packed values of Wang et al. 2020 as papers tell of it; the layout
-// is ours.
+// A unit's payload has the payloads of its fields, one after the other. Each field's float range
+// ends at its max. Used by the comm thread. Source: the status bitmap and packed values of Wang et
+// al. 2020, as described by other papers; the layout is ours.
 #pragma once
 
 #include "compression/compressor.h"
@@ -14,11 +14,12 @@
 
 namespace wisp {
 
-/// One field's. Sizes are host arithmetic.
+/// The wire of one field. Sizes are host arithmetic.
 class SpectrumWire {
  public:
   SpectrumWire() = default;
-  /// `kept` of `coefficients` travel, in range floats of so many bits.
+  /// `kept` of `coefficients` are sent, as range floats of `bits` bits with `mantissa` mantissa
+  /// bits.
   SpectrumWire(int64_t coefficients, int64_t kept, int bits, int mantissa)
       : all_{0, coefficients}, kept_(kept), bits_(bits), mantissa_(mantissa) {}
 
@@ -26,7 +27,7 @@ class SpectrumWire {
   WISP_HD int64_t kept() const { return kept_; }
   WISP_HD int bits() const { return bits_; }
   WISP_HD int mantissa() const { return mantissa_; }
-  /// Of all coefficients, to select from.
+  /// The range of all coefficients, to select from.
   const Slice& all() const { return all_; }
 
   int64_t bytes() const { return 4 * (1 + bitmap_words() + code_words()); }
@@ -39,22 +40,23 @@ class SpectrumWire {
   int bits_ = 0, mantissa_ = 0;
 };
 
-/// A field's spectrum among others that are packed or added with it.
+/// The spectrum of one field among several that are packed or added together.
 struct FieldSpectrum {
   SpectrumWire wire;
-  Philox random{0, 0, 0};  // decides between equal magnitudes
-  int64_t field = 0;       // its number in the unit, for complaints
+  Philox random{0, 0, 0};  // orders equal magnitudes
+  int64_t field = 0;       // index in the unit, for complaints
 };
-/// Spectra have pairs (real, imaginary) and lie one behind the other, as do their payloads.
+/// Spectra are pairs (real, imaginary) and lie one behind the other, as do their payloads.
 using Spectra = std::span<const FieldSpectrum>;
 
-/// Scratch of the next two; 8-byte aligned.
+/// Bytes of scratch for pack_spectra() and add_spectra(); 8-byte aligned.
 int64_t spectra_scratch_bytes(Spectra spectra);
-/// Packs of each spectrum the coefficients of largest magnitude. All numbers are finite; `payload`
+/// Packs the coefficients of largest magnitude of each spectrum. All numbers are finite; `payload`
 /// is 4-byte aligned.
 void pack_spectra(const Stream& stream, Spectra spectra, const float* numbers, std::byte* payload,
                   std::byte* scratch);
-/// Adds payloads' coefficients to spectra; nothing of a malformed one, which is complained of.
+/// Adds the payloads' coefficients to the spectra. A malformed payload adds nothing and causes a
+/// complaint.
 void add_spectra(const Stream& stream, Spectra spectra, const std::byte* payload,
                  const Complaints& complaints, float* numbers, std::byte* scratch);
 

@@ -155,8 +155,9 @@ void GradientAveraging::part_of(const WholeGradient& whole) {
   mean_.part_of({.elements = whole.elements, .norm = -1.0});
 }
 
-/// A momentum that a compressor keeps is each rank's share of it once the unit is engaged; before,
-/// it is the optimizer's, of the mean. One that a compressor leaves is the same on all ranks.
+/// The momentum that a compressor keeps is each rank's share once the unit is engaged; before that
+/// it is the optimizer's, of the mean. The momentum that a compressor leaves as a result is equal
+/// on all ranks.
 std::vector<SavedState> GradientAveraging::state() {
   const StepPlan& step_plan = units_.step_plan();
   std::vector<SavedState> saved = units_.memory().state();
@@ -198,7 +199,7 @@ void GradientAveraging::exchange() {
     if (probe_.due(begin_.step)) health_ = probe_.measure(courier_);
     exchanged_.record(comm_.stream);
   } catch (const Inbox::Closed&) {
-    throw;  // the compute thread knows the cause, and tells the others
+    throw;  // the compute thread knows the cause and tells the others
   } catch (const std::exception& failure) {
     communicator_.abort(failure.what());
     throw;
@@ -217,7 +218,7 @@ void GradientAveraging::plan_step() {
                 .seed = comm_.seed});
 }
 
-/// Slot 0. False if the step is skipped.
+/// Exchanges the status before the slots. Returns false if the step is skipped.
 bool GradientAveraging::agree_on_status() {
   loss_event_.wait(comm_.stream);
   status_.fetch(loss_);
@@ -228,8 +229,8 @@ bool GradientAveraging::agree_on_status() {
   return outcome_ != Outcome::skipped;
 }
 
-/// Walks the slots: one under way, and while it is, whatever became ready is encoded. Ends when all
-/// that is to be done was submitted.
+/// Runs the slots in order, one at a time, and encodes ready items meanwhile. Returns when all work
+/// is submitted.
 void GradientAveraging::pump() {
   const std::span<const Slot> slots = units_.step_plan().slots();
   prepared_.assign(static_cast<size_t>(readiness_.items()), 0);
@@ -239,7 +240,7 @@ void GradientAveraging::pump() {
   while (next < slots.size() || units_.under_way()) {
     const uint64_t seen = inbox_.events();
     if (courier_.watch().poll()) continue;
-    // what the next slot lacks goes before the decoding of the one that has come
+    // Items that the next slot needs go before the decoding of the slot that has arrived.
     const bool lacking = next < slots.size() && slots[next].round == 0 && !can_start(slots[next]);
     if (const int item = lacking ? inbox_.take() : -1; item >= 0) {
       take(item);
@@ -273,7 +274,7 @@ bool GradientAveraging::can_start(const Slot& slot) const {
          });
 }
 
-/// An item's gradients are complete: measure them.
+/// Measures an item whose gradients are complete.
 void GradientAveraging::take(int item) {
   readiness_.event(item).wait(comm_.stream);
   StreamWatch::Mark begin = courier_.watch().mark();
@@ -285,7 +286,7 @@ void GradientAveraging::take(int item) {
   });
 }
 
-/// Prepares an item, at once or when the whole norm is known.
+/// Prepares a measured item, at once or when the whole norm is known.
 void GradientAveraging::measured(int item) {
   ++measured_;
   waiting_.push_back(item);

@@ -1,6 +1,6 @@
-// The synchronizer of data-parallel SGD: every step, each worker's gradients become their mean over
-// all workers, unit by unit and bucket by bucket on a comm thread while backward is still running.
-// The compute thread makes the calls; the object owns the comm thread.
+// The synchronizer of data-parallel SGD. In every step it replaces each worker's gradients by their
+// mean over all workers. A comm thread exchanges them unit by unit and bucket by bucket, while
+// backward is still running. The compute thread makes the calls; the object owns the comm thread.
 #pragma once
 
 #include <atomic>
@@ -30,21 +30,21 @@ namespace wisp {
 struct AveragingOptions {
   BucketOptions buckets;
   ClipOptions clip;
-  bool overlap = true;      // false: nothing is encoded before backward has ended
-  bool guard = true;        // a unit stays dense as long as it would send more than dense
-  int64_t probe_every = 0;  // steps from one Health to the next; 0: never
-  std::function<double(double epoch)> ratio;  // kept / total for the compressors; empty: 1
+  bool overlap = true;      // false: encoding begins after backward
+  bool guard = true;        // keep a unit dense while it would send more than dense
+  int64_t probe_every = 0;  // steps between two Health measurements; 0: never
+  std::function<double(double epoch)> ratio;  // kept / total for sparse methods; empty: 1
 };
 
-/// Whether each worker's own gradient is clipped, before it is encoded, or their mean. Throws Error
+/// Whether each worker's own gradient is clipped before encoding, instead of the mean. Throws Error
 /// for ClipWhere::mean if a method is Clipping::local_only.
 bool clips_locally(const ClipOptions& clip, std::span<const Method> methods);
 
 class GradientAveraging final : public Synchronizer {
  public:
-  /// `compute` is the context whose gradients `parameters` hold; `comm` is the comm thread's own.
-  /// `method_of[id]` is each segment's index into `methods`, or kDense. All references outlive this
-  /// object.
+  /// `compute` is the context of the gradients in `parameters`; `comm` is the comm thread's own
+  /// context. `method_of[id]` is each segment's index into `methods`, or kDense. All references
+  /// outlive this object.
   GradientAveraging(Communicator& communicator, Context& compute, Context& comm,
                     FlatParameters& parameters, std::vector<Method> methods,
                     std::vector<int> method_of, AveragingOptions options, Trace& trace);
@@ -64,18 +64,18 @@ class GradientAveraging final : public Synchronizer {
   Tensor consensus() override { return parameters_.weight(); }
   double consensus_distance() override { return 0.0; }
   std::vector<SavedState> state() override;
-  /// The cut's hash if compressors keep state of whole units.
+  /// The cut's hash if compressors keep state of whole units; else empty.
   std::string layout() const override;
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
-  /// In the steps to come the parameters' gradient is a part of this one, of this worker: clipping
-  /// goes by it. Of the mean only the elements are known, so a bound of its whole norm has no
-  /// meaning. Between steps.
+  /// Declares that the parameters' gradient is a part of the gradient `whole` of this worker, from
+  /// the next step on. Local clipping uses the norm of `whole`. For the mean only the number of
+  /// elements is known, so a bound on its whole norm has no meaning. Call between steps.
   void part_of(const WholeGradient& whole);
 
   const Cut& cut() const { return units_.cut(); }
-  /// Units compressed in the last step, of all units.
+  /// Number of units that were compressed in the last step.
   int compressed_units() const { return units_.step_plan().compressed_units(); }
 
  private:
@@ -100,8 +100,8 @@ class GradientAveraging final : public Synchronizer {
   const AveragingOptions options_;
   Trace& trace_;
   UnitExchange units_;
-  GradientClip local_;  // of this worker's gradient, on the comm thread
-  GradientClip mean_;   // of the mean over all workers, on the compute thread
+  GradientClip local_;  // clips this worker's gradient, on the comm thread
+  GradientClip mean_;   // clips the mean over all workers, on the compute thread
 
   GradientSquares squares_;
   Readiness readiness_;
@@ -112,19 +112,19 @@ class GradientAveraging final : public Synchronizer {
   Event loss_event_;
   bool posted_ = false;
   StreamWatch compute_watch_;
-  double wait_ms_ = 0.0, clip_ms_ = 0.0;  // that no step has counted yet
+  double wait_ms_ = 0.0, clip_ms_ = 0.0;  // not yet counted in a step
   std::vector<int> all_segments_;
 
-  // comm thread: the step under way
+  // Comm thread: the step under way.
   int64_t bytes_raw_ = 0;
   Probe probe_;
   std::optional<Health> health_;
-  std::vector<char> prepared_;  // by item: dense segments may travel
+  std::vector<char> prepared_;  // indexed by item: its dense segments may travel
   std::vector<int> waiting_;    // measured items that wait for the norm of the whole gradient
   int measured_ = 0;
-  Event exchanged_;  // the arena holds the result
+  Event exchanged_;  // recorded when the arena holds the result
   Tensor counters_;  // (1) i64: updates applied
-  Tensor last_lr_;   // (1) f64: of the last of them
+  Tensor last_lr_;   // (1) f64: learning rate of the last update
   StatusSlot status_;
   Outcome outcome_ = Outcome::applied;
 

@@ -1,6 +1,7 @@
-// The sum of squared micro-batch gradients, for methods that want it: square = sum over j of
-// delta_j^2, delta_j what micro-batch j added to the gradient arena; with one micro-batch the
-// gradient's square. All but the last are added by the compute thread, the last by the comm thread.
+// The sum of squared micro-batch gradients, for methods that need it: square = sum over j of
+// delta_j^2, where delta_j is the part of the gradient arena that micro-batch j added. With one
+// micro-batch it is the square of the gradient. The compute thread adds all micro-batches but the
+// last, which the comm thread adds.
 #pragma once
 
 #include <span>
@@ -12,24 +13,26 @@ namespace wisp {
 
 class GradientSquares {
  public:
-  /// Not `wanted`: no memory, and nothing happens.
+  /// If not `wanted`, the object has no memory and does nothing.
   GradientSquares(Context& compute, FlatParameters& parameters, bool wanted);
 
-  /// A step begins.
+  /// Begins a step.
   void begin() { micro_batches_ = 0; }
-  /// A micro-batch that is not the step's last has been added to the gradient arena, which is not
-  /// changed. delta_j is its difference from what lay there before, rounded once.
+  /// Adds a micro-batch that is not the last of its step and is already in the gradient arena. The
+  /// arena is not changed. delta_j is the difference to the arena's previous contents, rounded
+  /// once.
   void add_micro_batch();
-  /// Adds the last micro-batch's share of the segments, whose gradients are complete.
+  /// Adds the last micro-batch for these segments, whose gradients are complete.
   void finish(const Stream& stream, std::span<const int> segments) const;
-  /// Undefined if nobody wants it.
+  /// The arena of squares; undefined if not wanted.
   const Tensor& arena() const { return square_; }
 
  private:
   Context& compute_;
   FlatParameters& parameters_;
-  Tensor square_;  // arena; undefined if nobody wants it
-  Tensor before_;  // the gradient arena after the micro-batch before; from the first that needs it
+  Tensor square_;  // arena of squares; undefined if not wanted
+  Tensor before_;  // copy of the gradient arena after the previous micro-batch; allocated at first
+                   // use
   int micro_batches_ = 0;
 };
 

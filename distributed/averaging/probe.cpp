@@ -14,15 +14,15 @@ struct CountAges {
   WISP_HD void operator()(int64_t i) const { age[i] = result[i] != 0.0f ? 0 : age[i] + 1; }
 };
 
-/// Sums of squares of what waits and of the gradient.
+/// Sums of squares of the unsent part and of the gradient.
 struct WaitingSums {
   double waiting, gradient;
 };
 
 struct Waiting {
   using Value = WaitingSums;
-  const float* residual;  // or null
-  const float* tracked;   // or null
+  const float* residual;  // may be null
+  const float* tracked;   // may be null
   const float* target;
   const float* gradient;
   WISP_HD Value identity() const { return {0.0, 0.0}; }
@@ -84,7 +84,7 @@ Probe::Probe(Communicator& communicator, Context& context, FlatParameters& param
   }
 }
 
-/// visit(unit, slice) for all that was compressed.
+/// visit(unit, slice) for each slice of the compressed units.
 template <class Visit>
 void Probe::each_slice(const Visit& visit) const {
   const std::vector<CutUnit>& units = units_.cut().units;

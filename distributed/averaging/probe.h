@@ -1,6 +1,6 @@
-// A probe of how well compression follows the gradient, every so many steps: what waits in
-// residuals, for how long, and where the decoded mean points beside the true one. A run has the
-// same bits with and without it. Belongs to the comm thread.
+// A probe of how well compression follows the gradient, at regular steps. It measures the size and
+// age of residuals, and the angle between the decoded and the true mean. It does not change the
+// bits of a run. Belongs to the comm thread.
 #pragma once
 
 #include <optional>
@@ -18,31 +18,32 @@ namespace wisp {
 
 class Probe {
  public:
-  /// `every` = 0: no memory, and nothing happens. The arguments outlive this object.
+  /// With `every` = 0, the object has no memory and does nothing. The arguments outlive this
+  /// object.
   Probe(Communicator& communicator, Context& context, FlatParameters& parameters,
         UnitExchange& units, int64_t every);
 
   bool enabled() const { return every_ > 0; }
-  /// Whether step `step`, the first being 0, is one of the measured ones.
+  /// Whether step `step` is measured; the first step is 0.
   bool due(int64_t step) const { return enabled() && (step + 1) % every_ == 0; }
-  /// Before a unit is encoded in a measured step: keeps its gradient, zeros if it is not finite.
+  /// Keeps a unit's gradient before it is encoded in a measured step; zeros if it is not finite.
   void keep(int unit);
-  /// After every step's last decode.
+  /// Updates the ages; called after the last decode of every step.
   void count_ages();
-  /// After count_ages(), in a measured step. Sums what was kept over the workers, which is no cost
-  /// of the step; nothing if no unit was compressed.
+  /// Sums the kept gradients over the workers and measures; called after count_ages() in a measured
+  /// step. The traffic does not count as a cost of the step. Empty if no unit was compressed.
   std::optional<Health> measure(Courier& courier);
 
  private:
-  /// Where a unit keeps what it has not sent.
+  /// The arenas with the unsent part of a unit.
   struct Kept {
-    Tensor residual;  // or undefined
-    Tensor tracked;   // what others know of `target`, or undefined
-    Tensor target;    // undefined: of the gradient
+    Tensor residual;  // may be undefined
+    Tensor tracked;   // the receivers' estimate of `target`; may be undefined
+    Tensor target;    // undefined: the gradient
   };
   template <class Visit>
   void each_slice(const Visit& visit) const;
-  /// What waits, and the gradients beside it, squared and summed over this worker's units.
+  /// Adds two sums of squares over this worker's units: of the unsent part, and of the gradient.
   void add_waiting(std::span<double> squares) const;
   Health compare() const;
 
@@ -51,10 +52,10 @@ class Probe {
   FlatParameters& parameters_;
   UnitExchange& units_;
   const int64_t every_;
-  std::vector<Kept> kept_;  // by unit
-  Tensor gradient_;         // arena: a worker's own, then the sum
-  Tensor age_;              // arena, i32: steps since the result was not zero
-  DeviceWords sums_;        // (4) f64: of a slice
+  std::vector<Kept> kept_;  // indexed by unit
+  Tensor gradient_;         // arena: this worker's gradient, then the sum
+  Tensor age_;              // arena, i32: steps since the result was last not zero
+  DeviceWords sums_;        // (4) f64: sums of a slice
 };
 
 }  // namespace wisp

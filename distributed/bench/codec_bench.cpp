@@ -27,7 +27,7 @@ struct Draw {
   }
 };
 
-/// All or nothing of each row.
+/// Clears a random share of whole rows.
 struct ClearRows {
   Philox philox;
   float share;
@@ -45,7 +45,7 @@ struct AddTo {
   WISP_HD void operator()(int64_t i) const { into[i] += from[i]; }
 };
 
-/// What a result has to do with what it should be.
+/// Sums that compare a result with the expected one.
 struct Likeness {
   struct Value {
     double difference, wanted, got, product;
@@ -62,7 +62,7 @@ struct Likeness {
   }
 };
 
-/// Of host tensors: this is not timed.
+/// Compares host tensors; this is not timed.
 Likeness::Value likeness(const Tensor& result, const Tensor& sum) {
   Likeness::Value value{};
   parallel_reduce(Stream::immediate(), sum.numel(),
@@ -82,7 +82,7 @@ Field field_of(int64_t numel) {
   return {.slices = {{0, numel}}, .numel = numel, .key = 1, .rows = rows};
 }
 
-/// Workers with drawn gradients.
+/// A rehearsal with drawn gradients.
 class Bench {
  public:
   using Make = std::function<std::unique_ptr<Compressor>(int)>;
@@ -94,14 +94,14 @@ class Bench {
         numel_(options.numel),
         zero_rows_(static_cast<float>(options.zero_rows)) {
     info_.ratio = options.ratio;
-    info_.applied = int64_t{1} << 40;  // behind any warm-up
+    info_.applied = int64_t{1} << 40;  // after any warm-up
     info_.lr = info_.last_lr = 0.1;
     if (rehearsal_.compressor(0).traits().result != UpdateRule::momentum) return;
-    for (int rank = 0; rank < workers; ++rank)  // what it leaves is what it starts from
+    for (int rank = 0; rank < workers; ++rank)  // a method that leaves a momentum starts from one
       draw(Draw{Philox(3, 0, 0), rehearsal_.momentum(rank)});
   }
 
-  /// Gradients of `step`, then the method's step with the random numbers of `seed`.
+  /// Draws the gradients of `step`, then runs the method's step with the random numbers of `seed`.
   void step(int64_t step, uint64_t seed = 1) {
     info_.step = step;
     info_.seed = seed;
@@ -111,7 +111,7 @@ class Bench {
     rehearsal_.step(info_);
   }
 
-  /// The sum of the workers' gradients of `step`, in the host's memory.
+  /// The sum of the workers' gradients of `step`, in host memory.
   Tensor sum(int64_t step) {
     const Context& context = rehearsal_.context();
     const Tensor sum = context.zeros({numel_}, DType::f32);
@@ -124,7 +124,7 @@ class Bench {
     return fetch(stream(), sum);
   }
 
-  /// What the last step left worker 0, in the host's memory.
+  /// Worker 0's result of the last step, in host memory.
   Tensor result() { return fetch(stream(), rehearsal_.unit(0).gradient); }
 
   Rehearsal& rehearsal() { return rehearsal_; }
@@ -150,7 +150,7 @@ void measure_bias(const std::function<std::unique_ptr<Compressor>(int)>& make,
   CodecBenchOptions options = result.options;
   options.numel = std::min(options.numel, kBiasNumel);
   const int64_t numel = options.numel;
-  const Tensor mean({numel}, DType::f32);  // the host's
+  const Tensor mean({numel}, DType::f32);  // in host memory
   for (int draw = 0; draw < kBiasDraws; ++draw) {
     Bench bench(make, kWorkers, options);
     bench.step(0, static_cast<uint64_t>(draw));

@@ -40,7 +40,7 @@ struct Nothing {
   void operator()() const {}
 };
 
-/// Of work(), each time after prepare().
+/// Median time of work(), each time after prepare().
 template <class Work, class Prepare = Nothing>
 double median_ms(const Stream& stream, const Work& work, const Prepare& prepare = {}) {
   std::vector<double> times;
@@ -52,7 +52,8 @@ double median_ms(const Stream& stream, const Work& work, const Prepare& prepare 
   return times[kRuns / 2];
 }
 
-/// Per-element arrays that a worker reads and writes when it encodes; one worker owns everything.
+/// Number of per-element arrays that a worker reads and writes when it encodes; one worker owns
+/// everything.
 int arrays_of(Rehearsal& rehearsal) {
   const Compressor& compressor = rehearsal.compressor(0);
   const Traits traits = compressor.traits();
@@ -77,7 +78,7 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   auto* g = gradient.data<float>();
   auto* p = payload.data<float>();
   auto* total = sum.data<float>();
-  const auto draw = [&] { parallel_for(stream, n, Write{g}); };  // as before an encode
+  const auto draw = [&] { parallel_for(stream, n, Write{g}); };  // drawn as before an encode
   const double read_gradient = median_ms(
       stream, [&] { parallel_reduce(stream, n, Read{g}, total); }, draw);
   const double pass = median_ms(
@@ -96,7 +97,7 @@ CodecLimits plain_loops(Rehearsal& rehearsal, int64_t payload_bytes) {
   const double add = median_ms(stream, [&] { parallel_for(stream, n, ReadAndUpdate<1>{g, {g}}); });
   const Traits traits = rehearsal.compressor(0).traits();
   const int only_read = (traits.squares ? 1 : 0) + (traits.result == UpdateRule::momentum ? 1 : 0);
-  const bool everywhere = 16 * payload_bytes > n;  // else a payload touches few elements
+  const bool everywhere = 16 * payload_bytes > n;  // otherwise a payload touches few elements
   return {pass + write + only_read * read_gradient, fill + read,
           fill + kPayloads * read + (everywhere ? (kPayloads - 1) * add : 0.0)};
 }
@@ -116,7 +117,7 @@ CodecLimits transforms(Rehearsal& rehearsal) {
   return {forward, inverse, inverse};
 }
 
-/// M Qᵀ and P M, and the approximation Pᵀ Q of M and what it leaves of it; all factors have
+/// Times of M Qᵀ and P M, of the approximation Pᵀ Q of M, and of their difference; all factors have
 /// `rank` rows.
 struct Products {
   double to_p, to_q, approximation, difference;

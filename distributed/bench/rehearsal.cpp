@@ -98,10 +98,10 @@ void Rehearsal::step(StepInfo info) {
   }
 }
 
-/// Memory that is kept from step to step as long as it is large enough.
+/// Grows memory that is kept from step to step.
 void Rehearsal::fit(Tensor& memory, int64_t bytes) const {
   if (memory.defined() && memory.bytes() >= bytes) return;
-  memory = {};  // first give back, then take
+  memory = {};  // free the old memory first
   memory = context_.empty({bytes}, DType::u8);
 }
 

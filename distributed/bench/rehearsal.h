@@ -1,6 +1,7 @@
-// A step of a compression method by N workers in one thread, without a communicator: each round all
-// encode, payloads change hands, all decode, on one device. Sums are the communicators' own
-// arithmetic. Benchmarks time it, and tests compare it with a paper's scalar model. One thread.
+// A rehearsal: one step of a compression method by N workers in one thread, on one device, without
+// a communicator. In each round all workers encode, payloads change hands, and all decode. Sums use
+// the communicators' arithmetic. Benchmarks time it, and tests compare it with a paper's scalar
+// model. One thread.
 #pragma once
 
 #include <deque>
@@ -19,23 +20,23 @@ class Rehearsal {
  public:
   using Make = std::function<std::unique_ptr<Compressor>()>;
 
-  /// At most kMostDeviceRanks workers with a unit of `fields` each, and a compressor that `make`
-  /// gives. With `fastest` they compute on the build's best backend for `device`, else on the
-  /// reference. State is zero. Pointers and tensors are the device's.
+  /// At most kMostDeviceRanks workers, each with a unit of `fields` and a compressor from `make`.
+  /// With `fastest` they use the build's best backend for `device`, else the reference. State is
+  /// zero. Pointers and tensors are in device memory.
   Rehearsal(int workers, std::vector<Field> fields, const Make& make, bool fastest = false,
             Device device = {});
 
-  /// Outlets hold `value` before each encode, as memory does that was used before.
+  /// Fills outlets with `value` before each encode, like memory that was used before.
   void stain(std::byte value) { stain_ = value; }
 
-  /// One step from each worker's gradient() to the result in it. Rank and workers of `info` are set
-  /// here. Throws Error for a payload that is larger than its message says, or not well-formed.
+  /// Runs one step, from each worker's gradient() to the result in it. Sets rank and workers of
+  /// `info`. Throws Error for a payload that is larger than its message says, or malformed.
   void step(StepInfo info);
 
   int workers() const { return static_cast<int>(workers_.size()); }
   float* gradient(int rank) { return at(rank).unit.gradient.data<float>(); }
   float* weight(int rank) { return at(rank).unit.weight.data<float>(); }
-  /// Null, as the squares, where Unit has none for the method.
+  /// Null if the method's Unit has no momentum; likewise square() and squares.
   float* momentum(int rank) { return at(rank).unit.momentum.data<float>(); }
   float* square(int rank) { return at(rank).unit.square.data<float>(); }
   /// The state that the compressor declared under this name.
@@ -44,8 +45,8 @@ class Rehearsal {
   Context& context() { return context_; }
   Compressor& compressor(int rank) { return *at(rank).compressor; }
 
-  /// Of the last step: rounds, what `rank` encoded in one (its outlets one after the other), and
-  /// the stream's time that its encodes and decodes took.
+  /// Records of the last step: the number of rounds, the bytes that `rank` encoded in one round
+  /// (its outlets one after the other), and the stream's time for its encodes and decodes.
   int rounds() const { return rounds_; }
   std::vector<std::byte> sent(int rank, int round) const;
   int64_t sent_bytes(int rank, int round) const;
@@ -57,16 +58,16 @@ class Rehearsal {
 
  private:
   struct Round {
-    std::vector<Tensor> out;  // by outlet
+    std::vector<Tensor> out;  // indexed by outlet
     std::vector<int64_t> used;
-    DeviceWords counted;  // the same of a variable message, as kernels write it
+    DeviceWords counted;  // used bytes of a variable message, written by kernels
     std::vector<Outlet> outlets;
     Tensor sum;
   };
   struct Worker {
     std::unique_ptr<Compressor> compressor;
     State state;
-    std::vector<std::string> names;  // of state
+    std::vector<std::string> names;  // names of the state
     Unit unit;
     Tensor scratch;
     std::deque<Round> rounds;
@@ -85,7 +86,7 @@ class Rehearsal {
   Stream stream_;
   std::unique_ptr<Backend> backend_;
   Context context_;
-  DeviceWords complaint_;  // of a decode
+  DeviceWords complaint_;  // complaint of a decode
   std::vector<Field> fields_;
   std::deque<Worker> workers_;
   int rounds_ = 0;

@@ -1,4 +1,4 @@
-// What a benchmark's work costs, by the clock of the stream that it is given to.
+// A timer of a benchmark's work, by the clock of its stream. Used by the thread that submits it.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@
 
 namespace wisp {
 
-/// Milliseconds that `stream` needs for what work() submits to it, and for nothing before it. Waits
-/// for it.
+/// Milliseconds that `stream` needs for the work that work() submits, without earlier work. Waits
+/// for the stream.
 inline double time_ms(const Stream& stream, const std::function<void()>& work) {
   Event begin = Event::timed(), end = Event::timed();
-  end.record(stream);  // a device's event is made now, not within the time
+  end.record(stream);  // creates a device's event now, outside the measured time
   begin.record(stream);
   work();
   end.record(stream);

@@ -36,14 +36,14 @@ int64_t total_bytes(std::span<const AnyBytes> slices) {
 
 int64_t numel_of(const CallLabel& reduction) { return reduction.bytes / size_of(reduction.dtype); }
 
-/// First element of a rank's share of n elements.
+/// Index of the first element of a rank's share of n elements.
 int64_t share_begin(int64_t n, int64_t rank, int64_t workers) { return n * rank / workers; }
 
 int64_t share_numel(int64_t n, int rank, int workers) {
   return share_begin(n, rank + 1, workers) - share_begin(n, rank, workers);
 }
 
-/// Walks a list of slices as one array of elements.
+/// A walk through a list of slices as one array of elements.
 class Cursor {
  public:
   Cursor(std::span<const Bytes> slices, int64_t element, int64_t skip)
@@ -56,7 +56,7 @@ class Cursor {
     }
   }
   std::byte* data() const { return slices_[slice_].data + offset_; }
-  /// Elements that follow without a gap.
+  /// Number of elements that follow without a gap.
   int64_t run() const { return (slices_[slice_].bytes - offset_) / element_; }
   void advance(int64_t elements) {
     offset_ += elements * element_;

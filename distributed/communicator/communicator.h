@@ -1,8 +1,9 @@
-// Collectives among the workers of a run. Every rank makes the same calls in the same order; only
-// one thread per rank (its comm thread) calls. Tensors are lists of slices of memory and count as
-// one collective. What lies on a device is read and written in the order of the rank's stream: when
-// wait() returned, that work is submitted. Reductions sum in rank order, in f32 rounded once (f64
-// for f64, exact for integers and max), so results do not depend on how data is cut.
+// Collectives among the workers of a run. Every rank makes the same calls in the same order, all
+// from one thread, its comm thread. A tensor is a list of slices of memory and takes one
+// collective. Device memory is read and written in the order of the rank's stream; when wait() has
+// returned, this work is submitted. Reductions sum in rank order, in f32 rounded once (f64 for f64,
+// exact for integers and max), so results do not depend on the cut of the data. NCCL's differ
+// (nccl_communicator.h).
 #pragma once
 
 #include <functional>
@@ -27,26 +28,27 @@ struct ConstBytes {
   int64_t bytes = 0;
 };
 
-/// What one collective cost this rank.
+/// The cost of one collective for this rank.
 struct Transfer {
-  int64_t sent = 0, received = 0;  // bytes, as the communicator's algorithm moves them
+  int64_t sent = 0, received = 0;  // bytes moved by the communicator's algorithm
   double begin_us = 0,
-         end_us = 0;  // on the wire: from the moment all ranks had come until the data was there
+         end_us = 0;  // on the wire: from the last rank's arrival to the data's
 };
 
-/// A collective under way. Its memory must stay as it is until wait() returned.
+/// A collective under way. Its memory must not change until wait() has returned.
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Whether wait() would return, or throw, without blocking for long: who asks this alone keeps no
-  /// limit of time of its own.
+  /// Whether wait() would return or throw without blocking for long. A caller that only polls
+  /// ready() needs no time limit of its own.
   virtual bool ready() = 0;
-  /// When to ask ready() again, on the clock of now_us(): the link will have carried the bytes, it
-  /// is worth another look, or ranks are late. on_progress() may tell before. Not after now_us() if
-  /// it is ready, or a rank failed.
+  /// The time for the next call of ready(), on the clock of now_us(). It is the time at which the
+  /// link has carried the bytes, the next look is due, or a late rank exceeds the limit.
+  /// on_progress() may announce it earlier. It is not after now_us() if the collective is ready or
+  /// a rank failed.
   virtual double ready_at_us() = 0;
-  /// Finishes the collective. Throws Error if a rank failed (its cause and rank) or did not come in
-  /// time. A collective given up without wait() never ends for the others: abort() tells them why.
+  /// Finishes the collective. Throws Error with rank and cause if a rank failed or came too late.
+  /// If a collective is dropped without wait(), the others never finish it; abort() tells them why.
   virtual Transfer wait() = 0;
 };
 using PendingPtr = std::unique_ptr<Pending>;
@@ -63,37 +65,40 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// In place: every rank gets op over ranks of each element.
+  /// Reduces in place: every rank gets op over all ranks of each element.
   virtual PendingPtr all_reduce(std::span<const Bytes> data, DType dtype, ReduceOp op) = 0;
-  /// in[r * out.size() + s] gets rank r's out[s]. Sizes may differ by rank (the "v" form): in's
-  /// sizes say what each rank sends.
+  /// in[r * out.size() + s] gets rank r's out[s]. Sizes may differ by rank (the "v" form): the
+  /// sizes of `in` say what each rank sends.
   virtual PendingPtr all_gather(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
-  /// out[q * S + s] goes to rank q, which gets it in in[r * S + s], S = out.size() / size(). Sizes
-  /// may differ.
+  /// out[q * S + s] goes to rank q, whose in[r * S + s] receives it from rank r; S = out.size() /
+  /// size(). Sizes may differ.
   virtual PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
   virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
   /// Point-to-point messages with several peers at once; both sides name each other. Several slices
-  /// for a peer stand together, as many as it sends. An empty list joins idly.
+  /// for one peer are adjacent, and their number is the same on both sides. An empty list takes
+  /// part without messages.
   virtual PendingPtr exchange(std::span<const Exchange> messages) = 0;
   virtual PendingPtr barrier() = 0;
 
-  /// What this rank's part in all collectives that have begun sends, by the algorithm's count. For
-  /// the thread that calls the collectives, or while it rests.
+  /// Bytes that this rank sends in all collectives begun so far, by the algorithm's count. Called
+  /// by the thread that calls the collectives, or while it rests.
   virtual int64_t bytes_sent() const = 0;
 
-  /// Ends every rank's current and later collectives with `cause`; the first caller's cause and
-  /// rank win.
+  /// Ends every rank's current and later collectives with `cause`. The cause and rank of the first
+  /// caller win.
   virtual void abort(const std::string& cause) = 0;
-  /// What ended the collectives, as their wait() says it, if this rank can hear of it by now; empty
-  /// if nothing has. Does not block.
+  /// The failure that ended the collectives, with the text of wait()'s Error, if this rank can know
+  /// it by now; else empty. Does not block.
   virtual std::string hear_failure() = 0;
-  /// Called, from other ranks' threads, whenever a pending collective may have become ready, or its
-  /// ready_at_us() earlier; never, where ready_at_us() is always near. It must not call the
-  /// communicator, nor take a lock that a caller of the communicator holds. Once this returned, the
-  /// `notify` before it is not called any more.
+  /// Sets a function that other ranks' threads call whenever a pending collective may have become
+  /// ready, or its ready_at_us() may be earlier. It is never called if ready_at_us() is always
+  /// near. `notify` must not call the communicator, nor take a lock that a caller of the
+  /// communicator holds. After on_progress() has returned, the previous `notify` is not called any
+  /// more.
   virtual void on_progress(std::function<void()> notify) = 0;
-  /// From now on slices may lie in `pool`, of a device that all ranks share, and are moved in the
-  /// order of `stream`, the rank's; both outlive the calls. False if it knows the host's alone.
+  /// Allows slices in `pool`, memory of a device that all ranks share. They are moved in the order
+  /// of `stream`, the rank's stream. Both outlive the calls. Returns false if this is not
+  /// supported.
   virtual bool move_devices(const Stream&, const MemoryPool&) { return false; }
 };
 

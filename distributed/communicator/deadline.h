@@ -1,6 +1,6 @@
-// The time limit of a collective's wait for other ranks: one limit, which every wait within the
-// collective goes by. A process that was stopped has not waited, so the time between two looks
-// counts as one stride at most. Belongs to the thread that looks.
+// The time limit of a collective's wait for other ranks. All waits within the collective share it.
+// The time between two looks counts as one stride at most, because a process that was stopped has
+// not waited. Belongs to the thread that looks.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,21 @@ namespace wisp {
 
 class Deadline {
  public:
-  /// Begins to wait.
+  /// Begins the wait.
   explicit Deadline(double timeout_s) : stride_us_(timeout_s * 1e6 / kStrides) { restart(); }
 
-  /// Something has come: the wait begins anew.
+  /// Restarts the limit, because something has arrived.
   void restart(double at_us = now_us()) {
     looked_us_ = at_us;
     left_us_ = stride_us_ * kStrides;
   }
-  /// A look that found nothing: whether the time is up. Look first, then ask.
+  /// Whether the time is up, after a look that found nothing. Look first, then call this.
   bool passed(double at_us = now_us()) {
     left_us_ -= std::min(at_us - looked_us_, stride_us_);
     looked_us_ = at_us;
     return left_us_ <= 0.0;
   }
-  /// When to look again at the latest, on the clock of now_us().
+  /// The latest time for the next look, on the clock of now_us().
   double next_us() const { return looked_us_ + std::min(left_us_, stride_us_); }
 
  private:

@@ -11,12 +11,12 @@
 namespace wisp {
 namespace {
 
-constexpr int kMostRuns = 64;        // reduced by one launch
-constexpr int kMostAddresses = 256;  // of all its runs and ranks: an argument has 4096 bytes
+constexpr int kMostRuns = 64;        // runs reduced by one launch
+constexpr int kMostAddresses = 256;  // limit: an argument has 4096 bytes
 
 struct Runs {
-  int64_t ranks = 0, count = 0;        // two int side by side may look like an address
-  int64_t begin[kMostRuns + 1];        // of each run, in elements of the launch; then their sum
+  int64_t ranks = 0, count = 0;        // 64 bits each: two adjacent ints may look like an address
+  int64_t begin[kMostRuns + 1];        // first element of each run in the launch; then their sum
   std::byte* address[kMostAddresses];  // [run][rank]
 
   bool full() const { return count == kMostRuns || (count + 1) * ranks > kMostAddresses; }
@@ -55,7 +55,7 @@ void launch(const Stream& stream, const Runs& runs, const CallLabel& label) {
 }  // namespace
 
 bool lies_in(const MemoryPool& pool, const Call& call) {
-  int64_t device = 0, host = 0;  // slices
+  int64_t device = 0, host = 0;  // number of slices
   const auto count = [&](const std::byte* data, int64_t bytes) {
     if (bytes > 0) ++(pool.holds(data) ? device : host);
   };

@@ -1,5 +1,5 @@
-// How what one rank owns of a collective is moved in the memory of a device that all ranks share:
-// the bits of move_share(), as work of a stream.
+// The movement of one rank's part of a collective in the memory of a device that all ranks share:
+// work of a stream, with the bits of move_share(). Any thread.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace wisp {
 
-/// Whether the memory of a call is of the device's `pool`. Throws Error if only some of it is.
+/// Whether a call's memory lies in the device's `pool`. Throws Error if only a part of it does.
 bool lies_in(const MemoryPool& pool, const Call& call);
 
-/// Ranks that one launch can add up.
+/// The most ranks that one launch can sum.
 constexpr int kMostDeviceRanks = 64;
 
-/// move_share() in the order of `stream`, of whose device all memory is; what the ranks hand in is
+/// move_share() in the order of `stream`. All memory is on its device, and the ranks' data is
 /// there. At most kMostDeviceRanks calls.
 void move_device_share(const Stream& stream, std::span<const Call> calls, int rank);
 

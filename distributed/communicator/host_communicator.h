@@ -1,5 +1,5 @@
-// The base of communicators on the host: every function of Communicator becomes a Call, and is
-// counted.
+// The base of communicators that turn every function of Communicator into a Call and count its
+// bytes: threads, MPI and NCCL. Used by its rank's comm thread.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Where NCCL was not found.
+// The substitute for NCCL in a build without it.
 #include "distributed/communicator/nccl_communicator.h"
 
 namespace wisp {

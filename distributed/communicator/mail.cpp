@@ -10,7 +10,7 @@ namespace {
 
 struct Head {
   CallLabel label;
-  int64_t slices = 0;  // sizes that follow, a word each; the data comes behind them
+  int64_t slices = 0;  // number of sizes that follow, a word each; the data is behind them
 };
 constexpr int64_t kHeadBytes = sizeof(Head);
 static_assert(kHeadBytes % 8 == 0, "the data behind it is read as elements of up to 8 bytes");
@@ -151,7 +151,7 @@ void Mail::read(int round, std::span<const ConstBytes> messages) {
   }
 }
 
-/// This rank's share becomes op over all ranks, in rank order.
+/// Reduces this rank's share over all ranks, in rank order.
 void Mail::reduce(std::span<const ConstBytes> messages) {
   std::vector<const std::byte*> sources(static_cast<size_t>(workers_));
   int64_t done = 0;

@@ -1,6 +1,7 @@
-// A collective as messages between processes: what this rank writes to each other rank, and what
-// becomes of what the others wrote. Bytes only: no connection, no threads. In front of each message
-// stands what its sender calls, so that the receiver sees whether both mean the same collective.
+// A collective as messages between processes: the message of this rank to each other rank, and the
+// effect of received messages. It handles bytes only; it has no connection and no threads. Each
+// message begins with its sender's call, so that the receiver can check that both mean the same
+// collective. One thread at a time.
 #pragma once
 
 #include <optional>
@@ -16,19 +17,19 @@ class Mail {
   Mail(Call call, int rank, int workers);
 
   const CallLabel& label() const { return call_.label; }
-  /// Rounds in which every rank writes to every other: 2 for all_reduce, first the shares, then
-  /// their sums; else 1.
+  /// Number of rounds in which every rank writes to every other: 2 for all_reduce (the shares, then
+  /// their sums), else 1.
   int rounds() const;
   /// Whether all peers get the same message.
   bool same_for_all(int round) const;
-  /// The message for `peer`, written to the front of `memory`, which grows as needed.
+  /// Writes the message for `peer` to the front of `memory`, which grows as needed.
   ConstBytes write(int round, int peer, std::vector<std::byte>& memory) const;
-  /// Why what this rank writes to itself does not fit.
+  /// A mismatch in the data that this rank sends to itself.
   std::optional<Mismatch> check_own() const;
-  /// Why the message that came from `peer` does not fit; its rank is -1 if a third rank's call is
-  /// the reason, which is for that rank to report.
+  /// A mismatch in the message from `peer`. Its rank is -1 if the calls differ and neither rank is
+  /// 0: a rank whose call differs from rank 0's reports itself.
   std::optional<Mismatch> check(int round, int peer, ConstBytes message) const;
-  /// Takes in what all others wrote, by rank, each checked. The round is over.
+  /// Takes in the checked messages of all other ranks (by rank), and ends the round.
   void read(int round, std::span<const ConstBytes> messages);
   Traffic traffic() const { return traffic_of(call_, rank_, workers_); }
 

@@ -1,7 +1,6 @@
-// Every collective is messages between each pair of ranks (distributed/communicator/mail.h), so
-// every rank hears from every other and knows who has come, and what they call. MPI has no
-// notification that one could sleep on, and its own waits spin; here a waiting thread sleeps
-// between looks.
+// MPI: every collective is messages between each pair of ranks (distributed/communicator/mail.h).
+// So every rank hears from every other, and knows who has come and what they call. MPI has no
+// notification to sleep on, and its own waits spin; here a waiting thread sleeps between looks.
 #include "distributed/communicator/mpi_communicator.h"
 
 #include <algorithm>
@@ -21,12 +20,12 @@
 namespace wisp {
 namespace {
 
-// A look takes a few microseconds. Pauses grow with the wait, so that it ends at most a third late
-// and costs little of a core that other ranks compute on.
+// A look takes a few microseconds. Pauses grow with the wait, so that the wait ends at most a third
+// late, and costs little of a core that other ranks compute on.
 constexpr double kShortestPauseUs = 20.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
-constexpr double kLeaveS = 2.0;  // for the others' last words after a failure
+constexpr double kLeaveS = 2.0;  // time for the others' messages after a failure
 constexpr int kFirstMessageTag = 16, kMessageTags = 16384;
-constexpr int64_t kLongBytes = 131072;  // a message that is seen late, once it has come whole
+constexpr int64_t kLongBytes = 131072;  // least size of a message that is seen only when complete
 
 void sleep_us(double us) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
@@ -52,7 +51,7 @@ class MpiCommunicator final : public HostCommunicator {
     return peers_.failure();
   }
   void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
-  /// Ranks below `end` on this one's machine.
+  /// Number of ranks below `end` on this rank's machine.
   int neighbours(int end) const { return peers_.neighbours(end); }
   bool left(int peer, double limit_s);
   void leave();
@@ -60,9 +59,9 @@ class MpiCommunicator final : public HostCommunicator {
  private:
   using Lock = std::unique_lock<std::mutex>;
   class UnderWay;
-  /// What comes from one rank in a round.
+  /// The message of one rank in a round.
   struct Incoming {
-    bool heard = false, announced = false, here = false;  // of the rank, its message, all of that
+    bool heard = false, announced = false, here = false;  // states of rank, message, data
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> memory;
     int64_t bytes = 0;
@@ -89,18 +88,18 @@ class MpiCommunicator final : public HostCommunicator {
   MPI_Comm messages_ = MPI_COMM_NULL;
   double timeout_s_ = 60.0;
 
-  mutable std::mutex mutex_;  // of all calls of MPI, and of what follows
+  mutable std::mutex mutex_;  // guards all calls of MPI, and the members below
   MpiPeers peers_;
 
-  // the collective under way
+  // The collective under way.
   std::optional<Mail> mail_;
-  int64_t collectives_ = 0;  // done
+  int64_t collectives_ = 0;  // collectives done
   int round_ = 0;
-  int heard_ = 0, announced_ = 0, here_ = 0;      // peers, in this round
-  std::vector<Incoming> incoming_;                // by rank
-  std::vector<std::vector<std::byte>> outgoing_;  // by rank; the first alone if all get the same
+  int heard_ = 0, announced_ = 0, here_ = 0;      // number of peers, in this round
+  std::vector<Incoming> incoming_;                // indexed by rank
+  std::vector<std::vector<std::byte>> outgoing_;  // indexed by rank; if all get the same, the first
   std::vector<MPI_Request> sends_;
-  double begin_us_ = 0.0, end_us_ = 0.0;  // all had come; done
+  double begin_us_ = 0.0, end_us_ = 0.0;  // time when all had come; time when done
   double looked_us_ = 0.0, pause_us_ = kShortestPauseUs;
   Deadline deadline_{timeout_s_};
 };
@@ -137,7 +136,7 @@ MpiCommunicator::~MpiCommunicator() {
   if (!failed()) return;
   leave();
   std::fflush(nullptr);
-  if (rank() != 0) sleep_us(kLeaveS * 1e6);  // one is enough to end all, if it is there
+  if (rank() != 0) sleep_us(kLeaveS * 1e6);  // rank 0 ends all processes, if it is alive
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -180,8 +179,8 @@ void MpiCommunicator::start_round() {
   }
 }
 
-/// An empty message in front of a long one: its receiver sees when this rank has come, which the
-/// time on the wire begins with.
+/// Sends an empty message before a long one. It tells the receiver when this rank has come, which
+/// is the begin of the time on the wire.
 void MpiCommunicator::say_hello(int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, peer, tag(), messages_, &request), "MPI_Isend");
@@ -189,8 +188,7 @@ void MpiCommunicator::say_hello(int peer) {
   // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): freed, not waited for
 }
 
-/// Moves on as far as possible without waiting; a rank that is late has failed. True if wait() need
-/// not wait.
+/// Progresses without waiting; fails a rank that is late. Returns whether wait() would not block.
 bool MpiCommunicator::look() {
   peers_.hear();
   bool moved = false;
@@ -210,7 +208,7 @@ bool MpiCommunicator::look() {
   return failed();
 }
 
-/// One thing that can be done now; false if there is none.
+/// Does one thing that is possible now; returns false if there is none.
 bool MpiCommunicator::advance() {
   if (round_ == mail_->rounds()) return false;
   if (receive()) return true;
@@ -227,7 +225,7 @@ bool MpiCommunicator::advance() {
   return true;
 }
 
-/// Takes what has come in; false if nothing has.
+/// Takes in what has arrived; returns false if nothing has.
 bool MpiCommunicator::receive() {
   bool moved = false;
   if (announced_ < size() - 1) {
@@ -272,7 +270,7 @@ bool MpiCommunicator::receive() {
   return moved;
 }
 
-/// Whether the others have taken everything: what is left of a message may need this rank's help.
+/// Whether the others have taken everything. The rest of a message may need this rank's help.
 bool MpiCommunicator::sent() {
   int done = 0;
   mpi_check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
@@ -300,7 +298,7 @@ Transfer MpiCommunicator::finish() {
 std::string MpiCommunicator::missing() const {
   std::string absent, slow, behind;
   int absentees = 0;
-  size_t message = 0;  // of sends_, which go to the peers in order
+  size_t message = 0;  // index in sends_, which go to the peers in order
   for (int peer = 0; peer < size(); ++peer) {
     if (!peers_.is_peer(peer)) continue;
     const Incoming& incoming = incoming_[static_cast<size_t>(peer)];
@@ -331,7 +329,7 @@ void MpiCommunicator::look_after_peers() {
   peers_.look_after([&] { return mail_ ? mail_->label().str() : "work of their devices"; });
 }
 
-/// Tells the others that this rank is about to end, and waits for them to be.
+/// Tells the others that this rank is about to end, and waits until they are too.
 void MpiCommunicator::leave() {
   peers_.say_leaving();
   const double limit_us = now_us() + kLeaveS * 1e6;

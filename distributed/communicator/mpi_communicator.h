@@ -1,5 +1,5 @@
-// MPI: the communicator of workers that are processes, started by mpirun or srun. The one part of
-// Wisp that knows MPI.
+// The communicator of workers that are processes, started by mpirun or srun. It is the only
+// interface to MPI outside this folder.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace wisp {
 
-/// Starts MPI, once in a process; all ranks do it together. Throws Error if MPI cannot be called
-/// from a comm thread.
+/// Starts MPI and joins all processes; all call it together, once per process. Throws Error if MPI
+/// cannot be called from a comm thread.
 std::unique_ptr<ProcessGroup> join_mpi();
 
 }  // namespace wisp

@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-constexpr double kLookUs = 20e3;  // between looks whether the other processes live
+constexpr double kLookUs = 20e3;  // interval of checks whether the other processes live
 constexpr int kFailureTag = 1, kLeavingTag = 2;
-constexpr size_t kLongestCause = 1000;  // so that it is sent without waiting for its receiver
+constexpr size_t kLongestCause = 1000;  // short enough to be sent without waiting for the receiver
 
 }  // namespace
 
@@ -32,7 +32,7 @@ int MpiPeers::neighbours(int end) const {
                     [&](const Place& place) { return place.same_machine(own); }));
 }
 
-/// Sends, and does not ask what becomes of it.
+/// Sends without asking for the result.
 void MpiPeers::tell_others(const std::string& words, int tag) {
   // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): requests are freed, not waited for
   for (int peer = 0; peer < size_; ++peer) {
@@ -70,7 +70,7 @@ bool MpiPeers::gone(int peer) const {
   return places_[static_cast<size_t>(peer)].deserted(places_[static_cast<size_t>(rank_)]);
 }
 
-/// -1: none is known.
+/// The rank of a killed peer; -1 if none is known.
 int MpiPeers::killed() {
   const double now = now_us();
   if (now - looked_us_ <= kLookUs) return -1;

@@ -1,6 +1,6 @@
-// The processes of an MPI job as one of them sees the others: where each runs, and whether one has
-// failed, was killed, or is about to end. The first failure that is heard of stays. Its owner's
-// lock makes the calls one at a time.
+// The other processes of an MPI job, seen from one of them: their places, and whether one has
+// failed, was killed, or is about to end. The first known failure is kept. One thread at a time;
+// the owner's lock ensures it.
 #pragma once
 
 #include <string>
@@ -13,34 +13,34 @@ namespace wisp {
 
 class MpiPeers {
  public:
-  /// Collective.
+  /// Joins all processes. Collective.
   MpiPeers();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_peer(int rank) const { return rank != rank_; }
-  /// Ranks below `end` on this one's machine.
+  /// Number of ranks below `end` on this rank's machine.
   int neighbours(int end) const;
 
-  /// "rank R: CAUSE", or empty.
+  /// "rank R: CAUSE" of the failure; empty if there is none.
   const std::string& failure() const { return failure_; }
-  /// Says to all, unless a failure is known, that `rank` has failed.
+  /// Announces to all ranks that `rank` has failed, unless a failure is known.
   void fail(int rank, const std::string& cause);
-  /// Takes in what others said.
+  /// Receives a failure that another rank announced.
   void hear();
-  /// fail()s a process that was killed, which says nothing, and that this rank waits for in
-  /// what() says. Looks at most every 20 ms.
+  /// Finds a peer process that was killed and could announce nothing, and calls fail() for it.
+  /// what() names the operation in which this rank waits for it. Looks at most every 20 ms.
   template <class What>
   void look_after(const What& what) {
     if (const int peer = killed(); peer >= 0) {
-      hear();  // or did it?
+      hear();  // the peer may have announced its failure before
       fail(peer, concat(end_of(peer), ", while rank ", rank_, " waited for it in ", what()));
     }
   }
-  /// Whether a process has ended, as far as can be seen from here.
+  /// Whether a peer's process is known to have ended; false if it cannot be seen from here.
   bool gone(int peer) const;
 
-  /// Tells the others that this rank is about to end, and whether one of them has.
+  /// Announces to the others that this rank is about to end.
   void say_leaving();
   bool has_left(int peer);
 
@@ -51,9 +51,9 @@ class MpiPeers {
 
   MPI_Comm words_;
   int rank_ = 0, size_ = 1;
-  std::vector<Place> places_;  // by rank
+  std::vector<Place> places_;  // indexed by rank
   std::string failure_;
-  std::vector<char> left_;  // by rank
+  std::vector<char> left_;  // indexed by rank
   double looked_us_ = 0.0;
 };
 

@@ -7,11 +7,11 @@
 namespace wisp {
 namespace {
 
-/// Open MPI's variables for TCP, unless the environment or mpirun sets them. Of a long message it
-/// sends the rest when the receiver asks for it, and that request stands behind what goes the other
-/// way: by default ("put") behind all of it, so that the directions of an exchange take turns and
-/// it lasts twice as long. In fragments a request waits for what is in the socket's buffer; up to
-/// 256 KiB nothing is asked.
+/// Sets Open MPI's variables for TCP, unless the environment or mpirun sets them. Of a long message
+/// Open MPI sends the rest when the receiver requests it, and the request queues behind data in the
+/// other direction. By default ("put") it queues behind all of this data, so the two directions
+/// take turns and an exchange lasts twice as long. With fragments, it queues only behind the data
+/// in the socket's buffer. Up to 256 KiB there is no request.
 void let_directions_travel_at_once() {
   setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0);
   setenv("OMPI_MCA_btl_tcp_eager_limit", "262144", 0);

@@ -1,5 +1,5 @@
-// NCCL is told not to block: a call that waits for other ranks says ncclInProgress, and the comm
-// thread looks again. What is submitted is on the stream when it no longer says so.
+// NCCL runs in non-blocking mode: a call that waits for other ranks returns ncclInProgress, and the
+// comm thread looks again. Once it no longer returns this, the work is on the stream.
 #include "distributed/communicator/nccl_communicator.h"
 
 #include <nccl.h>
@@ -25,8 +25,8 @@ namespace {
 
 constexpr double kShortestPauseUs = 10.0, kLongestPauseUs = 200.0, kPauseGrowth = 1.3;
 
-/// A pool's memory is mapped for its own device only, and between threads of one process NCCL would
-/// read it from the others: its variable for such memory, unless the user has set it.
+/// Sets NCCL's variable against direct access between threads, unless the user has set it. NCCL
+/// would read a pool's memory from other devices, but it is mapped for its own device only.
 void only_own_buffers_between_threads() {
   static std::once_flag once;
   std::call_once(once, [] { setenv("NCCL_P2P_DIRECT_DISABLE", "1", 0); });
@@ -54,7 +54,7 @@ ncclDataType_t nccl_type(DType dtype) {
   throw Error("a reduction of what is no dtype");
 }
 
-/// The call, to a communicator.
+/// Makes the same call to another communicator.
 PendingPtr begin(const Call& call, Communicator& communicator) {
   switch (call.label.kind) {
     case Call::Kind::all_reduce:
@@ -65,7 +65,7 @@ PendingPtr begin(const Call& call, Communicator& communicator) {
       return communicator.all_to_all(call.out, call.in);
     case Call::Kind::broadcast: {
       std::vector<Bytes> data = call.in;
-      for (const ConstBytes& slice : call.out)  // the root's, which are read
+      for (const ConstBytes& slice : call.out)  // the root's slices, which are only read
         data.push_back({const_cast<std::byte*>(slice.data), slice.bytes});
       return communicator.broadcast(data, call.label.root);
     }
@@ -119,16 +119,16 @@ class NcclCommunicator final : public HostCommunicator {
   const MemoryPool& pool_;
   const double timeout_s_;
   ncclComm_t comm_ = nullptr;  // null after a failure
-  std::string failure_;        // what every wait() throws
+  std::string failure_;        // the Error of every wait()
   bool under_way_ = false;
-  Event moved_;                       // the data of the collective under way
-  std::vector<Notice> told_, heard_;  // by rank
+  Event moved_;                       // recorded when the collective's data has moved
+  std::vector<Notice> told_, heard_;  // indexed by rank
 };
 
-/// First the agreement, then NCCL's work, or the host's where no rank has anything on a device.
+/// First the agreement; then NCCL's work, or the host's if no rank has device memory.
 class NcclCommunicator::UnderWay final : public Pending {
  public:
-  /// `host` is the agreement under way; null: there was a failure.
+  /// `host` is the agreement under way; null after a failure.
   UnderWay(NcclCommunicator& owner, Call call, PendingPtr host)
       : owner_(owner), call_(std::move(call)), host_(std::move(host)) {
     if (!host_) phase_ = Phase::over;
@@ -160,13 +160,13 @@ class NcclCommunicator::UnderWay final : public Pending {
   enum class Phase {
     agreeing,   // `host_` carries notices
     on_host,    // `host_` carries the data
-    refused,    // another rank is about to tell that its call does not fit
-    launching,  // NCCL is at bringing its work to the stream
-    moving,     // the stream is to come to the end of it
+    refused,    // another rank is about to report that its call does not fit
+    launching,  // NCCL is putting its work on the stream
+    moving,     // the stream has not finished this work
     over
   };
 
-  /// Moves on as far as possible; waits for the host's part if it may. True when all is over.
+  /// Progresses; waits for the host's part only if `may_wait`. Returns whether all is over.
   bool look(bool may_wait) {
     try {
       while (phase_ != Phase::over && advance(may_wait)) pause_us_ = kShortestPauseUs;
@@ -178,7 +178,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     return phase_ == Phase::over;
   }
 
-  /// One thing that can be done now; false if there is none.
+  /// Does one thing that is possible now; returns false if there is none.
   bool advance(bool may_wait) {
     if (host_) {
       if (!may_wait && !host_->ready()) return false;
@@ -204,7 +204,7 @@ class NcclCommunicator::UnderWay final : public Pending {
     return true;
   }
 
-  /// All have come.
+  /// Begins the work after all ranks have come.
   bool begin_work() {
     deadline_.restart();
     mismatch_ = find_mismatch(call_, owner_.rank(), owner_.heard_);
@@ -297,7 +297,7 @@ NcclCommunicator::~NcclCommunicator() {
       sleep_us(kLongestPauseUs);
     }
     check(ncclCommDestroy(std::exchange(comm_, nullptr)), "ncclCommDestroy");
-  } catch (const std::exception& failure) {  // who noticed has told of it
+  } catch (const std::exception& failure) {  // the rank that noticed has reported it
     end(failure.what());
   }
 }
@@ -308,14 +308,14 @@ PendingPtr NcclCommunicator::begin(Call call) {
   call.on_device = lies_in(pool_, call);
   const Call::Kind kind = call.label.kind;
   const Where place = call.empty() ? Where::nowhere : call.on_device ? Where::device : Where::host;
-  // a rank that has nothing to send and to receive cannot know where the others' memory is
+  // A rank with nothing to send and receive cannot know the place of the others' memory.
   const bool may_differ = kind == Call::Kind::all_to_all || kind == Call::Kind::exchange;
   if (place == Where::host && !may_differ) return wisp::begin(call, host_);
   PendingPtr agreement = failure_.empty() ? tell(call, place) : nullptr;
   return std::make_unique<UnderWay>(*this, std::move(call), std::move(agreement));
 }
 
-/// Tells each rank what this one calls, and hears what that does.
+/// Tells each rank this one's call, and hears theirs.
 PendingPtr NcclCommunicator::tell(const Call& call, Where place) {
   std::vector<ConstBytes> out;
   std::vector<Bytes> in;
@@ -343,7 +343,7 @@ void NcclCommunicator::submit(const Call& call) {
   try {
     label.reduces() ? reduce(call) : send_and_receive(call);
   } catch (...) {
-    ncclGroupEnd();  // or nothing could be aborted
+    ncclGroupEnd();  // without it nothing could be aborted
     throw;
   }
   check(ncclGroupEnd(), "ncclGroupEnd");
@@ -379,8 +379,8 @@ void NcclCommunicator::send_and_receive(const Call& call) {
   }
 }
 
-/// Whether NCCL has done what it was asked for, or brought it to the stream. Throws Error if it
-/// could not, then or later.
+/// Whether NCCL has done its work or put it on the stream. Throws Error if it failed, at once or
+/// later.
 bool NcclCommunicator::at_rest() {
   ncclResult_t state = ncclSuccess;
   check(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError");
@@ -395,20 +395,20 @@ void NcclCommunicator::check(ncclResult_t result, const char* what) const {
                      more.empty() ? "" : concat(" (", more, ")")));
 }
 
-/// Ends all ranks' collectives. Who was first gave the cause.
+/// Ends all ranks' collectives. The first rank that failed gave the cause.
 void NcclCommunicator::fail(const std::string& cause) {
   host_.abort(cause);
   end(host_.hear_failure());
 }
 
-/// Ends this rank's part in NCCL, so that nothing on the stream waits for another rank, or uses the
-/// memory of what was under way.
+/// Ends this rank's part in NCCL. Afterwards no work on the stream waits for another rank or uses
+/// the memory of the collective under way.
 void NcclCommunicator::end(const std::string& failure) noexcept {
   if (failure_.empty()) failure_ = failure;
   if (comm_) ncclCommAbort(std::exchange(comm_, nullptr));
   try {
     stream_.synchronize();
-  } catch (const std::exception& lost) {  // who submitted the work hears of it
+  } catch (const std::exception& lost) {  // the submitter of the work gets the failure
   }
 }
 

@@ -1,11 +1,11 @@
-// The communicator of ranks that have a GPU each, by NCCL: the one part of Wisp that knows it.
-// Collectives on a device's memory are NCCL's, in the order of the rank's stream; those on the
-// host's are those of a communicator beside it. There the ranks first agree on what they call, and
-// submit then: a round trip for each collective, because what does not fit, once submitted, hangs
-// devices until each rank aborts. Sums are in NCCL's order, and those of f16 and bf16 rounded at
-// each hop, so last bits may differ from the other communicators'; a reduction is cut into the same
-// slices on all ranks. Counted bytes are those of the other communicators, not of NCCL's rings.
-// Used by its rank's comm thread.
+// The communicator of ranks that have a GPU each, by NCCL. No other part of the library calls NCCL.
+// Collectives on device memory run in NCCL, in the order of the rank's stream; those on host memory
+// run in a host communicator beside it. Through the host communicator, the ranks first agree on a
+// call, and then submit it. This costs a round trip per collective, but a submitted call that does
+// not fit would hang devices until each rank aborts. NCCL sums in its own order, and rounds f16 and
+// bf16 at each hop, so the last bits may differ from other communicators. A reduction is cut into
+// the same slices on all ranks. Byte counts are those of the other communicators, not of NCCL's
+// rings. Used by its rank's comm thread.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@
 
 namespace wisp {
 
-/// All ranks make theirs together. `stream` is the rank's, of a device that no other rank has,
-/// `pool` where that device's memory comes from; `host` is left to this communicator, and all
-/// outlive it. A collective that takes more than `timeout_s` after all had come, or of which NCCL
-/// says that it failed, ends all ranks'. Throws Error if NCCL refuses; null in a build without.
+/// Makes this rank's communicator; all ranks call it together. `stream` is the rank's, on a device
+/// that no other rank uses; `pool` owns that device's memory. `host` belongs to this communicator
+/// from now on. All outlive it. A collective ends on all ranks if it takes more than `timeout_s`
+/// seconds after the last rank came, or if NCCL reports a failure. Throws Error if NCCL refuses;
+/// null in a build without NCCL.
 std::unique_ptr<Communicator> join_nccl(Communicator& host, const Stream& stream,
                                         const MemoryPool& pool, double timeout_s);
 

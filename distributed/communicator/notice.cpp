@@ -9,8 +9,8 @@
 namespace wisp {
 namespace {
 
-/// NCCL has nothing to do for empty slices: they may differ by rank in a reduction, whose slices
-/// it takes one by one.
+/// Sizes of the reduced slices without empty ones. NCCL reduces slice by slice and skips empty
+/// ones, so these may differ by rank.
 std::vector<int64_t> reduced_sizes(const Call& call) {
   std::vector<int64_t> sizes;
   for (const Bytes& slice : call.in) {
@@ -26,10 +26,11 @@ std::vector<int64_t> sizes_of(std::span<const AnyBytes> slices) {
   return sizes;
 }
 
-/// Why the mail from a rank is not what the call expects; empty if it is.
+/// Compares the slices from a rank with those that the call expects. Returns the difference; empty
+/// if there is none.
 std::string notice_mismatch(const Call& call, int from, const Notice& notice) {
   const std::vector<int64_t> expected = sizes_of(call.from(from));
-  std::vector<int64_t> sent = expected;  // as far as it is not named
+  std::vector<int64_t> sent = expected;  // expected sizes, for slices without a named size
   sent.resize(static_cast<size_t>(notice.slices));
   std::copy_n(notice.sizes, std::min(notice.slices, kNamedSizes), sent.begin());
   std::string why = mail_mismatch(call, from, sent);

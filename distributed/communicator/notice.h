@@ -1,5 +1,5 @@
-// What ranks tell each other of a collective before they ask their devices for it, so that a call
-// that does not fit never reaches them. Values.
+// Notices: messages in which ranks describe a collective to each other before they submit it to
+// their devices. A call that does not fit is found before it reaches a device. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@ namespace wisp {
 
 constexpr int64_t kNamedSizes = 8;
 
-/// Where the memory of a call is.
+/// The place of a call's memory.
 enum class Where : int { nowhere, host, device };
 
-/// What a rank tells another before it asks its device for anything.
+/// The description that one rank sends to another.
 struct Notice {
   CallLabel label;
-  Where place = Where::nowhere;  // of its memory
-  uint32_t checksum = 0;         // of the sizes
-  int64_t slices = 0;            // that it sends there, or reduces
+  Where place = Where::nowhere;  // place of the call's memory
+  uint32_t checksum = 0;         // checksum of the slices' sizes
+  int64_t slices = 0;            // number of slices that are sent to this peer, or reduced
   int64_t sizes[kNamedSizes] = {};
 };
 
-/// Of a call, for rank `peer`.
+/// The notice of a call for rank `peer`.
 Notice notice_of(const Call& call, Where place, int peer);
 
-/// find_mismatch() by what all ranks told rank `own`: the same for all, but for its mail.
+/// find_mismatch() from the notices that rank `own` received. All ranks find the same mismatch,
+/// except for one in `own`'s received slices.
 Mismatch find_mismatch(const Call& call, int own, std::span<const Notice> notices);
 
 }  // namespace wisp

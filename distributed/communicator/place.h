@@ -1,4 +1,5 @@
-// Where a rank's process runs, as plain bytes that can be sent to the others.
+// The place of a rank's process: machine, process name space and number, as plain bytes that can be
+// sent to other ranks. A value; any thread.
 #pragma once
 
 #include <array>
@@ -8,14 +9,14 @@ namespace wisp {
 
 struct Place {
   std::array<char, 256> host{};
-  std::array<char, 64> boot{};   // of the machine's kernel: differs from any other's
-  uint64_t process_numbers = 0;  // the name space in which `process` counts
+  std::array<char, 64> boot{};   // boot id of the machine's kernel; unique among machines
+  uint64_t process_numbers = 0;  // name space of `process`
   int64_t process = 0;
 
   static Place own();
   bool same_machine(const Place& other) const { return boot == other.boot && host == other.host; }
-  /// Whether the process there has ended, as far as can be seen from here: false on another
-  /// machine, or in another container.
+  /// Whether this process is known to have ended. False on another machine or in another container,
+  /// where it cannot be seen.
   bool deserted(const Place& seen_from) const;
 };
 

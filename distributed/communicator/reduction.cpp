@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kBlock = 1024;  // elements summed at a time, in the first cache
+constexpr int64_t kBlock = 1024;  // elements summed at a time; they fit in the first-level cache
 
 template <class T, class Op>
 void reduce_block(std::span<const std::byte* const> sources, std::byte* into, int64_t begin,

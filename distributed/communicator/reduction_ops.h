@@ -1,4 +1,4 @@
-// What reductions compute of two numbers: the same on the host and on devices.
+// The operations of reductions on two numbers, the same on the host and on devices. Any thread.
 #pragma once
 
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace wisp {
 
-/// What elements of T are summed in: unsigned for integers, whose overflow is then defined; f32 for
-/// f16 and bf16.
+/// The type in which elements of T are summed: unsigned for integers, so that overflow is defined;
+/// f32 for f16 and bf16.
 template <class T>
 struct SumOf {
   using Type = std::make_unsigned_t<T>;
@@ -36,14 +36,14 @@ struct AddOp {
   WISP_HD static Value combine(Value a, Value b) { return static_cast<Value>(a + b); }
 };
 
-/// Keeps a NaN.
+/// The larger number; a NaN is kept.
 template <class T>
 struct MaxOp {
   using Value = std::conditional_t<std::is_integral_v<T>, T, typename SumOf<T>::Type>;
   WISP_HD static Value combine(Value a, Value b) { return a >= b || a != a ? a : b; }
 };
 
-/// Calls visit(zero of the element's type).
+/// Calls visit(zero), where zero has the element's type.
 template <class Visit>
 auto dispatch_reduced(DType dtype, const Visit& visit) {
   switch (dtype) {

@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kOfHost = static_cast<size_t>(-1);  // a slice that needs no place
+constexpr size_t kOfHost = static_cast<size_t>(-1);  // a slice of host memory, without a place
 constexpr int64_t kAlignment = 64;
 
 std::vector<ConstBytes> as_sent(std::span<const Bytes> data) {
@@ -21,7 +21,8 @@ std::vector<ConstBytes> as_sent(std::span<const Bytes> data) {
 
 }  // namespace
 
-/// Begins when what is sent is there; at its end what came goes to the device.
+/// Begins the host's collective when the sent data is in the block; copies received data to the
+/// device at the end.
 class StagedCommunicator::UnderWay final : public Pending {
  public:
   UnderWay(StagedCommunicator& owner, Begin begin) : owner_(owner), begin_(std::move(begin)) {
@@ -68,18 +69,19 @@ StagedCommunicator::StagedCommunicator(Communicator& host, const Stream& stream,
 
 StagedCommunicator::~StagedCommunicator() { settle(); }
 
-/// Nobody copies from or to the block any more.
+/// Waits until no copy from or to the block is under way.
 void StagedCommunicator::settle() noexcept {
   try {
     stream_.synchronize();
-  } catch (const std::exception& failure) {  // who submitted the work hears of it
+  } catch (const std::exception& failure) {  // the submitter of the work gets the failure
   }
 }
 
-/// Notes a slice; one that is sent and received, from a rank to itself too, is one.
+/// Registers a slice. A slice that is sent and received, or sent to its own rank, is registered
+/// once.
 size_t StagedCommunicator::place(const std::byte* data, int64_t bytes, bool sent) {
   if (bytes == 0 || !pool_.holds(data)) return kOfHost;
-  auto* device = const_cast<std::byte*>(data);  // what is only sent is only read
+  auto* device = const_cast<std::byte*>(data);  // data that is only sent is only read
   auto same = std::find_if(slices_.begin(), slices_.end(), [&](const Slice& slice) {
     return slice.device == device && slice.bytes == bytes;
   });
@@ -95,12 +97,12 @@ std::byte* StagedCommunicator::on_host(size_t place, const std::byte* data) cons
   return place == kOfHost ? const_cast<std::byte*>(data) : block_.get() + slices_[place].offset;
 }
 
-/// Makes room for all slices and fetches those that are sent.
+/// Makes room for all slices, and fetches the sent ones.
 void StagedCommunicator::fit_and_send() {
   if (slices_.empty()) return;
   if (used_bytes_ > block_bytes_) {
-    if (block_) stream_.synchronize();                       // of the collective before
-    block_.reset();                                          // first give back, then take
+    if (block_) stream_.synchronize();                       // the collective before
+    block_.reset();                                          // free the old block first
     block_bytes_ = std::max(used_bytes_, block_bytes_ * 2);  // sizes differ from step to step
     block_ = pinned_block(block_bytes_, stream_.device());
   }
@@ -165,7 +167,7 @@ PendingPtr StagedCommunicator::barrier() {
   return begin_when_there([this, staged = stage({}, {})] { return host_.barrier(); });
 }
 
-/// What is sent and received, where the host has it.
+/// The lists of sent and received slices in host memory.
 StagedCommunicator::Staged StagedCommunicator::stage(std::span<const ConstBytes> out,
                                                      std::span<const Bytes> in) {
   WISP_CHECK(!under_way_, "a collective on a device's memory was called before the one before it ",

@@ -1,7 +1,7 @@
-// Collectives on a device's memory, by a communicator that knows the host's alone: what a
-// collective sends is copied to pinned memory; when it is there, the host's collective begins, and
-// what came goes to the device at the end. Slices of the host's travel as they are. One collective
-// at a time. Used by its rank's comm thread.
+// Collectives on device memory by a communicator that handles host memory only. Sent data is copied
+// to pinned memory, then the host's collective begins; at the end, received data is copied to the
+// device. Slices in host memory travel without a copy. One collective at a time. Used by its rank's
+// comm thread.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,7 @@ namespace wisp {
 
 class StagedCommunicator final : public Communicator {
  public:
-  /// `pool` is where the device's memory comes from; `stream` is the rank's. All outlive this
-  /// object.
+  /// `pool` owns the device memory; `stream` is the rank's stream. All outlive this object.
   StagedCommunicator(Communicator& host, const Stream& stream, const MemoryPool& pool);
   ~StagedCommunicator() override;
 
@@ -35,14 +34,14 @@ class StagedCommunicator final : public Communicator {
  private:
   class UnderWay;
   using Begin = std::function<PendingPtr()>;
-  /// A slice of the device's and its place in the pinned block.
+  /// A slice of device memory and its place in the pinned block.
   struct Slice {
     std::byte* device = nullptr;
     int64_t bytes = 0, offset = 0;
     bool sent = false, received = false;
   };
 
-  /// The lists of a collective as the host has them.
+  /// The lists of a collective in host memory.
   struct Staged {
     std::vector<ConstBytes> out;
     std::vector<Bytes> in;
@@ -59,11 +58,11 @@ class StagedCommunicator final : public Communicator {
   Communicator& host_;
   const Stream stream_;
   const MemoryPool& pool_;
-  std::shared_ptr<std::byte> block_;  // pinned
+  std::shared_ptr<std::byte> block_;  // pinned memory
   int64_t block_bytes_ = 0, used_bytes_ = 0;
-  std::vector<Slice> slices_;  // of the collective under way
+  std::vector<Slice> slices_;  // slices of the collective under way
   bool under_way_ = false;
-  Event there_;  // what it sends is in the block
+  Event there_;  // recorded when the sent data is in the block
 };
 
 }  // namespace wisp

@@ -16,8 +16,8 @@
 namespace wisp {
 namespace {
 
-/// Where the ranks meet for one collective. Whoever waits moves the shares that nobody has taken
-/// yet, so nobody waits for a rank that has come and went on computing.
+/// The meeting of the ranks for one collective. A waiting rank moves shares that no other has
+/// taken, so no rank waits for one that has come and went on to compute.
 struct Meeting {
   explicit Meeting(size_t workers)
       : calls(workers),
@@ -27,20 +27,20 @@ struct Meeting {
         ready_at_us(workers),
         moved_on_device(workers) {}
 
-  std::vector<Call> calls;  // by rank, as everything here; complete when all have come
+  std::vector<Call> calls;  // all vectors are by rank; complete when all have come
   std::vector<char> came, taken;
   std::vector<Traffic> traffic;
-  std::vector<double> ready_at_us;     // when the link has carried the rank's bytes
-  bool on_device = false;              // the memory is a device's: shares are moved by streams
-  std::vector<Event> moved_on_device;  // when a share is
+  std::vector<double> ready_at_us;     // time at which the link has carried the rank's bytes
+  bool on_device = false;              // the memory is a device's, and streams move the shares
+  std::vector<Event> moved_on_device;  // recorded when a share is moved
   size_t arrived = 0;
-  size_t moving = 0, moved = 0;           // shares
-  int deserter = -1;                      // a rank that gave up: its memory may be gone
-  double begin_us = 0.0, moved_us = 0.0;  // all had come; all data was there
+  size_t moving = 0, moved = 0;           // number of shares
+  int deserter = -1;                      // a rank that gave up; its memory may be gone
+  double begin_us = 0.0, moved_us = 0.0;  // time when all had come; time when all data was there
 
   bool complete() const { return arrived == calls.size(); }
   bool done() const { return moved == calls.size(); }
-  /// A share to move, the rank's own first; -1 if none is left.
+  /// Takes a share to move, preferably the rank's own; -1 if none is left.
   int take_share(int rank) {
     if (deserter >= 0) return -1;
     for (size_t i = 0; i < taken.size(); ++i) {
@@ -69,12 +69,12 @@ class ThreadGroup::State {
 
   /// Hands in a rank's side of its next collective; null if the group has failed.
   std::shared_ptr<Meeting> join(int rank, Call call);
-  /// How long the rank waits for the others.
+  /// The time limit of a rank's wait for the others.
   Deadline deadline() const { return Deadline(timeout_s_); }
   double ready_at_us(const Meeting* meeting, int rank, Deadline& deadline) const;
-  /// `stream` is the rank's, of a device; null if there is none.
+  /// `stream` is the rank's stream of a device, or null.
   Transfer finish(Meeting* meeting, int rank, const Stream* stream, Deadline& deadline);
-  /// The rank will not finish: nobody touches its memory any more once this returned.
+  /// Ends a collective that the rank will not finish. Afterwards nobody touches its memory.
   void desert(Meeting& meeting, int rank) noexcept;
 
  private:
@@ -103,8 +103,8 @@ class ThreadGroup::State {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string failure_;
-  std::shared_ptr<Meeting> gathering_;  // the meeting that some ranks have not joined yet
-  std::vector<char> under_way_;         // by rank: it has a collective to finish
+  std::shared_ptr<Meeting> gathering_;  // meeting that some ranks have not joined yet
+  std::vector<char> under_way_;         // indexed by rank: it has a collective to finish
   std::vector<Listener> listeners_;
 };
 
@@ -164,7 +164,7 @@ std::shared_ptr<Meeting> ThreadGroup::State::join(int rank, Call call) {
   return meeting;
 }
 
-/// All ranks have come: the bytes start to travel.
+/// Begins the transfer when all ranks have come.
 void ThreadGroup::State::open(Meeting& meeting) {
   if (const Mismatch mismatch = find_mismatch(meeting.calls); !mismatch.why.empty())
     return fail(mismatch.rank, mismatch.why);
@@ -178,7 +178,7 @@ void ThreadGroup::State::open(Meeting& meeting) {
         meeting.begin_us + duration_us(link_, traffic.sent, traffic.received, traffic.steps);
     slowest = std::max(slowest, meeting.ready_at_us[index]);
   }
-  // Everybody hears from the slowest; only in an exchange is each rank done with its own messages.
+  // Every rank hears from the slowest, but in an exchange a rank needs only its own messages.
   if (meeting.calls[0].label.kind != Call::Kind::exchange)
     meeting.ready_at_us.assign(meeting.ready_at_us.size(), slowest);
   changed_.notify_all();
@@ -191,12 +191,12 @@ double ThreadGroup::State::ready_at_us(const Meeting* meeting, int rank, Deadlin
   return deadline.passed() ? 0.0 : deadline.next_us();
 }
 
-/// Until something changes, or about `until_us`.
+/// Sleeps until a change, or about until `until_us`.
 void ThreadGroup::State::sleep(Lock& lock, double until_us) {
   changed_.wait_for(lock, std::chrono::duration<double, std::micro>(until_us - now_us()));
 }
 
-/// False if the deadline passed first.
+/// Waits for `condition`; returns false if the deadline passes first.
 template <class Condition>
 bool ThreadGroup::State::wait(Lock& lock, Deadline& deadline, const Condition& condition) {
   while (!condition()) {
@@ -226,7 +226,7 @@ Transfer ThreadGroup::State::finish(Meeting* meeting, int rank, const Stream* st
   return {traffic.sent, traffic.received, meeting->begin_us, end_us};
 }
 
-/// False if another rank did not come, or did not finish, in time.
+/// Returns false if another rank did not come, or did not finish, in time.
 bool ThreadGroup::State::carry_out(Lock& lock, Meeting& meeting, int rank, const Stream* stream,
                                    Deadline& deadline) {
   const auto failed = [&] { return !failure_.empty(); };
@@ -263,7 +263,7 @@ void ThreadGroup::State::move_shares(Lock& lock, Meeting& meeting, int rank, con
   }
 }
 
-/// The share becomes work of `stream`. Why that failed; empty if it did not.
+/// Submits the movement of a share to `stream`. Returns the reason if that failed, else empty.
 std::string ThreadGroup::State::submit_share(const Stream& stream, Meeting& meeting, int share) {
   try {
     move_device_share(stream, meeting.calls, share);
@@ -274,7 +274,7 @@ std::string ThreadGroup::State::submit_share(const Stream& stream, Meeting& meet
   return {};
 }
 
-/// Ends a rank's part. A share of an unfinished meeting may still be on the move in its memory.
+/// Ends a rank's part. In an unfinished meeting, waits for shares that still move in its memory.
 void ThreadGroup::State::leave(Lock& lock, Meeting& meeting, int rank) {
   if (!meeting.done()) {
     meeting.deserter = rank;
@@ -283,13 +283,13 @@ void ThreadGroup::State::leave(Lock& lock, Meeting& meeting, int rank) {
   }
 }
 
-/// What devices were asked to move is moved.
+/// Waits until devices have moved the submitted shares.
 void ThreadGroup::State::settle(const Meeting& meeting) noexcept {
   if (!meeting.on_device) return;
   for (const Event& moved : meeting.moved_on_device) {
     try {
       moved.synchronize();
-    } catch (const std::exception& failure) {  // who moved it hears of it
+    } catch (const std::exception& failure) {  // the submitter gets the failure
     }
   }
 }
@@ -340,12 +340,12 @@ class ThreadGroup::Member final : public HostCommunicator {
 
   State& state_;
   int rank_;
-  std::optional<Stream> stream_;  // of a device
+  std::optional<Stream> stream_;  // a device's stream
   const MemoryPool* pool_ = nullptr;
 };
 
-/// A call on a device's memory comes to the meeting when the stream has come to it: a link's clock
-/// starts when the data is there.
+/// A call on device memory joins the meeting when the stream has reached it, so that the link's
+/// clock starts when the data is there.
 class ThreadGroup::Member::UnderWay final : public Pending {
  public:
   UnderWay(Member& member, Call call) : member_(member), call_(std::move(call)) {
@@ -388,7 +388,7 @@ class ThreadGroup::Member::UnderWay final : public Pending {
   Member& member_;
   Call call_;
   Event there_;
-  Deadline deadline_ = member_.state_.deadline();  // since it joined
+  Deadline deadline_ = member_.state_.deadline();  // begins when it joined
   bool joined_ = false;
   std::shared_ptr<Meeting> meeting_;  // null: the group has failed
   bool finished_ = false;

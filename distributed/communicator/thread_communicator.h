@@ -12,8 +12,8 @@ namespace wisp {
 
 class ThreadGroup final : public Group {
  public:
-  /// A wait of more than `timeout_s` seconds for another rank ends the group. With a link, every
-  /// collective takes at least as long as its bytes would on it.
+  /// If a rank waits longer than `timeout_s` seconds for another, the group ends. With a link,
+  /// every collective takes at least the time that its bytes need on it.
   explicit ThreadGroup(int workers, LinkSpec link = {}, double timeout_s = 60.0);
   ~ThreadGroup() override;
   ThreadGroup(const ThreadGroup&) = delete;

@@ -1,5 +1,5 @@
-// The comm thread's waits, for collectives and for its stream, and the counts and spans of what it
-// did. A collective itself says how long it is waited for. Belongs to the comm thread.
+// The comm thread's waits for collectives and its stream, and the record of its costs and trace
+// spans. Each collective sets its own time limit. Belongs to the comm thread.
 #pragma once
 
 #include <cmath>
@@ -22,16 +22,16 @@ class Courier {
   Courier(Inbox& inbox, Trace& trace, const Stream& stream)
       : inbox_(inbox), trace_(trace), watch_(stream) {}
 
-  /// A step begins, whose gradients are of `bytes_raw`. What a device had not done when the step
-  /// before ended is timed in this one.
+  /// Begins a step with gradients of `bytes_raw`. Device work that the step before left unfinished
+  /// is timed in this step.
   void begin(int64_t bytes_raw, int workers) {
     cost = {};
     cost.bytes_raw = bytes_raw;
     cost.bytes_dense = std::llround(
         bytes_on_wire(Collective::all_reduce, static_cast<double>(bytes_raw), workers));
   }
-  /// Returns when the collective's wait() would return, or throw, at once. Unlike wait() it ends
-  /// when the compute thread goes away, with Inbox::Closed.
+  /// Returns when the collective's wait() would return or throw at once. Unlike wait(), it throws
+  /// Inbox::Closed when the compute thread ends.
   void await(Pending& pending) {
     for (;;) {
       const uint64_t seen = inbox_.events();
@@ -39,7 +39,7 @@ class Courier {
       if (!watch_.poll()) wait(seen, pending.ready_at_us());
     }
   }
-  /// Returns when `done()`, which what the stream has come to makes true.
+  /// Returns when `done()`, which a callback of the stream makes true.
   template <class Done>
   void await_stream(const Done& done) {
     while (!done()) {
@@ -47,13 +47,13 @@ class Courier {
       if (!watch_.poll()) wait(seen, 0.0);
     }
   }
-  /// Returns when the stream has come to all that was submitted to it, and nothing is to follow.
+  /// Returns when the stream has finished all submitted work, and no callback is outstanding.
   void settle() {
     watch_.then(watch_.mark(), [](const StreamWatch::Span&) {});
     await_stream([&] { return watch_.idle(); });
   }
-  /// Waits until the inbox was rung since `seen`, or `until_us`; not at all, if the stream is to be
-  /// looked after.
+  /// Waits until the inbox was rung since `seen`, or until `until_us`. If callbacks of the stream
+  /// are outstanding, only yields.
   void wait(uint64_t seen, double until_us = std::numeric_limits<double>::infinity()) {
     if (!watch_.idle()) {
       std::this_thread::yield();
@@ -61,7 +61,7 @@ class Courier {
     }
     inbox_.wait(seen, until_us);
   }
-  /// Counts what travelled, `wire_us` of the time on the wire.
+  /// Counts a transfer, which was on the wire for `wire_us`.
   void count(const Transfer& transfer, double wire_us, const std::string& name, int64_t step) {
     cost.bytes_sent += transfer.sent;
     cost.bytes_received += transfer.received;
@@ -76,7 +76,7 @@ class Courier {
   Trace& trace() { return trace_; }
   StreamWatch& watch() { return watch_; }
 
-  StepCost cost;  // of the step under way
+  StepCost cost;  // cost of the step under way
 
  private:
   Inbox& inbox_;

@@ -14,7 +14,7 @@ constexpr int64_t kMaxBucketBytes = 25'000'000;
 constexpr int64_t kMaxEncodeBytes = 1 << 20;
 constexpr int64_t kBucketsWanted = 8;
 
-/// Adds the segment's slice to a field over several.
+/// Adds the segment's slice to a field of several segments.
 void extend(Field& field, const Segment& segment, bool decays) {
   if (field.slices.empty()) {
     field = field_of(segment);
@@ -127,7 +127,7 @@ class Cutter {
   int64_t bucket_bytes_ = 0;
   int64_t encode_bytes_ = 0;
   std::vector<int> open_unit_;   // by method: the unit that still takes segments of this bucket
-  std::vector<int> model_unit_;  // by method: the one unit of Scope::model
+  std::vector<int> model_unit_;  // indexed by method: the one unit of Scope::model
   Cut cut_;
 };
 

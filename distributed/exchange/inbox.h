@@ -1,5 +1,5 @@
 // The mailbox of a comm thread: items that became ready on the compute thread, and a bell that
-// peers and links ring when a collective may have moved on. Any thread may post and ring; one
+// peers and links ring when a collective may have progressed. Any thread may post and ring; one
 // thread takes and waits.
 #pragma once
 
@@ -38,7 +38,7 @@ class Inbox {
     }
     changed_.notify_all();
   }
-  /// Makes every current and later wait throw: the compute thread is going away.
+  /// Makes every current and later wait throw, because the compute thread is ending.
   void close() {
     {
       std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ class Inbox {
     items_.clear();
   }
 
-  /// The oldest item, or -1.
+  /// Takes the oldest item; -1 if there is none.
   int take() {
     std::lock_guard lock(mutex_);
     if (items_.empty()) return -1;
@@ -59,14 +59,15 @@ class Inbox {
     items_.pop_front();
     return item;
   }
-  /// Counts posts and rings: read it before looking whether there is work, then wait for it to
-  /// move.
+  /// Number of posts and rings so far. Read it before you look for work, then wait for it to
+  /// change.
   uint64_t events() {
     std::lock_guard lock(mutex_);
     return events_;
   }
-  /// Waits until events() differs from `seen`, or the clock of now_us() shows `until_us`: a moment,
-  /// because an interval is too long by all that a stopped process missed since it was computed.
+  /// Waits until events() differs from `seen`, or until the time `until_us` on the clock of
+  /// now_us(). The limit is a time, because an interval would be too long after the process was
+  /// stopped.
   void wait(uint64_t seen, double until_us = std::numeric_limits<double>::infinity()) {
     std::unique_lock lock(mutex_);
     while (!closed_ && events_ == seen) {

@@ -1,5 +1,5 @@
-// What a Message means to the ranks, by its kind: who says how much, who hears whom, and how many
-// bytes that is. Pure arithmetic; every rank computes the same.
+// The meaning of a Message for each rank, by its kind: the number of outlets, the senders that a
+// rank hears, and the bytes sent. Pure arithmetic with the same result on every rank; any thread.
 #pragma once
 
 #include <span>
@@ -8,33 +8,35 @@
 
 namespace wisp {
 
-/// How many outlets `rank` fills for its message: one, one per destination of an all_to_all, or
-/// none if it has nothing to say in this round.
+/// Number of outlets that `rank` fills for its message: one, one per destination of an all_to_all,
+/// or none if it sends nothing in this round.
 int outlet_count(const Message& message, int rank, int workers);
 
-/// Whether `rank`, whose message this is, hears by itself what rank `from` says, which may be its
-/// own. A message that is summed is heard from nobody. `neighbours`, ascending, are the rank's, for
-/// messages of that kind.
+/// Whether `rank`, the owner of this message, receives the payload of rank `from`, which may be
+/// itself. A summed message has no sender. `neighbours`, ascending, are the rank's peers for
+/// Collective::neighbours.
 bool hears(const Message& message, int rank, int from, std::span<const int> neighbours = {});
 
-/// Which of a sender's outlets `rank` hears.
+/// Index of the sender's outlet whose payload `rank` receives.
 size_t outlet_for(const Message& message, int rank);
 
-/// Whether a header travels in front of a slot's payloads, once per destination. Sums have none: a
-/// header cannot be added, and ranks compare the slots' hash instead.
+/// Whether a header travels in front of a slot's payloads, once per destination. A sum has none,
+/// because headers cannot be added; ranks compare the hash of the slots instead.
 bool has_header(Collective kind);
 
-/// The bytes a rank sends for `bytes` of message among `workers`, by the communicator's algorithms:
-/// 2 (N-1)/N of an all-reduce, N-1 copies of a gathered message.
+/// Bytes that a rank sends for `bytes` of message among N workers, by the communicator's
+/// algorithms. An all-reduce sends 2 (N-1)/N of them, a gathered message N-1 copies, a pair message
+/// one. For Collective::neighbours it counts one copy; the caller multiplies by the number of
+/// neighbours.
 double bytes_on_wire(Collective kind, double bytes, int workers);
 
-/// What a rank sends of these messages, which are its own, sizes included; of a broadcast, what its
-/// root sends.
+/// Bytes that a rank sends for its messages, including sizes and headers. A broadcast counts the
+/// bytes of its root.
 double bytes_on_wire(std::span<const Message> messages, int workers);
 
-/// The guard of "compression never hurts by accident": whether these messages send more than a
-/// dense all-reduce of `raw_bytes` would, with sizes and headers, as if the unit had its slots to
-/// itself.
+/// The guard against compression that costs more than it saves: whether these messages, with sizes
+/// and headers, send more than a dense all-reduce of `raw_bytes`. Counts as if the unit had its
+/// slots to itself.
 bool sends_more_than_dense(std::span<const Message> messages, int64_t raw_bytes, int workers);
 
 }  // namespace wisp

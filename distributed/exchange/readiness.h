@@ -1,6 +1,6 @@
-// Which gradients of a step are complete, counted per item: a unit, or the dense segments of a
-// bucket. The compute thread counts; the comm thread waits for an item's event once it has been
-// told of it.
+// A count of the complete gradients of a step, per item; an item is a unit, or the dense segments
+// of a bucket. The compute thread counts. The comm thread waits for an item's event once it is told
+// that the item is complete.
 #pragma once
 
 #include <optional>
@@ -14,36 +14,36 @@ namespace wisp {
 
 class Readiness {
  public:
-  /// Items are the units of `cut`, then its buckets' dense segments. Until begin() no gradient is
-  /// awaited. The arguments outlive this object.
+  /// Items are the units of `cut`, then the dense segments of each bucket. Before begin(), no
+  /// gradient is awaited. The arguments outlive this object.
   Readiness(const FlatParameters& parameters, const Cut& cut);
 
   int items() const { return static_cast<int>(expected_.size()); }
-  /// Items that have segments at all.
+  /// Number of items that have segments.
   int awaited_items() const { return awaited_items_; }
-  /// Ids, ascending.
+  /// Ids of the item's segments, ascending.
   const std::vector<int>& segments_of(int item) const;
   int item_of(int segment) const { return item_of_[static_cast<size_t>(segment)]; }
 
-  /// A step begins: every segment is awaited.
+  /// Begins a step: every segment is awaited.
   void begin();
-  /// The item that this gradient, complete on `stream`, was the last of. Throws Error if it is not
-  /// awaited.
+  /// Records that a segment's gradient is complete on `stream`. Returns its item if it was the
+  /// item's last. Throws Error if the segment is not awaited.
   std::optional<int> complete(const Segment& segment, Stream& stream);
-  /// Throws Error, with their names, if gradients are missing.
+  /// Throws Error with the segments' names if gradients are missing.
   void check_complete() const;
 
-  /// Recorded when the item became complete.
+  /// The event that is recorded when the item becomes complete.
   const Event& event(int item) const { return events_[static_cast<size_t>(item)]; }
 
  private:
   const FlatParameters& parameters_;
   const Cut& cut_;
-  std::vector<int> item_of_;   // by segment
-  std::vector<char> awaited_;  // by segment
-  std::vector<int> expected_;  // by item: its segments
-  std::vector<int> missing_;   // by item, in this step
-  std::vector<Event> events_;  // by item
+  std::vector<int> item_of_;   // indexed by segment
+  std::vector<char> awaited_;  // indexed by segment
+  std::vector<int> expected_;  // indexed by item: number of its segments
+  std::vector<int> missing_;   // indexed by item: number of missing segments in this step
+  std::vector<Event> events_;  // indexed by item
   int awaited_items_ = 0;
 };
 

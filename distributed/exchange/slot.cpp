@@ -21,8 +21,7 @@ Slot dense_slot(int bucket, DType arena) {
   return slot;
 }
 
-/// The dense segments of a bucket in a step: those without a method, and those of units that go
-/// dense.
+/// The dense segments of a bucket in a step: those without a method, and those of dense units.
 std::vector<int> dense_segments(const Cut& cut, const Bucket& bucket,
                                 std::span<const UnitRounds> units) {
   std::vector<int> dense = bucket.dense;

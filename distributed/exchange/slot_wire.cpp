@@ -44,7 +44,7 @@ void SlotWire::fit(std::span<const Slot> slots, std::span<const UnitRounds> roun
     most = std::max(most, bytes * others);
   }
   if (inlets_.defined() && inlets_.bytes() >= most) return;
-  inlets_ = {};  // first give back, then take
+  inlets_ = {};  // free the old memory first
   inlets_ = context_.empty({most}, DType::u8);
 }
 
@@ -73,7 +73,7 @@ void SlotWire::start() {
   pending_ = sizes_phase_ ? start_sizes() : start_data();
 }
 
-/// The ranks whose message arrives here.
+/// Lists the ranks whose message arrives here.
 void SlotWire::list_sources(const Message& message) {
   const int rank = communicator_.rank();
   WISP_CHECK(message.kind != Collective::pair || (message.to != rank && message.from != rank),
@@ -108,10 +108,10 @@ int SlotWire::outlets_per_unit() const {
   return outlet_count(slot_->message, communicator_.rank(), workers_);
 }
 
-/// The outlet whose bytes this rank sends to itself: they stay where they are.
+/// The outlet that this rank sends to itself; its bytes stay in place.
 size_t SlotWire::own_outlet() const { return outlet_for(slot_->message, communicator_.rank()); }
 
-/// What the header says of the slot, so that a message for another is found out.
+/// The header's hash of the slot, which reveals a message for another slot.
 uint32_t SlotWire::slot_word(int from) const {
   uint64_t hash = hash_number(static_cast<uint64_t>(slot_->bucket), hash_text("slot"));
   hash = hash_number(static_cast<uint64_t>(slot_->round), hash);
@@ -253,7 +253,7 @@ PendingPtr SlotWire::carry() {
   }
 }
 
-/// Every neighbour gets all of out_, and sends what its part of in_ takes.
+/// Messages in which every neighbour gets all of out_ and fills its part of in_.
 std::vector<Exchange> SlotWire::with_neighbours() const {
   std::vector<Exchange> messages;
   for (size_t source = 0; source < sources_.size(); ++source) {
@@ -281,8 +281,8 @@ PendingPtr SlotWire::reduce() {
   return reduce_piece();
 }
 
-/// The next piece of in_. It begins at a multiple of `workers` elements, so that all pieces
-/// together send what the whole would.
+/// Reduces the next piece of in_. It begins at a multiple of `workers` elements, so that all pieces
+/// together send as much as the whole would.
 PendingPtr SlotWire::reduce_piece() {
   const int64_t whole = size_of(slot_->message.dtype) * workers_;
   const auto border = [&](int64_t piece) {
@@ -290,7 +290,7 @@ PendingPtr SlotWire::reduce_piece() {
   };
   const int64_t from = border(piece_), to = border(piece_ + 1);
   part_.clear();
-  int64_t begin = 0;  // of the slice
+  int64_t begin = 0;  // begin of the slice
   for (const Bytes& slice : in_) {
     const int64_t first = std::max(from, begin), last = std::min(to, begin + slice.bytes);
     if (first < last) part_.push_back({slice.data + (first - begin), last - first});

@@ -1,6 +1,5 @@
-// What the ranks tell each other of a step before anything else of it counts: a loss that is not
-// finite, a wish to stop, and the hash of what they are about to exchange. Belongs to the comm
-// thread.
+// The status that ranks exchange before the rest of a step: a loss that is not finite, a request to
+// stop, and the hash of the exchange plan. Belongs to the comm thread.
 #pragma once
 
 #include "core/context.h"
@@ -14,20 +13,20 @@ class StatusSlot {
   /// The arguments outlive this object.
   StatusSlot(Communicator& communicator, Context& context);
 
-  /// `loss`, a scalar, is computed where the stream is.
+  /// Fetches `loss`, a scalar on the stream's device, in the order of the stream.
   void fetch(const Tensor& loss);
-  /// When the stream has come to fetch().
+  /// Starts the collective; call it when the stream has passed fetch().
   PendingPtr start(bool stop, uint64_t hash);
-  /// What all ranks do with the step, when the collective has been waited for. Throws Error if
-  /// their hashes differ.
+  /// The common decision of all ranks about the step; call it when the collective is finished.
+  /// Throws Error if hashes differ.
   Outcome outcome(int64_t step) const;
 
  private:
   Communicator& communicator_;
   Context& context_;
   uint32_t hash_ = 0;
-  Tensor words_;  // u32; the maximum over ranks
-  Tensor loss_;   // of the step, on the host
+  Tensor words_;  // u32; after the collective, the maximum over ranks
+  Tensor loss_;   // loss of the step, in host memory
 };
 
 }  // namespace wisp

@@ -9,8 +9,8 @@
 namespace wisp {
 namespace {
 
-/// Reduced messages carry no header: ranks that disagree about their sizes, or those of the pieces
-/// in which they travel, find out here.
+/// Hash of the sizes of messages and pieces. Reduced messages have no header, so ranks whose sizes
+/// differ find it out here.
 uint64_t hash_sizes(std::span<const UnitRounds> units, int64_t piece_bytes, uint64_t seed) {
   seed = hash_number(static_cast<uint64_t>(piece_bytes), seed);
   for (const UnitRounds& unit : units) {
@@ -28,7 +28,7 @@ std::vector<Message> messages_of(const Compressor& compressor, const UnitSpec& s
   return messages;
 }
 
-/// All ranks must decide alike: by the messages of rank 0, which sends most.
+/// Decides by the messages of rank 0, which sends most, so that all ranks decide alike.
 bool sends_more_than_dense(const Compressor& compressor, const UnitSpec& spec, int64_t raw_bytes,
                            StepInfo info, std::span<const Message> own) {
   const bool pairs = std::any_of(own.begin(), own.end(), [](const Message& message) {
@@ -95,7 +95,8 @@ int StepPlan::compressed_units() const {
       rounds_.begin(), rounds_.end(), [](const UnitRounds& rounds) { return rounds.compressed; }));
 }
 
-/// Segments are engaged unit by unit; only a checkpoint of another cut can part them.
+/// Number of workers that engaged the unit. Its segments can differ only after a checkpoint of
+/// another cut.
 int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
   const int64_t* engaged = engaged_.data<int64_t>();
   const int first = unit.segments.front();

@@ -43,7 +43,7 @@ void UnitExchange::encode(int index, int round, Courier& courier) {
   if (message.variable) {
     memory_.fetch_used(index);
   } else {
-    encoded = round + 1;  // all that follows is in the order of the stream
+    encoded = round + 1;  // start() needs no size, and is in the order of the stream
   }
   courier.watch().then(std::move(begin), [this, &courier, &message, &encoded, index, round,
                                           count = outlets.size()](const StreamWatch::Span& span) {

@@ -1,5 +1,5 @@
-// The units of a cut on their way through a step: encoded, put on the wire slot by slot, decoded.
-// Gradient averaging and gossip say when; what happens to a unit is here. Belongs to the comm
+// The exchange of a cut's units in a step: encoding, the wire slot by slot, decoding. Gradient
+// averaging and gossip decide when each action happens; this class performs it. Belongs to the comm
 // thread.
 #pragma once
 
@@ -14,9 +14,9 @@ namespace wisp {
 
 class UnitExchange {
  public:
-  /// `compressors` are by method; with `guard`, a unit stays dense as long as it would send more
-  /// than dense; `neighbours`, ascending, are the ranks that messages of that kind go to and come
-  /// from. References and compressors outlive this object.
+  /// `compressors` are indexed by method. With `guard`, a unit stays dense while it would send more
+  /// than dense. `neighbours`, ascending, are the peers of Collective::neighbours. References and
+  /// compressors outlive this object.
   UnitExchange(Communicator& communicator, Context& context, FlatParameters& parameters,
                std::vector<Compressor*> compressors, Cut cut, bool guard,
                std::vector<int> neighbours = {});
@@ -29,39 +29,42 @@ class UnitExchange {
   const UnitMemory& memory() const { return memory_; }
   const StepPlan& step_plan() const { return step_plan_; }
 
-  /// A step begins, of the one before nothing is to be looked after: plans it, and fits the memory
-  /// to it.
+  /// Begins a step: plans it, and fits the memory to the plan. No callback of the previous step may
+  /// be outstanding.
   void begin(const StepInfo& info);
 
-  /// Encodes a unit's round into its outlets, in the order of the stream. Before its first, its
-  /// compressor takes over the momentum of updates that were made without it.
+  /// Encodes a unit's round into its outlets, in the order of the stream. When the unit is
+  /// compressed for the first time after updates without its compressor, the compressor first takes
+  /// over the momentum.
   void encode(int unit, int round, Courier& courier);
-  /// A unit travels dense: if it was compressed before, its compressor gives back the momentum and
-  /// adds to the gradient what it kept, in the order of the stream.
+  /// Marks that a unit travels dense. If it was compressed before, its compressor gives back the
+  /// momentum and adds its residual to the gradient, in the order of the stream.
   void release(int unit);
-  /// Whether the slot's units are encoded as far as start() needs it.
+  /// Whether start() may be called: the slot's units are encoded, and sizes that it needs are
+  /// known.
   bool encoded(const Slot& slot) const;
-  /// Starts a slot whose units are encoded; one that has nothing to say is complete at once.
+  /// Starts a slot whose units are encoded. A slot without messages is complete at once.
   void start(const Slot& slot, Courier& courier);
   /// Whether the slot that was started last is not complete yet.
   bool under_way() const { return slot_ != nullptr; }
-  /// Whether it waits for pending(); if not, for the stream.
+  /// Whether this slot waits for pending(); if not, it waits for the stream.
   bool on_wire() const { return wire_.active(); }
   Pending& pending() { return wire_.pending(); }
-  /// SlotWire::advance(). When all is there, it is counted and checked; a slot is complete when its
-  /// units are decoded and their next rounds encoded, in the order of the stream.
+  /// Calls SlotWire::advance(). When all data has arrived, it is counted and checked. The slot is
+  /// complete when its units are decoded and their next rounds are encoded, in the order of the
+  /// stream.
   void advance(Courier& courier);
 
-  /// All slots of the step are complete: check() is called when the stream has come so far, which
-  /// of a device's the next step waits for.
+  /// Ends the step, after all slots are complete. check() is called when the stream has passed the
+  /// last decode; with a device, the next step waits for that.
   void end(Courier& courier);
-  /// When the stream has come to end(). Throws Error, naming step, unit and sender, if a payload
-  /// was not well-formed.
+  /// Throws Error with step, unit and sender if a payload was malformed. Call it when the stream
+  /// has passed end().
   void check() const;
 
  private:
   void decode(Courier& courier);
-  /// In traces.
+  /// The unit's name in traces.
   const std::string& name_of(int unit) const {
     return cut_.units[static_cast<size_t>(unit)].name(parameters_.segments());
   }
@@ -73,9 +76,9 @@ class UnitExchange {
   UnitMemory memory_;
   SlotWire wire_;
   StepPlan step_plan_;
-  StepInfo info_;                    // of the step under way
-  std::vector<int> encoded_rounds_;  // by unit
-  const Slot* slot_ = nullptr;       // under way
+  StepInfo info_;                    // the step under way
+  std::vector<int> encoded_rounds_;  // indexed by unit
+  const Slot* slot_ = nullptr;       // slot under way
 };
 
 }  // namespace wisp

@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// From one outlet of a message to the next: a header's room, then the payload.
+/// Distance between the outlets of a message: room for a header, then the payload.
 int64_t stride_of(const Message& message) { return kFront + whole_fronts(message.bytes); }
 
 }  // namespace
@@ -65,7 +65,7 @@ UnitMemory::UnitMemory(Context& context, FlatParameters& parameters, const Cut& 
   for (size_t i = 0; i < units_.size(); ++i) units_[i].state = &states_[i];
 }
 
-/// A segment's part of per-element state.
+/// Saves a segment's part of per-element state.
 void UnitMemory::save(const StateSpec& spec, const Tensor& arena, const Segment& segment,
                       std::span<const Slice> owned) {
   const std::string name = spec.name + "/" + segment.name;
@@ -86,12 +86,12 @@ void UnitMemory::save(const StateSpec& spec, const Tensor& arena, const Segment&
     save_part(begin, end);
     any = true;
   }
-  if (!any) save_part(0, 0);  // so that all ranks save tensors of the same names
+  if (!any) save_part(0, 0);  // all ranks save tensors of the same names
 }
 
 void UnitMemory::grow(Tensor& tensor, int64_t bytes) {
   if (tensor.defined() && tensor.bytes() >= bytes) return;
-  tensor = {};  // first give back, then take
+  tensor = {};  // free the old memory first
   tensor = context_.empty({bytes}, DType::u8);
 }
 

@@ -1,5 +1,5 @@
-// The memory of a cut's units: the buffers they encode into, scratch and state. Belongs to the comm
-// thread.
+// The memory of a cut's units: outlets (the buffers that they encode into), scratch and state.
+// Belongs to the comm thread.
 #pragma once
 
 #include <span>
@@ -15,39 +15,39 @@ namespace wisp {
 
 class UnitMemory {
  public:
-  /// Makes the state that `compressors` (by method) declare for the units of `cut`: per-element
-  /// state as arenas of `parameters`, the rest per unit, zeroed. The arguments outlive this object.
+  /// Makes the state that `compressors` (by method) declare for the units of `cut`, zeroed:
+  /// per-element state as arenas of `parameters`, other state per unit. The arguments outlive this
+  /// object.
   UnitMemory(Context& context, FlatParameters& parameters, const Cut& cut,
              std::span<Compressor* const> compressors, int rank, int workers);
 
-  /// Grows outlets and scratch to what the units need in this step.
+  /// Grows outlets and scratch to the sizes that the units need in this step.
   void fit(std::span<const UnitRounds> rounds, const StepInfo& info);
 
   Unit& unit(int index) { return units_[static_cast<size_t>(index)]; }
-  /// Where a unit encodes to: as many as outlet_count() says. The kHeaderBytes before each are free
-  /// for a header.
+  /// The outlets of a unit, outlet_count() of them. kHeaderBytes before each are free for a header.
   std::span<const Outlet> outlets(int index, const Message& message);
-  /// After encode: what used() says when the stream has come so far.
+  /// Fetches the number of used bytes after encode, in the order of the stream, for used().
   void fetch_used(int index) const {
     wires_[static_cast<size_t>(index)].used.fetch(context_.stream);
   }
-  /// Bytes in use of an outlet. Throws Error if they are more than it holds.
+  /// Bytes in use of an outlet. Throws Error if they exceed its capacity.
   int64_t used(int index, const Message& message, size_t outlet) const;
-  /// For a unit's payloads.
+  /// Device word for complaints about a unit's payloads.
   int64_t* complaint(int index) const { return complaints_.device().data<int64_t>() + index; }
-  /// After decode: what complaint_of() says when the stream has come so far.
+  /// Fetches the complaints after decode, in the order of the stream, for complaint_of().
   void fetch_complaints() const { complaints_.fetch(context_.stream); }
-  /// What is wrong with a unit's payloads, as complaint_in() has it.
+  /// The text of complaint_in() about a unit's payloads.
   std::string complaint_of(int index) const {
     return complaint_in(complaints_.host().data<int64_t>()[index]);
   }
 
-  /// All state that the units' compressors declared: "STATE/SEGMENT" if it is per element,
-  /// or a field's that is one segment; "STATE/SEGMENT[BEGIN:END]" for the elements of a segment
-  /// that this rank owns, perhaps none; "unit/SEGMENT/STATE" with the unit's first segment if it is
-  /// the unit's.
+  /// All state that the units' compressors declared. State per element, and state of a field with
+  /// one segment, is named "STATE/SEGMENT". The elements of a segment that this rank owns, perhaps
+  /// none, are named "STATE/SEGMENT[BEGIN:END]". State of a unit is named "unit/SEGMENT/STATE" by
+  /// its first segment.
   const std::vector<SavedState>& state() const { return saved_; }
-  /// Whether some state belongs to whole units: it has no meaning in another cut of the model.
+  /// Whether some state belongs to whole units, and so is invalid in another cut of the model.
   bool has_unit_state() const { return has_unit_state_; }
 
  private:

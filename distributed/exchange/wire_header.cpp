@@ -26,15 +26,15 @@ struct MixedWords {
   WISP_HD uint32_t combine(uint32_t a, uint32_t b) const { return a + b; }
 };
 
-/// What a kernel knows of a payload; its range is that of whole words.
+/// A payload for kernels, with the range of its whole words.
 struct PayloadRow : RangeRow {
   const std::byte* data;
-  int64_t bytes, position;  // position: of its first word in the message
+  int64_t bytes, position;  // position: index of its first word in the message
   uint32_t* sum;
 };
 
-/// Adds a chunk of a payload to its message's checksum; the first one adds the bytes behind whole
-/// words, as one more word, and the size, too.
+/// Adds a chunk of a payload to its message's checksum. The first chunk also adds the size, and the
+/// bytes behind the whole words as one more word.
 struct AddToChecksum {
   struct Shared {};
   RowTable<PayloadRow> table;
@@ -86,7 +86,7 @@ struct ReadHeaders {
   }
 };
 
-/// *sum_of(m) += the m-th message's checksum.
+/// *sum_of(m) += checksum of message m.
 template <class SumOf>
 void add_checksums(const Stream& stream, size_t messages, std::span<const ConstBytes> payloads,
                    const SumOf& sum_of) {

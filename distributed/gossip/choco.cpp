@@ -1,10 +1,10 @@
-// CHOCO-SGD: differences to what the neighbours know travel, and what was lost of them travels
+// CHOCO-SGD: workers send the differences to the neighbours' estimates, and lost parts of them
 // later.
 //   x_i <- x_i - eta g_i(x_i) + gamma d_i,  d_i = sum_j W_ij (y_j - y_i)     mix
 //   q_i = Q(x_i - y_i);  y_i <- y_i + q_i;  d_i <- d_i + sum_j W_ij (q_j - q_i)   told
-// `known` is y_i (x̂_i in the paper), d_i stands for the neighbours'. q travels beside the next
-// forward and backward. Source: Koloskova et al. 2020 (ICLR), algorithm 1, memory-efficient form.
-// Ours: y starts at the weights that all workers start with, not at 0.
+// `known` is y_i (x̂_i in the paper); d_i replaces the neighbours' estimates. q travels during the
+// next forward and backward. Source: Koloskova et al. 2020 (ICLR), algorithm 1, memory-efficient
+// form. Ours: y starts at the common initial weights, not at 0.
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-// DCD-PSGD: differences travel. Every worker knows its neighbours' weights exactly, because they
-// move by what they tell.
+// DCD-PSGD: workers send differences. Every worker knows its neighbours' weights exactly, because
+// weights change only by the told differences.
 //   x_i½ = sum_j W_ij x_j - eta g_i(x_i)          mix
 //   q_i  = Q(x_i½ - x_i)                          told
 //   x_i <- x_i + q_i,  d_i <- d_i + sum_j W_ij (q_j - q_i)
-// `known` is x_i, and d_i = sum_j W_ij (x_j - x_i) stands for the neighbours' replicas. Between
-// steps the weights are x½: Q is applied when the next step begins, and forward reads x.
+// `known` is x_i, and d_i = sum_j W_ij (x_j - x_i) replaces the neighbours' weights. Between steps
+// the weights are x½: Q is applied when the next step begins, and forward reads x.
 // Source: Tang et al. 2018, algorithm 1.
 #include "distributed/gossip/gossip_method.h"
 #include "distributed/loops.h"
@@ -31,8 +31,8 @@ class Dcd final : public GossipMethod {
   void mix(const GossipArenas& a, int64_t) override {
     parallel_for(a.stream, a.numel, Pull{a.x, a.own[kPull], 1.0f});
   }
-  /// Of a mode of W with eigenvalue l, what is left after a step is (l² + omega (1 - l)²) times its
-  /// square, in the mean; a drawn selection that is scaled by 1 / share has omega = 1 / share - 1.
+  /// A mode of W with eigenvalue l keeps (l² + omega (1 - l)²) of its square after a step, in the
+  /// mean. A drawn selection that is scaled by 1 / share has omega = 1 / share - 1.
   std::string refusal(const Mixing& mixing, const Code& code, double share) const override {
     const double least = 0.5 * mixing.distance_from_identity();
     if (!code.traits().sparse || !code.variance({}) || share > least) return {};

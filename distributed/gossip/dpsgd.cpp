@@ -1,7 +1,7 @@
-// D-PSGD: the weights themselves travel, beside forward and backward.
+// D-PSGD: workers send the weights themselves, during forward and backward.
 //   x_i <- x_i - eta g_i(x_i) + sum_j W_ij (Q(x_j) - Q(x_i))
-// Source: Lian et al. 2017, algorithm 1, without Q. With Q this is the form that keeps the mean of
-// the x_i (Carli et al. 2010); it cannot agree more closely than Q is exact.
+// Source: Lian et al. 2017, algorithm 1, without Q. With Q, this form keeps the mean of the x_i
+// (Carli et al. 2010); the workers cannot agree more closely than Q is exact.
 #include "distributed/gossip/gossip_method.h"
 #include "distributed/loops.h"
 

@@ -1,9 +1,9 @@
-// ECD-PSGD: extrapolated weights travel, so that the error of the neighbours' estimates falls with
-// the number of updates t = 1, 2, …
+// ECD-PSGD: workers send extrapolated weights, so that the error of the neighbours' estimates falls
+// with the number of updates t = 1, 2, …
 //   x_{t+1} = s - eta g(x_t),  s = sum_j W_ij y_j        mix
 //   z = (1 - t/2) x_t + (t/2) x_{t+1}
 //   y_j <- (1 - 2/t) y_j + (2/t) Q(z_j)                  told
-// `estimate` is s and moves as the y_j do. `extrapolated` is z until it has been told, and keeps
+// `estimate` is s and changes as the y_j do. `extrapolated` is z until it has been told; it keeps
 // x_t while the optimizer works. Source: Tang et al. 2018, algorithm 2.
 #include "distributed/gossip/gossip_method.h"
 #include "distributed/loops.h"
@@ -13,7 +13,7 @@ namespace {
 
 enum Arena { kEstimate, kExtrapolated };
 
-/// x holds x_t - eta g, z holds x_t.
+/// Before: x holds x_t - eta g, z holds x_t.
 struct Extrapolate {
   const float* estimate;
   float half_t;
@@ -47,11 +47,12 @@ class Ecd final : public GossipMethod {
         a.stream, a.numel,
         Extrapolate{a.own[kEstimate], 0.5f * static_cast<float>(t), a.x, a.own[kExtrapolated]});
   }
-  /// x is not bound to what was told: the mean of the workers' moves is told with an error of omega
-  /// / N of its square, which is part of the next move. So moves grow by that in every step.
+  /// x does not follow from what is told. The workers' mean move is told with an error of omega / N
+  /// of its square, and the error is part of the next move. So moves grow by this factor in every
+  /// step.
   std::string refusal(const Mixing&, const Code& code, double) const override {
     constexpr int64_t kNumel = 512;
-    constexpr double kMost = 1.0 / 16.0;  // ours: of 8 bits or more
+    constexpr double kMost = 1.0 / 16.0;  // ours: passes 8 bits or more
     const Field field{.slices = {{0, kNumel}}, .numel = kNumel};
     const Traits traits = code.traits();
     const bool coarse = code.variance({{&field, 1}, kNumel}).value_or(0.0) > kMost;

@@ -48,8 +48,8 @@ void Gossip::begin(const StepInfo& info, Courier& courier) {
   courier.settle();
 }
 
-/// Nothing is told of a step that was skipped, nor before the first update. While a bucket is on
-/// the wire, the next one is encoded.
+/// Tells nothing after a skipped step, or before the first update. While a bucket is on the wire,
+/// the next one is encoded.
 void Gossip::travel(const StepInfo& info, Courier& courier) {
   if (has_news(info)) {
     for (const Slot& slot : units_.step_plan().slots()) {
@@ -72,7 +72,7 @@ void Gossip::encode(const Slot& slot, Courier& courier) {
   for (const int unit : slot.units) units_.encode(unit, 0, courier);
 }
 
-/// The slot that is under way, if there is one.
+/// Finishes the slot that is under way, if there is one.
 void Gossip::finish(Courier& courier) {
   while (units_.under_way()) {
     if (units_.on_wire()) {

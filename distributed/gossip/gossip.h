@@ -1,5 +1,5 @@
-// Gossip: every worker tells its neighbours in a graph, and no one else, what a GossipMethod says,
-// compressed by codes, unit by unit and bucket by bucket. Belongs to the comm thread.
+// Gossip: every worker tells only its neighbours in a graph what a GossipMethod says, compressed by
+// codes, unit by unit and bucket by bucket. Belongs to the comm thread.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class Gossip final : public WeightExchange {
   void after_update(const StepInfo& info, Courier& courier) override;
   uint64_t hash() const override { return units_.step_plan().hash() ^ mixing_->hash(); }
   std::vector<SavedState> state() override;
-  /// The graph: what is known of the neighbours is of these.
+  /// Names the graph, because the state describes the neighbours.
   std::string layout() const override { return std::to_string(mixing_->hash()); }
 
  private:
@@ -48,7 +48,7 @@ class Gossip final : public WeightExchange {
   const std::shared_ptr<const Mixing> mixing_;
   const std::shared_ptr<GossipMethod> method_;
   const GossipOptions options_;
-  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // by code
+  std::vector<std::unique_ptr<ToldUnit>> told_units_;  // indexed by code
   UnitExchange units_;
   Tensor told_;  // (1) i64: the update that the neighbours were told of last
 };

@@ -1,5 +1,5 @@
-// The gossip methods by name: binds their keys, makes the graph and the codes, and says what a
-// person should know of them.
+// The gossip methods by name: binds their keys, makes the graph and the codes, and writes notes for
+// the user.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace wisp {
 namespace {
 
-/// The codes of a run and the segments they take.
+/// The codes of a run, and the segments that use them.
 struct Codes {
   std::vector<std::string> names, places;  // a place names its code: "FILE:LINE: gossip.code"
   std::vector<std::shared_ptr<const Code>> codes;
-  std::vector<std::optional<double>> shares;  // the least that a code keeps of one of its fields
-  std::vector<int> code_of;                   // by segment
+  std::vector<std::optional<double>> shares;  // the least share that each code keeps of a field
+  std::vector<int> code_of;                   // indexed by segment
   std::vector<std::string> remarks;
 
   bool exact() const { return names == std::vector<std::string>{"none"}; }
@@ -25,7 +25,8 @@ struct Codes {
     return std::any_of(codes.begin(), codes.end(),
                        [trait](const auto& code) { return code->traits().*trait; });
   }
-  /// Of the codes that leave elements out; empty, which is less than any, if one does not know.
+  /// The least share of the codes that leave elements out; empty, which compares as less than any
+  /// share, if a code does not know its own.
   std::optional<double> least_share() const {
     std::optional<double> least = 1.0;
     for (size_t i = 0; i < codes.size(); ++i)
@@ -34,7 +35,7 @@ struct Codes {
   }
 };
 
-/// `who` names it, for messages.
+/// `who` names the code in messages.
 std::unique_ptr<Code> make_code(Config& config, const std::string& who, const std::string& name,
                                 const SynchronizerSetup& setup) {
   const auto& entries = CodeRegistry::instance().entries();
@@ -102,10 +103,11 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
   return chosen;
 }
 
-/// What a method asks of a code that can choose: that its mean be right, or its error small.
+/// The preference of a method for a code with a choice: an unbiased result, or a small error.
 enum class Wants { mean, contraction };
 
-/// For codes of which the strongest keeps this share, if that is known; `drawn`: of drawn elements.
+/// Makes a method for codes of which the strongest keeps `share`, if known; `drawn`: of drawn
+/// elements.
 using MakeMethod =
     std::function<std::unique_ptr<GossipMethod>(std::optional<double> share, bool drawn)>;
 
@@ -133,7 +135,7 @@ std::unique_ptr<SynchronizerRecipe> make_recipe(Config& config, const std::strin
   if (codes.any(&Traits::sparse)) {
     const RatioSchedule schedule(config);
     delta = codes.least_share();
-    share = delta.value_or(schedule.final_ratio());  // what it keeps at most
+    share = delta.value_or(schedule.final_ratio());  // the most that it keeps
     recipe->ratio = [schedule](double epoch) { return schedule.at(epoch); };
     recipe->phases = schedule.phases();
   }

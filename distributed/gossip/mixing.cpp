@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// Eigenvalues of the symmetric n x n matrix `a`, descending, by Jacobi's rotations (Golub & Van
+/// Eigenvalues of the symmetric n x n matrix `a`, descending, by Jacobi rotations (Golub & Van
 /// Loan, section 8.5).
 std::vector<double> eigenvalues(std::vector<double> a, int n) {
   const auto at = [&](int i, int j) -> double& { return a[static_cast<size_t>(i * n + j)]; };
@@ -55,7 +55,7 @@ std::string without_comments(std::istream& file) {
   return text;
 }
 
-/// The edges of "0-1, 1 2\n2-0", each as it is written.
+/// The edges of a text such as "0-1, 1 2\n2-0", in the written order.
 std::vector<std::pair<int, int>> read_edges(const std::string& graph, const std::string& text) {
   std::string plain = text;
   for (char& c : plain) {
@@ -131,7 +131,7 @@ Mixing::Mixing(const std::string& graph, int workers)
   eigenvalues_ = eigenvalues(std::move(matrix), n);
 }
 
-/// Small rings and tori name some edges twice, or join a rank with itself.
+/// Adds an edge once. Small rings and tori repeat edges, or join a rank with itself.
 void Mixing::join(int i, int j) {
   std::vector<int>& own = neighbours_[static_cast<size_t>(i)];
   if (i == j || std::count(own.begin(), own.end(), j) > 0) return;

@@ -1,5 +1,5 @@
-// Who talks to whom in a gossip method, and how much of it counts: a graph over the workers and its
-// mixing matrix W, symmetric and doubly stochastic. Pure arithmetic; any thread.
+// The graph over the workers of a gossip method, and its mixing matrix W, symmetric and doubly
+// stochastic. Pure arithmetic; any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@ namespace wisp {
 
 class Mixing {
  public:
-  /// W_ij = 1 / (1 + max(degree_i, degree_j)) on the edges, the rest on the diagonal (Metropolis
-  /// and Hastings; 1/3 each on a ring). `graph` is ring, torus (as square as the number allows),
-  /// complete, a list of edges ("0-1, 1-2"), or a file of such: an edge a line or more, "0-1" or "0
-  /// 1", # comments. Throws Error for an edge that is given twice, joins a rank with itself or a
-  /// rank that does not exist, and for a graph in several parts.
+  /// W_ij = 1 / (1 + max(degree_i, degree_j)) on the edges, and the rest on the diagonal
+  /// (Metropolis and Hastings; 1/3 each on a ring). `graph` is ring, torus (as square as the number
+  /// allows), complete, a list of edges ("0-1, 1-2"), or a file with a list. A file has edges "0-1"
+  /// or "0 1", one or more per line, and # comments. Throws Error for a duplicate edge, an edge
+  /// from a rank to itself or to a rank that does not exist, and a graph that is not connected.
   Mixing(const std::string& graph, int workers);
 
-  /// Ascending, without `rank` itself.
+  /// The neighbours of `rank`, ascending, without itself.
   const std::vector<int>& neighbours(int rank) const {
     return neighbours_[static_cast<size_t>(rank)];
   }
-  /// Of the worker that has most neighbours.
+  /// The largest number of neighbours of a worker.
   int degree() const;
   double weight(int i, int j) const;
-  /// 1 - |second largest eigenvalue|, in [0, 1]: how fast the workers agree.
+  /// The spectral gap, 1 - |second largest eigenvalue|, in [0, 1]. The workers agree faster the
+  /// larger it is.
   double spectral_gap() const;
   /// ‖I - W‖₂, in [0, 2].
   double distance_from_identity() const;
-  /// "ring of 4 workers, degree 2, spectral gap 0.667".
+  /// A description such as "ring of 4 workers, degree 2, spectral gap 0.667".
   std::string describe() const;
-  /// Equal for equal matrices.
+  /// A hash that is equal for equal matrices.
   uint64_t hash() const;
 
  private:
@@ -40,7 +41,7 @@ class Mixing {
   int workers_;
   std::string name_;
   std::vector<std::vector<int>> neighbours_;
-  std::vector<double> eigenvalues_;  // of W, descending
+  std::vector<double> eigenvalues_;  // eigenvalues of W, descending
 };
 
 /// The consensus step with which CHOCO-SGD is proven to converge, for a code with E|Q(x) - x|² <=

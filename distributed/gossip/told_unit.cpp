@@ -80,13 +80,14 @@ void ToldUnit::decode(Context& context, Unit& unit, const StepInfo& info, int,
   }
 }
 
-/// Warm-up and guard: Q may change from step to step, what is known of the neighbours stays right.
+/// The code of this step, by warm-up and guard. It may change from step to step, because the
+/// estimates of the neighbours stay valid.
 const Code& ToldUnit::code_for(const UnitSpec& spec, const StepInfo& info) const {
   if (code_->traits().sparse && info.ratio >= 1.0) return *exact_;
   return guard_ && sends_more_than_exact(code_->message(spec, info), spec) ? *exact_ : *code_;
 }
 
-/// 1 / (1 + omega) makes a contraction of an unbiased code with E|Q(x) - x|² <= omega |x|²
+/// The factor 1 / (1 + omega) makes an unbiased code with E|Q(x) - x|² <= omega |x|² a contraction
 /// (Koloskova et al. 2019, section 3).
 double ToldUnit::scale_of(const Code& code, const UnitSpec& spec) const {
   const std::optional<double> variance = code.variance(spec);

@@ -1,5 +1,5 @@
-// One worker's side of what a gossip method does with a unit, as a compressor of one round: encodes
-// what the method tells, and adds up what it hears. Belongs to the comm thread.
+// One worker's side of a gossip method for a unit, as a compressor of one round: encodes the
+// worker's message, and adds up those of its neighbours. Belongs to the comm thread.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace wisp {
 
 class ToldUnit final : public Compressor {
  public:
-  /// With `guard`, a unit is exact as long as the code would send more.
+  /// With `guard`, a unit travels exactly while the code would send more.
   ToldUnit(std::shared_ptr<const GossipMethod> method, std::shared_ptr<const Mixing> mixing,
            std::shared_ptr<const Code> code, bool guard);
 
@@ -36,7 +36,7 @@ class ToldUnit final : public Compressor {
   bool guard_;
 };
 
-/// The guard of gossip: whether `message` sends more than a unit's exact numbers.
+/// The guard of gossip: whether `message` is larger than a unit's exact numbers.
 bool sends_more_than_exact(const Message& message, const UnitSpec& spec);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Local SGD: every worker makes H updates by itself, then all go on from the mean of their weights.
+// Local SGD: every worker makes H updates alone, then all continue from the mean of their weights.
 // The momentum stays local unless local_sgd.average_momentum. Source: Stich 2019, algorithm 1, with
 // equal periods.
 #include "core/base/hash.h"

@@ -67,13 +67,13 @@ OwnWeights::~OwnWeights() {
   communicator_.on_progress({});
 }
 
-/// Runs `task` on the comm thread; if it fails, all ranks hear of it.
+/// Runs `task` on the comm thread. If it fails, all ranks hear of it.
 void OwnWeights::post(std::function<void()> task) {
   queue_.post([this, task = std::move(task)] {
     try {
       task();
     } catch (const Inbox::Closed&) {
-      throw;  // the compute thread knows the cause, and tells the others
+      throw;  // the compute thread knows the cause and tells the others
     } catch (const std::exception& failure) {
       communicator_.abort(failure.what());
       throw;
@@ -81,7 +81,7 @@ void OwnWeights::post(std::function<void()> task) {
   });
 }
 
-/// Stands still until the comm thread has done all that was posted.
+/// Blocks until the comm thread has done everything that was posted.
 void OwnWeights::wait(const char* what) {
   const double begin = now_us();
   queue_.drain();
@@ -144,7 +144,7 @@ void OwnWeights::agree_on_status() {
   if (outcome_ != Outcome::skipped) info_.applied = ++*applied_.data<int64_t>();
 }
 
-/// The worker's own gradient, complete: what is not usable counts as zero, the rest is clipped.
+/// Checks the worker's complete gradient: unusable segments become zero, the rest is clipped.
 void OwnWeights::check_gradient() {
   clip_.measure(all_segments_);
   clip_.fetch();

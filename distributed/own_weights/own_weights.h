@@ -1,7 +1,7 @@
-// The synchronizer of workers that each update weights of their own by their own gradient: the
-// optimizer, its momentum, clipping and weight decay are local, and a WeightExchange keeps the
-// weights together, beside forward and backward or after the update. The compute thread makes the
-// calls; the object owns the comm thread.
+// The synchronizer of workers that each update their own weights by their own gradient. Optimizer,
+// momentum, clipping and weight decay are local. A WeightExchange keeps the weights together,
+// during forward and backward or after the update. The compute thread makes the calls; the object
+// owns the comm thread.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ class OwnWeights final : public Synchronizer {
   FlatParameters& parameters_;
   Trace& trace_;
   const OwnWeightsOptions options_;
-  const Cut cut_;  // dense: what readiness asks for
+  const Cut cut_;  // a cut without methods, for readiness_
   Readiness readiness_;
   GradientClip clip_;
   StatusSlot status_;
@@ -61,10 +61,10 @@ class OwnWeights final : public Synchronizer {
   std::vector<int> all_segments_;
   int64_t bytes_raw_ = 0;
   Tensor applied_;  // (1) i64: updates made
-  Tensor mean_;     // of the workers' weights
+  Tensor mean_;     // mean of the workers' weights
 
   std::unique_ptr<WeightExchange> exchange_;
-  StepInfo info_;  // of the step under way
+  StepInfo info_;  // the step under way
   Tensor loss_;
   Event loss_event_, updated_;
   Outcome outcome_ = Outcome::applied;

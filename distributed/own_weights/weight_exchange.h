@@ -1,5 +1,5 @@
-// How workers that update weights of their own keep them together: gossip and local SGD implement
-// it. Belongs to the comm thread, which has the weights to itself but in travel().
+// The interface by which workers with their own weights keep them together; gossip and local SGD
+// implement it. Belongs to the comm thread, which alone accesses the weights, except in travel().
 #pragma once
 
 #include <string>
@@ -13,17 +13,18 @@ namespace wisp {
 class WeightExchange {
  public:
   virtual ~WeightExchange() = default;
-  /// Before forward, which waits for it; not for other ranks.
+  /// Called before forward, which waits for it. Must not wait for other ranks.
   virtual void begin(const StepInfo&, Courier&) {}
-  /// Beside forward and backward, which read the weights: they stay as they are.
+  /// Called during forward and backward, which read the weights. Must not change the weights.
   virtual void travel(const StepInfo&, Courier&) {}
-  /// After the optimizer's update; the next step waits for it. `info.applied` counts this update.
+  /// Called after the optimizer's update; the next step waits for it. `info.applied` counts this
+  /// update.
   virtual void after_update(const StepInfo&, Courier&) {}
 
-  /// Of what the ranks are about to exchange: the same on all of them.
+  /// Hash of the data that is about to be exchanged; equal on all ranks.
   virtual uint64_t hash() const = 0;
   virtual std::vector<SavedState> state() { return {}; }
-  /// Names what the state depends on; empty if it depends on nothing.
+  /// Names the layout that the state depends on; empty if there is none.
   virtual std::string layout() const { return {}; }
 };
 

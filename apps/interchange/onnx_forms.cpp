@@ -81,9 +81,10 @@ const std::string& OnnxForms::name(size_t value) {
     written_[value] = true;
     graph_.initializers.emplace_back(names_[value], channels_first(trace_.values[value].small));
   }
-  WISP_CHECK(!names_[value].empty(),
-             "onnx: the state behind a recurrent layer that reads all positions at once is used, "
-             "expected its output alone");
+  WISP_CHECK(
+      !names_[value].empty(),
+      "onnx: the model uses the final state of a recurrent layer over whole sequences, of which "
+      "ONNX export has only the output");
   return names_[value];
 }
 

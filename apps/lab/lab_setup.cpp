@@ -27,14 +27,13 @@ void check_clipping(const LabSetup& setup, const Methods& methods,
     all = all && whole;
     const int64_t numel = setup.layer.shape.numel();
     const int64_t elements = whole ? whole->at(0).elements : numel;
-    WISP_CHECK(elements >= numel, setup.request.inputs[static_cast<size_t>(rank)],
-               ": is a part of ", elements, " elements, by ", RecordedWhole::kFile,
-               " beside it, but has ", numel);
+    WISP_CHECK(elements >= numel, setup.request.inputs[static_cast<size_t>(rank)], ": a row has ",
+               numel, " elements, but by ", RecordedWhole::kFile,
+               " beside it the whole gradient has only ", elements);
     WISP_CHECK(!mean || elements == numel, setup.config.where("clip.norm"),
-               ": clip.norm bounds the mean of all layers, ", elements, " elements; a layer of ",
-               numel,
-               " does not tell its norm. clip.scope = \"layer\" and clip.where = \"local\" "
-               "can be replayed");
+               ": clip.norm clips the mean gradient of all layers (", elements,
+               " elements), whose norm is not known from one layer of ", numel,
+               "; use clip.scope = \"layer\" or clip.where = \"local\"");
   }
   if (!all)
     remarks.push_back(
@@ -69,10 +68,10 @@ Methods choose_for(Config& config, const TrainOptions& options, const Parameter&
                " is a vector's. 'compression.policy=[{method=\"", chosen.methods.front().name,
                "\"}]' compresses it all the same; --shape says what a flattened layer's shape is"));
   for (const Method& method : chosen.methods) {
-    WISP_CHECK(!method.compressor->traits().squares || options.accumulate == 1,
-               config.where("train.accumulate"), ": method ", method.name,
-               " adds up the squares of micro-batches, which a recorded gradient does not tell; "
-               "with train.accumulate = 1 it has but one");
+    WISP_CHECK(
+        !method.compressor->traits().squares || options.accumulate == 1,
+        config.where("train.accumulate"), ": method ", method.name,
+        " needs the gradient of each micro-batch, which is not recorded; set train.accumulate = 1");
     if (method.scope != Scope::layer && chosen.method_of.front() != kDense)
       chosen.remarks.push_back(
           "compression.scope: the field is this layer alone, in a run it has other layers too");

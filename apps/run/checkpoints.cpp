@@ -125,9 +125,9 @@ void check_held_out(const std::string& directory, const CheckpointFacts& facts,
   int64_t held_out = 0;
   if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
   WISP_CHECK(held_out == replica.held_out(), directory,
-             " is of a run with data.validation = ", held_out, ", this run has ",
+             " was saved with data.validation = ", held_out, ", but this run has ",
              replica.held_out(),
-             "; with another choice samples that it was trained on would validate it");
+             "; another split could validate on samples that the weights were trained on");
 }
 
 /// Describes the rules for workers' own state when their number changes: "residual, tally: the sum
@@ -309,19 +309,21 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   loaded.position = Position::from(facts);
 
   const std::string methods = fact(facts, "methods");
-  WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
-             methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
+  WISP_CHECK(methods == replica.methods(), directory, " holds state of compression.method ",
+             methods, ", but this run has ", replica.methods(),
+             "; resume with the same compression.method and compression.policy");
   check_held_out(directory, facts, replica);
   int workers = 0;
   read(facts, "workers", workers);
-  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",
-             "weights of ", workers, " workers, which compression.method ", replica.methods(),
-             " keeps apart; resume with workers=", workers,
-             ", or export their mean and give it to a new run as model.init");
-  WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
-             " holds state of another cut of the model or another graph; resume with the method "
-             "options, compression.bucket_bytes and compression.encode_bytes of the run, which by "
-             "default are larger on a GPU");
+  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory,
+             " holds separate weights of ", workers, " workers (compression.method ",
+             replica.methods(), "); resume with workers=", workers,
+             ", or export their mean and start a new run with model.init=FILE");
+  WISP_CHECK(
+      fact(facts, "layout") == replica.layout(), directory,
+      " holds state for other buckets and units, or for another gossip graph; resume with the "
+      "method options, compression.bucket_bytes and compression.encode_bytes that the run had "
+      "(their defaults are larger on a GPU)");
   const Stream& stream = replica.context().stream;
   read_shared(directory, stream, replica.state(), loaded.position.in_epoch > 0);
   read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers);

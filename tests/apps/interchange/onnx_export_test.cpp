@@ -336,25 +336,27 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
       return Step{.loss = {}, .output = tanh(input), .after = after};
     };
   };
-  EXPECT_EQ(refusal_of(x, with_after({})), "onnx: the model carries 0 tensors on, but told of 1");
+  EXPECT_EQ(refusal_of(x, with_after({})),
+            "onnx: the model left a state of 0 tensors, but Model::carried() declares 1");
   EXPECT_EQ(refusal_of(x, with_after({full({2, 9}, 0)})),
-            "onnx: the model carries (2, 9) on, but told of (2, 2)");
+            "onnx: the model left a state tensor of (2, 9), expected (2, 2) by Model::carried()");
   EXPECT_EQ(refusal_of(x,
                        [](const Variable& input, const Carry& before) {
                          return Step{.loss = {},
                                      .output = tanh(input),
                                      .after = {full(before[0].shape(), 0.0, DType::f32)}};
                        }),
-            "onnx: state 0 that the model carries on, (2, 2), is no op's result");
-  EXPECT_EQ(refusal_of(x,
-                       [](const Variable& input, const Carry& before) {
-                         return Step{.loss = {},
-                                     .output = tanh(input),
-                                     .lengths = Tensor({2}, DType::i64),
-                                     .after = before};
-                       }),
-            "onnx: the model tells lengths of its output's rows, which no op computes, expected "
-            "rows that are data to their end");
+            "onnx: state 0 that the model left, (2, 2), is not the result of an op");
+  EXPECT_EQ(
+      refusal_of(x,
+                 [](const Variable& input, const Carry& before) {
+                   return Step{.loss = {},
+                               .output = tanh(input),
+                               .lengths = Tensor({2}, DType::i64),
+                               .after = before};
+                 }),
+      "onnx: the model gives lengths of its output rows, which a graph cannot compute; expected "
+      "rows of full length");
   EXPECT_EQ(refusal_of(x,
                        [](const Variable& input, const Carry& before) {
                          return Step{
@@ -379,9 +381,9 @@ TEST(OnnxExport, OfASequenceALayerNeedsTheStateBefore) {
                 .after = before};
   };
   EXPECT_EQ(refusal_of(x, without),
-            "onnx: a recurrent layer of 1 directions over 1 positions, without a state before, "
-            "expected one position at a time, one direction and a state, or samples that are read "
-            "as a whole, and none");
+            "onnx: a recurrent layer with 1 directions over 1 positions without a state cannot be "
+            "exported; expected one direction, one position and a state, or whole samples without "
+            "a state");
 }
 
 }  // namespace

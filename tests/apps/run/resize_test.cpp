@@ -87,7 +87,7 @@ TEST_F(Resize, TakesEachElementFromItsOwner) {
 TEST_F(Resize, NamesElementsThatNobodyOwned) {
   save_parts({{{0, 2}}, {{3, 5}}});
   EXPECT_EQ(error_of([&] { read_part(1, 5); }),
-            "resume: of x[1:5], the checkpoint's ranks have 3 elements, expected 4");
+            "resume: the files of the checkpoint's ranks hold 3 elements of x[1:5], expected 4");
 }
 
 TEST_F(Resize, KeepsEveryCount) {

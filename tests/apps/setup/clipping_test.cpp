@@ -99,8 +99,8 @@ TEST(Clipping, OfAMeanIsRefusedWhereMassWouldBeLost) {
   for (const char* method : {"topk", "dgc", "powersgd", "signsgd"}) {
     EXPECT_EQ(refusal({concat("compression.method=", method), "clip.where=mean"}),
               concat("command line: clip.where is mean, but method ", method,
-                     " keeps a residual or a momentum, which would not get back what is cut off, "
-                     "or leaves no gradient; use clip.where = \"auto\" or \"local\""));
+                     " has a residual or momentum that would lose the clipped part, or returns no "
+                     "gradient; use clip.where = \"auto\" or \"local\""));
   }
   EXPECT_EQ(refusal({"compression.method=choco", "clip.where=mean"}),
             "command line: clip.where is mean, but with method choco no mean gradient exists: each "

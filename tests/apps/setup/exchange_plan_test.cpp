@@ -343,7 +343,7 @@ TEST(ExchangePlan, RulesHaveOptionsOfTheirOwn) {
             std::string::npos);
   EXPECT_NE(error_of([&] {
               sent(", options = { ratio = 0.5 }");
-            }).find("compression.ratio is of the whole run"),
+            }).find("compression.ratio holds for the whole run"),
             std::string::npos);
 }
 

@@ -28,7 +28,7 @@ Extents matrix_of(const Extents& extents) {
 /// unless all sequences end together.
 void check_frames(const TracedOp& op, const Shape& images, const Shape& packed) {
   WISP_CHECK(packed[0] == images[0] * images[2], "onnx: ", op.name(), " of ", packed[0],
-             " frames in images ", images, ", expected sequences that are data to their end");
+             " frames in images ", images, ", expected sequences of full length");
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ size_t OnnxForms::weight(const TracedOp& op, size_t i) const {
   const bool found =
       from && *from < trace_.ends.size() && trace_.ends[*from].kind == TracedEnd::Kind::weight;
   WISP_CHECK(found, "onnx: input ", i, " of ", op.name(), ", ", op.shape(i),
-             ", is not a parameter, expected one, as its gates have another order there");
+             ", is not a parameter, expected one, because ONNX has another order of gates");
   return *from;
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kSmall = 2, kLarge = 3;  // batch sizes of the passes, without
 Extent extent_of(int64_t small, int64_t large, const std::string& what) {
   if (small == large) return {small, false};
   WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch and ",
-             large, " in one half as large again, expected the same or half as much again");
+             large, " in one 1.5 times as large, expected the same or 1.5 times as much");
   return {small / kSmall, true};
 }
 
@@ -202,8 +202,8 @@ void check_lengths(const Step& step, bool padded) {
   const Shape& output = step.output.shape();
   WISP_CHECK(step.lengths.numel() == 1 && output.rank() >= 2 &&
                  step.lengths.data<int64_t>()[0] == output[1],
-             "onnx: the model tells of ", step.lengths.numel(), " lengths for an output ", output,
-             " from one sample, expected the second extent alone");
+             "onnx: the model gives ", step.lengths.numel(), " lengths for an output ", output,
+             " of one sample, expected one length, the output's second extent");
 }
 
 /// By op: whether `wanted` values depend on it.

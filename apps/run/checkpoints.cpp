@@ -131,7 +131,7 @@ void check_held_out(const std::string& directory, const CheckpointFacts& facts,
 }
 
 /// Describes the rules for workers' own state when their number changes: "residual, tally: the sum
-/// over the workers is shared out; buffer: taken from …".
+/// over the workers is divided among them; buffer: taken from …".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
   for (const SavedState& saved : state) {
@@ -139,9 +139,9 @@ std::string describe_rules(const std::vector<SavedState>& state) {
       kinds[saved.on_resize].insert(saved.name.substr(0, saved.name.find('/')));
   }
   const std::map<OnResize, const char*> words = {
-      {OnResize::redistribute_sum, "the sum over the workers is shared out"},
-      {OnResize::owner, "each element from the worker that had it"},
-      {OnResize::repeat, "taken from the worker of the same number, in turn"},
+      {OnResize::redistribute_sum, "the sum over the workers is divided among them"},
+      {OnResize::owner, "each element is taken from the worker that had it"},
+      {OnResize::repeat, "taken from the old workers in turn"},
       {OnResize::zero, "starts at zero"}};
   std::string text;
   for (const auto& [rule, names] : kinds)
@@ -149,7 +149,7 @@ std::string describe_rules(const std::vector<SavedState>& state) {
         fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(names, ", "), words.at(rule));
   const auto compresses = [](const SavedState& saved) { return saved.name == "engaged"; };
   if (std::any_of(state.begin(), state.end(), compresses))
-    text += "; which layers are compressed is decided anew, as wisp plan shows";
+    text += "; which layers are compressed is decided again (wisp plan shows it)";
   return text;
 }
 
@@ -255,7 +255,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     const std::string directory = find_checkpoint(checkpoint_path(folder_, newest));
     step = Position::from(checkpoint_facts(directory)).best_step;
     if (step < 0) return newest;
-    missing = concat("that of step ", step,
+    missing = concat("the checkpoint of step ", step,
                      ", which did best on the validation split, was not kept "
                      "(checkpoint.best)");
   } else {
@@ -263,7 +263,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     missing = concat("there is no checkpoint of step ", step);
   }
   WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_, ": ", missing,
-             "; there are ", fmt::format("{}", fmt::join(steps, ", ")));
+             "; there are checkpoints of steps ", fmt::format("{}", fmt::join(steps, ", ")));
   verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
   return step;
 }
@@ -329,8 +329,9 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers);
   if (replica.rank() == 0) {
     if (workers != replica.workers())
-      loaded.notices.push_back(fmt::format("{} workers saved {}, {} go on: {}", workers, directory,
-                                           replica.workers(), describe_rules(replica.state())));
+      loaded.notices.push_back(fmt::format("{} was saved by {} workers and is resumed by {}: {}",
+                                           directory, workers, replica.workers(),
+                                           describe_rules(replica.state())));
     if (const std::string numerics = fact(facts, "numerics"); numerics != replica.numerics())
       loaded.notices.push_back(
           fmt::format("{} was computed with {}, this run has {}: from here on "

@@ -160,9 +160,8 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
                "optimizer.kind = \"adamw\"");
     WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
                config.where("optimizer.dampening"), ": method ", name,
-               " applies the momentum by itself and knows no dampening; set optimizer.dampening to "
-               "0, not ",
-               o.sgd.dampening);
+               " applies the momentum itself, without dampening; optimizer.dampening is ",
+               o.sgd.dampening, ", expected 0");
   }
   check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
              traits.momentum, traits.result == UpdateRule::gradient, o.momentum());
@@ -173,8 +172,8 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
 void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
   if (options.workers > 1 || chosen.names == "none") return;
   chosen.remarks.push_back(concat("a single worker exchanges nothing: compression.method ",
-                                  chosen.names, " saves it no bytes",
-                                  chosen.recipe ? "" : ", and changes what it learns"));
+                                  chosen.names, " saves no bytes",
+                                  chosen.recipe ? "" : ", but changes the gradients"));
 }
 
 /// Adds a remark on which gradient is clipped, and at which norm.
@@ -193,7 +192,7 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
   chosen.remarks.push_back(
       concat("each worker's own gradient is clipped, at ", factor * clip.norm, " (", factor,
              " x clip.norm)",
-             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual"));
+             chosen.recipe ? "" : ", before it is compressed; no residual keeps the clipped part"));
   if (chosen.recipe || !options.overlap || clip.per_layer) return;
   const bool mean =
       std::all_of(chosen.methods.begin(), chosen.methods.end(), [](const Method& method) {
@@ -201,7 +200,7 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
       });
   chosen.remarks.push_back(
       concat("clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is "
-             "encoded or sent beside backward, all of it behind: clip.scope = \"layer\" overlaps",
+             "encoded or sent before backward ends; clip.scope = \"layer\" overlaps backward",
              mean ? ", and so does clip.where = \"mean\"" : ""));
 }
 

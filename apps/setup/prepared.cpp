@@ -26,7 +26,7 @@ Facts facts_of(const Config& config, const TrainOptions& options, const DataSour
   Facts facts = source.facts();
   WISP_CHECK(options.classes == 0 || options.classes >= facts.classes,
              config.where("model.classes"), ": model.classes is ", options.classes,
-             ", but the data set has ", facts.classes, " classes, expected 0 or at least these");
+             ", but the data set has ", facts.classes, " classes, expected 0 or at least as many");
   if (options.classes > 0) facts.classes = options.classes;
   return facts;
 }

@@ -108,8 +108,8 @@ TEST(OnnxRnn, WeightsThatAreNoParametersAreRefused) {
               const RnnParameters parameters{weight, weight, bias, bias};
               return rnn(RnnCell::tanh, x, {x.shape()[0]}, {parameters}).y;
             }),
-            "onnx: input 1 of rnn, (6, 6), is not a parameter, expected one, as its gates have "
-            "another order there");
+            "onnx: input 1 of rnn, (6, 6), is not a parameter, expected one, because ONNX has "
+            "another order of gates");
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(Checkpoint, NamesTheMethodItBelongsTo) {
     const std::string error = error_of([&] {
       tiny_train(dir / "run", Overrides{"workers=2"} + method_overrides(other), Open::resume);
     });
-    EXPECT_NE(error.find(std::string("compression.method dgc, this run has ") + other),
+    EXPECT_NE(error.find(std::string("compression.method dgc, but this run has ") + other),
               std::string::npos)
         << error;
   }
@@ -264,7 +264,8 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(summary.score("best_test_accuracy"), best);
   EXPECT_EQ(summary.score("test_accuracy"), evaluate_run(dir / "run", {}).test.metrics[0]);
   EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "1"); }),
-            concat(folder, ": there is no checkpoint of step 1; there are ", kept[0], ", 16"));
+            concat(folder, ": there is no checkpoint of step 1; there are checkpoints of steps ",
+                   kept[0], ", 16"));
 }
 
 TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
@@ -292,8 +293,8 @@ TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
     EXPECT_GE(summary.score("test_accuracy"), 0.0);
     EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "best"); }),
               concat(dir / "run/checkpoints",
-                     ": that of step 8, which did best on the validation "
-                     "split, was not kept (checkpoint.best); there are 16"));
+                     ": the checkpoint of step 8, which did best on the validation split, was not "
+                     "kept (checkpoint.best); there are checkpoints of steps 16"));
   }
 }
 

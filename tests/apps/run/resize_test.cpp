@@ -136,12 +136,13 @@ TEST(ResumeWithAnotherN, SaysWhatBecomesOfTheState) {
   tiny_train(dir / "run", Overrides{"workers=4", "train.max_steps=6"} + method_overrides("dgc"));
   const std::string said = resume_aloud(
       dir / "run", Overrides{"workers=2", "train.max_steps=7"} + method_overrides("dgc"));
-  EXPECT_NE(said.find("4 workers saved"), std::string::npos) << said;
-  EXPECT_NE(said.find("2 go on: momentum, residual, tally, traffic: the sum over the workers is "
-                      "shared out"),
-            std::string::npos)
+  EXPECT_NE(said.find("was saved by 4 workers"), std::string::npos) << said;
+  EXPECT_NE(
+      said.find("is resumed by 2: momentum, residual, tally, traffic: the sum over the workers "
+                "is divided among them"),
+      std::string::npos)
       << said;
-  EXPECT_NE(said.find("which layers are compressed is decided anew"), std::string::npos) << said;
+  EXPECT_NE(said.find("which layers are compressed is decided again"), std::string::npos) << said;
 }
 
 TEST(ResumeWithAnotherN, LosesNoResidualAndNoMomentum) {

@@ -370,8 +370,8 @@ TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeThatKeepsNoZeros) {
   const auto sign = [](bool zero) {
     return toy_with_traits(toy_scaled_sum(), {.represents_zero = zero});
   };
-  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"keeps no zeros", "(words)"}));
-  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"no zeros"}));
+  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"does not keep zeros", "(words)"}));
+  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"keep zeros"}));
 }
 
 TEST(ExchangePlan, RemarksOnFeedbackAroundAnUnbiasedRoundingAndRefusesAWildOne) {

@@ -224,8 +224,8 @@ TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {
             "command line: method dgc returns finished updates instead of gradients, which AdamW "
             "cannot use; use optimizer.kind = \"sgd\" or another method");
   EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.dampening=0.5"}),
-            "command line: method dgc applies the momentum by itself and knows no dampening; set "
-            "optimizer.dampening to 0, not 0.5");
+            "command line: method dgc applies the momentum itself, without dampening; "
+            "optimizer.dampening is 0.5, expected 0");
   EXPECT_EQ(refusal({"compression.method=momentum_twice", "optimizer.kind=adamw"}),
             "method momentum_twice applies momentum by itself and the optimizer would apply "
             "optimizer.beta1 = 0.9 (optimizer.beta1) once more; set it to 0");

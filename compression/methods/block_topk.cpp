@@ -321,7 +321,7 @@ class BlockTopk final : public Code {
 };
 
 const CodeRegistration registration(
-    "block_topk", "the blocks of largest norm, the same on all ranks (Sun et al. 2019)",
+    "block_topk", "blocks with the largest norms, the same on all ranks (Sun et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       Options options;
       options.least_ratio = RatioSchedule(config).final_ratio();

@@ -9,17 +9,17 @@ std::string what_is_wrong(const Complaint& complaint) {
   const int64_t number = complaint.number;
   switch (complaint.what) {
     case Wrong::count:
-      return concat("has ", number, " entries, which it cannot have or the payload does not hold");
+      return concat("has ", number, " entries, which do not fit the field or the payload");
     case Wrong::end:
       return concat("ends at byte ", number, ", expected the payload's last");
     case Wrong::scale:
-      return "has a scale that is none";
+      return "has an invalid scale";
     case Wrong::code:
-      return concat("has chunk ", number, ", which is no sequence of codes");
+      return concat("has an invalid sequence of codes in chunk ", number);
     case Wrong::position:
-      return concat("has its entry ", number, " behind its last element");
+      return concat("has entry ", number, " after its last element");
     case Wrong::order:
-      return concat("has its entry ", number, " out of order");
+      return concat("has entry ", number, " out of order");
   }
   return "is not well-formed";
 }

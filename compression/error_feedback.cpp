@@ -72,9 +72,9 @@ class ErrorFeedback final : public Compressor {
   std::string remark(const UnitSpec& spec) const override {
     const std::optional<double> variance = code_->variance(spec);
     if (!variance || options_.kind == Feedback::none) return {};
-    return concat("error feedback around an unbiased rounding, whose error may be ", *variance,
-                  " times the square of what is encoded: it converges without, "
-                  "compression.feedback = \"none\"");
+    return concat("error feedback is around an unbiased rounding, whose squared error may be ",
+                  *variance,
+                  " times the square of its input; compression.feedback = \"none\" converges too");
   }
 
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {

@@ -5,9 +5,10 @@ namespace wisp {
 DType bind_summed_values(Config& config) {
   std::string values = "f32";
   config.bind("compression.values", values, "format of values on the wire: f32, f16 or bf16");
-  WISP_CHECK(values != "natural", config.where("compression.values"),
-             ": values are added up on the wire, and a sum of natural values is none; use f32, f16 "
-             "or bf16");
+  WISP_CHECK(
+      values != "natural", config.where("compression.values"),
+      ": values are summed on the wire, and a sum of natural values is not a natural value; use "
+      "f32, f16 or bf16");
   if (values == "f16") return DType::f16;
   if (values == "bf16") return DType::bf16;
   WISP_CHECK(values == "f32", config.where("compression.values"), ": compression.values is '",

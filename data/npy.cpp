@@ -252,8 +252,8 @@ NpyWriter::NpyWriter(std::string path, const Shape& row_shape, DType dtype)
     begin.resize(kWritten);
     std::ifstream(path_, std::ios::binary).read(begin.data(), kWritten);
     WISP_CHECK(begin == rows_header(dtype, row_shape, rows_), path_, ": rows of shape ", row_shape,
-               " cannot go on in this file; another program wrote it, "
-               "or for another shape");
+               " cannot be appended to this file, which another program wrote or which has another "
+               "shape or type");
   }
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened for writing: ", std::strerror(errno));

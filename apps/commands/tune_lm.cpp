@@ -27,7 +27,7 @@ std::vector<Heard> hear_validation(const Arguments& arguments, Inference& model)
   Prepared run(Config::load(RunDirectory(path, RunDirectory::Open::resume).file("config.toml"),
                             arguments.run.overrides));
   WISP_CHECK(run.has_validation(), path,
-             " has no validation split to choose weights on; data.validation holds one out");
+             " has no validation split to choose weights on; set data.validation");
   run.load();
   for (const std::string& notice : run.passed_over()) fmt::print(stderr, "wisp: {}\n", notice);
   return hear(model, run, Split::validation,

@@ -57,8 +57,8 @@ void check(const GenerateOptions& options) {
   WISP_CHECK(options.tokens >= 1, "generate: ", options.tokens, " tokens, expected 1 or more");
   WISP_CHECK(std::isfinite(options.temperature) && options.temperature >= 0.0,
              "generate: a temperature of ", options.temperature, ", expected 0 or more");
-  WISP_CHECK(options.top_k >= 0, "generate: the best ", options.top_k,
-             " words, expected 0 (all) or more");
+  WISP_CHECK(options.top_k >= 0, "generate: top-k is ", options.top_k,
+             ", expected 0 (all words) or more");
 }
 
 Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
@@ -80,8 +80,8 @@ Prompt Prompt::of(std::string_view text, const Vocabulary& vocabulary) {
       prompt.unknown.emplace_back(word);
     }
   }
-  WISP_CHECK(known, "the run knows no word of the prompt (", text,
-             "); its vocabulary is that of the text that it was trained on");
+  WISP_CHECK(known, "no word of the prompt (", text,
+             ") is in the run's vocabulary, which is that of its training text");
   if (words.empty()) prompt.tokens.push_back(vocabulary.number(Vocabulary::kEnd));
   return prompt;
 }

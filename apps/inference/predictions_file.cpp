@@ -39,9 +39,8 @@ Entries entries_of(const Examples& examples, const Deal& deal, const std::vector
 
 void check_predictions(const Facts& facts, const std::string& option) {
   for (const Feed& feed : facts.inputs)
-    WISP_CHECK(!feed.padded, option, ": the run's samples (", feed.name,
-               ") are of different lengths, and the file has a row for each target; of speech, "
-               "--alignment writes what was heard");
+    WISP_CHECK(!feed.padded, option, ": needs samples of one length, but those of the run (",
+               feed.name, ") vary; for speech, use --alignment");
 }
 
 void write_predictions(const std::string& path, const Prepared& run, Inference& model) {

@@ -32,7 +32,8 @@ Score score(Inference& model, std::string_view text) {
   const auto count = std::count_if(words.begin(), words.end(),
                                    [](std::string_view word) { return word != Vocabulary::kEnd; });
   WISP_CHECK(count > 0, "there is no word");
-  WISP_CHECK(count > 1, "there is one word, expected two or more: each is scored by those before");
+  WISP_CHECK(count > 1,
+             "there is one word, expected two or more: a word is scored from the words before it");
   TextReader reader(model);
   const std::vector<int32_t> tokens = reader.vocabulary().numbers(text);
   const int32_t unknown = reader.vocabulary().number(Vocabulary::kUnknown);

@@ -21,7 +21,7 @@ Vocabulary vocabulary_of(const Facts& facts) {
   try {
     return Vocabulary(facts.names);
   } catch (const Error& error) {
-    throw Error(concat("what the run reads are no words: ", error.what()));
+    throw Error(concat("the names in the run's facts.json are not a vocabulary: ", error.what()));
   }
 }
 

@@ -17,8 +17,8 @@ void import_run(Config config, const std::string& file, const std::string& out,
   RunDirectory directory(out, open);
   const std::vector<std::string> other = check_weights(file, run);
   WISP_CHECK(other.empty(), file, " has another number of classes than the model's ",
-             run.facts().classes, " (", other.front(),
-             "); to train from it all the same, give it as model.init");
+             run.facts().classes, " (tensor ", other.front(),
+             "), so it cannot be imported; to train from its other layers, set it as model.init");
   directory.make();
   directory.write_config(run.config());
   directory.write("facts.json", RunFacts::of(run).json());

@@ -14,15 +14,16 @@ void check_feed(const Feed& feed, bool carries) {
              ", expected f32, i32 or i64");
   for (int i = 1; i < sample.rank(); ++i)
     WISP_CHECK(sample[i] > 0, "onnx: extent ", i, " of input ", feed.name, " ", sample,
-               " varies, expected that of the first one alone, the positions of a sequence");
+               " varies, but only the first extent, the positions of a sequence, may vary");
   WISP_CHECK(
       !feed.padded || !carries, "onnx: input ", feed.name, " ", sample,
-      " is padded, of which a graph reads one sample as a whole, but the model carries state "
-      "from one to the next");
+      " is padded, so a graph reads each sample as a whole, but the model carries state from one "
+      "to the next");
   if (!feed.is_sequence()) return;
-  WISP_CHECK(carries, "onnx: input ", feed.name, " ", sample,
-             " is a sequence, of which a graph reads one position at a time, but the model carries "
-             "no state from one to the next");
+  WISP_CHECK(
+      carries, "onnx: input ", feed.name, " ", sample,
+      " is a sequence, which a graph reads one position at a time, but the model carries no state "
+      "from one position to the next");
   WISP_CHECK(sample.rank() < 3, "onnx: input ", feed.name, " is a sequence of ", sample,
              ", expected numbers or vectors at each position");
 }

@@ -28,7 +28,7 @@ Extents matrix_of(const Extents& extents) {
 /// unless all sequences end together.
 void check_frames(const TracedOp& op, const Shape& images, const Shape& packed) {
   WISP_CHECK(packed[0] == images[0] * images[2], "onnx: ", op.name(), " of ", packed[0],
-             " frames in images ", images, ", expected sequences that are data to their end");
+             " frames in images ", images, ", expected sequences of full length");
 }
 
 }  // namespace
@@ -81,9 +81,10 @@ const std::string& OnnxForms::name(size_t value) {
     written_[value] = true;
     graph_.initializers.emplace_back(names_[value], channels_first(trace_.values[value].small));
   }
-  WISP_CHECK(!names_[value].empty(),
-             "onnx: the state behind a recurrent layer that reads all positions at once is used, "
-             "expected its output alone");
+  WISP_CHECK(
+      !names_[value].empty(),
+      "onnx: the model uses the final state of a recurrent layer over whole sequences, of which "
+      "ONNX export has only the output");
   return names_[value];
 }
 

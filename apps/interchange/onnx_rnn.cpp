@@ -40,11 +40,11 @@ std::string OnnxForms::rnn(const TracedOp& op) {
   const bool has_state = std::ssize(op.inputs) > 1 + 4 * directions;
   if (!has_state && !trace_.sequence) return rnn_sequence(op);
   const int64_t positions = op.small.integer("positions");
-  WISP_CHECK(has_state && positions == 1 && directions == 1, "onnx: a recurrent layer of ",
-             directions, " directions over ", positions, " positions, ",
+  WISP_CHECK(has_state && positions == 1 && directions == 1, "onnx: a recurrent layer with ",
+             directions, " directions over ", positions, " positions ",
              has_state ? "with" : "without",
-             " a state before, expected one position at a time, one direction and a state, or "
-             "samples that are read as a whole, and none");
+             " a state cannot be exported; expected one direction, one position and a state, or "
+             "whole samples without a state");
   return rnn_position(op);
 }
 
@@ -90,7 +90,7 @@ size_t OnnxForms::weight(const TracedOp& op, size_t i) const {
   const bool found =
       from && *from < trace_.ends.size() && trace_.ends[*from].kind == TracedEnd::Kind::weight;
   WISP_CHECK(found, "onnx: input ", i, " of ", op.name(), ", ", op.shape(i),
-             ", is not a parameter, expected one, as its gates have another order there");
+             ", is not a parameter, expected one, because ONNX has another order of gates");
   return *from;
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kSmall = 2, kLarge = 3;  // batch sizes of the passes, without
 Extent extent_of(int64_t small, int64_t large, const std::string& what) {
   if (small == large) return {small, false};
   WISP_CHECK(small * kLarge == large * kSmall, "onnx: ", what, " is ", small, " in a batch and ",
-             large, " in one half as large again, expected the same or half as much again");
+             large, " in one 1.5 times as large, expected the same or 1.5 times as much");
   return {small / kSmall, true};
 }
 
@@ -181,14 +181,15 @@ std::vector<TracedEnd> names_of_ends(const Pass& pass, const FlatParameters& par
 }
 
 void check_after(const Pass& pass, const Wiring& wiring) {
-  WISP_CHECK(pass.step.after.size() == pass.before.size(), "onnx: the model carries ",
-             pass.step.after.size(), " tensors on, but told of ", pass.before.size());
+  WISP_CHECK(pass.step.after.size() == pass.before.size(), "onnx: the model left a state of ",
+             pass.step.after.size(), " tensors, but Model::carried() declares ",
+             pass.before.size());
   for (size_t i = 0; i < pass.before.size(); ++i) {
     const Shape& after = pass.step.after[i].shape();
-    WISP_CHECK(after == pass.before[i].shape(), "onnx: the model carries ", after,
-               " on, but told of ", pass.before[i].shape());
-    WISP_CHECK(wiring.after[i], "onnx: state ", i, " that the model carries on, ", after,
-               ", is no op's result");
+    WISP_CHECK(after == pass.before[i].shape(), "onnx: the model left a state tensor of ", after,
+               ", expected ", pass.before[i].shape(), " by Model::carried()");
+    WISP_CHECK(wiring.after[i], "onnx: state ", i, " that the model left, ", after,
+               ", is not the result of an op");
   }
 }
 
@@ -196,13 +197,13 @@ void check_after(const Pass& pass, const Wiring& wiring) {
 void check_lengths(const Step& step, bool padded) {
   if (!step.lengths.defined()) return;
   WISP_CHECK(padded,
-             "onnx: the model tells lengths of its output's rows, which no op computes, "
-             "expected rows that are data to their end");
+             "onnx: the model gives lengths of its output rows, which a graph cannot compute; "
+             "expected rows of full length");
   const Shape& output = step.output.shape();
   WISP_CHECK(step.lengths.numel() == 1 && output.rank() >= 2 &&
                  step.lengths.data<int64_t>()[0] == output[1],
-             "onnx: the model tells of ", step.lengths.numel(), " lengths for an output ", output,
-             " from one sample, expected the second extent alone");
+             "onnx: the model gives ", step.lengths.numel(), " lengths for an output ", output,
+             " of one sample, expected one length, the output's second extent");
 }
 
 /// By op: whether `wanted` values depend on it.

@@ -27,14 +27,13 @@ void check_clipping(const LabSetup& setup, const Methods& methods,
     all = all && whole;
     const int64_t numel = setup.layer.shape.numel();
     const int64_t elements = whole ? whole->at(0).elements : numel;
-    WISP_CHECK(elements >= numel, setup.request.inputs[static_cast<size_t>(rank)],
-               ": is a part of ", elements, " elements, by ", RecordedWhole::kFile,
-               " beside it, but has ", numel);
+    WISP_CHECK(elements >= numel, setup.request.inputs[static_cast<size_t>(rank)], ": a row has ",
+               numel, " elements, but by ", RecordedWhole::kFile,
+               " beside it the whole gradient has only ", elements);
     WISP_CHECK(!mean || elements == numel, setup.config.where("clip.norm"),
-               ": clip.norm bounds the mean of all layers, ", elements, " elements; a layer of ",
-               numel,
-               " does not tell its norm. clip.scope = \"layer\" and clip.where = \"local\" "
-               "can be replayed");
+               ": clip.norm clips the mean gradient of all layers (", elements,
+               " elements), whose norm is not known from one layer of ", numel,
+               "; use clip.scope = \"layer\" or clip.where = \"local\"");
   }
   if (!all)
     remarks.push_back(
@@ -58,24 +57,26 @@ Methods choose_for(Config& config, const TrainOptions& options, const Parameter&
   const std::vector<PolicyRule> rules = read_policy(config);
   for (const PolicyRule& rule : rules)
     WISP_CHECK(rule.kind == "*", rule.where, ": a rule for layers of kind \"", rule.kind,
-               "\", but recorded gradients do not say of what kind their layer is; give a name");
+               "\" cannot be applied, because recorded gradients do not have their layer's kind; "
+               "use a name");
   const std::vector<int> rule_of = choose_rules({&segment, 1}, rules, true);
   for (const std::string& other_layers : remarks_on_idle_rules(rules, rule_of))
     std::erase(chosen.remarks, other_layers);
   if (rule_of.front() == kDenseRule && !chosen.methods.empty() &&
       chosen.methods.front().compressor->traits().dense_1d)
     chosen.remarks.push_back(
-        concat(layer.name, " stays dense, as in a run: its shape ", layer.shape,
-               " is a vector's. 'compression.policy=[{method=\"", chosen.methods.front().name,
-               "\"}]' compresses it all the same; --shape says what a flattened layer's shape is"));
+        concat(layer.name, " stays dense, as in a run, because its shape ", layer.shape,
+               " is a vector's; 'compression.policy=[{method=\"", chosen.methods.front().name,
+               "\"}]' compresses it, and --shape gives a flattened layer's shape"));
   for (const Method& method : chosen.methods) {
-    WISP_CHECK(!method.compressor->traits().squares || options.accumulate == 1,
-               config.where("train.accumulate"), ": method ", method.name,
-               " adds up the squares of micro-batches, which a recorded gradient does not tell; "
-               "with train.accumulate = 1 it has but one");
+    WISP_CHECK(
+        !method.compressor->traits().squares || options.accumulate == 1,
+        config.where("train.accumulate"), ": method ", method.name,
+        " needs the gradient of each micro-batch, which is not recorded; set train.accumulate = 1");
     if (method.scope != Scope::layer && chosen.method_of.front() != kDense)
       chosen.remarks.push_back(
-          "compression.scope: the field is this layer alone, in a run it has other layers too");
+          "compression.scope: here the field is this layer alone; in a run it has other layers "
+          "too");
   }
   return chosen;
 }

@@ -125,13 +125,13 @@ void check_held_out(const std::string& directory, const CheckpointFacts& facts,
   int64_t held_out = 0;
   if (facts.count(kHeldOut) > 0) read(facts, kHeldOut, held_out);
   WISP_CHECK(held_out == replica.held_out(), directory,
-             " is of a run with data.validation = ", held_out, ", this run has ",
+             " was saved with data.validation = ", held_out, ", but this run has ",
              replica.held_out(),
-             "; with another choice samples that it was trained on would validate it");
+             "; another split could validate on samples that the weights were trained on");
 }
 
 /// Describes the rules for workers' own state when their number changes: "residual, tally: the sum
-/// over the workers is shared out; buffer: taken from …".
+/// over the workers is divided among them; buffer: taken from …".
 std::string describe_rules(const std::vector<SavedState>& state) {
   std::map<OnResize, std::set<std::string>> kinds;
   for (const SavedState& saved : state) {
@@ -139,9 +139,9 @@ std::string describe_rules(const std::vector<SavedState>& state) {
       kinds[saved.on_resize].insert(saved.name.substr(0, saved.name.find('/')));
   }
   const std::map<OnResize, const char*> words = {
-      {OnResize::redistribute_sum, "the sum over the workers is shared out"},
-      {OnResize::owner, "each element from the worker that had it"},
-      {OnResize::repeat, "taken from the worker of the same number, in turn"},
+      {OnResize::redistribute_sum, "the sum over the workers is divided among them"},
+      {OnResize::owner, "each element is taken from the worker that had it"},
+      {OnResize::repeat, "taken from the old workers in turn"},
       {OnResize::zero, "starts at zero"}};
   std::string text;
   for (const auto& [rule, names] : kinds)
@@ -149,7 +149,7 @@ std::string describe_rules(const std::vector<SavedState>& state) {
         fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(names, ", "), words.at(rule));
   const auto compresses = [](const SavedState& saved) { return saved.name == "engaged"; };
   if (std::any_of(state.begin(), state.end(), compresses))
-    text += "; which layers are compressed is decided anew, as wisp plan shows";
+    text += "; which layers are compressed is decided again (wisp plan shows it)";
   return text;
 }
 
@@ -255,7 +255,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     const std::string directory = find_checkpoint(checkpoint_path(folder_, newest));
     step = Position::from(checkpoint_facts(directory)).best_step;
     if (step < 0) return newest;
-    missing = concat("that of step ", step,
+    missing = concat("the checkpoint of step ", step,
                      ", which did best on the validation split, was not kept "
                      "(checkpoint.best)");
   } else {
@@ -263,7 +263,7 @@ int64_t Checkpoints::choose(const std::string& which, std::vector<std::string>& 
     missing = concat("there is no checkpoint of step ", step);
   }
   WISP_CHECK(std::binary_search(steps.begin(), steps.end(), step), folder_, ": ", missing,
-             "; there are ", fmt::format("{}", fmt::join(steps, ", ")));
+             "; there are checkpoints of steps ", fmt::format("{}", fmt::join(steps, ", ")));
   verify_checkpoint(find_checkpoint(checkpoint_path(folder_, step)));
   return step;
 }
@@ -309,26 +309,29 @@ Checkpoints::Loaded Checkpoints::load(Replica& replica, const std::string& which
   loaded.position = Position::from(facts);
 
   const std::string methods = fact(facts, "methods");
-  WISP_CHECK(methods == replica.methods(), directory, " holds the state of compression.method ",
-             methods, ", this run has ", replica.methods(), "; a run goes on with its own method");
+  WISP_CHECK(methods == replica.methods(), directory, " holds state of compression.method ",
+             methods, ", but this run has ", replica.methods(),
+             "; resume with the same compression.method and compression.policy");
   check_held_out(directory, facts, replica);
   int workers = 0;
   read(facts, "workers", workers);
-  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory, " holds the ",
-             "weights of ", workers, " workers, which compression.method ", replica.methods(),
-             " keeps apart; resume with workers=", workers,
-             ", or export their mean and give it to a new run as model.init");
-  WISP_CHECK(fact(facts, "layout") == replica.layout(), directory,
-             " holds state of another cut of the model or another graph; resume with the method "
-             "options, compression.bucket_bytes and compression.encode_bytes of the run, which by "
-             "default are larger on a GPU");
+  WISP_CHECK(workers == replica.workers() || !replica.replicas_differ(), directory,
+             " holds separate weights of ", workers, " workers (compression.method ",
+             replica.methods(), "); resume with workers=", workers,
+             ", or export their mean and start a new run with model.init=FILE");
+  WISP_CHECK(
+      fact(facts, "layout") == replica.layout(), directory,
+      " holds state for other buckets and units, or for another gossip graph; resume with the "
+      "method options, compression.bucket_bytes and compression.encode_bytes that the run had "
+      "(their defaults are larger on a GPU)");
   const Stream& stream = replica.context().stream;
   read_shared(directory, stream, replica.state(), loaded.position.in_epoch > 0);
   read_own(directory, stream, replica.state(), {replica.rank(), replica.workers()}, workers);
   if (replica.rank() == 0) {
     if (workers != replica.workers())
-      loaded.notices.push_back(fmt::format("{} workers saved {}, {} go on: {}", workers, directory,
-                                           replica.workers(), describe_rules(replica.state())));
+      loaded.notices.push_back(fmt::format("{} was saved by {} workers and is resumed by {}: {}",
+                                           directory, workers, replica.workers(),
+                                           describe_rules(replica.state())));
     if (const std::string numerics = fact(facts, "numerics"); numerics != replica.numerics())
       loaded.notices.push_back(
           fmt::format("{} was computed with {}, this run has {}: from here on "

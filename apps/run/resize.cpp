@@ -51,9 +51,9 @@ void gather_part(const SavedState& state,
       found += end - begin;
     }
   }
-  WISP_CHECK(found == wanted.end - wanted.begin, "resume: of ", state.name,
-             ", the checkpoint's ranks have ", found, " elements, expected ",
-             wanted.end - wanted.begin);
+  WISP_CHECK(found == wanted.end - wanted.begin,
+             "resume: the files of the checkpoint's ranks hold ", found, " elements of ",
+             state.name, ", expected ", wanted.end - wanted.begin);
 }
 
 }  // namespace

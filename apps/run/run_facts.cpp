@@ -109,7 +109,7 @@ RunFacts RunFacts::read(const std::string& directory) {
       run.data.push_back({part.at("split"), part.at("samples"), part.at("digest")});
     return run;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path + " does not say what a run's data and model are: " + error.what());
+    throw Error(path + " is damaged or incomplete: " + error.what());
   }
 }
 
@@ -118,8 +118,8 @@ void check_classes(const Facts& data, const Facts& trained, const std::string& r
   WISP_CHECK(data.classes == trained.classes, run, " was trained on ", trained.classes,
              " classes, this data has ", data.classes);
   for (size_t i = 0; i < std::min(data.names.size(), trained.names.size()); ++i)
-    WISP_CHECK(data.names[i] == trained.names[i], run, " was trained on classes of which number ",
-               i, " is '", trained.names[i], "', in this data it is '", data.names[i], "'");
+    WISP_CHECK(data.names[i] == trained.names[i], "class ", i, " was '", trained.names[i],
+               "' when ", run, " was trained, but is '", data.names[i], "' in this data");
 }
 
 }  // namespace wisp

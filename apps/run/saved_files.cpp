@@ -40,9 +40,8 @@ void check_names(const std::string& path, const CheckpointReader& file,
     wanted.insert(name);
   }
   for (const std::string& name : held) {
-    WISP_CHECK(
-        wanted.count(name) != 0, path, ": holds ", name,
-        ", which this run has no place for; is it of another model, optimizer or train.freeze?");
+    WISP_CHECK(wanted.count(name) != 0, path, ": has an unexpected tensor ", name,
+               "; is it of another model, optimizer or train.freeze?");
   }
 }
 

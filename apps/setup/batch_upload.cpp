@@ -55,9 +55,10 @@ void BatchUpload::start(const Batch& batch) {
 
 Batch BatchUpload::operator()(const Batch& batch) {
   if (!copies_.device().is_cuda()) {
-    WISP_CHECK(!batch.maker,
-               "a batch that a device is to make came to a replica on the CPU; is its "
-               "memory pool of TrainOptions::target()?");
+    WISP_CHECK(
+        !batch.maker,
+        "the loader gives batches that a device must make, but this replica is on the CPU; its "
+        "MemoryPool must be of TrainOptions::target()");
     return batch;
   }
   used_.record(context_.stream);

@@ -32,13 +32,14 @@ Carry CarriedState::before(const Batch& batch, int64_t micro) const {
 }
 
 void CarriedState::after(int64_t micro, Carry carry) {
-  WISP_CHECK(carry.size() == whole_.size(), "the model carries ", carry.size(),
-             " tensors on, but told of ", whole_.size());
+  WISP_CHECK(carry.size() == whole_.size(), "the model left a state of ", carry.size(),
+             " tensors, but Model::carried() declares ", whole_.size());
   for (size_t i = 0; i < carry.size(); ++i) {
     const Shape expected = whole_[i].shape().with_rows(columns_);
     WISP_CHECK(carry[i].shape() == expected && carry[i].dtype() == whole_[i].dtype(),
-               "the model carries ", carry[i].shape(), " ", name_of(carry[i].dtype()),
-               " on, but told of ", expected, " ", name_of(whole_[i].dtype()));
+               "the model left a state tensor of ", carry[i].shape(), " ",
+               name_of(carry[i].dtype()), ", expected ", expected, " ", name_of(whole_[i].dtype()),
+               " by Model::carried()");
   }
   after_[static_cast<size_t>(micro)] = std::move(carry);
 }

@@ -292,8 +292,8 @@ class Planner {
       for (const int id : unit.segments) {
         if (layer(id).kind == "embedding" && !traits.represents_zero)
           said
-              ["it keeps no zeros: rows of an embedding that no sample used would move in every "
-               "step; give it a rule of compression.policy"]
+              ["it does not keep zeros: rows of an embedding that no sample used would change in "
+               "every step; give the embedding a rule of compression.policy"]
                   .push_back(layer(id).name);
       }
     }

@@ -29,10 +29,11 @@ CompressorSetup setup_of(const TrainOptions& options) {
 const CompressorRegistry::Entry& find_compressor(const Config& config, const std::string& name) {
   const auto& compressors = CompressorRegistry::instance();
   if (compressors.entries().count(name)) return compressors.entries().at(name);
-  WISP_CHECK(SynchronizerRegistry::instance().entries().count(name) == 0,
-             config.where("compression.policy"), ": ", name,
-             " exchanges weights, of the whole run: it is no method of a rule of "
-             "compression.policy, but of compression.method");
+  WISP_CHECK(
+      SynchronizerRegistry::instance().entries().count(name) == 0,
+      config.where("compression.policy"), ": ", name,
+      " exchanges the weights of the whole run, so a rule of compression.policy cannot choose "
+      "it; set it as compression.method");
   throw Error(concat("unknown compression.method (", config.where("compression.method"), ") '",
                      name, "'; known: ", list_of(method_names())));
 }
@@ -83,7 +84,7 @@ std::unique_ptr<Compressor> make_compressor(Config& config, const PolicyRule& ru
   for (const auto& [option, value] : rule.options.given_values()) {
     const std::string key = "compression." + option;
     WISP_CHECK(!has(run_wide, key), rule.options.where(option), ": ", key,
-               " is of the whole run, not of a rule");
+               " holds for the whole run and cannot be set in a rule");
     WISP_CHECK(has(own, key), rule.options.where(option), ": method ", rule.method,
                " has no option '", option, "'; `wisp methods ", rule.method, "` lists them");
   }
@@ -119,15 +120,17 @@ void check_home(const Config& config, const std::string& name, const std::string
   if (value == 0.0) return;
   const std::string own = "compression." + what;
   const std::string given = concat(key, " = ", value, " (", config.where(key), ")");
-  WISP_CHECK(!config.given(own), config.where(own), ": ", what, " has two homes, ", own, " and ",
-             given, "; ", name,
-             home == Home::compressor ? " applies the optimizer's by itself"
-                                      : " leaves it to the optimizer",
+  WISP_CHECK(!config.given(own), config.where(own), ": ", own, " and ", given,
+             " set the same thing; method ", name,
+             home == Home::compressor ? " takes the value of the optimizer"
+                                      : concat(" leaves ", what, " to the optimizer"),
              ": remove ", own);
   WISP_CHECK(home != Home::compressor || !optimizer_applies, "method ", name, " applies ", what,
              " by itself and the optimizer would apply ", given, " once more; set it to 0");
-  WISP_CHECK(home != Home::optimizer || optimizer_applies, "method ", name,
-             " leaves updates to which nobody would apply ", given, "; set it to 0");
+  WISP_CHECK(
+      home != Home::optimizer || optimizer_applies, "method ", name,
+      " returns updates instead of gradients, so neither the method nor the optimizer would apply ",
+      given, "; set it to 0");
 }
 
 void check(const Config& config, const std::string& name, const Traits& traits, Scope scope,
@@ -138,27 +141,27 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
   WISP_CHECK(wide_of(options.compute()) == DType::f32, config.where("train.precision"), ": method ",
              name, " works on f32 gradients, not with train.precision = \"", options.precision,
              "\"");
-  WISP_CHECK(options.clip.norm == 0.0 || options.clip.where != ClipWhere::mean ||
-                 traits.clipping != Clipping::local_only,
-             config.where("clip.where"), ": clip.where is mean, but method ", name,
-             " keeps a residual or a momentum, which would not get back what is cut off, or leaves "
-             "no gradient; use clip.where = \"auto\" or \"local\"");
+  WISP_CHECK(
+      options.clip.norm == 0.0 || options.clip.where != ClipWhere::mean ||
+          traits.clipping != Clipping::local_only,
+      config.where("clip.where"), ": clip.where is mean, but method ", name,
+      " has a residual or momentum that would lose the clipped part, or returns no gradient; "
+      "use clip.where = \"auto\" or \"local\"");
   const OptimizerOptions& o = options.optimizer;
   if (o.is_adamw()) {
     WISP_CHECK(traits.result != UpdateRule::update, config.where("optimizer.kind"), ": method ",
                name,
-               " leaves finished updates, which Adam could not divide by its second moment; "
+               " returns finished updates instead of gradients, which AdamW cannot use; "
                "use optimizer.kind = \"sgd\" or another method");
   } else {
     WISP_CHECK(traits.result != UpdateRule::momentum, config.where("optimizer.kind"), ": method ",
                name,
-               " leaves Adam's first moment, over a second one that stands still; use "
+               " returns Adam's first moment and needs Adam's second one; use "
                "optimizer.kind = \"adamw\"");
     WISP_CHECK(traits.momentum != Home::compressor || o.sgd.dampening == 0.0,
                config.where("optimizer.dampening"), ": method ", name,
-               " applies the momentum by itself and knows no dampening; set optimizer.dampening to "
-               "0, not ",
-               o.sgd.dampening);
+               " applies the momentum itself, without dampening; optimizer.dampening is ",
+               o.sgd.dampening, ", expected 0");
   }
   check_home(config, name, "momentum", o.is_adamw() ? "optimizer.beta1" : "optimizer.momentum",
              traits.momentum, traits.result == UpdateRule::gradient, o.momentum());
@@ -169,8 +172,8 @@ void check(const Config& config, const std::string& name, const Traits& traits, 
 void remark_on_one_worker(const TrainOptions& options, Methods& chosen) {
   if (options.workers > 1 || chosen.names == "none") return;
   chosen.remarks.push_back(concat("a single worker exchanges nothing: compression.method ",
-                                  chosen.names, " saves it no bytes",
-                                  chosen.recipe ? "" : ", and changes what it learns"));
+                                  chosen.names, " saves no bytes",
+                                  chosen.recipe ? "" : ", but changes the gradients"));
 }
 
 /// Adds a remark on which gradient is clipped, and at which norm.
@@ -189,7 +192,7 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
   chosen.remarks.push_back(
       concat("each worker's own gradient is clipped, at ", factor * clip.norm, " (", factor,
              " x clip.norm)",
-             chosen.recipe ? "" : ", before it is compressed: what is cut off is in no residual"));
+             chosen.recipe ? "" : ", before it is compressed; no residual keeps the clipped part"));
   if (chosen.recipe || !options.overlap || clip.per_layer) return;
   const bool mean =
       std::all_of(chosen.methods.begin(), chosen.methods.end(), [](const Method& method) {
@@ -197,7 +200,7 @@ void remark_on_clipping(const Config& config, const TrainOptions& options, Metho
       });
   chosen.remarks.push_back(
       concat("clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is "
-             "encoded or sent beside backward, all of it behind: clip.scope = \"layer\" overlaps",
+             "encoded or sent before backward ends; clip.scope = \"layer\" overlaps backward",
              mean ? ", and so does clip.where = \"mean\"" : ""));
 }
 

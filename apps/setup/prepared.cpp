@@ -26,7 +26,7 @@ Facts facts_of(const Config& config, const TrainOptions& options, const DataSour
   Facts facts = source.facts();
   WISP_CHECK(options.classes == 0 || options.classes >= facts.classes,
              config.where("model.classes"), ": model.classes is ", options.classes,
-             ", but the data set has ", facts.classes, " classes, expected 0 or at least these");
+             ", but the data set has ", facts.classes, " classes, expected 0 or at least as many");
   if (options.classes > 0) facts.classes = options.classes;
   return facts;
 }
@@ -48,8 +48,7 @@ Prepared::Prepared(Config config)
       source_(make_data_source(config_)) {
   WISP_CHECK(options_.schedule.kind != "plateau" || has_validation(),
              config_.where("schedule.kind"),
-             ": schedule.kind is \"plateau\", which a validation split decides, and there is none; "
-             "data.validation holds one out");
+             ": schedule.kind is \"plateau\", which needs a validation split; set data.validation");
   facts_ = facts_of(config_, options_, *source_);
   const std::unique_ptr<Model> model = make_model(options_.model, config_, facts_);
   metrics_ = model->metrics();

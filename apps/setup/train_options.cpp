@@ -46,7 +46,7 @@ void check_engine(const Config& config, const TrainOptions& o, const World& worl
   WISP_CHECK(o.engine != "threads", config.where("distributed.engine"),
              ": distributed.engine is threads, but ", started,
              ", and each would train by itself; start one process, or let auto choose mpi");
-  WISP_CHECK(!o.turns, config.where("turns"), ": turns are between threads, but ", started);
+  WISP_CHECK(!o.turns, config.where("turns"), ": turns works among threads only, but ", started);
   WISP_CHECK(o.link.gbit_per_s <= 0.0, config.where("link.gbit_per_s"),
              ": the emulated link is between threads, but ", started, ", whose link is real");
   WISP_CHECK(o.link.latency_us <= 0.0, config.where("link.latency_us"),
@@ -68,8 +68,7 @@ void check_device(const Config& config, const std::string& device) {
     WISP_CHECK(obstacle.empty(), config.where("device"), ": device is cuda: ", obstacle);
   }
   WISP_CHECK(device != "emulated" || device == device_kind(), config.where("device"),
-             ": device is emulated, which stands for CUDA, and this program was built with CUDA: "
-             "say cuda, or cpu");
+             ": device is emulated, which only a program built without CUDA has; use cuda or cpu");
 }
 
 /// Throws unless workers that are threads share one device, or have one each.
@@ -231,10 +230,9 @@ void bind_optimizer(Config& config, TrainOptions& o) {
   config.bind("clip.local_factor", o.clip.local_factor,
               "local: bound of a worker's own gradient, as a multiple of clip.norm, 0 or more; 0: "
               "sqrt(workers), with which independent gradients have a mean of norm clip.norm");
-  WISP_CHECK(
-      o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
-      ": schedule.kind = \"plateau\" watches evaluations, expected a train.eval_every of 1 or "
-      "more");
+  WISP_CHECK(o.schedule.kind != "plateau" || o.eval_every > 0, config.where("train.eval_every"),
+             ": train.eval_every is ", o.eval_every,
+             ", but schedule.kind = \"plateau\" needs evaluations; expected 1 or more");
   at_least(config, "clip.norm", o.clip.norm, 0.0);
   at_least(config, "clip.local_factor", o.clip.local_factor, 0.0);
   one_of(config, "clip.scope", o.clip_scope, {"model", "layer"});

@@ -76,11 +76,12 @@ std::string hash_of_classes(const Facts& facts) {
 /// Throws Error if the file's classes and the data's have different names, where both have any.
 void check_names(const CheckpointReader& file, const Facts& facts) {
   if (facts.names.empty() || !file.has_metadata(kClasses)) return;
-  WISP_CHECK(file.metadata(kClasses) == hash_of_classes(facts), file.path(),
-             " holds weights of other classes or words than this data's ", facts.names.size(),
-             ", or in another order; to train from it all the same, let these stay as drawn: give "
-             "it as model.init with model.classes = ",
-             facts.classes + 1);
+  WISP_CHECK(
+      file.metadata(kClasses) == hash_of_classes(facts), file.path(),
+      " was trained on other classes or words than this data's ", facts.names.size(),
+      ", or on the same in another order; to train from its other layers, set it as model.init "
+      "with model.classes = ",
+      facts.classes + 1, ", and the layers of classes or words start from random weights");
 }
 
 /// The tensors that the model and the file share.

@@ -29,7 +29,7 @@ void each_sentence(std::string_view text, const Visit& visit) {
       word = NgramModel::known_as(word);
       WISP_CHECK(word != NgramModel::kBegin && word != NgramModel::kEnd, "line ", number,
                  " has the word ", word,
-                 ", which stands for a line's border; expected words alone");
+                 ", which marks the beginning or end of a line; expected a text without it");
       WISP_CHECK(word.size() <= kLongestWord, "line ", number, " has a word of ", word.size(),
                  " bytes, expected ", kLongestWord, " at most");
     }

@@ -38,8 +38,8 @@ std::string spelling_notice(const NgramModel& model, const Labels& labels) {
   if (2 * written >= words) return {};
   std::string alphabet;
   for (size_t label = kBlank + 1; label < labels.size(); ++label) alphabet += labels[label];
-  return concat(written, " of its ", words, " words can be written in \"", alphabet, "\", not '",
-                other, "'; a word that cannot is never heard");
+  return concat(written, " of its ", words, " words can be written in \"", alphabet,
+                "\"; a word that cannot, such as '", other, "', is never recognised");
 }
 
 }  // namespace wisp

@@ -47,7 +47,7 @@ int64_t write_pictures(const Prepared& prepared, int64_t count, const std::strin
       if (written == count) return written;
       const Tensor picture = examples.picture(*batch, row);
       WISP_CHECK(picture.defined() && batch->targets.numel() == batch->samples.numel(),
-                 "this data set has no pictures of a class each, so none can be written; "
+                 "this data set has no pictures with one class each, so none can be written; "
                  "Examples::picture() makes them");
       const int32_t target = batch->targets.data<int32_t>()[row];
       if (target == -1) continue;

@@ -30,8 +30,8 @@ int64_t steps_before(const std::string& path, int64_t step) {
 /// Truncates the file to `rows` rows. Throws Error if it has fewer.
 void go_on(NpyWriter file, const std::string& path, int64_t rows) {
   file.keep(rows);
-  WISP_CHECK(file.rows() == rows, path, ": holds ", file.rows(), " of ", rows,
-             " recorded steps; a run that goes on records the same layers, or into another "
+  WISP_CHECK(file.rows() == rows, path, ": holds ", file.rows(), " rows, but ", rows,
+             " steps were recorded; a resumed run must record the same layers, or have another "
              "record.gradients.out");
 }
 

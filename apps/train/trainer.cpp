@@ -23,7 +23,8 @@ std::vector<std::string> check_init(const Prepared& run) {
   const std::string& file = run.options().init;
   if (file.empty()) return notices;
   for (const std::string& name : check_weights(file, run))
-    notices.push_back(name + " stays as drawn: " + file + " has another number of classes");
+    notices.push_back(name + " starts from random weights: " + file +
+                      " has another number of classes");
   return notices;
 }
 

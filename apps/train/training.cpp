@@ -79,13 +79,13 @@ void Training::resume(const Changes& changes) {
   WISP_CHECK(same || position_.in_epoch == 0, "the run stopped after ", position_.in_epoch,
              before > 0 ? concat(" of the ", before) : "", " steps of an epoch, which now has ",
              steps_per_epoch_,
-             "; resume with the same train.batch and data, of a text with the same data.window");
+             "; resume with the same data, train.batch and, for a text, data.window");
   const bool within_epoch = position_.in_epoch > 0 && !epoch_trained();
   WISP_CHECK(changes.of_samples.empty() || !within_epoch, "the run stopped after ",
              position_.in_epoch, " of the ", steps_per_epoch_,
-             " steps of an epoch, whose other steps would take other samples: ",
+             " steps of an epoch, and the rest of the epoch would take other samples: ",
              fmt::format("{}", fmt::join(changes.of_samples, "; ")),
-             "; resume with what it had, or where an epoch begins");
+             "; resume without these changes, which are possible only between epochs");
   if (!replica_.replicas_differ()) check_weights();
   start_record();
   if (!reporter_) return;
@@ -93,7 +93,7 @@ void Training::resume(const Changes& changes) {
   warn(loaded.notices);
   for (const std::vector<std::string>* kind : {&changes.of_samples, &changes.other}) {
     if (!kind->empty())
-      reporter_->warn(fmt::format("this run is resumed otherwise: {}", fmt::join(*kind, "; ")));
+      reporter_->warn(fmt::format("this run is resumed with changes: {}", fmt::join(*kind, "; ")));
   }
   reporter_->resume_metrics(position_.step, [this](const std::string& type, int64_t step) {
     const bool again = epoch_trained() && type == "epoch";  // it will be evaluated again
@@ -264,8 +264,8 @@ void Training::tell_damage() {
   damaged_ = all;
   for (const std::string& of_rank : replica_.gather(example)) {
     if (of_rank.empty()) continue;
-    return reporter_->warn(fmt::format("{} samples so far were damaged and counted for nothing: {}",
-                                       damaged_, of_rank));
+    return reporter_->warn(
+        fmt::format("{} damaged samples were left out so far, for example {}", damaged_, of_rank));
   }
 }
 
@@ -328,7 +328,7 @@ std::optional<TallyValues> Training::test_the_best() {
     if (reporter_)
       reporter_->warn(
           fmt::format("the weights of step {} did best on the validation split, but were "
-                      "not kept (checkpoint.best): the test set is told of the last only",
+                      "not kept (checkpoint.best); test results are those of the last weights only",
                       best));
     return std::nullopt;
   }

@@ -69,7 +69,7 @@ class AcpSgd final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "acpsgd", "low rank, the factors in turn, one all-reduce, error feedback (Zhang et al. 2023)",
+    "acpsgd", "one of two low-rank factors in turn, with error feedback (Zhang et al. 2023)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       return std::make_unique<AcpSgd>(LowRank("acpsgd", config, setup));
     });

@@ -321,15 +321,16 @@ class BlockTopk final : public Code {
 };
 
 const CodeRegistration registration(
-    "block_topk", "the blocks of largest norm, the same on all ranks (Sun et al. 2019)",
+    "block_topk", "blocks with the largest norms, the same on all ranks (Sun et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       Options options;
       options.least_ratio = RatioSchedule(config).final_ratio();
       options.values = bind_summed_values(config);
       options.shared = bind_shared(config, !setup.alone);
-      WISP_CHECK(!(options.shared && setup.alone), config.where("compression.sharing"),
-                 ": ranks that agree on nothing cannot share blocks; use compression.sharing = "
-                 "\"own\"");
+      WISP_CHECK(
+          !(options.shared && setup.alone), config.where("compression.sharing"),
+          ": neighbours in gossip cannot agree on the same blocks; use compression.sharing = "
+          "\"own\"");
       config.bind("compression.block_size", options.block_size, "elements of a block");
       WISP_CHECK(options.block_size > 0, config.where("compression.block_size"),
                  ": compression.block_size is ", options.block_size, ", expected more than 0");

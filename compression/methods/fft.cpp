@@ -320,7 +320,7 @@ std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
 }
 
 const CodeRegistration registration(
-    "fft", "the largest frequencies of the gradient, as range floats (Wang et al. 2020)", make_fft,
+    "fft", "largest frequencies of the gradient, as range floats (Wang et al. 2020)", make_fft,
     Feedback::ef);
 
 }  // namespace

@@ -180,7 +180,7 @@ class Gtopk final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "gtopk", "the k largest of the sum, found in a tree of pairs (Shi et al. 2019)",
+    "gtopk", "k largest values of the sum, selected pair by pair in a tree (Shi et al. 2019)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       return std::make_unique<Gtopk>(bind_selection(config));

@@ -26,13 +26,13 @@ std::unique_ptr<Code> make(ScaledIntegerOptions options, Config& config,
 }
 
 const CodeRegistration int8(
-    "int8", "8-bit integers of one scale, summed on the wire where that sends less",
+    "int8", "8-bit integers with one scale per field, summed on the wire if that sends less",
     [](Config& config, const CompressorSetup& setup) {
       return make({.name = "int8", .levels = 127}, config, setup);
     },
     Feedback::none);
 const CodeRegistration int4(
-    "int4", "4-bit integers of one scale, summed on the wire where that sends less",
+    "int4", "4-bit integers with one scale per field, summed on the wire if that sends less",
     [](Config& config, const CompressorSetup& setup) {
       return make({.name = "int4", .levels = 7}, config, setup);
     },

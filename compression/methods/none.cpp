@@ -61,7 +61,7 @@ class ExactCode final : public Code {
   static int64_t bytes(const UnitSpec& spec) { return spec.numel * size_of(DType::f32); }
 };
 
-const CompressorRegistration method("none", "dense: gradients are all-reduced as they are",
+const CompressorRegistration method("none", "dense: all-reduce of the uncompressed gradients",
                                     [](Config&, const CompressorSetup&) {
                                       return std::unique_ptr<Compressor>();
                                     });

@@ -276,7 +276,7 @@ Options bind_options(Config& config) {
 }
 
 const CompressorRegistration registration(
-    "oktopk", "balanced sparse all-reduce of about k values, owner by owner (Li & Hoefler 2022)",
+    "oktopk", "sparse all-reduce of about k values, balanced over the ranks (Li & Hoefler 2022)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       return std::make_unique<Oktopk>(bind_options(config));

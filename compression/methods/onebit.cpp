@@ -229,7 +229,8 @@ class OneBit final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "onebit", "a bit per element, two means per column, two residuals (Seide et al. 2014)",
+    "onebit",
+    "one bit per element and two means per column, with two residuals (Seide et al. 2014)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       const FeedbackOptions options = bind_feedback(config, setup, Feedback::ef);
       WISP_CHECK(

@@ -241,7 +241,8 @@ class OneBitAdam final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "onebit_adam", "Adam's first moment as signs after a warm-up (Tang et al. 2021); needs adamw",
+    "onebit_adam",
+    "signs of Adam's first moment after a warm-up, for adamw only (Tang et al. 2021)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       int64_t freeze_step = 100'000;
       config.bind("compression.freeze_step", freeze_step,

@@ -90,7 +90,7 @@ class PowerSgd final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "powersgd", "low rank, two all-reduces, warm start, error feedback (Vogels et al. 2019)",
+    "powersgd", "two low-rank factors, with warm start and error feedback (Vogels et al. 2019)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Compressor> {
       LowRank matrices("powersgd", config, setup);
       Options options;

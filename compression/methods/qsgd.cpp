@@ -134,10 +134,11 @@ std::unique_ptr<Code> make(Config& config, const CompressorSetup&) {
   return std::make_unique<QsgdCode>(wire, form == "elias");
 }
 
-const CodeRegistration registration("qsgd",
-                                    "levels of a group's norm, rounded at random (Alistarh et al. "
-                                    "2017)",
-                                    make, Feedback::none);
+const CodeRegistration registration(
+    "qsgd",
+    "multiples of a fraction of a group's norm, rounded at random (Alistarh et al. "
+    "2017)",
+    make, Feedback::none);
 
 }  // namespace
 }  // namespace wisp

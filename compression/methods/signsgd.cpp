@@ -242,10 +242,12 @@ std::unique_ptr<Compressor> make(Config& config, const CompressorSetup& setup) {
 }
 
 const CompressorRegistration signsgd(
-    "signsgd", "signs by majority vote (Bernstein et al. 2019); lr about 1e-4", make<false>);
-const CompressorRegistration signum(
-    "signum", "signs of the momentum by majority vote (Bernstein et al. 2019); lr about 1e-4",
-    make<true>);
+    "signsgd", "signs by majority vote, for a learning rate of about 1e-4 (Bernstein et al. 2019)",
+    make<false>);
+const CompressorRegistration signum("signum",
+                                    "signs of the momentum by majority vote, for a learning rate "
+                                    "of about 1e-4 (Bernstein et al. 2019)",
+                                    make<true>);
 
 }  // namespace
 }  // namespace wisp

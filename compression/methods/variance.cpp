@@ -160,7 +160,8 @@ class Variance final : public Compressor {
 };
 
 const CompressorRegistration registration(
-    "variance", "elements whose mean is unambiguous, as powers of two (Tsuzuku et al. 2018)",
+    "variance",
+    "elements with a mean that is large for their variance, as powers of two (Tsuzuku et al. 2018)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       Options options;

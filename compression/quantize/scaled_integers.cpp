@@ -60,8 +60,8 @@ void ScaledIntegerOptions::bind_scaler(Config& config, const CompressorSetup& se
              config.where("compression.scaler"), ": compression.scaler is '", scaler,
              "', expected auto, shared or own");
   WISP_CHECK(scaler != "shared" || !setup.alone, config.where("compression.scaler"),
-             ": compression.scaler is 'shared', but neighbours agree on nothing; expected auto or "
-             "own");
+             ": compression.scaler is 'shared', but neighbours in gossip cannot agree on a scale; "
+             "expected auto or own");
   shared = scaler == "shared";
   own = scaler == "own" || setup.alone;
   workers = setup.workers;

@@ -141,7 +141,8 @@ class Synthetic final : public ImageSource {
   SyntheticOptions options_;
 };
 
-const DataRegistration registration("synthetic", "drawn shapes and textures in 10 classes",
+const DataRegistration registration("synthetic",
+                                    "generated images of shapes and textures in 10 classes",
                                     [](Config& config) {
                                       return std::make_unique<Synthetic>(config);
                                     });

@@ -54,7 +54,7 @@ class Walk {
 
 std::string passed_over(const std::string& folder, const std::string& what,
                         const std::vector<fs::path>& paths) {
-  return concat(folder, ": ", paths.size(), " ", what, " passed over, as ",
+  return concat(folder, ": ", paths.size(), " ", what, " were skipped, such as ",
                 std::min_element(paths.begin(), paths.end())->lexically_relative(folder).string());
 }
 
@@ -71,7 +71,7 @@ FilesBelow files_below(const std::string& folder) {
     if (!paths.empty()) below.notices.push_back(passed_over(folder, what, paths));
   };
   tell("links to nothing", walk.dangling);
-  tell("links to a folder around them", walk.circles);
+  tell("links to a folder above them", walk.circles);
   tell("files of macOS (._…)", walk.copies);
   return below;
 }

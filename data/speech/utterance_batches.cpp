@@ -82,9 +82,10 @@ std::vector<Piece> cut_utterances(std::span<const int64_t> frames, std::span<con
 
   const auto furthest = std::max_element(most.begin(), most.end());
   const int64_t longest = *furthest;
-  WISP_CHECK(fixed || options.frames >= deal.pieces() * longest, name, ": ", options.frames,
-             " frames a step for ", deal.pieces(), " pieces, of which one has an utterance of ",
-             longest, ", expected at least ", deal.pieces() * longest);
+  WISP_CHECK(fixed || options.frames >= deal.pieces() * longest, name, ": data.frames is ",
+             options.frames, ", but with ", deal.pieces(),
+             " workers x micro-batches and a longest utterance of ", longest,
+             " frames it must be at least ", deal.pieces() * longest);
 
   Utterances order = shuffled(count, deal.seed, epoch);
   if (fixed && deal.training) {

@@ -31,7 +31,8 @@ std::vector<Piece> TextExamples::epoch(int64_t epoch, const Deal& deal) const {
   WISP_CHECK(length > 0, name_, ": ", count(), " tokens for ", deal.batch, " columns (",
              deal.training ? "train.batch" : "train.eval_batch; 0: train.batch",
              "), expected at least ", deal.batch + 1);
-  WISP_CHECK(length < kMostPositions, name_, ": a column of ", length, " tokens");
+  WISP_CHECK(length < kMostPositions, name_, ": a column of ", length,
+             " tokens, expected fewer than ", kMostPositions);
   const int64_t longer = deal.training ? 0 : (count() - 1) % deal.batch;  // columns that are longer
   const int64_t columns = deal.batch / deal.pieces();                     // columns per piece
   std::vector<Piece> pieces;

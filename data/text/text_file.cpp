@@ -26,10 +26,10 @@ class TextFile final : public TextSource {
     const bool lines = count(whole, kLineEnds) >= kFewest;
     const std::string_view ends = lines ? kLineEnds : kSpaces;
     const int64_t parts = count(whole, ends);
-    WISP_CHECK(parts >= kFewest, name(), ": ", path_, " (data.path) has ", count(whole, kLineEnds),
-               " line feeds and ", parts, " spaces, line feeds counted; expected ", kFewest,
-               " of either at least, as nine tenths are to learn from, half a tenth each to "
-               "validate and to test");
+    WISP_CHECK(
+        parts >= kFewest, name(), ": ", path_, " (data.path) has ", count(whole, kLineEnds),
+        " line feeds and ", parts, " white-space characters in all, expected at least ", kFewest,
+        " of either: nine tenths are for training, half a tenth each for validation and test");
     const size_t train = behind(whole, ends, parts * 9 / 10);
     const size_t test = behind(whole, ends, parts * 19 / 20);
     if (split == Split::train) return whole.substr(0, train);
@@ -51,7 +51,7 @@ class TextFile final : public TextSource {
   std::string path_ = "text.txt";
 };
 
-const DataRegistration registration("text", "any text, word by word", [](Config& config) {
+const DataRegistration registration("text", "words of any text file", [](Config& config) {
   return std::make_unique<TextFile>(config);
 });
 

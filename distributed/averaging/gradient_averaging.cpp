@@ -45,8 +45,8 @@ bool clips_locally(const ClipOptions& clip, std::span<const Method> methods) {
     WISP_CHECK(
         clip.norm == 0.0 || clip.where != ClipWhere::mean || clipping != Clipping::local_only,
         "the mean gradient cannot be clipped: method ", method.name,
-        " keeps a residual or a momentum, which would not get back what is cut off, or "
-        "leaves no gradient; clip each worker's own");
+        " has a residual or momentum that would lose the clipped part, or returns no gradient; "
+        "clip each worker's own gradient");
     if (clip.where == ClipWhere::automatic) locally = locally || clipping != Clipping::anywhere;
   }
   return locally;

@@ -266,8 +266,8 @@ Mismatch find_mismatch(std::span<const Call> calls) {
   for (int rank = 0; on_device != calls.end() && rank < workers; ++rank) {
     const Call& call = calls[static_cast<size_t>(rank)];
     if (!call.on_device && !call.empty())
-      return {rank, concat(call.label.str(), " of memory of the host's, where rank ",
-                           on_device - calls.begin(), " hands in a device's")};
+      return {rank, concat(call.label.str(), " in host memory, but rank ",
+                           on_device - calls.begin(), " passes device memory")};
   }
   if (first.reduces()) return {};
   std::vector<int64_t> bytes;

@@ -62,7 +62,7 @@ bool lies_in(const MemoryPool& pool, const Call& call) {
   for (const ConstBytes& slice : call.out) count(slice.data, slice.bytes);
   for (const Bytes& slice : call.in) count(slice.data, slice.bytes);
   WISP_CHECK(device == 0 || host == 0, call.label.str(), ": ", device,
-             " slices of the device's and ", host, " of the host's, expected all of one");
+             " slices in device memory and ", host, " in host memory, expected all in one of them");
   return device > 0;
 }
 

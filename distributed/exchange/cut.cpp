@@ -20,10 +20,12 @@ void extend(Field& field, const Segment& segment, bool decays) {
     field = field_of(segment);
     return;
   }
-  WISP_CHECK(!decays || field.decay == segment.decay,
-             "a field over several segments mixes weight decay and none (at ", segment.name,
-             "), and its method applies the decay itself: give them rules of compression.policy of "
-             "their own, or use compression.scope = \"layer\"");
+  WISP_CHECK(!decays || field.decay == segment.decay, "parameter ", segment.name,
+             segment.decay
+                 ? " has weight decay and would be compressed together with others that have none"
+                 : " has no weight decay and would be compressed together with others that have it",
+             ", but the method applies the decay to all of them or none; give it a rule of its own "
+             "in compression.policy, or use compression.scope = \"layer\"");
   field.rows = 1;
   field.slices.push_back({segment.offset, segment.numel});
   field.numel += segment.numel;

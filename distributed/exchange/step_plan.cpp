@@ -102,11 +102,11 @@ int64_t StepPlan::engaged_workers(const CutUnit& unit) const {
   const int first = unit.segments.front();
   for (const int id : unit.segments) {
     WISP_CHECK(
-        engaged[id] == engaged[first], "the checkpoint has compressed ",
+        engaged[id] == engaged[first], "the checkpoint compressed ",
         parameters_.segments()[static_cast<size_t>(engaged[id] ? id : first)].name, " but not ",
         parameters_.segments()[static_cast<size_t>(engaged[id] ? first : id)].name,
-        ", which are one unit now; resume with the bucket_bytes and encode_bytes of the run, which "
-        "by default are larger on a GPU");
+        ", which this run would compress together; resume with the compression.bucket_bytes "
+        "and compression.encode_bytes that the run had (their defaults are larger on a GPU)");
   }
   return engaged[first];
 }

@@ -36,12 +36,13 @@ class Dcd final : public GossipMethod {
   std::string refusal(const Mixing& mixing, const Code& code, double share) const override {
     const double least = 0.5 * mixing.distance_from_identity();
     if (!code.traits().sparse || !code.variance({}) || share > least) return {};
-    return concat("dcd diverges with it: numbers scaled by up to ", static_cast<float>(1.0 / share),
-                  " part the workers more than this graph brings them together; expected more than "
-                  "a share of ",
-                  static_cast<float>(least),
-                  " of each field to travel, compression.unbiased = false, which sends numbers as "
-                  "they are, or choco");
+    return concat(
+        "dcd diverges with this code: values scaled by up to ", static_cast<float>(1.0 / share),
+        " drive the workers apart faster than this graph brings them together; expected more "
+        "than a share of ",
+        static_cast<float>(least),
+        " of each field to be sent, compression.unbiased = false, which does not scale the "
+        "values, or choco");
   }
   std::string asks(const Mixing&, std::optional<double>) const override {
     return "dcd's theory asks for an unbiased code whose relative error is small against the "

@@ -75,7 +75,7 @@ Codes choose_codes(Config& config, const SynchronizerSetup& setup) {
               "compression of the messages: a method that is a code; none: exact 32-bit numbers");
   for (const PolicyRule& rule : setup.rules) {
     WISP_CHECK(rule.options.given_values().empty(), rule.where,
-               ": in gossip a rule names a code; its options are those of the run");
+               ": in gossip a rule has no options of its own; set them for the whole run");
   }
   Codes chosen;
   std::map<std::string, int> index;
@@ -186,16 +186,17 @@ SynchronizerRegistry::Factory recipe_of(const std::string& name, Wants wants,
 }
 
 const SynchronizerRegistration dpsgd(
-    "dpsgd", "gossip: weights travel to the neighbours in a graph (Lian et al. 2017)",
+    "dpsgd", "gossip: weights of the neighbours in a graph (Lian et al. 2017)",
     recipe_of("dpsgd", Wants::contraction, make_dpsgd));
-const SynchronizerRegistration dcd(
-    "dcd", "gossip: compressed differences, replicas of the neighbours (Tang et al. 2018)",
-    recipe_of("dcd", Wants::mean, make_dcd));
+const SynchronizerRegistration dcd("dcd",
+                                   "gossip: compressed changes of the weights (Tang et al. 2018)",
+                                   recipe_of("dcd", Wants::mean, make_dcd));
 const SynchronizerRegistration ecd(
     "ecd", "gossip: compressed extrapolations of the weights (Tang et al. 2018)",
     recipe_of("ecd", Wants::mean, make_ecd));
 const SynchronizerRegistration choco(
-    "choco", "gossip: differences to what the neighbours know, any code (Koloskova et al. 2020)",
+    "choco",
+    "gossip: compressed differences to the neighbours' copies, any code (Koloskova et al. 2020)",
     make_choco_recipe);
 
 }  // namespace

@@ -88,8 +88,7 @@ std::unique_ptr<SynchronizerRecipe> make_local_sgd(Config& config, const Synchro
 }
 
 const SynchronizerRegistration registration(
-    "local_sgd", "local SGD: the weights are averaged every H updates (Stich 2019)",
-    make_local_sgd);
+    "local_sgd", "local SGD: mean of the weights every H updates (Stich 2019)", make_local_sgd);
 
 }  // namespace
 }  // namespace wisp

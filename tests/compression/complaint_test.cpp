@@ -52,7 +52,7 @@ TEST(Complaint, DoesNotDependOnThreads) {
   int64_t word = 0;
   parallel_for(Stream::immediate(), 1 << 17, ComplainOf{{&word, 2}});
   EXPECT_EQ(complaint_in(word),
-            "the payload of rank 2: field 0 has chunk 0, which is no sequence of codes");
+            "the payload of rank 2: field 0 has an invalid sequence of codes in chunk 0");
 }
 
 TEST(Complaint, IsForWhoAsks) {

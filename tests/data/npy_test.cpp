@@ -155,7 +155,7 @@ TEST(NpyWriter, WritesDoublesAsTheyAre) {
   EXPECT_EQ(NpyReader(path).rows(), 1);
   EXPECT_EQ(read[0], row[0]);
   EXPECT_EQ(read[1], row[1]);
-  EXPECT_NE(error_of([&] { NpyWriter(path, {2}); }).find("cannot go on in this file"),
+  EXPECT_NE(error_of([&] { NpyWriter(path, {2}); }).find("cannot be appended to this file"),
             std::string::npos);
   const float narrow[] = {1, 2};
   EXPECT_NE(error_of([&] {
@@ -196,10 +196,10 @@ TEST(NpyWriter, RefusesAFileOfOthers) {
   { const NpyWriter begun(path, {2, 3}); }
   EXPECT_NE(error_of([&] {
               NpyWriter(path, {3, 2});
-            }).find("cannot go on in this file"),
+            }).find("cannot be appended to this file"),
             std::string::npos);
   const std::string other = dir.write("b.npy", file_of(kF4, bytes_of(std::vector<float>(6))));
-  EXPECT_NE(error_of([&] { NpyWriter(other, {3}); }).find("cannot go on in this file"),
+  EXPECT_NE(error_of([&] { NpyWriter(other, {3}); }).find("cannot be appended to this file"),
             std::string::npos);
 }
 

@@ -161,7 +161,7 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(run({"generate", run_path, "--prompt", "zwei"}), 1);
   const std::vector<std::vector<std::string>> refused = {
       {"--temperature", "-1", "a temperature of -1, expected 0 or more"},
-      {"--top-k", "-1", "the best -1 words, expected 0 (all) or more"},
+      {"--top-k", "-1", "top-k is -1, expected 0 (all words) or more"},
       {"--tokens", "0", "0 tokens, expected 1 or more"}};
   for (const std::vector<std::string>& option : refused) {
     EXPECT_EQ(run({"generate", run_path, "--prompt", "one", option[0], option[1]}), 1);
@@ -267,8 +267,8 @@ TEST_F(Program, MakesNgramModels) {
   EXPECT_EQ(read_arpa(out).order(), 2);
   EXPECT_EQ(run({"lm", dir_.write("bad", "a <s>\n"), "--out", out}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bad",
-                           ": line 1 has the word <s>, which stands for a line's border; expected "
-                           "words alone\n"));
+                           ": line 1 has the word <s>, which marks the beginning or end of a line; "
+                           "expected a text without it\n"));
   EXPECT_EQ(run({"lm", text, "--out", out, "--perplexity", dir_ / "absent"}), 1);
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "absent", ": cannot read the file\n"));
   EXPECT_EQ(run({"lm", text, "--out", out, "--order", "0"}), 2);

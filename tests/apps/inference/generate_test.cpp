@@ -130,8 +130,8 @@ TEST_F(Generate, APromptIsNumberedByTheRunsVocabulary) {
 
 TEST_F(Generate, APromptThatNobodyKnowsIsRefused) {
   EXPECT_EQ(error_of([&] { Prompt::of("zwei drei", vocabulary()); }),
-            "the run knows no word of the prompt (zwei drei); its vocabulary is that of the text "
-            "that it was trained on");
+            "no word of the prompt (zwei drei) is in the run's vocabulary, which is that of its "
+            "training text");
   EXPECT_EQ(error_of([&] { Prompt::of("one \xff", vocabulary()); }),
             "the prompt: byte 4, in line 1, is no UTF-8");
 }
@@ -144,7 +144,7 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
   EXPECT_EQ(refusal({.temperature = -0.5}), "generate: a temperature of -0.5, expected 0 or more");
   EXPECT_EQ(refusal({.temperature = std::nan("")}),
             "generate: a temperature of nan, expected 0 or more");
-  EXPECT_EQ(refusal({.top_k = -1}), "generate: the best -1 words, expected 0 (all) or more");
+  EXPECT_EQ(refusal({.top_k = -1}), "generate: top-k is -1, expected 0 (all words) or more");
 }
 
 TEST_F(Generate, ARunThatReadsNoTextIsRefused) {
@@ -167,8 +167,10 @@ TEST_F(Generate, ARunWithoutWordsIsRefused) {
     Inference model(dir / "run");
     return error_of([&] { TextReader{model}; });
   };
-  EXPECT_EQ(refusal("\"<unk>\"", "\"unk\""),
-            "what the run reads are no words: a vocabulary of 9 words has no <unk>");
+  EXPECT_EQ(
+      refusal("\"<unk>\"", "\"unk\""),
+      "the names in the run's facts.json are not a vocabulary: a vocabulary of 9 words has no "
+      "<unk>");
   const size_t begin = facts.find("\"names\""), end = facts.find(']', begin);
   EXPECT_EQ(refusal(facts.substr(begin, end - begin), "\"names\": ["),
             "the run has no vocabulary: its facts.json names no words (names)");

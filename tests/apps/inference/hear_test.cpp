@@ -96,7 +96,7 @@ TEST_F(Hear, NeedsTheAlphabetThatWasLearned) {
   Prepared run(tone_config(*dir_ / "list.csv", {"data.alphabet=LOWHI "}));
   run.load();
   EXPECT_EQ(error_of([&] { hear(model, run, Split::test, [](const std::string&) {}); }),
-            "the run was trained on classes of which number 1 is 'H', in this data it is 'L'");
+            "class 1 was 'H' when the run was trained, but is 'L' in this data");
 }
 
 TEST(HeardLogits, HaveToBeFinite) {

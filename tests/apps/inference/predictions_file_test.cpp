@@ -50,8 +50,8 @@ TEST(Predictions, OfSpeechAreRefusedBeforeAnythingIsRead) {
   const Facts speech{.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}};
   check_predictions(images, "--predictions");
   EXPECT_EQ(error_of([&] { check_predictions(speech, "--predictions"); }),
-            "--predictions: the run's samples (spectrogram) are of different lengths, and the file "
-            "has a row for each target; of speech, --alignment writes what was heard");
+            "--predictions: needs samples of one length, but those of the run (spectrogram) vary; "
+            "for speech, use --alignment");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST_F(Scores, RefuseTextsWithoutTwoWords) {
   for (const char* text : {"", " \n\n"})
     EXPECT_EQ(error_of([&] { scored(text); }), "there is no word");
   EXPECT_EQ(error_of([&] { scored("\n one \n"); }),
-            "there is one word, expected two or more: each is scored by those before");
+            "there is one word, expected two or more: a word is scored from the words before it");
   EXPECT_EQ(error_of([&] { scored("one\ntwo \xc3("); }), "byte 8, in line 2, is no UTF-8");
   EXPECT_EQ(error_of([&] { scored("\n\none two"); }), "no error") << "lines without words";
   EXPECT_NE(error_of([&] {

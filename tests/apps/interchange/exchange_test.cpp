@@ -65,8 +65,8 @@ TEST(Exchange, FilesThatDoNotFitLeaveTheOldRunAlone) {
   writer.write(dir / "a");
   EXPECT_EQ(error_of([&] { import_run(tiny_config(), dir / "a", dir / "run", Open::overwrite); }),
             dir /
-                "a has another number of classes than the model's 10 (layer1.bias); to train "
-                "from it all the same, give it as model.init");
+                "a has another number of classes than the model's 10 (tensor layer1.bias), "
+                "so it cannot be imported; to train from its other layers, set it as model.init");
   dir.write("b", "no weights");
   for (const char* file : {"b", "none"}) {
     EXPECT_NE(error_of([&] {

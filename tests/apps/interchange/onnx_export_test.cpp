@@ -284,8 +284,8 @@ TEST(OnnxExport, RefusesWhatAGraphOfAnyFramesCannotSay) {
   EXPECT_EQ(refusal_of_padded([](const Variable& x, const Carry&) {
               return Step{.loss = {}, .output = tanh(x), .lengths = Tensor({1}, DType::i64)};
             }),
-            "onnx: the model tells of 1 lengths for an output (1, 32, 3) from one sample, expected "
-            "the second extent alone");
+            "onnx: the model gives 1 lengths for an output (1, 32, 3) of one sample, expected one "
+            "length, the output's second extent");
   EXPECT_EQ(refusal_of_padded([&](const Variable& x, const Carry&) {
               const int64_t frames = x.shape()[1];
               return told(tanh(rows(reshape(x, {frames, 3}), 0, frames / 2)));
@@ -295,8 +295,8 @@ TEST(OnnxExport, RefusesWhatAGraphOfAnyFramesCannotSay) {
               const int64_t frames = x.shape()[1];
               return told(rows(reshape(x, {frames, 3}), 0, frames - 1));
             }),
-            "onnx: the end of rows is 31 in a batch and 47 in one half as large again, expected "
-            "the same or half as much again");
+            "onnx: the end of rows is 31 in a batch and 47 in one 1.5 times as large, expected "
+            "the same or 1.5 times as much");
 }
 
 /// Of a model that carries (2) and returns what `forward` does.
@@ -313,8 +313,8 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
   EXPECT_EQ(refusal_of({.name = "x", .sample = {3}, .dtype = DType::u8}, same),
             "onnx: input x is u8, expected f32, i32 or i64");
   EXPECT_EQ(refusal_of({.name = "x", .sample = {4, 0}}, same),
-            "onnx: extent 1 of input x (4, 0) varies, expected that of the first one alone, the "
-            "positions of a sequence");
+            "onnx: extent 1 of input x (4, 0) varies, but only the first extent, the positions "
+            "of a sequence, may vary");
   EXPECT_EQ(refusal_of({.name = "x", .sample = {0, 3, 3}}, same),
             "onnx: input x is a sequence of (0, 3, 3), expected numbers or vectors at each "
             "position");
@@ -325,10 +325,10 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
                                same)
                   .exported();
             }),
-            "onnx: input x (0) is a sequence, of which a graph reads one position at a time, but "
-            "the model carries no state from one to the next");
+            "onnx: input x (0) is a sequence, which a graph reads one position at a time, but the "
+            "model carries no state from one position to the next");
   EXPECT_EQ(refusal_of({.name = "x", .sample = {0, 3}, .padded = true}, same),
-            "onnx: input x (0, 3) is padded, of which a graph reads one sample as a whole, but the "
+            "onnx: input x (0, 3) is padded, so a graph reads each sample as a whole, but the "
             "model carries state from one to the next");
 
   const auto with_after = [](const Carry& after) {
@@ -336,25 +336,27 @@ TEST(OnnxExport, RefusesWhatAGraphCannotSay) {
       return Step{.loss = {}, .output = tanh(input), .after = after};
     };
   };
-  EXPECT_EQ(refusal_of(x, with_after({})), "onnx: the model carries 0 tensors on, but told of 1");
+  EXPECT_EQ(refusal_of(x, with_after({})),
+            "onnx: the model left a state of 0 tensors, but Model::carried() declares 1");
   EXPECT_EQ(refusal_of(x, with_after({full({2, 9}, 0)})),
-            "onnx: the model carries (2, 9) on, but told of (2, 2)");
+            "onnx: the model left a state tensor of (2, 9), expected (2, 2) by Model::carried()");
   EXPECT_EQ(refusal_of(x,
                        [](const Variable& input, const Carry& before) {
                          return Step{.loss = {},
                                      .output = tanh(input),
                                      .after = {full(before[0].shape(), 0.0, DType::f32)}};
                        }),
-            "onnx: state 0 that the model carries on, (2, 2), is no op's result");
-  EXPECT_EQ(refusal_of(x,
-                       [](const Variable& input, const Carry& before) {
-                         return Step{.loss = {},
-                                     .output = tanh(input),
-                                     .lengths = Tensor({2}, DType::i64),
-                                     .after = before};
-                       }),
-            "onnx: the model tells lengths of its output's rows, which no op computes, expected "
-            "rows that are data to their end");
+            "onnx: state 0 that the model left, (2, 2), is not the result of an op");
+  EXPECT_EQ(
+      refusal_of(x,
+                 [](const Variable& input, const Carry& before) {
+                   return Step{.loss = {},
+                               .output = tanh(input),
+                               .lengths = Tensor({2}, DType::i64),
+                               .after = before};
+                 }),
+      "onnx: the model gives lengths of its output rows, which a graph cannot compute; expected "
+      "rows of full length");
   EXPECT_EQ(refusal_of(x,
                        [](const Variable& input, const Carry& before) {
                          return Step{
@@ -379,9 +381,9 @@ TEST(OnnxExport, OfASequenceALayerNeedsTheStateBefore) {
                 .after = before};
   };
   EXPECT_EQ(refusal_of(x, without),
-            "onnx: a recurrent layer of 1 directions over 1 positions, without a state before, "
-            "expected one position at a time, one direction and a state, or samples that are read "
-            "as a whole, and none");
+            "onnx: a recurrent layer with 1 directions over 1 positions without a state cannot be "
+            "exported; expected one direction, one position and a state, or whole samples without "
+            "a state");
 }
 
 }  // namespace

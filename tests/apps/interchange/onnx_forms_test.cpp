@@ -233,18 +233,18 @@ TEST(OnnxForms, TheLastTwoExtentsAreSwappedAtAnyRank) {
 }
 
 TEST(OnnxForms, FramesOfSeveralLengthsAreRefused) {
-  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
-              const int64_t n = x.shape()[0];
-              return pack_frames(reshape(x, {n, 1, 2, 3}), {n, 1});
-            }),
-            "onnx: pack_frames of 3 frames in images (2, 1, 2, 3), expected sequences that are "
-            "data to their end");
-  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
-              const int64_t n = x.shape()[0];
-              return unpack_frames(reshape(x, {3 * n, 1, 2}), {2 * n, n}, 2);
-            }),
-            "onnx: unpack_frames of 6 frames in images (4, 1, 2, 2), expected sequences that are "
-            "data to their end");
+  EXPECT_EQ(
+      refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+        const int64_t n = x.shape()[0];
+        return pack_frames(reshape(x, {n, 1, 2, 3}), {n, 1});
+      }),
+      "onnx: pack_frames of 3 frames in images (2, 1, 2, 3), expected sequences of full length");
+  EXPECT_EQ(
+      refusal_of([](const Variable& x, const Tensor&, const Variable&) {
+        const int64_t n = x.shape()[0];
+        return unpack_frames(reshape(x, {3 * n, 1, 2}), {2 * n, n}, 2);
+      }),
+      "onnx: unpack_frames of 6 frames in images (4, 1, 2, 2), expected sequences of full length");
 }
 
 TEST(OnnxForms, AnEmbeddingGathersRows) {
@@ -282,12 +282,11 @@ TEST(OnnxForms, WhatDoesNotGrowWithTheBatchIsRefused) {
               return tanh(rows(table, 0, x.shape()[0]));
             }),
             "onnx: rows [0, 2) of (8, 6), expected the same for each batch");
-  EXPECT_EQ(
-      refusal_of([](const Variable& x, const Tensor&, const Variable& table) {
-        return tanh(join_rows({x, table}));
-      }),
-      "onnx: extent 0 of a tensor (10, 6) is 10 in a batch and 11 in one half as large again, "
-      "expected the same or half as much again");
+  EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable& table) {
+              return tanh(join_rows({x, table}));
+            }),
+            "onnx: extent 0 of a tensor (10, 6) is 10 in a batch and 11 in one 1.5 times as large, "
+            "expected the same or 1.5 times as much");
   EXPECT_EQ(refusal_of([](const Variable& x, const Tensor&, const Variable&) {
               return x.shape()[0] % 2 ? tanh(x) : relu(x);
             }),

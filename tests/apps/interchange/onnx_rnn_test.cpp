@@ -85,8 +85,8 @@ TEST(OnnxRnn, TheStateBehindAWholeSequenceIsRefused) {
   EXPECT_EQ(refusal_of([](const Rnn& layer, const Variable& x) {
               return Variable(x.context(), read_all(layer, x).after.h);
             }),
-            "onnx: the state behind a recurrent layer that reads all positions at once is used, "
-            "expected its output alone");
+            "onnx: the model uses the final state of a recurrent layer over whole sequences, of "
+            "which ONNX export has only the output");
 }
 
 TEST(OnnxRnn, AStateBeforeSeveralPositionsIsRefused) {
@@ -96,9 +96,9 @@ TEST(OnnxRnn, AStateBeforeSeveralPositionsIsRefused) {
         const Tensor state = full({1, n, 3}, 0.5, DType::f32);
         return layer(reshape(x, {3 * n, 2}), {n, n, n}, {state, state}).y;
       }),
-      "onnx: a recurrent layer of 1 directions over 3 positions, with a state before, expected "
-      "one position at a time, one direction and a state, or samples that are read as a "
-      "whole, and none");
+      "onnx: a recurrent layer with 1 directions over 3 positions with a state cannot be "
+      "exported; expected one direction, one position and a state, or whole samples without a "
+      "state");
 }
 
 TEST(OnnxRnn, WeightsThatAreNoParametersAreRefused) {
@@ -108,8 +108,8 @@ TEST(OnnxRnn, WeightsThatAreNoParametersAreRefused) {
               const RnnParameters parameters{weight, weight, bias, bias};
               return rnn(RnnCell::tanh, x, {x.shape()[0]}, {parameters}).y;
             }),
-            "onnx: input 1 of rnn, (6, 6), is not a parameter, expected one, as its gates have "
-            "another order there");
+            "onnx: input 1 of rnn, (6, 6), is not a parameter, expected one, because ONNX has "
+            "another order of gates");
 }
 
 }  // namespace

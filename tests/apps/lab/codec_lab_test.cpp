@@ -205,11 +205,10 @@ TEST_F(CodecLab, TheLayerIsCompressedIfARunWouldCompressIt) {
   const LabSummary vector = run(request, "topk", topk);
   EXPECT_EQ(vector.compressed, 0);
   ASSERT_EQ(vector.remarks.size(), 1u);
-  EXPECT_EQ(
-      vector.remarks[0],
-      "worker0 stays dense, as in a run: its shape (768) is a vector's. "
-      "'compression.policy=[{method=\"topk\"}]' compresses it all the same; --shape says what a "
-      "flattened layer's shape is");
+  EXPECT_EQ(vector.remarks[0],
+            "worker0 stays dense, as in a run, because its shape (768) is a vector's; "
+            "'compression.policy=[{method=\"topk\"}]' compresses it, and --shape gives a flattened "
+            "layer's shape");
   EXPECT_EQ(run(request, "ef_signsgd").compressed, kSteps) << "which compresses vectors";
 
   const LabSummary ruled =

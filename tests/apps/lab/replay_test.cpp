@@ -175,10 +175,11 @@ TEST(Replays, RefuseWhatALayerDoesNotTell) {
   const auto error = [&](const Overrides& overrides) {
     return error_of([&] { replay(overrides, request); });
   };
-  EXPECT_NE(error({"clip.norm=1"}).find("clip.norm bounds the mean of all layers, 74002 elements"),
+  EXPECT_NE(error({"clip.norm=1"})
+                .find("clip.norm clips the mean gradient of all layers (74002 elements)"),
             std::string::npos);
   EXPECT_NE(error({"compression.method=variance", "train.accumulate=2", "train.batch=8"})
-                .find("adds up the squares of micro-batches"),
+                .find("needs the gradient of each micro-batch"),
             std::string::npos);
   EXPECT_NE(error({"device=cpu"}).find("device has no place here"), std::string::npos);
   for (const auto& [name, entry] : SynchronizerRegistry::instance().entries())

@@ -183,7 +183,7 @@ TEST(Checkpoint, NamesTheMethodItBelongsTo) {
     const std::string error = error_of([&] {
       tiny_train(dir / "run", Overrides{"workers=2"} + method_overrides(other), Open::resume);
     });
-    EXPECT_NE(error.find(std::string("compression.method dgc, this run has ") + other),
+    EXPECT_NE(error.find(std::string("compression.method dgc, but this run has ") + other),
               std::string::npos)
         << error;
   }
@@ -202,9 +202,7 @@ TEST(Checkpoint, NamesWhatTheModelHasNoPlaceFor) {
   tiny_train(dir / "run", {"train.max_steps=1", "model.hidden=[24, 24]"});
   const std::string error =
       error_of([&] { tiny_train(dir / "run", {"model.hidden=[24]"}, Open::resume); });
-  EXPECT_NE(error.find("which this run has no place for; is it of another model"),
-            std::string::npos)
-      << error;
+  EXPECT_NE(error.find(": has an unexpected tensor "), std::string::npos) << error;
 }
 
 TEST(Checkpoint, ADamagedOneIsPassedOver) {
@@ -266,7 +264,8 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(summary.score("best_test_accuracy"), best);
   EXPECT_EQ(summary.score("test_accuracy"), evaluate_run(dir / "run", {}).test.metrics[0]);
   EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "1"); }),
-            concat(folder, ": there is no checkpoint of step 1; there are ", kept[0], ", 16"));
+            concat(folder, ": there is no checkpoint of step 1; there are checkpoints of steps ",
+                   kept[0], ", 16"));
 }
 
 TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
@@ -294,8 +293,8 @@ TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
     EXPECT_GE(summary.score("test_accuracy"), 0.0);
     EXPECT_EQ(error_of([&] { evaluate_run(dir / "run", {}, "best"); }),
               concat(dir / "run/checkpoints",
-                     ": that of step 8, which did best on the validation "
-                     "split, was not kept (checkpoint.best); there are 16"));
+                     ": the checkpoint of step 8, which did best on the validation split, was not "
+                     "kept (checkpoint.best); there are checkpoints of steps 16"));
   }
 }
 
@@ -344,8 +343,7 @@ TEST(Checkpoint, WithinAnEpochItGoesOnInStepsOfTheSameNumber) {
   };
   const std::string refusal = resumed({"data.window=5"});
   EXPECT_NE(refusal.find("the run stopped after 3 of the 12 steps of an epoch, which now has 21; "
-                         "resume with the same train.batch and data, of a text with the same "
-                         "data.window"),
+                         "resume with the same data, train.batch and, for a text, data.window"),
             std::string::npos)
       << refusal;
   EXPECT_EQ(resumed({"train.max_steps=12"}), "no error");

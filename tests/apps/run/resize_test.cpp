@@ -87,7 +87,7 @@ TEST_F(Resize, TakesEachElementFromItsOwner) {
 TEST_F(Resize, NamesElementsThatNobodyOwned) {
   save_parts({{{0, 2}}, {{3, 5}}});
   EXPECT_EQ(error_of([&] { read_part(1, 5); }),
-            "resume: of x[1:5], the checkpoint's ranks have 3 elements, expected 4");
+            "resume: the files of the checkpoint's ranks hold 3 elements of x[1:5], expected 4");
 }
 
 TEST_F(Resize, KeepsEveryCount) {
@@ -136,12 +136,13 @@ TEST(ResumeWithAnotherN, SaysWhatBecomesOfTheState) {
   tiny_train(dir / "run", Overrides{"workers=4", "train.max_steps=6"} + method_overrides("dgc"));
   const std::string said = resume_aloud(
       dir / "run", Overrides{"workers=2", "train.max_steps=7"} + method_overrides("dgc"));
-  EXPECT_NE(said.find("4 workers saved"), std::string::npos) << said;
-  EXPECT_NE(said.find("2 go on: momentum, residual, tally, traffic: the sum over the workers is "
-                      "shared out"),
-            std::string::npos)
+  EXPECT_NE(said.find("was saved by 4 workers"), std::string::npos) << said;
+  EXPECT_NE(
+      said.find("is resumed by 2: momentum, residual, tally, traffic: the sum over the workers "
+                "is divided among them"),
+      std::string::npos)
       << said;
-  EXPECT_NE(said.find("which layers are compressed is decided anew"), std::string::npos) << said;
+  EXPECT_NE(said.find("which layers are compressed is decided again"), std::string::npos) << said;
 }
 
 TEST(ResumeWithAnotherN, LosesNoResidualAndNoMomentum) {

@@ -48,10 +48,9 @@ TEST(RunFacts, ARunFromBeforeLearnedPictures) {
 TEST(RunFacts, DamageIsNamed) {
   const TempDir dir;
   dir.write("facts.json", "{\"inputs\": []");
-  EXPECT_NE(error_of([&] {
-              RunFacts::read(dir.path());
-            }).find("facts.json does not say what a run's data and model are: "),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { RunFacts::read(dir.path()); }).find("facts.json is damaged or incomplete: "),
+      std::string::npos);
   EXPECT_NE(error_of([] {
               static_cast<void>(RunFacts{.facts = {.names = {"\x80"}}}.json());
             }).find("the names of inputs, classes and metrics have to be UTF-8"),

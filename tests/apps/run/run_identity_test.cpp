@@ -174,7 +174,7 @@ TEST(RunIdentity, WorkersThatStartFromOtherWeightsDoNotTrain) {
   EXPECT_NE(error.find("\n  weights before step 0: rank 0 has "), std::string::npos) << error;
 }
 
-/// What a run that stopped after `steps` of epochs of 4 says when it is resumed otherwise: its
+/// What a run that stopped after `steps` of epochs of 4 says when it is resumed with changes: its
 /// error, or its log.
 std::string resumed(int steps, const Overrides& overrides) {
   const TempDir dir;
@@ -192,13 +192,13 @@ TEST(ResumedRun, WithinAnEpochItTakesTheSamplesThatItHadLeft) {
        {"seed=2", "data.seed=2", "data.augment=false", "train.one_batch=true"}) {
     const std::string key = std::string(other).substr(0, std::string(other).find('='));
     const std::string error = resumed(3, {other});
-    EXPECT_NE(error.find("the run stopped after 3 of the 4 steps of an epoch, whose other steps "
-                         "would take other samples: " +
+    EXPECT_NE(error.find("the run stopped after 3 of the 4 steps of an epoch, and the rest of "
+                         "the epoch would take other samples: " +
                          key + " is "),
               std::string::npos)
         << error;
     const std::string said = resumed(4, {other});
-    EXPECT_NE(said.find("this run is resumed otherwise: " + key + " is "), std::string::npos)
+    EXPECT_NE(said.find("this run is resumed with changes: " + key + " is "), std::string::npos)
         << said;
   }
   // as many steps, of fewer samples
@@ -208,7 +208,7 @@ TEST(ResumedRun, WithinAnEpochItTakesTheSamplesThatItHadLeft) {
 
 TEST(ResumedRun, SaysWhatOfItIsOtherwise) {
   const std::string said = resumed(3, {"optimizer.lr=0.05", "threads=2"});
-  EXPECT_NE(said.find("this run is resumed otherwise: "), std::string::npos) << said;
+  EXPECT_NE(said.find("this run is resumed with changes: "), std::string::npos) << said;
   EXPECT_NE(said.find("; optimizer.lr is 0.05, was 0.1\n"), std::string::npos) << said;
   EXPECT_EQ(said.find("threads is"), std::string::npos) << said;
 }
@@ -219,7 +219,7 @@ TEST(ResumedRun, OfTheSameSaysNothing) {
     testing::internal::CaptureStderr();
     train(tiny_config({"train.epochs=1"}), {dir / "run", open});
     const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(said.find("resumed otherwise"), std::string::npos) << said;
+    EXPECT_EQ(said.find("resumed with changes"), std::string::npos) << said;
   }
 }
 

@@ -47,15 +47,15 @@ TEST(Clipping, IsOfTheMeanIfThatIsWhatIsDecoded) {
 
 TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
   const std::string own =
-      "each worker's own gradient is clipped, at 1 (2 x clip.norm), before it is compressed: what "
-      "is cut off is in no residual";
+      "each worker's own gradient is clipped, at 1 (2 x clip.norm), before it is compressed; no "
+      "residual keeps the clipped part";
   for (const char* method : {"topk", "qsgd", "powersgd"})
     EXPECT_EQ(clipping({concat("compression.method=", method)}), own);
   EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer"}), own);
   EXPECT_EQ(clipping({"compression.method=none", "clip.where=local", "clip.scope=layer"}), own);
   EXPECT_EQ(clipping({"compression.method=topk", "clip.scope=layer", "clip.local_factor=1"}),
             "each worker's own gradient is clipped, at 0.5 (1 x clip.norm), before it is "
-            "compressed: what is cut off is in no residual");
+            "compressed; no residual keeps the clipped part");
   EXPECT_EQ(clipping({"compression.method=local_sgd"}),
             "each worker's own gradient is clipped, at 0.5 (1 x clip.norm)");
 }
@@ -71,7 +71,7 @@ TEST(Clipping, OfPowerSgdsLanguageModelIsAtItsOwnBound) {
   };
   EXPECT_EQ(remark("powersgd"),
             "each worker's own gradient is clipped, at 0.4 (1 x clip.norm), before it is "
-            "compressed: what is cut off is in no residual");
+            "compressed; no residual keeps the clipped part");
   EXPECT_EQ(remark("none"),
             "clip.norm = 0.4 bounds the mean gradient; clip.local_factor has no effect on it");
 }
@@ -80,7 +80,7 @@ TEST(Clipping, OfPowerSgdsLanguageModelIsAtItsOwnBound) {
 TEST(Clipping, SaysThatNothingIsEncodedBesideBackward) {
   const std::string waits =
       "clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is encoded "
-      "or sent beside backward, all of it behind: clip.scope = \"layer\" overlaps";
+      "or sent before backward ends; clip.scope = \"layer\" overlaps backward";
   for (const char* method : {"topk", "dgc", "powersgd"})
     EXPECT_EQ(remarks_on_clipping({concat("compression.method=", method)}).at(1), waits);
   EXPECT_EQ(remarks_on_clipping({"compression.method=qsgd"}).at(1),
@@ -99,8 +99,8 @@ TEST(Clipping, OfAMeanIsRefusedWhereMassWouldBeLost) {
   for (const char* method : {"topk", "dgc", "powersgd", "signsgd"}) {
     EXPECT_EQ(refusal({concat("compression.method=", method), "clip.where=mean"}),
               concat("command line: clip.where is mean, but method ", method,
-                     " keeps a residual or a momentum, which would not get back what is cut off, "
-                     "or leaves no gradient; use clip.where = \"auto\" or \"local\""));
+                     " has a residual or momentum that would lose the clipped part, or returns no "
+                     "gradient; use clip.where = \"auto\" or \"local\""));
   }
   EXPECT_EQ(refusal({"compression.method=choco", "clip.where=mean"}),
             "command line: clip.where is mean, but with method choco no mean gradient exists: each "

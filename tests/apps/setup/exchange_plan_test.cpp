@@ -343,7 +343,7 @@ TEST(ExchangePlan, RulesHaveOptionsOfTheirOwn) {
             std::string::npos);
   EXPECT_NE(error_of([&] {
               sent(", options = { ratio = 0.5 }");
-            }).find("compression.ratio is of the whole run"),
+            }).find("compression.ratio holds for the whole run"),
             std::string::npos);
 }
 
@@ -370,8 +370,8 @@ TEST(ExchangePlan, RemarksOnEmbeddingsUnderACodeThatKeepsNoZeros) {
   const auto sign = [](bool zero) {
     return toy_with_traits(toy_scaled_sum(), {.represents_zero = zero});
   };
-  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"keeps no zeros", "(words)"}));
-  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"no zeros"}));
+  EXPECT_TRUE(remarks_on(plan_for(sign(false), shapes), {"does not keep zeros", "(words)"}));
+  EXPECT_FALSE(remarks_on(plan_for(sign(true), shapes), {"keep zeros"}));
 }
 
 TEST(ExchangePlan, RemarksOnFeedbackAroundAnUnbiasedRoundingAndRefusesAWildOne) {

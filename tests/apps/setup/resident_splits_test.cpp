@@ -66,7 +66,7 @@ TEST(ResidentSplits, AreNothingForAReplicaOnTheCpu) {
   TestContext rig;
   const std::string error =
       error_of([&] { BatchUpload(rig.context)(first_batch(run, Split::train, 0)); });
-  EXPECT_NE(error.find("came to a replica on the CPU"), std::string::npos) << error;
+  EXPECT_NE(error.find("this replica is on the CPU"), std::string::npos) << error;
 }
 
 TEST(ResidentSplits, AreNotAskedForBeforeSomebodyLoads) {

@@ -105,7 +105,7 @@ TEST(Engine, AnotherEngineIsExplained) {
 TEST(Engine, WhatOnlyThreadsCanDoIsRefused) {
   for (const char* key : {"turns=true", "link.gbit_per_s=1", "link.latency_us=5"}) {
     const std::string error = refusal(kFour, {key});
-    EXPECT_NE(error.find("between threads, but mpirun (or srun) started 4 processes"),
+    EXPECT_NE(error.find("threads only, but mpirun (or srun) started 4 processes"),
               std::string::npos)
         << key << ": " << error;
     EXPECT_EQ(refusal(kAlone, {key}), "no error");

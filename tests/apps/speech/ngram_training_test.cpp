@@ -117,7 +117,8 @@ TEST(NgramTraining, AnyTextThatIsLearnedCanBeReadAgain) {
 TEST(NgramTraining, RefusesTextsWithoutWordsAndWithBorders) {
   EXPECT_EQ(error_of([] { train_ngrams(" \n\n", 2); }), "there is no word");
   EXPECT_EQ(error_of([] { train_ngrams("a\nb <s>\n", 2); }),
-            "line 2 has the word <s>, which stands for a line's border; expected words alone");
+            "line 2 has the word <s>, which marks the beginning or end of a line; expected a text "
+            "without it");
   EXPECT_EQ(error_of([] { train_ngrams("a\nb \xff\n", 2); }), "byte 4, in line 2, is no UTF-8");
   EXPECT_EQ(error_of([] { train_ngrams(std::string("a\nb \0c\n", 7), 2); }),
             "line 2 has a byte of zero, expected text");

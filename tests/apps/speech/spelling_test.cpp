@@ -21,11 +21,11 @@ TEST(Spelling, FitsIfHalfOfTheWordsCanBeWritten) {
 
 TEST(Spelling, NamesAWordThatCannotBeWritten) {
   EXPECT_EQ(notice("one no"),
-            "0 of its 2 words can be written in \"ENOÖ \", not 'one'; a word that cannot is never "
-            "heard");
+            "0 of its 2 words can be written in \"ENOÖ \"; a word that cannot, such as 'one', is "
+            "never recognised");
   EXPECT_EQ(notice("NO ONEs NÄ xN"),
-            "1 of its 4 words can be written in \"ENOÖ \", not 'ONEs'; a word that cannot is never "
-            "heard");
+            "1 of its 4 words can be written in \"ENOÖ \"; a word that cannot, such as 'ONEs', is "
+            "never recognised");
 }
 
 }  // namespace

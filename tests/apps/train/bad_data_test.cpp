@@ -131,9 +131,8 @@ class AnotherVocabulary : public testing::Test {
 };
 
 TEST_F(AnotherVocabulary, IsNamedBesideTheRunsOwn) {
-  const std::string names = concat(dir_ / "run",
-                                   " was trained on classes of which number 3 is 'one', in this "
-                                   "data it is "),
+  const std::string names =
+                        concat("class 3 was 'one' when ", dir_ / "run", " was trained, but is '"),
                     sizes = concat(dir_ / "run", " was trained on 9 classes, this data has ");
   EXPECT_TRUE(evaluated(renamed_).starts_with(names)) << evaluated(renamed_);
   EXPECT_TRUE(resumed(renamed_).starts_with(names)) << resumed(renamed_);
@@ -160,9 +159,9 @@ TEST_F(AnotherVocabulary, IsToldByAFileOfWeights) {
   };
   const std::string refusal = concat(
       file,
-      " holds weights of other classes or words than this data's 9, or in another order; to train "
-      "from it all the same, let these stay as drawn: give it as model.init with model.classes = "
-      "10");
+      " was trained on other classes or words than this data's 9, or on the same in another order; "
+      "to train from its other layers, set it as model.init with model.classes = 10, and the "
+      "layers of classes or words start from random weights");
   EXPECT_EQ(imported(renamed_), refusal);
   EXPECT_EQ(begun(renamed_), refusal);
   EXPECT_EQ(begun(renamed_, {"model.classes=10"}), "no error");

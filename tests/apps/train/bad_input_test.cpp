@@ -175,16 +175,16 @@ TEST(BadConfig, RatioLiesAboveZeroUpToOne) {
 
 TEST(BadConfig, MomentumHasOneHome) {
   EXPECT_EQ(refusal({"compression.method=dgc", "compression.momentum=0.5"}),
-            "command line: momentum has two homes, compression.momentum and optimizer.momentum = "
-            "0.9 (optimizer.momentum); dgc applies the optimizer's by itself: remove "
+            "command line: compression.momentum and optimizer.momentum = 0.9 (optimizer.momentum) "
+            "set the same thing; method dgc takes the value of the optimizer: remove "
             "compression.momentum");
   EXPECT_EQ(refusal({"compression.method=momentum_twice"}),
             "method momentum_twice applies momentum by itself and the optimizer would apply "
             "optimizer.momentum = 0.9 (optimizer.momentum) once more; set it to 0");
   EXPECT_EQ(refusal({"compression.method=momentum_twice", "optimizer.momentum=0"}), "no error");
   EXPECT_EQ(refusal({"compression.method=momentum_never"}),
-            "method momentum_never leaves updates to which nobody would apply optimizer.momentum = "
-            "0.9 (optimizer.momentum); set it to 0");
+            "method momentum_never returns updates instead of gradients, so neither the method nor "
+            "the optimizer would apply optimizer.momentum = 0.9 (optimizer.momentum); set it to 0");
 }
 
 /// A key that would change nothing is refused, not ignored.
@@ -203,16 +203,16 @@ TEST(BadConfig, MomentumIsCorrectedWhereACodeStandsAlone) {
 
 TEST(BadConfig, WeightDecayHasOneHome) {
   EXPECT_EQ(refusal({"compression.method=dgc", "compression.weight_decay=0.1"}),
-            "command line: weight_decay has two homes, compression.weight_decay and "
-            "optimizer.weight_decay = 0.001 (tiny.toml:11); dgc applies the optimizer's by "
-            "itself: remove compression.weight_decay");
+            "command line: compression.weight_decay and optimizer.weight_decay = 0.001 "
+            "(tiny.toml:11) set the same thing; method dgc takes the value of the optimizer: "
+            "remove compression.weight_decay");
   EXPECT_EQ(
       refusal({"compression.method=weight_decay_twice"}),
       "method weight_decay_twice applies weight_decay by itself and the optimizer would apply "
       "optimizer.weight_decay = 0.001 (tiny.toml:11) once more; set it to 0");
   EXPECT_EQ(refusal({"compression.method=momentum_never", "optimizer.momentum=0"}),
-            "method momentum_never leaves updates to which nobody would apply "
-            "optimizer.weight_decay = 0.001 (tiny.toml:11); set it to 0");
+            "method momentum_never returns updates instead of gradients, so neither the method nor "
+            "the optimizer would apply optimizer.weight_decay = 0.001 (tiny.toml:11); set it to 0");
   for (const char* method : {"weight_decay_twice", "momentum_never"})
     EXPECT_EQ(refusal({concat("compression.method=", method), "optimizer.momentum=0",
                        "optimizer.weight_decay=0"}),
@@ -221,11 +221,11 @@ TEST(BadConfig, WeightDecayHasOneHome) {
 
 TEST(BadConfig, AMethodThatOwnsTheMomentumKnowsTheOptimizer) {
   EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.kind=adamw"}),
-            "command line: method dgc leaves finished updates, which Adam could not divide by its "
-            "second moment; use optimizer.kind = \"sgd\" or another method");
+            "command line: method dgc returns finished updates instead of gradients, which AdamW "
+            "cannot use; use optimizer.kind = \"sgd\" or another method");
   EXPECT_EQ(refusal({"compression.method=dgc", "optimizer.dampening=0.5"}),
-            "command line: method dgc applies the momentum by itself and knows no dampening; set "
-            "optimizer.dampening to 0, not 0.5");
+            "command line: method dgc applies the momentum itself, without dampening; "
+            "optimizer.dampening is 0.5, expected 0");
   EXPECT_EQ(refusal({"compression.method=momentum_twice", "optimizer.kind=adamw"}),
             "method momentum_twice applies momentum by itself and the optimizer would apply "
             "optimizer.beta1 = 0.9 (optimizer.beta1) once more; set it to 0");
@@ -269,8 +269,8 @@ TEST(BadConfig, SizesBeyondCountingAreOutOfMemory) {
 
 TEST(BadConfig, APlateauNeedsEvaluations) {
   EXPECT_EQ(refusal({"schedule.kind=plateau", "train.eval_every=0"}),
-            "command line: schedule.kind = \"plateau\" watches evaluations, expected a "
-            "train.eval_every of 1 or more");
+            "command line: train.eval_every is 0, but schedule.kind = \"plateau\" needs "
+            "evaluations; expected 1 or more");
 }
 
 TEST(BadConfig, BatchIsSharedEqually) {
@@ -286,8 +286,8 @@ TEST(BadConfig, ValidationIsANumberOfSamples) {
 
 TEST(BadConfig, APlateauNeedsAValidationSplit) {
   EXPECT_EQ(refusal({"schedule.kind=plateau"}),
-            "command line: schedule.kind is \"plateau\", which a validation split decides, and "
-            "there is none; data.validation holds one out");
+            "command line: schedule.kind is \"plateau\", which needs a validation split; set "
+            "data.validation");
   EXPECT_EQ(refusal({"schedule.kind=plateau", "data.validation=8"}), "no error");
 }
 

@@ -190,8 +190,8 @@ TEST(DeviceRun, GoesOnInOtherBuckets) {
               run("onebit", onebit, "cpu", "cpu"));
   const std::string refused =
       error_of([&] { run("refused", {"compression.method=oktopk"}, "emulated", "cpu"); });
-  EXPECT_NE(refused.find("compression.bucket_bytes and compression.encode_bytes of the run, which "
-                         "by default are larger on a GPU"),
+  EXPECT_NE(refused.find("compression.bucket_bytes and compression.encode_bytes that the run had "
+                         "(their defaults are larger on a GPU)"),
             std::string::npos)
       << refused;
 }

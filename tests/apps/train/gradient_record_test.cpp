@@ -187,7 +187,7 @@ TEST(GradientRecord, RefusesWhatDoesNotFit) {
   EXPECT_NE(error_of([&] {
               tiny_train(dir / "run", kPlain + Overrides{"record.gradients.every=1"},
                          RunDirectory::Open::resume);
-            }).find("records the same layers"),
+            }).find("must record the same layers"),
             std::string::npos);
 }
 

@@ -115,10 +115,10 @@ TEST(OwnWeightsRun, GoesOnWithTheWorkersAndTheGraphItHad) {
     });
   };
   std::string error = resume({"workers=2"});
-  EXPECT_NE(error.find("the weights of 4 workers"), std::string::npos) << error;
+  EXPECT_NE(error.find("separate weights of 4 workers"), std::string::npos) << error;
   EXPECT_NE(error.find("resume with workers=4"), std::string::npos) << error;
   error = resume({"gossip.graph=complete"});
-  EXPECT_NE(error.find("another graph"), std::string::npos) << error;
+  EXPECT_NE(error.find("another gossip graph"), std::string::npos) << error;
   EXPECT_EQ(resume({}), "no error");
 }
 

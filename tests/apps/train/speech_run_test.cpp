@@ -71,9 +71,10 @@ TEST(SpeechRun, TellsWhatOfItsDataWasPassedOver) {
   run(dir / "run", config);
   const std::string told = testing::internal::GetCapturedStderr();
   for (const char* subset : {"train", "test"})
-    EXPECT_NE(told.find(concat("wisp: ", dir / subset, ": 1 files of macOS (._…) passed over, as ",
-                               "s/._s.trans.txt\n")),
-              std::string::npos)
+    EXPECT_NE(
+        told.find(concat("wisp: ", dir / subset, ": 1 files of macOS (._…) were skipped, such as ",
+                         "s/._s.trans.txt\n")),
+        std::string::npos)
         << told;
   const std::vector<std::string> notices = evaluate_run(dir / "run", {}, "last", {}).notices;
   EXPECT_EQ(notices.size(), 2u);

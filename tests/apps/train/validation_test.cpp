@@ -116,9 +116,9 @@ TEST(Validation, DecidesWhenTheRateFalls) {
   EXPECT_EQ(rows_of(dir / "run", "step").back().at("lr"), 0.02)
       << "its loss falls, that of the test set rises";
   EXPECT_NE(
-      error_of([&] { contrary_train(dir / "other", plateau); })
-          .find("schedule.kind is \"plateau\", which a validation split decides, and there is "
-                "none; data.validation holds one out"),
+      error_of([&] {
+        contrary_train(dir / "other", plateau);
+      }).find("schedule.kind is \"plateau\", which needs a validation split; set data.validation"),
       std::string::npos);
 }
 
@@ -223,15 +223,14 @@ TEST(Validation, ARunGoesOnWithItsOwnSplit) {
     return error_of([&] { tiny_train(dir / run, overrides, Open::resume); });
   };
   EXPECT_NE(refusal("with", {"data.train_count=160"})
-                .find("is of a run with data.validation = 32, this run has 0;"),
+                .find("was saved with data.validation = 32, but this run has 0;"),
             std::string::npos);
   EXPECT_NE(
-      refusal("without", kHeldOut).find("is of a run with data.validation = 0, this run has 32;"),
+      refusal("without", kHeldOut).find("was saved with data.validation = 0, but this run has 32;"),
       std::string::npos);
   const std::string error =
       error_of([&] { evaluate_run(dir / "without", Overrides{"data.validation=32"}); });
-  EXPECT_NE(error.find("samples that it was trained on would validate it"), std::string::npos)
-      << error;
+  EXPECT_NE(error.find("samples that the weights were trained on"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -419,8 +419,8 @@ TEST_P(LowRankMethod, RefusesWrongOptions) {
   EXPECT_EQ(error("values = \"f8\""),
             "test.toml:2: compression.values is 'f8', expected f32, f16 or bf16");
   EXPECT_EQ(error("values = \"natural\""),
-            "test.toml:2: values are added up on the wire, and a sum of natural values is none; "
-            "use f32, f16 or bf16");
+            "test.toml:2: values are summed on the wire, and a sum of natural values is not a "
+            "natural value; use f32, f16 or bf16");
   EXPECT_EQ(error("feedback = \"ef21\""),
             concat("test.toml:2: ", GetParam(),
                    " has a residual of its own; compression.feedback can be auto, ef or none"));

@@ -235,7 +235,7 @@ TEST(BlockTopk, WorksOnALateStream) {
   later.compressor->decode(late.context, later.unit, info, 0, {&damaged, 1});
   late.stream.synchronize();
   EXPECT_EQ(complaint_in(complaint),
-            "the payload of rank 2: field 0 has its entry 1 behind its last element");
+            "the payload of rank 2: field 0 has entry 1 after its last element");
 }
 
 TEST(BlockTopk, RefusesDamagedPayloads) {
@@ -245,7 +245,7 @@ TEST(BlockTopk, RefusesDamagedPayloads) {
             "block-top-k: the payload of rank 0 has 5 bytes, expected 72");
   std::memcpy(payload.data() + 4, payload.data(), 4);
   EXPECT_EQ(error_of([&] { rig.decode(step_info(0, 0.2), {payload}); }),
-            "the payload of rank 0: field 0 has its entry 1 out of order");
+            "the payload of rank 0: field 0 has entry 1 out of order");
   UnitRig shared(layer_fields({70}), make("shared", 8));
   EXPECT_EQ(error_of([&] { shared.decode(step_info(0, 0.2), {PayloadBytes(8)}); }),
             "block-top-k: 8 bytes of scores, expected 36");
@@ -261,8 +261,8 @@ TEST(BlockTopk, SendsItsOwnBlocksWhereNobodyAgrees) {
               Config shared = Config::from_text("compression.sharing = \"shared\"", "a.toml");
               CodeRegistry::instance().find("code", "block_topk").make(shared, {.alone = true});
             }),
-            "a.toml:1: ranks that agree on nothing cannot share blocks; use compression.sharing = "
-            "\"own\"");
+            "a.toml:1: neighbours in gossip cannot agree on the same blocks; use "
+            "compression.sharing = \"own\"");
 }
 
 TEST(BlockTopk, SaysWhatIsWrong) {

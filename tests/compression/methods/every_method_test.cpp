@@ -238,8 +238,8 @@ TEST_P(EveryMethod, GoesOnAfterAStepThatIsFiniteNowhere) {
   EXPECT_TRUE(moved);
 }
 
-/// What is kept would not get back what is cut off the mean; a momentum, or a finished update, has
-/// not the norm of a gradient.
+/// A residual or momentum would lose the clipped part of the mean. A momentum or a finished update
+/// has not the norm of a gradient.
 TEST_P(EveryMethod, IsClippedLocallyIfItKeepsAnything) {
   const auto method = make();
   const Traits traits = method->traits();

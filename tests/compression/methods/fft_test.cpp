@@ -343,7 +343,7 @@ TEST(Fft, RefusesPayloadsThatAreNone) {
   EXPECT_EQ(error_of([&] {
               rig.decode(info_of(0), {good, bad});
             }),
-            "the payload of rank 1: field 1 has a scale that is none");
+            "the payload of rank 1: field 1 has an invalid scale");
 }
 
 TEST(Fft, WorksOnALateStream) {

@@ -258,8 +258,8 @@ TEST(Int8, RefusesWhatItDoesNotKnow) {
             "test.toml:1: compression.rounding is 'up', expected stochastic or nearest");
   EXPECT_EQ(
       error_of([] { make_method("int8", "compression.scaler = \"shared\"", {.alone = true}); }),
-      "test.toml:1: compression.scaler is 'shared', but neighbours agree on nothing; "
-      "expected auto or own");
+      "test.toml:1: compression.scaler is 'shared', but neighbours in gossip cannot agree on a "
+      "scale; expected auto or own");
   const auto alone = make_method("int8", "", {.workers = 8, .alone = true});
   const std::vector<Field> fields = layer_fields({70});
   EXPECT_EQ(alone->rounds({fields, 70}, info_at(0, 0, 8)), 1);

@@ -311,7 +311,7 @@ TEST(Qsgd, RefusesWhatIsNotWellFormed) {
   EXPECT_EQ(error(PayloadBytes(7)),
             "elias wire: the stream of rank 0 has 3 bytes, expected 4 to 7");
   const std::string no_sequence =
-      "the payload of rank 0: field 0 has chunk 0, which is no sequence of codes";
+      "the payload of rank 0: field 0 has an invalid sequence of codes in chunk 0";
   const std::string end = "the payload of rank 0: field 0 ends at byte ";
   EXPECT_EQ(error(with_stream({0x2e}, 9)), end + "17, expected the payload's last");
   EXPECT_EQ(error(with_stream({0b0000'0000}, 1)), no_sequence);               // no ones at the end

@@ -167,8 +167,8 @@ TEST(Topk, WorksOnALateStream) {
   later.compressor->decode(late.context, later.unit, info, 0, {&damaged, 1});
   late.stream.synchronize();
   EXPECT_EQ(complaint_in(complaint),
-            "the payload of rank 2: field 0 has 1000000 entries, which it cannot have or the "
-            "payload does not hold");
+            "the payload of rank 2: field 0 has 1000000 entries, which do not fit the field or "
+            "the payload");
 }
 
 }  // namespace

@@ -283,13 +283,13 @@ TEST(Variance, RefusesMalformedPayloads) {
   EXPECT_NE(error({4, one, one, 0, 1, 2, 3, 0, 1, 2, 3, 4}).find("at most 44"), std::string::npos);
   const std::string of = "the payload of rank 0: field ";
   EXPECT_EQ(error({3, one, one, 0, 7}),
-            of + "0 has 3 entries, which it cannot have or the payload does not hold");
-  EXPECT_EQ(error({1, one, one, 0, 8}), of + "1 has its entry 0 behind its last element");
+            of + "0 has 3 entries, which do not fit the field or the payload");
+  EXPECT_EQ(error({1, one, one, 0, 8}), of + "1 has entry 0 after its last element");
   for (const uint32_t top : {0x7f800000u, 0x7fc00000u, 0xbf800000u, 0x3f800001u, 0u})
-    EXPECT_EQ(error({1, top, one, 0, 7}), of + "0 has a scale that is none") << top;
-  EXPECT_EQ(error({0, one, 0, 7}), of + "0 has a scale that is none");
-  EXPECT_EQ(error({2, one, one, 3, 3, 1}), of + "0 has its entry 1 out of order");
-  EXPECT_EQ(error({3, one, one, 3, 1, 3, 1}), of + "0 has its entry 2 out of order");
+    EXPECT_EQ(error({1, top, one, 0, 7}), of + "0 has an invalid scale") << top;
+  EXPECT_EQ(error({0, one, 0, 7}), of + "0 has an invalid scale");
+  EXPECT_EQ(error({2, one, one, 3, 3, 1}), of + "0 has entry 1 out of order");
+  EXPECT_EQ(error({3, one, one, 3, 1, 3, 1}), of + "0 has entry 2 out of order");
 }
 
 TEST(Variance, WorksOnALateStream) {

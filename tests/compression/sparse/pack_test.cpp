@@ -76,17 +76,16 @@ TEST(SparseWire, NamesWhatIsWrongWithAPayload) {
   PayloadBytes bad = good;
   put<uint32_t>(bad, 0, 16);
   EXPECT_EQ(complaint(bad),
-            "the payload of rank 1: field 0 has 16 entries, which it cannot have or "
-            "the payload does not hold");
+            "the payload of rank 1: field 0 has 16 entries, which do not fit the "
+            "field or the payload");
   bad = good;
   put<uint32_t>(bad, 0, 9);
   EXPECT_EQ(complaint(bad),
-            "the payload of rank 1: field 1 has 6 entries, which it cannot have or "
-            "the payload does not hold");
+            "the payload of rank 1: field 1 has 6 entries, which do not fit the "
+            "field or the payload");
   bad = good;
   put<uint16_t>(bad, 4 + 15 * 4, 91);
-  EXPECT_EQ(complaint(bad),
-            "the payload of rank 1: field 0 has its entry 9 behind its last element");
+  EXPECT_EQ(complaint(bad), "the payload of rank 1: field 0 has entry 9 after its last element");
   bad = good;
   bad.pop_back();
   EXPECT_EQ(complaint(bad),

@@ -303,21 +303,20 @@ TEST(SparseIndex, NamesWhatIsWrongWithAPayload) {
   };
   const std::string of = "the payload of rank 0: field 0 ";
   const auto count = [&](int entries) {
-    return concat(of, "has ", entries,
-                  " entries, which it cannot have or the payload does not hold");
+    return concat(of, "has ", entries, " entries, which do not fit the field or the payload");
   };
   const auto end = [&](int byte) {
     return concat(of, "ends at byte ", byte, ", expected the payload's last");
   };
   EXPECT_EQ(complaint("u32", 0, 11), count(11));
   EXPECT_EQ(complaint("u32", 0, 9), end(76));
-  EXPECT_EQ(complaint("u32", 44, 200), of + "has its entry 0 behind its last element");
-  EXPECT_EQ(complaint("u32", 48, 9), of + "has its entry 1 out of order");
+  EXPECT_EQ(complaint("u32", 44, 200), of + "has entry 0 after its last element");
+  EXPECT_EQ(complaint("u32", 48, 9), of + "has entry 1 out of order");
   EXPECT_EQ(complaint("bitmap", 44, 255), count(18));
-  EXPECT_EQ(complaint("bitmap", 56, 32), of + "has its entry 9 behind its last element");
+  EXPECT_EQ(complaint("bitmap", 56, 32), of + "has entry 9 after its last element");
   EXPECT_EQ(complaint("gamma", 44, 1), end(52));
   EXPECT_EQ(complaint("gamma", 44, 9), end(84));
-  EXPECT_EQ(complaint("gamma", 48, 0), of + "has its entry 0 behind its last element");
+  EXPECT_EQ(complaint("gamma", 48, 0), of + "has entry 0 after its last element");
 }
 
 TEST(SparseIndex, RefusesWrongOptions) {

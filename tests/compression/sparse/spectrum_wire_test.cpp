@@ -145,12 +145,11 @@ TEST(SpectrumWire, RefusesWhatIsNoSpectrum) {
   };
   const std::string field = "the payload of rank 2: field 4 ";
   EXPECT_EQ(error([](auto& bad) { bad[1] = bad[2] = 0; }),
-            field + "has 0 entries, which it cannot have or the payload does not hold");
+            field + "has 0 entries, which do not fit the field or the payload");
   EXPECT_EQ(error([](auto& bad) { bad[1] = 0x7f, bad[2] = 0x100; }),
-            field + "has its entry 7 behind its last element");
+            field + "has entry 7 after its last element");
   for (const float max : {-1.0f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
-    EXPECT_EQ(error([&](auto& bad) { bad[0] = float_bits(max); }),
-              field + "has a scale that is none");
+    EXPECT_EQ(error([&](auto& bad) { bad[0] = float_bits(max); }), field + "has an invalid scale");
   }
   EXPECT_EQ(error([](auto& bad) { bad[3] = ~0u; }), "no error");  // any code is a number
 }

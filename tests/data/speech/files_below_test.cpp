@@ -44,10 +44,11 @@ TEST(FilesBelow, TellWhatWasPassedOver) {
   const std::string folder = dir / "corpus";
   const FilesBelow below = files_below(folder);
   EXPECT_EQ(names(below, folder), std::vector<std::string>{"a/1"});
-  EXPECT_EQ(below.notices, (std::vector<std::string>{
-                               folder + ": 2 links to nothing passed over, as gone",
-                               folder + ": 1 links to a folder around them passed over, as a/up",
-                               folder + ": 2 files of macOS (._…) passed over, as a/._1"}));
+  EXPECT_EQ(below.notices,
+            (std::vector<std::string>{
+                folder + ": 2 links to nothing were skipped, such as gone",
+                folder + ": 1 links to a folder above them were skipped, such as a/up",
+                folder + ": 2 files of macOS (._…) were skipped, such as a/._1"}));
 }
 
 /// Another user for a while: root may read all folders.

@@ -84,9 +84,10 @@ TEST_F(SpeechCorpora, TellOnceWhatTheyPassOver) {
   dir_.write("an4/wav/an4_clstk/fa/fa-3.wav", "");
   const Splits splits =
       source("an4", {"data.path=" + dir_.path(), "data.validation=1"})->open(DType::f32);
-  EXPECT_EQ(splits.notices, std::vector<std::string>{
-                                dir_ / "an4/wav/an4_clstk" +
-                                ": 1 sounds without a transcript passed over, as fa/fa-3.wav"});
+  EXPECT_EQ(splits.notices,
+            std::vector<std::string>{
+                dir_ / "an4/wav/an4_clstk" +
+                ": 1 sounds without a transcript were skipped, such as fa/fa-3.wav"});
 }
 
 TEST_F(SpeechCorpora, ManifestsAreCorporaOfOnesOwn) {

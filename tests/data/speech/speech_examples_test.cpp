@@ -130,8 +130,8 @@ TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
       error_of([&] {
         examples(utterances(1), {.steps = {.frames = 20}}, {.speed_percent = 10}).epoch(0, {});
       }),
-      "speech train: 20 frames a step for 1 pieces, of which one has an utterance of 32, "
-      "expected at least 32");
+      "speech train: data.frames is 20, but with 1 workers x micro-batches and a longest utterance "
+      "of 32 frames it must be at least 32");
 }
 
 TEST_F(SpeechSet, ADamagedFileHasNoTargets) {

@@ -55,9 +55,10 @@ TEST(Transcripts, TellWhatIsNoPartOfThem) {
   const auto [read, notices] = read_transcripts(dir.path());
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].id, "u1");
-  EXPECT_EQ(notices, (std::vector<std::string>{
-                         dir.path() + ": 1 files of macOS (._…) passed over, as s/._x.trans.txt",
-                         dir.path() + ": 2 sounds without a transcript passed over, as s/u2.wav"}));
+  EXPECT_EQ(notices,
+            (std::vector<std::string>{
+                dir.path() + ": 1 files of macOS (._…) were skipped, such as s/._x.trans.txt",
+                dir.path() + ": 2 sounds without a transcript were skipped, such as s/u2.wav"}));
 }
 
 TEST(Transcripts, SayWhereTheyAreDamaged) {

@@ -184,8 +184,8 @@ TEST(UtteranceBatches, NeedAStep) {
             "an4 train: a batch of 6 is not the same number of samples for 4 workers and 1 "
             "micro-batches");
   EXPECT_EQ(complaint({90, 300, 20}, {.workers = 2}, {500}),
-            "an4 train: 500 frames a step for 2 pieces, of which one has an utterance of 300, "
-            "expected at least 600");
+            "an4 train: data.frames is 500, but with 2 workers x micro-batches and a longest "
+            "utterance of 300 frames it must be at least 600");
 }
 
 }  // namespace

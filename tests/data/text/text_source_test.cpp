@@ -75,9 +75,9 @@ TEST_F(TextSources, ATextOfFewLinesIsCutBetweenWords) {
   dir_.write("text", "just one line of a few words");
   EXPECT_EQ(error_of([&] { data->facts(); }),
             concat("text: ", dir_ / "text",
-                   " (data.path) has 0 line feeds and 6 spaces, line feeds counted; expected 20 of "
-                   "either at least, as nine tenths are to learn from, half a tenth each to "
-                   "validate and to test"));
+                   " (data.path) has 0 line feeds and 6 white-space characters in all, expected at "
+                   "least 20 of either: nine tenths are for training, half a tenth each for "
+                   "validation and test"));
 }
 
 TEST_F(TextSources, AByteOrderMarkIsNoPartOfAWord) {
@@ -119,7 +119,7 @@ TEST_F(TextSources, RefuseWhatCannotBeRead) {
   dir_.write("text", "");
   EXPECT_NE(error_of([&] {
               source("text", dir_ / "text")->facts();
-            }).find("text (data.path) has 0 line feeds and 0 spaces"),
+            }).find("text (data.path) has 0 line feeds and 0 white-space characters"),
             std::string::npos);
   dir_.write("text", std::string(20, '\n'));
   EXPECT_EQ(error_of([&] { source("text", dir_ / "text")->facts(); }),

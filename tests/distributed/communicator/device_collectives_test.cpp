@@ -168,8 +168,8 @@ TEST_F(DeviceTest, DirectCollectivesRefuseBothMemoriesInOneCall) {
     const std::string refused =
         error_of([&] { site.comm().all_reduce(slices, DType::f32, ReduceOp::sum); });
     EXPECT_EQ(refused,
-              "all_reduce of 8 bytes (f32, sum): 1 slices of the device's and 1 of the host's, "
-              "expected all of one");
+              "all_reduce of 8 bytes (f32, sum): 1 slices in device memory and 1 in host memory, "
+              "expected all in one of them");
   });
 }
 
@@ -183,8 +183,8 @@ TEST_F(DeviceTest, DirectCollectivesRefuseRanksOfTheHost) {
     });
   });
   EXPECT_EQ(failure,
-            "rank 2: all_reduce of 4 bytes (f32, sum) of memory of the host's, where rank 0 hands "
-            "in a device's");
+            "rank 2: all_reduce of 4 bytes (f32, sum) in host memory, but rank 0 passes device "
+            "memory");
 }
 
 /// A rank that goes away without waiting ends the others' wait, with its cause.

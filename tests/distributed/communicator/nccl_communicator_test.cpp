@@ -188,8 +188,8 @@ TEST_F(Nccl, NamesWhoExpectsOtherSizes) {
               of_all(kRanks, slices == 1
                                  ? "rank 3: all_gather of 4 bytes expects 8 bytes in slice 0 from "
                                    "rank 1, which sends 4"
-                                 : "rank 3: all_gather of 80 bytes expects other bytes from rank "
-                                   "1, in slice 8 or later, than that sends"));
+                                 : "rank 3: all_gather of 80 bytes expects other sizes from rank "
+                                   "1 than it sends, in slice 8 or later"));
   }
 }
 

@@ -162,7 +162,7 @@ TEST(Cut, RefusesAFieldThatMixesDecayAndNoneIfItsMethodDecays) {
   EXPECT_NO_THROW(cut_of(segments, {Scope::layer, true}, {}));
   EXPECT_EQ(cut_of(segments, {Scope::bucket, false}, {}).units[0].fields[0].slices.size(), 2u);
   const std::string error = error_of([&] { cut_of(segments, {Scope::bucket, true}, {}); });
-  EXPECT_NE(error.find("mixes weight decay"), std::string::npos) << error;
+  EXPECT_NE(error.find("has no weight decay"), std::string::npos) << error;
   EXPECT_NE(error.find("s1"), std::string::npos) << error;
 }
 

@@ -67,8 +67,7 @@ TEST(DocumentedFigures, ReadmesBytesAreThoseOfARun) {
   const std::string page = read_text(WISP_SOURCE "/README.md");
   const auto rows = bytes_of(page.substr(page.find("4 workers, 120 steps each")));
   for (const auto& [name, method] : std::map<std::string, Words>{
-           {"dense",
-            {"compression.method=none", "train.max_steps=2"}},  // every step sends the same bytes
+           {"dense", {"compression.method=none", "train.max_steps=2"}},  // equal bytes each step
            {"dgc", of_script("dgc")}}) {
     ASSERT_TRUE(rows.contains(name)) << name;
     EXPECT_EQ(rows.at(name + "-slow-link"), rows.at(name)) << "a link changes no byte";

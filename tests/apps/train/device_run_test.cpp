@@ -385,7 +385,7 @@ TEST(DeviceOrder, ABatchIsCopiedBesideWhatComputes) {
   };
   upload(batch(0));
   copy(rig.stream, zero, computed);  // stands for the computation
-  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for number 3
+  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for the copy two before
   EXPECT_EQ(*computed.data<int32_t>(), 1);
   upload(batch(4));
   rig.stream.synchronize();

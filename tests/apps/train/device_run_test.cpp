@@ -38,8 +38,7 @@ Files trained(const Config& config) {
 const Overrides kOnDevice{"device=emulated"};
 const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0"};
 
-/// Buckets and units of a fixed size. A device's defaults are larger: they count fewer headers and
-/// change methods that work on whole units.
+/// Fixed sizes. A device's defaults are larger, which changes headers and methods of whole units.
 const Overrides kCut{"compression.bucket_bytes=65536", "compression.encode_bytes=32768"};
 
 /// A small ResNet with batch norm.
@@ -235,8 +234,7 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
 }
 
-/// The best weights on held-out samples have equal evaluations on device and CPU, as have finished
-/// runs. This holds for workers with their own weights, too.
+/// The best weights and the finished run have equal scores on both, also with own weights.
 TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
   for (const char* method : {"dgc", "choco"}) {
     const TempDir dir;
@@ -385,7 +383,7 @@ TEST(DeviceOrder, ABatchIsCopiedBesideWhatComputes) {
   };
   upload(batch(0));
   copy(rig.stream, zero, computed);  // stands for the computation
-  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for the copy two before
+  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for batch 2
   EXPECT_EQ(*computed.data<int32_t>(), 1);
   upload(batch(4));
   rig.stream.synchronize();

@@ -38,7 +38,8 @@ Files trained(const Config& config) {
 const Overrides kOnDevice{"device=emulated"};
 const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0"};
 
-/// Fixed sizes. A device's defaults are larger, which changes headers and methods of whole units.
+/// Buckets and units of fixed sizes. A device's defaults are larger: it counts fewer headers, and
+/// methods that work on whole units give other results.
 const Overrides kCut{"compression.bucket_bytes=65536", "compression.encode_bytes=32768"};
 
 /// A small ResNet with batch norm.
@@ -234,7 +235,8 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
 }
 
-/// The best weights and the finished run have equal scores on both, also with own weights.
+/// Device and CPU give the best weights and the finished run equal scores. Workers with their own
+/// weights are included.
 TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
   for (const char* method : {"dgc", "choco"}) {
     const TempDir dir;

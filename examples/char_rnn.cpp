@@ -1,6 +1,6 @@
-// A model of your own with state that is carried from batch to batch, and a weight that is used
-// twice: a recurrent net that reads characters and predicts the next one. Source: Elman 1990; tied
-// weights: Press & Wolf 2017.
+// A model of your own that carries state from batch to batch and uses a weight twice: a recurrent
+// net that reads characters and predicts the next one. Source: Elman 1990; tied weights: Press &
+// Wolf 2017.
 #include <cmath>
 
 #include "layers/linear.h"

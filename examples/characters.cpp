@@ -1,5 +1,5 @@
-// A data set of your own that is no image: any file, byte by byte. The first nine tenths are for
-// training, then half a tenth each for validation and test.
+// A data set of your own without images: any file, byte by byte. The first nine tenths of the file
+// are for training. A twentieth each follows for validation and test.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -55,7 +55,7 @@ class Characters final : public DataSource {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  /// The name of a byte: "a", or "0xe2" if it is no character by itself in UTF-8.
+  /// The name of a byte: "a", or "0xe2" if it is not a character by itself in UTF-8.
   static std::string name_of(char c) {
     if (c >= 0) return {c};
     char name[8];

@@ -1,5 +1,5 @@
-// Gradients travel as 8-bit floats (E5M2: the upper byte of an IEEE half); what is cut off waits in
-// the residual. Source: Micikevicius et al. 2022, "FP8 formats for deep learning" (the format).
+// Gradients as 8-bit floats (E5M2, the upper byte of an IEEE half). The residual keeps the rest.
+// Source of the format: Micikevicius et al. 2022, "FP8 formats for deep learning".
 #include "compression/error_feedback.h"
 #include "compression/wire_value.h"
 #include "core/loops/parallel.h"

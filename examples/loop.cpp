@@ -18,7 +18,7 @@ int main() {
     loader->start_epoch(0);
     for (int64_t step = 0; step < loader->batches(); ++step) {
       const wisp::StepReport report = replica.step(step, 0.0, [&] { return *loader->next(); });
-      const wisp::TallyValues mean = replica.tally();  // collective: all workers call it
+      const wisp::TallyValues mean = replica.tally();  // a collective that all workers call
       if (worker.rank == 0)
         std::printf("step %2d: loss %.3f, %d bytes sent\n", static_cast<int>(step),
                     mean.mean_loss(), static_cast<int>(report.cost.bytes_sent));

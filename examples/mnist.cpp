@@ -1,4 +1,4 @@
-// A data set of one's own: MNIST, or another set in its format (Fashion-MNIST). Source of the
+// A data set of your own: MNIST, or another set in its format (Fashion-MNIST). Source of the
 // format, IDX: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
 #include <filesystem>
 #include <fstream>
@@ -10,8 +10,8 @@ namespace wisp::examples {
 constexpr int64_t kSide = 28;
 constexpr int kClasses = 10;
 
-/// Reads bytes, an item of shape `item` for each sample: (samples, item.numel()). The file begins
-/// with big-endian words: type and number of extents, samples, the item's extents.
+/// Reads bytes in the IDX format into (samples, item.numel()). The file begins with big-endian
+/// words: the type and number of extents, the number of samples, the extents of an item.
 Tensor read_idx(const std::string& path, const std::vector<uint32_t>& item) {
   std::ifstream in(path, std::ios::binary);
   WISP_CHECK(in, "mnist: cannot open ", path, " (data.path)");

@@ -6,7 +6,7 @@
 namespace wisp::examples {
 namespace {
 
-// T is the type of activations: float, double, or bf16, whose arithmetic is in float, Wide<T>.
+// T is the type of activations: float, double or bf16. Arithmetic is in Wide<T>, float for bf16.
 template <class T>
 struct Forward {
   const T* x;
@@ -30,7 +30,7 @@ struct GradientOfX {
 };
 
 template <class T>
-struct GradientOfSlope {  // a sum over all elements
+struct GradientOfSlope {  // sum over all elements
   using Value = Wide<T>;
   const T *x, *dy;
   WISP_HD Value identity() const { return 0; }

@@ -1,5 +1,5 @@
-// A trained run in your own program, without its data. It continues a text, a character at a time,
-// with a run of characters.toml.
+// A program of your own that uses a trained run without its data. It continues a text, a character
+// at a time, with a run of characters.toml.
 //   read_on RUN TEXT [CHARACTERS]
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/random.h"
 
-/// The data set's name for a byte: "a", or "0xe2" if it is no character by itself in UTF-8.
+/// The data set's name for a byte: "a", or "0xe2" if it is not a character by itself in UTF-8.
 std::string name_of(char c) {
   if (c >= 0) return {c};
   char name[8];
@@ -54,7 +54,7 @@ int main(int argc, char** argv) try {
     *character.data<int32_t>() = static_cast<int32_t>(at - names.begin());
     const wisp::Step step = model({.inputs = {character}}, state);
     state = step.after;
-    if (i + 1 < text.size()) continue;  // the text is not read yet
+    if (i + 1 < text.size()) continue;  // still reading the given text
     const float* logits = step.output.value().data<float>();
     text += byte_of(names[draw({logits, names.size()}, philox.uniform(i))]);
   }

@@ -1,4 +1,4 @@
-// A model of one's own: two convolutions, with the layer of prelu.h behind each.
+// A model of your own: two convolutions, each followed by the layer of prelu.h.
 #include "layers/conv2d.h"
 #include "layers/linear.h"
 #include "models/model.h"
@@ -23,7 +23,7 @@ class SmallCnn final : public Model {
     const Variable images(context, batch.inputs[0]);  // (N, H, W, C)
     const Variable inner = max_pool2d(prelu1_(conv1_(images)), 2);
     const Variable features = global_avg_pool(prelu2_(conv2_(inner)));
-    const Variable logits = classifier_(widen(features));  // in f32
+    const Variable logits = classifier_(widen(features));  // computed in f32
     return {cross_entropy(logits, batch.targets), logits};
   }
 

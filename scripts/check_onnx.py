@@ -3,9 +3,10 @@
 
   check_onnx.py [--wisp PROGRAM] RUN... [KEY=VALUE...]
 
-For each run: exports it, lets onnx.checker read the file, and runs it on the very inputs that `wisp eval --predictions`
-saw; a model that carries state from zeros on, position by position, each time with the state that it gave before. Fails
-unless every top-1 is equal and all logits are within 1e-4. Needs numpy, onnx and onnxruntime (pip).
+For each run the script exports the model, checks the file with onnx.checker, and runs it on the inputs of
+`wisp eval --predictions`. A model that carries state starts from zeros and runs position by position, each time with the
+state that it returned before. The script fails unless every top-1 is equal and all logits are within 1e-4. It needs
+numpy, onnx and onnxruntime (pip).
 """
 
 import argparse
@@ -40,7 +41,7 @@ def read_safetensors(path):
 
 
 def states_of(session):
-    """The inputs that carry state: what comes out again as NAME_after."""
+    """The inputs that carry state: each has an output NAME_after."""
     outputs = {output.name for output in session.get_outputs()}
     return [value for value in session.get_inputs() if value.name + "_after" in outputs]
 
@@ -53,7 +54,7 @@ def run_batches(session, inputs):
 
 
 def run_positions(session, inputs, states):
-    """The logits of all positions, in each of all columns: `inputs` are (T, N, ...)."""
+    """The logits of all positions and columns. `inputs` have the shape (T, N, ...)."""
     positions, columns = next(iter(inputs.values())).shape[:2]
     state = {value.name: numpy.zeros([columns, *value.shape[1:]], numpy.float32) for value in states}
     wanted = ["logits"] + [name + "_after" for name in state]
@@ -66,7 +67,7 @@ def run_positions(session, inputs, states):
 
 
 def check(program, run, overrides):
-    """Prints one line. True if the two agree."""
+    """Prints one line for a run. True if the export and `wisp eval` agree."""
     with tempfile.TemporaryDirectory() as folder:
         graph = pathlib.Path(folder) / "model.onnx"
         predictions = pathlib.Path(folder) / "predictions.safetensors"
@@ -78,7 +79,7 @@ def check(program, run, overrides):
         onnx.checker.check_model(str(graph), full_check=True)
         session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
         states = states_of(session)
-        # one worker's text is in one piece: row t + 1 of the file follows row t in every column
+        # with one worker the text is in one piece: row t + 1 of the file follows row t in every column
         whole = ["workers=1", "train.accumulate=1"] if states else []
         wisp("eval", run, "--predictions", predictions, *whole)
         expected = read_safetensors(predictions)

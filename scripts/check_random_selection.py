@@ -3,11 +3,12 @@
 
   check_random_selection.py DIR METHOD [--ratio 0.01] [--lr 0.1] [--momentum 0.9] [--vectors] [--epochs 1]
 
-DIR holds cifar-10-batches-bin; METHOD is random_k, random_block or none. Selection, residual and recipe are written anew
-from the papers. 4 workers have 32 images a step each; as all draw the same positions, their residuals are kept as one,
-their sum. Vectors (biases, norms) are dense; with --vectors they are drawn from, too. The learning rate is a cosine over
-10 epochs, as with `train.epochs=10`, however many of them run; 5,000 images are held out of training, as with
-`data.validation=5000`, and what is printed is of them. Needs numpy and torch (pip).
+DIR holds cifar-10-batches-bin; METHOD is random_k, random_block or none. Selection, residual and recipe are written from
+the papers, independently of Wisp. Each of 4 workers has 32 images a step. As all draw the same positions, the script keeps
+one residual, that of the mean gradient. Vectors (biases, norms) go dense; with --vectors the method takes them too. The
+learning rate follows a cosine over 10 epochs, as with `train.epochs=10`, even if fewer run. As with
+`data.validation=5000`, 5,000 images are held out of training; the printed accuracy is measured on them. The script needs
+numpy and torch (pip).
 """
 
 import argparse
@@ -69,7 +70,7 @@ def load(directory, names):
 
 
 def augment(images, draw):
-    """Crops of 32 x 32 from 4 zeros around, half of them flipped."""
+    """Random crops of 32 x 32 from images padded with 4 zeros; half of them are flipped."""
     padded = functional.pad(images, (4, 4, 4, 4))
     result = torch.empty_like(images)
     for i, (y, x, flip) in enumerate(draw.randint(0, (9, 9, 2), (len(images), 3))):
@@ -79,7 +80,7 @@ def augment(images, draw):
 
 
 class Exchange:
-    """Per tensor: what is drawn of residual + gradient travels, the rest is the residual."""
+    """An exchange of gradients. Of each tensor's residual + gradient it sends the drawn elements and keeps the rest."""
 
     def __init__(self, method, ratio, vectors, parameters):
         self.method, self.ratio, self.vectors = method, ratio, vectors
@@ -106,7 +107,7 @@ class Exchange:
 
 @torch.no_grad()
 def update(parameters, velocities, exchange, rate, momentum):
-    """Nesterov's momentum and the decay of matrices, after the exchange."""
+    """Exchanges the gradients, then updates with Nesterov momentum and the weight decay of matrices."""
     for index, (p, u) in enumerate(zip(parameters, velocities)):
         gradient = exchange(index, p.grad)
         if p.dim() > 1:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The first steps of apps/configs/wikitext2_powersgd.toml in PyTorch, on one process: the mean training loss of each 100.
+"""Trains apps/configs/wikitext2_powersgd.toml in PyTorch, in one process, and prints the mean loss of every 100 steps.
 
     check_wikitext2.py TRAIN_TOKENS [STEPS]
 
-TRAIN_TOKENS is WikiText-2's wiki.train.tokens. Written from the recipe, not from our code; draws of its own. Needs torch.
+TRAIN_TOKENS is WikiText-2's wiki.train.tokens. The script is written from the recipe, independently of Wisp, with its own
+random draws. It needs torch.
 """
 import sys
 

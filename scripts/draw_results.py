@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Draws test accuracy over bytes sent, a point for each method, from the runs of 10 epochs in docs/results.csv.
+"""Draws test accuracy over bytes sent, with a point for each method, from the runs of 10 epochs in docs/results.csv.
 
     draw_results.py [--csv docs/results.csv] [--svg docs/accuracy_over_bytes.svg] [--check]
 
-Only rows that compare are drawn together: of one program (commit), config and numerics (CPU, instruction set, libraries), with a
-dense row among them. Of such sets the one with the most methods is drawn; what it leaves out is printed by name. In it rows
-r10-METHOD-sSEED of one METHOD become a point with the mean and the sample standard deviation; a METHOD without such rows is drawn
-from its single run m10-METHOD. What none sends is drawn as a line. Rows of such names whose metric is not the accuracy are an
-error. --check writes nothing, and fails if the picture is not the one that the rows give. Standard library only.
+Rows compare if they have the same program (commit), config and numerics (CPU, instruction set, libraries), and a dense row is
+among them. The script draws the comparable set with the most methods and prints the names of the rows that it leaves out. The rows
+r10-METHOD-sSEED of one METHOD become a point with their mean and sample standard deviation. A METHOD without such rows is drawn
+from its single run m10-METHOD. A line shows the bytes of the method none. A row of these names whose metric is not the accuracy is
+an error. --check writes nothing, and fails if the picture differs from the one that the rows give. Standard library only.
 """
 import argparse
 import collections
@@ -19,19 +19,19 @@ import re
 import statistics
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# The sections of docs/compression.md that describe a method, and their colours.
+# Colours of the sections of docs/compression.md that describe methods.
 COLOURS = {"Sparse": "#c8553d", "Low rank": "#2f7d4f", "Signs": "#8f6bb3", "Quantized": "#3b6a8a", "Frequency": "#b07a1e",
            "Variance": "#8a5a44", "Workers with weights of their own": "#d0649a"}
 OTHER, INK, FAINT = "#555555", "#222222", "#e6e6e6"
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 638, 62, 16, 52, 110
-LOWEST = 74  # percent; what is below stands on the lower edge, with its accuracy
-FONT, LETTER = 12, 6.7  # a label's height, and a width that no mean letter of common fonts exceeds
+LOWEST = 74  # percent; points below it are drawn on the lower edge, with their accuracy
+FONT, LETTER = 12, 6.7  # height of a label, and an upper bound of the mean letter width in common fonts
 
 Point = collections.namedtuple("Point", "name bytes accuracy deviation seeds")
 
 
 def read_rows(path):
-    """{(config, commit, numerics): {(m10 or r10, method): rows}} of the runs of 10 epochs."""
+    """The runs of 10 epochs, as {(config, commit, numerics): {(m10 or r10, method): rows}}."""
     sets = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(path, encoding="utf-8", newline="") as file:
         table = csv.DictReader(file)
@@ -64,7 +64,7 @@ def comparable(path):
 
 
 def points_of(path, rows):
-    """A Point of each method, the most bytes first."""
+    """A Point for each method, sorted by falling bytes."""
     points = []
     for (kind, name), same in rows.items():
         if kind == "m10" and ("r10", name) in rows:
@@ -79,7 +79,7 @@ def points_of(path, rows):
 
 
 def read_sections(path):
-    """The section of docs/compression.md of each method."""
+    """For each method, the section of docs/compression.md that describes it."""
     sections, section = {}, ""
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -95,7 +95,7 @@ def size(count):
 
 
 class Axes:
-    """From bytes and percent to the picture's units."""
+    """Axes that map bytes and percent to the picture's units."""
 
     def __init__(self, points):
         sent = [p.bytes for p in points]
@@ -121,7 +121,7 @@ def overlap(a, b):
 
 
 def places(x, y, width):
-    """Boxes for a label around a point, each with what it costs to be read there."""
+    """Boxes for a label around a point, each with its cost, which grows with the distance."""
     for ring, distance in enumerate((9, 20, 34, 50, 70)):
         for turn, (dx, dy) in enumerate([(1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1), (1, -2), (1, 2),
                                          (-1, -2), (-1, 2)]):
@@ -131,8 +131,8 @@ def places(x, y, width):
 
 
 def place_labels(anchors, texts, obstacles):
-    """A box for each text near its anchor, as far as possible without overlaps: each in turn goes where it is best, given
-    the others, until none moves."""
+    """A box for each text near its anchor, with few overlaps. Each box in turn moves to its best place, given the others,
+    until none moves."""
     frame = (LEFT + 2, TOP + 2, WIDTH - RIGHT - 2, HEIGHT - BOTTOM - 2)
     choices = []
     for (x, y), text in zip(anchors, texts):
@@ -215,7 +215,7 @@ def draw(points, sections, origin):
         nearest = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
         if math.hypot(nearest[0] - x, nearest[1] - y) > 14 and y < bottom:
             line(x, y, *nearest, f'stroke="{OTHER}" stroke-width="0.7"')
-        side = (box[0] > x) - (box[2] < x)  # text that is narrower than its box stays at the point
+        side = (box[0] > x) - (box[2] < x)  # a text narrower than its box is aligned to the point
         anchor = {1: "start", 0: "middle", -1: "end"}[side]
         text({1: box[0], 0: (box[0] + box[2]) / 2, -1: box[2]}[side], box[3] - 2, labels[i], f' text-anchor="{anchor}"')
 

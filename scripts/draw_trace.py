@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws one step of a run's trace.json as SVG and counts what overlapped with backward.
+"""Draws one step of a run's trace.json as SVG and counts the encodings and collectives that ended before backward.
 
     draw_trace.py RUN/trace.json OUT.svg [--worker 0] [--step N]
 

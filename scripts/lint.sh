@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks what the compiler does not: format of all files, clang-tidy on changed ones, include rules, flags, paths, scripts.
+# Checks what the compiler does not: format of all files, clang-tidy on changed ones, include rules, prose, flags, paths,
+# scripts.
 #
 #   lint.sh [BASE]
 #
@@ -75,6 +76,9 @@ verdict "clang-tidy" "$status"
 status=0
 scripts/check_includes.sh || status=1
 verdict "includes" "$status"
+status=0
+scripts/check_docs.sh || status=1
+verdict "docs" "$status"
 absent "flags for one machine" '-m(arch|tune|cpu)='
 absent "paths of one machine" '(^|[^A-Za-z0-9_.$}])/(home|root|tmp|work|Users)/'
 if command -v shellcheck >/dev/null 2>&1; then

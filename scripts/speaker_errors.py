@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Keeps word errors of runs speaker by speaker, and tells whether two ways to train differ.
+"""Records the word errors of runs by speaker, and compares two ways of training.
 
-    speaker_errors.py add NAME < EVAL.json        what "wisp eval RUN --speakers --json" printed of the run NAME
-    speaker_errors.py compare A B                 runs A-sSEED against runs B-sSEED
+    speaker_errors.py add NAME < EVAL.json        adds the output of "wisp eval RUN --speakers --json" as the run NAME
+    speaker_errors.py compare A B                 compares the runs A-sSEED with the runs B-sSEED
     --csv docs/speaker_errors.csv
 
-compare prints the word error rates of two ways to train over all their seeds, and the difference between them. Two intervals say
-how sure it is. Welch's t interval takes the test speakers as given, and tells what other seeds might have reached. The other one
-holds 95 % of the differences when seeds and speakers are both drawn with replacement, 10,000 times (Bisani and Ney 2004, who draw
-speakers). Both ways hear the same drawn speakers; each draws seeds of its own, as one seed's errors do not go together in two
-ways. With few seeds such draws spread too little, so the wider interval counts. Of a way with one seed, only speakers can be
-drawn: that says nothing of other seeds, and the line says so. Standard library only.
+compare prints the word error rate of each way of training over all its seeds, and their difference with two 95 % intervals.
+Welch's t interval takes the test speakers as given and covers other seeds. The bootstrap interval holds 95 % of the differences
+when seeds and speakers are both drawn with replacement, 10,000 times (Bisani and Ney 2004, who draw speakers). Both ways have the
+same drawn speakers. Each way draws its own seeds, as the errors of equal seeds are not paired. With few seeds the bootstrap
+spreads too little, so the wider interval counts. If a way has one seed, compare draws speakers only; the printed line says that
+this tells nothing about other seeds. Standard library only.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ DRAWS, SEED = 10_000, 1
 
 
 def add(path, name):
-    """Appends what an evaluation says of each speaker."""
+    """Appends the errors of each speaker in an evaluation."""
     decoded = json.load(sys.stdin).get("decoded", [])
     if not decoded:
         raise SystemExit("speaker_errors: the evaluation has no speakers; wisp eval RUN --speakers --json tells them")
@@ -51,7 +51,7 @@ def read(path):
 
 
 def errors(path, prefix):
-    """Of the best path: a {speaker: word edits} for each seed, and {speaker: words}, which no seed changes."""
+    """Errors of the best path: a {speaker: word edits} for each seed, and the {speaker: words} that all seeds share."""
     seeds, words = collections.defaultdict(dict), {}
     for row in read(path):
         if row["way"] == "best path" and re.fullmatch(re.escape(prefix) + r"-s\d+", row["name"]):
@@ -67,19 +67,19 @@ def errors(path, prefix):
 
 
 def rate(seeds, words, speakers):
-    """Percent of the words wrong, over all seeds and speakers given; either may come more than once."""
+    """Percentage of wrong words over the given seeds and speakers, which may repeat."""
     return 100 * sum(edits[s] for edits in seeds for s in speakers) / (len(seeds) * sum(words[s] for s in speakers))
 
 
 def t_quantile(share, freedom):
-    """The t below which `share` of Student's distribution lies: its density, summed by Simpson's rule, and bisection."""
+    """The quantile of Student's t distribution at `share`, by Simpson's rule over the density and bisection."""
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
 
     def below(t, pieces=2000):
         density = [scale * (1 + (t * i / pieces) ** 2 / freedom) ** (-(freedom + 1) / 2) for i in range(pieces + 1)]
         return 0.5 + t / pieces / 3 * (density[0] + density[-1] + 4 * sum(density[1:-1:2]) + 2 * sum(density[2:-1:2]))
 
-    low, high = 0.0, 1000.0  # 0.975 of one degree of freedom, the widest here, is at 12.7
+    low, high = 0.0, 1000.0  # the largest quantile needed, 0.975 at one degree of freedom, is 12.7
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if below(middle) < share else (low, middle)
@@ -87,7 +87,7 @@ def t_quantile(share, freedom):
 
 
 def welch(a, b):
-    """The 95 % interval of mean(b) - mean(a) when each has a spread of its own, and its degrees of freedom."""
+    """The 95 % interval of mean(b) - mean(a) for unequal variances, and its degrees of freedom."""
     spread_a, spread_b = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     difference, spread = statistics.fmean(b) - statistics.fmean(a), spread_a + spread_b
     if spread == 0:
@@ -98,7 +98,7 @@ def welch(a, b):
 
 
 def drawn(of_a, of_b, words):
-    """The interval that holds 95 % of the differences when speakers, and each way's seeds, are drawn with replacement."""
+    """The interval that holds 95 % of the differences when speakers and each way's seeds are drawn with replacement."""
     speakers, draw, differences = sorted(words), random.Random(SEED), []
     for _ in range(DRAWS):
         heard = draw.choices(speakers, k=len(speakers))

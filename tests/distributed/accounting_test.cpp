@@ -11,9 +11,10 @@ namespace {
 
 constexpr int64_t kNumel = 960;  // a multiple of 2, 3 and 4: shares of an all-reduce are equal
 constexpr int64_t kStatusBytes = 16;
-constexpr int64_t kHeaders = 2 * kHeaderBytes;  // of two buckets
+constexpr int64_t kHeaders = 2 * kHeaderBytes;  // headers of two buckets
 
-/// What a rank sends of `bytes`, of elements of 4, in an all-reduce whose last ranks own more.
+/// Bytes that a rank sends in an all-reduce of `bytes`, which are elements of 4 bytes. The last
+/// ranks own the larger shares.
 int64_t all_reduced(int64_t bytes, int rank, int workers) {
   const int64_t n = bytes / 4;
   const int64_t own = (n * (rank + 1) / workers - n * rank / workers) * 4;
@@ -27,7 +28,7 @@ ReplicaOptions two_segments() {
   return options;
 }
 
-/// Runs a step and hands each rank's cost to `check`.
+/// Runs two steps and hands each rank's cost of each step to `check`.
 void cost_of(int workers, const ReplicaOptions& options,
              const std::function<void(const StepCost&, int rank)>& check) {
   run_workers(workers, {.threads = 1}, [&](Worker& worker) {
@@ -61,7 +62,7 @@ TEST(Accounting, AGatherSendsPayloadSizesAndHeadersToEveryOther) {
   };
   const GradientOf gradient = [](int rank, int64_t, int segment, int64_t i) {
     return i <= rank + segment ? 1.0f
-                               : 0.0f;  // rank r: r + 1 values of one segment, r + 2 of the other
+                               : 0.0f;  // rank r has r + 1 values of segment 0, r + 2 of segment 1
   };
   for (const int workers : {1, 2, 4}) {
     run_workers(workers, {.threads = 1}, [&](Worker& worker) {
@@ -89,7 +90,7 @@ TEST(Accounting, CountsWhatEachRankOfATreeSends) {
   cost_of(3, options, [&](const StepCost& cost, int rank) {
     const int64_t bytes = 2 * kNumel * 4 + kHeaders;
     const int64_t status = all_reduced(kStatusBytes, rank, 3);
-    EXPECT_EQ(cost.bytes_encoded, bytes);  // ranks 1 and 2: to their parents; rank 0: to all
+    EXPECT_EQ(cost.bytes_encoded, bytes);  // ranks 1 and 2 encode for rank 0, which encodes for all
     EXPECT_EQ(cost.bytes_sent, (rank == 0 ? 2 : 1) * bytes + status);
     EXPECT_EQ(cost.bytes_received, (rank == 0 ? 2 : 1) * bytes + status);
   });

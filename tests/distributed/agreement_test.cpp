@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<NamedValue>;
 
-/// What each of four ranks hears if rank 1 has `other` and the rest `common`.
+/// The error text of each of four ranks if rank 1 has `other` and the rest have `common`.
 std::vector<std::string> heard(const Values& common, const Values& other) {
   ThreadGroup group(4, {}, 30.0);
   return run_ranks(group, [&](Communicator& communicator) {
@@ -41,7 +41,7 @@ TEST(Agreement, ANameThatARankDoesNotHaveIsADifference) {
             "\n  b: ranks 0-2 have none, rank 3 has 2");
 }
 
-// the same text in all, but not of the same names and values
+// The joined texts are equal, but the names and values differ.
 TEST(Agreement, NamesAndValuesDoNotRunTogether) {
   EXPECT_NE(heard({{"ab", "c"}}, {{"a", "bc"}}), of_all(4, ""));
   EXPECT_NE(heard({{"a", "b"}, {"c", "d"}}, {{"a", "b"}}), of_all(4, ""));

@@ -1,5 +1,5 @@
-// Clipping beside every registered method, at its defaults: a new one gets these laws by being
-// registered.
+// Tests of clipping with every registered method at its defaults. A new method is tested as soon as
+// it is registered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kWorkers = 3;
 constexpr int64_t kSteps = 24;
 
-/// Gradients of one direction, with noise: what is not sent adds up to more than any of them.
+/// Gradients of one direction, with noise. Residuals add up to more than any single gradient.
 float biased(int rank, int64_t step, int segment, int64_t i) {
   const auto id = static_cast<uint64_t>(64 * segment + rank);
   const Philox random(5, static_cast<uint64_t>(step), id);
@@ -41,9 +41,9 @@ class ClippedMethods : public testing::TestWithParam<std::string> {
   }
 
   struct Outcome {
-    Results left;               // in the gradient arena
-    std::vector<double> given;  // by element, clipped as it should have been: the sum over all
-    std::vector<double> kept;   // residuals of the last step, the sum over workers
+    Results left;               // gradient arena after each step
+    std::vector<double> given;  // clipped gradients by element, summed over workers and steps
+    std::vector<double> kept;   // residuals after the last step, summed over workers
     std::vector<double> applied;
   };
 
@@ -67,7 +67,7 @@ class ClippedMethods : public testing::TestWithParam<std::string> {
     return outcome;
   }
 
-  /// A saved state of all elements; zeros where there is none.
+  /// A saved state of all elements, with zeros where no segment saved it.
   static std::vector<float> elements_of(TestReplica& replica, const std::string& name) {
     std::vector<float> values;
     const std::vector<SavedState> states = replica.sync().state();
@@ -114,13 +114,13 @@ TEST_P(ClippedMethods, AreAsTheyWereUnderABoundThatNoGradientReaches) {
     }
     norm = std::max(norm, norm_of(mean));
   }
-  norm *= 1.01;  // rounding of 16-bit casts is less
+  norm *= 1.01;  // margin above the rounding of 16-bit casts
   const Results expected = run({}).left;
   EXPECT_EQ(run({.norm = norm}).left, expected);
   EXPECT_EQ(run({.norm = norm, .where = ClipWhere::local}).left, expected);
 }
 
-/// What was applied and what is kept make up what was given, after clipping.
+/// Applied gradients and kept residuals add up to the clipped gradients.
 TEST_P(ClippedResiduals, LoseNothingUnderABoundThatBites) {
   const double norm = 0.5 * std::sqrt(double{kWorkers}) * norm_of(gradient_of(0, 0));
   const Outcome outcome = run({.norm = norm});
@@ -141,7 +141,7 @@ TEST_P(ClippedResiduals, LoseNothingUnderABoundThatBites) {
   }
 }
 
-/// Finite gradients whose sums are not: they count as zero and are named, and nothing overflows.
+/// Finite gradients whose sums would overflow count as zero and are named, and nothing overflows.
 TEST_P(ClippedMethods, StayFiniteWhereSumsOfGradientsWouldNot) {
   const auto huge = [](int rank, int64_t step, int segment, int64_t i) {
     const bool overflows = step % 3 == 1 && segment % 2 == 0;
@@ -171,7 +171,7 @@ std::vector<std::string> registered() {
   return names;
 }
 
-/// Those that keep residuals of gradients.
+/// The methods that keep residuals of gradients.
 std::vector<std::string> with_residual() {
   const std::vector<Field> fields = layer_fields({100});
   std::vector<std::string> names;

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// A factor is rounded to f32, the product again: two roundings of 6e-8.
+// The factor and then the product are rounded to f32: two roundings of 6e-8.
 constexpr double kTolerance = 3e-7;
 
 double norm_of(const std::vector<double>& values) {
@@ -27,7 +27,7 @@ void bring_down(std::vector<double>& values, double bound) {
   for (double& value : values) value *= bound / norm;
 }
 
-/// The gradient of a rank by segments, clipped as the options say at options.norm * scale.
+/// A rank's gradient by segments, clipped to options.norm * scale, per layer or as a whole.
 std::vector<std::vector<double>> clipped(std::vector<std::vector<double>> segments,
                                          ClipOptions options, double scale) {
   std::vector<double> all;
@@ -107,9 +107,9 @@ TEST(GradientClip, BoundsEachWorkersShareIfAMethodClipsItself) {
 
 TEST(GradientClip, TakesTheFactorOfAWorkersOwnGradient) {
   constexpr int kWorkers = 3;
-  ReplicaOptions options;  // dense
+  ReplicaOptions options;  // dense by default
   options.averaging.clip = {.norm = 20.0, .where = ClipWhere::local, .local_factor = 1.5};
-  const double scale = 1.5 / kWorkers;  // a worker's own gradient is `workers` times its share
+  const double scale = 1.5 / kWorkers;  // a worker's gradient is kWorkers times its share
   Segments expected = clipped(gradient_of(options, 0), options.averaging.clip, scale);
   for (int rank = 1; rank < kWorkers; ++rank)
     add(expected, clipped(gradient_of(options, rank), options.averaging.clip, scale));
@@ -148,11 +148,11 @@ TEST(GradientClip, LeavesOutWhatSumsCouldNotHold) {
   EXPECT_FALSE(clip.usable(1));
   EXPECT_TRUE(clip.finite(1));
   clip.clip(all);
-  EXPECT_EQ(first, 1.0f);  // its norm alone decides
+  EXPECT_EQ(first, 1.0f);  // scaled from 2: the other is left out of the norm
   EXPECT_EQ(second, 0x1.1p96f);
 }
 
-/// A mean may be larger than what it is made of.
+/// A mean may be larger than a single worker's gradient.
 TEST(GradientClip, ClipsAMeanOfAnySize) {
   TestContext test({.compute = DType::f32});
   Parameter a{"a", {1}, {}, true, {}};

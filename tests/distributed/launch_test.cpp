@@ -94,7 +94,7 @@ TEST(Turns, LetOneWorkerComputeAtATime) {
 
 TEST(Turns, LetAllComputeAtOnceIfOff) {
   run_workers(4, {}, [&](Worker& worker) {
-    worker.communicator.barrier()->wait();  // would hang if one waited for a turn
+    worker.communicator.barrier()->wait();  // would hang if a worker waited for its turn
   });
 }
 

@@ -1,4 +1,4 @@
-// A text with tied weights, carried state and dropout: what the trainer promises of any task.
+// Tests of the trainer's promises for any task, with text, tied weights, carried state and dropout.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace wisp {
 namespace {
 
-/// 4 bits a character, of 16, with a rule: each is the sum of the two before it.
+/// A text of 16 characters, 4 bits each. Each character is the sum of the two before it.
 std::string sums_text(size_t size) {
   std::string text = "ab";
   while (text.size() < size) {
@@ -32,7 +32,8 @@ class Characters : public testing::Test {
  protected:
   Characters() : text_(dir_.write("text", sums_text(2000))) {}
 
-  /// On the f64 reference: 12 columns of 150, windows of 16 and a last one of 5 (149 = 9 · 16 + 5).
+  /// A config for the f64 reference, with 12 columns of 150 characters. An epoch has 9 windows of
+  /// 16 positions and one of 5.
   Config config(const Overrides& overrides) const {
     return Config::from_text(R"(
 threads = 1
@@ -49,13 +50,13 @@ timeout_s = 30.0
   std::string text_;
 };
 
-/// Makes `count` steps from `first` on; the loss of step `spoiled` is not finite.
+/// Runs `count` steps from `first` on. The loss of step `spoiled` is not finite.
 void steps(ReplicaTest& test, int64_t first, int64_t count, int64_t spoiled) {
   for (int64_t step = first; step < first + count; ++step) {
     if (step % test.steps_per_epoch == 0) test.loader.start_epoch(step / test.steps_per_epoch);
     test.replica.step(step, 0.0, [&] {
       Batch batch = *test.loader.next();
-      if (step == spoiled) batch.targets.data<int32_t>()[0] = 1000;  // no class: NaN
+      if (step == spoiled) batch.targets.data<int32_t>()[0] = 1000;  // not a class, so NaN
       return batch;
     });
   }
@@ -108,10 +109,10 @@ TEST_F(Characters, AnyNumberOfWorkersLearnsTheSame) {
         Overrides{"workers=3", "train.accumulate=4"}}) {
     const auto [weights, tally] = learned(cut);
     ASSERT_EQ(weights.size(), expected.size());
-    // f64; only the order of the sums over columns differs
+    // f64, with sums over columns in another order
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(weights[i], expected[i], 1e-12) << cut.front() << ", weight " << i;
-    // without the piece that was spoiled, which is another one for another cut
+    // the means leave out the spoiled piece, which differs with the cut
     EXPECT_NEAR(tally.mean_loss(), expected_tally.mean_loss(), 0.05);
   }
 }
@@ -199,7 +200,7 @@ TEST_F(Characters, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
   EXPECT_TRUE(checkpoint_content(dir_ / "cut", 20) == checkpoint_content(dir_ / "whole", 20));
 }
 
-/// A program that has the run alone reads position by position what the evaluation read by windows.
+/// A program that has only the run reads by positions and gets the evaluation's logits.
 TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   const Overrides f32 = {"train.precision=f32", "train.backend=auto", "workers=2", "data.window=3"};
   train(config(f32), {dir_ / "run", RunDirectory::Open::create, true});
@@ -215,7 +216,7 @@ TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   const Tensor characters({positions, columns}, DType::i32),
       labels({positions * columns}, DType::i32), logits({positions * columns, classes}, DType::f32);
   const CheckpointReader file(dir_ / "predictions");
-  // windows of 2 x 6 columns, the first worker's and the second's in turn
+  // windows of 6 columns, of the first and the second worker in turn
   EXPECT_EQ(file.entry("characters").extents, (std::vector<int64_t>{2 * positions, columns / 2}));
   const Tensor in_file({2 * positions, columns / 2}, DType::i32);
   file.read("characters", in_file);
@@ -223,7 +224,7 @@ TEST_F(Characters, ATrainedRunReadsWithoutItsText) {
   file.read("logits", logits);
 
   double sum = 0.0;
-  int64_t row = 0;  // of the file
+  int64_t row = 0;  // row of the file
   std::vector<Carry> carried(2, model.zeros(columns / 2));
   for (int64_t begin = 0; begin < positions; begin += 3) {
     const int64_t window = std::min<int64_t>(3, positions - begin);

@@ -82,7 +82,7 @@ TEST(Fp8, LosesNothingBetweenTwoWorkers) {
   constexpr int64_t kSteps = 20;
   const ReplicaOptions options = fp8_options();
   const auto gradient = [](int rank, int64_t step, int segment, int64_t i) {
-    return 7.0f * small_integers(rank, step, segment, i);  // 140 needs more than E5M2's three bits
+    return 7.0f * small_integers(rank, step, segment, i);  // 140 needs over three bits
   };
   std::vector<std::vector<float>> kept(kWorkers);
   std::vector<int64_t> encoded(kWorkers);
@@ -106,7 +106,7 @@ TEST(Fp8, LosesNothingBetweenTwoWorkers) {
 
   const Results given = sums_over_workers(kWorkers, options, kSteps, gradient);
   for (size_t i = 0; i < kept[0].size(); ++i) {
-    // exact: integers below 2^24
+    // integers below 2^24 are exact
     float in = 0.0f, out = kept[0][i] + kept[1][i];
     for (size_t step = 0; step < kSteps; ++step) {
       in += given[0][step][i];
@@ -128,8 +128,8 @@ TEST(Fp8, TrainsByItsName) {
   const Summary summary =
       *train(Config::from_text(text, "test.toml"), {.out = directory / "run", .quiet = true});
   EXPECT_EQ(summary.steps, 4);
-  EXPECT_EQ(summary.bytes_encoded, summary.bytes_raw / 4.0 + kHeaderBytes);  // of one bucket
-  EXPECT_GT(summary.reduction_sent, 3.9);  // 4, but for the status words
+  EXPECT_EQ(summary.bytes_encoded, summary.bytes_raw / 4.0 + kHeaderBytes);  // header of one bucket
+  EXPECT_GT(summary.reduction_sent, 3.9);  // 4 without the status words
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// An IDX file's words and bytes.
+/// The content of an IDX file: big-endian words, then bytes.
 std::string idx(const std::vector<int>& words, int64_t bytes) {
   std::string text;
   for (const int word : words)

@@ -1,4 +1,4 @@
-// The pages that explain how to extend Wisp show files that are built, as they are.
+// Tests that the pages on extending Wisp show the files that are built, word for word.
 #include <gtest/gtest.h>
 
 #include <regex>

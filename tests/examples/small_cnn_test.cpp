@@ -14,7 +14,7 @@ train.batch = 32
 optimizer.lr = 0.05
 )";
 
-/// The mean losses of 60 steps on one batch.
+/// The loss of each of 60 steps on one batch.
 std::vector<double> losses_on_one_batch(const Overrides& overrides) {
   std::vector<double> losses;
   with_replicas(Config::from_text(kConfig, "test.toml", overrides), [&](ReplicaTest& test) {
@@ -33,7 +33,7 @@ TEST(SmallCnn, LearnsABatchByHeart) {
   for (const Overrides& precision :
        {Overrides{}, Overrides{"train.precision=bf16", "train.backend=reference"}}) {
     const std::vector<double> losses = losses_on_one_batch(precision);
-    EXPECT_NEAR(losses.front(), 2.3, 0.5);  // ln 10: nothing known of ten classes
+    EXPECT_NEAR(losses.front(), 2.3, 0.5);  // ln 10, the loss of a guess among ten classes
     EXPECT_LT(losses.back(), 0.7 * losses.front());
   }
 }

@@ -1,4 +1,4 @@
-// Completion as shells have it: what the program offers, and what a shell makes of it.
+// Tests of completion in shells: the words that the program offers, and how a shell inserts them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-/// Of the words behind the program's name, the last of which is completed.
+/// The offers for the last of the words typed after the program's name.
 Lines offered(const std::string& typed) {
   const CommandResult result = run_command(concat("'", WISP_PROGRAM, "' complete -- ", typed));
   EXPECT_EQ(result.status, 0) << result.output;
@@ -62,7 +62,7 @@ TEST(Completion, OffersValues) {
   EXPECT_EQ(offered("eval run train.prec"), Lines{"train.precision="});
 }
 
-/// Where the error of a wrong word lists the right ones.
+/// A key whose error lists the valid words also offers them.
 TEST(Completion, OffersTheWordsOfEveryComponent) {
   for (const auto& [key, word] :
        std::vector<std::pair<std::string, std::string>>{{"schedule.kind", "one_cycle"},
@@ -88,7 +88,7 @@ class Shell : public testing::Test {
   std::string script(const std::string& shell) const {
     return dir_.write(shell, run_command(concat("'", WISP_PROGRAM, "' completion ", shell)).output);
   }
-  /// Of a shell's program, in a folder with one file, "my run.toml".
+  /// The output of a shell script, in a folder with one file, "my run.toml".
   Lines said(const std::string& shell, const std::string& text) const {
     const std::string file = dir_.write("asked", text);
     const CommandResult result = run_command(
@@ -99,10 +99,10 @@ class Shell : public testing::Test {
   std::string bin_;
 };
 
-/// What bash would put in the place of the last of its words, "=" being one. `before`: what a user
-/// may have set.
 class Bash : public Shell {
  protected:
+  /// The replacements of bash for the last of its `words`, one of which is "=". `before`: a
+  /// setting.
   Lines replies(const std::string& words, const std::string& before = "") const {
     return said("bash", concat("source '", script("bash"), "'\n", before, "\nCOMP_WORDS=(", words,
                                ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n",
@@ -125,7 +125,7 @@ TEST_F(Bash, CompletesFiles) {
   EXPECT_EQ(replies("wisp train x.toml data.path = m"), Lines{"my run.toml"});
 }
 
-/// Readline would put a backslash before "=", as in a file's name.
+/// Without these options, readline would put a backslash before "=", as in a file name.
 TEST_F(Bash, QuotesNoKeys) {
   const Lines rule = said("bash", concat("source '", script("bash"), "'\ncomplete -p wisp\n"));
   EXPECT_EQ(rule, Lines{"complete -F _wisp wisp"});
@@ -135,7 +135,7 @@ TEST_F(Bash, QuotesNoKeys) {
   EXPECT_EQ(options, Lines{"-o nospace"});
 }
 
-/// Types into a terminal: what the command gets once the tabulator has been pressed.
+/// In a terminal, the command gets these words after the tab key was pressed.
 TEST_F(Bash, InsertsKeysAndValuesAsTheyAre) {
   if (!is_there("script")) GTEST_SKIP() << "script, which makes a terminal, is not installed";
   const std::string rc = dir_.write(
@@ -154,7 +154,7 @@ TEST_F(Bash, InsertsKeysAndValuesAsTheyAre) {
 TEST_F(Shell, ZshCompletesKeysValuesAndFiles) {
   if (!is_there("zsh")) GTEST_SKIP() << "zsh is not installed";
   const auto completed = [&](const std::string& typed) {
-    // Types into a shell in a terminal, and looks at the line.
+    // types into a shell in a terminal, and reads the line
     return said("zsh -f", concat(
                               R"(zmodload zsh/zpty
 zpty z zsh -f -i

@@ -1,5 +1,5 @@
-// Every command line of README, docs and the program's help that starts the program, run as it
-// stands there.
+// Tests that run every command line of README, docs and the program's help that starts the program,
+// as it is written there.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,11 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CommandLine {
-  std::string where;  // page, and the line of a block
+  std::string where;  // page, with the line number if in a block
   std::string text;
 };
 
-// ---------------------------------------------------------------- What is documented
+// ---------------------------------------------------------------- Documented command lines
 
 const std::regex kStartsProgram("(?:(?:mpirun|srun) (?:\\S+ )*)?(?:build/release/)?wisp \\S.*");
 const std::regex kNamesOptionsOnly("wisp [a-z]+(?: [a-z]+)?((?: --[a-z-]+)*)");
@@ -33,7 +33,7 @@ std::string replaced(const std::string& text, const std::string& pattern, const 
   return std::regex_replace(text, std::regex(pattern), with);
 }
 
-/// Both forms of a line with an optional part: "wisp methods [dgc]".
+/// A line without and with its optional part, as in "wisp methods [dgc]".
 std::vector<std::string> forms(const std::string& text) {
   const std::string optional = " \\[([^\\]]+)\\](?= |$)";
   const std::string without = replaced(text, optional, ""), with = replaced(text, optional, " $1");
@@ -41,14 +41,14 @@ std::vector<std::string> forms(const std::string& text) {
 }
 
 struct Page {
-  std::vector<CommandLine> block_lines;  // of fenced blocks, those that start the program
-  std::vector<CommandLine> in_text;      // `wisp …` between words
+  std::vector<CommandLine> block_lines;  // lines of fenced blocks that start the program
+  std::vector<CommandLine> in_text;      // code spans `wisp …` in prose
 };
 
 Page read_page(const std::string& name, const std::string& text) {
   Page page;
   std::istringstream lines(text);
-  std::string prose, open;  // open: the beginning of a line that \ continues
+  std::string prose, open;  // open: start of a line that ends with a backslash
   bool in_block = false;
   int number = 0, begin = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -66,7 +66,7 @@ Page read_page(const std::string& name, const std::string& text) {
       if (std::regex_match(command, kStartsProgram))
         page.block_lines.push_back({concat(name, ":", begin), replaced(command, " +", " ")});
     } else {
-      prose += line.empty() ? "\n" : line + " ";  // a span may go on in the next line
+      prose += line.empty() ? "\n" : line + " ";  // a span may continue in the next line
     }
   }
   const std::regex span("`([^`\n]+)`");
@@ -77,9 +77,9 @@ Page read_page(const std::string& name, const std::string& text) {
   return page;
 }
 
-// ---------------------------------------------------------------- How it can be run
+// ---------------------------------------------------------------- Runnable forms of the lines
 
-/// What placeholders stand for, as whole words; in this order.
+/// Placeholders, which are whole words, and their values. They are replaced in this order.
 const std::vector<std::pair<std::string, std::string>> kPlaceholders = {
     {"train …", "train CONFIG"},
     {"apps/configs/cifar10_resnet20.toml …",
@@ -109,13 +109,13 @@ std::string without_placeholders(std::string text) {
   return text;
 }
 
-/// Whether something is left that nobody would type.
+/// Whether a line still has a placeholder.
 bool has_placeholder(const std::string& text) {
   return text.find("…") != std::string::npos ||
          std::regex_search(text, std::regex("(^|[ =,/])[A-Z][A-Z_]*($|[ ,./])"));
 }
 
-/// Programs that may be missing, with the reason why their lines do not run then.
+/// The reason why this build or machine cannot run a line; empty if it can.
 std::string cannot_run(const std::string& text) {
   if (text.starts_with("srun ")) return "needs Slurm";
   if (text.starts_with("mpirun ") && std::string(WISP_MPIRUN).empty()) return "built without MPI";
@@ -127,14 +127,14 @@ std::string cannot_run(const std::string& text) {
   return "";
 }
 
-/// The line in f32 on a CPU that has no bf16 and would refuse it.
+/// The line, with f32 in place of bf16 on a CPU that has no bf16.
 std::string for_this_cpu(const std::string& text) {
   static const bool has_bf16 = read_text("/proc/cpuinfo").find("avx512_bf16") != std::string::npos;
   return has_bf16 ? text : replaced(text, "train.precision=bf16", "train.precision=f32");
 }
 
-/// The same line with less to do: of a training a few steps on few images, by keys behind all
-/// others; of a measurement other amounts.
+/// The line with less work. Keys appended to a training limit it to a few steps on few images. A
+/// measurement gets smaller amounts.
 std::string shortened(const std::string& text) {
   const auto has = [&](const char* words) { return text.find(words) != std::string::npos; };
   if (has("wisp train ") || has("wisp sweep ")) {
@@ -167,7 +167,7 @@ data = { name = "synthetic", train_count = 64, test_count = 16 }
 train = { batch = 16, epochs = 1 }
 )";
 
-/// What makes the files that the commands refer to. A row of a.npy has 64 x 576 elements.
+/// A script that makes the files to which the commands refer. A row of a.npy has 64 x 576 elements.
 constexpr const char* kPrepare = R"(set -e
 train() {
   wisp train apps/configs/cifar10_resnet20.toml model.depth=8 data.name=synthetic data.train_count=160 \
@@ -198,8 +198,8 @@ wisp export ../resnet50 --to ../resnet50.safetensors
 ln -s ../resnet50.safetensors resnet50.safetensors
 )";
 
-/// A user's directory: the program where a build puts it and on the path, runs, recorded gradients,
-/// weights, and files of CIFAR-10's size, all zeros.
+/// A user's directory. It has the program on the path and where a build puts it, runs, recorded
+/// gradients, weights, and files of zeros of CIFAR-10's size.
 class DocumentedCommands : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -231,7 +231,7 @@ class DocumentedCommands : public testing::Test {
   }
   static void TearDownTestSuite() { delete dir_; }
 
-  /// AN4 and a corpus of one's own: half seconds of silence.
+  /// Writes AN4 and a corpus of your own, each of half seconds of silence.
   static void write_speech() {
     const std::string sound = wav_file(std::string(16000, '\0'));
     for (const char* part : {"an4_clstk", "an4test_clstk"}) {
@@ -257,7 +257,7 @@ class DocumentedCommands : public testing::Test {
                               "WISP_DATA bash ", dir_->write("script", script)));
   }
 
-  /// Runs the line in a copy of the directory, in which what the line makes is not there yet.
+  /// Runs the line in a copy of the directory, without the output that the line will make.
   static CommandResult run(const std::string& line) {
     fs::remove_all(*dir_ / "work");
     fs::copy(*dir_ / "fresh", *dir_ / "work",
@@ -317,7 +317,7 @@ TEST_F(DocumentedCommands, OfBlocksRun) {
   EXPECT_GE(lines, 20u) << "of README alone there are 16";
 }
 
-/// `wisp plan --dry` and the like name options; anything else is a whole line.
+/// A span like `wisp plan --dry` names options; any other span is a whole line.
 TEST_F(DocumentedCommands, InTextRun) {
   for (const auto& [name, page] : pages()) {
     for (const CommandLine& command : page.in_text) {
@@ -337,7 +337,7 @@ TEST_F(DocumentedCommands, InTextRun) {
   }
 }
 
-/// Subcommands as the help of `program` lists them, theirs included.
+/// The subcommands that the help of `program` lists, with their own subcommands.
 std::vector<std::string> subcommands(const std::string& program,
                                      const std::function<std::string(const std::string&)>& help) {
   std::vector<std::string> all = {program};
@@ -374,13 +374,13 @@ TEST_F(DocumentedCommands, OfTheHelpRun) {
   }
 }
 
-/// The trainings that docs/results.md reports, as far as that is known before they run.
+/// The program accepts the trainings that docs/results.md reports. They are not run.
 TEST_F(DocumentedCommands, OfTheListOfRunsAreAccepted) {
   std::istringstream lines(read_text(WISP_SOURCE "/scripts/runs.txt"));
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line.starts_with("#")) continue;
     dir_->write("fresh/words",
-                for_this_cpu(line.substr(line.find(' ') + 1)));  // quotes are the words' own
+                for_this_cpu(line.substr(line.find(' ') + 1)));  // quotes stay as they are
     const CommandResult result = run_in("fresh", "wisp config $(cat words)");
     EXPECT_EQ(result.status, 0) << line << "\n" << result.output;
   }

@@ -1,4 +1,4 @@
-// The bytes in README's table of the quickstart, beside what its runs send.
+// Tests of the bytes in README's table of the quickstart against those that its runs send.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ Words words_of(const std::string& text) {
   return words;
 }
 
-/// The value of a variable of scripts/quickstart.sh, NAME="…", as words.
+/// The words of a variable NAME="…" in scripts/quickstart.sh.
 Words of_script(const std::string& name) {
   const std::string text = read_text(WISP_SOURCE "/scripts/quickstart.sh");
   const std::string begin = "\n" + name + "=\"";
@@ -35,7 +35,7 @@ Words of_script(const std::string& name) {
 
 constexpr const char* kColumns[] = {"raw", "encoded", "sent", "received", "reduction"};
 
-/// kColumns of each run of a table that `wisp report` printed, in bytes.
+/// The bytes in kColumns of each run, in a table that `wisp report` printed.
 std::map<std::string, std::vector<double>> bytes_of(const std::string& table) {
   const std::map<std::string, double> units = {{"B", 1.0}, {"kB", 1e3}, {"MB", 1e6}};
   std::istringstream lines(table);
@@ -50,8 +50,8 @@ std::map<std::string, std::vector<double>> bytes_of(const std::string& table) {
   return rows;
 }
 
-/// The quickstart's run on small drawn images, 4 instead of 128 in a step, with as many steps an
-/// epoch: what a method sends depends on the layers and on when the warm-up ends.
+/// The figures of a quickstart run on small drawn images, with 4 instead of 128 in a step and as
+/// many steps in an epoch. The bytes depend on the layers and on the end of the warm-up only.
 std::vector<double> measured(const TempDir& dir, const std::string& name, const Words& method) {
   Overrides overrides = of_script("short") + method;
   for (const char* less : {"data.name=synthetic", "data.side=8", "train.batch=4",
@@ -67,13 +67,13 @@ TEST(DocumentedFigures, ReadmesBytesAreThoseOfARun) {
   const std::string page = read_text(WISP_SOURCE "/README.md");
   const auto rows = bytes_of(page.substr(page.find("4 workers, 120 steps each")));
   for (const auto& [name, method] : std::map<std::string, Words>{
-           {"dense", {"compression.method=none", "train.max_steps=2"}},  // all send the same
+           {"dense", {"compression.method=none", "train.max_steps=2"}},  // equal bytes each step
            {"dgc", of_script("dgc")}}) {
     ASSERT_TRUE(rows.contains(name)) << name;
     EXPECT_EQ(rows.at(name + "-slow-link"), rows.at(name)) << "a link changes no byte";
     const std::vector<double> run = measured(dir, name, method);
-    // Three digits are told. Where the largest values are decides how short the code of their
-    // positions is: 67.8 kB sent here, 68.1 with CIFAR-10.
+    // The table has three digits. The positions of the largest values determine the length of their
+    // code: this run sends 67.8 kB, with CIFAR-10 it is 68.1 kB.
     for (size_t i = 0; i < run.size(); ++i)
       EXPECT_NEAR(rows.at(name)[i], run[i], 0.01 * run[i]) << name << ", " << kColumns[i];
   }

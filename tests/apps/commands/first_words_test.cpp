@@ -1,4 +1,4 @@
-// What a user reads at first: help, the opening of a run, its lines and its end.
+// Tests of the text that a user reads first: help, and the opening, lines and end of a run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// A small run's lines, in a directory of its own.
+/// The printed lines of a small run in a separate directory.
 std::string lines_of(const TempDir& dir, const std::string& overrides) {
   const std::string config = dir.write("tiny.toml", tiny_text(kTinyModel));
   const CommandResult run = run_command(concat(WISP_PROGRAM " train ", config, " train.epochs=1 ",
@@ -73,7 +73,7 @@ TEST(FirstWords, OfHelpSayWhatAnOptionIsIfItIsLeftOut) {
     expect_in(run_command(concat(WISP_PROGRAM " ", command, " --help")).output, part);
 }
 
-/// A key may stand before and behind files; what there is a file of is no key.
+/// Keys may stand before or after files. A word that names an existing file is not a key.
 TEST(FirstWords, AreKeysOrFiles) {
   const TempDir dir;
   tiny_text_train(dir / "run", dir.write("text", tiny_lines(100)), {"train.epochs=1"});

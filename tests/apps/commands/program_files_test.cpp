@@ -1,4 +1,4 @@
-// The files that the program writes where a user says.
+// Tests of the files that the program writes to a path given by the user.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Commands that write one file, up to its name; `run` has been trained.
+/// Commands that write one file, which lack its name. `run` is a trained run.
 std::vector<std::string> commands_that_write(const std::string& run, const std::string& text) {
   const std::string begin = concat(WISP_PROGRAM, " ");
   return {begin + "lm " + text + " --out ", begin + "report " + run + " --html ",
@@ -70,7 +70,7 @@ TEST_F(Program, NamesTheFileThatIsLargerThanTheLimit) {
   ASSERT_EQ(run({"train", config(), "train.max_steps=2", "--quiet", "--out", path}), 0) << said();
   const std::string file = dir_.write("file", "old");
   for (const std::string& command : commands_that_write(path, text)) {
-    // in blocks of 512 bytes
+    // the limit counts blocks of 512 bytes
     const CommandResult result = run_command("ulimit -f 0; " + command + file);
     EXPECT_EQ(result.status, 1) << command;
     EXPECT_NE(result.output.find("wisp: " + file + ": cannot be written: File too large"),

@@ -1,4 +1,4 @@
-// The program as somebody stops it: signals.
+// Tests of the program when signals stop it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -35,18 +35,18 @@ TEST_F(Program, ASignalStopsItAfterAWholeStepAndItGoesOn) {
 }
 
 TEST_F(Program, ASecondSignalEndsItAtOnce) {
-  // the first has to wait for a step, which takes seconds here
+  // the first signal waits for the end of a step, which takes seconds here
   start({"train", config(), "link.latency_us=1e6", "timeout_s=300", "--out", dir_ / "run"});
   while (!catches(child_, SIGINT)) usleep(1000);
   signal(SIGINT);
-  while (catches(child_, SIGINT)) usleep(1000);  // or the two would be one
+  while (catches(child_, SIGINT)) usleep(1000);  // two pending signals would be one
   signal(SIGINT);
   int status = 0;
   waitpid(child_, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << said();
 }
 
-/// A terminal of the child's own; it is closed when this ends.
+/// A terminal for the child, closed by the destructor.
 class PseudoTerminal {
  public:
   PseudoTerminal() : descriptor_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
@@ -92,10 +92,10 @@ TEST_F(Program, BeforeTheFirstStepASignalEndsItAtOnce) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
     start({"train", config(), "model.init=" + pipe, "--out", dir_ / "run"});
-    int descriptor = -1;  // opened once the child reads
+    int descriptor = -1;  // can be opened once the child reads
     while ((descriptor = open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) < 0) usleep(1000);
     signal(number);
-    close(descriptor);  // so that it would fail by itself
+    close(descriptor);  // without the signal, the child would fail
     EXPECT_EQ(wait(), 128 + number) << said();
   }
 }

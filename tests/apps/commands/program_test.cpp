@@ -1,4 +1,4 @@
-// The program as a user starts it: exit statuses and what it says.
+// Tests of the program as a user starts it: exit statuses and messages.
 #include "tests/support/program.h"
 
 #include <gtest/gtest.h>
@@ -194,7 +194,7 @@ TEST_F(Program, SaysThatAnEvaluationIsNotFinite) {
   EXPECT_NE(said().find("test perplexity -, loss nan, "), std::string::npos) << said();
 }
 
-/// By no command, and by --quiet neither.
+/// No command hides it, not even with --quiet.
 TEST_F(Program, NeverHidesThatADamagedCheckpointWasPassedOver) {
   const std::string path = dir_ / "run";
   ASSERT_EQ(run({"train", config(), "train.max_steps=6", "--quiet", "--out", path}), 0);

@@ -67,7 +67,7 @@ TEST_F(Generate, OneWordToDrawFromIsTheMostProbableOne) {
   EXPECT_EQ(said("one", one), said("one", greedy));
 }
 
-/// Drawn words occur as often as the model says, with <unk> left out.
+/// Drawn words have the frequencies of the model's probabilities, with <unk> left out.
 TEST_F(Generate, DrawsAsTheModelSays) {
   TextReader reader(model_);
   const Tokens tokens = Prompt::of("one two", reader.vocabulary()).tokens;
@@ -86,7 +86,7 @@ TEST_F(Generate, DrawsAsTheModelSays) {
     const DrawnWord word =
         drawn("one two",
               {.tokens = 1, .temperature = temperature, .seed = static_cast<uint64_t>(seed)})[0];
-    // the prompt is read word by word there, at once here
+    // drawn() reads the prompt word by word, reader.read() all at once
     EXPECT_NEAR(word.log_probability, told[static_cast<size_t>(word.token)], 1e-5);
     ++counts[word.token];
   }
@@ -176,7 +176,7 @@ TEST_F(Generate, ARunWithoutWordsIsRefused) {
             "the run has no vocabulary: its facts.json names no words (names)");
 }
 
-/// As a model that has room for the words of other texts.
+/// A model may have more classes than its text has words.
 TEST_F(Generate, ClassesWithoutAWordAreNeverDrawn) {
   const TempDir dir;
   tiny_text_train(dir / "run", *dir_ / "text", {"model.classes=1000", "train.max_steps=1"});

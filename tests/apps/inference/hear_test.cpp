@@ -15,7 +15,7 @@ namespace {
 
 class Hear : public testing::Test {
  protected:
-  /// So few epochs that it makes errors.
+  /// Trains for so few epochs that the model makes errors.
   static void SetUpTestSuite() {
     dir_ = new TempDir;
     train(tone_config(write_tones(*dir_), {"train.epochs=12", "workers=2"}),
@@ -44,7 +44,7 @@ TEST_F(Hear, UtterancesAreInTheirOrderWithWhatIsKnownOfThem) {
   EXPECT_EQ(heard_[3].speaker, "ben");
   EXPECT_EQ(heard_[4].text, "LOW");
   EXPECT_EQ(heard_[4].speaker, "anna");
-  // 5000 + 640 samples: 35 frames of 320 every 160 and a last one that is padded, halved
+  // 5000 + 640 samples: 35 frames of 320 every 160 and a padded one; the model halves their number
   EXPECT_EQ(heard_[4].log_probabilities.size() / names_.size(), 18u);
 }
 

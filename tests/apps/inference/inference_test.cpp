@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A run of 2 epochs whose norms have running statistics.
+/// A run of 2 epochs whose batch norms have running statistics.
 Config small_config(const Overrides& overrides) {
   return tiny_config_of("model.name = \"resnet_cifar\"\nmodel.depth = 8",
                         Overrides{"train.epochs=2", "data.side=8"} + overrides);
@@ -39,7 +39,7 @@ double loss_of(const std::string& path, int64_t count) {
   return sum / static_cast<double>(count);
 }
 
-/// Whatever a run keeps, what a program of one's own gets is what evaluation takes.
+/// Whatever weights a run keeps, Inference takes those that an evaluation takes.
 TEST(Inference, HasTheWeightsAndStatisticsOfEvaluation) {
   const std::vector<Overrides> runs = {
       {"workers=2"},
@@ -54,7 +54,7 @@ TEST(Inference, HasTheWeightsAndStatisticsOfEvaluation) {
       write_predictions(dir / "predictions", prepared, model);
     };
     const Evaluation found = evaluate_run(dir / "run", {}, "last", predict_all).test;
-    // f32 losses there, f64 here
+    // losses are f32 in the evaluation, f64 in loss_of()
     EXPECT_NEAR(loss_of(dir / "predictions", 40), found.loss, 2e-6) << run.back();
   }
 }
@@ -143,7 +143,7 @@ TEST(Inference, RefusesTokensThatTheVocabularyDoesNotHave) {
   EXPECT_EQ(refusal(-1), "inference: tokens: number 1 is -1, expected 0 to 8");
 }
 
-/// A weight file that was imported can be asked like a run that was trained.
+/// A run imported from a weight file answers like a trained run.
 TEST(Inference, AnImportedRunSaysWhatItReads) {
   const TempDir dir;
   tiny_train(dir / "run", {"train.epochs=1"});

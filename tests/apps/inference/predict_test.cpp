@@ -25,11 +25,11 @@ class Predict : public testing::Test {
   TempDir dir_;
 };
 
-/// Pictures of the model's size: what the files tell is what evaluation finds for these samples.
+/// For pictures of the model's size, predict gives the logits of an evaluation of these samples.
 TEST_F(Predict, APictureOfTheTestSetGetsItsLogits) {
   const ImageSet set = draw_synthetic({.test_count = 40}, Split::test);
   std::vector<std::string> files;
-  for (int64_t i = 0; i < 40; ++i) {  // more than are read at once
+  for (int64_t i = 0; i < 40; ++i) {  // more than one batch of files
     files.push_back(dir_ / concat(i, ".png"));
     write_image(files.back(), set.image(i));
   }

@@ -28,13 +28,13 @@ class Scores : public testing::Test {
 };
 TempDir* Scores::dir_ = nullptr;
 
-/// The test split of the run's own text, in one column: what the evaluation reads, too.
+/// The score reads the test split of the run's text in one column, as the evaluation does.
 TEST_F(Scores, AreThoseOfAnEvaluationInOneColumn) {
   const Evaluation expected = evaluate_run(*dir_ / "run", {}).test;
   const Score found = scored(tiny_lines(20));
   EXPECT_EQ(found.words, 10 * 5 + 10 * 4 - 1);
   EXPECT_EQ(found.words, expected.targets);
-  EXPECT_NEAR(found.nats_per_word(), expected.loss, 1e-6);  // f32 losses there, f64 here
+  EXPECT_NEAR(found.nats_per_word(), expected.loss, 1e-6);  // expected: f32, found: f64
   EXPECT_NEAR(found.perplexity(), expected.metrics[0], 1e-5);
   EXPECT_EQ(found.characters, std::ssize(tiny_lines(20)));
   EXPECT_DOUBLE_EQ(found.bits_per_character(),
@@ -60,7 +60,7 @@ TEST_F(Scores, CountWordsThatTheRunDoesNotKnow) {
   const std::vector<int32_t> tokens = reader.vocabulary().numbers("one zwei three <unk>\nnaïve");
   const Tensor logits = reader.read(tokens);
   double known = 0.0;
-  for (const int64_t target : {2, 3, 4, 6})  // three, <unk> and both line ends
+  for (const int64_t target : {2, 3, 4, 6})  // "three", <unk> and both line ends
     known -= log_softmax(logits, target - 1)[static_cast<size_t>(tokens[size_t(target)])];
   EXPECT_NEAR(found.known_nats, known, 1e-5);
   EXPECT_NEAR(found.known_perplexity(), std::exp(known / 4), 1e-4);

@@ -103,7 +103,7 @@ TEST(Exchange, FineTuningStartsFromAFileOfOtherClasses) {
   EXPECT_NE(values(last), values(Tensor({10, 24}, DType::f32))) << "as drawn";
 }
 
-/// As the weights of ImageNet's 1,000 classes fit a data set of ten.
+/// For example, weights with ImageNet's 1,000 classes fit a data set of ten classes.
 TEST(Exchange, AModelMayHaveMoreClassesThanTheDataSet) {
   const TempDir dir;
   const Overrides twelve = {"model.classes=12", "train.max_steps=1"};

@@ -15,7 +15,8 @@
 namespace wisp {
 namespace {
 
-/// Every op that no shipped model has in the same form, and two that do not reach the logits.
+/// A model with all forms of ops that no shipped model has, and two ops that do not reach the
+/// logits.
 class OddModel final : public Model {
  public:
   OddModel() : conv_(3, 4, 3, {.dilation = 2}), last_(20, 10) {
@@ -27,9 +28,9 @@ class OddModel final : public Model {
     Variable x = conv_(Variable(context, batch.inputs[0]));  // (N, 4, 4, 4) of side 8
     x = max_pool2d(relu(x), 3, {.stride = 1, .pad = 1});
     x = avg_pool2d(x, 3, {.stride = 2, .pad = 1});           // (N, 2, 2, 4)
-    relu(x);                                                 // of no use
+    relu(x);                                                 // unused result
     x = pad_channels(add(x, x), 5, 1);                       // (N, 2, 2, 5)
-    x = reshape(reshape(x, {rows, 4, 5}), {rows, 2, 2, 5});  // back
+    x = reshape(reshape(x, {rows, 4, 5}), {rows, 2, 2, 5});  // to the old shape
     x = last_(dropout(reshape(x, {rows, 20}), 0.5, 0));
     return {cross_entropy(x, batch.targets), x};
   }
@@ -143,8 +144,8 @@ TEST(OnnxExport, AUsersModelIsMadeOfItsOps) {
   EXPECT_EQ(file.data<int64_t>("integers_3"), (std::vector<int64_t>{-1, 2, 2, 5}));
 }
 
-/// Two sequences and a vector beside them; two states of one shape and an image; a weight with two
-/// names, and one that is cut.
+/// A model that reads two sequences and a vector. It carries two states of one shape and an image.
+/// One weight has two names, and one is cut.
 class TwoStates final : public Model {
  public:
   TwoStates()
@@ -238,12 +239,12 @@ TEST(OnnxExport, TheContextIsAsItWas) {
   Context& context = rig.worker.context;
   EXPECT_TRUE(context.training && context.recording && !context.log);
   EXPECT_FALSE(context.samples.defined());
-  context.compute = DType::bf16;  // the graph is in the weights' type all the same
+  context.compute = DType::bf16;  // the graph still has the weights' type
   EXPECT_TRUE(rig.exported() == f32);
   EXPECT_EQ(context.compute, DType::bf16);
 }
 
-/// Returns whatever a test says, of an input x (N, 3).
+/// A model whose step a test defines, from an input x (N, 3).
 class AnyStep final : public Model {
  public:
   using Forward = std::function<Step(const Variable& x, const Carry& before)>;
@@ -272,8 +273,8 @@ TEST(OnnxExport, AStateMayBeHandedOnAsItIs) {
             "Identity(state_0) -> state_0_after\n");
 }
 
-/// Of a model that carries nothing, reads one padded sample (T, 3), and returns what `forward`
-/// does.
+/// The export's error for a model that carries nothing, reads one padded sample (T, 3), and returns
+/// the result of `forward`.
 std::string refusal_of_padded(const AnyStep::Forward& forward) {
   const Facts facts{.inputs = {{.name = "x", .sample = {0, 3}, .padded = true}}};
   return error_of([&] { OnnxRig<AnyStep>(facts, std::vector<Shape>{}, forward).exported(); });
@@ -299,7 +300,7 @@ TEST(OnnxExport, RefusesWhatAGraphOfAnyFramesCannotSay) {
             "the same or 1.5 times as much");
 }
 
-/// Of a model that carries (2) and returns what `forward` does.
+/// The export's error for a model that carries a state (2) and returns the result of `forward`.
 std::string refusal_of(const Feed& feed, const AnyStep::Forward& forward) {
   return error_of(
       [&] { OnnxRig<AnyStep>({.inputs = {feed}}, std::vector<Shape>{{2}}, forward).exported(); });

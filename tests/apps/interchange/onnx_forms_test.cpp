@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// The result of some ops on x (N, 6) f32, ids (N) i32 and a table (8, 6).
+/// A function that applies ops to x (N, 6) f32, ids (N) i32 and a table (8, 6).
 using Ops = std::function<Variable(const Variable& x, const Tensor& ids, const Variable& table)>;
 
 class OpsModel final : public Model {
@@ -35,7 +35,7 @@ class OpsModel final : public Model {
 const Facts kFacts{
     .inputs = {{.name = "x", .sample = {6}}, {.name = "ids", .sample = {}, .dtype = DType::i32}}};
 
-/// Runs model and graph on batches of several sizes. Returns the nodes.
+/// Expects equal results of model and graph for several batch sizes. Returns the graph's nodes.
 std::string same_in_graph(const Ops& ops) {
   OnnxRig<OpsModel> rig(kFacts, ops);
   const OnnxFile file(rig.exported());
@@ -54,7 +54,7 @@ std::string refusal_of(const Ops& ops) {
   return error_of([&] { OnnxRig<OpsModel>(kFacts, ops).exported(); });
 }
 
-/// Where core/ops/ records an op, its name.
+/// The names of the ops that core/ops/ records.
 std::set<std::string> recorded_ops() {
   std::set<std::string> names;
   const std::regex call("(?:record|activation<\\w+>)\\(\\s*\"(\\w+)\"");
@@ -81,7 +81,7 @@ TEST(OnnxForms, EveryOpOfEvaluationHasOne) {
 
   std::set<std::string> expected = recorded_ops();
   EXPECT_GE(expected.size(), 17u);
-  // the losses; the identity in evaluation; nothing to do in the weights' type
+  // losses; dropout is the identity in evaluation; widen does nothing in the weights' type
   for (const char* absent : {"cross_entropy", "ctc_loss", "dropout", "widen"})
     EXPECT_EQ(expected.erase(absent), 1u) << absent;
   EXPECT_EQ(known, expected);

@@ -49,7 +49,7 @@ TEST(OnnxModels, ALanguageModelOfEachCellIsReadWordByWord) {
   }
 }
 
-/// Running means about 0, variances about 1.5.
+/// Draws running means around 0 and variances around 1.5.
 void draw_statistics(Model& model) {
   for (const Buffer* buffer : model.buffers()) {
     const double center = buffer->name.ends_with("var") ? 1.5 : 0.0;

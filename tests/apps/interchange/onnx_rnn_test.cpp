@@ -10,7 +10,7 @@
 namespace wisp {
 namespace {
 
-/// What is made of a layer of 2 inputs and 3 units, and x (N, 6).
+/// A function that applies a layer of 2 inputs and 3 units to x (N, 6).
 using Reading = std::function<Variable(const Rnn& layer, const Variable& x)>;
 
 class ReadingModel final : public Model {
@@ -34,13 +34,13 @@ std::string refusal_of(const Reading& reading) {
   return error_of([&] { OnnxRig<ReadingModel>(kFacts, RnnOptions{}, reading).exported(); });
 }
 
-/// x as N sequences of three positions.
+/// Reads x as N sequences of three positions.
 RnnResult read_all(const Rnn& layer, const Variable& x) {
   const int64_t n = x.shape()[0];
   return layer(reshape(x, {3 * n, 2}), {n, n, n});
 }
 
-/// Runs layer and graph on batches of several sizes. Returns the nodes.
+/// Expects equal results of layer and graph for several batch sizes. Returns the graph's nodes.
 std::string same_in_graph(const RnnOptions& options) {
   OnnxRig<ReadingModel> rig(
       kFacts, options, [](const Rnn& layer, const Variable& x) { return read_all(layer, x).y; });

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// The losses that `train` logs, step by step.
+/// The loss of each step in the log of `train`.
 std::vector<double> logged_losses(const std::string& run) {
   std::vector<double> losses;
   std::ifstream file(run + "/metrics.jsonl");

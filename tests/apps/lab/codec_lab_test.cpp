@@ -36,7 +36,7 @@ std::vector<float> rows_of(const std::string& path) {
   return all;
 }
 
-/// Files of `kSteps` gradients for each worker, in `row_shape`.
+/// Tests on files of kSteps gradients of shape `row_shape` for each worker.
 class CodecLab : public testing::Test {
  protected:
   LabRequest request(const Shape& row_shape) {
@@ -71,7 +71,7 @@ class CodecLab : public testing::Test {
 /// Error feedback around the k largest values, as in the paper.
 struct TopkModel {
   std::vector<std::vector<float>> residual{kWorkers, std::vector<float>(kNumel)};
-  std::vector<int64_t> kept;  // by the last worker in the last step
+  std::vector<int64_t> kept;  // elements kept by the last worker in the last step
 
   std::vector<float> step(int64_t number, int64_t k) {
     std::vector<float> mean(kNumel);
@@ -123,7 +123,7 @@ TEST_F(CodecLab, DrivesAMethodAsItsPaperSays) {
   EXPECT_TRUE(line["compressed"]);
   EXPECT_EQ(line["bytes_raw"], 4 * kNumel);
   for (const int64_t bytes : line["bytes_encoded"]) EXPECT_GE(bytes, 4 * k);
-  EXPECT_NEAR(line["relative_error"], std::sqrt(error / truth), 1e-9);  // sums in double
+  EXPECT_NEAR(line["relative_error"], std::sqrt(error / truth), 1e-9);  // the sums are double
   EXPECT_NEAR(line["cosine"], dot / std::sqrt(truth * length), 1e-9);
   EXPECT_NEAR(line["norms"]["residual"][1], std::sqrt(residual), 1e-9);
   for (int rank = 0; rank < kWorkers; ++rank) {
@@ -180,7 +180,7 @@ TEST_F(CodecLab, RunsEveryRegisteredMethodAndWritesItsState) {
     std::filesystem::remove_all(request.out);
     const bool sgd = judge({.method = name}).refusal.empty();
     const std::string optimizer = sgd ? "sgd" : "adamw";
-    if (!judge({name, optimizer}).refusal.empty()) continue;  // a test's own, that nobody may run
+    if (!judge({name, optimizer}).refusal.empty()) continue;  // a test's method that no run accepts
     const LabSummary summary =
         run(request, name, {"compression.guard=false", "optimizer.kind=" + optimizer});
     EXPECT_EQ(summary.steps, kSteps) << name;
@@ -198,7 +198,7 @@ TEST_F(CodecLab, RunsEveryRegisteredMethodAndWritesItsState) {
   }
 }
 
-/// As in a run: a vector is dense, if the method leaves vectors dense and no rule takes it.
+/// As in a run, a vector goes dense if the method leaves vectors dense and no rule takes it.
 TEST_F(CodecLab, TheLayerIsCompressedIfARunWouldCompressIt) {
   LabRequest request = this->request({kNumel});
   const Overrides topk = {"compression.ratio=0.01"};
@@ -237,7 +237,7 @@ TEST_F(CodecLab, TakesARunsRules) {
   EXPECT_LT(payload_bytes("classifier"), 100u) << "one of a hundred, by topk";
 }
 
-/// Means are over the steps in which there is something to compare.
+/// Means cover the steps whose true mean is finite and not zero.
 TEST_F(CodecLab, LeavesOutStepsWithoutATrueMean) {
   LabRequest request;
   request.out = dir_ / "out";

@@ -1,5 +1,5 @@
-// The laboratory repeats what a run did, bit for bit: for every registered method, over the layers
-// of a recorded run.
+// Tests that the laboratory repeats a recorded run's layers bit for bit, with every registered
+// method.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,24 +16,24 @@ namespace wisp {
 namespace {
 
 constexpr int kWorkers = 4;
-constexpr int64_t kSteps = 6;  // of an epoch and a half
+constexpr int64_t kSteps = 6;  // an epoch and a half
 
 std::string bytes_of(const Tensor& tensor) {
   const auto* bytes = static_cast<const char*>(static_cast<const void*>(tensor.raw()));
   return {bytes, static_cast<size_t>(tensor.bytes())};
 }
 
-/// What is behind the header.
+/// The data of an .npy file, after its header.
 std::string npy_data(const std::string& path) { return read_text(path).substr(256); }
 
-/// What a run left for the optimizer in each step, by layer, and its state by name and rank.
+/// A run's gradients for the optimizer in all steps, by layer, and its state by name and rank.
 struct Recorded {
   std::map<std::string, std::string> left;
   std::map<std::pair<std::string, int>, std::string> state;
   std::vector<std::string> layers;
 };
 
-/// Records into `folder`.
+/// Runs kSteps steps and records their gradients into `folder`.
 Recorded record_run(const Overrides& overrides, const std::string& folder) {
   Recorded recorded;
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
@@ -75,15 +75,15 @@ LabSummary replay(const Overrides& overrides, const LabRequest& request) {
 
 class Replay : public testing::TestWithParam<std::string> {
  protected:
-  /// The method at its early start, for vectors too.
+  /// The method with its early start, which also compresses vectors.
   static Overrides method() {
     return method_overrides(GetParam()) +
            Overrides{"optimizer.weight_decay=0",
                      concat("compression.policy=[{method=\"", GetParam(), "\"}]")};
   }
 
-  /// Compares all layers of a run and their states; with `only`, of these that one, as the others
-  /// are of the run's units. Returns how many states were compared.
+  /// Compares all layers of a run and their states. With `only` it compares that state alone, as
+  /// the others belong to the run's units. Returns the number of compared states.
   int expect_equal(const Overrides& of_both, const Overrides& of_run,
                    const std::string& only = "") {
     int states = 0;
@@ -136,12 +136,12 @@ TEST_P(Replay, RepeatsARunBitForBit) {
   EXPECT_TRUE(states > 0 || !keeps);
 }
 
-/// Without the guard, which decides by unit.
+/// The run has no guard, as the guard decides for a whole unit.
 TEST_P(Replay, RepeatsARunWhoseLayersAreOneUnit) {
   expect_equal(method() + Overrides{"compression.guard=false"}, {}, "residual");
 }
 
-/// The run's bounds are shares of a gradient of four layers, or its norm.
+/// The bound of a layer is its share of the bound for four layers, or of the whole gradient's norm.
 TEST_P(Replay, ClipsAtTheRunsBound) {
   for (const std::string scope : {"layer", "model"}) {
     SCOPED_TRACE(scope);

@@ -40,7 +40,7 @@ TEST(ConfigReference, SaysTheRangeOfEveryNumber) {
   }
 }
 
-/// Before any data is read, whatever uses the number.
+/// Every number out of range is refused before any data is read.
 TEST(ConfigReference, NoNumberIsTakenOutOfItsRange) {
   for (const std::string& method : method_names()) {
     if (bind_method(method).summary.starts_with("test:")) continue;

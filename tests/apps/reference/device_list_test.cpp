@@ -25,7 +25,7 @@ TEST(DeviceList, OfABuildWithoutCudaHasTheEmulatedDevice) {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-/// Two GPUs, of which somebody else has one.
+/// Two GPUs, one of which is in use by another program.
 DeviceList two_gpus() {
   const cuda::DeviceFacts first{.device = {Device::Kind::cuda, 0},
                                 .name = "NVIDIA A100",

@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// Every combination, but that accumulation does not depend on precision.
+/// Every combination, with accumulation in one precision only, as it does not depend on that.
 std::vector<MatrixCell> cells_of(const std::string& method) {
   std::vector<MatrixCell> cells;
   const std::vector<std::pair<int64_t, std::string>> steps = {

@@ -18,7 +18,7 @@ TEST(Bottleneck, IsTheWireWhereItIsWaitedFor) {
   const Bottleneck found = find_bottleneck(slow);
   EXPECT_EQ(found.part, Part::wire);
   EXPECT_DOUBLE_EQ(found.share, 300.0 / 400.0);
-  EXPECT_DOUBLE_EQ(found.factor, 4.0);  // 100 of the 400 ms are hidden
+  EXPECT_DOUBLE_EQ(found.factor, 4.0);  // 100 of 400 ms are hidden
   EXPECT_EQ(bottleneck_line(slow),
             "bottleneck: wire (up to 75 % of a step); a faster link or fewer bytes would help, "
             "about 4x fewer would hide behind compute");

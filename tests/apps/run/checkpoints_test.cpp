@@ -28,13 +28,13 @@ struct ResumeCase {
 
 class Resume : public testing::TestWithParam<ResumeCase> {};
 
-/// metrics.jsonl but for what depends on the clock.
+/// The rows of metrics.jsonl, without the values that depend on the clock.
 std::vector<nlohmann::json> metrics_of(const std::string& run) {
   std::vector<nlohmann::json> rows;
   std::ifstream file(run + "/metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
     rows.push_back(nlohmann::json::parse(line, nullptr, false));
-    if (rows.back().is_discarded()) {  // a line that rank 0 is writing
+    if (rows.back().is_discarded()) {  // a line still being written
       rows.pop_back();
       break;
     }
@@ -45,7 +45,7 @@ std::vector<nlohmann::json> metrics_of(const std::string& run) {
   return rows;
 }
 
-/// Trains, and asks it to stop when the metrics tell of all steps before `last_step`.
+/// Trains, and stops the run once the metrics have all steps before `last_step`.
 void train_until(const std::string& run, const Overrides& overrides, int64_t last_step) {
   const auto stop = [&] {
     const auto rows = metrics_of(run);
@@ -60,7 +60,7 @@ TEST_P(Resume, GoesOnAsIfNothingHadHappened) {
     const Overrides run = Overrides{workers, "train.batch=24"} + GetParam().overrides;
     const TempDir dir;
     tiny_train(dir / "whole", run);    // 4 epochs of 5 steps
-    for (const int stop : {10, 13}) {  // at the end of an epoch, and in the middle of one
+    for (const int stop : {10, 13}) {  // the end of an epoch, and the middle of one
       SCOPED_TRACE(concat(workers, ", stopped after step ", stop));
       train_until(dir / "cut", run, stop);
       EXPECT_EQ(checkpoint_steps(dir / "cut/checkpoints").back(), stop);
@@ -130,7 +130,7 @@ TEST(Checkpoint, RunKilledBeforeItsSummaryGetsOne) {
   EXPECT_EQ(Summary::from_json(dir / "run/summary.json").steps, 16);
 }
 
-/// The tensors of a checkpoint whose names begin so, of all ranks, as bytes.
+/// The bytes of a checkpoint's tensors, of all ranks, whose names start with `beginning`.
 std::map<std::string, std::string> tensors_of(const std::string& run, int64_t step,
                                               const std::string& beginning) {
   std::map<std::string, std::string> tensors;
@@ -152,7 +152,7 @@ std::map<std::string, std::string> tensors_of(const std::string& run, int64_t st
   return tensors;
 }
 
-// Residuals belong to parameters, not to buckets: who resumes with others loses nothing.
+// Residuals belong to parameters, so a run that resumes with other buckets loses nothing.
 TEST(Checkpoint, IsResumedInOtherBucketsInTheSameBits) {
   for (const char* method : {"none", "topk", "dgc", "powersgd", "acpsgd"}) {
     SCOPED_TRACE(method);
@@ -177,7 +177,7 @@ TEST(Checkpoint, IsResumedInOtherBucketsInTheSameBits) {
 
 TEST(Checkpoint, NamesTheMethodItBelongsTo) {
   const TempDir dir;
-  // a momentum of DGC's is each rank's own: an optimizer that took it would part the replicas
+  // Each rank has its own momentum of DGC. An optimizer that took it would make replicas diverge.
   tiny_train(dir / "run", Overrides{"workers=2", "train.max_steps=4"} + method_overrides("dgc"));
   for (const char* other : {"none", "topk"}) {
     const std::string error = error_of([&] {
@@ -247,7 +247,7 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
              {"checkpoint.keep=0", "checkpoint.every_epochs=3", "checkpoint.best=false"},
              Open::overwrite);
   EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{12, 16}));
-  // a rate that soon spoils what was learned: an early epoch stays the best
+  // the learning rate soon becomes so large that an early epoch stays the best
   const Overrides held_out = {"data.train_count=168", "data.validation=40"};
   const Summary summary =
       tiny_train(dir / "run",
@@ -269,7 +269,7 @@ TEST(Checkpoint, KeepsTheNewestAndTheBest) {
 }
 
 TEST(Checkpoint, ABestOneThatWasNotKeptIsMissedWithWords) {
-  // a rate that spoils what was learned: the second epoch stays the best
+  // the learning rate becomes so large that the second epoch stays the best
   const Overrides spoilt = {"data.train_count=168",     "data.validation=40",
                             "schedule.kind=multi_step", "schedule.milestones=[1]",
                             "schedule.factor=1e3",      "checkpoint.keep=1",
@@ -302,7 +302,7 @@ TEST(Checkpoint, AStopDuringEvaluationComesBackToIt) {
   const TempDir dir;
   tiny_train(dir / "whole");
   int64_t polls = 0;
-  // asked once before each of the 4 steps, then in the evaluation after them
+  // the run polls once before each of the 4 steps, then in the evaluation after them
   EXPECT_FALSE(
       train(tiny_config(), {dir / "run", Open::create, true, [&] { return ++polls > 5; }}));
   EXPECT_EQ(checkpoint_steps(dir / "run/checkpoints"), std::vector<int64_t>{4});
@@ -350,7 +350,7 @@ TEST(Checkpoint, WithinAnEpochItGoesOnInStepsOfTheSameNumber) {
   EXPECT_EQ(resumed({"data.window=5", "train.max_steps=13"}), "no error") << "an epoch begins";
 }
 
-/// An older checkpoint does not say it; then no more steps must have been made than there are.
+/// An older checkpoint lacks the steps of an epoch. Its position must then fit the run's epoch.
 TEST(Checkpoint, TellsHowManyStepsAnEpochHas) {
   CheckpointFacts facts = Position{.in_epoch = 3, .steps_per_epoch = 12}.facts();
   EXPECT_EQ(Position::from(facts).steps_per_epoch, 12);
@@ -368,7 +368,7 @@ TEST(Checkpoint, AnotherMachinesBitsAreAnnounced) {
   EXPECT_NE(said.find("this run has reference, 1 threads"), std::string::npos) << said;
 }
 
-/// Files of this process may not grow beyond `bytes`: to a writer, like a full disk.
+/// A limit of `bytes` for the files of this process. A writer sees it like a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -77,7 +77,7 @@ TEST(Reporter, WritesARowForEachMeasurementOfCompression) {
   tiny_train(dir / "run", topk + Overrides{"compression.probe_every=3"});
   tiny_train(dir / "other", topk);
   const std::vector<json> rows = rows_of(dir / "run", "health");
-  ASSERT_EQ(rows.size(), 2u);  // of 8 steps
+  ASSERT_EQ(rows.size(), 2u);  // in 8 steps
   EXPECT_EQ(rows[0].at("step"), 3);
   EXPECT_EQ(rows[1].at("step"), 6);
   const json& row = rows[1];
@@ -98,7 +98,7 @@ TEST(Reporter, WritesARowForEachMeasurementOfCompression) {
   }
 }
 
-/// Quiet or not: on stderr.
+/// The names are printed on stderr, even in quiet runs.
 TEST(Reporter, NamesGradientsThatCountedAsZero) {
   const TempDir dir;
   const Prepared run(tiny_config());

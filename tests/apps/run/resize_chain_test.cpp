@@ -1,5 +1,5 @@
-// Runs that change their number of workers, or how the model is cut, again and again: nothing that
-// a method keeps for later may be lost or be counted twice.
+// Tests of runs that repeatedly change their number of workers or the cut of the model. Nothing
+// that a method keeps for later may be lost or counted twice.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ struct Chain {
   bool guard = true;
 };
 
-/// A method as these runs have it.
+/// A method and its options in these runs.
 struct Variant {
   std::string method;
   std::string options = {};
@@ -74,7 +74,7 @@ ReplicaOptions options_of(const Variant& variant, const Leg& leg, bool guard) {
   return options;
 }
 
-/// In [-1.75, 0.25): what is given adds up.
+/// Noise in [-1.75, 0.25), so that the gradients add up.
 float noise(int rank, int64_t step, int segment, int64_t i) {
   const uint64_t key = hash_number(static_cast<uint64_t>(rank * 64 + segment),
                                    hash_number(static_cast<uint64_t>(step), 3));
@@ -82,16 +82,16 @@ float noise(int rank, int64_t step, int segment, int64_t i) {
   return static_cast<float>(drawn >> 40) * 0x1p-23f - 1.75f;
 }
 
-/// What a run has done so far, by element, and what its last checkpoint keeps for later.
+/// A run's gradients and updates so far, by element, and the updates that its checkpoint keeps.
 struct Ledger {
-  std::vector<double> given;          // gradients: sums over workers and steps
-  std::vector<double> moved;          // by the optimizer, at a rate of 1
-  std::vector<double> owed;           // by momenta and residuals
-  std::vector<int> compressed_units;  // of rank 0's steps
-  bool keeps = false;                 // residuals
+  std::vector<double> given;          // gradients, summed over workers and steps
+  std::vector<double> moved;          // updates made, at a learning rate of 1
+  std::vector<double> owed;           // updates still to come from momenta and residuals
+  std::vector<int> compressed_units;  // number of compressed units in each step of rank 0
+  bool keeps = false;                 // whether the method keeps residuals
 };
 
-/// One rank of a leg, and the part of the optimizer.
+/// One rank of a leg, which also does the optimizer's part.
 class Runner {
  public:
   Runner(Worker& worker, const Variant& variant, const Leg& leg, bool guard)
@@ -105,7 +105,8 @@ class Runner {
 
   TestReplica& replica() { return replica_; }
 
-  /// All of it, as a run has it: a momentum that no compressor owns is the optimizer's, of all.
+  /// The whole state, as in a run. A momentum that no compressor owns is the optimizer's, and
+  /// shared by all ranks.
   std::vector<SavedState> state() {
     std::vector<SavedState> saved = replica_.sync().state();
     std::set<std::string> named;
@@ -156,16 +157,16 @@ class Runner {
     ledger.compressed_units.push_back(replica_.sync().compressed_units());
   }
 
-  /// By segment: whether it is compressed.
+  /// For each segment, whether it is compressed.
   const int64_t* engaged() {
     for (const SavedState& saved : replica_.sync().state())
       if (saved.name == "engaged") return saved.tensor.data<int64_t>();
     throw Error("nothing is ever compressed");
   }
-  /// Adds what this rank's state will move later.
+  /// Adds the updates that this rank's state will make later.
   void owe(Ledger& ledger) {
     std::map<std::string, size_t> begins;
-    std::set<std::string> dense;  // what a method keeps of these is not on its way
+    std::set<std::string> dense;  // dense segments, whose kept state moves nothing
     size_t at = 0;
     for (const Segment& segment : replica_.parameters().segments()) {
       begins[segment.name] = at;
@@ -179,7 +180,7 @@ class Runner {
       double weight = 0.0;
       if (kind == "momentum") {
         const bool own = saved.on_resize == OnResize::redistribute_sum;
-        if (!own && worker_.rank != 0) continue;  // the same on all ranks
+        if (!own && worker_.rank != 0) continue;  // equal on all ranks
         weight = weight_of_momentum(own);
       } else if (kind == "residual" || kind == "owner_residual") {
         ledger.keeps = true;
@@ -196,7 +197,7 @@ class Runner {
   }
 
  private:
-  /// What the optimizer does with what a step left; how far it moves the weight.
+  /// The optimizer's update of a weight for the result `left` of a step.
   float update(UpdateRule rule, float left, float& momentum) const {
     const auto beta = static_cast<float>(kMomentum);
     if (rule == UpdateRule::update) return left;
@@ -204,7 +205,7 @@ class Runner {
     momentum = beta * momentum + (averages_ ? 1.0f - beta : 1.0f) * left;
     return nesterov_ ? left + beta * momentum : momentum;
   }
-  /// What a momentum moves in all steps to come.
+  /// The sum of all later updates by a momentum of 1.
   double weight_of_momentum(bool own) const {
     const double later = kMomentum / (1.0 - kMomentum);
     return nesterov_ && !own ? kMomentum * later : later;
@@ -216,7 +217,7 @@ class Runner {
   const bool nesterov_, averages_;
 };
 
-/// Throws Error if a leg refuses what the one before left.
+/// Throws Error if a leg refuses the checkpoint of the leg before it.
 Ledger run(const Variant& variant, const Chain& chain) {
   const auto& legs = chain.legs;
   Ledger ledger;
@@ -258,9 +259,9 @@ double norm(const std::vector<double>& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
 }
 
-/// |what was given - what was or will be moved| / |what was given|.
+/// |gradients - updates made and owed| / |gradients|.
 double lost(const Ledger& ledger, const Variant& variant) {
-  // each gradient moves 1 / (1 - m) in the end; where the momentum is an average, 1
+  // the updates by a gradient add up to 1 / (1 - m) times it, or to 1 if the momentum is an average
   const bool averages = make_one(variant)->traits().result == UpdateRule::momentum;
   const double weight = averages ? 1.0 : 1.0 / (1.0 - kMomentum);
   std::vector<double> given, difference;
@@ -309,7 +310,7 @@ TEST(ResumeChain, ConservesWhatMethodsKeep) {
       try {
         EXPECT_LT(lost(run(variant, chains()[chain]), variant), 1e-5);
       } catch (const Error& error) {
-        // in another cut a unit may be neither compressed nor dense, or have lost its state
+        // after another cut, a unit may be partly compressed or lack its state
         EXPECT_TRUE(chain == 6 || (chain > 3 && variant.method == "oktopk"));
         EXPECT_NE(std::string(error.what()).find("resume with the "), std::string::npos)
             << error.what();
@@ -319,7 +320,7 @@ TEST(ResumeChain, ConservesWhatMethodsKeep) {
   EXPECT_GT(kept, 15);
 }
 
-/// With another number of workers, what is compressed is what a run with that number compresses.
+/// After a change of the number of workers, a run compresses the units of a run with that number.
 TEST(ResumeChain, DecidesAnewWhatGoesDense) {
   int fewer = 0;
   for (const Variant& variant : variants()) {

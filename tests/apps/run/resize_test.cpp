@@ -15,7 +15,7 @@ namespace {
 
 using Open = RunDirectory::Open;
 
-/// Files of three ranks that hold one tensor.
+/// Tests on files of three ranks that hold one tensor.
 class Resize : public testing::Test {
  protected:
   template <class T>
@@ -42,7 +42,7 @@ class Resize : public testing::Test {
     return {state.tensor.data<T>(), state.tensor.data<T>() + count};
   }
 
-  /// Of x, of which element i is i, each rank has these ranges.
+  /// Saves x, whose element i is i. Each rank's file has the given ranges.
   void save_parts(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& by_rank) {
     for (size_t rank = 0; rank < by_rank.size(); ++rank) {
       CheckpointWriter writer;
@@ -111,7 +111,7 @@ TEST_F(Resize, NamesWhatCannotBeSummed) {
             "resume: x is u8, which cannot be added up for another number of workers");
 }
 
-/// The sum over ranks of the first layer's values in an arena, as a checkpoint holds them.
+/// The sum, over all ranks, of the first layer's values in a checkpoint's arena.
 double sum_of(const std::string& run, int64_t step, int workers, const std::string& arena) {
   MemoryPool pool;
   double sum = 0.0;

@@ -23,7 +23,7 @@ namespace {
 
 using Open = RunDirectory::Open;
 
-/// What three ranks hear if rank 1 has `other`.
+/// The error text of each of three ranks if rank 1 has `other`.
 std::vector<std::string> heard(const std::vector<NamedValue>& common,
                                const std::vector<NamedValue>& other) {
   ThreadGroup group(3, {}, 30.0);
@@ -91,7 +91,7 @@ std::vector<NamedValue> data_of(const Config& config) {
   return data_of(RunFacts::of(run), run.options().init);
 }
 
-/// The names of what differs.
+/// The names of the values that differ.
 std::vector<std::string> differences(const std::vector<NamedValue>& a,
                                      const std::vector<NamedValue>& b) {
   std::vector<std::string> names;
@@ -156,7 +156,7 @@ TEST(RunIdentity, AnotherFileOfWeightsIsToldFromItsContents) {
             std::vector<std::string>{"the file of model.init"});
 }
 
-/// Models made one after the other draw other weights.
+/// Each model that this makes draws different weights.
 const ModelRegistration registration("drawn_apart", "test: replicas that start apart",
                                      [](Config& config, const Facts& facts) {
                                        static std::atomic<int> made{0};
@@ -174,8 +174,8 @@ TEST(RunIdentity, WorkersThatStartFromOtherWeightsDoNotTrain) {
   EXPECT_NE(error.find("\n  weights before step 0: rank 0 has "), std::string::npos) << error;
 }
 
-/// What a run that stopped after `steps` of epochs of 4 says when it is resumed with changes: its
-/// error, or its log.
+/// The error or log of a run that stopped after `steps`, of 4 in an epoch, and resumes with
+/// `overrides`.
 std::string resumed(int steps, const Overrides& overrides) {
   const TempDir dir;
   tiny_train(dir / "run", {concat("train.max_steps=", steps)});
@@ -201,7 +201,7 @@ TEST(ResumedRun, WithinAnEpochItTakesTheSamplesThatItHadLeft) {
     EXPECT_NE(said.find("this run is resumed with changes: " + key + " is "), std::string::npos)
         << said;
   }
-  // as many steps, of fewer samples
+  // as many steps, with fewer samples each
   const std::string error = resumed(3, {"train.batch=30", "data.train_count=128"});
   EXPECT_NE(error.find("train.batch is 30, was 32"), std::string::npos) << error;
 }

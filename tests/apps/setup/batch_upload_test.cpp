@@ -22,8 +22,8 @@ Batch batch_of(int number, int64_t numel) {
           .index = number};
 }
 
-/// More batches under way than there are pinned blocks, of growing and shrinking size, whose memory
-/// the loader takes back at once.
+/// More batches are in flight than there are pinned blocks. Their sizes grow and shrink, and the
+/// loader reuses their memory at once.
 TEST_F(Upload, BringsEachBatchWhole) {
   TestContext rig({.device = first_device()});
   BatchUpload upload(rig.context);

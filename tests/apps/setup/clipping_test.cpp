@@ -1,4 +1,4 @@
-// Which gradient a run clips, and what it says of that.
+// Tests of the gradient that a run clips, and of the remarks on clipping.
 #include <gtest/gtest.h>
 
 #include "apps/setup/prepared.h"
@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// The remarks on clipping of a run.
+/// A run's remarks on clipping.
 std::vector<std::string> remarks_on_clipping(const Config& config) {
   std::vector<std::string> found;
   const Prepared run(config);
@@ -18,12 +18,12 @@ std::vector<std::string> remarks_on_clipping(const Config& config) {
   return found;
 }
 
-/// The same of four workers.
+/// The remarks on clipping of a run with four workers.
 std::vector<std::string> remarks_on_clipping(const Overrides& overrides) {
   return remarks_on_clipping(tiny_config(Overrides{"workers=4", "clip.norm=0.5"} + overrides));
 }
 
-/// The first of them; empty if there is none.
+/// The first remark on clipping; empty if there is none.
 std::string clipping(const Overrides& overrides) {
   const std::vector<std::string> remarks = remarks_on_clipping(overrides);
   return remarks.empty() ? "" : remarks.front();
@@ -60,7 +60,7 @@ TEST(Clipping, IsOfEachWorkersOwnGradientBesideALossyMethod) {
             "each worker's own gradient is clipped, at 0.5 (1 x clip.norm)");
 }
 
-/// PowerSGD's recipe bounds each worker's gradient; dense gradients are clipped as ever.
+/// PowerSGD's recipe bounds each worker's gradient. Dense runs still clip the mean.
 TEST(Clipping, OfPowerSgdsLanguageModelIsAtItsOwnBound) {
   const TempDir dir;
   const auto remark = [&](const std::string& method) {
@@ -76,7 +76,8 @@ TEST(Clipping, OfPowerSgdsLanguageModelIsAtItsOwnBound) {
             "clip.norm = 0.4 bounds the mean gradient; clip.local_factor has no effect on it");
 }
 
-/// The price of the whole norm, and what costs less: only what keeps nothing can clip the mean.
+/// The remark has the price of the whole norm and cheaper settings. Only methods without residuals
+/// can clip the mean.
 TEST(Clipping, SaysThatNothingIsEncodedBesideBackward) {
   const std::string waits =
       "clip.scope = \"model\" needs the norm of a worker's whole gradient, so nothing is encoded "

@@ -27,7 +27,7 @@ ExchangePlan plan_of(const Overrides& overrides) {
   return Prepared(tiny_config(overrides)).exchange();
 }
 
-/// Whether some remark holds all of the texts.
+/// Whether one remark contains all of the texts.
 bool remarks_on(const ExchangePlan& plan, const std::vector<std::string>& texts) {
   return std::any_of(plan.remarks.begin(), plan.remarks.end(), [&](const std::string& remark) {
     return std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
@@ -45,7 +45,7 @@ std::vector<Segment> segments_of(const std::vector<Segment>& shapes) {
   return segments;
 }
 
-/// What layers without a method send.
+/// The bytes that layers without a method send.
 double plain_bytes(const ExchangePlan& plan) {
   double bytes = 0.0;
   for (const LayerPlan& layer : plan.layers)
@@ -64,7 +64,7 @@ ExchangePlan plan_for(std::unique_ptr<Compressor> compressor, const std::vector<
   return plan_exchange(methods, options, segments);
 }
 
-/// Rounds as randomly as it says.
+/// A code with a given variance.
 class Rounding final : public Code {
  public:
   explicit Rounding(double variance) : variance_(variance) {}
@@ -86,7 +86,7 @@ TEST(ExchangePlan, HasTheBytesOfEachLayer) {
   constexpr int kWorkers = 4;
   const ExchangePlan plan =
       plan_of({"workers=4", "compression.method=topk", "compression.ratio=0.01"});
-  ASSERT_EQ(plan.layers.size(), 4u);  // weight and bias of a hidden layer and of the last one
+  ASSERT_EQ(plan.layers.size(), 4u);  // weight and bias of a hidden and of the last layer
   for (const LayerPlan& layer : plan.layers) {
     const double dense = 2.0 * (kWorkers - 1) / kWorkers * 4.0 * static_cast<double>(layer.numel);
     EXPECT_EQ(layer.bytes_dense, dense);
@@ -101,7 +101,7 @@ TEST(ExchangePlan, HasTheBytesOfEachLayer) {
     EXPECT_EQ(layer.method, "topk");
     EXPECT_EQ(layer.rounds, std::vector<Collective>{Collective::all_gather});
     EXPECT_EQ(layer.state_bytes, 4 * layer.numel);
-    // k values and their places (at most 6 bytes each), the size, and the header
+    // k values with their positions (at most 6 bytes together), the size, and the header
     const auto k = static_cast<double>(layer.numel / 100);
     EXPECT_GE(layer.bytes_sent, (kWorkers - 1) * (4.0 * k + 4.0 + 16.0));
     EXPECT_LE(layer.bytes_sent, (kWorkers - 1) * (6.0 * (k + 2.0) + 4.0 + 16.0));
@@ -122,15 +122,15 @@ TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
       if (std::string(method) == "topk") {
         EXPECT_LE(sent, phase.bytes_sent + status);
       } else {
-        // shares of a reduction are whole elements: a rank's may be one more a slice, each round
+        // a reduction's shares are whole elements, so a rank may have one more per slice and round
         EXPECT_NEAR(sent, phase.bytes_sent + status, 100.0) << method;
       }
     });
   }
 }
 
-/// What two workers send of a language model whose matrices `compressor` takes: with two, a worker
-/// sends its message once, whatever the collective.
+/// The plan of two workers for a language model whose matrices `compressor` takes. Of two workers,
+/// each sends its message once in any collective.
 PhasePlan phase_of(const LstmLmOptions& options, int64_t words,
                    std::unique_ptr<Compressor> compressor) {
   LstmLm model(options, {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
@@ -149,7 +149,7 @@ PhasePlan phase_of(const LstmLmOptions& options, int64_t words,
   return plan_exchange(methods, two, segments).phases.back();
 }
 
-/// Vogels et al. 2019, appendix F: the LSTM of 3 layers, rank 1, 2 and 4. Rows are words, or gates.
+/// Source: Vogels et al. 2019, appendix F, the LSTM of 3 layers. Rows are words, or gates.
 TEST(ExchangePlan, SendsPowerSgdsPublishedNumbersOfAnLstm) {
   const std::vector<std::pair<int64_t, int64_t>> published = {
       {1, 93'488}, {2, 142'507}, {4, 240'545}};
@@ -161,9 +161,9 @@ TEST(ExchangePlan, SendsPowerSgdsPublishedNumbersOfAnLstm) {
   }
 }
 
-/// Lin et al. 2018, table 3: 462 times less. 6 bytes for each 1000th weight and 4 for each of
-/// 34,000 elements in vectors give 461.8; capacities count the entries that cut runs beyond 16
-/// bits, too, 1.1 % here.
+/// Source: Lin et al. 2018, table 3, which has 462 times fewer bytes. 6 bytes for each 1000th
+/// weight and 4 for each of 34,000 elements in vectors give 461.8. Capacities include the entries
+/// that cut runs beyond 16 bits, here 1.1 %.
 TEST(ExchangePlan, SendsDgcsPublishedShareOfAnLstm) {
   const PhasePlan phase =
       phase_of({.layers = 2, .units = 1500, .tied = true}, 10'000, make_method("dgc", ""));
@@ -172,7 +172,7 @@ TEST(ExchangePlan, SendsDgcsPublishedShareOfAnLstm) {
   EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 461.8, 0.012 * 461.8);
 }
 
-/// The model is cut as the run cuts it: buckets, units and what the units hold.
+/// The plan has the buckets and units of the run, and the same layers in each unit.
 TEST(ExchangePlan, CutsTheModelAsTheRunDoes) {
   const Overrides overrides = {"workers=2", "model.hidden=[64, 32, 16]", "compression.method=topk",
                                "compression.bucket_bytes=2000", "compression.encode_bytes=1000"};
@@ -192,7 +192,7 @@ TEST(ExchangePlan, CutsTheModelAsTheRunDoes) {
   });
 }
 
-/// Steps that differ count with their mean, a late start with what the units send together.
+/// The plan has the mean of steps that differ, and the units' total of a late start.
 TEST(ExchangePlan, HasTheMeanOfStepsThatDiffer) {
   const ExchangePlan plan =
       plan_of({"workers=4", "model.hidden=[512]", "compression.method=acpsgd"});
@@ -200,14 +200,14 @@ TEST(ExchangePlan, HasTheMeanOfStepsThatDiffer) {
                                   [](const LayerPlan& l) { return l.name == "layer0.weight"; });
   const double elements =
       4.0 * static_cast<double>(layer->shape[0] + layer->numel / layer->shape[0]);
-  EXPECT_EQ(layer->bytes_sent, 1.5 * 4.0 * elements / 2.0);  // rank 4, f32, one factor a step
+  EXPECT_EQ(layer->bytes_sent, 1.5 * 4.0 * elements / 2.0);  // rank 4, one factor of f32 in a step
   const ExchangePlan late = plan_of({"workers=4", "compression.method=onebit_adam",
                                      "optimizer.kind=adamw", "optimizer.lr=0.001"});
   EXPECT_TRUE(remarks_on(
       late, {fmt::format("then {:.0f}", late.phases.back().bytes_sent - plain_bytes(late))}));
 }
 
-/// Rounds that are rare count at their rate; what varies, as it may be at most.
+/// Rare rounds count at their rate, and messages of variable size at their capacity.
 TEST(ExchangePlan, HasTheMeanOfAPeriod) {
   constexpr int kWorkers = 4;
   constexpr int64_t kPeriod = 64;
@@ -247,7 +247,7 @@ TEST(ExchangePlan, HasTheMeanOfAPeriod) {
   });
 }
 
-/// A unit that is compressed in some steps of a period is so in all of them from then on.
+/// Once a unit is compressed in some step of a period, it stays compressed in all later steps.
 TEST(ExchangePlan, KeepsAUnitCompressedInItsLargestSteps) {
   const Overrides overrides = {"workers=16", "train.batch=32", "compression.method=oktopk",
                                "compression.ratio=0.06", "compression.start_after=0"};
@@ -360,7 +360,7 @@ TEST(ExchangePlan, RemarksOnMatricesTooSmallForTheRank) {
                   "(wide)"}));
   EXPECT_FALSE(remarks_on(plan("powersgd", 16), {"64 x 64"}));
   EXPECT_FALSE(remarks_on(plan("powersgd", 8), {"factors of rank"}));
-  EXPECT_FALSE(remarks_on(plan("acpsgd", 16), {"factors of rank"}));  // half of them in a step
+  EXPECT_FALSE(remarks_on(plan("acpsgd", 16), {"factors of rank"}));  // one factor in a step
   EXPECT_TRUE(remarks_on(plan("acpsgd", 64), {"factors of rank 64", "64 x 64"}));
 }
 
@@ -418,7 +418,7 @@ TEST(ExchangePlan, HasWhatGossipTellsEachNeighbour) {
     EXPECT_EQ(layer.method, "choco fp16");
     EXPECT_EQ(layer.rounds, std::vector<Collective>{Collective::neighbours});
     EXPECT_FALSE(layer.exact);
-    // half of the numbers and a header, twice
+    // 2 bytes for each number and a header, to two neighbours
     EXPECT_EQ(layer.bytes_sent, 2.0 * (2.0 * static_cast<double>(layer.numel) + kHeaderBytes));
     EXPECT_EQ(layer.state_bytes, 8 * layer.numel);  // pull and known
     sum += 2.0 * 2.0 * static_cast<double>(layer.numel);
@@ -441,7 +441,7 @@ TEST(ExchangePlan, ItsTotalIsWhatGossipAndLocalSgdSend) {
     const Overrides overrides = method + Overrides{"workers=4"};
     const PhasePlan phase = plan_of(overrides).phases.back();
     with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
-      test.steps(0, 1);  // gossip: all know the first weights
+      test.steps(0, 1);  // gossip sends nothing in step 0
       double sent = 0.0;
       for (int64_t step = 1; step < 5; ++step) {  // whole periods
         test.steps(step, 1);
@@ -449,7 +449,7 @@ TEST(ExchangePlan, ItsTotalIsWhatGossipAndLocalSgdSend) {
         sent +=
             0.25 * (static_cast<double>(test.replica.synchronizer().cost().bytes_sent) - status);
       }
-      // shares of a reduction are whole elements; units share a header, payloads vary
+      // a reduction's shares are whole elements; units share a header; payloads vary
       EXPECT_LE(sent, phase.bytes_sent + 100.0) << method[0] << " " << method[1 % method.size()];
       EXPECT_GE(sent, 0.85 * phase.bytes_sent) << method[0] << " " << method[1 % method.size()];
     });

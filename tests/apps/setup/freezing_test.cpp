@@ -1,4 +1,4 @@
-// Frozen parameters in whole runs.
+// Tests of frozen parameters in whole runs.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// A ResNet-8, whose first stage and the norm before it may be frozen.
+/// The config of a ResNet-8. kFreeze freezes its first convolution, norm and stage.
 Config resnet(const Overrides& overrides) {
   return Config::from_text(
       "threads = 1\nworkers = 2\nmodel.depth = 8\ndata.name = \"synthetic\"\n"
@@ -29,7 +29,7 @@ Arena by_name(const Tensor& arena, std::span<const Segment> segments) {
   return values;
 }
 
-/// What rank 0 holds after some steps.
+/// State and cost of rank 0 after some steps.
 struct Seen {
   Arena weights, gradients;
   int64_t frozen_numel = 0;
@@ -59,7 +59,7 @@ TEST(Freezing, TakesExactlyTheFrozenBytesOffTheWire) {
   EXPECT_EQ(4 * part.frozen_numel, bytes);
   EXPECT_EQ(part.cost.bytes_raw, all.cost.bytes_raw - bytes);
   EXPECT_EQ(part.cost.bytes_encoded, all.cost.bytes_encoded - bytes);
-  // two workers send half of the elements twice; the frozen ones split evenly
+  // two workers send half of the elements twice, and the frozen elements split evenly
   EXPECT_EQ(part.cost.bytes_sent, all.cost.bytes_sent - bytes);
 }
 

@@ -1,5 +1,5 @@
-// No step sends more than `wisp plan` calls "at most": every registered method, on gradients that
-// are hard on its code, and in a run.
+// Tests that no step sends more than `wisp plan` prints as "at most", for every registered method,
+// with gradients that are hard to encode and in a run.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@
 namespace wisp {
 namespace {
 
-/// By step in turn: noise, magnitudes of all sizes, equal ones, few and far between, none, all at
-/// the end, half of them.
+/// Gradients whose kind depends on the step: noise, magnitudes of all sizes, equal values, few
+/// nonzeros, zeros, magnitudes that grow to the end, every second value zero.
 float hard_gradient(int rank, int64_t step, int segment, int64_t i) {
   const auto id = static_cast<uint64_t>(64 * segment + rank);
   const Philox random(5, static_cast<uint64_t>(step), id);
@@ -41,10 +41,11 @@ float hard_gradient(int rank, int64_t step, int segment, int64_t i) {
 
 constexpr double kRatio = 0.05;
 
-/// What the status sends, 16 bytes reduced.
+/// The bytes that a worker sends for the status, an all-reduce of 16 bytes.
 double status_bytes(int workers) { return 2.0 * (workers - 1) / workers * 16.0; }
 
-/// A reduction's shares are whole elements of at most 8 bytes; a unit has 4 reductions at most.
+/// A bound of the rounding: a reduction's shares are whole elements of at most 8 bytes, and a unit
+/// has at most 4 reductions.
 double rounding_bytes(int workers, size_t units) {
   return 8.0 * (workers - 2) * static_cast<double>(4 * units + 8);
 }
@@ -140,7 +141,7 @@ std::vector<std::string> all_methods() {
 INSTANTIATE_TEST_SUITE_P(Shipped, PlannedRun, testing::ValuesIn(all_methods()),
                          [](const auto& test) { return test.param; });
 
-/// A plan that has one number has it for all steps.
+/// A plan with a single figure has the same bytes in all steps.
 TEST(ExchangeTable, SaysWhichIsAMean) {
   for (const std::string method : {"oktopk", "local_sgd", "topk"}) {
     const ExchangePlan plan =

@@ -14,7 +14,7 @@ namespace {
 
 using Overrides = std::vector<std::string>;
 
-/// `base`, and a file that extends it.
+/// Two files, `base` and one that extends it.
 class Derived {
  public:
   explicit Derived(const std::string& base, const std::string& text = "") {
@@ -72,7 +72,7 @@ TEST(ReplacedKeys, OnTheCommandLineToo) {
   EXPECT_NE(run.notices()[0].find("model.dropout"), std::string::npos);
 }
 
-/// Whatever chooses a component, in its own section or in another.
+/// Keys fall away for every key that selects a component, in its own section or in another.
 TEST(ReplacedKeys, OfEveryKindFallAway) {
   const std::string data = "workers = 4\n[data]\nname = 'synthetic'\n";
   const std::vector<std::array<std::string, 3>> cases = {
@@ -130,7 +130,7 @@ TEST(ReplacedKeys, ThatNobodyKnewAreErrors) {
             0u);
 }
 
-/// A base may leave to others what it cannot run without.
+/// A base may lack keys that a run needs.
 TEST(ReplacedKeys, OfABaseThatIsNotCompleteFallAway) {
   const Derived files(kLanguage + "[train]\nbatch = 3\n",
                       "workers = 2\n[train]\nbatch = 4\n[data]\nname = 'synthetic'\n"

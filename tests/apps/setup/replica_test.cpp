@@ -61,7 +61,7 @@ TEST(Replica, ResNetLeavesTheSameBitsInlineAndOverlapped) {
   EXPECT_EQ(run({"turns=true"}), expected);
 }
 
-/// Runs anywhere, and on the library where that can.
+/// Overrides for bf16 on the reference backend, and on the library if the CPU has bf16.
 std::vector<Overrides> bf16_backends() {
   std::vector<Overrides> backends = {{"train.precision=bf16", "train.backend=reference"}};
   if (missing_for(DType::bf16).empty()) backends.push_back({"train.precision=bf16"});
@@ -116,8 +116,8 @@ TEST(Replica, Bf16FollowsF32) {
       moved += std::pow(static_cast<double>(f32[i] - before[i]), 2);
     }
     EXPECT_GT(error, 0.0);
-    // of what two steps moved; roundings of 3e-6 squared through 8 layers and back, and flipped
-    // ReLUs
+    // The bound is relative to the change by two steps. The error comes from roundings through 8
+    // layers and back, 3e-6 squared, and from flipped ReLUs.
     EXPECT_LT(error, 0.02 * moved);
   }
 }
@@ -132,7 +132,7 @@ TEST(Replica, FourWorkersOfBEqualOneWorkerOf4B) {
     for (size_t i = 0; i < own.size(); ++i)
       largest = std::max(largest, std::abs(own[i] - one[0][i]));
   }
-  EXPECT_LT(largest, 1e-6);  // only the order of the sums differs: f64 rounding, 8 steps
+  EXPECT_LT(largest, 1e-6);  // f64 over 8 steps, with sums in another order
 }
 
 TEST(Replica, MicroBatchesEqualOneBatch) {
@@ -140,13 +140,13 @@ TEST(Replica, MicroBatchesEqualOneBatch) {
     const Overrides f64 = {"train.precision=f64", "workers=2", "optimizer.lr=0.01",
                            std::string("optimizer.kind=") + optimizer};
     const auto whole = weights_after<double>(tiny_config(f64), 2, 8);
-    // every step's samples are the same, cut otherwise
+    // each step has the same samples in another cut
     const auto parts =
         weights_after<double>(tiny_config(f64 + Overrides{"train.accumulate=4"}), 2, 8);
     double largest = 0.0;
     for (size_t i = 0; i < whole[0].size(); ++i)
       largest = std::max(largest, std::abs(whole[0][i] - parts[0][i]));
-    EXPECT_LT(largest, 1e-9) << optimizer;  // only the order of the sums differs: f64 rounding
+    EXPECT_LT(largest, 1e-9) << optimizer;  // f64, with sums in another order
   }
 }
 

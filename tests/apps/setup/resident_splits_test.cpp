@@ -45,7 +45,7 @@ TEST(ResidentSplits, AreThereOnceForAllWorkers) {
   EXPECT_GE(mapped() - before, (96 + 32 + 40) * 32 * 32 * 3);
 }
 
-/// The numbers of its samples, of which a kernel makes the rest.
+/// A batch copies its samples' numbers, from which a kernel makes the rest.
 TEST(ResidentSplits, SendOneCopyABatch) {
   const Prepared run = loaded(tiny_config({"device=emulated"}));
   TestContext rig({.compute = DType::f32, .device = run.options().target()});
@@ -95,7 +95,7 @@ TEST(ResidentSplits, ThatTheDeviceHasNoMemoryForAreNamed) {
   const Prepared run = loaded(tiny_config({"device=emulated"}));
   auto& memory = emulated::Memory::get();
   const size_t limit = memory.limit();
-  memory.set_limit(memory.mapped_bytes() + (size_t{2} << 20));  // a stream's
+  memory.set_limit(memory.mapped_bytes() + (size_t{2} << 20));  // room for a stream
   const std::string error = error_of([&] { run.loader(Split::train, 0); });
   memory.set_limit(limit);
   EXPECT_NE(error.find("synthetic train: 393216 bytes of images to hold: emulated:0: out of"),

@@ -1,4 +1,4 @@
-// Whether workers are threads or processes, and who is told that it cannot be.
+// Tests of the choice between threads and processes as workers, and of its errors.
 #include "apps/setup/train_options.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Engine, WaitsNoLongerThanItsClockCounts) {
   EXPECT_EQ(options_in(kAlone, {"timeout_s=1e9"}).timeout_s, 1e9);
 }
 
-/// Where there are two, as emulated at first.
+/// On a machine with two devices, the number that are emulated by default.
 TEST(Engine, ProcessesOfAMachineTakeItsDevicesInTurn) {
   if (std::string(device_kind()) != "emulated") GTEST_SKIP() << "as many devices as there are";
   for (const int place : {0, 1, 2}) {

@@ -22,7 +22,7 @@ Config resnet(const Overrides& overrides = {}) {
                         Overrides{"data.train_count=32", "data.side=8"} + overrides);
 }
 
-/// Every parameter and buffer of a replica, by name.
+/// The values of every parameter and buffer of a replica, by name.
 std::map<std::string, std::vector<double>> content(Replica& replica) {
   std::map<std::string, std::vector<double>> all;
   for (const Segment& segment : replica.parameters().segments())
@@ -34,12 +34,12 @@ std::map<std::string, std::vector<double>> content(Replica& replica) {
 
 void write(const std::string& path, const Config& config) {
   with_replicas(config, [&](ReplicaTest& test) {
-    test.steps(0, 1);  // so that running statistics move
+    test.steps(0, 1);  // moves the running statistics
     write_weights(path, test.replica.model(), test.replica.parameters(), {});
   });
 }
 
-/// What a fresh replica holds after it has read the file.
+/// The values of a fresh replica after it has read the file.
 std::map<std::string, std::vector<double>> read(const std::string& path, const Config& config) {
   std::map<std::string, std::vector<double>> found;
   const Facts ends = Prepared(config).facts();
@@ -131,7 +131,7 @@ TEST(Weights, WhatDoesNotFitIsListed) {
              {"layer0.weight", Tensor({23, 3072}, DType::f32)},
              {"layer1.bias", Tensor({10}, DType::i32)},
              {"layer7.bias", Tensor({10}, DType::f32)},
-             {"bn.num_batches_tracked", Tensor({}, DType::i64)}});  // no one misses these
+             {"bn.num_batches_tracked", Tensor({}, DType::i64)}});  // not an error
   EXPECT_EQ(refusal(dir / "b"), dir /
                                     "b does not hold this model's weights\n"
                                     "missing:\n  layer0.bias\n"
@@ -144,7 +144,7 @@ TEST(Weights, WhatDoesNotFitIsListed) {
   EXPECT_NE(other.find("and 25 more"), std::string::npos) << other;
 }
 
-/// As PyTorch's save_model writes a tensor that two layers share.
+/// PyTorch's save_model writes a tensor that two layers share under one name.
 TEST(Weights, OneOfATensorsNamesIsEnough) {
   const TempDir dir;
   const std::string text = dir.write("text", tiny_lines(40));

@@ -34,7 +34,7 @@ what else there is
 class Arpa : public testing::Test {
  protected:
   NgramModel read(const std::string& text) { return read_arpa(dir_.write("x.arpa", text)); }
-  /// The error for the good file in which `from` is `to`, without the path.
+  /// The error, without the path, for the good file with `from` replaced by `to`.
   std::string error(const std::string& from, const std::string& to) {
     std::string text = kGood;
     const size_t at = text.rfind(from);
@@ -141,7 +141,7 @@ TEST_F(Arpa, NeedsTheBordersOfSentencesAndContexts) {
                    "among the 2-grams"));
 }
 
-/// Nothing is set aside for ten billion n-grams that are not there.
+/// The reader allocates no memory for ten billion announced n-grams that the file lacks.
 TEST_F(Arpa, TakesNoMemoryOnAClaim) {
   EXPECT_EQ(error("ngram 1=4", "ngram 1=10000000000"),
             "15: 4 1-grams, expected 10000000000 1-grams");

@@ -17,7 +17,7 @@ namespace {
 const Labels kLabels = {"", " ", "a", "b"};
 constexpr int64_t kUnlimited = 1 << 20;
 
-/// Log probabilities of drawn frames; the higher the peak, the more one label has.
+/// Log probabilities of drawn frames. A higher peak concentrates them on one label.
 std::vector<float> drawn_frames(uint64_t seed, int64_t count, int64_t labels, double peak) {
   const Philox random(seed, 0, 0);
   std::vector<float> values;
@@ -35,7 +35,7 @@ std::vector<float> drawn_frames(uint64_t seed, int64_t count, int64_t labels, do
   return values;
 }
 
-/// All texts with their probabilities, from all paths.
+/// The probability of every text, summed over all paths.
 std::map<std::string, double> all_texts(const Frames& frames, const Labels& labels) {
   std::map<std::string, double> texts;
   std::vector<int32_t> path(static_cast<size_t>(frames.count()), 0);
@@ -106,10 +106,10 @@ TEST(BeamSearch, WithoutLimitIsExactWithWords) {
                              {.words = &model, .alpha = alpha, .beta = beta});
       }
   const std::vector<float> two = drawn_frames(9, 6, 3, 1.0);
-  expect_as_exhaustive(Frames(two, 3), {"", "a", "b"}, {.words = &model});  // no space: one word
+  expect_as_exhaustive(Frames(two, 3), {"", "a", "b"}, {.words = &model});  // one word, no space
 }
 
-/// Paths that a narrow beam loses are missing in its sums.
+/// The sums of a narrow beam lack the paths that it has dropped, so no score is too high.
 TEST(BeamSearch, WithALimitScoresNoTextTooHigh) {
   const NgramModel model = train_ngrams("a b a\nab a\nb ab\na ab b\n", 2);
   for (const NgramModel* words : {static_cast<const NgramModel*>(nullptr), &model})
@@ -126,8 +126,8 @@ TEST(BeamSearch, WithALimitScoresNoTextTooHigh) {
     }
 }
 
-/// A label with more than half of every frame's probability is in the best path, and that path has
-/// more than the blank or any other label could take from it.
+/// If one label has more than half of each frame's probability, the best path consists of these
+/// labels, and no other path outweighs it.
 TEST(BeamSearch, OfWidthOneIsTheBestPathWhereThatIsClear) {
   const std::string said = "-aa-ab  --b-ba";
   std::vector<float> values;
@@ -149,7 +149,7 @@ TEST(BeamSearch, OfWidthOneIsTheBestPathWhereThatIsClear) {
   }
 }
 
-/// Graves 2006, figure 2: the best path is blank, blank (0.36), the best text is "a" (0.64).
+/// Graves 2006, figure 2: the best path is blank, blank (0.36), but the best text is "a" (0.64).
 TEST(BeamSearch, FindsWhatTheBestPathMisses) {
   const std::vector<float> values = {std::log(0.6f), std::log(0.4f), std::log(0.6f),
                                      std::log(0.4f)};

@@ -30,7 +30,7 @@ TEST(EditDistance, AlignsWithTheFewestEdits) {
   EXPECT_EQ(aligned("k i t t e n", "s i t t i n g"), "scccsci");
 }
 
-/// "a b" to "b a" takes two edits in three ways; "a a" to "a" deletes either.
+/// Two edits turn "a b" into "b a" in three ways, and either a of "a a" may be deleted.
 TEST(EditDistance, PrefersCorrectOrSubstitutedThenDeletedFromTheEnd) {
   EXPECT_EQ(aligned("a b", "b a"), "ss");
   EXPECT_EQ(aligned("a a", "a"), "dc");

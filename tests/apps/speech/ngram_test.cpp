@@ -9,11 +9,11 @@
 namespace wisp {
 namespace {
 
-enum Word { kUnk, kBegin, kEnd, kA, kB };  // numbers of words(), n-grams are one more
+enum Word { kUnk, kBegin, kEnd, kA, kB };  // indices in words(); the n-gram of a word is one more
 
 Vocabulary words() { return Vocabulary({"<unk>", "<s>", "</s>", "a", "b"}); }
 
-/// Words alone, "<s> a", "a b" and "<s> a b", in log10.
+/// A model of the unigrams, "<s> a", "a b" and "<s> a b", with weights in log10.
 NgramModel trigrams() {
   NgramTrie trie(5);
   std::vector<NgramWeights> weights = {
@@ -42,7 +42,7 @@ TEST(Ngram, BacksOffToShorterOnes) {
   EXPECT_EQ(model.ngrams().words(b.state), (std::vector<int32_t>{kA, kB}));
   expect_log10(-0.03125 - 0.125 - 0.5, model.end(b.state));  // back-offs of "a b" and "b"
   const NgramModel::Step again = model.next(a.state, kA);
-  expect_log10(-0.0625 - 0.25 - 0.75, again);  // of "<s> a" and "a"
+  expect_log10(-0.0625 - 0.25 - 0.75, again);  // back-offs of "<s> a" and "a"
   expect_log10(-0.625, model.next(again.state, kB));
   expect_log10(-0.25 - 2.0, model.next(again.state, kUnk));
   expect_log10(-0.5 - 1.0, model.next(model.begin(), kB));

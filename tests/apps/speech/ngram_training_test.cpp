@@ -14,14 +14,14 @@ double probability(const NgramModel& model, int32_t state, const char* word) {
   return std::exp(model.next(state, model.words().number(word)).log_probability);
 }
 
-/// "a b" and "a c", bigrams: <s> a (2), a b, a c, b </s>, c </s>; n1 = 4, n2 = 1, D2 = 4 / 6 = 2/3.
-/// What stands before: a: <s>; b: a; c: a; </s>: b, c. So counts of words alone are 1, 1, 1 and 2,
-/// together 5; n1 = 3, n2 = 1, D1 = 3 / 5. V = 5: a, b, c, </s>, <unk>.
-///   left by words alone: D1 · 4 types / 5 = 12/25, of which each word has a fifth: 12/125
-///   p(b) = (1 - 3/5) / 5 + 12/125 = 10/125 + 12/125 = 22/125, and so a and c
+/// "a b" and "a c" have the bigrams <s> a (2), a b, a c, b </s>, c </s>: n1 = 4, n2 = 1, D2 = 2/3.
+/// Predecessors are <s> of a, a of b, a of c, b and c of </s>. The unigram counts are therefore 1,
+/// 1, 1 and 2, together 5: n1 = 3, n2 = 1, D1 = 3/5. V = 5: a, b, c, </s>, <unk>.
+///   unigrams leave D1 · 4 types / 5 = 12/25, of which each word gets a fifth, 12/125
+///   p(b) = (1 - 3/5) / 5 + 12/125 = 10/125 + 12/125 = 22/125, equal to p(a) and p(c)
 ///   p(</s>) = (2 - 3/5) / 5 + 12/125 = 35/125 + 12/125 = 47/125; p(<unk>) = 12/125
-///   behind a: left D2 · 2 / 2 = 2/3; p(b | a) = (1 - 2/3) / 2 + 2/3 · 22/125 = 1/6 + 44/375
-///   behind <s>: left D2 · 1 / 2 = 1/3; p(a | <s>) = (2 - 2/3) / 2 + 1/3 · 22/125 = 2/3 + 22/375
+///   after a, D2 · 2 / 2 = 2/3 is left: p(b | a) = (1 - 2/3) / 2 + 2/3 · 22/125 = 1/6 + 44/375
+///   after <s>, D2 / 2 = 1/3 is left: p(a | <s>) = (2 - 2/3) / 2 + 1/3 · 22/125 = 2/3 + 22/375
 TEST(NgramTraining, IsInterpolatedKneserNeyByHand) {
   const NgramModel model = train_ngrams("a b\n\n a c \n", 2);
   EXPECT_EQ(model.counts(), (std::vector<int64_t>{6, 5}));
@@ -46,7 +46,7 @@ TEST(NgramTraining, IsInterpolatedKneserNeyByHand) {
   EXPECT_NEAR(score.known_perplexity(), std::exp(-known / 2), 1e-5);
 }
 
-/// Lines of up to six words out of nine, frequent ones first.
+/// Lines of up to six of nine words; low numbers are the most frequent.
 std::string drawn_text(int64_t lines) {
   const Philox random(5, 0, 0);
   std::string text;
@@ -79,7 +79,7 @@ TEST(NgramTraining, ProbabilitiesSumUpToOneBehindEveryState) {
     }
 }
 
-/// No n-gram of these is counted once, so that the formula for the discount has no value.
+/// No n-gram of this text occurs once, so the formula for the discount has no value.
 TEST(NgramTraining, LeavesSomethingForTheUnseenInAnyCase) {
   const NgramModel model = train_ngrams("a a\na a\n", 2);
   EXPECT_GT(probability(model, model.begin(), "b"), 0.0);

@@ -25,7 +25,7 @@ TEST(NgramTrie, NumbersWordsAndWhatIsInserted) {
   EXPECT_TRUE(trie.words(NgramTrie::kEmpty).empty());
 }
 
-/// Of "2 0 1" without "0 1", only "1" alone is known.
+/// If the trie lacks "0 1", the longest suffix of "2 0 1" is "1".
 TEST(NgramTrie, SuffixIsTheLongestThatIsThere) {
   NgramTrie trie(3);
   const int32_t two = trie.insert(3, 0);

@@ -13,7 +13,7 @@ namespace {
 
 const Labels kLabels = {"", " ", "a", "b"};
 
-/// A frame for each letter of `path`, - the blank: that label has the probability given.
+/// One frame for each letter of `path`, whose label has `probability`. The letter "-" is the blank.
 std::vector<float> frames_of(const std::string& path, double probability) {
   const std::string letters = "- ab";
   std::vector<float> values;
@@ -40,7 +40,7 @@ TEST(Transcription, OfTheBestPathHasWordsAndTheirFrames) {
   EXPECT_EQ(found.words[1].last_frame, 9);
 }
 
-/// "ab", said with 0.9 at once and 0.4 later: the best frame of a counts; sqrt(0.9 0.4).
+/// The best frame of each letter counts: 0.9 for a and 0.4 for b give sqrt(0.9 · 0.4).
 TEST(Transcription, ConfidenceIsTheMeanOfBestFrames) {
   std::vector<float> values = frames_of("a", 0.6);
   for (const auto& [path, probability] : {std::pair("a", 0.9), std::pair("b", 0.4)})
@@ -73,7 +73,7 @@ std::vector<int32_t> collapsed(std::span<const int32_t> path) {
   return text;
 }
 
-/// Against all 4^5 paths, for every text of up to three labels.
+/// Compares with all 4^5 paths, for every text of up to three labels.
 TEST(Transcription, BestPathOfATextIsTheBestOfAll) {
   const Philox random(3, 0, 0);
   std::vector<float> values;
@@ -98,7 +98,7 @@ TEST(Transcription, BestPathOfATextIsTheBestOfAll) {
   }
 }
 
-/// Of a text that is as long as its frames nearly hold: one path in a great many.
+/// Finds one path among very many, for a text with a third as many characters as frames.
 TEST(Transcription, BestPathOfALongTextIsTheBest) {
   for (const int64_t count : {1, 28, 29, 57, 400}) {
     const Philox random(4, static_cast<uint64_t>(count), 0);
@@ -110,7 +110,7 @@ TEST(Transcription, BestPathOfALongTextIsTheBest) {
     for (int64_t i = 0; i < count / 3; ++i)
       text.push_back(1 +
                      static_cast<int32_t>(random.below(1'000'000 + static_cast<uint64_t>(i), 3)));
-    // Viterbi's recursion from the end: of the text from `at` on, `in` its character or before it
+    // Viterbi's recursion from the end, for the text from `at` on: `in` or `before` its character
     const auto characters = text.size();
     std::vector<double> before(characters + 1, -INFINITY), in(characters + 1, -INFINITY);
     before[characters] = 0.0;

@@ -15,8 +15,8 @@ DataSurvey survey_of(const Overrides& overrides) {
   return survey_data(prepared);
 }
 
-/// Two numbers a sample, the sample's index and 1; padded to a length; of class index mod 5, of
-/// which the data set knows three. Every tenth sample is damaged.
+/// Examples of two numbers, the sample's index and 1, padded to a length. The class is the index
+/// mod 5, but the data set has three classes. Every tenth sample is damaged.
 class Uneven final : public Examples {
  public:
   int64_t count() const override { return 40; }
@@ -94,7 +94,7 @@ TEST(DataSurvey, TellsWhatTheModelSees) {
   const DataSurvey survey = survey_of({});
   ASSERT_EQ(survey.splits.size(), 2u) << "no validation split";
   const SplitSurvey& test = survey.splits[1];
-  // The same from the samples themselves.
+  // expected values from the samples
   Prepared prepared(tiny_config());
   prepared.load();
   Loader loader(*prepared.examples(Split::test), {.batch = 40, .training = false});
@@ -107,7 +107,7 @@ TEST(DataSurvey, TellsWhatTheModelSees) {
   for (int64_t i = 0; i < input.numel(); ++i)
     variance += (begin[i] - mean) * (begin[i] - mean) / static_cast<double>(input.numel());
   ASSERT_TRUE(test.inputs.at(0).has_value());
-  EXPECT_NEAR(test.inputs[0]->mean, mean, 1e-9);  // sums in double
+  EXPECT_NEAR(test.inputs[0]->mean, mean, 1e-9);  // the sums are double
   EXPECT_NEAR(test.inputs[0]->deviation, std::sqrt(variance), 1e-9);
 }
 
@@ -125,7 +125,7 @@ TEST(DataSurvey, FindsDamageAndTargetsThatAreNoClass) {
   EXPECT_EQ(split.targets, 36);
   EXPECT_EQ(split.classes, std::vector<int64_t>(3, 8));
   EXPECT_EQ(split.outside, 12) << "8 of class 3, 4 of class 4";
-  // 0 to 39 without the damaged 9, 19, 29 and 39: 780 - 96, and 36 ones.
+  // 0 to 39 without the damaged 9, 19, 29 and 39 add up to 780 - 96; there are 36 ones.
   EXPECT_DOUBLE_EQ(split.inputs.at(0)->mean, (684.0 + 36.0) / 72.0);
 }
 

@@ -50,7 +50,7 @@ TEST(Children, GetTheSignalsOfThisProcess) {
 
 TEST(Children, DoNotGetAHangupThatIsIgnored) {
   const TempDir dir;
-  const auto before = signal(SIGHUP, SIG_IGN);  // as nohup does
+  const auto before = signal(SIGHUP, SIG_IGN);  // like nohup
   {
     Children children;
     children.start(0, shell("exec sleep 100"), dir / "log");

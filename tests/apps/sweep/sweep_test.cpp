@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A sweep of the program itself over runs of two steps.
+/// A sweep of the program over runs of two steps.
 struct TestSweep {
   TempDir dir;
   std::string config = dir.write("tiny.toml", R"(

@@ -1,4 +1,4 @@
-// Moving averages of the weights in whole runs.
+// Tests of moving averages of the weights in whole runs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 
 using Open = RunDirectory::Open;
 
-/// With batch norm, so that there are buffers.
+/// The config of a network with batch norm, which has buffers.
 Config resnet(const Overrides& overrides) {
   return Config::from_text(
       "threads = 1\nworkers = 2\nmodel.depth = 8\ndata.name = \"synthetic\"\n"
@@ -36,7 +36,7 @@ Named state_of(Replica& replica) {
 }
 
 TEST(Averages, AreWhatAnEvaluationSees) {
-  // a replica without averages, given them as its weights and statistics, evaluates alike
+  // a replica with these averages as its weights and statistics has the same evaluation
   double loss[2] = {}, plain_loss = 0.0;
   std::vector<Named> states(2);
   Prepared run(averaged());
@@ -103,7 +103,7 @@ TEST(Averages, AreResumedExactlyAndEvaluatedFromDisk) {
   const TempDir dir;
   train(averaged(), {dir / "whole", Open::create, true});  // 8 steps
   std::atomic<int> asked{0};
-  const auto stop = [&] { return ++asked > 6; };  // after some steps, whichever
+  const auto stop = [&] { return ++asked > 6; };  // stops after some steps
   EXPECT_FALSE(train(averaged(), {dir / "cut", Open::create, true, stop}));
   EXPECT_TRUE(train(averaged(), {dir / "cut", Open::resume, true}));
   EXPECT_TRUE(checkpoint_content(dir / "cut", 8) == checkpoint_content(dir / "whole", 8));

@@ -1,4 +1,4 @@
-// Errors for data that a run cannot take: missing, damaged, too little, or of other words.
+// Tests of errors for unusable data: missing, damaged, too little, or with other words.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -77,7 +77,7 @@ TEST(BadData, FileOfAnotherSizeIsNamed) {
 TEST(BadData, LabelAboveNineIsNamed) {
   const TempDir dir;
   write_fake_cifar(dir, 2);
-  std::filesystem::resize_file(dir / "data_batch_1.bin", 30'730'000);  // zeros: label 0, black
+  std::filesystem::resize_file(dir / "data_batch_1.bin", 30'730'000);  // zeros: black, class 0
   std::string bytes = read_text(dir / "data_batch_1.bin");
   bytes[3073 * 7] = 10;
   dir.write("data_batch_1.bin", bytes);
@@ -107,7 +107,7 @@ TEST(BadText, AWorkerNeedsAColumn) {
             "equally");
 }
 
-/// A run's weights are those of its own words, in their order.
+/// A run's weights fit only its own words, in their order.
 class AnotherVocabulary : public testing::Test {
  protected:
   AnotherVocabulary() {
@@ -169,7 +169,7 @@ TEST_F(AnotherVocabulary, IsToldByAFileOfWeights) {
   EXPECT_EQ(begun(dir_ / "text"), "no error");
   {
     const CheckpointReader own(file);
-    CheckpointWriter others;  // as another program writes it
+    CheckpointWriter others;  // weights as another program writes them
     for (const std::string& name : own.names()) {
       const Shape shape{std::span(own.entry(name).extents)};
       const Tensor tensor(shape, DType::f32);

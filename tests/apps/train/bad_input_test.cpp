@@ -1,4 +1,4 @@
-// Errors for a wrong configuration, and for a worker that fails on the way.
+// Tests of errors for a wrong configuration, and for a worker that fails during a run.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,9 +17,9 @@
 namespace wisp {
 namespace {
 
-// ---------------------------------------------------------------- components that fail
+// ---------------------------------------------------------------- failing components
 
-/// Throws in phase `in` of rank `rank`, step 1.
+/// The phase `in` and the rank in which a component throws, in step 1.
 struct FailureOptions {
   std::string in;
   int64_t rank = 0;
@@ -54,7 +54,7 @@ class FailingModel final : public Model {
   Linear layer_;
 };
 
-/// Sums f32 values, dense.
+/// A compressor that sends dense f32 sums and throws in a phase.
 class FailingCompressor final : public Compressor {
  public:
   FailingCompressor(FailureOptions failure, Traits traits)
@@ -254,7 +254,7 @@ TEST(BadConfig, ValuesOutOfRangeAreFoundBeforeAnythingRuns) {
   }
 }
 
-/// Numbers whose products leave 64 bits, or come back as small ones.
+/// Numbers whose products exceed 64 bits, or wrap around to small ones.
 TEST(BadConfig, SizesBeyondCountingAreOutOfMemory) {
   const TempDir dir;
   for (const char* key :
@@ -297,7 +297,7 @@ TEST(BadConfig, CompressionNeedsF32) {
 }
 
 TEST(BadConfig, Bf16NeedsACpuThatHasIt) {
-  // shown by the entry bf16_refused_test of ctest, which hides the instructions from the library
+  // the ctest entry bf16_refused_test runs this, and hides the instructions from the library
   if (missing_for(DType::bf16).empty()) GTEST_SKIP() << "this machine has it";
   EXPECT_EQ(refusal({"train.precision=bf16"}),
             "command line: train.precision = \"bf16\" needs a CPU with AVX-512 BF16 (avx512_bf16); "
@@ -314,7 +314,7 @@ TEST(BadConfig, CudaNeedsABuildWithIt) {
   EXPECT_EQ(refusal({"device=emulated"}), "no error");
 }
 
-// ---------------------------------------------------------------- on the way
+// ---------------------------------------------------------------- during a run
 
 TEST(FullDisk, IsNamedWithTheFile) {
   const TempDir dir;
@@ -378,7 +378,7 @@ INSTANTIATE_TEST_SUITE_P(Phases, FailingWorker,
                          [](const auto& parameter) { return std::string(parameter.param.where); });
 
 TEST(FailingWorkerBetweenSteps, EndsAllAndIsNamed) {
-  // the others have gone on to the next step, or wait for all in a sum over workers
+  // the other workers are in the next step, or wait for all in a sum over workers
   const std::string error = error_of([] {
     with_replicas(tiny_config({"workers=4"}), [](ReplicaTest& test) {
       test.steps(0, 2);

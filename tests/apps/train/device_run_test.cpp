@@ -1,5 +1,5 @@
-// Whole runs on a device: the CPU's bits, for every method, model and feature, in whatever order
-// the device does what is not ordered; and each wait in the code is needed for that.
+// Tests of whole runs on a device. They have the CPU's bits for every method, model and feature, in
+// every order of unordered work. Each wait in the code is needed for that.
 #include <execinfo.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,8 +25,7 @@ namespace {
 
 using Files = std::map<std::string, std::string>;
 
-/// What a run of `config` leaves at its end: the files of its last checkpoint, which say nothing of
-/// the device, and what it measured.
+/// A run's scores, and the files of its last checkpoint, which do not depend on the device.
 Files trained(const Config& config) {
   const TempDir dir;
   const std::optional<Summary> summary =
@@ -39,10 +38,11 @@ Files trained(const Config& config) {
 const Overrides kOnDevice{"device=emulated"};
 const Overrides kShort{"train.max_steps=3", "train.eval_every=0", "trace.steps=0"};
 
-/// A device's own are larger: fewer headers are counted, and who works on whole units has more.
+/// Buckets and units of fixed sizes. A device's defaults are larger: it counts fewer headers, and
+/// methods that work on whole units give other results.
 const Overrides kCut{"compression.bucket_bytes=65536", "compression.encode_bytes=32768"};
 
-/// Two convolutions deep, with batch norm.
+/// A small ResNet with batch norm.
 const Overrides kResNet{"model.name=resnet_cifar", "model.depth=8", "train.batch=12"};
 
 Config images(const Overrides& overrides) { return tiny_config_of("", kShort + kCut + overrides); }
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         Feature{"frozen", kDgc + Overrides{"train.freeze=[\"conv*\"]"}},
         Feature{"model_scope", kDgc + Overrides{"compression.scope=model"}},
         Feature{"f64", {"train.precision=f64", "train.backend=reference"}},
-        // on a device whose backend reads weights that were rounded once a step
+        // the device's backend reads weights that are rounded once a step
         Feature{"bf16", kRounded + kDgc + Overrides{"train.accumulate=3"}},
         Feature{"bf16_averages",  // two steps, an evaluation, a step
                 kRounded + Overrides{"ema.decay=0.9", "train.eval_every=1", "train.batch=64"}},
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"compression.method=choco", "gossip.code=topk", "train.distance_every=1"}}),
     [](const auto& tested) { return tested.param.name; });
 
-/// Each worker on a device of its own, NCCL between them, whose stand-in adds in our order.
+/// Each worker has its own device. The stand-in for NCCL between them adds in Wisp's order.
 TEST(DeviceRun, OfWorkersWithADeviceEachHasTheBitsOfTheCpu) {
   for (const Overrides& method :
        {Overrides{}, kDgc, Overrides{"compression.method=powersgd"},
@@ -170,7 +170,7 @@ TEST(DeviceRun, GoesOnOnTheCpuAndBack) {
   EXPECT_EQ(run("from_cpu", "cpu", "emulated"), whole);
 }
 
-/// In those that each device takes by default. Only counted bytes differ, by units' headers.
+/// A run moves to another device and its default buckets. Only counted bytes differ, by headers.
 TEST(DeviceRun, GoesOnInOtherBuckets) {
   const TempDir dir;
   const auto run = [&](const std::string& name, const Overrides& method, const std::string& first,
@@ -196,8 +196,8 @@ TEST(DeviceRun, GoesOnInOtherBuckets) {
       << refused;
 }
 
-/// The guard decides unit by unit, and a device's units are larger by default. Where it decides
-/// alike, and where there is none, a device's bits are the CPU's.
+/// The guard decides for whole units, and a device's units are larger by default. If it decides as
+/// on the CPU, or is off, a device has the CPU's bits.
 TEST(DeviceRun, HasTheBitsOfTheCpuWhereTheGuardDecidesAlike) {
   const Overrides natural =
       kResNet + Overrides{"compression.method=natural", "workers=7", "train.batch=14",
@@ -235,8 +235,8 @@ TEST(DeviceRun, StartsFromWeightsInAFile) {
   EXPECT_EQ(trained(tiny_config(chosen)), trained(tiny_config(chosen + kOnDevice)));
 }
 
-/// The weights that did best on held-out samples, and a finished run; of workers with weights of
-/// their own, too.
+/// Device and CPU give the best weights and the finished run equal scores. Workers with their own
+/// weights are included.
 TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
   for (const char* method : {"dgc", "choco"}) {
     const TempDir dir;
@@ -252,7 +252,7 @@ TEST(DeviceRun, IsEvaluatedAsOnTheCpu) {
   }
 }
 
-/// What a step of one of two workers asks a device for: kernels and calls of libraries.
+/// The kernels and library calls in a step of one of two workers.
 double launches(const Overrides& method) {
   const Config config = tiny_config_of("", kResNet + method + Overrides{"workers=2"} + kOnDevice);
   const StepTiming timing = bench_step(config, "launches", 0.0, 2);
@@ -261,8 +261,7 @@ double launches(const Overrides& method) {
          static_cast<double>(timing.steps);
 }
 
-/// Each launch costs microseconds on a GPU: more of them than docs/performance.md has are no
-/// accident.
+/// Each launch costs microseconds on a GPU, so these bounds are the counts in docs/performance.md.
 TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({}), 87.0);
   EXPECT_LE(launches({"compression.method=dgc"}), 197.0);
@@ -276,8 +275,8 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=terngrad"}), 162.0);
 }
 
-/// The compute thread waits for the comm thread, which polls; nobody stands still for a device, and
-/// what clips the mean is decided there.
+/// The compute thread waits for the comm thread, which polls, so no thread blocks on a device. The
+/// device computes the clipping of the mean.
 TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
   for (const Overrides& method :
        {Overrides{}, Overrides{"clip.norm=0.5", "clip.where=mean"},
@@ -293,7 +292,7 @@ TEST(DeviceWork, OfAStepIsWaitedForByPolling) {
   }
 }
 
-/// A unit's fields go through each launch together, and its message through four.
+/// Each launch handles all fields of a unit. A message takes four launches.
 TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
   const Overrides at_once{"compression.bucket_bytes=100000000",
                           "compression.encode_bytes=100000000", "compression.guard=false"};
@@ -323,12 +322,12 @@ TEST(DeviceWork, OfAUnitDoesNotGrowWithItsFields) {
   expect_at_most(14, "block_topk", kept);
   expect_at_most(17, "block_topk", kept + Overrides{"compression.sharing=own"});
   expect_at_most(18, "variance", kept);
-  expect_at_most(54, "fft");  // three of them a field: calls of the library
+  expect_at_most(54, "fft");  // three library calls for each field
 }
 
 TEST(DeviceRun, ThatFailsWithWorkUnderWayTellsItsOwnError) {
   const std::string failure = error_of([] {
-    // a worker's batch norm has one row in the last stage, behind convolutions nobody waited for
+    // batch norm of the last stage has one row, while convolutions before it are still running
     trained(images({"model.name=resnet", "model.depth=18", "train.batch=1", "device=emulated"}));
   });
   EXPECT_NE(failure.find("batch statistics need at least 2"), std::string::npos) << failure;
@@ -347,10 +346,10 @@ TEST(DeviceRun, ThatFindsNoMemorySaysWhatForAndWhatWouldHelp) {
   });
 }
 
-constexpr uint64_t kOrders = 4;  // drawn ones, beside that of work as late as possible
+constexpr uint64_t kOrders = 4;  // drawn orders, besides the one with all work as late as possible
 
-/// Runs whose threads, streams and events cover all that orders a step. The first one's plateau
-/// keeps the loss of an evaluation in the checkpoint.
+/// Runs whose threads, streams and events cover all ordering of a step. The plateau schedule of the
+/// first run keeps an evaluation's loss in the checkpoint.
 std::vector<Config> ordered_runs() {
   const Overrides dgc =
       kDgc + Overrides{"workers=2",          "train.eval_every=1", "clip.norm=0.5",
@@ -374,7 +373,7 @@ TEST(DeviceOrder, OfWhatIsNotOrderedChangesNothing) {
   emulated::Queues::get().shuffle(0);
 }
 
-/// What computes is not begun when batches behind it are there already.
+/// Later batches arrive before the computation on an earlier one begins.
 TEST(DeviceOrder, ABatchIsCopiedBesideWhatComputes) {
   TestContext rig({.device = {Device::Kind::cuda, 0}});
   const Tensor computed = host_tensor({1}, DType::i32, rig.stream.device());
@@ -385,16 +384,16 @@ TEST(DeviceOrder, ABatchIsCopiedBesideWhatComputes) {
     return Batch{.samples = Tensor({3}, DType::i64), .index = index};
   };
   upload(batch(0));
-  copy(rig.stream, zero, computed);  // stands for what computes
-  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for the third
+  copy(rig.stream, zero, computed);  // stands for the computation
+  for (int64_t index = 1; index < 5; ++index) upload.start(batch(index));  // waits for batch 2
   EXPECT_EQ(*computed.data<int32_t>(), 1);
   upload(batch(4));
   rig.stream.synchronize();
   EXPECT_EQ(*computed.data<int32_t>(), 0);
 }
 
-/// Whether a run without the waits of a place ends as it should, in an order of a seed, in a
-/// process of its own: one that misses a wait may do anything.
+/// Whether a run without the waits at `place` has the expected files, in the order drawn from
+/// `seed`. It runs in a separate process, as a run that misses a wait may do anything.
 bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
                        const Files& expected, uint64_t seed) {
   const pid_t child = fork();
@@ -407,7 +406,7 @@ bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
     bool well = false;
     try {
       well = trained(config) == expected && emulated::Queues::get().failure().empty();
-    } catch (const std::exception&) {  // a wait that was missed
+    } catch (const std::exception&) {  // result of a missing wait
     }
     _exit(well ? 0 : 1);
   }
@@ -417,11 +416,10 @@ bool ends_well_without(const emulated::WaitPlace& place, const Config& config,
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Each wait for an event, wherever it stands in the code, is missed by some run when it is left
-/// out for one of those who come there. (What workers have shared between steps they all wait for
-/// anyway.)
+/// Every wait for an event in the code is needed: without it for one caller, some run fails. (All
+/// workers wait for data that they share between steps.)
 TEST(DeviceOrder, NeedsEachEvent) {
-  std::map<void*, bool> missed;  // by the innermost address of a place
+  std::map<void*, bool> missed;  // key: innermost address of a place
   for (const Config& config : ordered_runs()) {
     emulated::watch_waits();
     const Files expected = trained(config);

@@ -1,4 +1,4 @@
-// The program under mpirun, where one rank was told something else than the others.
+// Tests of the program under mpirun when one rank has other arguments than the rest.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// Three ranks, of which rank 1 is told `other` beside what all are, or instead of `common`.
+/// Tests with three ranks. Rank 1 gets the arguments `other`; ranks 0 and 2 get `common`.
 class Disagreement : public testing::Test {
  protected:
   CommandResult train(const std::string& common, const std::string& other) const {
@@ -25,7 +25,7 @@ class Disagreement : public testing::Test {
     return run_command(concat(WISP_MPIRUN " -n 1 ", of_all, " : -n 1 ", always, other, " --out ",
                               out_of_1, " : -n 1 ", of_all));
   }
-  /// The run ended, rank 0 told it once, and nothing was begun.
+  /// Expects that the run fails, that rank 0 prints the line once, and that no run begins.
   void expect_refused(const CommandResult& result, const std::string& line) const {
     EXPECT_EQ(result.status, 1) << result.output;
     const size_t at = result.output.find(line);

@@ -1,4 +1,4 @@
-// What an evaluation finds does not depend on how the split is cut.
+// Tests that the results of an evaluation do not depend on the cut of the split.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Drawn images, of which number 3 of each split cannot be read.
+/// Drawn images. Image 3 of each split cannot be read.
 class Scratched final : public ImageSource {
  public:
   using ImageSource::ImageSource;
@@ -93,15 +93,15 @@ TEST(Evaluation, WeighsByTargets) {
                                Overrides{"train.batch=99", "workers=3"},
                                Overrides{"train.batch=64", "workers=2", "train.accumulate=4"}}) {
     const auto [cut_loss, cut_accuracy] = evaluate(cut);
-    EXPECT_NEAR(cut_loss, loss, 1e-12) << cut.front();  // f64: only the order of the sum differs
+    EXPECT_NEAR(cut_loss, loss, 1e-12) << cut.front();  // f64 sums in another order
     EXPECT_EQ(cut_accuracy, accuracy) << cut.front();
   }
 }
 
-/// A word whose vector is no number spoils what follows it, and nothing before.
+/// A word whose vector is NaN makes later losses NaN, and leaves earlier losses as they are.
 TEST(Evaluation, HidesNoLossThatIsNotFinite) {
   const TempDir dir;
-  const std::string text = "odd\n" + tiny_lines(98) + "one two odd\n";  // known, and tested last
+  const std::string text = "odd\n" + tiny_lines(98) + "one two odd\n";  // odd: known, last word
   const Config config = tiny_text_config(dir.write("text", text), {"train.batch=1"});
   Prepared run(config);
   run.load();
@@ -126,7 +126,7 @@ TEST(Evaluation, HidesNoLossThatIsNotFinite) {
   });
 }
 
-/// A run that stopped within an epoch has state of its columns in its checkpoint.
+/// The checkpoint of a run that stopped within an epoch has the state of its columns.
 TEST(Evaluation, TakesNothingThatAModelCarries) {
   const TempDir dir;
   tiny_text_train(dir / "run", dir.write("text", tiny_lines(100)), {"train.max_steps=3"});

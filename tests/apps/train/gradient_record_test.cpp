@@ -25,7 +25,7 @@ std::vector<float> rows_of(const std::string& path) {
   return all;
 }
 
-/// What every step of a run leaves for the optimizer of rank 0, by layer.
+/// The gradients for the optimizer of rank 0 in all steps of a run, by layer.
 std::map<std::string, std::vector<float>> applied(const Overrides& overrides, int64_t steps) {
   std::map<std::string, std::vector<float>> all;
   with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
@@ -43,13 +43,13 @@ std::map<std::string, std::vector<float>> applied(const Overrides& overrides, in
   return all;
 }
 
-/// The method, without a rule and with one that takes vectors too.
+/// The method without a policy, and with a policy that compresses vectors too.
 std::vector<Overrides> with_rules(const std::string& method) {
   const Overrides plain = method_overrides(method);
   return {plain, plain + Overrides{concat("compression.policy=[{method=\"", method, "\"}]")}};
 }
 
-/// The elements of a layer's state in a rank's checkpoint after 8 steps; empty without one.
+/// The elements of a state in a rank's checkpoint after 8 steps; empty if it has no such state.
 std::vector<float> state_of(const std::string& run, int rank, const std::string& name) {
   const CheckpointReader file(
       concat(checkpoint_path(run + "/checkpoints", 8), "/rank_", rank, ".safetensors"));
@@ -59,8 +59,8 @@ std::vector<float> state_of(const std::string& run, int rank, const std::string&
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
-/// Vectors and matrices, both as the run's policy has them: what the optimizer gets in each step,
-/// and what is kept back at the end.
+/// The laboratory gives the optimizer's gradients in each step and the residuals at the end.
+/// Vectors and matrices follow the run's policy.
 TEST(GradientRecord, GivesTheLaboratoryWhatTheRunApplied) {
   std::set<std::string> compared;
   for (const std::string method : {"none", "topk", "random_k", "dgc"}) {
@@ -153,7 +153,7 @@ TEST(GradientRecord, AResumedRunLeavesTheFilesOfAnUndisturbedOne) {
   };
   tiny_train(dir / "run", overrides);
   const auto undisturbed = files(dir / "run");
-  // killed between the step and its checkpoint, in the middle of a row
+  // as if killed in the middle of a row, between a step and its checkpoint
   for (const int64_t step : checkpoint_steps(dir / "run/checkpoints")) {
     if (step > 3) std::filesystem::remove_all(checkpoint_path(dir / "run/checkpoints", step));
   }

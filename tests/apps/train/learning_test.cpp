@@ -1,4 +1,4 @@
-// The synthetic images are what they claim to be: hard for a linear model, easy for ResNet-20.
+// Tests that the synthetic images are hard for a linear model and easy for ResNet-20.
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_dir.h"
@@ -25,8 +25,8 @@ schedule.kind = "cosine"
 }
 
 TEST(SyntheticImages, AreLearnedByResNet20AndNotByALinearModel) {
-  // 320 steps; chance is 0.1. What it reaches depends on rounding: 0.38 to 0.61 in eight runs of
-  // two programs and three seeds
+  // 320 steps; chance is 0.1. The accuracy depends on rounding: eight runs of two programs and
+  // three seeds reached 0.38 to 0.61.
   EXPECT_GT(accuracy("model.name = \"resnet_cifar\"\nmodel.depth = 20\n"), 0.3);
   EXPECT_LT(accuracy("model.name = \"mlp\"\nmodel.hidden = []\n"), 0.2);
 }

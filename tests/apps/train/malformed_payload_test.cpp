@@ -1,6 +1,6 @@
-// Payloads that are not well-formed, under a header and a checksum that fit: whoever reads one ends
-// the run, on the CPU before it moves a weight, on a device before anything of the next step
-// travels or is saved.
+// Tests of malformed payloads with a valid header and checksum. A rank that reads one ends the run.
+// The CPU ends it before a weight changes, a device before anything of the next step is sent or
+// saved.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kStep = 2;  // in which rank 1 sends nonsense
+constexpr int64_t kStep = 2;  // step in which rank 1 sends a malformed payload
 
 struct Ruin {
   std::byte* out;
@@ -92,7 +92,7 @@ Way averaged(const char* name, const char* method, const Overrides& more) {
 
 class MalformedPayload : public testing::TestWithParam<Way> {
  protected:
-  /// Makes so many steps, with overrides `more`, and then `then`.
+  /// Runs `steps` steps with the overrides `more`, then calls `then`, and expects the error.
   static void expect_named(
       int64_t steps, const Overrides& more,
       const std::function<void(Replica&)>& then = [](Replica&) {}) {
@@ -113,7 +113,7 @@ const Overrides kOnDevice{concat("device=", device_kind())};
 
 TEST_P(MalformedPayload, EndsItsStepOnTheCpu) { expect_named(kStep + 1, {}); }
 
-/// Why no run can have this build's device; else empty.
+/// The reason why runs cannot use this build's device; empty if they can.
 std::string obstacle() {
   const std::string missing =
       std::string(device_kind()) == "cuda" ? missing_for_cuda() : std::string();

@@ -1,4 +1,4 @@
-// What training asks of the memory pool.
+// Tests of the memory that training takes from the pool.
 #include <gtest/gtest.h>
 
 #include "distributed/averaging/gradient_averaging.h"
@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-/// The pool's figures while all workers stand still.
+/// The pool's figures while all workers wait.
 MemoryStats at_rest(ReplicaTest& test) {
   test.replica.barrier();
   const MemoryStats stats = test.pool.stats();
@@ -48,9 +48,9 @@ TEST(Memory, NothingGrowsOverAThousandSteps) {
   });
 }
 
-/// What the backward pass of ResNet-20 reads, of one sample: of each of its 19 convolutions the
-/// input (what the batch norm before it left, which also tells that one's ReLU) and the output (the
-/// input of the batch norm after it).
+/// The number of saved elements that the backward pass of ResNet-20 reads for one sample. For each
+/// of 19 convolutions it reads the input and the output. The input is the output of the batch norm
+/// before, and also serves that norm's ReLU. The output is the input of the next batch norm.
 int64_t saved_numbers_of_resnet20() {
   const int64_t stage1 = 32 * 32 * 16, stage2 = 16 * 16 * 32, stage3 = 8 * 8 * 64;
   const int64_t image = 32 * 32 * 3;
@@ -81,7 +81,7 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
   });
   const int64_t arenas = 4 * 4 * parameters;  // weight, gradient, momentum, residual
   const int64_t activations = size_of(GetParam()) * saved_numbers_of_resnet20() * batch;
-  const int64_t slots = 4 * parameters;  // 0.1 % of the gradient, its scratch, dense 1-D segments
+  const int64_t slots = 4 * parameters;  // payloads of 0.1 %, scratch, dense 1-D segments
   const int64_t expected = workers * (arenas + activations + workspace + slots);
   RecordProperty("reserved_bytes", std::to_string(stats.reserved_bytes));
   RecordProperty("peak_used_bytes", std::to_string(stats.peak_used_bytes));
@@ -92,16 +92,16 @@ TEST_P(Peak, OfFourWorkersIsWhatTheShapesSay) {
       << ", the largest op's workspace " << workspace << ", slots " << slots << "; in use at most "
       << stats.peak_used_bytes;
   EXPECT_LE(objects, 3 * 6) << "its 19 convolutions have six shapes, of three objects each";
-  // One op's, not the sum of all ops'. How far the library pads Winograd's tiles is the machine's
-  // affair: 12.5 images of the second stage were seen, the limit is 23.
+  // The workspace is that of one op, not of all together. The library's padding of Winograd's tiles
+  // depends on the machine: 12.5 images of the second stage were seen, the limit is 23.
   EXPECT_LE(workspace, size_of(DType::f32) * saved_numbers_of_resnet20() * batch / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, Peak, testing::Values(DType::f32, DType::bf16),
                          [](const auto& tested) { return name_of(tested.param); });
 
-/// What a worker's comm side keeps: of each unit an outlet and scratch, and what all others send in
-/// a slot, of one unit here.
+/// Bytes that a worker's comm side keeps: an outlet and scratch for each unit, and the messages of
+/// all other workers in one slot, which has one unit here.
 int64_t comm_bytes(const Cut& cut, const Compressor& compressor, int workers) {
   const StepInfo info{.applied = 1, .workers = workers, .ratio = 0.001};
   int64_t bytes = 0, largest = 0;
@@ -113,7 +113,7 @@ int64_t comm_bytes(const Cut& cut, const Compressor& compressor, int workers) {
   return bytes + (workers - 1) * largest;
 }
 
-/// Two large matrices: arenas are nearly all of it.
+/// With two large matrices, arenas take nearly all memory.
 TEST(Memory, OfLargeMatricesIsWhatTheShapesSay) {
   constexpr int kWorkers = 4;
   const Config config = Config::from_text(

@@ -1,4 +1,4 @@
-// Runs whose workers have weights of their own: gossip and local SGD as `wisp train` makes them.
+// Tests of runs whose workers have their own weights: gossip and local SGD in `wisp train`.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ TEST(OwnWeightsRun, LocalSgdOfPeriodOneIsGradientAveraging) {
     ASSERT_NEAR(local[2][i], averaged[2][i], 1e-5) << "roundings of 6 steps";
 }
 
-/// What is evaluated is what is exported: the mean of the workers' weights.
+/// Evaluation and export both take the mean of the workers' weights.
 TEST(OwnWeightsRun, EvaluatesAndExportsTheMean) {
   const TempDir dir;
   for (const Overrides& method : {kChoco, kLocal, kChoco + Overrides{"ema.decay=0.5"}}) {
@@ -136,7 +136,7 @@ TEST(OwnWeightsRun, MeasuresHowFarTheWorkersAreApart) {
   EXPECT_EQ(steps, (std::vector<int64_t>{2, 4}));
 }
 
-/// Each distance is a dense all-reduce of the weights and one of a sum, which belong to no step.
+/// Each distance takes a dense all-reduce of the weights and one of a sum. Both count for no step.
 TEST(OwnWeightsRun, CountsWhatMeasuringSendsUnderANameOfItsOwn) {
   const TempDir dir;
   const auto run = [&](const std::string& every) {
@@ -147,7 +147,7 @@ TEST(OwnWeightsRun, CountsWhatMeasuringSendsUnderANameOfItsOwn) {
   const Summary never = run("-1"), once = run("0"), often = run("1");
   EXPECT_EQ(read_text(dir / "-1/metrics.jsonl").find("consensus"), std::string::npos);
   const double distance = 2.0 * 3.0 / 4.0 * (never.bytes_raw + 8.0);
-  const double padding = 200.0;  // of the arena, in seven distances at most
+  const double padding = 200.0;  // padding of the arena in seven distances or fewer
   EXPECT_NEAR(once.bytes_other - never.bytes_other, distance * 2.0 / 5.0, padding) << "two epochs";
   EXPECT_NEAR(often.bytes_other - never.bytes_other, distance * 7.0 / 5.0, padding);
   EXPECT_GT(never.bytes_other, 0.0) << "the mean that is evaluated, metrics";
@@ -189,7 +189,7 @@ TEST(OwnWeightsRun, ARuleThatDecidesNothingChangesNothing) {
   EXPECT_EQ(remarks("choco", "random_k").find("choco random_k"), std::string::npos);
 }
 
-/// Not by a ratio that it does not follow, or that is but its limit.
+/// A code is judged by the share that it sends, even if it ignores the ratio or stays below it.
 TEST(OwnWeightsRun, JudgesACodeByWhatItKeeps) {
   const auto remarks = [](const Overrides& keys) {
     return joined(Prepared(tiny_config(keys)).exchange().remarks);
@@ -228,7 +228,7 @@ TEST(OwnWeightsRun, RefusesWhatItCannotDo) {
   EXPECT_NE(error({"compression.method=gossip"}).find("choco, dcd, dgc"), std::string::npos);
 }
 
-/// Every key of a method or of the exchange works, or is refused with its name and the method's.
+/// Every key of a method or of the exchange works, or the error names it and the method.
 TEST(OwnWeightsRun, NoKeyIsIgnored) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> refused = {
       {"compression.probe_every=5", {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}},
@@ -251,7 +251,7 @@ TEST(OwnWeightsRun, NoKeyIsIgnored) {
       {"train.distance_every=1", {}},
       {"clip.norm=0.5", {}}};
   for (const auto& [key, methods] : refused) {
-    const std::string& set = key;  // for clang, whose lambdas capture no bindings
+    const std::string& set = key;  // clang's lambdas capture no structured bindings
     for (const std::string method : {"dpsgd", "dcd", "ecd", "choco", "local_sgd"}) {
       const std::string said = error_of([&] {
         Prepared run(tiny_config({"workers=4", "compression.method=" + method, set}));
@@ -267,7 +267,7 @@ TEST(OwnWeightsRun, NoKeyIsIgnored) {
 }
 
 TEST(OwnWeightsRun, LocalSgdSaysThatBucketsMeanNothing) {
-  const Prepared run(tiny_config(kLocal));  // of 16384 bytes
+  const Prepared run(tiny_config(kLocal));  // buckets of 16384 bytes
   const std::vector<std::string>& remarks = run.exchange().remarks;
   EXPECT_TRUE(std::any_of(remarks.begin(), remarks.end(), [](const std::string& remark) {
     return remark.find("compression.bucket_bytes = 16384") != std::string::npos;

@@ -1,4 +1,4 @@
-// The program under mpirun: what it makes equals what threads make, and how it ends.
+// Tests of the program under mpirun: its results equal those of threads, and failures end it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kLimitS = 10.0;  // what is promised, on a busy machine too
+constexpr double kLimitS = 10.0;  // promised limit, on a busy machine too
 
 /// `wisp train` of the tiny configuration, by `processes` processes.
 std::string train_command(const TempDir& dir, int processes, const std::string& out,
@@ -71,7 +71,7 @@ TEST(Mpi, RankZeroAlonePrintsAndTheTraceHasAllRanks) {
   EXPECT_EQ(count_of("epoch 4: ", run.output), 1u) << run.output;
   EXPECT_EQ(count_of("images/s, ", run.output), 1u) << run.output;
   const auto trace = nlohmann::json::parse(read_text(dir / "run/trace.json"));
-  std::map<int, std::pair<double, double>> times;  // of each worker: first begin, last end
+  std::map<int, std::pair<double, double>> times;  // first begin and last end of each worker
   for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     const double begin = event.at("ts"), end = begin + event.at("dur").get<double>();
@@ -80,7 +80,7 @@ TEST(Mpi, RankZeroAlonePrintsAndTheTraceHasAllRanks) {
     last = std::max(last, end);
   }
   ASSERT_EQ(times.size(), 3u);
-  for (const auto& [worker, time] : times) {  // on one clock: all in the same two steps
+  for (const auto& [worker, time] : times) {  // one clock: all trace the same two steps
     EXPECT_LT(time.first, times.at(1).second) << worker;
     EXPECT_GT(time.second, times.at(1).first) << worker;
   }
@@ -148,8 +148,8 @@ TEST(Mpi, ALauncherThatMpiDoesNotSeeIsNoticed) {
       << run.output;
 }
 
-/// A process whose command line has `word` and whose file `file` in /proc has `text`; 0 if there is
-/// none.
+/// A process whose command line contains `word` and whose file `file` in /proc contains `text`; 0
+/// if there is none.
 pid_t process_of(const std::string& word, const std::string& file, const std::string& text) {
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
@@ -167,7 +167,7 @@ pid_t rank_process(int rank, const std::string& word) {
   return process_of(word, "environ", variable);
 }
 
-/// A run of four processes that ends only if it is made to.
+/// A run of four processes that ends only on a signal.
 class EndlessRun {
  public:
   explicit EndlessRun(const std::string& mpirun = WISP_MPIRUN)
@@ -180,8 +180,8 @@ class EndlessRun {
         })) {}
 
   std::string path() const { return dir_ / "run"; }
-  /// Sends `signal` to the process of a rank, or to mpirun if it is -1, when training is under way
-  /// and all ranks have their handlers.
+  /// Sends `signal` to the process of `rank`, or to mpirun if that is -1. It waits until the run
+  /// trains and all ranks have their handlers.
   void signal_rank(int rank, int signal) {
     const auto running = [&] {
       return result_.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout;
@@ -217,7 +217,7 @@ TEST(Mpi, AKilledRankEndsTheOthersWithItsName) {
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(rank_process(rank, run.path()), 0) << rank;
 }
 
-/// The step of which the program said that its checkpoint is saved; -1 if it did not.
+/// The step whose saved checkpoint the program has reported; -1 if it reported none.
 int64_t saved_step(const std::string& output) {
   const std::string words = "stopped after step ";
   const size_t at = output.find(words);
@@ -234,7 +234,7 @@ TEST(Mpi, ASignalToOneRankLetsAllSaveTheSameStep) {
   EXPECT_EQ(checkpoint_content(run.path(), step).size(), 6u);  // manifest, shared, four ranks
 }
 
-// mpirun itself ends with status 1: it has killed the job.
+// mpirun ends with status 1, as it has killed the job.
 TEST(Mpi, CtrlCOfMpirunLetsAllSave) {
   EndlessRun run(WISP_MPIRUN " --mca odls_base_sigkill_timeout 3");
   ASSERT_NO_FATAL_FAILURE(run.signal_rank(-1, SIGINT));

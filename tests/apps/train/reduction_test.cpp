@@ -1,4 +1,4 @@
-// What compression saves on the wire, for a gradient of real size.
+// Tests of the bytes that compression saves, for a gradient of real size.
 #include <gtest/gtest.h>
 
 #include "core/random.h"
@@ -8,8 +8,8 @@
 namespace wisp {
 namespace {
 
-/// Parameters of ResNet-50 (He et al. 2016; stride in the 3x3 convolution as in the usual
-/// implementations), by its rule of construction.
+/// Shapes of ResNet-50's parameters (He et al. 2016). The stride is in the 3x3 convolution, as in
+/// common implementations.
 std::vector<Shape> resnet50() {
   std::vector<Shape> shapes;
   const auto conv_and_norm = [&](int64_t in, int64_t out, int64_t kernel) {
@@ -39,7 +39,7 @@ TEST(Reduction, OfDgcOnResNet50IsThePapers) {
   ReplicaOptions options;
   options.shapes = resnet50();
   options.averaging.buckets = {};
-  options.averaging.guard = false;  // a world of one has nothing to save
+  options.averaging.guard = false;  // one worker sends nothing, so the guard would go dense
   options.averaging.ratio = [](double) { return 0.001; };
   options.methods = [] {
     std::vector<Method> methods;
@@ -56,8 +56,9 @@ TEST(Reduction, OfDgcOnResNet50IsThePapers) {
     replica.step(0, noise);
     const StepCost& cost = replica.sync().cost();
     EXPECT_EQ(cost.bytes_raw, 4 * 25'557'032);
-    // Lin et al. 2018, table 3: 277x; 6 bytes for each 1000th weight and 4 for each element of the
-    // 54,120 in vectors give 276.7. 0.2 %: rounding up in 54 tensors, and a size for each payload.
+    // Lin et al. 2018, table 3, has 277 times. 6 bytes for each 1000th weight and 4 for each of the
+    // 54,120 elements in vectors give 276.7. The tolerance of 0.2 % covers rounding up in 54
+    // tensors and a size for each payload.
     EXPECT_NEAR(static_cast<double>(cost.bytes_raw) / static_cast<double>(cost.bytes_encoded),
                 276.7, 0.002 * 276.7);
   });

@@ -1,4 +1,4 @@
-// Speech, trained: what the trainer promises of any task, and what is CTC's own.
+// Tests of training on speech: the promises of the trainer for any task, and the parts for CTC.
 #include <gtest/gtest.h>
 
 #include "tests/support/command.h"
@@ -13,7 +13,7 @@ void run(const std::string& out, const Config& config,
   train(config, {out, open, /*quiet=*/true});
 }
 
-/// Steps of a number of utterances, and of a budget of frames.
+/// Steps have a number of utterances, or a budget of frames.
 TEST(SpeechRun, AResumedRunHasTheBitsOfOneThatWasNotStopped) {
   const TempDir dir;
   const std::string manifest = write_tones(dir);

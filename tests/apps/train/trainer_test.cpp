@@ -55,7 +55,7 @@ TEST(Train, LeavesAWholeRunDirectory) {
 
 TEST(Train, APlateauOfTheValidationLossLowersTheRate) {
   const TempDir dir;
-  // no evaluation after the first can be better than a hundredth of the best
+  // no later loss can fall below a hundredth of the best
   tiny_train(dir / "run", {"data.train_count=160", "data.validation=32", "schedule.kind=plateau",
                            "schedule.threshold=0.99", "schedule.patience=1", "schedule.factor=0.5",
                            "optimizer.lr=0.08"});
@@ -63,7 +63,7 @@ TEST(Train, APlateauOfTheValidationLossLowersTheRate) {
   for (const json& row : rows_of(dir / "run/metrics.jsonl")) {
     if (row.contains("lr") && row["step"].get<int64_t>() % 4 == 0) rates.push_back(row["lr"]);
   }
-  // the second and third evaluation are no better; the fourth epoch runs at half the rate
+  // evaluations 2 and 3 are not better, so the fourth epoch has half the learning rate
   EXPECT_EQ(rates, (std::vector<double>{0.08, 0.08, 0.08, 0.04}));
 }
 
@@ -97,12 +97,12 @@ TEST(Train, SummaryHasTheAgreedKeysAndSaneValues) {
   EXPECT_EQ(row.at("bytes_raw"), 4 * parameters);
   EXPECT_GE(row.at("test_accuracy"), 0.0);
   EXPECT_LE(row.at("test_accuracy"), 1.0);
-  EXPECT_GT(row.at("bytes_encoded"), 5 * 0.01 * parameters);  // 4 bytes a value, and its place
+  EXPECT_GT(row.at("bytes_encoded"), 5 * 0.01 * parameters);  // 4 bytes a value, and its position
   EXPECT_LT(row.at("bytes_encoded"), 7 * 0.01 * parameters);
   EXPECT_DOUBLE_EQ(row.at("reduction_encoded"),
                    row.at("bytes_raw").get<double>() / row.at("bytes_encoded").get<double>());
-  // An all-reduce among three sends 2 * 2 / 3 of the bytes, a gather two copies of the payload;
-  // bytes are rounded to whole ones.
+  // An all-reduce among three sends 2 * 2 / 3 of the bytes, a gather sends two copies of the
+  // payload. The counts are rounded to whole bytes.
   EXPECT_NEAR(row.at("reduction_sent").get<double>(),
               4.0 / 3.0 * 4 * parameters / row.at("bytes_sent").get<double>(), 0.01);
   EXPECT_GT(row.at("bytes_sent"), 2 * 5 * 0.01 * parameters);
@@ -147,7 +147,7 @@ TEST(Train, TraceHasTheFiveLanesOfEachWorker) {
   for (const auto& [worker, names] : used) EXPECT_EQ(names, all) << "worker " << worker;
 }
 
-/// The steps of a trace's spans of each lane, in order of time; it fails where two overlap.
+/// The steps of a trace's spans for each lane, in order of time. It fails if two spans overlap.
 std::map<int, std::vector<int64_t>> traced_steps(const std::string& path) {
   std::map<int, std::map<double, json>> lanes;
   const json trace = json::parse(read_text(path));
@@ -241,7 +241,7 @@ TEST(Evaluate, FindsTheAccuracyThatTheRunReported) {
   EXPECT_NE(none.find("none holds no run"), std::string::npos) << none;
 }
 
-/// 60 lines of 11 words, `<eos>` counted.
+/// Writes 60 lines of 11 words, including `<eos>`.
 std::string write_words(const TempDir& dir) {
   const std::string path = dir / "words.txt";
   std::ofstream text(path);
@@ -270,12 +270,12 @@ TEST(Evaluate, ReadsATextInAsManyColumnsAsAsked) {
   EXPECT_EQ(one.test.targets, four.test.targets);
   EXPECT_EQ(two.test.targets, four.test.targets);
   EXPECT_NEAR(evaluated("4", "1").test.metrics[0], four.test.metrics[0], 1e-5);
-  EXPECT_NE(one.test.metrics, two.test.metrics);  // one column less begins with nothing in mind
+  EXPECT_NE(one.test.metrics, two.test.metrics);  // one column fewer starts from zero state
   EXPECT_NE(error_of([&] { evaluated("3", "2"); }).find("train.eval_batch is 3, which 2 workers"),
             std::string::npos);
 }
 
-/// Utterances of a tenth of a second of silence; the path of their manifest.
+/// Writes utterances with a tenth of a second of silence. Returns the path of their manifest.
 std::string write_sounds(const TempDir& dir) {
   std::string list = "audio,text\n";
   for (int i = 0; i < 8; ++i) {

@@ -1,4 +1,4 @@
-// Runs that hold out a validation split: who decides, and what is told of it.
+// Tests of runs that hold out a validation split: its choice of weights, and its reports.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 using Open = RunDirectory::Open;
 using nlohmann::json;
 
-/// A white row tells the class, but in the test set that of the next class: whoever learns does
-/// worse in the test.
+/// Images whose white row shows their class. Labels of the test set are one class higher, so a
+/// model that learns gets worse in the test.
 class Contrary final : public ImageSource {
  public:
   using ImageSource::ImageSource;
@@ -49,7 +49,7 @@ const DataRegistration registration("contrary", "test: learning makes the test w
                                       return std::make_unique<Contrary>(config);
                                     });
 
-/// Epochs of 4 steps with 32 samples held out, of 5 without.
+/// A config whose epochs have 4 steps with 32 samples held out, and 5 without.
 Config contrary_config(const Overrides& overrides) {
   return Config::from_text(R"(
 threads = 1
@@ -76,7 +76,7 @@ std::vector<json> rows_of(const std::string& run, const std::string& type) {
   return rows;
 }
 
-/// The accuracies of a run's checkpoints, one for each epoch.
+/// The evaluations of a run's checkpoints, one for each epoch.
 std::vector<RunEvaluation> evaluations_of(const std::string& run) {
   std::vector<RunEvaluation> all;
   for (const int64_t step : checkpoint_steps(run + "/checkpoints"))
@@ -203,8 +203,8 @@ TEST(Validation, AStopDuringTheLastEvaluationComesBackToIt) {
   const Overrides run = kHeldOut + Overrides{"train.epochs=1", "schedule.kind=plateau"};
   tiny_train(dir / "whole", run);
   int64_t polls = 0;
-  // asked before each of the 4 steps, twice for the batch of the validation split, then before the
-  // first of the test set
+  // the run polls before each of the 4 steps, twice for the batch of the validation split, then
+  // before the first batch of the test set
   EXPECT_FALSE(
       train(tiny_config(run), {dir / "run", Open::create, true, [&] { return ++polls > 6; }}));
   EXPECT_EQ(polls, 7);

@@ -1,4 +1,5 @@
-// Training by several workers: N x B rows are 1 x N·B rows, and the same bits however it is run.
+// Tests of training by several workers: N workers with B rows each compute the same as one worker
+// with N·B rows, and scheduling changes no bit.
 #include <gtest/gtest.h>
 
 #include "core/train/sgd.h"
@@ -12,7 +13,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kRows = 12;  // of the batch of all workers
+constexpr int64_t kRows = 12;  // rows of a batch, all workers together
 constexpr int64_t kSteps = 10;
 
 struct Training {
@@ -87,7 +88,7 @@ class Trainee {
   GradientAveraging sync_;
 };
 
-/// The weights after kSteps steps: the same on all ranks.
+/// The weights after kSteps steps, which must be equal on all ranks.
 std::vector<double> train(const Training& training) {
   std::vector<std::vector<double>> weights(static_cast<size_t>(training.workers));
   run_workers(training.workers, {.threads = 1, .turns = training.turns}, [&](Worker& worker) {
@@ -103,7 +104,7 @@ TEST(DataParallel, WorkersTimesBatchEqualsOneLargeBatch) {
   const std::vector<double> expected = train({.workers = 1});
   for (const int workers : {2, 3, 4}) {
     const std::vector<double> weights = train({.workers = workers});
-    // f64; only the order of the sums over rows differs
+    // all are f64, and only the order of the sums over rows differs
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(weights[i], expected[i], 1e-12) << i;
   }
 }

@@ -1,4 +1,4 @@
-// What goes wrong in one worker ends all of them, with its cause and rank.
+// Tests of failures: an error in one worker ends all workers, and all report its cause and rank.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 
 using Work = std::function<void(Worker&, const ReplicaOptions&)>;
 
-/// The failure of `workers` that do this, overlapped or not.
+/// The error text of a run in which each of the `workers` does `work`.
 std::string failure_of(int workers, ReplicaOptions options, bool overlap, const Work& work) {
   options.averaging.overlap = overlap;
   return error_of([&] {
@@ -23,7 +23,7 @@ std::string failure_of(int workers, ReplicaOptions options, bool overlap, const 
   });
 }
 
-/// In a world of three rank 1 fails, in a world of one the only rank.
+/// Expects the culprit's error on every rank: rank 1 of three, and the only rank of one.
 void expect_cause(const ReplicaOptions& options, const Work& work, const std::string& where = "") {
   for (const bool overlap : {true, false}) {
     EXPECT_EQ(failure_of(3, options, overlap, work), "rank 1: " + where + "wheel came off");
@@ -123,7 +123,7 @@ TEST(Failure, WhileOthersWaitForTheirTurnEndsAllWorkers) {
   const std::string failure = error_of([] {
     run_workers(3, {.threads = 1, .turns = true}, [](Worker& worker) {
       TestReplica replica(worker.communicator, {});
-      // with overlap, its comm thread waits for ranks that wait for its turn
+      // with overlap, the comm thread waits for ranks that wait for this worker's turn
       replica.step(0, small_integers, 1.0, [](const Segment&) { throw Error("wheel came off"); });
     });
   });
@@ -149,7 +149,7 @@ TEST(Failure, DifferentPlansAreFoundBeforeAnythingIsSent) {
   EXPECT_NE(failure.find("step 0: the ranks' plans"), std::string::npos) << failure;
 }
 
-/// One segment, and so the same buckets, but other pieces of it.
+/// With one segment both ranks have the same buckets, but they cut it into different pieces.
 TEST(Failure, DifferentPiecesAreFoundBeforeAnythingIsSent) {
   const std::string failure = failure_of(2, {}, true, [](Worker& worker, ReplicaOptions options) {
     options.shapes = {{1000}};
@@ -167,7 +167,7 @@ TEST(Failure, DifferentMessagesAreFoundBeforeAnythingIsSent) {
   EXPECT_NE(failure.find("step 0: the ranks' plans"), std::string::npos) << failure;
 }
 
-/// Runs a step in which only these segments become ready.
+/// Runs a step in which only the segments `ready` become ready.
 void partial_step(Worker& worker, const ReplicaOptions& options, const std::vector<int>& ready) {
   TestReplica replica(worker.communicator, options);
   const Tensor loss({1}, DType::f32);
@@ -204,7 +204,7 @@ TEST(Failure, AGradientOutsideAStepIsNamed) {
   EXPECT_NE(failure.find("the gradient of p5"), std::string::npos) << failure;
 }
 
-/// Says it used more than it was lent.
+/// A compressor that reports more bytes than its outlet holds.
 class Overflowing final : public Compressor {
  public:
   Traits traits() const override { return {}; }
@@ -262,7 +262,7 @@ TEST(Failure, ResidualsAreExact) {
 }
 
 TEST(Failure, CompressionNeedsF32) {
-  TestContext compute, comm;  // f64
+  TestContext compute, comm;  // contexts for f64
   Parameter parameter{"p", {8}, {}, true, {}};
   FlatParameters parameters(compute.context, {&parameter}, {});
   run_workers(1, {.threads = 1}, [&](Worker& worker) {
@@ -275,11 +275,11 @@ TEST(Failure, CompressionNeedsF32) {
   });
 }
 
-/// A rank that hangs is waited for until the collective says that it is late; then wait() names it
-/// at once, and no second limit begins.
+/// The others wait for a hanging rank until the collective reports that it is late. wait() then
+/// names the rank at once, without a second time limit.
 TEST(Failure, ARankThatHangsIsWaitedForOnce) {
   for (const bool in_backward : {false, true}) {
-    const double timeout_s = in_backward ? 0.5 : 0.02;  // in backward both have come before
+    const double timeout_s = in_backward ? 0.5 : 0.02;  // in backward, both ranks must arrive first
     ThreadGroup group(2, {}, timeout_s);
     const auto errors = run_ranks(group, [&](Communicator& communicator) {
       const auto hang = [&] {

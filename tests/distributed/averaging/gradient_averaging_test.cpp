@@ -18,7 +18,7 @@ struct NamedToy {
   MakeToy make;
 };
 
-/// Those whose every step is a complete sum.
+/// The toy compressors that give the complete sum in every step.
 std::vector<NamedToy> exact_toys() {
   return {{"scaled sum", toy_scaled_sum},
           {"nonzeros", toy_nonzeros},
@@ -28,7 +28,7 @@ std::vector<NamedToy> exact_toys() {
           {"silent round", toy_silent_round}};
 }
 
-/// Each toy takes every seventh segment, the rest is dense.
+/// Each of the six toys takes every seventh segment; the rest go dense.
 ReplicaOptions everything_at_once() {
   ReplicaOptions options;
   options.shapes.assign(21, Shape{50});
@@ -66,7 +66,7 @@ TEST(GradientAveraging, GivesTheMeanInEveryScope) {
   for (const Scope scope : {Scope::bucket, Scope::model}) {
     for (const NamedToy& toy : exact_toys()) {
       ReplicaOptions options = all_by(toy.make, scope);
-      options.shapes = {{300, 1}, {7, 5}, {64, 8}, {40, 9}};  // all decay
+      options.shapes = {{300, 1}, {7, 5}, {64, 8}, {40, 9}};  // all with weight decay
       EXPECT_EQ(run_replicas(3, options, kSteps), sums_over_workers(3, options, kSteps))
           << toy.name;
     }
@@ -129,7 +129,7 @@ TEST(GradientAveraging, NamesUnitStateByItsFirstSegment) {
 
 // ---------------------------------------------------------------- the same bits in every order
 
-/// Values whose sum depends on the order of additions.
+/// Gradients whose sum depends on the order of the additions.
 float rough(int rank, int64_t step, int segment, int64_t i) {
   return std::sin(small_integers(rank, step, segment, i) + static_cast<float>(i)) * 1.7f;
 }
@@ -170,7 +170,7 @@ TEST(GradientAveraging, HasTheSameBitsInEveryOrderWithState) {
   expect_equal_in_every_order(all_by(toy_parity));
 }
 
-/// Every second segment by a method that clips, the others dense.
+/// Options under which a method that clips takes every second segment; the others go dense.
 ReplicaOptions clipped_options(bool per_layer) {
   ReplicaOptions options = all_by(toy_owners);
   options.averaging.clip = {.norm = 2.0, .per_layer = per_layer};
@@ -228,7 +228,7 @@ TEST(GradientAveraging, SkipsAStepOnAllRanksIfALossIsNotFinite) {
 }
 
 TEST(GradientAveraging, CountsANonFiniteGradientAsZero) {
-  const int bad = 3;  // a segment of rank 1
+  const int bad = 3;  // segment in which rank 1 has an infinite element
   const GradientOf gradient = [](int rank, int64_t step, int segment, int64_t i) {
     const bool here = step == 1 && rank == 1 && segment == bad && i == 0;
     return here ? std::numeric_limits<float>::infinity() : small_integers(rank, step, segment, i);
@@ -240,7 +240,7 @@ TEST(GradientAveraging, CountsANonFiniteGradientAsZero) {
   std::vector<ReplicaOptions> all(1);
   for (const NamedToy& toy : exact_toys()) {
     all.push_back(all_by(toy.make));
-    all.back().averaging.buckets.encode_bytes = 0;  // a unit is lost as a whole
+    all.back().averaging.buckets.encode_bytes = 0;  // one segment a unit; a unit is lost whole
   }
   for (const ReplicaOptions& options : all) {
     const Results sums = sums_over_workers(3, options, 3, counted);
@@ -283,7 +283,7 @@ TEST(GradientAveraging, RunsTasksBetweenSteps) {
 
 // ---------------------------------------------------------------- overlap
 
-/// Blocks the compute thread before a segment until the comm thread has done something.
+/// A gate that blocks the compute thread before a segment until the comm thread opens it.
 class Gate {
  public:
   void open() {
@@ -304,7 +304,7 @@ class Gate {
   bool open_ = false;
 };
 
-/// The last gradient waits until the first unit has been `phase`d: it hangs without overlap.
+/// Holds the last gradient back until the first unit has reached `phase`. Without overlap it hangs.
 void expect_overlap(const char* phase) {
   run_workers(2, {.threads = 1}, [&](Worker& worker) {
     Gate gate;
@@ -324,7 +324,7 @@ void expect_overlap(const char* phase) {
     EXPECT_EQ(replica.gradients(), sums_over_workers(2, options, 1)[0][0]);
     const Trace& trace = replica.trace();
     ASSERT_FALSE(trace.spans(Lane::encode).empty());
-    EXPECT_EQ(trace.spans(Lane::encode)[0].name, "p5");  // the first of the arena
+    EXPECT_EQ(trace.spans(Lane::encode)[0].name, "p5");  // the arena's first segment
     EXPECT_LT(trace.spans(Lane::encode)[0].begin_us, last_began);
     EXPECT_EQ(trace.spans(Lane::wait).size(), 1u);
     EXPECT_EQ(trace.spans(Lane::wire)[0].name, "status");
@@ -359,7 +359,7 @@ TEST(GradientAveraging, AllocatesNothingAfterTheSecondStep) {
 TEST(GradientAveraging, ReceivesAllBucketsIntoTheSameMemory) {
   const auto used_with = [](std::vector<Shape> shapes) {
     int64_t used = 0;
-    ReplicaOptions options = all_by([] { return toy_guarded(100, nullptr); });  // gathers
+    ReplicaOptions options = all_by([] { return toy_guarded(100, nullptr); });  // an all-gather
     options.shapes = std::move(shapes);
     options.averaging.buckets.bucket_bytes = 4096;
     run_workers(4, {.threads = 1}, [&](Worker& worker) {
@@ -369,7 +369,7 @@ TEST(GradientAveraging, ReceivesAllBucketsIntoTheSameMemory) {
     });
     return used;
   };
-  // a bucket more costs weight, gradient and outlet, but no inlets: 3 x 4096, and a few words
+  // each bucket costs its weights, gradients and outlet, but no inlets: 3 x 4096 and a few words
   const int64_t more = used_with({{1024}, {1024}, {1024}, {1024}}) - used_with({{1024}, {1024}});
   EXPECT_LE(more, 2 * (3 * 4096 + 512));
 }

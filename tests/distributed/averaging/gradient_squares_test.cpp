@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-/// A complete sum that shows its worker's squares to the test.
+/// Squares and gradients of rank 0 when it encodes, element after element.
 struct Seen {
-  std::vector<float> squares, gradient;  // of rank 0, by element of the unit
+  std::vector<float> squares, gradient;
 };
 
 ReplicaOptions watched(Seen& seen, bool squares = true) {
@@ -33,7 +33,7 @@ ReplicaOptions watched(Seen& seen, bool squares = true) {
   return options;
 }
 
-/// A step over `micro_batches`, of which j adds value(j, i) to the gradient of element i.
+/// Runs a step. Micro-batch j adds value(j, i) to the gradient of element i.
 void accumulate(TestReplica& replica, int64_t step, int micro_batches,
                 const std::function<float(int, int64_t)>& value) {
   const Tensor loss({1}, DType::f32);
@@ -60,7 +60,7 @@ TEST(GradientSquares, AreTheSumOverMicroBatches) {
     const ReplicaOptions options = watched(seen);
     run_workers(2, {.threads = 1}, [&](Worker& worker) {
       TestReplica replica(worker.communicator, options);
-      for (int64_t step = 0; step < 2; ++step) {  // the second begins anew
+      for (int64_t step = 0; step < 2; ++step) {  // the second step must start from zero squares
         if (worker.rank == 0) seen = {};
         accumulate(replica, step, micro_batches, integer);
       }
@@ -73,7 +73,7 @@ TEST(GradientSquares, AreTheSumOverMicroBatches) {
             sum += integer(j, i);
             squares += integer(j, i) * integer(j, i);
           }
-          ASSERT_EQ(seen.gradient[at], sum);  // exact: small integers
+          ASSERT_EQ(seen.gradient[at], sum);  // small integers are exact
           ASSERT_EQ(seen.squares[at], squares) << micro_batches << " " << i;
         }
       }

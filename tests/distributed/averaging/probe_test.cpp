@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// Two segments by a method, at this ratio.
+/// Options for two segments compressed by `method` at `ratio`.
 ReplicaOptions by(const std::string& method, double ratio, int64_t probe_every,
                   const std::string& toml = "") {
   ReplicaOptions options =
@@ -26,7 +26,7 @@ float rough(int rank, int64_t step, int segment, int64_t i) {
   return std::sin(small_integers(rank, step, segment, i) + static_cast<float>(i)) * 0.7f;
 }
 
-/// Health after each step, of rank 0; all ranks must agree.
+/// Rank 0's health after each step. Both ranks must agree.
 std::vector<std::optional<Health>> healths(const ReplicaOptions& options, int64_t steps,
                                            const GradientOf& gradient = rough) {
   std::vector<std::vector<std::optional<Health>>> seen(2);
@@ -46,7 +46,8 @@ std::vector<std::optional<Health>> healths(const ReplicaOptions& options, int64_
   return seen[0];
 }
 
-// Top-1 with ef of (3, 1): 3 travels twice while 1 and 2 wait; then of (1, 1 + 2) the 3 does.
+// Top-1 with error feedback of the gradient (3, 1): the 3 travels twice, while the residual of the
+// other element grows to 1, then 2. The third gradient is (1, 1), so of (1, 1 + 2) the 3 travels.
 TEST(Probe, MeasuresWhatAPersonWould) {
   ReplicaOptions options = by("topk", 0.5, 1);
   options.shapes = {{2, 1}};
@@ -59,7 +60,8 @@ TEST(Probe, MeasuresWhatAPersonWould) {
   EXPECT_DOUBLE_EQ(seen[0]->staleness, 0.5);
   EXPECT_DOUBLE_EQ(seen[1]->staleness, 1.0);
   EXPECT_DOUBLE_EQ(seen[2]->staleness, 0.5);
-  // rounding of a root and a quotient; of two workers: (6, 0) for (6, 2), then (0, 6) for (2, 2)
+  // The tolerance covers a root and a quotient. The sum over two workers is (6, 0) instead of
+  // (6, 2), then (0, 6) instead of (2, 2).
   EXPECT_NEAR(seen[0]->cosine, 3.0 / std::sqrt(10.0), 1e-15);
   EXPECT_NEAR(seen[1]->cosine, 3.0 / std::sqrt(10.0), 1e-15);
   EXPECT_NEAR(seen[2]->cosine, 1.0 / std::sqrt(2.0), 1e-15);
@@ -70,7 +72,7 @@ TEST(Probe, OfTrackedSumsAsksWhatTheyMiss) {
   options.shapes = {{2, 1}};
   const auto seen =
       healths(options, 2, [](int, int64_t, int, int64_t i) { return i == 0 ? 3.0f : 1.0f; });
-  EXPECT_DOUBLE_EQ(seen[0]->residual, 1.0 / std::sqrt(10.0));  // (3, 1) against (3, 0)
+  EXPECT_DOUBLE_EQ(seen[0]->residual, 1.0 / std::sqrt(10.0));  // (3, 1), of which (3, 0) is tracked
   EXPECT_DOUBLE_EQ(seen[1]->residual, 0.0);
   EXPECT_NEAR(seen[1]->cosine, 1.0, 1e-12);
   EXPECT_TRUE(std::isnan(seen[1]->staleness));
@@ -79,7 +81,7 @@ TEST(Probe, OfTrackedSumsAsksWhatTheyMiss) {
 TEST(Probe, HasNoResidualWhereNothingIsKept) {
   const auto seen = healths(by("fp16", 1.0, 1), 2);
   EXPECT_TRUE(std::isnan(seen[1]->residual));
-  EXPECT_NEAR(seen[1]->cosine, 1.0, 1e-5);  // 11 bits of precision, squared
+  EXPECT_NEAR(seen[1]->cosine, 1.0, 1e-5);  // f16 has 11 bits, and the error is squared
 }
 
 TEST(Probe, MeasuresEveryNthStepOfWhatIsCompressed) {
@@ -87,7 +89,7 @@ TEST(Probe, MeasuresEveryNthStepOfWhatIsCompressed) {
   for (size_t step = 0; step < seen.size(); ++step)
     EXPECT_EQ(seen[step].has_value(), step % 3 == 2) << step;
   for (const auto& health : healths(by("topk", 0.1, 0), 3)) EXPECT_FALSE(health);
-  ReplicaOptions dense = by("topk", 1.0, 1);  // a ratio of 1 goes dense
+  ReplicaOptions dense = by("topk", 1.0, 1);  // at ratio 1 all units go dense
   for (const auto& health : healths(dense, 3)) EXPECT_FALSE(health);
 }
 
@@ -107,7 +109,7 @@ TEST(Probe, SkipsWhatIsSkippedAndCountsNonFiniteGradientsAsZero) {
   });
 }
 
-/// Results, residuals and counted bytes of every step.
+/// Gradients, per-element states and counted bytes after every step.
 struct Trail {
   Results gradients;
   std::vector<std::vector<float>> states;

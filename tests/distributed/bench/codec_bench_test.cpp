@@ -29,7 +29,7 @@ CodecResult bench(
 TEST(CodecBench, ReportsPayloadAndError) {
   const CodecResult half = bench("fp16");
   EXPECT_EQ(half.payload_bytes, 200'000);
-  EXPECT_LT(half.rel_error, 0x1p-10);  // half a unit in the last place, four times, and of the sum
+  EXPECT_LT(half.rel_error, 0x1p-10);  // half an ulp for each of four payloads and for their sum
   EXPECT_GT(half.rel_error, 0.0);
   EXPECT_GT(half.cosine, 0.999);
   EXPECT_EQ(half.state_bytes, 0);
@@ -43,14 +43,14 @@ TEST(CodecBench, ReportsPayloadAndError) {
   EXPECT_EQ(bench("signsgd").rounds, 2);
 }
 
-/// As of an embedding: 10,000 elements may travel, fewer are there.
+/// Like an embedding's gradient: 10,000 elements may travel, but fewer are not zero.
 TEST(CodecBench, LeavesRowsZero) {
   const CodecResult topk =
       bench("topk",
             {.numel = 1'000'000, .ratio = 0.01, .zero_rows = 0.998, .threads = 2, .seconds = 0.0});
   EXPECT_GT(topk.payload_bytes, 0);
   EXPECT_LT(topk.payload_bytes, 8 * 10'000 / 2);
-  EXPECT_NEAR(topk.rel_error, 0.0, 1e-6);  // all that is not zero travels
+  EXPECT_NEAR(topk.rel_error, 0.0, 1e-6);  // every nonzero element travels
 }
 
 TEST(CodecBench, TimesEveryMethod) {
@@ -66,7 +66,7 @@ TEST(CodecBench, TimesEveryMethod) {
 
 class DeviceCodecBench : public DeviceTest {};
 
-/// A GPU's library has bits of its own, so products are for the emulated device.
+/// A GPU's matrix products differ in their last bits, so only the emulated device runs powersgd.
 TEST_F(DeviceCodecBench, GivesTheCpusFigures) {
   const std::string summed = "compression.scaler = \"shared\"";
   std::vector<std::pair<std::string, std::string>> methods = {
@@ -90,7 +90,7 @@ TEST_F(DeviceCodecBench, GivesTheCpusFigures) {
   }
 }
 
-/// What the ranks send in two steps, round by round, and the gradients they end with.
+/// For each of two steps and each rank: the bytes sent in each round, then the rank's gradient.
 using Sent = std::vector<std::vector<std::byte>>;
 Sent sent_by(const std::string& method, Device device) {
   Sent sent;
@@ -117,7 +117,7 @@ Sent sent_by(const std::string& method, Device device) {
   return sent;
 }
 
-/// All but those that send what a GPU's libraries compute, which has bits of its own.
+/// A GPU skips the methods that send results of its libraries, whose last bits differ.
 TEST_F(DeviceCodecBench, SendsTheCpusBytes) {
   std::set<std::string> left_out{"none"};
   if (std::string(device_kind()) == "cuda") left_out.insert({"powersgd", "acpsgd", "fft"});

@@ -1,4 +1,4 @@
-// Collectives that bring data as it is from rank to rank.
+// Tests of the collectives that move data between ranks unchanged.
 #include <gtest/gtest.h>
 
 #include "tests/support/ranks.h"
@@ -75,7 +75,7 @@ TEST(Communicator, BroadcastBringsTheRootsData) {
 
 TEST(Communicator, ExchangeServesPairsWhileOthersAreIdle) {
   for (const int workers : worlds()) {
-    run_well(workers, [&](Communicator& comm) {  // 0 -> 1 one way, 2 <-> 3, …, an odd one idle
+    run_well(workers, [&](Communicator& comm) {  // 0 -> 1, 2 <-> 3, …; an odd last rank is idle
       const int peer = comm.rank() ^ 1;
       const bool idle = peer >= workers;
       const Memory sent = idle || comm.rank() == 1 ? Memory() : mail(comm.rank(), peer, 0);
@@ -93,7 +93,7 @@ TEST(Communicator, ExchangeServesPairsWhileOthersAreIdle) {
 
 TEST(Communicator, ExchangeCarriesSeveralSlicesForEachPeer) {
   for (const int workers : worlds()) {
-    run_well(workers, [&](Communicator& comm) {  // everybody with everybody, two slices each
+    run_well(workers, [&](Communicator& comm) {  // all pairs, two slices each way
       std::vector<Memory> sent, wanted, got;
       std::vector<Exchange> messages;
       for (int i = 0; i < 2 * workers; ++i) {
@@ -118,7 +118,7 @@ TEST(Communicator, ExchangeCarriesSeveralSlicesForEachPeer) {
 TEST(Communicator, ExchangeServesSeveralPeersAtOnce) {
   for (const int workers : worlds()) {
     if (workers < 3) continue;
-    run_well(workers, [&](Communicator& comm) {  // a ring: both neighbours
+    run_well(workers, [&](Communicator& comm) {  // both neighbours in a ring
       const int peers[] = {(comm.rank() + 1) % workers, (comm.rank() + workers - 1) % workers};
       std::vector<Memory> sent, wanted, got;
       std::vector<Exchange> messages;

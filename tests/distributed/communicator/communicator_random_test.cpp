@@ -1,4 +1,4 @@
-// Long sequences of random collectives.
+// Tests of long sequences of random collectives.
 #include <gtest/gtest.h>
 
 #include "tests/support/random_collective.h"

@@ -1,4 +1,4 @@
-// Collectives that add up or take the maximum.
+// Tests of the collectives that compute a sum or a maximum.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
                              DType::i32, DType::i64, DType::u8,  DType::u32};
 
-/// The model: one element after the other, ranks in order.
+/// The expected reduction: element by element, over the ranks in order.
 Memory reduced(const std::vector<Memory>& inputs, DType dtype, ReduceOp op) {
   Memory result(inputs[0].size());
   with_type(dtype, [&](auto zero) {
@@ -117,7 +117,7 @@ TEST(Communicator, CountsTheBytesOfReductions) {
         EXPECT_EQ(transfer.sent + transfer.received, 0);
         const Bytes total{reinterpret_cast<std::byte*>(&sent), sizeof sent};
         comm.all_reduce({&total, 1}, DType::i64, ReduceOp::sum)->wait();
-        EXPECT_EQ(sent, 2 * (workers - 1) * 8 * n);  // 2 (N-1) / N of the bytes, N times
+        EXPECT_EQ(sent, 2 * (workers - 1) * 8 * n);  // N ranks, 2 (N - 1) / N of the bytes each
       });
     }
   }

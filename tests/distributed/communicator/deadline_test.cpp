@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kHourUs = 3600e6;
 
-/// Looks where the deadline says, from `at_us` on, and finds nothing: when it has passed.
+/// The time at which the deadline passes if it is polled at each next_us() and nothing comes.
 double end_of(Deadline& deadline) {
   double at_us = deadline.next_us();
   while (!deadline.passed(at_us)) at_us = deadline.next_us();
@@ -31,8 +31,8 @@ TEST(Deadline, DoesNotDependOnHowOftenOneLooks) {
   EXPECT_NEAR(at_us, 60e6, 1001.0);
 }
 
-/// A stopped process sees the clock jump when it goes on. What it waits for may have been there all
-/// along, or may have been stopped as well.
+/// A stopped process sees the clock jump when it continues. The awaited event may have happened
+/// meanwhile, or the other process may have been stopped as well.
 TEST(Deadline, AStopIsNoWait) {
   Deadline deadline(60.0);
   deadline.restart(0.0);

@@ -1,5 +1,5 @@
-// Collectives on a device's memory: through the host's, by the device's own streams, and by NCCL
-// between devices.
+// Tests of collectives on a device's memory: staged through the host's memory, directly on the
+// device's streams, and by NCCL between devices.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ enum class Way { staged, direct, nccl };
 
 Device device_of(int rank, Way way) { return {Device::Kind::cuda, way == Way::nccl ? rank : 0}; }
 
-/// One worker: its device, its communicator, and tensors made of what it thinks of.
+/// A worker's device, communicator and tensors.
 struct Site {
   Site(Worker& worker, Way way)
       : rank(worker.rank),
@@ -90,14 +90,14 @@ std::string way_name(const testing::TestParamInfo<Way>& tested) {
 INSTANTIATE_TEST_SUITE_P(All, DeviceCollectives,
                          testing::Values(Way::staged, Way::direct, Way::nccl), way_name);
 
-/// NCCL's own adds in its own order; its stand-in in ours.
+/// NCCL adds in its own order; its stand-in adds in Wisp's.
 bool sums_may_differ(DType dtype) {
   const bool rounds =
       dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
   return rounds && std::string(device_kind()) != "emulated";
 }
 
-/// The bits of the host's, for slices of many lengths that begin and end where no share does.
+/// Slices of many lengths, whose ends lie on no border of shares, reduce to the host's bits.
 TEST_P(DeviceCollectives, ReduceToTheBitsOfTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64,
                             DType::u8, DType::u32}) {
@@ -173,7 +173,7 @@ TEST_F(DeviceTest, DirectCollectivesRefuseBothMemoriesInOneCall) {
   });
 }
 
-/// Ranks whose memory is not of one kind all hear of it, and none of them hangs.
+/// If the ranks' memory is of different kinds, all ranks get an error and none hangs.
 TEST_F(DeviceTest, DirectCollectivesRefuseRanksOfTheHost) {
   const std::string failure = error_of([] {
     among(Way::direct, [](Site& site) {
@@ -187,7 +187,7 @@ TEST_F(DeviceTest, DirectCollectivesRefuseRanksOfTheHost) {
             "memory");
 }
 
-/// A rank that goes away without waiting ends the others' wait, with its cause.
+/// A rank that leaves without waiting ends the others' wait, and they report its cause.
 TEST_P(DeviceCollectives, EndWithARankThatGoesAway) {
   const std::string failure = error_of([] {
     among([](Site& site) {
@@ -201,8 +201,7 @@ TEST_P(DeviceCollectives, EndWithARankThatGoesAway) {
   EXPECT_EQ(failure, "rank 1: went away");
 }
 
-/// Nobody's thread stands still for a device: a collective is there when it is asked for often
-/// enough.
+/// Polling alone completes a collective, and no thread blocks on a device.
 TEST_P(DeviceCollectives, AreThereForWhoeverPolls) {
   among([](Site& site) {
     const Tensor x = site.of({1.0f});
@@ -219,7 +218,7 @@ TEST_P(DeviceCollectives, AreThereForWhoeverPolls) {
   });
 }
 
-/// What a rank sends to itself stays where it is: one memory on both sides.
+/// A rank may pass the same memory as its outlet and as its own inlet.
 TEST_P(DeviceCollectives, GatherIntoTheDevice) {
   among([](Site& site) {
     const Tensor own = site.of({static_cast<float>(site.rank)});

@@ -1,5 +1,6 @@
-// Workers that train, four threads or the processes that mpirun started, until rank 2 throws in the
-// middle of its second backward, while the others exchange. Exit status 1 and the cause.
+// A training program whose rank 2 throws in the middle of its second backward, while the others
+// exchange. Workers are four threads, or the processes that mpirun started. The program prints the
+// cause and exits with status 1.
 #include <cstdio>
 
 #include "tests/support/test_replica.h"

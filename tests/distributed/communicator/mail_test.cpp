@@ -1,4 +1,4 @@
-// Messages between processes, without any process.
+// Tests of messages between processes, within one process.
 #include "distributed/communicator/mail.h"
 
 #include <gtest/gtest.h>
@@ -55,15 +55,15 @@ TEST(Mail, SaysWhichCallDoesNotFitRankZeros) {
   std::vector<std::byte> memory;
   const std::string why =
       "calls all_gather of 4 bytes where rank 0 calls all_reduce of 32 bytes (f32, sum)";
-  auto mismatch = gather.check(0, 0, sum.write(0, 2, memory));  // rank 2 hears rank 0
+  auto mismatch = gather.check(0, 0, sum.write(0, 2, memory));  // rank 2 reads a message of rank 0
   ASSERT_TRUE(mismatch);
   EXPECT_EQ(mismatch->rank, 2);
   EXPECT_EQ(mismatch->why, why);
-  mismatch = sum.check(0, 2, gather.write(0, 0, memory));  // rank 0 hears rank 2
+  mismatch = sum.check(0, 2, gather.write(0, 0, memory));  // rank 0 reads a message of rank 2
   ASSERT_TRUE(mismatch);
   EXPECT_EQ(mismatch->rank, 2);
   EXPECT_EQ(mismatch->why, why);
-  mismatch = other.check(0, 2, gather.write(0, 1, memory));  // rank 1 hears rank 2
+  mismatch = other.check(0, 2, gather.write(0, 1, memory));  // rank 1 reads a message of rank 2
   ASSERT_TRUE(mismatch);
   EXPECT_EQ(mismatch->rank, -1);
 }

@@ -1,5 +1,5 @@
-// What collectives have in common where ranks are processes. Runs under mpirun, together with the
-// tests of all communicators; what ends a world is in process_failure_test.cpp.
+// Tests of what all collectives between processes have in common. They run under mpirun, together
+// with the tests of all communicators. Tests of failures are in process_failure_test.cpp.
 #include "distributed/communicator/mpi_communicator.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Mpi, TheWorldIsTheLaunchers) {
   EXPECT_EQ(std::to_string(world().rank), environment("OMPI_COMM_WORLD_RANK"));
 }
 
-/// By Open MPI's default the directions of an exchange over TCP take turns (docs/processes.md).
+/// By default, Open MPI sends the two directions of a TCP exchange in turn (docs/processes.md).
 TEST(Mpi, OpenMpiIsToldToSendBothDirectionsAtOnce) {
   EXPECT_EQ(environment("OMPI_MCA_btl_tcp_flags"), "send,inplace");
   EXPECT_EQ(environment("OMPI_MCA_btl_tcp_eager_limit"), "262144");

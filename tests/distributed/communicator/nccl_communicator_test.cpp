@@ -1,5 +1,5 @@
-// Ranks with a device each, over the stand-in for NCCL: what ends them, all of them and with one
-// cause. What they move is in device_collectives_test.cpp.
+// Tests of ranks with one device each, over the stand-in for NCCL. A failure ends all ranks with
+// one cause. Tests of the data that ranks move are in device_collectives_test.cpp.
 #include "distributed/communicator/nccl_communicator.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class Nccl : public testing::Test {
     emulated::Queues::get().shuffle(0);
   }
 
-  /// The error texts by rank, empty if none.
+  /// The error text of each rank, empty if it had none.
   template <class Work>
   static std::vector<std::string> errors(const Work& work, double timeout_s = 20.0) {
     ThreadGroup group(kRanks, {}, timeout_s);
@@ -72,7 +72,7 @@ class Nccl : public testing::Test {
   }
 };
 
-/// wrong_words() of a device's memory.
+/// Like wrong_words(), on a device's memory.
 int wrong_on_device(const Draw& draw, Site& site, std::mt19937& pauses) {
   const Tensor before({draw.words()}, DType::u32);
   for (int64_t i = 0; i < draw.words(); ++i) before.data<uint32_t>()[i] = draw.before(site.rank, i);
@@ -106,7 +106,7 @@ TEST_F(Nccl, SurvivesRandomCollectives) {
       for (int i = 0; i < 100; ++i) {
         const Draw draw(shared, kRanks);
         wrong += wrong_on_device(draw, site, pauses);
-        wrong += wrong_words(draw, *site.comm, pauses);  // and of the host's
+        wrong += wrong_words(draw, *site.comm, pauses);  // on the host's memory
       }
       EXPECT_EQ(wrong, 0);
     });
@@ -129,7 +129,7 @@ TEST_F(Nccl, CountsWhatTheOtherCommunicatorsCount) {
       of_all(kRanks, ""));
 }
 
-/// Only some have anything to say; the others cannot know on what memory.
+/// Idle ranks cannot know whether the messages lie in the host's or a device's memory.
 TEST_F(Nccl, ExchangesWithSomeRanksIdle) {
   EXPECT_EQ(errors([](Site& site) {
               const Tensor own = site.of({static_cast<float>(site.rank)}), got = site.of({-1.0f});
@@ -180,7 +180,7 @@ TEST_F(Nccl, NamesWhoExpectsOtherSizes) {
       const Tensor x = site.of({0.0f, 0.0f});
       std::vector<ConstBytes> out(slices, ConstBytes{x.raw(), 4});
       std::vector<Bytes> in(slices * kRanks, Bytes{x.raw() + 4, 4});
-      if (site.rank == 3) in[2 * slices - 1].bytes = 8;  // the last from rank 1
+      if (site.rank == 3) in[2 * slices - 1].bytes = 8;  // last slice from rank 1
       if (site.rank == 3) in[2 * slices - 1].data = x.raw();
       site.comm->all_gather(out, in)->wait();
     });
@@ -222,7 +222,7 @@ TEST_F(Nccl, EndsWithARankThatGoesAway) {
     EXPECT_EQ(errors([&](Site& site) {
                 const Tensor x = site.of({1.0f});
                 const PendingPtr pending = site.sum(x);
-                // until it is in the middle of NCCL's work, or not even that
+                // rank 1 leaves during NCCL's work (silent), or before it begins (none)
                 const bool on_wire = fault == emulated::NcclFault::silent;
                 for (int look = 0; on_wire && look < 1000; ++look) pending->ready();
                 if (site.rank == 1) throw Error("went away");

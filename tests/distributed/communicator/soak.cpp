@@ -1,11 +1,11 @@
-// Random collectives with random delays over four threads, or over the processes that mpirun
-// started; every word that arrives is checked.
+// A soak test: random collectives with random delays over four threads, or over the processes that
+// mpirun started. It checks every word that arrives.
 //
 //   soak COUNT [FAULT KIND]
 //
-// With a FAULT, rank 2 goes wrong in a collective of KIND (0 to 6, as in Call::Kind): it dies in
-// the middle of it, stalls, throws, or calls another. Exit status 1 and the cause if anything
-// failed.
+// With a FAULT, rank 2 fails in a collective of KIND (0 to 6, as in Call::Kind): it dies in the
+// middle of it, stalls, throws, or calls another collective. On any failure the program prints the
+// cause and exits with status 1.
 #include <unistd.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace wisp {
 namespace {
 
-constexpr int kThreads = 4, kCulprit = 2, kFaultless = 20;  // collectives before a fault
+constexpr int kThreads = 4, kCulprit = 2, kFaultless = 20;  // kFaultless collectives before a fault
 constexpr double kFaultTimeoutS = 0.5;
 
 struct Fault {
@@ -31,7 +31,8 @@ void sleep_ms(double ms) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
-/// Says nothing more to anybody. A thread cannot be killed, and ends the program if it never ends.
+/// Falls silent. A process stays so until it is killed. A thread cannot be killed and must end, so
+/// it sleeps for three timeouts.
 void stall() {
   while (world().processes()) pause();
   sleep_ms(3e3 * kFaultTimeoutS);
@@ -73,7 +74,7 @@ void soak(int argc, char** argv) {
   if (argc == 4) fault = {argv[2], static_cast<Call::Kind>(std::stoi(argv[3]))};
   LaunchOptions options{.threads = 1};
   if (!fault.name.empty()) options.timeout_s = kFaultTimeoutS;
-  std::signal(SIGTERM, SIG_IGN);  // mpirun's, when a rank has died: there is time for last words
+  std::signal(SIGTERM, SIG_IGN);  // mpirun sends it when a rank dies, before the cause is printed
   const int workers = world().processes() ? world().size : kThreads;
   run_workers(workers, options, [&](Worker& worker) { work(worker, count, fault); });
   if (world().rank == 0)

@@ -1,4 +1,5 @@
-// A rank that goes wrong in any collective ends all others, which name it: threads and processes.
+// Tests that a rank that fails in any collective ends all others, and that they name it. Ranks are
+// threads, then processes.
 #include <gtest/gtest.h>
 
 #include "distributed/communicator/collective.h"
@@ -8,7 +9,7 @@ namespace wisp {
 namespace {
 
 constexpr int kKinds = static_cast<int>(Call::Kind::barrier) + 1;
-constexpr double kLimitS = 10.0;  // what is promised, on a busy machine too
+constexpr double kLimitS = 10.0;  // promised limit, on a busy machine too
 
 struct Case {
   const char* fault;

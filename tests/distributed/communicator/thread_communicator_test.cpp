@@ -1,4 +1,4 @@
-// What every collective has in common: progress, refusals, failures, emulated links.
+// Tests of what all collectives have in common: progress, refusals, failures, emulated links.
 #include "distributed/communicator/thread_communicator.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(ThreadCommunicator, ARankFinishesWhileTheOthersCompute) {
     pending.push_back(group.communicator(static_cast<int>(rank))
                           .all_reduce({&slice, 1}, DType::f32, ReduceOp::sum));
   }
-  pending[0]->wait();  // rank 1 has come, but does not wait
+  pending[0]->wait();  // rank 1 has arrived, but does not wait
   EXPECT_EQ(data[0], 3.0f);
   pending[1]->wait();
   EXPECT_EQ(data[1], 3.0f);
@@ -133,7 +133,8 @@ TEST(ThreadCommunicator, NamesTheRanksThatDoNotCome) {
             "rank 0: barrier: waited 0.02 s for rank 1, rank 2, rank 3, which have not come");
 }
 
-/// So that who asks needs no limit of its own, and no second one begins in wait().
+/// Once ranks are late, ready() is true and wait() names them at once. A caller that polls needs no
+/// time limit of its own.
 TEST(ThreadCommunicator, IsReadyToNameTheRanksThatAreLate) {
   ThreadGroup group(2, {}, 0.002);
   const PendingPtr pending = group.communicator(0).barrier();
@@ -176,7 +177,7 @@ TEST(ThreadCommunicator, ACollectiveGivenUpIsFinishedByNobody) {
 }
 
 TEST(ThreadCommunicator, AnEmulatedLinkTakesItsTime) {
-  constexpr double kClock = 1e-3;  // differences of two times, doubles, round
+  constexpr double kClock = 1e-3;  // rounding of the difference of two times
   const LinkSpec link{.gbit_per_s = 0.1, .latency_us = 100.0};
   ThreadGroup group(4, link);
   const auto errors = run_ranks(group, [&](Communicator& comm) {

@@ -1,12 +1,13 @@
-// Compares the bytes that are counted with those of the loopback device, by mpirun over TCP in a
-// network of its own:
+// A program that prints the bytes that are counted beside those that the loopback device carries.
+// mpirun starts it over TCP in a separate network namespace:
 //
 //   unshare -n sh -c 'ip link set lo up; mpirun --mca btl tcp,self -n 4 wire_bytes MESSAGE'
 //
-// With a number, each rank sends each other so many bytes in a round: prints what the communicator
-// counted, what the device carried, and messages. With "methods", three steps of each method:
-// prints name, step, what this rank's synchronizer counted, and, on rank 0, what the device
-// carried.
+// If MESSAGE is a number, each rank sends each other two messages of that many bytes in a round.
+// The program prints the bytes that the communicators counted, the bytes that the device carried,
+// and the number of messages. If MESSAGE is "methods", it measures three steps of each method. For
+// each step every rank prints the method's name, the step, and the bytes that its synchronizer
+// counted. Rank 0 adds the bytes that the device carried; the other ranks print 0.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -52,12 +53,12 @@ void measure(Worker& worker, int64_t message) {
                 static_cast<long long>(carried), static_cast<long long>(messages));
 }
 
-/// On a model of one large matrix, whose messages have 64 KiB and more.
+/// A run whose model is one large matrix, so that its messages have 64 KiB or more.
 Config run_of(const std::string& method) {
   Overrides run =
       method_overrides(method) + Overrides{concat("workers=", world().size), "train.batch=30",
                                            "compression.bucket_bytes=100000000"};
-  if (method != "local_sgd") run.push_back("compression.guard=false");  // which it has not
+  if (method != "local_sgd") run.push_back("compression.guard=false");  // it has no guard
   if (method_knows(method, "local_sgd.period")) run.push_back("local_sgd.period=1");
   if (method_knows(method, "compression.rank")) run.push_back("compression.rank=64");
   return tiny_config_of("model.name = \"mlp\"\nmodel.hidden = [768]", run);
@@ -73,7 +74,7 @@ void measure(const std::string& method) {
       test.replica.barrier();
       return loopback_bytes() - before;
     };
-    test.steps(0, 3);  // connects the ranks, and ends what warm-up there is
+    test.steps(0, 3);  // connects the ranks and completes any warm-up
     for (int64_t step = 3; step < 6; ++step) {
       const int64_t barriers = carried_by(step, 0);
       const int64_t carried = carried_by(step, 1) - barriers;

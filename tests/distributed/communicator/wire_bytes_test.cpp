@@ -1,4 +1,4 @@
-// What is counted is what a network device carries.
+// Tests that the counted bytes are those that a network device carries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Traffic {
   double counted = 0.0, carried = 0.0, messages = 0.0;
 };
 
-/// What the ranks print, in a network of their own.
+/// The output of the ranks, which run in a separate network namespace.
 std::string output_of(int ranks, const std::string& what) {
   const CommandResult result = run_command_apart(
       "unshare -n sh -c 'ip link set lo up && " WISP_MPIRUN " -n " + std::to_string(ranks) +
@@ -52,7 +52,7 @@ TEST_F(WireBytes, TheLoopbackDeviceAgrees) {
   EXPECT_LE(small.carried, small.counted + 200.0 * small.messages);
 }
 
-/// In one step of three at least: a busy system cuts what it sends into more pieces.
+/// At least one step of three must agree, as a busy system sends smaller packets.
 TEST_F(WireBytes, TheLoopbackDeviceAgreesWithEveryMethod) {
   constexpr int kRanks = 3;
   std::map<std::string, std::map<int, Traffic>> traffic;

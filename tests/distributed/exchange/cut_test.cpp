@@ -18,7 +18,7 @@ std::vector<Segment> segments_of(const std::vector<int64_t>& sizes) {
   return segments;
 }
 
-/// All segments to one method of this scope, f32.
+/// A cut that assigns all segments, of f32, to one method.
 Cut cut_of(const std::vector<Segment>& segments, CutMethod method, BucketOptions options,
            Device device = {}) {
   const std::vector<int> method_of(segments.size(), 0);
@@ -53,29 +53,29 @@ TEST(Cut, GivesACompressedRunTheBucketsOfADenseOne) {
 
 TEST(Cut, TakesAnEighthOfTheModelWithinBounds) {
   const auto many = [](int64_t each) { return segments_of(std::vector<int64_t>(64, each)); };
-  // 64 x 16 KiB = 1 MiB: an eighth is 128 KiB
+  // 64 x 16 KiB = 1 MiB, so a bucket has an eighth, 128 KiB
   EXPECT_EQ(dense_cut(many(4096), {}).buckets.size(), 8u);
-  // 64 KiB in all: one bucket of the least size
+  // 64 KiB in all make one bucket of the least size
   EXPECT_EQ(dense_cut(many(256), {}).buckets.size(), 1u);
-  // 64 x 8 MB = 512 MB: buckets close at 25 MB, so hold 4 segments
+  // 64 x 8 MB = 512 MB: buckets close at 25 MB, so each holds 4 segments
   EXPECT_EQ(dense_cut(many(2'000'000), {}).buckets.size(), 16u);
 }
 
-/// The GPU's launches for a unit of 4 KiB are those for one of 4 MiB.
+/// A GPU needs as many launches for a unit of 4 KiB as for one of 4 MiB.
 TEST(Cut, TakesLargerBucketsAndUnitsOnAGpu) {
   const Device gpu{Device::Kind::cuda, 0};
   const auto model_of = [](int64_t each) { return segments_of(std::vector<int64_t>(64, each)); };
   const auto units = [&](int64_t each, BucketOptions options) {
     return cut_of(model_of(each), {Scope::layer}, options, gpu).units.size();
   };
-  // 1 MiB in all: one bucket, one unit; on the CPU there are 8 and 16
+  // 1 MiB in all makes one bucket and one unit; on the CPU it makes 8 and 16
   EXPECT_EQ(dense_cut(model_of(4096), {}, gpu).buckets.size(), 1u);
   EXPECT_EQ(units(4096, {}), 1u);
   EXPECT_EQ(cut_of(model_of(4096), {Scope::layer}, {}).units.size(), 16u);
-  // 64 x 2 MB: the buckets of the CPU, but each is one unit
+  // 64 x 2 MB make the same buckets as on the CPU, but each is one unit
   EXPECT_EQ(dense_cut(model_of(500'000), {}, gpu).buckets.size(), 8u);
   EXPECT_EQ(units(500'000, {}), 8u);
-  // what is asked for stays
+  // explicit sizes stay as they are
   EXPECT_EQ(units(4096, {.bucket_bytes = 0}), 64u);
   EXPECT_EQ(units(4096, {.encode_bytes = 0}), 64u);
 }
@@ -145,7 +145,8 @@ TEST(Cut, KeepsDenseSegmentsAndMethodsApart) {
   EXPECT_EQ(cut.buckets[0].dense, (std::vector<int>{1}));
 }
 
-/// Words of an embedding, gates of a recurrent layer, channels out of a convolution.
+/// Rows are the words of an embedding, the gates of a recurrent layer, and the output channels of a
+/// convolution.
 TEST(Cut, TakesTheFirstDimensionForRows) {
   const auto rows_of = [](const Shape& shape) {
     return field_of({.shape = shape, .numel = shape.numel()}).rows;

@@ -30,7 +30,7 @@ TEST(Inbox, DoesNotWaitIfSomethingHappenedSince) {
   inbox.wait(seen);
 }
 
-/// An interval computed before the process was stopped would still be waited for afterwards.
+/// wait() takes a point in time. A process that was stopped would wait out an interval afterwards.
 TEST(Inbox, WaitsForAMomentAndNotAnInterval) {
   Inbox inbox;
   inbox.wait(inbox.events(), now_us());

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kWorkers = 4;
 
-/// What the four ranks are to do: how many outlets each fills, and whom it hears.
+/// Messages of the four ranks, the number of outlets that each fills, and the ranks that it hears.
 struct Meaning {
   std::vector<Message> of_rank;
   std::vector<int> outlets;
@@ -29,7 +29,7 @@ std::vector<Meaning> every_kind() {
       {same({.kind = Collective::all_gather}), {1, 1, 1, 1}, kAll},
       {same({.kind = Collective::all_to_all}), {4, 4, 4, 4}, kAll},
       {same({.kind = Collective::broadcast, .root = 2}), {0, 0, 1, 0}, {{2}, {2}, {2}, {2}}},
-      // 0 and 1 swap, 2 tells 3
+      // ranks 0 and 1 swap; rank 2 sends to rank 3
       {{{.kind = Collective::pair, .to = 1, .from = 1},
         {.kind = Collective::pair, .to = 0, .from = 0},
         {.kind = Collective::pair, .to = 3},
@@ -75,13 +75,13 @@ TEST(Message, IsComparedWithADenseAllReduce) {
   const Message gather{.kind = Collective::all_gather, .bytes = 100};
   const Message reduce{.kind = Collective::all_reduce, .bytes = 400};
   EXPECT_FALSE(sends_more_than_dense({&reduce, 1}, 400, 4));
-  // 4 workers, 400 raw bytes: dense sends 600, a gather of b bytes and a header 3 (b + 16)
+  // 4 workers with 400 raw bytes send 600 dense, or 3 (b + 16) in a gather of b bytes and a header
   EXPECT_FALSE(sends_more_than_dense({&gather, 1}, 400, 4));
   Message larger{.kind = Collective::all_gather, .bytes = 185};
   EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
   larger.bytes = 184;
   EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 400, 4));
-  larger.variable = true;  // and its size
+  larger.variable = true;  // adds the gather of the sizes
   EXPECT_TRUE(sends_more_than_dense({&larger, 1}, 400, 4));
   EXPECT_FALSE(sends_more_than_dense({&larger, 1}, 4, 1));  // a world of one sends nothing
 }

@@ -10,7 +10,8 @@
 namespace wisp {
 namespace {
 
-/// Four parameters, in the arena's order d, c, b, a: c and b are a unit, the others go dense.
+/// Four parameters, which the arena holds in the order d, c, b, a. Parameters c and b form a unit;
+/// the others go dense.
 class ReadinessOf4 : public testing::Test {
  protected:
   std::optional<int> complete(const char* name) {

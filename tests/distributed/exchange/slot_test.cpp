@@ -9,7 +9,7 @@ Message message(Collective kind, int64_t bytes, DType dtype = DType::u8) {
   return {.kind = kind, .dtype = dtype, .bytes = bytes};
 }
 
-/// Buckets of so many units, one segment each, then one dense segment.
+/// A cut into buckets. Bucket b has units_of_bucket[b] units of one segment, then a dense segment.
 Cut cut_with(const std::vector<int>& units_of_bucket) {
   Cut cut;
   int segment = 0;
@@ -33,7 +33,7 @@ TEST(Slot, DoesAllRoundsOfABucketBeforeTheNext) {
   const UnitRounds two =
       compressed({message(Collective::all_to_all, 8), message(Collective::all_gather, 8)});
   const auto slots = make_slots(cut, std::vector<UnitRounds>{two, two}, DType::f32);
-  ASSERT_EQ(slots.size(), 6u);  // each bucket: dense, round 0, round 1
+  ASSERT_EQ(slots.size(), 6u);  // for each bucket: dense, round 0, round 1
   for (size_t b = 0; b < 2; ++b) {
     for (size_t s = 0; s < 3; ++s) EXPECT_EQ(slots[3 * b + s].bucket, static_cast<int>(b));
     EXPECT_EQ(slots[3 * b].dense.size(), 1u);

@@ -1,5 +1,5 @@
-// What happens to messages that arrive otherwise than they were sent, and that large reductions
-// travel in pieces. That good messages arrive is tested with gradient averaging.
+// Tests that damaged messages are found, and that large reductions travel in pieces. The tests of
+// gradient averaging cover messages that arrive undamaged.
 #include "distributed/exchange/slot_wire.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// Two units of one segment, each in a bucket of its own.
+/// Options with two buckets of one unit, which is one segment.
 ReplicaOptions two_buckets(const MakeToy& make) {
   ReplicaOptions options = all_by(make);
   options.shapes = {{64, 8}, {64, 8}};
@@ -25,7 +25,7 @@ ReplicaOptions two_buckets(const MakeToy& make) {
 
 std::unique_ptr<Compressor> gather() { return toy_guarded(100, nullptr); }
 
-/// Steps of `workers`, of which one finds what it receives damaged; what each rank says in the end.
+/// The error text of each rank after two steps in which rank `damaged` receives damaged messages.
 std::vector<std::string> steps(int workers, const MakeToy& make, const Damage& damage,
                                int damaged = 1) {
   ThreadGroup group(workers, {});
@@ -34,12 +34,12 @@ std::vector<std::string> steps(int workers, const MakeToy& make, const Damage& d
       if (communicator.rank() == damaged) damage(call, in);
     });
     TestReplica replica(damaging, two_buckets(make));
-    // who got all of the first step learns of it in the second
+    // a rank that completed the first step learns of the failure in the second
     for (int64_t step = 0; step < 2; ++step) replica.step(step, small_integers);
   });
 }
 
-/// Every rank names rank 1, which found it, step, bucket, sender and cause.
+/// Expects that every rank names the finder, rank 1, and the step, bucket, sender and cause.
 void expect_found(const std::vector<std::string>& errors, const std::string& message,
                   const std::string& cause) {
   for (size_t rank = 0; rank < errors.size(); ++rank) {
@@ -118,7 +118,7 @@ TEST(SlotWire, EveryKindOfMessageIsChecked) {
     int call;
     int64_t bucket;
   };
-  // calls count sizes; rank 1 of a tree sends to rank 0, then the broadcast comes
+  // The gather of sizes is a call too. In a tree, rank 1 sends to rank 0; the broadcast follows.
   for (const Kind& kind :
        {Kind{"all_to_all", toy_owners, 1, 0}, Kind{"all_gather after it", toy_owners, 3, 0},
         Kind{"variable", toy_nonzeros, 1, 0}, Kind{"variable, next bucket", toy_nonzeros, 3, 1},
@@ -129,7 +129,7 @@ TEST(SlotWire, EveryKindOfMessageIsChecked) {
     expect_found(errors, concat("step 0, bucket ", kind.bucket, ": the message of rank 0 "),
                  "is damaged");
   }
-  // the pair's message
+  // damage the message that rank 1 of a tree sends to rank 0
   const auto errors = steps(
       2, [] { return toy_tree(); }, flip(0, kHeaderBytes), 0);
   EXPECT_EQ(errors[0].substr(0, 40), "step 0, bucket 0: the message of rank 1 ") << errors[0];
@@ -150,7 +150,7 @@ TEST(SlotWire, SizesThatAreNotTheSendersAreFound) {
                "step 0, bucket 0: rank 0 announced 1048576 bytes", "at most");
 }
 
-/// Keeps the bytes of each reduction of gradients.
+/// A communicator that records the bytes of each reduction of gradients.
 class WatchedReductions final : public Communicator {
  public:
   explicit WatchedReductions(Communicator& inner) : inner_(inner) {}
@@ -192,7 +192,7 @@ float any_float(int rank, int64_t step, int segment, int64_t i) {
   return static_cast<float>(normal(noise, static_cast<uint64_t>(100'000 * segment + i)));
 }
 
-/// What a rank has after a step: reductions, gradients, and what was counted.
+/// A rank's results after a step: bytes of its reductions, gradients, and counted bytes and spans.
 struct Reduced {
   std::vector<int64_t> bytes;
   std::vector<float> gradients;
@@ -217,8 +217,8 @@ std::vector<Reduced> reduce(int workers, const ReplicaOptions& options) {
   return results;
 }
 
-/// Dense segments, and messages that are sums: the same bits and bytes as in one piece, however few
-/// elements the workers' shares have.
+/// Dense segments, and messages that are sums, have the same bits and bytes in pieces as in one
+/// piece, even if the workers' shares have few elements.
 TEST(SlotWire, LargeReductionsTravelInPieces) {
   for (const bool compressed : {false, true}) {
     ReplicaOptions options;
@@ -252,7 +252,7 @@ TEST(SlotWire, LargeReductionsTravelInPieces) {
   }
 }
 
-/// bucket_bytes = 0 asks for segments by themselves, not for elements.
+/// bucket_bytes = 0 makes each segment a bucket, and does not cut segments.
 TEST(SlotWire, SegmentsByThemselvesAreNotCut) {
   ReplicaOptions options;
   options.shapes = {{3}, {10'007}};

@@ -22,7 +22,7 @@ TEST(StepPlan, StaysDenseWhileAMethodWouldSendMore) {
       EXPECT_EQ(replica.gradients(), sums[0][static_cast<size_t>(step)]);
     }
     worker.communicator.barrier()->wait();
-    EXPECT_EQ(engaged, 4 * units);  // once for each unit of each worker
+    EXPECT_EQ(engaged, 4 * units);  // one handover for each unit of each worker
   });
 }
 

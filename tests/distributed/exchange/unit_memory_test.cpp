@@ -1,5 +1,5 @@
-// How much the comm side keeps, for every method, after a warm-up that lets nearly all elements
-// through at first.
+// Tests of the memory that the comm side keeps, for every method, after a warm-up that sends nearly
+// all elements at first.
 #include "distributed/exchange/unit_memory.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace wisp {
 namespace {
 
-/// Notes the most scratch that each unit, known by its fields, was given.
+/// A compressor that records the largest scratch of each unit, by the address of the unit's fields.
 class Noting final : public ForwardingCompressor {
  public:
   using Scratch = std::map<const Field*, int64_t>;
@@ -24,7 +24,7 @@ class Noting final : public ForwardingCompressor {
   int64_t scratch_bytes(const UnitSpec& spec, const StepInfo& info) const override {
     const int64_t bytes = ForwardingCompressor::scratch_bytes(spec, info);
     int64_t& most = (*scratch_)[spec.fields.data()];
-    most = std::max(most, whole_fronts(std::max<int64_t>(bytes, 1)));  // as the pool rounds
+    most = std::max(most, whole_fronts(std::max<int64_t>(bytes, 1)));  // rounded as in the pool
     return bytes;
   }
 
@@ -32,12 +32,12 @@ class Noting final : public ForwardingCompressor {
   Scratch* scratch_;
 };
 
-/// Of rank 0, in bytes.
+/// Bytes of rank 0.
 struct Kept {
   int64_t wire = 0;     // outlets and the receive buffer
-  int64_t scratch = 0;  // of all units
-  int64_t raw = 0;      // its gradients
-  int64_t bucket = 0;   // those of the largest bucket
+  int64_t scratch = 0;  // scratch of all units
+  int64_t raw = 0;      // gradients
+  int64_t bucket = 0;   // gradients of the largest bucket
 };
 
 Kept kept_by(const std::string& method, int workers) {
@@ -70,8 +70,8 @@ Kept kept_by(const std::string& method, int workers) {
 
 class Warm : public testing::TestWithParam<std::string> {};
 
-// By the guard no unit sends more than a dense all-reduce of it, 2 (N - 1) / N of its bytes: what
-// goes to N - 1 ranks is at most 2 / N of them, and as much comes from each of N - 1 ranks.
+// By the guard no unit sends more than its dense all-reduce, 2 (N - 1) / N of its bytes. A payload
+// that goes to N - 1 ranks has at most 2 / N of its bytes, and so has each of the N - 1 received.
 TEST_P(Warm, UpKeepsNoMoreThanTheGuardAllows) {
   for (const int workers : {1, 2, 4}) {
     SCOPED_TRACE(concat(workers, " workers"));

@@ -1,4 +1,4 @@
-// The bytes that docs/wire_format.md shows are those that the program sends.
+// Tests that the program sends the bytes that docs/wire_format.md shows.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -20,7 +20,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The fenced blocks of this language in the page.
+/// The page's fenced code blocks of this language.
 std::vector<Lines> blocks(const std::string& language) {
   std::ifstream page(WISP_SOURCE_DIR "/docs/wire_format.md");
   std::vector<Lines> found;
@@ -38,7 +38,7 @@ std::vector<Lines> blocks(const std::string& language) {
   return found;
 }
 
-/// "00 ff ; text" as two bytes.
+/// Appends the bytes of a line: two for "00 ff ; text".
 void append_hex(const std::string& line, PayloadBytes& bytes) {
   std::istringstream words(line.substr(0, line.find(';')));
   for (std::string word; words >> word;)
@@ -55,7 +55,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// "1 0*3 | 2" as the fields {1, 0, 0, 0} and {2}.
+/// The fields in a text: {1, 0, 0, 0} and {2} for "1 0*3 | 2".
 std::vector<std::vector<float>> fields_of(const std::string& text) {
   std::vector<std::vector<float>> fields(1);
   std::istringstream words(text);
@@ -71,8 +71,9 @@ std::vector<std::vector<float>> fields_of(const std::string& text) {
   return fields;
 }
 
-/// method, config (a line of TOML; may be repeated), workers, ratio, step, rows (of each field),
-/// gradient, squares (the same on all workers), and what rank 0 encodes in each round.
+/// An example of the page. Its keys are method, config (a line of TOML; may be repeated), workers,
+/// ratio, step, rows (of each field), gradient and squares (the same on all workers). Then come the
+/// bytes that rank 0 encodes in each round.
 struct Example {
   std::string method, toml;
   int workers = 1;
@@ -135,9 +136,9 @@ void fill(const std::vector<Field>& fields, const std::vector<std::vector<float>
     std::copy(values[f].begin(), values[f].end(), arena + fields[f].slices[0].offset);
 }
 
-/// What rank 0 sends, by round.
+/// The bytes that rank 0 sends in each round.
 std::vector<PayloadBytes> sent_by(const Example& example) {
-  if (example.method == "none") {  // in place
+  if (example.method == "none") {  // sends its gradient in place
     PayloadBytes bytes;
     for (const auto& values : example.gradient) {
       const auto* data = reinterpret_cast<const std::byte*>(values.data());
@@ -210,10 +211,10 @@ TEST(WireFormat, GossipTellsWhatThePageShows) {
     run.keys = keys;
     run.numels = {4};
     run.steps = 8;
-    run.gradient = [&](int, int64_t step, int64_t i, double) {  // from 1, by the last step but one
+    run.gradient = [&](int, int64_t step, int64_t i, double) {  // nonzero in the last step but one
       return step == 6 ? (1.0 - weights[static_cast<size_t>(i)]) / kRigLr : 0.0;
     };
-    std::string arrived;  // last
+    std::string arrived;  // last message
     run.damage = [&](int, std::span<const Bytes> in) {
       arrived = hex({in[0].data, static_cast<size_t>(in[0].bytes)});
     };
@@ -230,7 +231,7 @@ TEST(WireFormat, GossipTellsWhatThePageShows) {
             page(1));
 }
 
-/// Methods that exchange weights have a section, if no payload of their own.
+/// Methods that exchange weights have a section in the page, even without a payload of their own.
 TEST(WireFormat, EveryWayToExchangeWeightsHasASection) {
   std::string headings;
   std::ifstream page(WISP_SOURCE_DIR "/docs/wire_format.md");

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-/// The checksum of payloads with these bytes.
+/// The checksum that seal() writes for these payloads.
 uint32_t checksum_of(const std::vector<std::vector<uint8_t>>& payloads, bool late = false) {
   TestContext test({.late = late});
   std::vector<Tensor> memory;
@@ -30,7 +30,7 @@ uint32_t checksum_of(const std::vector<std::vector<uint8_t>>& payloads, bool lat
   return header.checksum;
 }
 
-/// The same word by word, as docs/wire_format.md has it.
+/// The checksum word by word, as docs/wire_format.md defines it.
 uint32_t documented(std::span<const std::vector<uint8_t>> payloads) {
   const auto mix = [](uint32_t word, uint32_t position) {
     uint32_t x = word ^ position * 0x9e3779b9u;
@@ -51,7 +51,7 @@ uint32_t documented(std::span<const std::vector<uint8_t>> payloads) {
   return sum;
 }
 
-// By an independent program.
+// The expected sums are from an independent program.
 TEST(WireHeader, ChecksumIsTheDocumentedOne) {
   EXPECT_EQ(checksum_of({{1, 2, 3, 4, 5, 6}}), 0x89335508u);
   EXPECT_EQ(checksum_of({{}, {0, 1, 2, 3, 4, 5, 6, 7}}), 0xc4af7558u);
@@ -107,7 +107,7 @@ TEST(WireHeader, ChecksumDoesNotDependOnThreads) {
   }
 }
 
-/// Messages of several payloads, more than a launch has room for: each has its own checksum.
+/// More messages of several payloads than fit into one launch each have their own checksum.
 TEST(WireHeader, EachMessageHasItsOwnChecksum) {
   constexpr size_t kMessages = 40, kPayloads = 3;
   TestContext test;

@@ -1,4 +1,5 @@
-// Each gossip method against a scalar model of its paper, and which workers agree, and how fast.
+// Tests of each gossip method against a scalar model of its paper, and of whether and how fast the
+// workers' weights agree.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Q(v)_i = v_i (1 + (-1)^(step + i) / 4), whose mean over two steps is v: unbiased, omega = 1/16.
+/// Q(v)_i = v_i (1 + (-1)^(step + i) / 4). The mean over two steps is v: unbiased, omega = 1/16.
 double uneven(int64_t step, int64_t i, double v) { return v * ((step + i) % 2 == 0 ? 1.25 : 0.75); }
 
 class UnevenCode final : public Code {
@@ -53,7 +54,7 @@ const Registration<Code, Config&, const CompressorSetup&> uneven_code(
       return std::make_unique<UnevenCode>();
     });
 
-using Vector = std::vector<double>;  // an element of each worker
+using Vector = std::vector<double>;  // one value of each worker
 
 /// sum_j W_rj v_j
 double mixed(const Mixing& w, int r, const Vector& v) {
@@ -62,7 +63,7 @@ double mixed(const Mixing& w, int r, const Vector& v) {
   return sum;
 }
 
-/// One element through the steps of a method; `step` moves x of all workers.
+/// A model of one element: each method's function takes step t of all workers.
 struct Model {
   Mixing w;
   int64_t i;
@@ -91,7 +92,7 @@ struct Model {
       x[me] += pull - descent(me, t);
     }
   }
-  void dcd(int64_t t) {  // x is x½ between steps
+  void dcd(int64_t t) {  // between steps, x is the paper's x½
     const Vector q = told(t, difference(x, y));
     for (size_t r = 0; r < 4 && t > 0; ++r) x[r] = y[r] += q[r];
     Vector next(4);
@@ -128,7 +129,7 @@ void expect_model(const WeightsRun& run, void (Model::*step)(int64_t), double ga
     for (int64_t t = 0; t < run.steps; ++t) {
       (model.*step)(t);
       for (size_t r = 0; r < 4; ++r) {
-        // f32 against f64, some 50 roundings of numbers below 8
+        // f32 against f64: about 50 roundings of numbers below 8
         ASSERT_NEAR(history[static_cast<size_t>(t)][r][static_cast<size_t>(i)], model.x[r], 2e-5)
             << "step " << t << ", rank " << r << ", element " << i;
       }
@@ -181,7 +182,7 @@ TEST(Gossip, WithAnExactCodeAllMethodsAreDpsgd) {
   }
 }
 
-/// Five steps part the workers, then nothing but the exchange moves them.
+/// A run whose gradients are zero after five steps, so that only the exchange moves the workers.
 WeightsRun left_alone(WeightsRun run) {
   run.gradient = [](int rank, int64_t step, int64_t i, double x) {
     return step < 5 ? gossip_gradient(rank, step, i, x) : 0.0;
@@ -198,7 +199,7 @@ TEST(Gossip, KeepsTheMeanOfTheWeights) {
       const size_t first = 5;
       for (size_t t = first; t < history.size(); ++t) {
         for (size_t i = 0; i < kNumel; ++i) {
-          // dcd: x½ moves by a difference that is not told in full, so its mean may wander by that
+          // dcd does not send the difference of x½ in full, so the mean may move by the rest
           const double slack =
               std::string(method) == "dcd" ? 0.3 * distance_of(history[first - 1]) : 2e-5;
           ASSERT_NEAR(mean_of(history[t], i), mean_of(history[first - 1], i), slack)
@@ -219,15 +220,15 @@ TEST(Gossip, AgreesAsFastAsTheSpectralGapSays) {
 }
 
 TEST(Gossip, ChocoAgreesThoughItTellsOneElementInFour) {
-  WeightsRun run = left_alone(gossip("choco", "topk", "ring", 0.0));  // the usual step
+  WeightsRun run = left_alone(gossip("choco", "topk", "ring", 0.0));  // 0: default consensus step
   run.keys.push_back("compression.ratio=0.25");
   run.steps = 400;
   const WeightsHistory history = weights_of(run);
   EXPECT_LT(distance_of(history.back()), 1e-3 * distance_of(history[4]));
 }
 
-/// Runs `method` with random_k on 6 of 8 and 3 of 4 elements and returns, of each element that was
-/// told in a step, how much `known` moved over the difference it was told.
+/// Runs `method` with random_k, which sends 6 of 8 and 3 of 4 elements. Returns, for each element
+/// sent in a step, the change of `known` divided by the difference before that step.
 std::vector<double> shares_told(const std::string& method) {
   WeightsRun run = gossip(method, "random_k", "complete");
   run.keys.push_back("compression.ratio=0.75");
@@ -260,10 +261,10 @@ TEST(Gossip, ADrawnSelectionIsScaledWhereTheMeanMattersOnly) {
   }
 }
 
-/// With the usual step of a selection of the largest, 0.3 here, they part.
+/// At a consensus step of 0.3, usual when the largest elements are sent, the workers diverge.
 TEST(Gossip, ChocoAgreesWithDrawnSelections) {
   for (const char* code : {"random_k", "random_block"}) {
-    for (const double step : {0.0, 0.3}) {  // 0: the usual one
+    for (const double step : {0.0, 0.3}) {  // 0: default step
       WeightsRun run = left_alone(gossip("choco", code, "ring", step));
       run.numels = {40, 80};
       run.keys.push_back("compression.ratio=0.1");
@@ -279,8 +280,8 @@ TEST(Gossip, ChocoAgreesWithDrawnSelections) {
   }
 }
 
-/// With 1 / ratio above the bound the workers part, which is why it is refused; the numbers as they
-/// are bring them together.
+/// If 1 / ratio exceeds the graph's bound the workers would diverge, so dcd refuses it. Without the
+/// factor 1 / ratio the workers agree.
 TEST(Gossip, DcdTakesDrawnSelectionsThatItsGraphBears) {
   const auto run_of = [](const std::vector<std::string>& keys) {
     WeightsRun run = left_alone(gossip("dcd", "random_k", "ring"));

@@ -1,4 +1,4 @@
-// What holds for all gossip methods.
+// Tests that hold for all gossip methods.
 #include "distributed/gossip/gossip.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 namespace wisp {
 namespace {
 
-/// What is told of a row that nobody changed must not move it: guards ask the code.
+/// A unit represents zeros only if its code does. Otherwise messages move rows that no worker
+/// changed.
 TEST(Gossip, KeepsNoZerosIfItsCodeDoesNot) {
   const auto mixing = std::make_shared<Mixing>("ring", 2);
   const auto traits_of = [&](const std::string& name) {
@@ -68,10 +69,10 @@ TEST_P(EveryGossip, SendsWhatItsCodeSaysToEachNeighbour) {
       const int64_t payload = kNumel * (std::string(code) == "none" ? 4 : 2);
       const auto degree = static_cast<int64_t>(mixing.neighbours(worker.rank).size());
       const StepCost& cost = worker.sync.cost();
-      // all know the first weights; later a header for each of two buckets
+      // step 0 sends nothing, as all know the first weights; later, two buckets have a header each
       const int64_t told = worker.step == 0 ? 0 : payload + 2 * kHeaderBytes;
       EXPECT_EQ(cost.bytes_encoded, told);
-      EXPECT_EQ(cost.bytes_sent, degree * told + 24);  // the status: 16 bytes, reduced among 4
+      EXPECT_EQ(cost.bytes_sent, degree * told + 24);  // 24: all-reduce of the 16-byte status
       EXPECT_EQ(cost.bytes_received, degree * told + 24);
       EXPECT_EQ(cost.bytes_raw, kNumel * 4);
     });
@@ -93,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Gossip, EveryGossip, testing::Values("dpsgd", "dcd", "e
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Gossip, AUnitThatWouldSendMoreThanExactNumbersIsExact) {
-  for (const char* ratio : {"0.75", "1.0"}) {  // 6 bytes or more for a value of 4; the warm-up's 1
+  for (const char* ratio : {"0.75", "1.0"}) {  // 6 bytes or more per value of 4; 1.0: warm-up
     WeightsRun run = gossip("choco", "topk");
     run.keys.push_back(concat("compression.ratio=", ratio));
     run.guard = true;
@@ -132,7 +133,7 @@ TEST(Gossip, NoticesRanksWithOtherGraphs) {
   EXPECT_NE(error.find("the ranks' plans of what to exchange differ"), std::string::npos) << error;
 }
 
-/// A bit of the header, of the numbers, and a size that is not the sender's.
+/// Damage: a flipped bit in the header, one in the numbers, and a wrong size.
 TEST(Gossip, ADamagedMessageEndsTheRunWithStepBucketAndSender) {
   const auto ends_with = [](WeightsRun run, int64_t byte, const std::string& what) {
     run.workers = 2;

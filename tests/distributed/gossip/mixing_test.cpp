@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// Koloskova et al. 2020, section 5: rounded there to two digits.
+/// Source: Koloskova et al. 2020, section 5, which rounds to two digits.
 TEST(Mixing, HasThePublishedSpectralGaps) {
   EXPECT_NEAR(Mixing("ring", 4).spectral_gap(), 0.67, 0.005);
   EXPECT_NEAR(Mixing("ring", 16).spectral_gap(), 0.05, 0.005);
@@ -22,7 +22,7 @@ TEST(Mixing, HasThePublishedSpectralGaps) {
 }
 
 TEST(Mixing, HasTheEigenvaluesOfARing) {
-  for (const int n : {5, 12, 33}) {  // of a circulant matrix: (1 + 2 cos(2 pi k / n)) / 3
+  for (const int n : {5, 12, 33}) {  // a circulant matrix has (1 + 2 cos(2 pi k / n)) / 3
     const Mixing ring("ring", n);
     double second = 0.0, least = 1.0;
     for (int k = 1; k < n; ++k) {
@@ -93,7 +93,7 @@ TEST(Mixing, SaysWhatIsWrongWithAGraph) {
   EXPECT_NE(error("/", 2).find("is a directory"), std::string::npos);
 }
 
-/// rho = 1, beta = 1, delta = 1: 1 / (16 + 1 + 4 + 2 - 8).
+/// With rho = beta = delta = 1 the step is 1 / (16 + 1 + 4 + 2 - 8).
 TEST(Mixing, KnowsTheStepOfTheTheory) {
   EXPECT_NEAR(choco_theory_step(Mixing("complete", 8), 1.0), 1.0 / 15.0, 1e-12);
   EXPECT_LT(choco_theory_step(Mixing("ring", 16), 0.01), 1e-5);

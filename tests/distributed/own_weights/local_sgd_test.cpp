@@ -53,7 +53,7 @@ TEST(LocalSgd, SendsWeightsOnlyWhenTheyAreAveraged) {
     const bool averages = (worker.step + 1) % 4 == 0;
     const StepCost& cost = worker.sync.cost();
     EXPECT_EQ(cost.bytes_encoded, averages ? 48 : 0);
-    EXPECT_EQ(cost.bytes_sent > 48, averages);  // else the status
+    EXPECT_EQ(cost.bytes_sent > 48, averages);  // otherwise only the status
   });
 }
 

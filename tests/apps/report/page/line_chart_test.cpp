@@ -48,7 +48,7 @@ std::vector<std::string> found(const std::string& svg, const std::string& patter
   return all;
 }
 
-/// Each of them can be seen along the whole line, by its dashes.
+/// Dashes make each of several equal curves visible along the whole line.
 TEST(LineChart, EqualCurvesTakeTurns) {
   const Points points = {{0.0, 0.0}, {5.0, 1.0}, {10.0, 0.0}};
   LineChart chart{"loss", "steps", "nats", false, true, {}};
@@ -73,7 +73,7 @@ TEST(LineChart, CurvesThatPartTakeTurnsWhereTheyAreEqual) {
   EXPECT_EQ(found(svg, "cx=\"390.0\"[^>]* r=\"([0-9.]*)\""), (std::vector<std::string>{"3", "3"}));
 }
 
-/// Neither on an axis nor where the frame ends; and it is a dot where others are lines.
+/// A single point is a dot, and lies neither on an axis nor on the frame.
 TEST(LineChart, ASinglePointStandsInTheMiddle) {
   for (const bool log : {false, true}) {
     for (const double x : {3.0, 1234.0}) {

@@ -80,7 +80,7 @@ TEST(ReportPage, ShowsValidationIfSomeRunHasIt) {
   EXPECT_EQ(report_page({run_of("dense", 3)}).find("alidation"), std::string::npos);
 }
 
-/// What hears, with a word error rate, and what reads, with a perplexity, share no axis.
+/// A run with a word error rate and one with a perplexity share no axis.
 TEST(ReportPage, RunsOfSeveralMetricsShareNoAxis) {
   RunRecord reads = run_of("reads", 3), hears = run_of("hears", 3), sees = run_of("sees", 3);
   reads.facts.metrics = {{.name = "perplexity", .lower_is_better = true}};

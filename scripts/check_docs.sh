@@ -1,17 +1,17 @@
 #!/bin/sh
-# Checks the prose of a reader's first hour: the length of sentences and lines in Markdown, links, what headers open with.
+# Checks the prose: the lengths of sentences and lines in Markdown, links, and the openings of headers.
 #
 #   check_docs.sh [--table]
 #
-# Each limit is what the pages reach today: it may fall, and never rises. --table prints the figures of every page.
-# Code, tables and headings are no sentences; a piece of inline code counts as one word.
+# Each limit is the figure that the pages reach today; it may fall and never rises. --table prints the figures of every
+# page. Code, tables and headings are no sentences; a piece of inline code counts as one word.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
-most_lines=5500   # of all pages together
-most_words=60     # of a sentence
+most_lines=5500   # lines of all pages together
+most_words=60     # words of a sentence
 most_mean=25      # words of a sentence, mean of a page
-most_columns=120  # of a line of prose
+most_columns=120  # columns of a line of prose
 failed=0
 
 fail() {
@@ -76,7 +76,7 @@ check_page() {
     END { exit bad }' "$1" || failed=1
 }
 
-# anchors PAGE: the names of its headings, as a browser has them
+# anchors PAGE: the anchors of its headings, as a browser has them
 anchors() {
   awk '/^ *```/ { code = !code } !code && /^#+ /' "$1" | sed -E 's/^#+ +//' | tr '[:upper:]' '[:lower:]' |
     sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'

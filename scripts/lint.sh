@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks what the compiler does not: format of all files, clang-tidy on changed ones, include rules, flags, paths, scripts.
+# Runs the checks beyond the compiler's: format of all files, clang-tidy on changed ones, include rules, flags, paths,
+# scripts.
 #
 #   lint.sh [BASE]
 #
@@ -12,7 +13,7 @@ base=${1:-HEAD~1}
 commands=build/release/compile_commands.json
 failed=0
 
-# verdict NAME STATUS
+# verdict NAME STATUS: prints the result of a check
 verdict() {
   if [ "$2" -eq 0 ]; then
     echo "lint: $1: clean"
@@ -22,7 +23,7 @@ verdict() {
   fi
 }
 
-# absent NAME PATTERN: no tracked file has a line like this
+# absent NAME PATTERN: checks that no tracked file has a line that matches
 absent() {
   status=0
   git grep -nIE -e "$2" -- . ':!LICENSE' && status=1
@@ -56,7 +57,8 @@ tidy() {
     ! grep -qF "\"$PWD/$file\"" "$commands" || echo "$file"
   done >build/lint_files
   echo "lint: clang-tidy reads $(wc -l <build/lint_files) files"
-  # g++'s omp.h, because clang's own needs the libomp of clang-tidy's very version; one attribute in it is g++'s alone
+  # g++'s omp.h, because clang's needs the libomp of exactly clang-tidy's version; one of its attributes is known to g++
+  # only
   mkdir -p build/lint_include
   ln -sf "$(g++ -print-file-name=include/omp.h)" build/lint_include/omp.h
   # shellcheck disable=SC2016 # expanded by the inner shell

@@ -56,7 +56,7 @@ struct Plan {
   // bits 0 to 7: sampled selection, error feedback, a late stream, one joined field, Elias wire,
   // shared scale or positions, 8 bits, L2 norm
   uint8_t options = 0;
-  uint8_t formats = 0;  // of values, plus that of indices times the number of value formats
+  uint8_t formats = 0;  // value format + number of value formats · index format
   int workers = 1;
   double ratio = 1.0;
   std::vector<int64_t> sizes;
@@ -222,7 +222,7 @@ class Worker {
 
   std::vector<Tensor> sent_;
   std::vector<int64_t> used_;
-  // of exact size, so that AddressSanitizer sees a read of one byte more
+  // exact sizes, so that AddressSanitizer sees a read of one byte more
   std::vector<std::vector<std::byte>> received_;
   int64_t complaint_ = 0;
   TestContext test_;

@@ -137,7 +137,7 @@ TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
 
 TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const int threads = omp_get_max_threads();
-  omp_set_num_threads(1);  // as many as the late stream has
+  omp_set_num_threads(1);  // one thread, like the late stream
   const auto gradients = [](bool late) {
     Replica replica(ResNetPlan::cifar(20),
                     {.compute = DType::f32, .late = late, .library = Library::fastest});

@@ -216,7 +216,8 @@ float threshold_after(int64_t passing) {
   return rig.state(0, "local_threshold").data<float>()[0];
 }
 
-/// As in the authors' code. Above 5k/4 the next step's t is 1.012 times this one's in any case.
+/// The rule of the authors' code. Above 5k/4, the next step's t is 1.012 times this one's in any
+/// case.
 TEST(Oktopk, RaisesTIfMoreThanFourThirdsOfKPass) {
   EXPECT_EQ(threshold_after(40), 1.012f);
   EXPECT_EQ(threshold_after(41), 1.0f * 1.03f * 1.03f / 1.012f) << "twice, and then none passes";

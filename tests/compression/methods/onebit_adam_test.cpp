@@ -63,7 +63,7 @@ TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
           const Floats part = compress(owners, sum, moment, begin, end);
           next.insert(next.end(), part.begin(), part.end());
         }
-        moment = next;  // as the optimizer does with the result
+        moment = next;  // the optimizer takes the result as momentum
         for (int rank = 0; rank < 3; ++rank)
           std::copy(moment.begin(), moment.end(), rig.momentum(rank));
         return next;

@@ -297,7 +297,7 @@ TEST_P(DrawnCodes, DrawsAnewForEachStepFieldAndRank) {
     return draws.size();
   };
   EXPECT_EQ(draw(0, 1, 0, "shared"), 1u);
-  EXPECT_EQ(draw(0, 1, 2, "shared"), 1u);  // the same on other ranks
+  EXPECT_EQ(draw(0, 1, 2, "shared"), 1u);  // other ranks draw the same
   EXPECT_EQ(draw(1, 1, 0, "shared"), 2u);
   EXPECT_EQ(draw(0, 2, 0, "shared"), 3u);
   EXPECT_EQ(draw(0, 1, 0, "own"), 4u);

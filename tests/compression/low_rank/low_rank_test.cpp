@@ -215,8 +215,7 @@ TEST_P(LowRankMethod, HasAMatrixOfItsRankWhole) {
         const int64_t columns = fields[f].numel / fields[f].rows;
         mean.push_back(rank == 4 ? random_of_rank(4, fields[f].rows, columns, f)
                                  : random_matrix(fields[f].rows, columns, f));
-        const DenseMatrix apart =
-            random_matrix(fields[f].rows, columns, 99);  // a matrix of full rank
+        const DenseMatrix apart = random_matrix(fields[f].rows, columns, 99);  // full rank
         write_matrix(mean[f].plus(mean[f], -0.5) + apart, rig.gradient(0), fields[f]);
         write_matrix(mean[f].plus(mean[f], -0.5) - apart, rig.gradient(1), fields[f]);
       }

@@ -1,6 +1,7 @@
-# Finds what computes on CUDA devices: targets CudaLibraries::cublasLt, CudaLibraries::cudnn, CudaLibraries::cufft, and
-# CudaLibraries::nccl if that is there too. Installed, because users of the static libraries link them too. WISP_CUDA_LIBRARIES_DIR lists folders to look in before the toolkit:
-# with include and lib, or with nvidia/… that has them, as Python wheels do. Those hold no bare libNAME.so.
+# Finds the CUDA libraries that compute: targets CudaLibraries::cublasLt, CudaLibraries::cudnn, CudaLibraries::cufft,
+# and CudaLibraries::nccl if it is there. Installed, because users of the static libraries link them too.
+# WISP_CUDA_LIBRARIES_DIR lists folders to search before the toolkit. A folder has include and lib, or nvidia/… with
+# them, as in Python wheels, which hold no bare libNAME.so.
 find_package(CUDAToolkit QUIET)
 set(CudaLibraries_places ${WISP_CUDA_LIBRARIES_DIR})
 foreach(place IN LISTS WISP_CUDA_LIBRARIES_DIR)
@@ -9,7 +10,7 @@ foreach(place IN LISTS WISP_CUDA_LIBRARIES_DIR)
 endforeach()
 list(APPEND CudaLibraries_places ${CUDAToolkit_LIBRARY_ROOT})
 
-# find_cuda_library(NAME HEADER FILE...): FILEs are what it is called where there is no bare one.
+# find_cuda_library(NAME HEADER FILE...): FILEs are the library's names where there is no bare one.
 macro(find_cuda_library name header)
   find_library(CudaLibraries_${name}_LIBRARY NAMES ${name} ${ARGN} NAMES_PER_DIR
     HINTS ${CudaLibraries_places} ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)

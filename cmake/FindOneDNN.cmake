@@ -1,5 +1,5 @@
 # Finds oneDNN: target OneDNN::dnnl. Installed, because users of the static libraries link it too. Debian's own
-# dnnl-config.cmake insists on OpenCL's headers, which a CPU build does not need.
+# dnnl-config.cmake requires OpenCL's headers, which a CPU build does not need.
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(OneDNN_LIBRARY dnnl)
 mark_as_advanced(OneDNN_INCLUDE_DIR OneDNN_LIBRARY)

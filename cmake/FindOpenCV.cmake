@@ -1,5 +1,5 @@
-# Finds OpenCV's image files: target OpenCV::imgcodecs. Installed, because users of the static libraries link it too. Debian
-# has OpenCVConfig.cmake only in the package of all modules, which takes 500 MB more.
+# Finds OpenCV's module for image files: target OpenCV::imgcodecs. Installed, because users of the static libraries link
+# it too. Debian has OpenCVConfig.cmake only in the package of all modules, which takes 500 MB more.
 find_path(OpenCV_INCLUDE_DIR opencv2/imgcodecs.hpp PATH_SUFFIXES opencv4)
 find_library(OpenCV_IMGCODECS_LIBRARY opencv_imgcodecs)
 find_library(OpenCV_CORE_LIBRARY opencv_core)

@@ -1,5 +1,5 @@
-# Finds libsndfile: target SndFile::sndfile. Installed, because users of the static libraries link it too. Debian has a
-# pkg-config file only.
+# Finds libsndfile: target SndFile::sndfile. Installed, because users of the static libraries link it too. Debian has
+# only a pkg-config file for it.
 find_path(SndFile_INCLUDE_DIR sndfile.h)
 find_library(SndFile_LIBRARY sndfile)
 mark_as_advanced(SndFile_INCLUDE_DIR SndFile_LIBRARY)

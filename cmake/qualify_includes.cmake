@@ -1,4 +1,4 @@
-# Run by cmake --install with `folders` and `include`: gives the installed headers' includes of each other their full path.
+# Script of cmake --install with `folders` and `include`. It gives includes among installed headers their full paths.
 file(GLOB_RECURSE headers "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${include}/wisp/*.h")
 foreach(header IN LISTS headers)
   file(READ "${header}" text)

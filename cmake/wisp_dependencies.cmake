@@ -1,12 +1,12 @@
-# What Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests. Optional: oneDNN,
-# kissfft, OpenCV, libsndfile, MPI, CUDA, NCCL.
+# The libraries that Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests.
+# Optional: oneDNN, kissfft, OpenCV, libsndfile, MPI, CUDA, NCCL.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
-# Debian's toml++ has a pkg-config file only; the headers are enough.
+# Debian's toml++ has only a pkg-config file; the headers are enough.
 find_path(WISP_TOMLPP_INCLUDE toml++/toml.h REQUIRED)
 add_library(wisp_tomlpp INTERFACE)
 target_include_directories(wisp_tomlpp SYSTEM INTERFACE ${WISP_TOMLPP_INCLUDE})
@@ -40,7 +40,7 @@ if(NOT SndFile_FOUND)
   message(STATUS "libsndfile: not found, sound files cannot be read")
 endif()
 
-# The C interface is all that is used of it.
+# Wisp uses only the C interface of MPI.
 if(WISP_MPI)
   set(MPI_CXX_SKIP_MPICXX ON)
   find_package(MPI QUIET COMPONENTS CXX)
@@ -57,7 +57,7 @@ endif()
 
 if(WISP_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # newer devices translate that of 90 when the program starts
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # newer devices compile the code for 90 when the program starts
   endif()
   enable_language(CUDA)
   # CMake 3.25.1 does not know nvcc 13's C++20 flag.

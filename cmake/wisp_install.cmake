@@ -1,10 +1,10 @@
-# What cmake --install copies beside the libraries (wisp_archive installs them) and the program: headers, the CMake package,
-# the pkg-config file, configs and examples. Nothing installed knows where it lies, so the prefix may move.
+# Installs everything beside the libraries (wisp_archive installs them) and the program: headers, the CMake package, the
+# pkg-config file, configs and examples. No installed file knows its own path, so the prefix may move.
 include(CMakePackageConfigHelpers)
 
 set(wisp_package ${CMAKE_INSTALL_LIBDIR}/cmake/wisp)
 
-# All but those that need the headers of a library that only Wisp's own sources see.
+# All headers except those that need a library that only Wisp's own sources see.
 set(wisp_header_folders core layers models data compression distributed apps)
 install(DIRECTORY ${wisp_header_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp
   FILES_MATCHING PATTERN "*.h"

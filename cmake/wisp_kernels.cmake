@@ -1,11 +1,12 @@
-# What kernels are compiled with; installed, so that a user's own are compiled the same way.
+# Compiler options of kernels. Installed, so that a user's own kernels are compiled the same way.
 
 # Vectorised, with exact arithmetic. g++ 12 vectorises nothing at -O2.
 set(wisp_exact_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
 set(wisp_kernel_flags -O3 ${wisp_exact_flags})
 
 # wisp_kernels(TARGET FILE...): adds sources that hold kernels. Optimised in every build type but Debug, and compiled as
-# CUDA when WISP_CUDA is on. Sanitizers' checks keep loops from being vectorised: they get the build type's optimisation.
+# CUDA when WISP_CUDA is on. Sanitizers' checks prevent vectorised loops, so these builds keep the build type's
+# optimisation.
 function(wisp_kernels target)
   target_sources(${target} PRIVATE ${ARGN})
   if(WISP_CUDA)

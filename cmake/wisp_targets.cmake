@@ -1,4 +1,4 @@
-# How Wisp's targets are made.
+# Functions that make Wisp's targets.
 
 add_library(wisp_warnings INTERFACE)
 target_compile_options(wisp_warnings INTERFACE
@@ -45,8 +45,8 @@ function(wisp_library name)
   wisp_archive(wisp_${name} ${name} ${ARGN})
 endfunction()
 
-# wisp_whole_library(NAME DEPENDENCIES...): the same for components that register themselves. Nothing refers to them, so
-# who links wisp::NAME gets all of the archive, or the linker would drop them.
+# wisp_whole_library(NAME DEPENDENCIES...): wisp_library for components that register themselves. Nothing refers to
+# them, so a target that links wisp::NAME gets the whole archive. Otherwise the linker would drop them.
 function(wisp_whole_library name)
   wisp_archive(wisp_${name} ${name}_archive ${ARGN})
   add_library(wisp_${name}_whole INTERFACE)
@@ -56,14 +56,15 @@ function(wisp_whole_library name)
   set_target_properties(wisp_${name}_whole PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
-# wisp_little_optimised(TARGET): of a target that is compiled more often than it runs long; its kernels are as all kernels.
+# wisp_little_optimised(TARGET): lower optimisation for a target that takes longer to compile than to run. Its kernels
+# keep theirs.
 function(wisp_little_optimised target)
   target_compile_options(${target} PRIVATE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<OR:$<CONFIG:Release>,$<STREQUAL:${wisp_sanitized},PRIVATE>>>:-O1>)
 endfunction()
 
-# wisp_cuda_sources(TARGET FILE...): adds sources that name CUDA's calls. They alone see the headers of the toolkit and its
-# libraries, or the emulated ones, so that a compiler's cache has all others for builds with and without CUDA.
+# wisp_cuda_sources(TARGET FILE...): adds sources that call CUDA. Only they see the headers of the toolkit and its
+# libraries, or the emulated ones, so a compiler cache shares all other sources between builds with and without CUDA.
 function(wisp_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   set(folders ${PROJECT_SOURCE_DIR}/core/emulated/include)
@@ -81,14 +82,14 @@ function(wisp_cuda_sources target)
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${folders}")
 endfunction()
 
-# What every test runs with. Spinning OpenMP threads make tests ten times slower on a busy machine; libgomp is not
-# instrumented, so ThreadSanitizer sees one OpenMP thread; nothing may hang.
+# Settings of every test. Spinning OpenMP threads make tests ten times slower on a busy machine. libgomp is not
+# instrumented, so ThreadSanitizer sees one OpenMP thread. A timeout ends tests that hang.
 set(wisp_test_environment OMP_WAIT_POLICY=passive)
 set(wisp_test_seconds 600)
 if(WISP_SANITIZE STREQUAL "thread")
   list(APPEND wisp_test_environment OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1)
 endif()
-if(WISP_SANITIZE STREQUAL "address")  # as without it, memory that is not there is for the program to tell
+if(WISP_SANITIZE STREQUAL "address")  # the program reports memory that is not there, as without the sanitizer
   list(APPEND wisp_test_environment ASAN_OPTIONS=allocator_may_return_null=1)
 endif()
 if(WISP_SANITIZE)
@@ -107,7 +108,7 @@ function(wisp_test name)
   wisp_test_settings(${name})
 endfunction()
 
-# Starts processes for tests: more than there are cores, and as root in containers. Open MPI itself leaks.
+# The mpirun of tests: more processes than cores, and root in containers. Open MPI itself leaks.
 set(wisp_mpirun ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root)
 if(WISP_SANITIZE STREQUAL "address")
   list(APPEND wisp_mpirun -x ASAN_OPTIONS=detect_leaks=0)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks who includes what: the direction of folders and of the rooms in them, and where headers of other libraries may
-# appear.
+# Checks the include rules: the direction of folders and of the rooms (subfolders) in them, and the places of headers of
+# other libraries.
 #
 #   check_includes.sh [ROOT]
 #
@@ -33,7 +33,7 @@ BEGIN {
   allowed["distributed"] = "core compression distributed"
   allowed["apps"] = "core layers models data compression distributed apps"
 
-  # The rooms of a folder: what each may include of that folder, beside itself. A folder of one room is not listed.
+  # The rooms of a folder: the rooms that each may include, beside itself. A folder of one room is not listed.
   rooms["core/base"] = ""
   rooms["core/device"] = "core/base core/cuda"
   rooms["core/tensor"] = "core/base core/device"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Rewrites header and rows that older programs wrote in the columns of today. Rows of 20 fields have test_accuracy and images_per_s,
-# where today metric, percent, lower_is_better, score, work and work_per_s stand. Rows of 20 and 24 fields do not say what they were
-# computed with: their numerics are "not recorded". All other text, and rows of today, stay.
+# Converts the header and rows of older programs to today's columns. Rows of 20 fields have test_accuracy and
+# images_per_s in place of metric, percent, lower_is_better, score, work and work_per_s. Rows of 20 and 24 fields do not
+# say what computed them, so their numerics become "not recorded". All other text, and rows of today, stay.
 #
 #   convert_results.sh [CSV]        CSV: docs/results.csv
 set -eu

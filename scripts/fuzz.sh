@@ -4,9 +4,9 @@
 #
 #   fuzz.sh [SECONDS] [NAME...]
 #
-# Each target, or each NAME (config, payload, ...), runs for SECONDS (60) on the corpus build/fuzz/corpus/NAME, which grows
-# from run to run. Prints how many inputs ran, how many a second, and the coverage counters reached. An input that is a
-# finding lies in build/fuzz/findings; build/fuzz/tests/fuzz/fuzz_NAME FILE repeats it.
+# Each target, or each NAME (config, payload, ...), runs for SECONDS (60) on the corpus build/fuzz/corpus/NAME, which
+# grows from run to run. Prints how many inputs ran, how many a second, and the coverage counters reached. A failing
+# input is kept in build/fuzz/findings; build/fuzz/tests/fuzz/fuzz_NAME FILE repeats it.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."

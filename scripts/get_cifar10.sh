@@ -3,9 +3,9 @@
 #
 #   get_cifar10.sh [DIR]
 #
-# With DIR the files must be there, or in a folder cifar-10-batches-bin of it. Without it: $WISP_DATA, data-cache/ of the
-# repository, the packs of a shared/data folder beside the repository, the official archive (162 MB); the last two are
-# unpacked into data-cache/. Exit status 1, with one line on stderr that says why, if there is none.
+# With DIR the files must be in DIR, or in its folder cifar-10-batches-bin. Without DIR the script tries $WISP_DATA,
+# data-cache/ of the repository, the packs of a shared/data folder beside the repository, and the official archive (162
+# MB). It unpacks the last two into data-cache/. Exit status 1, with the reason in one line on stderr, if there is none.
 set -u
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -20,7 +20,7 @@ fail() {
   exit 1
 }
 
-# has_files DIR: whether the six files are there, each of its size
+# has_files DIR: whether the six files are there, each with its size
 has_files() {
   for file in data_batch_1 data_batch_2 data_batch_3 data_batch_4 data_batch_5 test_batch; do
     [ -f "$1/$file.bin" ] && [ "$(wc -c <"$1/$file.bin")" -eq 30730000 ] || return 1

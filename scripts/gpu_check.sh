@@ -1,11 +1,12 @@
 #!/bin/bash
-# Says what holds on this machine's GPU: builds Wisp for it, then compares, checks, breaks and times it, a stage at a time.
+# Checks Wisp on this machine's GPU: builds it, then compares, checks, breaks and times it, a stage at a time.
 #
 #   gpu_check.sh OUT [--data DIR] [--peer SCRIPT] [--only STAGE] [--dry]
 #
-# OUT gets report.md and report.json, what each stage said, and its log. A stage has a process and a time limit of its own; one
-# that fails does not stop the next, and one that has passed is not run again, unless --only names it, the sources are
-# others, or what it left out is given now. If the whole is cut short, start it again with the same OUT.
+# OUT gets report.md and report.json with the results of all stages, and a log of each stage. A stage has a process and
+# a time limit of its own, and one that fails does not stop the next. A stage that has passed runs again only if --only
+# names it, the sources have changed, or data or a peer that it left out is given now. If the script is cut short, start
+# it again with the same OUT.
 #
 #   build     program and tests, for this GPU                                              9 minutes at most
 #   parity    steps beside the CPU's; saved here, resumed there; tests on the device       9
@@ -15,9 +16,9 @@
 #   train     ResNet-20 for 30 epochs, dense and dgc, on CIFAR-10, or an epoch of drawn images; an epoch of words  9
 #   sanitize  memory, races and uninitialised reads of some kernels (compute-sanitizer)    9
 #
-# DIR is where the data sets were unpacked; what is not there is said to be left out, and the stage is "partial". --dry, for
-# machines without a GPU: every command is started, and has to end for want of one. BUILD names the build (build/cuda). Exit
-# status 1 if a stage failed.
+# DIR holds the unpacked data sets. A missing one is reported as left out, and the stage is "partial". --dry is for
+# machines without a GPU: every command is started, and must fail because there is no GPU. BUILD names the build
+# (build/cuda). Exit status 1 if a stage failed.
 # shellcheck disable=SC2015,SC2317 # a stage's functions are called by name
 set -uo pipefail
 
@@ -54,26 +55,26 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
 build=$(realpath -m -- "${BUILD:-build/cuda}")
 wisp=$build/wisp
 export PATH=$PATH:/usr/local/cuda/bin OMP_WAIT_POLICY=passive
-[[ ! -d deps ]] || export LD_LIBRARY_PATH=$PWD/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of pack_deps.sh
+[[ ! -d deps ]] || export LD_LIBRARY_PATH=$PWD/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # made by pack_deps.sh
 resnet20=(apps/configs/cifar10_resnet20.toml data.name=synthetic)
 [[ -n $data && -d $data/cifar-10-batches-bin ]] && has_cifar10=yes || has_cifar10=''
 [[ -n $data && -d $data/simple-examples/data ]] && has_ptb=yes || has_ptb=''
-partial=77 # a stage's status if a part was left out
+partial=77 # status of a stage that left out a part
 
-# say TEXT: a line of the stage's part of the report
+# say TEXT: adds a line to the stage's part of the report
 say() { echo "$*" >>"$out/$run.md"; }
 
-# check WHAT COMMAND...: says whether the command did what it should
+# check WHAT COMMAND...: reports whether the command succeeded
 check() {
   local what=$1
   shift
   if "$@"; then say "- $what: yes"; else say "- $what: **no**" && failed=1; fi
 }
 
-# left_out TEXT: says what was not looked at
+# left_out TEXT: reports a part that was left out
 left_out() { say "- left out: $*" && incomplete=yes; }
 
-# on_device COMMAND...: runs it; with --dry it has to fail for want of a device
+# on_device COMMAND...: runs the command; with --dry it must fail because there is no device
 on_device() {
   local words
   if [[ -z $dry ]]; then
@@ -87,12 +88,12 @@ on_device() {
   [[ $words == *"there is no driver"* || $words == *"is there a GPU"* ]]
 }
 
-# json KEY: of a line of JSON
+# json KEY: the key's value in a line of JSON
 json() { sed -n "s/.*\"$1\": \{0,1\}\"\{0,1\}\([^\",}]*\).*/\1/p"; }
 
 stage_build() {
   local begin=$SECONDS more=() wheels
-  # newer compilers than Debian 12's warn of more
+  # compilers newer than Debian 12's have more warnings
   [[ -n $dry ]] || more+=(-DCMAKE_CUDA_ARCHITECTURES=native -DWISP_WERROR=OFF)
   [[ ! -d deps ]] || more+=(-DWISP_DEPS_DIR="$PWD/deps")
   wheels=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null) &&
@@ -105,7 +106,8 @@ stage_build() {
   [[ -n $dry ]] || "$wisp" devices --json | grep -q '"no_cuda": ""'
 }
 
-# run_tests PROGRAM [FILTER]: one process; if that crashes or fails, each suite in one of its own
+# run_tests PROGRAM [FILTER]: runs the tests in one process; if that crashes or fails, each suite in a process of its
+# own
 run_tests() {
   local program=$build/tests/$1 filter=${2:-*} suite log
   log=$out/$(basename "$1").log
@@ -121,10 +123,10 @@ run_tests() {
   return 1
 }
 
-# losses RUN: of each step
+# losses RUN: the loss of each step
 losses() { grep -o '"loss": \{0,1\}[0-9.e+-]*' "$1/metrics.jsonl" | sed 's/.*: *//'; }
 
-# near A B TOLERANCE: whether two runs have the same losses, all of the steps there are, relative to them
+# near A B TOLERANCE: whether two runs have the same losses in all steps, within the relative tolerance
 near() {
   local words
   words=$(paste <(losses "$1") <(losses "$2") | awk -v tolerance="$3" -v wanted="$steps" '
@@ -137,13 +139,14 @@ near() {
   return "$status"
 }
 
-# files RUN: fingerprints of the files of its last checkpoint
+# files RUN: checksums of the files of the run's last checkpoint
 files() { (cd "$1"/checkpoints/step_* 2>/dev/null && sha256sum -- * | grep -v manifest); }
 
 same_files() { [[ -n $(files "$1") && $(files "$1") == "$(files "$2")" ]]; }
 
 steps=20
-# Two backends of the CPU are 1e-4 apart here; with the config's rate of 0.1 3 %, since selections differ.
+# Two backends of the CPU are 1e-4 apart here. With the config's rate of 0.1 they are 3 % apart, since selections
+# differ.
 tolerance=0.001
 stage_parity() {
   local filter='*' runs=$out/runs train first second
@@ -166,7 +169,7 @@ stage_parity() {
       check "have the losses of the CPU" near "$runs/cpu" "$runs/from_$first" "$tolerance"
     done
   fi
-  # those that use a device; the others are of the CPU, compiled as CUDA
+  # only tests that use a device; the others test the CPU, compiled as CUDA
   run_tests core/core_test "$filter" || failed=1
   run_tests distributed/distributed_test "$filter" || failed=1
   [[ -z $dry ]] || return "$failed"
@@ -181,7 +184,7 @@ stage_sanitize() {
     return
   fi
   for tool in memcheck racecheck initcheck; do
-    # NVIDIA's own kernels, which recurrent layers use, are not clean under the others
+    # recurrent layers use NVIDIA's own kernels, which are not clean under the other tools
     [[ $tool == memcheck ]] && filter="$tests:*KernelBackend*" || filter=$tests
     check "$tool finds nothing" timeout --foreground 120 compute-sanitizer --tool "$tool" --error-exitcode 1 \
       "$build/tests/core/core_test" --gtest_brief=1 --gtest_filter="$filter"
@@ -190,7 +193,7 @@ stage_sanitize() {
   done
 }
 
-# fails_with WORDS COMMAND...: whether the command fails, saying that
+# fails_with WORDS COMMAND...: whether the command fails and says WORDS
 fails_with() {
   local wanted=$1 words
   shift
@@ -219,7 +222,7 @@ killed_peer() {
 }
 
 stage_faults() {
-  # the largest activations have 1.6e9 numbers, all together some 200 GB
+  # the largest activation has 1.6e9 numbers; all activations take some 200 GB
   local large=("$wisp" bench step apps/configs/synthetic_resnet50.toml model.depth=152 workers=1 data.side=224
     data.train_count=2048 train.batch=2048 device=cuda --seconds 1)
   if [[ -n $dry ]]; then
@@ -235,7 +238,7 @@ stage_faults() {
   check "a killed peer ends the other process" killed_peer
 }
 
-# time_ours CONFIG OVERRIDE..., time_peer CASE OPTION...: the JSON line of a timed step; time_peer has to compile, too
+# time_ours CONFIG OVERRIDE..., time_peer CASE OPTION...: the JSON line of a timed step; time_peer also compiles
 time_ours() {
   timeout --foreground 60 "$wisp" bench step "$@" device=cuda --seconds 3 --json | tee -a "$out/$run.jsonl"
 }
@@ -243,8 +246,8 @@ time_peer() {
   timeout --foreground 150 python3 "$peer" "$@" --device cuda --seconds 3 | tee -a "$out/$run.jsonl"
 }
 
-# compare NAME BAR [=ROW | CASE OPTION...] -- CONFIG OVERRIDE...: two rounds, beside the peer, in turn, or beside those of an
-# earlier row; says whether both together reach BAR times the other's. With --dry what is asked of ours is checked only
+# compare NAME BAR [=ROW | CASE OPTION...] -- CONFIG OVERRIDE...: two rounds, in turn with the peer's, or beside those
+# of an earlier ROW. Reports whether both rounds together reach BAR times the other's rate. --dry only checks our config
 declare -A rates
 compare() {
   local name=$1 bar=$2 other=() row="" line mine theirs memory="" their_memory=- mine_sum=0 their_sum=0 round ratio
@@ -252,7 +255,7 @@ compare() {
   while [[ $1 != -- ]]; do other+=("$1") && shift; done
   shift
   if [[ -n $dry ]]; then
-    check "what is timed is known: $name" "$wisp" config "$@" train.backend=reference # it has bf16 on any CPU
+    check "what is timed is known: $name" "$wisp" config "$@" train.backend=reference # the reference has bf16 on any CPU
     return
   fi
   for round in 1 2; do
@@ -276,7 +279,8 @@ compare() {
   say "| $name |$row $ratio | $bar | ${memory:-**failed**} : ${their_memory:-**failed**} |"
 }
 
-# utterances DIR: writes eight of 400 frames with 40 letters each, noise in files without a header, and their manifest
+# utterances DIR: writes eight utterances of 400 frames and 40 letters, as noise in files without a header, and their
+# manifest
 utterances() {
   mkdir -p -- "$1"
   local i
@@ -287,7 +291,7 @@ utterances() {
 }
 
 stage_speed() {
-  # the peer's tied weights, its choice of algorithms, and where it says f32, TF32
+  # as in the peer: tied weights, free choice of algorithms, and TF32 where it says f32
   local lm=(apps/configs/ptb_medium.toml model.tied=true model.loss=mean optimizer.momentum=0.9 optimizer.lr=0.01 clip.norm=0
     workers=1 train.tf32=true "data.path=$data")
   local one=("${resnet20[@]}" workers=1 train.batch=128 train.deterministic=false)
@@ -320,7 +324,7 @@ stage_speed() {
   return "$failed"
 }
 
-# A process for each method: one that fails does not end the others.
+# Each method has a process of its own, so one that fails does not end the others.
 stage_codec() {
   local bench=("$wisp" bench codec --numel 25000000 --ratio 0.001 --seconds 1.5 device=cuda) method ms
   if [[ -n $dry ]]; then
@@ -378,7 +382,7 @@ if [[ -n $run ]]; then
   exit "$failed"
 fi
 
-# report: what all stages have said so far
+# report: writes report.md and report.json from the stages so far
 report() {
   local stage result seconds comma=""
   {
@@ -405,11 +409,11 @@ report() {
   } >"$out/report.json"
 }
 
-# Results of other sources, or of --dry, are of no use.
+# Results of other sources, or of --dry, are discarded.
 sources="$(git describe --always --dirty 2>/dev/null || cat deps/commit 2>/dev/null || echo 'no commit known')${dry:+, dry: there was no GPU}"
 [[ -f $out/sources && $(<"$out/sources") == "$sources" ]] || rm -f "$out"/*.result
 echo "$sources" >"$out/sources"
-# what was left out may be there now
+# a partial stage runs again if other data or another peer is given
 given="$data $peer"
 [[ -f $out/given && $(<"$out/given") == "$given" ]] || grep -lsZ '^partial' "$out"/*.result | xargs -0r rm -f
 echo "$given" >"$out/given"

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian 12 packages that Wisp is built with, those that are missing only.
+# Installs those Debian 12 packages that Wisp is built with and that are missing.
 #
 #   install_packages.sh [--tests | --fuzz | --cache]
 #
-# --tests adds what tests and checks need, MPI for workers as processes among it; --fuzz adds what scripts/fuzz.sh needs;
-# --cache adds a compiler cache. Uses sudo if not root. Exit status 1, with the reason, if packages are still missing at the end.
+# --tests adds the packages of tests and checks, with MPI for workers as processes. --fuzz adds those of
+# scripts/fuzz.sh. --cache adds a compiler cache. Uses sudo if not root. Exit status 1, with the reason, if packages are
+# still missing at the end.
 set -eu
 
 packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libsndfile1-dev libfmt-dev
@@ -43,7 +44,7 @@ if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null 2>&1 || fail "not root, and no sudo. As root: apt-get install$missing"
   as_root=sudo
 fi
-# apt_get ARGUMENT...: quiet; its words appear only if it fails
+# apt_get ARGUMENT...: runs apt-get quietly; its output appears only if it fails
 apt_get() {
   words=$($as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2 \
     -o DPkg::Lock::Timeout=120 "$@" </dev/null 2>&1) || {

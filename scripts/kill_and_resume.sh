@@ -4,8 +4,9 @@
 #
 #   kill_and_resume.sh [TIMES] [SEED] [KEY=VALUE...]
 #
-# TIMES runs (100), each killed once or more; SEED (1) draws the moments; KEY=VALUE change the config of the run, which has
-# two workers, DGC, and a checkpoint after every step. WISP names the program (build/release/wisp).
+# TIMES runs (100) are each killed at random moments until an attempt ends. SEED (1) draws the moments. KEY=VALUE change
+# the config of the run, which has two workers, DGC, and a checkpoint after every step. WISP names the program
+# (build/release/wisp).
 set -euo pipefail
 
 times=${1:-100}
@@ -26,7 +27,7 @@ train = { batch = 32, epochs = 4, log_every = 3 }
 compression = { method = "dgc", ratio = 0.01, warmup = "list", warmup_epochs = 2.0, warmup_list = [1.0, 0.1] }
 checkpoint = { every_steps = 1, keep = 2 }
 CONFIG
-# fingerprint RUN: of the newest checkpoint's files
+# fingerprint RUN: checksums of the newest checkpoint's files
 fingerprint() { (cd "$1/checkpoints/step_40" && sha256sum -- *); }
 
 begin=${EPOCHREALTIME/./}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks what the compiler does not: format of all files, clang-tidy on changed ones, include rules, prose, flags, paths,
+# Runs the checks beyond the compiler's: format of all files, clang-tidy on changed ones, include rules, prose, flags, paths,
 # scripts.
 #
 #   lint.sh [BASE]

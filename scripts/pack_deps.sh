@@ -1,12 +1,12 @@
 #!/bin/sh
-# Packs what a build needs and a machine without network may lack into a folder that travels with the sources: toml++,
-# oneDNN with what it is linked against, and the packages of fmt, nlohmann-json, CLI11 and GoogleTest. The machine has the
-# same architecture and a C library at least as new.
+# Packs the dependencies of a build into a folder that travels with the sources to a machine without network: toml++,
+# oneDNN with the libraries that it links, and the packages of fmt, nlohmann-json, CLI11 and GoogleTest. That machine
+# needs the same architecture and a C library at least as new.
 #
 #   pack_deps.sh [DIR]
 #
-# DIR (deps) gets include/ and lib/; cmake -DWISP_DEPS_DIR=DIR takes them from there, and so does gpu_check.sh if it is deps/.
-# Takes them from this machine, where scripts/install_packages.sh has installed them.
+# DIR (deps) gets include/ and lib/. cmake -DWISP_DEPS_DIR=DIR uses them, and so does gpu_check.sh if DIR is deps/. The
+# files come from this machine, where scripts/install_packages.sh has installed them.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
@@ -37,7 +37,7 @@ cp -L "$library" "$to/lib/$name"
 ln -s "$name" "$to/lib/libdnnl.so"
 opencl=$(ldd "$library" | sed -n 's/.*libOpenCL[^ ]* => \([^ ]*\).*/\1/p')
 [ -z "$opencl" ] || cp -L "$opencl" "$to/lib/libOpenCL.so.1"
-# As CMake finds packages: below lib/ and share/ as they are below /usr.
+# CMake finds packages below lib/ and share/, laid out as below /usr.
 for package in libfmt-dev libfmt9 nlohmann-json3-dev libcli11-dev libgtest-dev; do
   files=$(dpkg -L "$package" 2>/dev/null) || fail "no package $package here; scripts/install_packages.sh --tests installs it"
   for file in $files; do

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Works through a list of training runs at low priority, one at a time, and goes on where it was interrupted.
+# Works through a list of training runs at low priority, one at a time, and continues where it was interrupted.
 #
 #   queue.sh LIST [OVERRIDE...]
 #
-# LIST has one run a line, "NAME CONFIG OVERRIDE...", # for comments. A run's directory is runs/NAME; a run that stopped
-# goes on from its last checkpoint. Each finished run appends a row to docs/results.csv at once, the picture of the rows is
-# drawn anew (with python3), and a name that has a row is not run again. A row's score is what the model's first metric says of
-# the test set; its numerics name the CPU, libraries and threads that computed it. OVERRIDEs (data.path=DIR) go to every run. WISP names the program, build/release/wisp if unset.
-# While a file runs/pause exists, no new run starts. Ctrl-C saves a checkpoint of the run first.
+# LIST has one run a line, "NAME CONFIG OVERRIDE...", and # for comments. A run's directory is runs/NAME; a run that
+# stopped continues from its last checkpoint. Each finished run appends a row to docs/results.csv at once, and python3
+# draws the picture of the rows again. A name that has a row is not run again. A row's score is the model's first metric
+# on the test set; its numerics name the CPU, libraries and threads that computed it. OVERRIDEs (data.path=DIR) go to
+# every run. WISP names the program (build/release/wisp). While a file runs/pause exists, no new run starts. Ctrl-C
+# first saves a checkpoint of the run.
 set -eu
 
 [ $# -ge 1 ] || { echo "usage: queue.sh LIST [OVERRIDE...]" >&2; exit 2; }
@@ -19,16 +20,16 @@ table=docs/results.csv
 figures="steps skipped bytes_raw bytes_encoded bytes_sent bytes_received reduction_encoded reduction_sent compute_ms encode_ms wait_ms wire_ms decode_ms"
 header="name,config,overrides,seed,commit,numerics,metric,percent,lower_is_better,score,work,work_per_s,$(echo "$figures" | tr ' ' ',')"
 
-# value KEY: the number or word that a JSON file, a key a line, says of it first
+# value KEY: the key's first number or word in a JSON file with one key a line
 value() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" | head -n 1; }
 
-# numerics RUN: what a run's summary.json says it was computed with, as a field: without commas
+# numerics RUN: the numerics in a run's summary.json as a field, with semicolons for commas
 numerics() { sed -n 's/^ *"numerics": "\(.*\)",\{0,1\}$/\1/p' "$1/summary.json" | tr ',' ';'; }
 
-# metric KEY RUN: what a run's facts.json says of the model's first metric
+# metric KEY RUN: the key's value for the model's first metric in a run's facts.json
 metric() { sed '1,/"metrics": \[/d' "$2/facts.json" | value "$1"; }
 
-# result RUN: what a row says of a finished run, from the numerics on; fails if something is missing
+# result RUN: the fields of a finished run's row, from the numerics on; fails if one is missing
 result() {
   work=$(value work <"$1/facts.json")
   score=$(value "test_$(metric name "$1")" <"$1/summary.json")
@@ -42,7 +43,8 @@ result() {
   echo "$line"
 }
 
-# low COMMAND...: at the lowest priority, also where the kernel weighs sessions before processes (sched_autogroup)
+# low COMMAND...: runs it at the lowest priority, also where the kernel weighs sessions before processes
+# (sched_autogroup)
 low() {
   # shellcheck disable=SC2016 # for the inner shell
   setsid sh -c '[ ! -w /proc/self/autogroup ] || echo 19 >/proc/self/autogroup; exec nice -n 19 "$@"' low "$@" &

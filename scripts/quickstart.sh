@@ -9,7 +9,7 @@ set -eu
 
 # 30 Mbit/s: a step's 1.6 MB of dense traffic per worker take 0.43 s, two to three times the step's computation.
 slow="link.gbit_per_s=0.03 link.latency_us=200"
-# One epoch has 390 steps. The rate falls at step 98; DGC's warm-up is over after 60.
+# One epoch has 390 steps. The rate falls at step 98; DGC's warm-up ends after 60.
 short="train.epochs=1 train.max_steps=120 train.eval_every=0 train.log_every=20
   schedule.kind=multi_step schedule.milestones=[0.25]"
 dgc="compression.method=dgc compression.ratio=0.001 compression.warmup=list compression.warmup_epochs=0.154

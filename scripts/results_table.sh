@@ -1,8 +1,8 @@
 #!/bin/sh
-# Prints the rows of a table of results whose names begin with PREFIX as a Markdown table, those that send most first. Rows
-# that differ in the seed alone become one, with means, and the sample standard deviation of the score: what the model's first
-# metric says of the test set. Below the table stands what the rows were computed with. What a run's overrides have in common with the first row's is left out. Rows of several metrics
-# make no table.
+# Prints the rows of a table of results whose names begin with PREFIX as a Markdown table, the largest senders first.
+# Rows that differ only in the seed become one, with means and the sample standard deviation of the score, the model's
+# first metric on the test set. Overrides that a run shares with the first row are left out. Below the table stand the
+# numerics of the rows. Rows of several metrics make no table.
 #
 #   results_table.sh PREFIX [CSV]        CSV: docs/results.csv
 set -eu
@@ -22,7 +22,7 @@ awk -F, -v prefix="$1" -v table="$table" '
     return sprintf(bytes >= 1e5 ? "%.0f kB" : "%.1f kB", bytes / 1e3)
   }
   function mean(name) { return sum[group, name] / runs[group] }
-  # of the rows of `group`, as people read it; a score that is no number is null
+  # the printed score of the rows of `group`; a score that is no number is null in the rows, and prints -
   function score(  i, square, scale, unit) {
     if (group in unknown) return "-"
     scale = percent == "true" ? 100 : 1

@@ -4,9 +4,9 @@
 #
 #   sanitize.sh [ctest options...]
 #
-# Left out under ThreadSanitizer: processes, because Open MPI is not instrumented (what they add to threads is one file without
-# threads of its own, and AddressSanitizer sees it), and learning_test, which would train for hours and has no threads that
-# apps_test has not.
+# ThreadSanitizer leaves out processes, because Open MPI is not instrumented. Beside the code of threads they have one
+# file, which starts no threads, and AddressSanitizer sees it. It also leaves out learning_test, which would train for
+# hours and has only threads that apps_test has too.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."

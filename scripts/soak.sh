@@ -4,7 +4,7 @@
 #
 #   soak.sh [COUNT]
 #
-# COUNT collectives, 100,000 if not given. Builds what it needs in build/release.
+# COUNT is the number of collectives (100,000). Builds what it needs in build/release.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."

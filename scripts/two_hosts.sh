@@ -1,11 +1,11 @@
 #!/bin/sh
-# Two processes of a command on two hosts that this machine pretends to be: network namespaces with names of their own, joined
-# by a link of MBIT Mbit/s in each direction.
+# Runs two processes of a command on two hosts that this machine emulates: network namespaces with host names of their
+# own, joined by a link of MBIT Mbit/s in each direction.
 #
 #   two_hosts.sh MBIT [OPTION OF MPIRUN...] COMMAND...
 #
-# mpirun starts it, rank 0 on host `one`, rank 1 on host `two`, over TCP. Needs root, iproute2 and Open MPI. The link and both
-# hosts are gone when it ends. Exit status: mpirun's; 77 where network namespaces may not be made.
+# mpirun starts them over TCP, rank 0 on host `one`, rank 1 on host `two`. Needs root, iproute2 and Open MPI. The link
+# and both hosts are gone when it ends. Exit status: mpirun's, or 77 where network namespaces may not be made.
 set -eu
 
 unavailable() {
@@ -13,10 +13,10 @@ unavailable() {
   exit 77
 }
 
-# How mpirun reaches the other host: a shell there instead of one by ssh.
+# mpirun reaches the other host through this, a shell there in place of ssh.
 if [ "${1:-}" = --on ]; then
   host=$2
-  shift 3 # and the address
+  shift 3 # --on, the host, and the address
   exec ip netns exec "wisp-$host" unshare --uts sh -c "hostname ${host%%-*}; $*"
 fi
 

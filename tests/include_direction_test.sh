@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tree keeps the include rules, and the checker finds each kind of violation.
+# Checks that the tree keeps the include rules, and that the checker finds each kind of violation.
 #
 #   include_direction_test.sh CHECKER ROOT
 set -eu
@@ -12,7 +12,7 @@ sh "$checker" "$2" || failed=1
 fixture=$(mktemp -d)
 trap 'rm -rf -- "$fixture"' EXIT
 
-# refuses FILE LINE: a tree with this line, after a clean one, is refused at this place
+# refuses FILE LINE: the checker refuses a tree with this line, after a clean one, at this place
 refuses() {
   rm -rf -- "${fixture:?}"/*
   mkdir -p -- "$fixture/${1%/*}"
@@ -23,7 +23,7 @@ refuses() {
   fi
 }
 
-# accepts FILE LINE: a tree with this line only is accepted
+# accepts FILE LINE: the checker accepts a tree with this line only
 accepts() {
   rm -rf -- "${fixture:?}"/*
   mkdir -p -- "$fixture/${1%/*}"

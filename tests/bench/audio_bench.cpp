@@ -1,6 +1,6 @@
-// Times what a loader thread does for speech: all FLAC, WAV and SPHERE files below a directory are
-// read, changed and made features. Each figure is hours of audio per second of one core, by the
-// time it spent, the best of the repetitions. Usage: audio_bench DIR [repetitions]
+// Times a loader thread's work on speech. It reads all FLAC, WAV and SPHERE files below a
+// directory, perturbs them and computes features. Each figure is hours of audio per second of CPU
+// time, the best of the repetitions. Usage: audio_bench DIR [repetitions]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void bench(const std::string& directory, int repetitions) {
   fmt::print("{} files, {:.3f} hours\n", files.size(), hours);
 
   const auto time = [&](const char* what, double of, const std::function<void(size_t)>& work) {
-    double least = 1e30;  // seconds of the processor's
+    double least = 1e30;  // CPU seconds
     for (int r = 0; r < repetitions; ++r) {
       const std::clock_t begin = std::clock();
       for (size_t i = 0; i < files.size(); ++i) work(i);

@@ -1,6 +1,6 @@
-// Times beam search and n-gram queries, in a core's time, whoever else uses the machine: drawn
-// posteriors, each frame of which gives most of the probability to one label, and a trigram model
-// of drawn words. Usage: beam_bench [FRAMES]
+// Times beam search and n-gram queries, in CPU time, so that other load on the machine does not
+// count. The posteriors are drawn, and each frame gives most of the probability to one label. The
+// trigram model is of drawn words. Usage: beam_bench [FRAMES]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Draw {
   uint64_t next_ = 0;
 };
 
-/// Sentences of ten words out of `words`, frequent ones first as in Zipf's law.
+/// Sentences of ten words from a drawn vocabulary of `words` words, with frequencies by Zipf's law.
 std::string drawn_text(Draw& draw, uint32_t words, int64_t sentences) {
   std::vector<std::string> vocabulary;
   for (uint32_t i = 0; i < words; ++i) {
@@ -50,8 +50,8 @@ std::string drawn_text(Draw& draw, uint32_t words, int64_t sentences) {
   return text;
 }
 
-/// A path that says the text: a blank or two before each character's frame; each frame's other
-/// labels share what is left as a softmax of drawn numbers would.
+/// Log-probabilities of a path that says the text, with two blanks before each character. The other
+/// labels of a frame share the rest as in a softmax of drawn numbers.
 std::vector<float> drawn_frames(Draw& draw, const std::string& text, int64_t frames,
                                 const Labels& labels, double peak) {
   std::vector<float> values;

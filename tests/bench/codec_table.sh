@@ -16,7 +16,7 @@ done
 echo "| method | payload | encode, 1 thread | 2 threads | decode 1, 1 thread | 2 threads | decode 4, 1 thread | 2 threads | state MB | scratch MB | error | cosine | bias |"
 echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 awk '
-  function value(key,  text) {  # of the line at hand, which has strings without quotes in them and numbers
+  function value(key,  text) {  # of `key` in the current line, which has numbers and strings without quotes inside
     if (!match($0, "\"" key "\":(\"[^\"]*\"|[^,}]*)")) { print "codec_table: no " key " in " $0 >"/dev/stderr"; exit 1 }
     text = substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3)
     gsub(/"/, "", text)

@@ -1,7 +1,7 @@
 // Times the low-rank methods on the matrices of ResNet-50, each a unit of one worker, beside the
 // library's products alone: the same gemm calls on memory of the same size. Prints the least time
-// of the repetitions and the share of the products' speed that a method keeps; gradients are drawn
-// anew each time. Usage: low_rank_bench [rank [threads [repetitions]]]
+// of the repetitions, and the share of the products' speed that a method keeps. Each repetition
+// draws new gradients. Usage: low_rank_bench [rank [threads [repetitions]]]
 #include <omp.h>
 
 #include <cstdio>
@@ -43,7 +43,7 @@ class Bench {
     return flops;
   }
 
-  /// Milliseconds of the three products of a low-rank step: M Q, Mᵀ P, P Qᵀ.
+  /// Milliseconds of one product of a low-rank step, by number: M Q, Mᵀ P, P Qᵀ, M + P Qᵀ.
   double products(int which) {
     const double begin = now_us();
     for (size_t f = 0; f < fields_.size(); ++f) {
@@ -70,7 +70,7 @@ class Bench {
                  DrawNormal{Philox(1, ++drawn_, 0), into.data<float>()});
   }
 
-  /// A compressor, and what it has of each matrix.
+  /// A compressor with its state, unit and payload of each matrix.
   struct Method {
     std::unique_ptr<Compressor> compressor;
     Tensor gradient, residual, scratch;
@@ -97,7 +97,7 @@ class Bench {
     return method;
   }
 
-  /// Milliseconds of encode and decode of one step, of the worker's own payloads.
+  /// Milliseconds of one step: it encodes, and decodes the worker's own payloads.
   double step(Method& method, int64_t step) {
     draw(method.gradient);
     StepInfo info;
@@ -129,7 +129,7 @@ class Bench {
   uint64_t drawn_ = 0;
 };
 
-/// The least of what `measure` gives.
+/// The least result of `measure`.
 template <class Measure>
 double least(int repetitions, const Measure& measure) {
   double best = 1e9;

@@ -1,6 +1,6 @@
-// Times the ops at both ends of a language model: 700 rows, 650 features, 10,000 words; and the
-// loss of a speech model: 8 sequences of 200 frames, 29 classes, 40 labels. Prints the least time
-// of each, forward and backward, over the repetitions, and the memory beside inputs and weights.
+// Times the ops at both ends of a language model (700 rows, 650 features, 10,000 words) and the
+// loss of a speech model (8 sequences of 200 frames, 29 classes, 40 labels). Prints the least time
+// of each over the repetitions, forward and backward, and the memory beside inputs and weights.
 // Usage: ops_bench [repetitions]
 #include <fmt/core.h>
 #include <omp.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kRows = 700, kFeatures = 650, kWords = 10'000;
 
-/// An op whose gradient costs nothing, and keeps the time when it is asked for.
+/// An op whose gradient costs nothing. It stores the time of its backward call in `reached`.
 Variable mark(const char* name, const Tensor& value, const Variable& x, double& reached) {
   return record(name, value, {x}, [&reached](const Tensor&, Inputs& in) {
     in.slot(0).into.clear();
@@ -41,7 +41,7 @@ struct Case {
 
 struct Times {
   double forward_ms = 1e9, backward_ms = 1e9;
-  int64_t bytes = 0;  // most at once
+  int64_t bytes = 0;  // peak
 };
 
 Times times_of(const Case& op, DType dtype, int repetitions) {

@@ -1,5 +1,5 @@
-// Times recurrent layers: the least time of each pass over the repetitions, with the share that its
-// products have of the rate of a large one, and oneDNN's own primitives in turn with ours. Usage:
+// Times recurrent layers in turn with oneDNN's own LSTM primitives. Prints the least time of each
+// pass over the repetitions, and the speed of its products relative to one large product. Usage:
 // rnn_bench [repetitions]
 #include <fmt/core.h>
 #include <omp.h>
@@ -57,7 +57,7 @@ struct Recurrent {
                        spec.inputs, spec.hidden, spec.directions, spec.sequences(),
                        spec.rows.size());
   }
-  /// Of the forward pass's products, and of those of dx or dw.
+  /// Operations of the products in the forward pass. dx and dw have as many each.
   double operations() const {
     return 2.0 * static_cast<double>(spec.directions * spec.total_rows() * spec.gates() *
                                      spec.hidden * (spec.inputs + spec.hidden));
@@ -73,7 +73,7 @@ std::vector<RnnSpec> recurrent_layers() {
   return layers;
 }
 
-/// The least milliseconds of what was called by that name.
+/// The least milliseconds of the calls of each name.
 class Least {
  public:
   void time(const std::string& what, const std::function<void()>& call) {

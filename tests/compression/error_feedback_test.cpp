@@ -26,7 +26,7 @@ std::function<std::unique_ptr<Compressor>()> topk(const std::string& feedback,
   };
 }
 
-/// What a worker sends of the gradient (3, 2), again and again, by top-1.
+/// The top-1 parts that a worker sends when its gradient is (3, 2) in each step.
 std::vector<std::vector<float>> sent_of_constant(const std::string& feedback, int steps,
                                                  MethodRig& rig) {
   std::vector<std::vector<float>> sent;
@@ -55,7 +55,7 @@ TEST(ErrorFeedback, SendsWhatThePapersSend) {
 
   MethodRig ef21(1, layer_fields({2}), topk("ef21"));
   EXPECT_EQ(sent_of_constant("ef21", 3, ef21), (Rows{{3, 0}, {0, 2}, {0, 0}}));
-  EXPECT_EQ(ef21.gradient(0)[0], 3.0f);  // the result is all that was sent
+  EXPECT_EQ(ef21.gradient(0)[0], 3.0f);  // the result is the sum of all that was sent
   EXPECT_EQ(ef21.gradient(0)[1], 2.0f);
 
   MethodRig sgdm(1, layer_fields({2}), topk("ef21_sgdm", {.momentum = 0.5}));
@@ -71,7 +71,7 @@ float noise(int64_t step, int rank, int64_t i) {
          0.5f;
 }
 
-/// Richtarik et al. 2021: the sum over workers of what each tracks is what all apply, on each rank.
+/// Richtarik et al. 2021: every rank's tracked_sum is the sum of all workers' tracked gradients.
 TEST(ErrorFeedback, TracksTheSameSumEverywhere) {
   constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 900;
@@ -95,8 +95,8 @@ TEST(ErrorFeedback, TracksTheSameSumEverywhere) {
   }
 }
 
-/// Quadratics with minimizers of their own at each worker: EF21 comes to the optimum of the mean
-/// with a constant learning rate, although each gradient there is far from zero.
+/// Quadratics with another minimizer at each worker. EF21 reaches the optimum of the mean with a
+/// constant learning rate, although each worker's gradient there is far from zero.
 TEST(ErrorFeedback, ReachesTheOptimumOfDifferentWorkers) {
   constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 20;
@@ -121,7 +121,7 @@ TEST(ErrorFeedback, KeepsTheUpdateUnitsOfItsResidual) {
                 [] { return make_method("topk", "compression.residual = \"update\""); });
   rig.gradient(0)[0] = 3.0f;
   rig.gradient(0)[1] = 2.0f;
-  rig.step(info_of(0, 0.5));  // 2 stay, at the learning rate 0.1
+  rig.step(info_of(0, 0.5));  // keeps 2, at the learning rate 0.1
   rig.gradient(0)[0] = 0.0f;
   rig.gradient(0)[1] = 1.0f;
   StepInfo info = info_of(1, 0.5);
@@ -130,13 +130,13 @@ TEST(ErrorFeedback, KeepsTheUpdateUnitsOfItsResidual) {
   EXPECT_EQ(rig.gradient(0)[1], 5.0f);  // 0.05 · 5 = 0.1 · 2 + 0.05 · 1
 }
 
-/// A gradient that is not finite sends nothing of it, at whatever learning rate.
+/// A step without a finite gradient sends nothing of the residual, whatever its learning rate.
 TEST(ErrorFeedback, KeepsTheUpdateOverAStepThatIsNotFinite) {
   MethodRig rig(1, layer_fields({2}),
                 [] { return make_method("topk", "compression.residual = \"update\""); });
   rig.gradient(0)[0] = 3.0f;
   rig.gradient(0)[1] = 2.0f;
-  rig.step(info_of(0, 0.5));  // 2 stay, at the learning rate 0.1
+  rig.step(info_of(0, 0.5));  // keeps 2, at the learning rate 0.1
   StepInfo info = info_of(1, 0.5);
   info.lr = 0.025;
   rig.unit(0).finite = false;
@@ -161,10 +161,10 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
     rig.weight(rank)[0] = 8.0f;
   }
   rig.step(info_of(0, 1.0));
-  // v = 0.25 (1 + 0.5 · 8 / 2) = 0.75; two of them, over 0.25
+  // v = 0.25 (1 + 0.5 · 8 / 2) = 0.75; the result is the sum of two, divided by 0.25
   EXPECT_EQ(rig.momentum(0)[0], 0.75f);
   EXPECT_EQ(rig.gradient(1)[0], 6.0f);
-  rig.momentum(0)[0] = 4.0f;  // heavy ball, of the mean
+  rig.momentum(0)[0] = 4.0f;  // heavy-ball momentum of the mean
   StepInfo info = info_of(1, 1.0);
   info.workers = 2;
   rig.compressor(0).engage(rig.context(), rig.unit(0), info);
@@ -173,7 +173,7 @@ TEST(ErrorFeedback, DecaysAndAveragesAtTheWorker) {
 
 /// Lin et al. 2018: top-k with momentum correction and masking is DGC, bit for bit.
 TEST(ErrorFeedback, MakesDgcOfTopkByMomentumCorrection) {
-  constexpr int kWorkers = 3;  // by which no division is exact
+  constexpr int kWorkers = 3;  // a divisor without exact quotients
   constexpr int64_t kNumel = 6000;
   for (const bool nesterov : {false, true}) {
     for (const char* masking : {"true", "false"}) {
@@ -232,13 +232,13 @@ TEST(ErrorFeedback, CorrectsMomentumWithoutAResidual) {
     rig.gradient(0)[0] = 4.0f;
     rig.gradient(0)[1] = 3.0f;
     rig.step(info_of(step, 0.5));
-    // u: (4, 3), of which the first is sent and forgotten; (4, 4.5), the second; (6, 3)
+    // u is (4, 3), then (4, 4.5), then (6, 3); its larger element is sent and forgotten
     EXPECT_EQ(rig.gradient(0)[step % 2], step == 0 ? 4.0f : step == 1 ? 4.5f : 6.0f);
     EXPECT_EQ(rig.gradient(0)[1 - step % 2], 0.0f);
   }
 }
 
-/// What sends something of every element would have no momentum left.
+/// A code that sends something of every element would leave no momentum.
 TEST(ErrorFeedback, MasksSparseCodesOnly) {
   MethodRig rig(1, layer_fields({1}), [] {
     return make_method("bf16", "compression.momentum_correction = true", {.momentum = 0.5});

@@ -16,7 +16,7 @@ struct Sum {
   double combine(double a, double b) const { return a + b; }
 };
 
-/// Slices with a gap before each.
+/// Fields whose slices have a gap before each.
 std::vector<Field> fields_of(const std::vector<std::vector<int64_t>>& sizes) {
   std::vector<Field> fields;
   int64_t offset = 0;
@@ -50,7 +50,7 @@ struct Put {
   }
 };
 
-/// Each field's sum has the bits of its slices' own, added in their order.
+/// Expects each field's sum to have the bits of its slices' own sums, added in their order.
 void expect_sums(const std::vector<Field>& fields) {
   const std::vector<float> x = numbers(fields);
   const Stream stream = Stream::immediate();
@@ -100,7 +100,7 @@ TEST(FieldReduce, GoesOverWhatStandsForASlice) {
   reduce_fields(Stream::immediate(), fields, Sum{x.data()}, partials, Put{sum, numel}, pairs);
   EXPECT_EQ(sum[0], 105.0);
   EXPECT_EQ(sum[1], 330.0);
-  EXPECT_EQ(numel[0], 30);  // of the field's elements
+  EXPECT_EQ(numel[0], 30);  // number of the field's elements
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(WireValue, RoundsToTheNearestPowerOfTwo) {
   EXPECT_EQ(to_wire<Natural>(-8.0f).bits, 0x100u | 130u);
 }
 
-/// So a residual keeps the rest without a rounding.
+/// A residual keeps the rest of a natural value without rounding.
 TEST(WireValue, LeavesARestThatAFloatHolds) {
   for (uint32_t bits = 1; bits < 0x7f800000u; bits += 9'999'991u / 37u) {
     const float value = float_from_bits(bits);
@@ -36,7 +36,7 @@ TEST(WireValue, LeavesARestThatAFloatHolds) {
 }
 
 TEST(WireValue, RoundsToHalfAsHalfDoes) {
-  for (uint64_t bits = 0; bits < 0x477ff000u; bits += 1021) {  // up to what rounds to infinity
+  for (uint64_t bits = 0; bits < 0x477ff000u; bits += 1021) {  // until rounding to infinity
     for (const uint32_t sign : {0u, 0x80000000u}) {
       const float value = float_from_bits(sign | static_cast<uint32_t>(bits));
       ASSERT_EQ(to_wire<Half>(value).bits, Half(value).bits) << value;

@@ -120,7 +120,7 @@ TEST_F(Autograd, LongChainNeedsNoStack) {
   const Variable x = leaf(1);
   backward(chain(x));
   EXPECT_EQ(gradient(0), 1);
-  chain(x);  // never walked: destroyed as a whole
+  chain(x);  // a graph that is destroyed without a backward pass
 }
 
 TEST_F(Autograd, OnlyInputsThatWantAGradientGetOne) {
@@ -166,7 +166,7 @@ TEST_F(Autograd, RefusesToWalkTwiceOrNowhere) {
             std::string::npos);
 }
 
-/// x, by an op that has written it into memory of its own, or into `kept`'s.
+/// Copy op: writes x into `kept` and returns it.
 Variable copied(const Variable& x, const Tensor& kept) {
   std::copy_n(x.value().data<double>(), x.value().numel(), kept.data<double>());
   return record("copied", kept, {x}, [](const Tensor& dy, Inputs& in) {
@@ -174,7 +174,7 @@ Variable copied(const Variable& x, const Tensor& kept) {
   });
 }
 
-/// 3 x, whose gradient may lie where x did; `same` tells whether it does.
+/// 3 x. Its gradient may take the memory of x; `same` is set to whether it did.
 Variable tripled(const Variable& x, bool& same) {
   return record("tripled", full({1}, 3 * *x.value().data<double>()), {x},
                 [x = x.value(), &same](const Tensor& dy, Inputs& in) {
@@ -241,7 +241,7 @@ TEST_F(Autograd, MemoryGoesWhileBackwardWalks) {
     EXPECT_GE(used(), 11 * bytes);
     backward(loss);
   }
-  // the first layer's value, its gradient in and out; 64 KiB for the small tensors
+  // three tensors: the first layer's value, its dy and its dx; 64 KiB for the small tensors
   EXPECT_LE(at_first_layer, 3 * bytes + (1 << 16));
   EXPECT_EQ(used(), 0);
 }

@@ -15,11 +15,11 @@
 namespace wisp {
 namespace {
 
-// f32 rounds at 6e-8 relative; squared and summed over a few thousand terms this leaves 1e-12. A
-// wrong tap, border or scale gives 1e-2 and more.
+// f32 has a relative rounding error of 6e-8. Squared and summed over a few thousand terms, that
+// leaves 1e-12. A wrong tap, border or scale gives 1e-2 and more.
 constexpr double kNmse = 1e-7;
-// bf16 rounds at 4e-3 relative, that is 3e-6 squared on average; what a batch norm subtracts makes
-// some of it.
+// bf16 has a relative rounding error of 4e-3, or 3e-6 squared on average. The subtractions of a
+// batch norm magnify it.
 constexpr double kNmseBf16 = 1e-4;
 
 double at(const Tensor& t, int64_t i) {
@@ -35,7 +35,7 @@ void set(const Tensor& t, int64_t i, double value) {
   });
 }
 
-/// Uniform in (offset - 1, offset + 1), in steps that f32 holds exactly, or bf16 if `coarse`.
+/// Uniform in (offset - 1, offset + 1), in steps that f32 (bf16, if `coarse`) holds exactly.
 Tensor random(Shape shape, DType dtype, uint64_t id, double offset = 0.0, bool coarse = false) {
   Tensor t(shape, dtype);
   const Philox philox(1, 0, id);
@@ -58,8 +58,8 @@ double nmse(const Tensor& actual, const Tensor& expected) {
   return error / norm;
 }
 
-/// A backend and the type of the activations it is tested with. Beside bf16 all sides draw numbers
-/// that it holds exactly, so that they see the same ones.
+/// A backend and the type of the activations it is tested with. In comparisons with bf16, both
+/// sides draw numbers that bf16 holds exactly, so they see the same ones.
 struct Side {
   explicit Side(Library library)
       : Side(library, library == Library::reference ? DType::f64 : DType::f32, false) {}
@@ -93,7 +93,7 @@ struct Side {
   }
 };
 
-/// Whether this machine has what backends of a device can be tried on.
+/// Whether this machine has a device, and the libraries for its backends.
 bool has_device() {
   try {
     cuda::check_device(first_device());
@@ -113,8 +113,8 @@ void expect_agreement(Side actual_side, const Results& results, double tolerance
     EXPECT_LE(nmse(fetch(actual_side.stream, actual[i]), expected[i]), tolerance) << "result " << i;
 }
 
-/// Runs `results(side)`, a list of tensors, on the fastest backend in f32 and bf16, on the
-/// reference in bf16, and on a device, against the reference in f64.
+/// Compares `results(side)`, a list of tensors, with the reference in f64: on the fastest backend
+/// in f32 and bf16, on the reference in bf16, and on a device if there is one.
 template <class Results>
 void expect_agreement(const Results& results) {
   expect_agreement(Side(Library::fastest), results, kNmse);
@@ -123,12 +123,12 @@ void expect_agreement(const Results& results) {
     expect_agreement(Side(Library::fastest, DType::bf16, true), results, kNmseBf16);
   if (!has_device()) return;
   expect_agreement(Side(Library::fastest, DType::f32, false, first_device()), results, kNmse);
-  if (std::string(device_kind()) == "emulated") return;  // whose library is the CPU's
+  if (std::string(device_kind()) == "emulated") return;  // its library is the CPU's
   expect_agreement(Side(Library::fastest, DType::f64, false, first_device()), results, kNmse);
   expect_agreement(Side(Library::fastest, DType::bf16, true, first_device()), results, kNmseBf16);
 }
 
-/// The same of what is a kernel of ours beside a library, too.
+/// expect_agreement(), and the same for our own kernels in f32, f64 and bf16.
 template <class Results>
 void expect_all_agree(const Results& results) {
   expect_agreement(results);
@@ -175,7 +175,7 @@ TEST(Backend, GemmAddsABiasWhereItsLibraryCan) {
     }
     return std::vector<Tensor>{c};
   });
-  // kernels over the reference in three types; on a GPU its library in two
+  // our kernels over the reference, in three types; on a GPU also its library, in two
   EXPECT_EQ(by_library, has_device() && std::string(device_kind()) == "cuda" ? 5 : 3);
 }
 
@@ -210,19 +210,19 @@ void expect_convolution_agrees(const ConvSpec& spec) {
     SCOPED_TRACE(accumulate ? "accumulate" : "write");
     const auto results = [&](Side& side) { return convolve(side, spec, accumulate); };
     expect_agreement(results);
-    expect_agreement(Side(Library::kernels, DType::f64, false), results, kNmse);  // direct
+    expect_agreement(Side(Library::kernels, DType::f64, false), results, kNmse);  // direct kernel
   }
 }
 
 TEST(Backend, ConvolutionAgreesWithTheReference) {
   expect_convolution_agrees(conv(3, 16, 3));  // a first layer
   expect_convolution_agrees(conv(16, 16, 3));
-  expect_convolution_agrees(conv(5, 7, 3));  // no vector's multiple
+  expect_convolution_agrees(conv(5, 7, 3));  // channels that fill no vector
   expect_convolution_agrees(conv(32, 48, 1));
 }
 
 TEST(Backend, WideConvolutionAgreesWithTheReference) {
-  // where the library has Winograd's algorithm, it is used from 32 channels up
+  // a library that has Winograd's algorithm uses it from 32 channels up
   expect_convolution_agrees(conv(32, 48, 3));
   expect_convolution_agrees(conv(36, 32, 3));
   ConvSpec spec = conv(64, 32, 3);
@@ -235,7 +235,7 @@ TEST(Backend, StridedConvolutionAgreesWithTheReference) {
   spec.stride = 2;
   expect_convolution_agrees(spec);
   spec = conv(8, 16, 1);
-  spec.stride = 2;  // the last column is never read: its gradient is zero
+  spec.stride = 2;  // the last column is never read, so its gradient is zero
   spec.width = 10;
   expect_convolution_agrees(spec);
   spec = conv(3, 64, 7);
@@ -263,7 +263,7 @@ TEST(Backend, ConvolutionWithUnequalAxesAgreesWithTheReference) {
   ConvSpec spec = conv(4, 8, 3);
   spec.kernel = {3, 5};
   expect_convolution_agrees(spec);
-  spec = conv(32, 32, 3);  // Winograd's algorithm but for one number
+  spec = conv(32, 32, 3);  // fits Winograd's algorithm until one field changes
   for (Axes ConvSpec::*field : {&ConvSpec::kernel, &ConvSpec::stride, &ConvSpec::dilation}) {
     ConvSpec other = spec;
     ++(other.*field).w;
@@ -290,7 +290,7 @@ TEST(Backend, ConvolutionsOverTimeAndFrequencyAgreeWithTheReference) {
   spec.stride = {1, 2};
   spec.pad = {5, 10};
   expect_convolution_agrees(spec);
-  // frequencies one below the other, as DeepSpeech has them
+  // frequency along the height, as in DeepSpeech
   spec = {.batch = 2,
           .height = 41,
           .width = 9,
@@ -310,10 +310,10 @@ TEST(Backend, ConvolutionsOverTimeAndFrequencyAgreeWithTheReference) {
 }
 
 TEST(Backend, WideKernelsAgreeWithTheReference) {
-  // where the library has no kernel for so many columns, some at a time
+  // a library without a kernel for so many columns convolves some at a time
   ConvSpec spec = conv(16, 16, 1);
   spec.kernel = {1, 23};
-  spec.pad = {0, 30};  // some taps meet nothing else
+  spec.pad = {0, 30};  // some taps meet only padding
   expect_convolution_agrees(spec);
   spec.pad = {0, 11};
   spec.stride = {1, 4};
@@ -328,7 +328,7 @@ TEST(Backend, WideKernelsAgreeWithTheReference) {
   expect_convolution_agrees(spec);
   spec = conv(1, 32, 1);
   spec.kernel = {3, 20};
-  spec.pad = {1, 18};  // more than oneDNN 2.6 gets right in bf16
+  spec.pad = {1, 18};  // padding for which oneDNN 2.6 is wrong in bf16
   expect_convolution_agrees(spec);
 }
 
@@ -426,7 +426,7 @@ std::vector<Tensor> normalise(Side& side, const BatchNormSpec& s, bool accumulat
 }
 
 TEST(Backend, BatchNormAgreesWithTheReference) {
-  const BatchNormSpec shapes[] = {{.rows = 1037, .channels = 16},  // more than a chunk
+  const BatchNormSpec shapes[] = {{.rows = 1037, .channels = 16},  // more rows than a chunk
                                   {.rows = 50, .channels = 7},
                                   {.rows = 5, .channels = 3},
                                   {.rows = 90, .channels = 130},
@@ -462,8 +462,8 @@ TEST(Backend, BatchNormHasTheSameBitsWithAnyNumberOfThreads) {
 }
 
 TEST(Backend, BatchNormIsExactFarFromZero) {
-  // 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32 (and bf16
-  // holds no such numbers)
+  // At 1000 standard deviations from zero, E[x²] - E[x]² would lose the variance in f32. bf16 is
+  // left out because it cannot hold such numbers.
   const BatchNormSpec spec{.rows = 5000, .channels = 4};
   for (const Library library : {Library::fastest, Library::kernels})
     expect_agreement(
@@ -506,7 +506,7 @@ TEST(Backend, OneWorkspaceServesAllOps) {
   EXPECT_LE(small.backend->workspace_bytes(), bytes);
 }
 
-/// Of its three results, one object each.
+/// A convolution whose three results need one library object each.
 ConvSpec tall(int64_t height) {
   ConvSpec spec = conv(2, 3, 3);
   spec.batch = 1;

@@ -47,7 +47,7 @@ TEST_F(Copy, InOrderTakesPinnedMemory) {
   const Tensor pinned = host_tensor({2}, DType::f32, first_device());
   EXPECT_EQ(floats(pinned), (std::vector<float>{0, 0}));
   copy(rig.stream, pinned, device);
-  rig.stream.synchronize();  // before the pinned memory goes
+  rig.stream.synchronize();  // before the pinned memory is freed
 }
 
 TEST_F(Copy, ExchangesTwoTensors) {
@@ -118,7 +118,7 @@ TEST_F(DeviceEvent, OrdersStreamsOfOneDevice) {
 
 TEST_F(DeviceEvent, OfADeviceHoldsNoStreamOfTheCpu) {
   TestContext rig({.device = first_device()});
-  clear(rig.stream, rig.context.empty({1}, DType::f32));  // there is something to wait for
+  clear(rig.stream, rig.context.empty({1}, DType::f32));  // gives the event something to wait for
   Event event;
   event.record(rig.stream);
   EXPECT_EQ(error_of([&] { event.wait(Stream::late()); }).find("a stream of cpu cannot wait"), 0u);

@@ -41,7 +41,7 @@ struct Sigmoids {
   WISP_HD void operator()(int64_t i) const { y[i] = of(x[i]); }
 };
 
-/// Floats of every sign and exponent, NaN and infinity too; as many of each.
+/// Floats of every sign and exponent, equally many of each, with NaN and infinity.
 std::vector<float> floats() {
   std::vector<float> x;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4001)
@@ -52,7 +52,7 @@ std::vector<float> floats() {
   return x;
 }
 
-/// In units of the last place of the nearest float.
+/// The distance of `found` from `exact`, in units of the last place of `exact`.
 double distance(float found, double exact) {
   const double largest = std::numeric_limits<float>::max();
   if (std::isinf(found) && exact > largest) return 0.0;
@@ -62,7 +62,8 @@ double distance(float found, double exact) {
   return std::abs(std::min<double>(found, 2.0 * largest) - exact) / unit;
 }
 
-/// The largest distance from `exact`. Expects the bits of a loop in those of a call.
+/// The kernel's largest distance from `exact`. Expects the same bits from a loop as from single
+/// calls.
 template <class Kernel>
 double worst_distance(double (*exact)(double)) {
   const std::vector<float> x = floats();

@@ -21,7 +21,7 @@ struct Scale {
 
 enum class Slot { honoured, always_written, always_added };
 
-/// 2x, whose gradient says `claimed` x.
+/// The op 2x with `claimed` as its derivative.
 GradientCase doubling(double claimed, Slot use) {
   return {"doubling", "", {random_tensor({3}, 1)}, [claimed, use](const std::vector<Variable>& in) {
             Context& context = in[0].context();

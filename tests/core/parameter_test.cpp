@@ -17,7 +17,7 @@ struct Rig {
     return parameter.variable.factor(type);
   }
 
-  TestContext worker;  // first: outlives what lies in its pool
+  TestContext worker;  // first member: outlives the tensors in its pool
   Parameter trained{.name = "trained", .shape = {2, 3}, .init = {Init::Kind::normal, 1.0}};
   Parameter frozen{
       .name = "frozen", .shape = {5}, .init = {Init::Kind::normal, 1.0}, .frozen = true};
@@ -33,7 +33,7 @@ std::vector<double> rounded(const Tensor& x) {
 
 TEST(FlatParameters, KeepRoundedWeightsThatFollowTheWeights) {
   Rig rig({.compute = DType::bf16, .library = Library::kernels});
-  EXPECT_EQ(rig.factor(rig.trained, DType::bf16).dtype(), DType::f32);  // nobody has asked yet
+  EXPECT_EQ(rig.factor(rig.trained, DType::bf16).dtype(), DType::f32);  // before the first request
   for (const double value : {0.1, 0.3}) {
     for (const Parameter* parameter : {&rig.trained, &rig.frozen}) {
       parameter->variable.value().data<float>()[1] = static_cast<float>(value);

@@ -73,7 +73,7 @@ TEST(Random, UniformFillsItsRangeEvenly) {
   }
   double chi_squared = 0;
   for (const int count : bins) chi_squared += (count - 1000.0) * (count - 1000.0) / 1000.0;
-  EXPECT_LT(chi_squared, 103.4);  // 63 degrees of freedom, 0.1 %
+  EXPECT_LT(chi_squared, 103.4);  // probability 0.1 % at 63 degrees of freedom
 }
 
 TEST(Random, BelowStaysBelow) {
@@ -103,17 +103,17 @@ TEST(Random, DitherIsUniformAndUncorrelatedOverKeys) {
     }
     double chi_squared = 0;
     for (const int count : bins) chi_squared += (count - 1000.0) * (count - 1000.0) / 1000.0;
-    EXPECT_LT(chi_squared, 131.0);  // 63 degrees of freedom, 1e-6
-    // a product has variance 1 / 144; 5 deviations of the sum of 64,000: 6e-7
+    EXPECT_LT(chi_squared, 131.0);  // probability 1e-6 at 63 degrees of freedom
+    // A product has variance 1 / 144. The sum of 64,000 is 5 deviations off with probability 6e-7.
     for (const double sum : products) EXPECT_LT(std::fabs(sum), 5.0 * std::sqrt(kKeys / 144.0));
   }
 }
 
-/// Of one key, along the indices of a field.
+/// Pairs of neighbours are uniform along the indices of a field, with one key.
 TEST(Random, DitherIsUniformAlongAField) {
   for (uint64_t step = 0; step < 4; ++step) {
     const Dither dither(3, step, 5);
-    std::vector<int> bins(4096);  // pairs of neighbours
+    std::vector<int> bins(4096);  // counts of pairs of neighbours
     for (int64_t i = 0; i < 4096 * 64; ++i) {
       const auto x = static_cast<size_t>(dither.uniform(2 * i) * 64);
       const auto y = static_cast<size_t>(dither.uniform(2 * i + 1) * 64);
@@ -121,15 +121,15 @@ TEST(Random, DitherIsUniformAlongAField) {
     }
     double chi_squared = 0;
     for (const int count : bins) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
-    EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+    EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // probability 1e-6
   }
 }
 
-/// Indices that share a word: each is uniform over the keys, and so are the pairs of them.
+/// Numbers of indices that share a word. All pairs of them are uniform over the keys.
 TEST(Random, DitherSharesWordsWithoutCorrelation) {
   constexpr int kKeys = 64 * 4096;
   for (const int64_t index : {int64_t{0}, int64_t{15}, (int64_t{1} << 31) + 64}) {
-    std::array<std::vector<int>, 6> bins;  // of each pair
+    std::array<std::vector<int>, 6> bins;  // counts for each pair of indices
     bins.fill(std::vector<int>(4096));
     for (uint64_t step = 0; step < kKeys; ++step) {
       const Dither dither(9, step, 78);
@@ -146,7 +146,7 @@ TEST(Random, DitherSharesWordsWithoutCorrelation) {
     for (const std::vector<int>& counts : bins) {
       double chi_squared = 0;
       for (const int count : counts) chi_squared += (count - 64.0) * (count - 64.0) / 64.0;
-      EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // 1e-6
+      EXPECT_LT(chi_squared, 4095.0 + 5.2 * std::sqrt(2 * 4095.0));  // probability 1e-6
     }
   }
 }

@@ -85,7 +85,7 @@ TEST(RealFft, AgreesWithTheReference) {
       fft->forward(stream, n, x.data(), spectrum.data());
       ReferenceFft<double>(n).forward(std::vector<double>(x.begin(), x.end()).data(),
                                       expected.data());
-      // f32 rounds at 6e-8; the error of a transform grows with the root of its stages
+      // f32 rounds at 6e-8; a transform's error grows with the square root of its number of stages
       EXPECT_LT(relative_error(spectrum, expected), 1e-6);
       fft->inverse(stream, n, spectrum.data(), back.data());
       for (float& value : back) value /= static_cast<float>(n);

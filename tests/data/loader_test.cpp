@@ -44,7 +44,7 @@ std::vector<Copy> epoch_of(const Examples& set, const Deal& deal, int64_t epoch 
   return rest_of_epoch(loader);
 }
 
-/// Augmented, unless it says otherwise.
+/// Random images, augmented by default.
 struct Images : ImageExamples {
   explicit Images(Shape shape, int classes = 10, bool augment = true)
       : ImageExamples(random_images(shape, classes), random_normalization(shape[3]), DType::f32,
@@ -236,7 +236,7 @@ TEST(Loader, StartsInTheMiddleOfAnEpoch) {
   expected.erase(expected.begin(), expected.begin() + 6);
 
   Loader loader(set, deal, {.threads = 2, .prefetch = 3});
-  loader.start_epoch(0);  // given up with batches under way
+  loader.start_epoch(0);  // abandoned with batches in progress
   loader.next();
   loader.start_epoch(1, 6);
   EXPECT_EQ(rest_of_epoch(loader), expected);
@@ -256,7 +256,7 @@ TEST(Loader, BuffersAreReused) {
   EXPECT_EQ(buffers.size(), 4u);  // one with the caller, three ahead
 }
 
-/// Images of which one cannot be read, by an error or as a damaged sample.
+/// Images whose sample 9 cannot be read: it throws, or is reported as damaged.
 class Unreadable final : public Examples {
  public:
   explicit Unreadable(bool damaged) : damaged_(damaged) {}

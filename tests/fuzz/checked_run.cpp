@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// The program's operator new: the only place where a format can ask for memory.
+// Bytes counted by the program's operator new, the only place where a format can ask for memory.
 std::atomic<int64_t> live_bytes{0};
 std::atomic<int64_t> limit_bytes{kNoLimit};
 
@@ -76,7 +76,7 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept { release(
 namespace wisp {
 namespace {
 
-/// Bytes that the run kept.
+/// Runs the target and returns the bytes that it did not free.
 int64_t run(std::string_view input) {
   const int64_t before = live_bytes;
   limit_bytes = before + fuzz_memory(static_cast<int64_t>(input.size()));
@@ -94,7 +94,7 @@ int64_t run(std::string_view input) {
 
 void checked_run(std::string_view input) {
   if (run(input) <= 0) return;
-  // the first run may have made what stays: a locale, a stream's buffer
+  // the first run may have made lasting objects, such as a locale or a stream's buffer
   const int64_t kept = run(input);
   if (kept > 0) found("fuzz: finding: a leak of %lld bytes\n", kept);
 }

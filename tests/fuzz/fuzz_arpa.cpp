@@ -1,4 +1,4 @@
-// n-gram models in ARPA's format. One that is good is written as it is read.
+// Fuzz target for n-gram models in the ARPA format. A valid model must be written as it is read.
 #include <optional>
 
 #include "apps/speech/arpa.h"

@@ -1,4 +1,5 @@
-// CIFAR-10's files. The first byte says which split, and how many records a file should have.
+// Fuzz target for the files of CIFAR-10. The first byte chooses the split, and the number of
+// records that a file should have.
 #include "data/images/cifar10.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/fake_cifar.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxRecords = 3;
 
-/// A folder whose six files are one.
+/// A folder whose six files are hard links to one.
 struct Folder {
   Folder() {
     dir.write(kCifarFiles[0], "");

@@ -1,4 +1,4 @@
-// Configurations: the text of a file, and overrides, each behind a zero byte.
+// Fuzz target for configurations: the text of a file, then overrides, each after a zero byte.
 #include "core/io/config.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"

@@ -1,4 +1,4 @@
-// The manifest of a checkpoint.
+// Fuzz target for the manifest of a checkpoint.
 #include <filesystem>
 
 #include "core/io/checkpoint_directory.h"
@@ -18,7 +18,7 @@ std::string publish(const TempDir& dir, const CheckpointFacts& facts) {
   return dir / "c";
 }
 
-/// The word behind `before` in `text`.
+/// The word after `before` in `text`.
 std::string word_behind(const std::string& text, const std::string& before) {
   const size_t at = text.find(before);
   if (at == text.npos) return "";
@@ -39,7 +39,7 @@ void fuzz(std::string_view input) {
       verify_checkpoint(checkpoint);
     });
   };
-  // who wrote it by hand gave it the right checksum
+  // a manifest written by hand may have the right checksum, so a second read corrects it
   const std::string complaint = read();
   const std::string right = word_behind(complaint, "its checksum is ");
   const std::string said = word_behind(complaint, ", it says ");
@@ -58,7 +58,7 @@ std::vector<std::string> fuzz_seeds() {
   return seeds;
 }
 
-/// With the block through which files are read.
+/// Includes the block through which files are read.
 int64_t fuzz_memory(int64_t input_bytes) { return (2 << 20) + 100 * input_bytes; }
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// metrics.jsonl as a resumed run finds it.
+// Fuzz target for metrics.jsonl as a resumed run finds it.
 #include "core/io/metrics.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"

@@ -1,4 +1,4 @@
-// NumPy's files.
+// Fuzz target for NumPy files.
 #include "data/npy.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
@@ -12,7 +12,7 @@ void fuzz(std::string_view input) {
     NpyReader reader(path);
     std::vector<float> row;
     for (int64_t i = 0; i < reader.rows(); ++i) {
-      row.resize(static_cast<size_t>(reader.row_shape().numel()));  // a row of the file's
+      row.resize(static_cast<size_t>(reader.row_shape().numel()));  // a row of the file's shape
       reader.read(i, row.data());
     }
   } catch (const Error&) {

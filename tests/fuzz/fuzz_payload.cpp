@@ -1,5 +1,5 @@
-// What a peer sends: every registered method's decoders, for units of several sizes. The first
-// bytes choose method, options and unit (Plan), the rest is the payloads.
+// Fuzz target for the payloads of peers: every registered method's decoders, for units of several
+// sizes. The first bytes choose method, options and unit (Plan). The rest is the payloads.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,12 +13,12 @@ namespace wisp {
 namespace {
 
 constexpr std::array<int64_t, 8> kSizes = {1, 2, 7, 64, 300, 4'099, 65'537, 140'000};
-constexpr size_t kSmall = 6;  // of all slices but the first, to be quick
+constexpr size_t kSmall = 6;  // number of sizes for slices after the first, for speed
 constexpr std::array kValues = {"f32", "f16", "bf16", "natural"};
 constexpr std::array kIndices = {"auto", "runs16", "u32", "gamma", "bitmap"};
 constexpr std::array kRatios = {1.0, 0.5, 0.1, 0.01, 0.001, 1e-6};
 constexpr int64_t kGuard = 16;      // elements beside each slice that no decoder may touch
-constexpr float kUntouched = 7.0f;  // what lies there
+constexpr float kUntouched = 7.0f;  // value of those elements
 
 std::vector<std::string> methods() {
   std::vector<std::string> names;
@@ -27,7 +27,7 @@ std::vector<std::string> methods() {
   return names;
 }
 
-/// Takes an input from its front; zeros behind its end.
+/// Takes bytes from the front of an input. After its end, next() returns 0.
 class Bytes {
  public:
   explicit Bytes(std::string_view input) : left_(input) {}
@@ -40,7 +40,7 @@ class Bytes {
     left_.remove_prefix(taken.size());
     return taken;
   }
-  /// Behind two bytes that tell its size; 65535: all that is left.
+  /// A payload after two bytes with its size, where 65535 stands for all that is left.
   std::string_view payload() {
     const size_t low = next();
     const size_t bytes = low + size_t{256} * next();
@@ -53,10 +53,10 @@ class Bytes {
 
 struct Plan {
   std::string method;
-  // bits: sampled selection, error feedback, a late stream, one joined field; Elias wire, shared
-  // scale or positions, 8 bits, L2 norm
+  // bits 0 to 7: sampled selection, error feedback, a late stream, one joined field, Elias wire,
+  // shared scale or positions, 8 bits, L2 norm
   uint8_t options = 0;
-  uint8_t formats = 0;  // of values, and of indices times their number
+  uint8_t formats = 0;  // value format + number of value formats · index format
   int workers = 1;
   double ratio = 1.0;
   std::vector<int64_t> sizes;
@@ -104,7 +104,7 @@ struct Plan {
   }
 };
 
-/// A worker with a unit, and guards beside each of its slices and behind its scratch.
+/// A worker with a unit. Guards lie beside each slice and after the scratch memory.
 class Worker {
  public:
   explicit Worker(const Plan& plan)
@@ -132,14 +132,14 @@ class Worker {
     });
   }
 
-  /// A payload may be refused while another is decoded.
+  /// Waits for the stream, because a payload may be refused while another is decoded.
   ~Worker() { settle(); }
 
   int rounds() const { return compressor_->rounds(unit_.spec, info_); }
-  /// Ranks whose payloads are decoded.
+  /// Number of ranks whose payloads are decoded.
   int senders(int round) const { return senders(compressor_->message(unit_.spec, info_, round)); }
 
-  /// The payload for the first destination.
+  /// Encodes, and returns the payload for the first destination.
   std::string encode(int round) {
     const Message message = compressor_->message(unit_.spec, info_, round);
     size_t count = message.kind == Collective::all_to_all ? size_t(info_.workers) : 1;
@@ -158,7 +158,7 @@ class Worker {
     return {reinterpret_cast<const char*>(sent_[0].raw()), static_cast<size_t>(used_[0])};
   }
 
-  /// Decodes what the bytes hold for each rank that sends one.
+  /// Decodes one payload from `bytes` for each rank that sends one.
   void decode(int round, Bytes& bytes) {
     const Message message = compressor_->message(unit_.spec, info_, round);
     received_.clear();
@@ -222,7 +222,7 @@ class Worker {
 
   std::vector<Tensor> sent_;
   std::vector<int64_t> used_;
-  // of exact sizes: AddressSanitizer sees a byte more
+  // exact sizes, so that AddressSanitizer sees a read of one byte more
   std::vector<std::vector<std::byte>> received_;
   int64_t complaint_ = 0;
   TestContext test_;
@@ -235,7 +235,7 @@ class Worker {
   int64_t scratch_bytes_ = 0;
 };
 
-/// What `Plan` and `Worker` read as a good exchange of these sizes.
+/// An input that `Plan` and `Worker` read as a valid exchange of these sizes.
 std::string good_exchange(uint8_t method, uint8_t options, uint8_t formats, uint8_t workers,
                           uint8_t ratio, const std::vector<uint8_t>& sizes) {
   std::string input;
@@ -269,7 +269,7 @@ void fuzz(std::string_view input) {
   try {
     worker.emplace(plan);
   } catch (const Error&) {
-    return;  // error feedback is not for every code
+    return;  // not every code has error feedback
   }
   try {
     for (int round = 0; round < worker->rounds(); ++round) {
@@ -289,7 +289,7 @@ std::vector<std::string> fuzz_seeds() {
       try {
         seeds.push_back(good_exchange(method, options, formats, workers, ratio, sizes));
       } catch (const Error&) {
-        // error feedback is not for every code, and a payload's size must fit into two bytes
+        // not every code has error feedback, and a payload's size must fit into two bytes
       }
     };
     add(0, 1, 2, {4});
@@ -305,7 +305,7 @@ std::vector<std::string> fuzz_seeds() {
   return seeds;
 }
 
-/// The largest unit has 800,000 elements; arenas, state and scratch are some copies of that.
+/// The largest unit has 152,297 elements. Arenas, state and scratch are some copies of that.
 int64_t fuzz_memory(int64_t input_bytes) { return (64 << 20) + 4 * input_bytes; }
 
 }  // namespace wisp

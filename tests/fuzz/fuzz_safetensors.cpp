@@ -1,5 +1,5 @@
-// Safetensors files, Wisp's own and other programs'. The input is the file; or, behind a '{', only
-// the header's text, a zero byte, and the data.
+// Fuzz target for safetensors files, Wisp's own and other programs'. The input is the file. After a
+// '{', it is only the header's text, a zero byte, and the data.
 #include "core/io/checkpoint.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
@@ -34,10 +34,10 @@ void read_all(const std::string& path, CheckpointReader::Checksums checksums) {
   for (const std::string& name : reader.names()) {
     const SafetensorsEntry& entry = reader.entry(name);
     const std::optional<DType> dtype = safetensors_dtype(entry.dtype);
-    if (!dtype) continue;  // its shape may be any
+    if (!dtype) continue;  // an unknown type may have any shape
     try {
       reader.read(name, Tensor(shape_of(entry.extents), *dtype));
-    } catch (const Error&) {  // the next one may be whole
+    } catch (const Error&) {  // the next tensor may be whole
     }
   }
 }

@@ -1,4 +1,4 @@
-// Manifests of utterances, lines of JSON and CSV.
+// Fuzz target for manifests of utterances, as lines of JSON and as CSV.
 #include <cmath>
 #include <filesystem>
 
@@ -29,7 +29,7 @@ std::vector<std::string> fuzz_seeds() {
           "\"drei\n\u00e4\",a.wav,,,s,u\n\n"};
 }
 
-/// Of JSON, a value for each byte or two.
+/// JSON may have a value for every one or two bytes.
 int64_t fuzz_memory(int64_t input_bytes) { return (1 << 16) + 100 * input_bytes; }
 
 }  // namespace wisp

@@ -1,5 +1,4 @@
-// The part of a libFuzzer program that is ours; its first argument is the corpus, to which the
-// seeds are added.
+// Our part of a libFuzzer program. Its first argument is the corpus, to which it adds the seeds.
 #include <filesystem>
 #include <fstream>
 
@@ -8,7 +7,7 @@
 
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   const std::filesystem::path corpus = *count > 1 ? (*arguments)[1] : "";
-  if (!std::filesystem::is_directory(corpus)) return 0;  // an input to be repeated
+  if (!std::filesystem::is_directory(corpus)) return 0;  // a single input to repeat
   int number = 0;
   for (const std::string& seed : wisp::fuzz_seeds())
     std::ofstream(corpus / wisp::concat("seed_", number++), std::ios::binary) << seed;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<int64_t, 12> kNumbers = {
     0, 1, -1, 127, 255, 65'535, 65'536, 1LL << 31, 1LL << 32, 1LL << 60, INT64_MAX, INT64_MIN};
-constexpr size_t kLongest = 64 << 10;  // of a piece that is repeated
+constexpr size_t kLongest = 64 << 10;  // bytes of a repeated piece
 constexpr const char* kPieces[] = {"[",       "{",  "{\"a\":", "a.", "\"",   "\n", "1e999", "-0",
                                    "\\u0000", "[[", "=",       ",",  "\xff", "#",  "nan",   "'''"};
 
@@ -19,7 +19,7 @@ constexpr const char* kPieces[] = {"[",       "{",  "{\"a\":", "a.", "\"",   "\n
 class Draw {
  public:
   explicit Draw(uint64_t number) : random_(1, number, 0) {}
-  /// Below `bound`, 0 if that is 0.
+  /// A number below `bound`, or 0 if `bound` is 0.
   size_t below(size_t bound) { return random_.below(next_++, static_cast<uint32_t>(bound)); }
   uint32_t bits() { return random_.bits(next_++); }
 
@@ -28,7 +28,7 @@ class Draw {
   uint64_t next_ = 0;
 };
 
-/// Overwrites bytes at a drawn place with a number of 1, 2, 4 or 8 of them.
+/// Overwrites bytes at a drawn place with a number of 1, 2, 4 or 8 bytes.
 void put_number(std::string& text, Draw& draw) {
   const size_t bytes = size_t{1} << draw.below(4);
   if (text.size() < bytes) return;
@@ -36,7 +36,7 @@ void put_number(std::string& text, Draw& draw) {
   std::memcpy(text.data() + draw.below(text.size() - bytes + 1), &number, bytes);
 }
 
-/// A number in brackets, up to ten thousand deep.
+/// A number inside up to ten thousand brackets.
 std::string nest(Draw& draw) {
   const size_t depth = draw.below(10'001);
   const bool lists = draw.below(2) == 0;
@@ -45,7 +45,7 @@ std::string nest(Draw& draw) {
   return text + "0" + std::string(depth, lists ? ']' : '}');
 }
 
-/// Replaces the first number in decimal behind a drawn place.
+/// Replaces the first decimal number after a drawn place.
 void put_decimal(std::string& text, Draw& draw) {
   constexpr const char* kDigits = "0123456789";
   const size_t begin = text.find_first_of(kDigits, draw.below(text.size()));

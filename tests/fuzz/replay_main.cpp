@@ -1,4 +1,4 @@
-// Runs a fuzz target on its seeds and so many changed ones, the same each time, or on files: what
+// Runs a fuzz target on its seeds and COUNT changed ones, the same each time, or on files that
 // libFuzzer found. For compilers without libFuzzer.
 //
 //   fuzz_NAME COUNT | FILE...

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the present build, moves it, and uses it as others would: a project of one's own (the examples) through
-# CMake, a program through pkg-config, the headers beside folders of the same names.
+# Installs the present build, moves it, and uses it as a user would: a project (the examples) through CMake, a program
+# through pkg-config, the headers beside folders of the same names.
 #
 #   install_test.sh SOURCE BUILD CXX GENERATOR
 set -euo pipefail
@@ -18,7 +18,7 @@ cmake --install "$build" --prefix "$work/first" >"$work/install.log"
 prefix=$work/elsewhere
 mv "$work/first" "$prefix"
 
-# Nothing knows where it was built or first installed. What debuggers read may.
+# No file holds the path where it was built or first installed, except debug information.
 ! grep -rlIF -e "$source" -e "$build" -e "$work/first" "$prefix" || fail "these files hold a path of the build"
 [[ $(sed -n 's/^CMAKE_BUILD_TYPE:[^=]*=//p' "$build/CMakeCache.txt") != Release ]] ||
   ! grep -rlF -e "$source" -e "$build" "$prefix" || fail "these files hold a path of the build"
@@ -31,7 +31,7 @@ for completion in bash-completion/completions/wisp zsh/site-functions/_wisp fish
 done
 
 word() { printf '%b' "$(printf '%08x' "$1" | sed 's/../\\x&/g')"; }
-# digits SPLIT COUNT: images without ink and labels 0, as MNIST's files have them
+# digits SPLIT COUNT: images without ink and labels of 0, in the format of MNIST's files
 digits() {
   { word 0x803 && word "$2" && word 28 && word 28 && head -c $((784 * $2)) /dev/zero; } >"$work/$1-images-idx3-ubyte"
   { word 0x801 && word "$2" && head -c "$2" /dev/zero; } >"$work/$1-labels-idx1-ubyte"
@@ -39,7 +39,7 @@ digits() {
 digits train 64
 digits t10k 32
 
-# A project of one's own: its program has a model, a layer, a data set and a method that Wisp does not have.
+# A user's project: its program has a model, a layer, a data set and a method that Wisp does not have.
 examples=$prefix/share/wisp/examples
 cmake -S "$examples" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" || fail "$(<"$work/configure.log")"
@@ -47,7 +47,7 @@ cmake --build "$work/build" >"$work/build.log" || fail "$(<"$work/build.log")"
 "$work/build/my_wisp" train "$examples/mnist.toml" data.path="$work" train.batch=32 train.max_steps=2 --quiet \
   --out "$work/run"
 grep -q '"steps": 2,' "$work/run/summary.json" || fail "two steps make this summary: $(<"$work/run/summary.json")"
-# a byte an element, and 16 of a header
+# a byte per element, and a header of 16 bytes
 grep -q '"bytes_encoded": 5100.0' "$work/run/summary.json" || fail "fp8 makes this of it: $(<"$work/run/summary.json")"
 (cd "$work" && cp "$examples/train.toml" . && "$work/build/example_loop") | grep -q '^step 15: loss .* bytes sent$' ||
   fail "example_loop did not make 16 steps"

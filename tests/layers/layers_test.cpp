@@ -14,7 +14,7 @@
 namespace wisp {
 namespace {
 
-/// A layer with its parameters in place.
+/// A layer with allocated parameters.
 template <class Layer>
 struct Placed {
   template <class... Args>
@@ -87,7 +87,7 @@ TEST(Linear, StartsUniformWithinTheBoundAndTheBiasDoesNotDecay) {
   Placed<Linear> placed(int64_t{64}, int64_t{50});
   EXPECT_LE(largest(placed.weight("weight")), 1.0 / 8);
   EXPECT_LE(largest(placed.weight("bias")), 1.0 / 8);
-  // a third of the bound's square; standard error of 3,200 draws: 1.6 %
+  // the variance is a third of the squared bound; standard error of 3,200 draws: 1.6 %
   EXPECT_NEAR(mean_square(placed.weight("weight")) * 3 * 64, 1.0, 0.065);
   EXPECT_TRUE(placed.segment("weight").decay);
   EXPECT_FALSE(placed.segment("bias").decay);

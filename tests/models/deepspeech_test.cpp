@@ -30,14 +30,14 @@ TEST(DeepSpeech, HasTheParameterCountsOfPyTorchs) {
   EXPECT_EQ(parameter_count({.cell = RnnCell::lstm, .layers = 5, .units = 800}), 54'823'168);
 }
 
-/// Lin et al. 2018, table 4: 488.08 MB, of f32.
+/// Lin et al. 2018, table 4: 488.08 MB in f32.
 TEST(DeepSpeech, WithThreeConvolutionsIsThatOfDeepGradientCompression) {
   const int64_t count = parameter_count(
       {.convolutions = 3, .conv_bias = false, .cell = RnnCell::gru, .layers = 7, .units = 1200});
   EXPECT_NEAR(static_cast<double>(count) * 4 / (1 << 20), 488.08, 0.005);
 }
 
-/// Sequences of (frame, feature): sin(0.3 t + 1.1 f + n), padded by zeros, any number of them.
+/// Sequences n of frames t and features f: sin(0.3 t + 1.1 f + n + first), padded with zeros.
 Batch sound(const std::vector<int64_t>& lengths, const std::vector<std::vector<int32_t>>& labels,
             int64_t positions, DType dtype, int64_t first = 0) {
   const auto count = static_cast<int64_t>(lengths.size());
@@ -78,7 +78,7 @@ struct Placed {
     for (const Buffer* buffer : parameters.buffers()) set(buffer->value, buffer->name, false);
   }
 
-  /// By the number of an element where PyTorch has it, and the length of the name there.
+  /// Sets each element by its index in PyTorch's layout, and by the length of PyTorch's name.
   void set(const Tensor& tensor, const std::string& name, bool channels_last) {
     const std::string there = model.exchange_names(name)[0];
     const double scale = tensor.numel() > 100 ? 0.02 : 0.2;
@@ -113,7 +113,7 @@ struct Placed {
   FlatParameters parameters;
 };
 
-/// PyTorch 2.15 in f64, each sequence by itself, the weights as Placed::set() has them.
+/// Numbers of PyTorch 2.15 in f64, for each sequence alone, with the weights of Placed::set().
 TEST(DeepSpeech, IsPyTorchs) {
   Placed placed(/*training=*/false);
   const Step step =
@@ -170,7 +170,7 @@ TEST(DeepSpeech, MeasuresWordsAndCharacters) {
   const Step step = placed.model.forward(placed.worker.context, batch, {});
   const Tensor sums = full({4, 2}, 0.0);
   placed.model.measure(step, batch, sums);
-  // every frame's likeliest is b: heard "b" and "b", said "abb " and "ca"
+  // b is the likeliest class in every frame: heard "b" and "b", said "abb " and "ca"
   EXPECT_EQ(values(sums), (std::vector<double>{2, 2, 2 + 2, 3 + 2, 0, 12 + 9, 0, 2}));
   EXPECT_EQ(placed.model.metrics()[0].name, "wer");
 }

@@ -36,7 +36,7 @@ TEST(LstmLm, HasThePapersParameterCounts) {
   EXPECT_EQ(parameter_count({.layers = 3, .units = 650, .tied = true}, 33'278), 31'819'578);
 }
 
-/// Tokens 0, 3, 6, … of (positions, columns), targets one further.
+/// Tokens 0, 3, 6, … in the shape (positions, columns). Each target is its token + 1.
 Batch window(int64_t positions, int64_t columns, int64_t words) {
   Tensor tokens({positions, columns}, DType::i32), targets({positions * columns}, DType::i32);
   for (int64_t i = 0; i < tokens.numel(); ++i) {
@@ -144,14 +144,14 @@ TEST(LstmLm, TheSumOverTimeWeighsGradientsByTheWindow) {
   const Batch batch = window(5, 2, 11);
   const Step a = mean.model.forward(mean.worker.context, batch, mean.zeros(2));
   const Step b = sum.model.forward(sum.worker.context, batch, sum.zeros(2));
-  EXPECT_EQ(values(a.loss.value()), values(b.loss.value()));  // what is told is a token's
+  EXPECT_EQ(values(a.loss.value()), values(b.loss.value()));  // the reported loss is per token
   EXPECT_EQ(a.weight, 1.0);
   EXPECT_EQ(b.weight, 5.0);
 }
 
 TEST(LstmLm, PerplexityIsThatOfTheMeanLoss) {
   Placed placed({.layers = 1, .units = 4});
-  placed.parameters.weight().clear();  // all words are as likely
+  placed.parameters.weight().clear();  // makes all words equally likely
   const Batch batch = window(3, 2, 11);
   const Tensor sums = tensor({1, 2}, {0, 0});
   const Step step = placed.model.forward(placed.worker.context, batch, placed.zeros(2));
@@ -182,7 +182,7 @@ TEST(LstmLm, LockedDropoutIsTheSameAtAllPositions) {
     return different.size();
   };
   EXPECT_EQ(rows_of(true), 2u);   // a choice for each column
-  EXPECT_EQ(rows_of(false), 8u);  // and for each position
+  EXPECT_EQ(rows_of(false), 8u);  // a choice for each column and position
 }
 
 TEST(LstmLm, RefusesDataWithoutTokensAndBadOptions) {

@@ -36,7 +36,7 @@ int64_t parameter_count(Module& module) {
   return count;
 }
 
-/// A model, its parameters and where they live.
+/// A model with its parameters, and the worker that holds them.
 struct Replica {
   Replica(const ResNetPlan& plan, TestContextOptions options, ResNetOptions model_options = {})
       : worker(options),
@@ -77,7 +77,7 @@ TEST(ResNetCifar, NamesItsParametersByPath) {
     names.push_back(segment.name);
     EXPECT_EQ(segment.decay, segment.shape.rank() > 1) << segment.name;
   }
-  ASSERT_EQ(names.size(), 59u);  // 19 convolutions, 19 norms of two, weight and bias at the end
+  ASSERT_EQ(names.size(), 59u);  // 19 convolutions, 19 · 2 of norms, 2 of the classifier
   EXPECT_EQ(names.front(), "classifier.bias");
   EXPECT_EQ(names.back(), "conv.weight");
   EXPECT_NE(std::find(names.begin(), names.end(), "stage3.block2.norm2.gamma"), names.end());
@@ -120,14 +120,14 @@ TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
   Replica exact(ResNetPlan::cifar(20), {.compute = DType::f64});
   const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32), {});
   const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64), {});
-  // f32 has 6e-8; 20 layers with batch norm over 4 images magnify it by up to 100
+  // f32 rounds at 6e-8; 20 layers with batch norm over 4 images magnify that by up to 100
   EXPECT_NEAR(values(fast_step.loss.value())[0], values(step.loss.value())[0], 1e-5);
   backward(fast_step.loss);
   backward(step.loss);
   for (const Segment& segment : exact.parameters.segments()) {
     const Segment& same =
         fast.parameters.segments()[static_cast<size_t>(segment.id)];  // offsets differ
-    // measured: up to 8e-11; mostly ReLUs whose input rounds to the other side of 0
+    // measured: up to 8e-11, mostly from ReLUs whose input rounds to the other side of 0
     EXPECT_LT(relative_square(FlatParameters::view(fast.parameters.grad(), same),
                               FlatParameters::view(exact.parameters.grad(), segment)),
               1e-9)
@@ -137,11 +137,11 @@ TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
 
 TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const int threads = omp_get_max_threads();
-  omp_set_num_threads(1);  // as many as the late stream has
+  omp_set_num_threads(1);  // one thread, like the late stream
   const auto gradients = [](bool late) {
     Replica replica(ResNetPlan::cifar(20),
                     {.compute = DType::f32, .late = late, .library = Library::fastest});
-    const Batch batch = image_batch(4, 8, DType::f32);  // lives until the stream is done
+    const Batch batch = image_batch(4, 8, DType::f32);  // must live until the stream is done
     const Step step = replica.model.forward(replica.worker.context, batch, {});
     backward(step.loss);
     replica.worker.stream.synchronize();
@@ -181,7 +181,7 @@ TEST(ResNet, HasThePublishedParameterCounts) {
 
 TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
   // CRC-32C over the sorted lines "NAME (EXTENT, …)\n" of torchvision 0.29's
-  // resnetDEPTH().state_dict(), but for num_batches_tracked
+  // resnetDEPTH().state_dict() without num_batches_tracked
   const uint32_t expected[] = {0x666e58d0, 0x7e0d8ec6, 0xb8af849f, 0x4da5f1ef, 0x740d84be};
   for (size_t i = 0; i < std::size(kDepths); ++i) {
     ResNet model(ResNetPlan::imagenet(kDepths[i]), kImageNet);
@@ -241,8 +241,8 @@ void descend(FlatParameters& parameters, double rate) {
 }
 
 TEST(ResNet, GoldenLossesOnTheReference) {
-  // recorded from this code, whose logits agree with torchvision's; f64, so that another compiler's
-  // order of operations stays below the tolerance
+  // Recorded from this code, whose logits agree with torchvision's. In f64, another compiler's
+  // order of operations stays below the tolerance.
   const double golden[] = {2.3967273612550697, 1.7880220336569406, 1.2422701655100032};
   Replica replica({.blocks = {1, 1}, .width = 8, .bottleneck = true}, {});
   const Batch batch = image_batch(4, 16, DType::f64);
@@ -268,7 +268,7 @@ TEST(ResNet, EveryParameterGetsAGradient) {
       const Tensor gradient = FlatParameters::view(replica.parameters.grad(), segment);
       const std::vector<double> found = values(gradient);
       const bool flows = std::any_of(found.begin(), found.end(), [](double g) { return g != 0; });
-      // behind a scale of 0 nothing moves before that scale has
+      // no gradient flows behind a scale that is still 0
       const bool behind = zero_init && segment.name.find("block") != std::string::npos &&
                           segment.name.find("shortcut") == std::string::npos &&
                           segment.name.find("norm3") == std::string::npos;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The queue's rows, and the table and the picture of them: rows that differ in the seed alone become one; nothing mixes metrics or
-# the columns of programs; what is committed is what docs/results.csv gives.
+# Tests the queue's rows, their table and their picture. Rows that differ only in the seed become one. Nothing mixes
+# metrics or the columns of programs. The committed files are those that docs/results.csv gives.
 #
 #   results_test.sh ROOT [PYTHON]        without PYTHON the picture is not looked at
 set -eu
@@ -79,7 +79,7 @@ expect "| \`topk\` | - | 200 kB | 200000.0x | 100 | 0.25 | 0.50 | aaaaaaa |" "$w
 refused 'are of perplexity by tokens and, textile, of accuracy by images' "$root/scripts/results_table.sh" text "$work/tasks.csv"
 refused 'no row has a name that begins with other' "$root/scripts/results_table.sh" other "$work/tasks.csv"
 
-# what an older program wrote
+# a row of an older program
 old='old,c.toml,compression.method=none,1,0.1.0 (aaaaaaaaaaaa),0.8471,523.3705621976806,10,0,1000.0,1.0,2.0,3.0,1.0,4.0,1.0,0.25,1.0,1.0,0.5'
 {
   echo name,config,overrides,seed,commit,test_accuracy,images_per_s,steps,skipped,bytes_raw,bytes_encoded,bytes_sent,bytes_received,reduction_encoded,reduction_sent,compute_ms,encode_ms,wait_ms,wire_ms,decode_ms
@@ -100,7 +100,7 @@ for table in old mixed mixed between; do
   cmp -s "$work/$table.csv" "$work/converted.csv" || fail "$table.csv was converted to: $(cat "$work/$table.csv")"
 done
 
-# the queue, with a program that has trained a model of text
+# the queue, with a stand-in for the program that has trained a model of text
 mkdir -p "$work/tree/scripts" "$work/tree/docs"
 cp "$root/scripts/queue.sh" "$work/tree/scripts"
 cat >"$work/wisp" <<'END'
@@ -213,9 +213,9 @@ refused 'the row m10-text has a bits of 2.25; the picture is of accuracies' draw
 echo "$old" | cat "$root/docs/results.csv" - >"$work/results.csv"
 refused 'the row old has not 25 fields; scripts/convert_results.sh' draw
 
-# speakers: of 10 words of each, anna's and ben's ways differ by 2 and 2 errors, so any draw of them alone does by 2 in 10. The
-# seeds differ by 1 in 10 in either way: their draws go from 10 to 30 points, a sixteenth of them to each end. Welch: two degrees of
-# freedom, t = 4.3027, times the root of 25 + 25.
+# speakers: each speaker has 10 words. The errors of the two ways differ by 2 for anna and for ben, so any draw of
+# speakers alone differs by 2 in 10. The seeds of either way differ by 1 in 10, so draws go from 10 to 30 points, a
+# sixteenth of them to each end. Welch: two degrees of freedom, t = 4.3027, times the root of 25 + 25.
 speakers() { "$python" "$root/scripts/speaker_errors.py" --csv "$work/speakers.csv" "$@"; }
 evaluation() {
   counts='"utterances": 1, "words": 10, "word_edits": %d, "characters": 40, "character_edits": 9'

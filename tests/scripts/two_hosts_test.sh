@@ -1,5 +1,6 @@
 #!/bin/sh
-# scripts/two_hosts.sh: a process on each host, mpirun's status, and nothing left behind. Exit status 77 where it may not run.
+# Tests scripts/two_hosts.sh: a process on each host, mpirun's status, and nothing left behind. Exit status 77 where it
+# may not run.
 #
 #   two_hosts_test.sh ROOT
 set -eu

@@ -1,4 +1,4 @@
-// What holds for both low-rank methods.
+// Laws of both low-rank methods.
 #include "compression/low_rank/low_rank.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class LowRankMethod : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(LowRank, LowRankMethod, testing::Values("powersgd", "acpsgd"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
-// ---------------------------------------------------------------- what travels
+// ---------------------------------------------------------------- message sizes
 
 std::vector<Extents> resnet18_cifar() {
   std::vector<Extents> matrices = {{64, 3 * 9}, {10, 512}};
@@ -78,7 +78,7 @@ int64_t numbers_sent(const std::string& method, int64_t rank, const std::vector<
   return bytes / 4;
 }
 
-/// With the vectors of the model, which travel dense: the published sizes.
+/// The published sizes include the model's vectors, which travel dense.
 TEST(LowRank, SendsThePublishedNumbers) {
   const std::vector<std::pair<int64_t, int64_t>> published = {
       {1, 45'935}, {2, 82'260}, {4, 154'910}, {7, 263'885}};
@@ -103,7 +103,7 @@ TEST_P(LowRankMethod, SendsTheBytesOfItsLaw) {
   }
 }
 
-/// The fusion rule of ACP-SGD: as many buffers as a dense run, although they are smaller.
+/// The fusion rule of ACP-SGD: a round has as many buffers as a dense run, but smaller ones.
 TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   std::vector<Segment> segments;
   int64_t offset = 0;
@@ -124,7 +124,7 @@ TEST_P(LowRankMethod, NeedsAsManyCollectivesAsADenseRun) {
   const std::vector<CutMethod> planned(1);
   const Cut cut = make_cut(segments, 4, matrices, planned, options, {});
   const Cut dense_cut = make_cut(segments, 4, dense, planned, options, {});
-  EXPECT_EQ(cut.buckets.size(), 4u);  // of 102 MB
+  EXPECT_EQ(cut.buckets.size(), 4u);  // 102 MB in all
   const size_t dense_slots = make_slots(dense_cut, {}, DType::f32).size();
   const auto method = make_method(GetParam(), "");
   std::vector<UnitRounds> rounds(cut.units.size());
@@ -149,8 +149,8 @@ TEST_P(LowRankMethod, LosesNothing) {
       MethodRig rig = this->rig(kWorkers, fields,
                                 concat("[compression]\nrank = 2\nvalues = \"", values, "\"\n",
                                        acp ? "" : concat("residual_form = \"", form, "\"")));
-      // What a worker's own rounding took stays in its residual; of the sum's rounding only the
-      // aggregated form knows. f32: some roundings; 16 bits: half a unit of the last of 8 or 11.
+      // A worker's residual keeps its own rounding. Only the aggregated form knows the sum's
+      // rounding. f32: some roundings; 16 bits: half a unit in the last place of 8 or 11 bits.
       const bool knows = !acp && std::string(form) == "aggregated";
       const double wire = std::string(values) == "f16" ? 0x1p-11 : 0x1p-8;
       const double tolerance = knows || std::string(values) == "f32" ? 2e-6 : wire;
@@ -161,7 +161,7 @@ TEST_P(LowRankMethod, LosesNothing) {
         const auto add = [&](size_t f, const char* what, DenseMatrix& sum) {
           for (int rank = 0; rank < kWorkers; ++rank) {
             const bool arrives = std::string(what) == "gradient";
-            if (arrives && !rig.unit(rank).finite) continue;  // it contributes zero
+            if (arrives && !rig.unit(rank).finite) continue;  // contributes zero
             const float* arena =
                 arrives ? rig.gradient(rank) : rig.state(rank, "residual").data<float>();
             sum = sum + read_matrix(arena, fields[f]);
@@ -203,10 +203,10 @@ TEST_P(LowRankMethod, IsTheSameOnAllWorkersForAThousandSteps) {
   }
 }
 
-/// A later PowerSGD step, or ACP-SGD's second one, begins with a factor that spans all of M.
+/// PowerSGD in each step, and ACP-SGD from its second one on, has a factor that spans all of M.
 TEST_P(LowRankMethod, HasAMatrixOfItsRankWhole) {
   const std::vector<Field> fields = matrix_fields({{20, 30}, {4, 9}, {9, 4}});
-  for (const int64_t rank : {int64_t{4}, int64_t{100}}) {  // more than there is: full rank
+  for (const int64_t rank : {int64_t{4}, int64_t{100}}) {  // 100 exceeds the matrices, so full rank
     MethodRig rig =
         this->rig(2, fields, concat("[compression]\nfeedback = \"none\"\nrank = ", rank));
     for (int64_t step = 0; step < 4; ++step) {
@@ -215,7 +215,7 @@ TEST_P(LowRankMethod, HasAMatrixOfItsRankWhole) {
         const int64_t columns = fields[f].numel / fields[f].rows;
         mean.push_back(rank == 4 ? random_of_rank(4, fields[f].rows, columns, f)
                                  : random_matrix(fields[f].rows, columns, f));
-        const DenseMatrix apart = random_matrix(fields[f].rows, columns, 99);  // not of that rank
+        const DenseMatrix apart = random_matrix(fields[f].rows, columns, 99);  // full rank
         write_matrix(mean[f].plus(mean[f], -0.5) + apart, rig.gradient(0), fields[f]);
         write_matrix(mean[f].plus(mean[f], -0.5) - apart, rig.gradient(1), fields[f]);
       }
@@ -230,7 +230,7 @@ TEST_P(LowRankMethod, HasAMatrixOfItsRankWhole) {
   }
 }
 
-/// The paper's code has norms + 1e-8 and Q = 0 after a step without a gradient: silent for ever.
+/// The paper's code adds 1e-8 to norms, so after a step without a gradient Q is 0 for ever.
 TEST_P(LowRankMethod, WakesUpAfterAZeroGradient) {
   const std::vector<Field> fields = matrix_fields({{10, 12}});
   MethodRig rig = this->rig(2, fields, "[compression]\nrank = 2\nfeedback = \"none\"");
@@ -246,12 +246,12 @@ TEST_P(LowRankMethod, WakesUpAfterAZeroGradient) {
   EXPECT_LT((read_matrix(rig.gradient(0), fields[0]) - m).norm(), 1e-5 * m.norm());
 }
 
-/// All columns of M Q are the same but for their length: only one of them may count.
+/// All columns of M Q are the same except for their length, so only one of them may count.
 TEST_P(LowRankMethod, CountsDependentColumnsOnce) {
   const std::vector<Field> fields = matrix_fields({{16, 10}});
   MethodRig rig = this->rig(1, fields, "[compression]\nrank = 3\nfeedback = \"none\"");
   DenseMatrix m(16, 10);
-  for (int64_t j = 0; j < 10; ++j) m(5, j) = static_cast<double>(j + 1);  // one row
+  for (int64_t j = 0; j < 10; ++j) m(5, j) = static_cast<double>(j + 1);  // only one row
   for (int64_t step = 0; step < 6; ++step) {
     write_matrix(m, rig.gradient(0), fields[0]);
     rig.step(info_of(step));
@@ -281,7 +281,7 @@ TEST_P(LowRankMethod, SurvivesAnyFiniteNumbers) {
   }
 }
 
-/// But for PowerSGD's aggregated form, where it is a share of what all did not send.
+/// Except in PowerSGD's aggregated form, whose residual is a share of what all did not send.
 TEST_P(LowRankMethod, KeepsItsOwnResidualIfTheGradientIsNotFinite) {
   const std::vector<Field> fields = matrix_fields({{10, 12}});
   const bool powersgd = std::string(GetParam()) == "powersgd";
@@ -299,7 +299,7 @@ TEST_P(LowRankMethod, KeepsItsOwnResidualIfTheGradientIsNotFinite) {
   draw(rig, fields, 2);
   rig.gradient(1)[7] = std::numeric_limits<float>::quiet_NaN();
   rig.unit(1).finite = false;
-  DenseMatrix given(10, 12);  // of the others
+  DenseMatrix given(10, 12);  // sum of the others
   for (const int rank : {0, 2}) {
     given = given + read_matrix(rig.gradient(rank), fields[0]) +
             read_matrix(rig.state(rank, "residual").data<float>(), fields[0]);
@@ -309,7 +309,7 @@ TEST_P(LowRankMethod, KeepsItsOwnResidualIfTheGradientIsNotFinite) {
   const DenseMatrix result = read_matrix(rig.gradient(1), fields[0]);
   EXPECT_LT(result.norm(), given.norm()) << "a projection of what the others have";
   EXPECT_GT(result.norm(), 0.0);
-  EXPECT_GT((factor_matrix(rig, 1, 0, 'p') - p).norm(), 0.0);  // shared state goes on
+  EXPECT_GT((factor_matrix(rig, 1, 0, 'p') - p).norm(), 0.0);  // shared state changes
   EXPECT_GT((factor_matrix(rig, 1, 0, 'q') - q).norm(), 0.0);
   for (int rank = 1; rank < kWorkers; ++rank) {
     for (const char name : {'p', 'q'})
@@ -367,7 +367,7 @@ TEST_P(LowRankMethod, WorksOnALateStream) {
   EXPECT_EQ(run(true), run(false));
 }
 
-// ---------------------------------------------------------------- who stays dense
+// ---------------------------------------------------------------- dense units
 
 TEST_P(LowRankMethod, StaysDenseUntilItStarts) {
   ReplicaOptions options;
@@ -395,13 +395,13 @@ TEST(LowRank, RefusesMatricesThatHardlyShrink) {
   const auto refusal = [](const std::string& method, Extents extents, const std::string& toml) {
     return make_method(method, toml)->refusal(matrix_fields({extents})[0]);
   };
-  EXPECT_EQ(refusal("powersgd", {64, 27}, ""), "");  // 1728 / 364
+  EXPECT_EQ(refusal("powersgd", {64, 27}, ""), "");  // sends 364 of 1728
   EXPECT_EQ(refusal("powersgd", {10, 24}, ""),
             "powersgd would send 136 numbers a step for a matrix of 10 x 24, 1/2 of it or more "
             "(compression.min_rate)");
   EXPECT_EQ(refusal("powersgd", {10, 24}, "compression.min_rate = 1.5"), "");
   EXPECT_NE(refusal("powersgd", {64, 27}, "compression.power_iterations = 3"), "");
-  EXPECT_EQ(refusal("acpsgd", {10, 24}, ""), "");  // 68 of 240
+  EXPECT_EQ(refusal("acpsgd", {10, 24}, ""), "");  // sends 68 of 240
   EXPECT_NE(refusal("acpsgd", {10, 5}, ""), "");
   EXPECT_NE(refusal("acpsgd", {1, 64}, ""), "") << "a vector";
   EXPECT_EQ(refusal("acpsgd", {1, 64}, "compression.min_rate = 0"), "");

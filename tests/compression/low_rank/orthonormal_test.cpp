@@ -45,7 +45,7 @@ TEST_F(Orthonormal, KeepsTheSpanOfEachBeginning) {
     run(columns);
     expect_orthonormal(columns);
     for (int64_t c = 0; c < 5; ++c) {
-      // a column is the sum of its components along the first c + 1, the last of them positive
+      // a column is the sum of its components along the first c + 1; its last component is positive
       const float* original = before.data<float>() + c * length;
       double square = 0.0;
       for (int64_t j = 0; j <= c; ++j) {
@@ -64,7 +64,7 @@ TEST_F(Orthonormal, KeepsTheSpanOfEachBeginning) {
 TEST_F(Orthonormal, IsExactOfColumnsThatAreNearlyDependent) {
   const Tensor columns = drawn(3, 1000, 1);
   float* numbers = columns.data<float>();
-  for (int64_t i = 0; i < 1000; ++i) {  // one pass would leave a thousandth of the others
+  for (int64_t i = 0; i < 1000; ++i) {  // one pass would leave a thousandth of the other columns
     numbers[1000 + i] = numbers[i] + 1e-4f * numbers[1000 + i];
     numbers[2000 + i] = numbers[i] + 1e-4f * numbers[2000 + i];
   }
@@ -77,11 +77,11 @@ TEST_F(Orthonormal, DrawsWhatIsNoDirection) {
     const Tensor columns = drawn(4, 50, 2);
     float* numbers = columns.data<float>();
     std::fill_n(numbers + 50, 50, bad);                                    // column 1
-    for (int64_t i = 0; i < 50; ++i) numbers[150 + i] = numbers[100 + i];  // 3 is 2
+    for (int64_t i = 0; i < 50; ++i) numbers[150 + i] = numbers[100 + i];  // column 3 is column 2
     run(columns);
     expect_orthonormal(columns);
   }
-  const Tensor zeros({3, 3}, DType::f32);  // as many as there can be
+  const Tensor zeros({3, 3}, DType::f32);  // as many columns as dimensions
   run(zeros);
   expect_orthonormal(zeros);
 }
@@ -93,7 +93,7 @@ TEST_F(Orthonormal, TakesNumbersOfAnySize) {
     run(columns);
     expect_orthonormal(columns);
   }
-  const Tensor largest({3, 64}, DType::f32);  // whose component along each other is no float
+  const Tensor largest({3, 64}, DType::f32);  // components along each other overflow a float
   std::fill_n(largest.data<float>(), largest.numel(), std::numeric_limits<float>::max());
   run(largest);
   expect_orthonormal(largest);

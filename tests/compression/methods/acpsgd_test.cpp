@@ -22,12 +22,12 @@ MethodRig acpsgd(int workers, const std::vector<Field>& fields, const std::strin
 
 // ---------------------------------------------------------------- the paper, in scalars
 
-/// One matrix of Zhang et al. 2023, as plain as it can be.
+/// A plain model of Zhang et al. 2023 for one matrix.
 struct ScalarModel {
   DenseMatrix p, q;
   std::vector<DenseMatrix> e;  // by worker
 
-  /// The mean of what all workers have, compressed.
+  /// The compressed mean over all workers.
   DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo& info) {
     const bool compute_p = info.applied % 2 == 0;
     const double n = static_cast<double>(m.size());
@@ -75,7 +75,7 @@ TEST(AcpSgd, HasAConstantOfItsRankAfterBothSteps) {
   const auto residual = [&] {
     return read_matrix(rig.state(0, "residual").data<float>(), fields[0]);
   };
-  DenseMatrix left(20, 30);  // of both workers: they have the same
+  DenseMatrix left(20, 30);  // sum of both workers' residuals, which are equal
   for (int64_t step = 0; step < 6; ++step) {
     for (int rank = 0; rank < 2; ++rank)
       write_matrix(m.plus(m, -0.5), rig.gradient(rank), fields[0]);
@@ -99,7 +99,7 @@ TEST(AcpSgd, SendsOneFactorAndThenTheOther) {
   }
 }
 
-/// Aggregation in compressed form: with integers and a fixed Q of unit vectors all is exact.
+/// Aggregation in compressed form. With integers and a fixed Q of unit vectors, it is exact.
 TEST(AcpSgd, DecodesASumAsTheSumOfWhatItDecodes) {
   const std::vector<Field> fields = matrix_fields({{7, 5}});
   MethodRig rig = acpsgd(1, fields, "compression.rank = 2");

@@ -19,7 +19,7 @@ std::unique_ptr<Compressor> make(const std::string& sharing, int block_size,
                                           "\"\ncompression.block_size = ", block_size, "\n", more));
 }
 
-/// Norms of blocks of `size`, to the power p.
+/// The p-norms of blocks of `size` elements, to the power p.
 std::vector<double> scores_of(const Floats& a, size_t size, double p) {
   std::vector<double> scores((a.size() + size - 1) / size, 0.0);
   for (size_t i = 0; i < a.size(); ++i)
@@ -97,7 +97,7 @@ TEST(BlockTopk, LosesNothing) {
         for (const size_t gap : {301, 302, 303, 403, 404, 405}) sent[gap] = 0.0f;
       }
       for (size_t i = 0; i < given.size(); ++i) {
-        // f32 rounding of 40 additions of numbers below 8, on three ways
+        // f32 rounding of 40 additions of numbers below 8, in three sums
         ASSERT_NEAR(sent[i] + rig.state(0, "residual").data<float>()[i], given[i], 5e-5f) << values;
       }
     }
@@ -107,7 +107,7 @@ TEST(BlockTopk, LosesNothing) {
 TEST(BlockTopk, SendsWhatTheLawSays) {
   const std::vector<Field> fields = two_fields(1000, 30, 7);
   const UnitSpec spec{fields, 1037};
-  // blocks of 64: 17, of which 4 travel; one of 7
+  // 17 blocks of 64, of which 4 travel, and one block of 7
   const StepInfo info = step_info(0, 0.2);
   for (const auto& [values, dtype, size] :
        {std::tuple("f32", DType::f32, 4), {"f16", DType::f16, 2}, {"bf16", DType::bf16, 2}}) {
@@ -145,7 +145,7 @@ TEST(BlockTopk, LaysOutIdsAndValues) {
   EXPECT_EQ(Floats(rig.residual(), rig.residual() + 7), (Floats{1, -1, 1, 0, 0, 0, 0}));
 }
 
-/// Each worker's own best block is not what all of them together want most.
+/// The block with the largest total score is no worker's own largest block.
 TEST(BlockTopk, AgreesOnTheBlocksOfTheSum) {
   const std::vector<Floats> gradients = {{5, 0, 3, 1}, {0, -5, 3, 1}};
   for (const std::string sharing : {"shared", "own"}) {
@@ -177,7 +177,7 @@ TEST(BlockTopk, TakesWhateverIsFinite) {
           if (numel < 16) {
             EXPECT_EQ(sent, numel);
           } else {
-            // 6 of 19 blocks, the last one of 12 elements
+            // 6 of 19 blocks travel; the last block has 12 elements
             EXPECT_TRUE(sent == 96 || sent == 92) << sent;
           }
         }

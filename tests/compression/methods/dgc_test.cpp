@@ -33,7 +33,7 @@ struct GoldenStep {
   std::vector<float> gradient;
   int sent;
   float value;
-  std::vector<float> u, v;  // after
+  std::vector<float> u, v;  // after the step
 };
 
 void follow(const std::string& toml, bool nesterov, const std::vector<GoldenStep>& steps) {
@@ -89,13 +89,13 @@ TEST(Dgc, FollowsTheGoldenVectorsWithNesterovWithoutMasking) {
 
 // ---------------------------------------------------------------- the paper, in scalars
 
-/// One worker of Lin et al. 2018, algorithm 4, on one field; as plain as it can be.
+/// A plain model of one worker of Lin et al. 2018, algorithm 4, on one field.
 struct ScalarWorker {
   float m, decay;
   bool nesterov, masking;
   std::vector<float> u, v;
 
-  /// What is sent; zero elsewhere.
+  /// The values sent, and zero elsewhere.
   std::vector<float> step(const std::vector<float>& gradient, const std::vector<float>& w,
                           const ScalarSelection& select) {
     for (size_t i = 0; i < u.size(); ++i) {
@@ -120,14 +120,14 @@ float gradient_of(int64_t step, int rank, int64_t i, float w) {
   return (0.2f * w + noise.uniform(static_cast<uint64_t>(i)) - 0.5f) / kWorkers;
 }
 
-/// 50 steps of 3 workers on fields of these sizes; weights, u and v must be those of the scalars.
+/// Compares weights, u and v with those of scalar models, over 50 steps of 3 workers.
 void compare_with_scalars(const std::string& toml, bool nesterov, bool masking, double ratio,
                           bool sampled = false) {
   const std::vector<int64_t> sizes = {700, 33, 5000};
   const CompressorSetup setup{
       .workers = kWorkers, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.01};
   std::deque<UnitRig> rigs;
-  std::vector<std::vector<ScalarWorker>> scalars;  // by worker, by field
+  std::vector<std::vector<ScalarWorker>> scalars;  // by worker and field
   for (int rank = 0; rank < kWorkers; ++rank) {
     std::vector<Field> fields = layer_fields(sizes);
     fields[1].decay = false;

@@ -49,7 +49,7 @@ TEST(EfSign, SendsAScaleAndABitPerElement) {
   float scale = 0.0f;
   std::memcpy(&scale, sent.data(), 4);
   EXPECT_EQ(scale, 16.0f / 9.0f);
-  EXPECT_EQ(sent[12], std::byte{0b00111101});  // element 0 lowest; zeros are +
+  EXPECT_EQ(sent[12], std::byte{0b00111101});  // element 0 is the lowest bit; zeros count as +
   EXPECT_EQ(sent[13], std::byte{0b1});
   EXPECT_EQ(rig.gradient(0)[1], -16.0f / 9.0f);
 }
@@ -61,7 +61,7 @@ TEST(EfSign, TakesOneScaleOverTheSlicesOfAField) {
   const float mean = (70.0f + 3 * 8.0f) / 73.0f;
   EXPECT_EQ(rig.gradient(0)[0], mean);
   EXPECT_EQ(rig.gradient(0)[75], -mean);
-  EXPECT_EQ(rig.gradient(0)[71], -8.0f);  // padding is nobody's
+  EXPECT_EQ(rig.gradient(0)[71], -8.0f);  // padding is untouched
 }
 
 TEST(EfSign, RefusesAPayloadOfAnotherSize) {

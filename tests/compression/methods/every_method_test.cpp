@@ -1,4 +1,4 @@
-// Laws of every registered method, at its defaults: a new one gets them by being registered.
+// Laws of every registered method at its defaults. A new method gets them by being registered.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ int64_t arena_of(const std::vector<Field>& fields) {
   return fields.back().slices.back().offset + fields.back().slices.back().numel;
 }
 
-/// Counts what a method asks of the heap in encode and decode.
+/// Counts a method's heap allocations in encode and decode.
 class Frugal final : public ForwardingCompressor {
  public:
   Frugal(std::unique_ptr<Compressor> inner, int64_t* allocations)
@@ -78,7 +78,7 @@ class EveryMethod : public testing::TestWithParam<std::string> {
         }
       }
     }
-    /// And what the optimizer does with a momentum that is left.
+    /// Also stores a momentum that is the result, as the optimizer does.
     void step(const StepInfo& info) {
       MethodRig::step(info);
       if (compressor(0).traits().result != UpdateRule::momentum) return;
@@ -97,7 +97,7 @@ class EveryMethod : public testing::TestWithParam<std::string> {
     }
   }
 
-  /// The elements of the unit, without padding.
+  /// A rank's result: the elements of the unit, without padding.
   static Floats result(MethodRig& rig, int rank) {
     Floats values;
     for (const Field& field : rig.unit(rank).spec.fields)
@@ -112,7 +112,7 @@ class EveryMethod : public testing::TestWithParam<std::string> {
     return spec.name == "owner_residual" || (GetParam() == "powersgd" && spec.name == "residual");
   }
 
-  /// All that a checkpoint would hold of a worker.
+  /// All tensors of a worker that a checkpoint holds.
   static std::vector<Tensor> kept(MethodRig& rig, int rank) {
     std::vector<Tensor> all = rig.unit(rank).state->tensors;
     all.push_back(rig.unit(rank).momentum);
@@ -238,8 +238,8 @@ TEST_P(EveryMethod, GoesOnAfterAStepThatIsFiniteNowhere) {
   EXPECT_TRUE(moved);
 }
 
-/// A residual or momentum would lose the clipped part of the mean. A momentum or a finished update
-/// has not the norm of a gradient.
+/// A residual would lose the clipped part of the mean. A momentum or a finished update
+/// does not have the norm of a gradient.
 TEST_P(EveryMethod, IsClippedLocallyIfItKeepsAnything) {
   const auto method = make();
   const Traits traits = method->traits();
@@ -267,8 +267,8 @@ TEST_P(EveryMethod, WritesEveryByteThatItSends) {
   }
 }
 
-/// What traits say of zeros is what `wisp plan` tells users of embeddings: rows that no sample
-/// used.
+/// `wisp plan` tells users of embeddings, from represents_zero, whether rows that no sample used
+/// stay zero.
 TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
   constexpr int64_t kRows = 64, kColumns = 48;
   std::vector<Field> fields = layer_fields({kRows * kColumns});
@@ -293,13 +293,13 @@ TEST_P(EveryMethod, LeavesUnusedRowsAloneUnlessItSaysOtherwise) {
   EXPECT_EQ(moved, !rig.compressor(0).traits().represents_zero);
 }
 
-/// Zeros, denormals, equal and huge numbers, alone and in turn: finite results, equal everywhere.
+/// Gradients of one number, from zero and denormals to huge, give finite results, equal everywhere.
 TEST_P(EveryMethod, SurvivesStrangeNumbers) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   const float huge = std::numeric_limits<float>::max() / 4.0f;
   for (const float value : {0.0f, -0.0f, tiny, 1e-30f, 1.0f, -3.5f, 65504.0f, 1e18f, huge}) {
     Rig rig(model_fields());
-    const int64_t steps = value == huge ? 1 : 4;  // more of these may be more than a float holds
+    const int64_t steps = value == huge ? 1 : 4;  // more steps may overflow a float
     for (int64_t step = 0; step < steps; ++step) {
       for (int rank = 0; rank < kWorkers; ++rank)
         std::fill_n(rig.gradient(rank), rig.unit(rank).gradient.numel(), value);
@@ -321,7 +321,7 @@ TEST_P(EveryMethod, WorksOnOneElement) {
   }
 }
 
-/// Where a gradient is left and a residual kept, nothing is lost: Σ given = Σ applied + Σ kept.
+/// With a gradient as result and a residual, nothing is lost: Σ given = Σ applied + Σ kept.
 TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
   Rig rig(model_fields());
   const Traits traits = rig.compressor(0).traits();
@@ -358,12 +358,11 @@ TEST_P(EveryMethod, LosesNothingThatItKeepsAResidualOf) {
   }
 }
 
-/// Gradients of the same bits, in arenas that begin 2^31 elements before the unit: addresses of
-/// which only those of the unit are ever touched. A narrow index leaves other bits, or ends the
-/// program.
+/// Gradients of the same bits in arenas that begin 2^31 elements before the unit. Only addresses of
+/// the unit are ever touched. A narrow index gives other bits, or ends the program.
 TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
   constexpr int64_t kFar = (int64_t{1} << 31) + 16;
-  MemoryPool pool;  // before what lies in it
+  MemoryPool pool;  // outlives the tensors in it
   const std::vector<Field> here = model_fields();
   std::vector<Field> there = here;
   for (Field& field : there)
@@ -397,8 +396,8 @@ TEST_P(EveryMethod, ReachesFarIntoTheArenas) {
   }
 }
 
-/// Memory of a step is its scratch and its outlets, which the synchronizer keeps.
-/// What guards and plans count is what rank 0 sends: for pairs, whose messages differ by rank.
+/// Guards and plans count the bytes that rank 0 sends. Only pairs send messages that differ by
+/// rank.
 TEST_P(EveryMethod, SendsMostFromRank0) {
   const std::unique_ptr<Compressor> compressor = make();
   Rig rig(model_fields());
@@ -417,10 +416,11 @@ TEST_P(EveryMethod, SendsMostFromRank0) {
   }
 }
 
+/// Memory of a step is its scratch and its outlets, which the synchronizer keeps.
 TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   int64_t allocations = 0;
   Rig rig(model_fields(), [&] { return std::make_unique<Frugal>(make(), &allocations); });
-  for (int64_t step = 0; step < 4; ++step) {  // two: of each kind, where updates alternate
+  for (int64_t step = 0; step < 4; ++step) {  // two may allocate, as updates may alternate
     if (step == 2) allocations = 0;
     give(rig, step);
     rig.step(step_info(step, kRatio));
@@ -428,7 +428,7 @@ TEST_P(EveryMethod, AllocatesNothingInAStepAfterTheFirst) {
   EXPECT_EQ(allocations, 0);
 }
 
-/// Options beside the defaults whose kernels differ.
+/// Options beside the defaults that run other kernels.
 std::vector<std::string> variants(const std::string& method) {
   const std::string feedback = "compression.feedback = \"none\"\n";
   const std::string kept = "compression.feedback = \"ef\"\n";

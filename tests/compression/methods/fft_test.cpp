@@ -35,7 +35,7 @@ float noise(int64_t step, int rank, int64_t i) {
 
 using Spectrum = std::vector<std::complex<float>>;
 
-/// `x`, positive, to the nearest number of m mantissa bits.
+/// `x` > 0, rounded to the nearest number of m mantissa bits.
 float rounded(float x, int m) {
   int exponent = 0;
   const float part = std::frexp(x, &exponent);
@@ -71,7 +71,7 @@ std::vector<float> inverse(const Spectrum& spectrum, int64_t n, size_t numel) {
   return x;
 }
 
-/// The (1 - theta) of largest magnitude, as range floats.
+/// The share 1 - theta of the spectrum with the largest magnitudes, as range floats.
 Spectrum thinned(Spectrum spectrum, double theta, int bits, int m) {
   float max = 0.0f;
   std::vector<size_t> order(spectrum.size());
@@ -121,7 +121,7 @@ TEST(Fft, FollowsAScalarModelOfTheReconstruction) {
       rig.step(info_of(step));
       const std::vector<float> expected = inverse(sum, c.padded, static_cast<size_t>(c.numel));
       for (int rank = 0; rank < kWorkers; ++rank) {
-        // exact: powers of two apart, the same operations in the same order
+        // exact: the same operations in the same order, up to powers of two
         ASSERT_EQ(std::vector<float>(rig.gradient(rank), rig.gradient(rank) + c.numel), expected)
             << step;
         if (c.feedback != std::string("ef")) continue;
@@ -156,7 +156,7 @@ TEST(Fft, IsTheIdentityAtItsWidest) {
   }
 }
 
-/// Parseval: what the gradient loses is the energy of the dropped frequencies, over n.
+/// Parseval: the gradient loses the energy of the dropped frequencies, divided by n.
 TEST(Fft, LosesTheEnergyThatItDrops) {
   constexpr int64_t kNumel = 1000;
   for (const double theta : {0.3, 0.85, 0.99}) {
@@ -195,9 +195,9 @@ TEST(Fft, SendsWhatTheLawSays) {
     EXPECT_FALSE(message.variable);
     return sent;
   };
-  // 1000: 501 coefficients, 16 words of bitmap, 76 kept, 1520 bits of codes
+  // 1000 elements: 501 coefficients, 16 words of bitmap, 76 kept, 1520 bits of codes
   EXPECT_EQ(bytes({1000}, ""), 4 * (1 + 16 + 48));
-  // 7 is padded to 8: 5 coefficients, 1 kept, 20 bits; 1 to 2: 2 coefficients, 1 kept
+  // 7 is padded to 8: 5 coefficients, 1 kept, 20 bits; 1 is padded to 2: 2 coefficients, 1 kept
   EXPECT_EQ(bytes({1000, 7, 1}, ""), 4 * (65 + 3 + 3));
   EXPECT_EQ(bytes({1000}, "compression.theta = 0.5\ncompression.range_bits = 8"),
             4 * (1 + 16 + 126));  // 251 kept, 4016 bits
@@ -269,7 +269,7 @@ TEST(Fft, DoesNotSeeHowAFieldIsCut) {
   }
 }
 
-/// Error feedback: what was given is what was applied and what is kept.
+/// Error feedback: gradients given = results applied + residuals kept.
 TEST(Fft, LosesNothingWithFeedback) {
   constexpr int64_t kNumel = 700;
   MethodRig rig(3, {joined_field({300, 400})},
@@ -306,7 +306,7 @@ TEST(Fft, TakesInputsOfAnySize) {
     for (int64_t i = 0; i < kNumel; ++i)
       most = std::max(most, std::fabs(static_cast<double>(rig.gradient()[i]) -
                                       static_cast<double>(given[static_cast<size_t>(i)])));
-    return most;  // NaN would not compare
+    return most;  // std::max passes over a NaN
   };
   EXPECT_EQ(error("", [](int64_t) { return 0.0f; }), 0.0);
   EXPECT_LT(error("", [](int64_t) { return 0.75f; }), 0.75 / 32);  // one number of 3 mantissa bits

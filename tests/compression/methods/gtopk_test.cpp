@@ -22,7 +22,7 @@ MethodRig gtopk_rig(int workers, std::vector<Field> fields, const std::string& t
   return MethodRig(workers, std::move(fields), [=] { return make_method("gtopk", toml); });
 }
 
-/// Integers, so that sums are exact in any order.
+/// Drawn integers, whose sums are exact in any order.
 float gradient_of(int64_t step, int rank, int64_t i) {
   const Philox noise(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
   return static_cast<float>(noise.below(static_cast<uint64_t>(i), 200'001)) - 100'000.0f;
@@ -30,7 +30,7 @@ float gradient_of(int64_t step, int rank, int64_t i) {
 
 using Sparse = std::map<size_t, float>;
 
-/// The k largest; the others go to `rest`. No two magnitudes are equal.
+/// The k entries of largest magnitude. The others go to `rest`. No two magnitudes are equal.
 Sparse largest(const Sparse& all, size_t k, Sparse* rest = nullptr) {
   std::vector<std::pair<float, size_t>> order;
   for (const auto& [i, value] : all) order.push_back({-std::fabs(value), i});
@@ -43,7 +43,7 @@ Sparse largest(const Sparse& all, size_t k, Sparse* rest = nullptr) {
   return kept;
 }
 
-/// Shi et al. 2019 for one field; `residual` by worker. Returns the result.
+/// Shi et al. 2019 for one field, with one `residual` per worker. Returns the result.
 Sparse scalar_step(std::vector<std::vector<float>>& residual, int64_t step, size_t k) {
   const size_t workers = residual.size();
   std::vector<Sparse> local(workers), rejected(workers);
@@ -115,8 +115,8 @@ TEST(Gtopk, SendsEightBytesAnEntryOnItsWayUpAndDown) {
             static_cast<int64_t>(payload));
 }
 
-/// A coordinate that one branch of the tree rejects and another delivers: its owners count it as
-/// sent, so who rejected it keeps the sum.
+/// One branch of the tree rejects a coordinate that another branch delivers. Its owners count it as
+/// sent, so the rank that rejected it keeps the sum.
 TEST(Gtopk, KeepsWhatOneBranchRejectsWhereItWasRejected) {
   MethodRig rig = gtopk_rig(4, layer_fields({4}));
   const float gradients[4][4] = {{9, 0, 0, 0}, {0, 2, 0, 0}, {0, 30, 0, 0}, {0, 0, 1, 0}};

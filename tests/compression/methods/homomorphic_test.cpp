@@ -1,5 +1,5 @@
-// Aggregation in compressed form is a property of a code, not a method: wherever a code says that
-// its payloads are summed, the sum of payloads must decode to the sum of what each decodes to.
+// Aggregation in compressed form is a property of a code, not of a method. Where a code says that
+// its payloads are summed, their sum must decode to the sum of the decoded payloads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ Tensor sum_of(std::vector<Worker>& workers, Tensor Worker::*part, const Message&
   return sum;
 }
 
-/// Of a sum that the wire rounds once.
+/// Relative error of a sum that the wire rounds once.
 float tolerance(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -35,13 +35,13 @@ float tolerance(DType dtype) {
     case DType::bf16:
       return 0x1p-8f;
     case DType::f32:
-      return 0x1p-23f;  // of another order
+      return 0x1p-23f;  // sums in another order
     default:
       return 0.0f;  // integers
   }
 }
 
-/// Integers up to 889 = 7 · 127, which each field has: all multiples of a whole step.
+/// Integers up to 889 = 7 · 127, which each slice contains, so steps between levels are whole.
 void fill(Tensor& gradient, int rank, std::span<const Field> fields) {
   for (const Field& field : fields) {
     for (const Slice& slice : field.slices) {
@@ -121,7 +121,7 @@ TEST_P(Homomorphic, SumsOfPayloadsDecodeToSums) {
   EXPECT_FALSE(all_zero);
 }
 
-/// Those that say so of themselves.
+/// The codes whose message is an all-reduce.
 std::vector<std::string> summed_codes() {
   std::vector<std::string> names;
   const std::vector<Field> fields = layer_fields({100});

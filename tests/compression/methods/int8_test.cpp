@@ -21,7 +21,7 @@ StepInfo info_at(int64_t step, int rank = 0, int workers = 1) {
   return info;
 }
 
-/// Levels of max |x|, of all workers or of each, rounded at random and summed.
+/// A scalar model: levels of max |x|, of all workers or of each, rounded at random and summed.
 void check_model(const std::string& method, int levels, bool shared) {
   constexpr int64_t kNumel = 500;
   const std::vector<Field> fields = layer_fields({kNumel});
@@ -77,7 +77,7 @@ TEST(Int8, IsUnbiasedWithItsVariance) {
       for (size_t i = 0; i < kNumel; ++i) x.push_back(test_gradient(0, 0, static_cast<int64_t>(i)));
       x[3] = 0.25f;
       check_unbiased(method, scaler, x, std::vector<float>(kNumel, 0.25f / levels));
-      // the worst x: one at the scale, the rest at s² / n (sqrt(1 + n / s²) - 1) levels
+      // the worst x has one number at the scale, the rest at s² / n (sqrt(1 + n / s²) - 1) levels
       const double n = kNumel - 1;
       const auto s = static_cast<double>(levels);
       const double worst = s * s / n * (std::sqrt(1.0 + n / (s * s)) - 1.0);
@@ -90,7 +90,7 @@ TEST(Int8, IsUnbiasedWithItsVariance) {
   }
 }
 
-/// What `method` makes of x, alone.
+/// The result of `method` for the gradient x of one worker.
 std::vector<float> decoded(const std::string& method, const std::string& toml,
                            const std::vector<float>& x) {
   MethodRig rig(1, layer_fields({static_cast<int64_t>(x.size())}),
@@ -131,13 +131,13 @@ TEST(Int8, SendsWhatTheLawSays) {
   EXPECT_EQ(message("int8", "own", 3).bytes, 4 * 3 + 1000 + 7 + 65 + 1);
   EXPECT_EQ(message("int4", "own", 3).bytes, 4 * 3 + 500 + 4 + 33 + 1);
   EXPECT_EQ(message("int8", "own", 3).kind, Collective::all_gather);
-  const Message lanes = message("int8", "shared", 4);  // 10 bits: 3 in a word
+  const Message lanes = message("int8", "shared", 4);  // lanes of 10 bits, 3 in a word
   EXPECT_EQ(lanes.bytes, 4 * (334 + 3 + 22 + 1));
   EXPECT_EQ(lanes.kind, Collective::all_reduce);
   EXPECT_EQ(lanes.dtype, DType::u32);
   EXPECT_EQ(lanes.op, ReduceOp::sum);
   EXPECT_EQ(message("int4", "shared", 4).bytes, 4 * (200 + 2 + 13 + 1));
-  // auto: 2 (N - 1) / N · 32 / each bits, or (N - 1) · width
+  // auto takes the fewer bits: 2 (N - 1) / N · 32 / each, or (N - 1) · width
   for (const auto& [method, first] :
        std::vector<std::pair<std::string, int>>{{"int8", 3}, {"int4", 4}, {"terngrad", 5}}) {
     for (int workers = 1; workers < 9; ++workers)
@@ -266,7 +266,7 @@ TEST(Int8, RefusesWhatItDoesNotKnow) {
   UnitRig rig(layer_fields({3}), make_method("int4", ""));
   EXPECT_EQ(error_of([&] { rig.decode(info_at(0), {PayloadBytes(5)}); }),
             "int4: the payload of rank 0 has 5 bytes, expected 6");
-  // a scale that is no number: zeros
+  // a NaN scale gives zeros
   PayloadBytes payload(6, std::byte{0xff});
   rig.decode(info_at(0), {payload});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(rig.gradient()[i], 0.0f);

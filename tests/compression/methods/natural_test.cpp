@@ -16,7 +16,7 @@ float model(float x, const Dither& dither, int64_t i) {
   int exponent = 0;
   const float mantissa = std::frexp(std::fabs(x), &exponent);  // in [1/2, 1)
   const auto fraction = static_cast<uint32_t>((2.0f * mantissa - 1.0f) * 0x1p23f);
-  // 23 bits above 2^23 - f: as many as f says
+  // 23 drawn bits reach 2^23 - f with probability f / 2^23
   const bool up = fraction + (dither.bits(i) >> 9) >= 1u << 23;
   return std::copysign(std::ldexp(1.0f, exponent - 1 + (up ? 1 : 0)), x);
 }

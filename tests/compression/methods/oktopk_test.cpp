@@ -25,7 +25,7 @@ MethodRig oktopk_rig(int workers, std::vector<Field> fields) {
                    [] { return make_method("oktopk", "compression.start_after = 0"); });
 }
 
-/// Larger to the front, and in the second half of the steps to the back: regions move.
+/// Gradients larger at the front before step 40, and at the back after it, so that regions move.
 float gradient_of(int64_t step, int rank, int64_t i, int64_t numel) {
   const Philox noise(4, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
   const double place = static_cast<double>(step < 40 ? numel - i : i) / static_cast<double>(numel);
@@ -57,14 +57,14 @@ float smallest(const Sparse& all) {
   return least;
 }
 
-/// Li & Hoefler 2022 for one field, by the steps of the authors' code; with our limits, C and 4k/3.
+/// Li & Hoefler 2022 for one field, by the steps of the authors' code, with our limits C and 4k/3.
 struct ScalarOktopk {
   int64_t numel, k, workers;
   uint64_t key;
   std::vector<std::vector<float>> residual;  // by worker
   std::vector<float> t;
   float global = 0.0f;
-  std::vector<int64_t> cuts = std::vector<int64_t>(15, 0);  // zeros: even ones
+  std::vector<int64_t> cuts = std::vector<int64_t>(15, 0);  // zeros stand for even cuts
 
   ScalarOktopk(int64_t field_numel, int64_t kept, int n, uint64_t field_key)
       : numel(field_numel),
@@ -90,11 +90,11 @@ struct ScalarOktopk {
     if (n > most) threshold *= factor;
   }
 
-  /// Not more than 4k/3.
+  /// The elements above the threshold, at most 4k/3 of them.
   Sparse by_threshold(const Sparse& all, float& threshold) const {
     const auto most = static_cast<size_t>(4 * k / 3);
     if (threshold == 0.0f)
-      threshold = smallest(largest(all, most));  // never measured
+      threshold = smallest(largest(all, most));  // not measured yet
     else
       for (int i = 0; i < 5 && passing(all, threshold).size() > most; ++i) threshold *= 1.03f;
     return largest(passing(all, threshold), most);
@@ -160,7 +160,7 @@ struct ScalarOktopk {
   }
 };
 
-/// From the first update on, and after dense ones, which end between two measurements.
+/// Starts at the first update, or after dense updates that end between two measurements.
 TEST(Oktopk, FollowsAScalarModelOfThePaper) {
   const std::vector<int64_t> sizes = {3000, 1200};
   for (const int workers : {1, 3}) {
@@ -202,13 +202,13 @@ TEST(Oktopk, FollowsAScalarModelOfThePaper) {
   }
 }
 
-/// t of the second step, in which `passing` of 90 elements are 1.05 times t, the others below it;
-/// k is 30 and 4k/3 is 40.
+/// The threshold t after a second step, in which `passing` of 90 elements are 1.05 t and the others
+/// below t. k is 30 and 4k/3 is 40.
 float threshold_after(int64_t passing) {
   constexpr int64_t kNumel = 90;
   MethodRig rig = oktopk_rig(1, layer_fields({kNumel}));
   std::fill_n(rig.gradient(0), kNumel, 1.0f);
-  rig.step(info_of(0, 1.0 / 3.0));  // t = 1; what was sent leaves nothing, the rest waits
+  rig.step(info_of(0, 1.0 / 3.0));  // t = 1; sent elements leave no residual, the others wait
   const float* residual = rig.state(0, "residual").data<float>();
   for (int64_t i = 0; i < kNumel; ++i)
     rig.gradient(0)[i] = (i < passing ? 1.05f : 0.5f) - residual[i];
@@ -216,15 +216,16 @@ float threshold_after(int64_t passing) {
   return rig.state(0, "local_threshold").data<float>()[0];
 }
 
-/// As in the authors' code. Above 5k/4 the next step's t is 1.012 times this one's in any case.
+/// The rule of the authors' code. Above 5k/4, the next step's t is 1.012 times this one's in any
+/// case.
 TEST(Oktopk, RaisesTIfMoreThanFourThirdsOfKPass) {
   EXPECT_EQ(threshold_after(40), 1.012f);
   EXPECT_EQ(threshold_after(41), 1.0f * 1.03f * 1.03f / 1.012f) << "twice, and then none passes";
 }
 
-/// Gradients of one mean each in all steps: the residual grows until about k elements a step reach
-/// the thresholds, which are far above the largest gradients then. (With a factor of 1.05, in turn
-/// nothing and all that is allowed passed: less than k/2 in 75 of these steps.)
+/// Gradients with a constant mean for each element. The residual grows until about k elements a
+/// step reach the thresholds, which are then far above the largest gradients. (With a factor of
+/// 1.05, nothing and the maximum passed in turn: less than k/2 in 75 of these steps.)
 TEST(Oktopk, SendsAboutKOfStationaryGradients) {
   constexpr int kWorkers = 4;
   constexpr int64_t kNumel = 5000, kKept = 100, kSteps = 320;
@@ -254,7 +255,7 @@ TEST(Oktopk, SendsAboutKOfStationaryGradients) {
   EXPECT_LT(few, kSteps / 20);
 }
 
-/// Less than 6 k numbers a worker, by the messages' capacities.
+/// The messages' capacities are less than 6 k numbers a worker.
 TEST(Oktopk, HasRoomForLessThanSixKNumbers) {
   const auto method = make_method("oktopk", "compression.start_after = 0");
   for (const int workers : {2, 3, 4, 7, 16, 64, 1000}) {
@@ -262,7 +263,7 @@ TEST(Oktopk, HasRoomForLessThanSixKNumbers) {
       if (3 * k < 2 * workers) continue;
       const std::vector<Field> fields = layer_fields({1000 * k});
       const UnitSpec spec{fields, 1000 * k};
-      StepInfo info = info_of(1, 0.001, workers);  // nothing is estimated
+      StepInfo info = info_of(1, 0.001, workers);  // a step that measures nothing
       ASSERT_EQ(method->rounds(spec, info), 2);
       int64_t numbers = 0;
       for (int round = 0; round < 2; ++round)
@@ -272,7 +273,7 @@ TEST(Oktopk, HasRoomForLessThanSixKNumbers) {
   }
 }
 
-/// And by counting, all rounds of 64 steps and all fields; about k travel in the end.
+/// Counts the numbers sent in all rounds of 64 steps and all fields. About k reach the result.
 TEST(Oktopk, SendsLessThanSixKNumbers) {
   constexpr int kWorkers = 4;
   const std::vector<int64_t> sizes = {4000, 20'000};
@@ -283,7 +284,7 @@ TEST(Oktopk, SendsLessThanSixKNumbers) {
   for (int64_t step = 0; step < 64; ++step) {
     for (int rank = 0; rank < kWorkers; ++rank)
       for (int64_t i = 0; i < rig.unit(0).gradient.numel(); ++i)
-        rig.gradient(rank)[i] = gradient_of(step, rank, i, 1'000'000);  // much alike
+        rig.gradient(rank)[i] = gradient_of(step, rank, i, 1'000'000);  // similar scales
     const StepInfo info = info_of(step, 0.01, kWorkers);
     rig.step(info);
     int64_t of_step = 0;
@@ -291,7 +292,7 @@ TEST(Oktopk, SendsLessThanSixKNumbers) {
       int64_t bytes = 0;
       for (int round = 0; round < rig.compressor(rank).rounds(spec, info); ++round) {
         const auto here = static_cast<int64_t>(rig.sent(rank, round).size());
-        // parts for every rank, the own included, are one after the other already
+        // the parts for all ranks, its own included, are joined already
         const Collective kind = rig.compressor(rank).message(spec, info, round).kind;
         bytes += kind == Collective::all_gather ? (kWorkers - 1) * here : here;
       }

@@ -37,7 +37,7 @@ Floats compress(Floats& error, const Floats& value, const Floats& moment, size_t
   return sent;
 }
 
-/// Tang et al. 2021 with 3 workers, whose owners take 112, 112 and 109 of 333 elements.
+/// Tang et al. 2021 with 3 workers, which own 112, 112 and 109 of 333 elements.
 TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
   constexpr size_t kNumel = 333, kPart = 112;
   MethodRig rig(3, layer_fields({kNumel}), method);
@@ -63,7 +63,7 @@ TEST(OneBitAdam, FollowsAScalarModelOfThePaper) {
           const Floats part = compress(owners, sum, moment, begin, end);
           next.insert(next.end(), part.begin(), part.end());
         }
-        moment = next;  // what the optimizer does with the result
+        moment = next;  // the optimizer takes the result as momentum
         for (int rank = 0; rank < 3; ++rank)
           std::copy(moment.begin(), moment.end(), rig.momentum(rank));
         return next;
@@ -76,18 +76,18 @@ TEST(OneBitAdam, SendsAScaleAndBitsOfEachField) {
   for (int rank = 0; rank < 2; ++rank) {
     for (int64_t i = 0; i < 26; ++i) {
       rig.momentum(rank)[i] = 1.0f;
-      rig.gradient(rank)[i] = i % 2 == 0 ? 3.0f : -5.0f;  // 0.25 + 0.5 g = ±: 1.75, -2.25
+      rig.gradient(rank)[i] = i % 2 == 0 ? 3.0f : -5.0f;  // 0.25 + 0.5 g = 1.75 or -2.25
     }
   }
   rig.step(step_info(1));
-  // to each of two owners: 2 scales, 2 bytes of 20 elements, 1 byte of 3
+  // for each of two owners: 2 scales, 2 bytes of 20 elements, 1 byte of 3
   EXPECT_EQ(rig.sent(0, 0).size(), 2u * (8 + 2 + 1));
   EXPECT_EQ(rig.sent(0, 1).size(), 8u + 2 + 1);
   float scale = 0.0f;
   std::memcpy(&scale, rig.sent(0, 0).data(), 4);
   EXPECT_FLOAT_EQ(scale, std::sqrt((1.75f * 1.75f + 2.25f * 2.25f) / 2.0f));
   EXPECT_EQ(rig.sent(0, 0)[8], std::byte{0b01010101});
-  EXPECT_EQ(rig.sent(0, 0)[11 + 9], std::byte{0});  // the second owner's: elements 16 to 19 …
+  EXPECT_EQ(rig.sent(0, 0)[11 + 9], std::byte{0});  // the second owner has elements 16 to 19 …
   EXPECT_EQ(rig.sent(0, 0)[11 + 8], std::byte{0b0101});
   EXPECT_EQ(rig.sent(0, 0)[11 + 10], std::byte{0});  // … and none of the three
 }

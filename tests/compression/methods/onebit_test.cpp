@@ -54,7 +54,7 @@ TEST(OneBit, FollowsAScalarModelOfThePaper) {
       2e-5f);
 }
 
-/// Given = applied + what the workers and the owners keep.
+/// Given = applied + kept by the workers and the owners.
 TEST(OneBit, LosesNothing) {
   for (const int workers : {1, 2, 3, 5}) {
     std::vector<Field> fields = layer_fields({30, 12, 1, 200});

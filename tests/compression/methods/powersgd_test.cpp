@@ -25,7 +25,7 @@ MethodRig powersgd(int workers, const std::vector<Field>& fields, const std::str
 
 // ---------------------------------------------------------------- golden vectors
 
-/// Two workers of rank 1 that start from Q = (1, 0, 0)ᵀ, by hand from Vogels et al. 2019.
+/// Two workers of rank 1 that start from Q = (1, 0, 0)ᵀ. Numbers by hand from Vogels et al. 2019.
 void follow(const std::string& form, const std::vector<std::vector<double>>& residuals) {
   const std::vector<Field> fields = matrix_fields({{2, 3}});
   MethodRig rig = powersgd(2, fields, "[compression]\nrank = 1\nresidual_form = \"" + form + "\"");
@@ -70,7 +70,7 @@ TEST(PowerSgd, FollowsTheGoldenVectorsOfTheLocalResidual) {
 
 // ---------------------------------------------------------------- the paper, in scalars
 
-/// One matrix of Vogels et al. 2019, algorithms 1 and 2, as plain as it can be.
+/// A plain model of Vogels et al. 2019, algorithms 1 and 2, for one matrix.
 struct ScalarModel {
   bool local, warm;
   int iterations;
@@ -78,7 +78,7 @@ struct ScalarModel {
   DenseMatrix q;
   std::vector<DenseMatrix> e;  // by worker
 
-  /// The mean of what all workers have, compressed.
+  /// The compressed mean over all workers.
   DenseMatrix step(std::vector<DenseMatrix> m, const StepInfo& info) {
     const double n = static_cast<double>(m.size());
     for (size_t i = 0; i < m.size(); ++i) m[i] = m[i] + e[i];

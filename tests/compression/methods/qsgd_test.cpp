@@ -24,7 +24,7 @@ std::string options(const char* wire, const char* norm, int levels, int group) {
                 "\"\ncompression.levels = ", levels, "\ncompression.group = ", group);
 }
 
-/// Alistarh et al. 2017 for [begin, end) of a field.
+/// Adds the result of Alistarh et al. 2017 for [begin, end) of a field to `sum`.
 void model(std::vector<float>& sum, const std::vector<float>& v, size_t begin, size_t end,
            const char* norm, int levels, const Dither& dither) {
   double squares = 0.0;
@@ -107,13 +107,13 @@ TEST(Qsgd, HasTheDocumentedBytes) {
        "0000e040"
        "d7"
        "10"},
-      // 5 bits, 7 of 14 levels: 14, -6, 0, 2; the planes of 4 bits and of 1
+      // 5 bits: levels 14, -6, 0 and 2 of 14, in planes of 4 bits and of 1
       {options("fixed", "max", 14, 0),
        "0000e040"
        "ae"
        "20"
        "02"},
-      // 0 0 101110, 0 1 110, 100 0 0, and ones
+      // 0 0 101110, 0 1 110, 100 0 0, then ones
       {options("elias", "max", 7, 64),
        "0000e040"
        "03000000"
@@ -158,7 +158,7 @@ TEST(Qsgd, SendsWhatTheLawSays) {
   EXPECT_TRUE(method->traits().dense_1d);
 }
 
-/// Whatever is encoded fits into what message() says, and comes back.
+/// Every payload fits the capacity of message() and decodes to the values of the fixed wire.
 TEST(Qsgd, EliasNeverExceedsItsCapacity) {
   for (const char* norm : {"max", "l2"}) {
     for (const int levels : {1, 2, 4, 8, 16, 127}) {
@@ -187,7 +187,7 @@ TEST(Qsgd, EliasNeverExceedsItsCapacity) {
   }
 }
 
-/// Chunks of several slices, more than a team takes, in any order of its threads.
+/// Chunks across several slices, more than a team takes, in any order of its threads.
 TEST(Qsgd, EliasIsOneStreamOfAllSlices) {
   const std::vector<Field> fields = two_fields(70'000, 1, 513);
   for (const int group : {64, 0}) {
@@ -227,7 +227,7 @@ TEST(Qsgd, TakesAnyFiniteNumbers) {
         const std::string toml = options(wire, norm, 7, group);
         SCOPED_TRACE(toml);
         EXPECT_EQ(decoded(toml, V(70, 0.0f)), V(70, 0.0f));
-        EXPECT_EQ(decoded(toml, {-7.0f}), V{-7.0f});  // its own norm
+        EXPECT_EQ(decoded(toml, {-7.0f}), V{-7.0f});  // the value is its own norm
         EXPECT_EQ(decoded(toml, {tiny, -tiny, 0x1p-92f}), V(3, 0.0f));
         for (const float value : decoded(toml, V(70, -huge))) {
           EXPECT_TRUE(std::isfinite(value));
@@ -294,10 +294,10 @@ TEST(Qsgd, RefusesWhatIsNotWellFormed) {
   UnitRig fixed(layer_fields({3}), make_method("qsgd", ""));
   EXPECT_EQ(error_of([&] { fixed.decode(info_at(0), {PayloadBytes(5)}); }),
             "qsgd: the payload of rank 0 has 5 bytes, expected 6");
-  fixed.decode(info_at(0), {PayloadBytes(6, std::byte{0xff})});  // the norm is no number
+  fixed.decode(info_at(0), {PayloadBytes(6, std::byte{0xff})});  // a NaN norm gives zeros
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fixed.gradient()[i], 0.0f);
 
-  // level -16 of 8, and a norm beyond all
+  // level -16 of 8, with an infinite norm
   UnitRig wide(layer_fields({1}), make_method("qsgd", options("fixed", "max", 8, 0)));
   wide.decode(info_at(0), {{std::byte{0}, std::byte{0}, std::byte{0x80}, std::byte{0x7f},
                             std::byte{0}, std::byte{1}}});

@@ -21,7 +21,7 @@ std::vector<float> values_of(const PayloadBytes& payload) {
   return values;
 }
 
-/// Of 0, 1, …, 9; the field's slices are not where it is cut.
+/// Blocks of 0, 1, …, 9, whose ends are not those of the field's slices.
 TEST(RandomBlock, GoesRoundTheEnd) {
   const std::vector<std::vector<float>> golden = {{7, 8, 9, 0}, {0, 1, 2, 3}, {7, 8, 9, 0},
                                                   {9, 0, 1, 2}, {4, 5, 6, 7}, {9, 0, 1, 2}};

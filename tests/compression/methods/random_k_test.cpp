@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-/// Of 0, 1, …, 9 by four: the strata have 3, 3, 2 and 2 elements, from a drawn one on.
+/// Four of 0, 1, …, 9. The strata have 3, 3, 2 and 2 elements and begin at a drawn element.
 TEST(RandomK, SendsOneOfEachStratum) {
   const std::vector<std::vector<float>> golden = {{7, 0, 3, 5}, {2, 4, 6, 9}, {8, 2, 3, 5},
                                                   {1, 2, 6, 7}, {6, 7, 1, 3}, {0, 2, 5, 8}};
@@ -27,7 +27,7 @@ TEST(RandomK, SendsOneOfEachStratum) {
   EXPECT_EQ(sent, golden);
 }
 
-/// Values lie where ranks can find them again, whatever d and k are.
+/// Ranks find the position of each value again, whatever d and k are.
 TEST(RandomK, DrawsAsManyAsItShould) {
   for (const int64_t numel : {1, 2, 3, 7, 64, 1000}) {
     for (const double ratio : {1e-6, 0.1, 0.5, 0.7, 1.0}) {

@@ -56,7 +56,7 @@ TEST(Signum, FollowsAScalarModelOfThePaper) {
   });
 }
 
-/// Any number of workers, and units whose bits do not fill the shares.
+/// 1 to 5 workers, and units whose bits do not fill the owners' shares.
 TEST(Signsgd, CountsVotesAtTheOwners) {
   for (int workers = 1; workers <= 5; ++workers) {
     for (const auto& sizes : {std::vector<int64_t>{1}, {8}, {9, 1, 70}, {1000, 3}}) {
@@ -102,7 +102,7 @@ TEST(Signsgd, CountsZeroAsPositiveAndTiesInTurn) {
   }
 }
 
-/// Votes without a signal leave no drift, for any number of workers: 5 deviations, 6e-7.
+/// Votes without a signal leave no drift for any number of workers: 5 deviations, probability 6e-7.
 TEST(Signsgd, DoesNotDriftByTies) {
   constexpr int64_t kNumel = 10'000;
   for (const int workers : {2, 3, 4, 6}) {
@@ -161,7 +161,7 @@ TEST(Signsgd, LeavesMomentumAndDecayToTheOptimizer) {
   EXPECT_FALSE(plain.dense_1d || averaged.dense_1d);
 }
 
-/// What is clipped is each worker's gradient, whose length changes no sign.
+/// Clipping scales each worker's gradient, which changes no sign.
 TEST(Signsgd, StepsByOneUnderAnyClippingNorm) {
   for (const char* name : {"signsgd", "signum"}) {
     const auto run = [&](double norm) {

@@ -51,7 +51,7 @@ class SparseMethod : public testing::TestWithParam<Case> {
   }
 };
 
-/// f(element of the arena)
+/// Calls f(index) for each index of the arena that belongs to the unit.
 template <class F>
 void each_element(const UnitSpec& spec, const F& f) {
   for (const Field& field : spec.fields)
@@ -66,7 +66,7 @@ std::vector<Field> two_fields() {
   return fields;
 }
 
-/// Few integers: ties, and sums that are exact whatever their order.
+/// Few different integers give ties, and sums that are exact in any order.
 TEST_P(SparseMethod, LosesNothing) {
   for (const int workers : {1, 2, 3, 5}) {
     MethodRig rig = rig_of(workers, two_fields());
@@ -114,7 +114,7 @@ const Input kInputs[] = {
     {"one", [](const Philox&, uint64_t i) { return i == 4500 ? 3.0f : 0.0f; }},
 };
 
-/// What travels is of what was given, to all ranks alike, and at most the share that is allowed.
+/// Results are finite, equal on all ranks, and not zero in at most the allowed share.
 TEST_P(SparseMethod, TakesAnyFiniteNumbers) {
   for (const Input& input : kInputs) {
     for (const bool small : {false, true}) {
@@ -193,8 +193,9 @@ TEST_P(SparseMethod, TreatsSlicesAsOneField) {
   }
 }
 
-/// What a rank lists of a field of k · 100 elements of which so many are not zero, by the bytes of
-/// the round in which its list travels: 4 of a count for each message, 8 an entry.
+/// The number of entries that a rank lists of a field of k · 100 elements, `others` of which are
+/// not zero. It follows from the bytes of the round with the list: 4 for the count of each message,
+/// and 8 for each entry.
 int64_t listed(const Case& method, int64_t k, int64_t others, float value) {
   MethodRig rig(2, layer_fields({100 * k}),
                 [&] { return make_method(method.method, method.toml); });
@@ -222,7 +223,7 @@ TEST(SparseMethods, ListNoZeros) {
     for (const int64_t k : {8, 600}) {  // fields that are listed whole, and by a threshold
       for (const int64_t others : {int64_t{0}, int64_t{1}, k / 2, k})
         EXPECT_EQ(listed(method, k, others, 2.0f), others) << method.name << ", " << k;
-      const bool whole = std::string(method.method) != "oktopk";  // which limits its messages
+      const bool whole = std::string(method.method) != "oktopk";  // oktopk limits its messages
       if (whole) {
         EXPECT_EQ(listed(method, k, 3 * k, 2.0f), k) << method.name;
       }
@@ -230,7 +231,8 @@ TEST(SparseMethods, ListNoZeros) {
   }
 }
 
-/// A number that the format rounds to zero is one: it stays where it is, and so does its momentum.
+/// A number that the format rounds to zero is not sent: it stays where it is, and so does its
+/// momentum.
 TEST(SparseMethods, ListNothingThatTravelsAsZero) {
   for (const char* method : {"topk", "dgc"}) {
     for (const auto& [values, small] : {std::pair{"f16", 0x1p-25f}, {"natural", 0x1p-128f}}) {

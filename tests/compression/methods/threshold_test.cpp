@@ -17,7 +17,7 @@ StepInfo info_of(int64_t step, double ratio) {
   return info;
 }
 
-/// a = e + g; what is at least tau travels; e = the rest.
+/// a = e + g; magnitudes of at least tau travel; e = the rest.
 TEST(Threshold, FollowsAScalarModel) {
   constexpr int64_t kNumel = 6000;
   const float tau = 1.5f;

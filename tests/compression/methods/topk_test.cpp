@@ -21,7 +21,7 @@ StepInfo info_of(int64_t step, double ratio, int workers = 1) {
   return info;
 }
 
-/// Stich et al. 2018 on one worker and field: a = e + g; send what is selected of a; e = the rest.
+/// Stich et al. 2018 on one worker and field: a = e + g; the selection of a is sent; e = the rest.
 std::vector<float> scalar_step(std::vector<float>& residual, const std::vector<float>& gradient,
                                const ScalarSelection& select) {
   for (size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
@@ -32,13 +32,13 @@ std::vector<float> scalar_step(std::vector<float>& residual, const std::vector<f
 
 using SelectionAt = std::function<std::vector<size_t>(const StepInfo&, const std::vector<float>&)>;
 
-/// Few are large, so that a factor of 0.8 to a threshold lets few more pass.
+/// A heavy-tailed number. Few are large, so a factor of 0.8 to a threshold lets few more pass.
 float heavy_tailed(float uniform) {
   const float u = uniform - 0.5f;
   return 1.0f / (u + (u < 0.0f ? -1e-3f : 1e-3f));
 }
 
-/// 50 steps of 3 workers; results and residuals must be those of the scalars.
+/// Compares results and residuals with those of scalar models, over 50 steps of 3 workers.
 void compare_with_scalars(const std::string& toml, const SelectionAt& select) {
   constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 6000;
@@ -80,7 +80,7 @@ TEST(Topk, FollowsAScalarModelWithASampledThreshold) {
   std::set<size_t> counts;
   compare_with_scalars("compression.selection = 'sampled'", [&](const StepInfo& info,
                                                                 const std::vector<float>& a) {
-    const uint64_t key = 1;  // of the field
+    const uint64_t key = 1;  // key of the field
     auto chosen = select_sampled(a, 60, Philox(info.seed, static_cast<uint64_t>(info.step), key));
     counts.insert(chosen.size());
     return chosen;

@@ -31,7 +31,7 @@ float uniform(int64_t step, int rank, int64_t i) {
       .uniform(static_cast<uint64_t>(i));
 }
 
-/// Tsuzuku et al. 2018 on one worker and field, with a cap and what rounding took kept.
+/// Tsuzuku et al. 2018 on one worker and field, with a cap and a residual of the rounding.
 struct ScalarModel {
   std::vector<float> r, v;
 
@@ -79,7 +79,7 @@ TEST(Variance, FollowsAScalarModelOfThePaper) {
       std::vector<float> sum(kNumel, 0.0f);
       for (int rank = 0; rank < kWorkers; ++rank) {
         std::vector<float> g(kNumel), q(kNumel);
-        for (int64_t i = 0; i < kNumel; ++i) {  // four micro-batches around a mean of its own
+        for (int64_t i = 0; i < kNumel; ++i) {  // four micro-batches around each element's mean
           for (int j = 0; j < 4; ++j) {
             const float delta = std::pow(0.5f, static_cast<float>(i % 12)) *
                                 (uniform(4 * step + j, rank, i) - 0.4f);
@@ -115,7 +115,7 @@ TEST(Variance, FollowsAScalarModelOfThePaper) {
         }
       }
     }
-    EXPECT_GT(all_sent, 1000u) << alpha;  // and not all: the cap is met, and elements wait
+    EXPECT_GT(all_sent, 1000u) << alpha;  // not all: the cap is met, and elements wait
     EXPECT_LT(all_sent, 50u * 3 * 120);
   }
 }
@@ -164,9 +164,9 @@ PayloadBytes payload_of(const std::vector<uint32_t>& words) {
   return payload;
 }
 
-// By hand. Beside 8: 3 = 1.5 · 2 goes up to 4, -6 would go up to -8 and may; 0.09 = 1.44 · 2^-4
-// goes down to 2^-4, seven powers below 8, and just travels; 0.03 is one more below; 11 goes down,
-// since nothing exceeds 2^floor(log2 11) = 8.
+// Words by hand. 11 goes down, since nothing exceeds 2^floor(log2 11) = 8. 3 = 1.5 · 2 goes up to
+// 4, and -6 up to -8. 0.09 = 1.44 · 2^-4 goes down to 2^-4, seven powers below 8, and just travels.
+// 0.03 is one power lower and stays.
 TEST(Variance, WordsAreTheDocumentedOnes) {
   const std::vector<float> values = {11.0f, 3.0f, 0.03f, -6.0f, 0.0f, 0.09f};
   UnitRig rig(layer_fields({6}), make_method("variance", ""));
@@ -187,7 +187,7 @@ TEST(Variance, WordsAreTheDocumentedOnes) {
             (std::vector<float>{16.0f, 8.0f, 0.0f, -16.0f, 0.0f, 0.125f}));
 }
 
-// Equal samples of one sign: v = M d^2 after a step, r^2 = M^2 d^2, so that alpha decides at M.
+// Equal samples d of one sign: after M of them v = M d^2 and r^2 = M^2 d^2, so alpha decides at M.
 TEST(Variance, SendsOnceTheMeanIsUnambiguous) {
   for (const auto& [alpha, steps] :
        std::vector<std::pair<std::string, int>>{{"1.0", 2}, {"1.5", 2}, {"2.0", 2}, {"3.0", 3}}) {
@@ -201,7 +201,7 @@ TEST(Variance, SendsOnceTheMeanIsUnambiguous) {
     EXPECT_EQ(step, steps) << alpha;
   }
   UnitRig rig(layer_fields({1}), make_method("variance", ""));
-  for (int64_t step = 0; step < 20; ++step) {  // of changing sign: never
+  for (int64_t step = 0; step < 20; ++step) {  // samples of changing sign never travel
     rig.gradient()[0] = step % 2 == 0 ? 1.0f : -1.0f;
     rig.square()[0] = 1.0f;
     rig.decode(info_of(step, 1.0), {rig.encode(info_of(step, 1.0))});

@@ -42,7 +42,7 @@ TEST(Elias, ReadsWhatItWrites) {
   int64_t bits = 0;
   for (uint32_t n = 1; n <= kLast; ++n) {
     const OmegaCode code = omega_code(n);
-    ASSERT_LT(code.length, 2.0 * n);  // what capacities stand on
+    ASSERT_LT(code.length, 2.0 * n);  // capacities rely on this
     writer.put(code.bits, code.length);
     bits += code.length;
   }
@@ -76,7 +76,7 @@ TEST(Elias, FillsTheLastByteWithWhatIsNoCode) {
 TEST(Elias, EndsAtTheEndOfTheBytes) {
   const std::vector<std::byte> ones(4, std::byte{0xff});
   BitReader reader(ones.data(), ones.data() + 4);
-  EXPECT_EQ(reader.omega(), 0u);  // 1, 3, 15, 65535: beyond 2^24
+  EXPECT_EQ(reader.omega(), 0u);  // groups 1, 3, 15, 65535: beyond 2^24
   BitReader empty(ones.data(), ones.data());
   EXPECT_EQ(empty.omega(), 1u);
   EXPECT_LT(empty.left(), 0);

@@ -38,7 +38,7 @@ TEST(Lanes, AreWideEnoughForEverySum) {
             "gathered (compression.scaler = \"own\")");
 }
 
-/// All workers at one end of the scale, at the other, and mixed: no lane touches its neighbours.
+/// Workers at one end of the scale, at the other, and mixed: no lane touches its neighbours.
 TEST(Lanes, SumsOfWordsAreSumsOfLevels) {
   TestContext test;
   for (const int workers : {1, 2, 3, 4, 31}) {
@@ -74,7 +74,7 @@ TEST(Lanes, SumsOfWordsAreSumsOfLevels) {
   }
 }
 
-/// A slice may begin anywhere in its field: its elements round as in a field of one piece.
+/// A slice may begin anywhere in its field. Its elements round as in a field of one piece.
 TEST(Rounding, DependsOnThePositionInTheField) {
   const Rounding rounding{Dither(1, 2, 3)};
   std::vector<uint32_t> whole(256);

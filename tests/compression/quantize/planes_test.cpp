@@ -25,7 +25,7 @@ void check_plane(const Team& team, int64_t numel) {
     plane.store(team, g, &code[static_cast<size_t>(g * P::kGroup)]);
   EXPECT_EQ(packed[bytes], std::byte{0xaa});
 
-  // one long number, element 0 lowest
+  // the codes form one long number, with element 0 lowest
   for (int64_t i = 0; i < numel; ++i) {
     const int64_t bit = i * kWidth;
     const auto byte = std::to_integer<uint32_t>(packed[static_cast<size_t>(bit / 8)]);
@@ -39,7 +39,7 @@ void check_plane(const Team& team, int64_t numel) {
   EXPECT_EQ(back, code);
 }
 
-/// Each plane has its bits of the codes, the first the lowest.
+/// Each plane holds its bits of the codes, the first plane the lowest bits.
 template <int... kPlanes, class Team>
 void check_planes(const Team& team, int64_t numel) {
   constexpr int kWidth = (kPlanes + ...);

@@ -17,14 +17,14 @@ const Format kFormats[] = {{2, 0, 1.0f},      {4, 1, 3.0f},     {8, 1, 0.7f},   
                            {10, 3, 6.02e-3f}, {10, 4, 1.0f},    {10, 5, 123.4f}, {12, 6, 1e-20f},
                            {16, 9, 0.31f},    {16, 8, 3.3e38f}, {10, 3, 1e-41f}, {16, 10, 0.0f}};
 
-/// Every code, in every format: codes are the numbers of m mantissa bits from eps to the end, in
-/// order, each the nearest to itself.
+/// The codes of every format are the numbers of m mantissa bits from eps to the largest, in order.
+/// The nearest code to each such number is its own.
 TEST(RangeFloat, UsesAllItsCodesInOrder) {
   for (const Format& f : kFormats) {
     SCOPED_TRACE(testing::Message() << f.bits << " bits, " << f.mantissa << ", max " << f.max);
     const RangeFloat format(f.bits, f.mantissa, f.max);
     const uint32_t sign = 1u << (f.bits - 1);
-    if (f.max > 1e-15f) {  // else some may end at f32's least number before
+    if (f.max > 1e-15f) {  // a smaller range may run out of f32 numbers
       EXPECT_EQ(format.codes(), sign - 1);
     }
     EXPECT_EQ(format.decode(0), 0.0f);

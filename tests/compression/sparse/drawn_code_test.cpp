@@ -1,4 +1,4 @@
-// What holds for all codes that draw their positions.
+// Laws of all codes that draw their positions.
 #include "compression/sparse/drawn_code.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class DrawnCodes : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Methods, DrawnCodes, testing::Values("random_k", "random_block"),
                          [](const auto& method) { return std::string(method.param); });
 
-/// a = e + g; send a where drawn, by all ranks alike or by each on its own; e = the rest.
+/// a = e + g; a is sent at positions drawn for all ranks or for each; e = the rest.
 TEST_P(DrawnCodes, FollowsAScalarModel) {
   constexpr int kWorkers = 3;
   constexpr int64_t kNumel = 1000;
@@ -101,7 +101,7 @@ TEST_P(DrawnCodes, LosesNothing) {
       for (const Slice& slice : rig.fields[0].slices) {
         for (auto i = static_cast<size_t>(slice.offset); i < size_t(slice.offset + slice.numel);
              ++i) {
-          // f32 rounding of 40 additions of numbers below 8, on three ways
+          // f32 rounding of 40 additions of numbers below 8, in three sums
           ASSERT_NEAR(sent[i] + rig.residual()[i], given[i], 5e-5f) << values << ", " << sharing;
         }
       }
@@ -109,7 +109,7 @@ TEST_P(DrawnCodes, LosesNothing) {
   }
 }
 
-/// Each worker keeps what its own value lost to 16 bits; nobody keeps what their sum did.
+/// Each worker keeps what its own value lost to 16 bits. Nobody keeps what their sum lost.
 TEST_P(DrawnCodes, LosesTheRoundingOfASharedSumOnly) {
   constexpr int64_t kNumel = 500;
   for (const auto& [values, rounding] :
@@ -148,8 +148,8 @@ TEST_P(DrawnCodes, LosesTheRoundingOfASharedSumOnly) {
   }
 }
 
-/// The sum of payloads is the payload of the sum, and decodes to the sum of what they decode to:
-/// for integers exactly.
+/// The sum of payloads is the payload of the sum. It decodes to the sum of the decoded payloads,
+/// exactly so for integers.
 TEST_P(DrawnCodes, AddsUpWhileItIsEncoded) {
   const std::unique_ptr<Code> code = make_code({.feedback = true});
   const std::vector<Field> fields = two_fields(300, 41, 9);
@@ -196,7 +196,7 @@ TEST_P(DrawnCodes, SendsValuesAlone) {
   }
 }
 
-/// Each element is drawn with probability k / d: 0.4, where strata have 2 and 3 elements.
+/// Each element is drawn with probability k / d = 0.4, although strata have 2 or 3 elements.
 TEST_P(DrawnCodes, DrawsAllElementsAlike) {
   constexpr int64_t kNumel = 10, kKept = 4, kSteps = 10'000;
   for (const char* sharing : {"shared", "own"}) {
@@ -210,14 +210,14 @@ TEST_P(DrawnCodes, DrawsAllElementsAlike) {
       rig.decode(info, {rig.encode(info)});
       int64_t sent = 0;
       for (size_t i = 0; i < kNumel; ++i) {
-        // 8 · 10 / 4: what travels is scaled so that the mean is right
+        // 8 · 10 / 4 = 20: values are scaled so that the mean is right
         ASSERT_TRUE(rig.gradient()[i] == 0.0f || rig.gradient()[i] == 20.0f);
         count[i] += rig.gradient()[i] != 0.0f ? 1 : 0;
         sent += rig.gradient()[i] != 0.0f ? 1 : 0;
       }
       ASSERT_EQ(sent, kKept);
     }
-    // Hoeffding: farther off with probability 2 exp(-2 t^2 / steps), for 10 elements below 1e-6
+    // Hoeffding: a count is farther off with probability 2 exp(-2 t^2 / steps), for 10 below 1e-6
     const double far = std::sqrt(kSteps * std::log(2.0 * kNumel / 1e-6) / 2.0);
     for (const int64_t n : count)
       EXPECT_NEAR(static_cast<double>(n), static_cast<double>(kSteps * kKept / kNumel), far);
@@ -227,7 +227,7 @@ TEST_P(DrawnCodes, DrawsAllElementsAlike) {
 TEST_P(DrawnCodes, ScalesOnlyWithoutFeedback) {
   const std::vector<Field> fields = layer_fields({100, 5});
   const UnitSpec spec{fields, 105};
-  // ratio 0.001: one of 100, one of 5
+  // at ratio 0.001: one of 100, one of 5
   EXPECT_EQ(make_code({})->variance(spec), 99.0);
   EXPECT_EQ(make_code({.feedback = true})->variance(spec), std::nullopt);
   for (const char* toml : {"", "compression.feedback = \"ef21\"",
@@ -242,7 +242,7 @@ TEST_P(DrawnCodes, ScalesOnlyWithoutFeedback) {
   }
 }
 
-/// The squared error without feedback, (d / k - 1) |x|^2 in the mean.
+/// The mean squared error without feedback is (d / k - 1) |x|^2.
 TEST_P(DrawnCodes, HasTheVarianceItStates) {
   constexpr int64_t kNumel = 10, kSteps = 20'000;
   UnitRig rig(layer_fields({kNumel}), make("compression.feedback = \"none\""));
@@ -258,12 +258,12 @@ TEST_P(DrawnCodes, HasTheVarianceItStates) {
       square += x * x / kSteps;
     }
   }
-  // |x|^2 = 43; a step's error lies in [0, (10/3)^2 · 43], Hoeffding for 1e-6
+  // |x|^2 = 43; a step's error lies in [0, (10/3)^2 · 43]; Hoeffding's bound for 1e-6
   const double far = 43.0 * 100.0 / 9.0 * std::sqrt(std::log(2.0 / 1e-6) / (2.0 * kSteps));
   EXPECT_NEAR(error, (10.0 / 3.0 - 1.0) * square, far);
 }
 
-/// A coordinate waits for d / k steps in the mean, one less since it was sent.
+/// A coordinate was sent d / k - 1 steps ago on average.
 TEST_P(DrawnCodes, LeavesACoordinateForAsLongAsItsShare) {
   constexpr int64_t kNumel = 100, kSteps = 20'000;
   UnitRig rig(layer_fields({kNumel}), make());
@@ -274,7 +274,7 @@ TEST_P(DrawnCodes, LeavesACoordinateForAsLongAsItsShare) {
     rig.decode(info, {rig.encode(info)});
     for (size_t i = 0; i < kNumel; ++i) {
       ASSERT_EQ(rig.gradient()[i] == 0.0f, rig.residual()[i] != 0.0f);
-      sum += static_cast<double>(rig.residual()[i]);  // of ones: the steps since it was sent
+      sum += static_cast<double>(rig.residual()[i]);  // sum of ones: the steps since it was sent
     }
   }
   // 2000 visits of each of at least 10 independent coordinates: the mean's deviation is below 2 %
@@ -297,7 +297,7 @@ TEST_P(DrawnCodes, DrawsAnewForEachStepFieldAndRank) {
     return draws.size();
   };
   EXPECT_EQ(draw(0, 1, 0, "shared"), 1u);
-  EXPECT_EQ(draw(0, 1, 2, "shared"), 1u);  // other ranks the same
+  EXPECT_EQ(draw(0, 1, 2, "shared"), 1u);  // other ranks draw the same
   EXPECT_EQ(draw(1, 1, 0, "shared"), 2u);
   EXPECT_EQ(draw(0, 2, 0, "shared"), 3u);
   EXPECT_EQ(draw(0, 1, 0, "own"), 4u);

@@ -16,7 +16,7 @@ StepInfo info_of(double ratio) {
   return info;
 }
 
-/// Top-k with these formats: a list of any positions is what the gradient has there.
+/// Top-k with these formats. It lists exactly the positions where the gradient is not zero.
 UnitRig wire_rig(std::vector<Field> fields, const std::string& values = "f32",
                  const std::string& indices = "runs16") {
   const std::string toml =

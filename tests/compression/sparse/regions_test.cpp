@@ -29,8 +29,8 @@ std::vector<Range> regions(int64_t numel, int workers, const std::vector<int64_t
   return part;
 }
 
-/// Every position has one owner, whatever the cuts: even ones, means of what workers selected, or
-/// what a broken message makes of them; with more than 16 workers a sixteenth has several borders.
+/// Every position has one owner for all cuts: even ones, means of the workers' selections, and cuts
+/// from a broken message. With more than 16 workers, a sixteenth has several borders.
 TEST(Regions, PartitionAFieldForAnyNumberOfWorkers) {
   for (const int64_t numel : {1, 7, 16, 100, 1000}) {
     for (int workers = 1; workers <= 40; ++workers) {

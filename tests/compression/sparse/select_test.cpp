@@ -20,7 +20,7 @@ std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_
   const Field field = joined_field(slices);
   std::vector<float> arena(
       static_cast<size_t>(field.slices.back().offset + field.slices.back().numel),
-      std::numeric_limits<float>::infinity());  // padding must not be seen
+      std::numeric_limits<float>::infinity());  // padding must not be read
   size_t position = 0;
   for (const Slice& slice : field.slices) {
     for (int64_t i = 0; i < slice.numel; ++i)
@@ -38,7 +38,7 @@ std::vector<uint32_t> select(const std::vector<float>& values, int64_t k, int64_
   return positions;
 }
 
-/// k ascending positions whose magnitudes are the k largest; ties may be any.
+/// Expects ascending positions with the k largest magnitudes. Ties may be any.
 void expect_topk(const std::vector<float>& values, const std::vector<uint32_t>& positions,
                  const std::string& what) {
   std::vector<float> sorted, picked;
@@ -75,7 +75,7 @@ const std::vector<Distribution> kDistributions = {
     {"denormal",
      [](const Philox& p, uint64_t i) { return float_from_bits(p.bits(i) & 0x807fffffu); }},
     {"huge", [](const Philox& p, uint64_t i) { return (2.0f * p.uniform(i) - 1.0f) * 3e38f; }},
-    {"rows",  // neighbours alike: what a sample of clusters likes least
+    {"rows",  // neighbours alike: the worst case for a sample of clusters
      [](const Philox& p, uint64_t i) { return p.uniform(i / 97) * (1.0f + 1e-4f * p.uniform(i)); }},
 };
 
@@ -99,7 +99,7 @@ TEST(Select, TakesSlicesAsOneField) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = philox.uniform(i) - 0.5f;
   for (const int64_t k : {50, 3000, 50'000})
     EXPECT_EQ(select(values, k), select(values, k, 0, {1, 9, 20'000, 3, 29'987})) << k;
-  std::fill(values.begin(), values.end(), 1.0f);  // the road where the list overflows
+  std::fill(values.begin(), values.end(), 1.0f);  // the case of a list that overflows
   EXPECT_EQ(select(values, 50), select(values, 50, 0, {1, 9, 20'000, 3, 29'987}));
 }
 
@@ -124,8 +124,8 @@ TEST(Select, TakesTiesFromAllOverTheField) {
   for (int64_t step = 0; step < kSteps; ++step) {
     for (const uint32_t position : select(values, kPicked, step)) ++quarter[position * 4 / kNumel];
   }
-  // Each step's picks are neighbours, so 500 draws of probability 1/4: mean 125 runs,
-  // deviation 9.7; five deviations.
+  // Each step's picks are neighbours, so a quarter gets 500 draws of probability 1/4: 125 ± 9.7
+  // runs, within five deviations.
   for (const int64_t picks : quarter)
     EXPECT_NEAR(static_cast<double>(picks) / kPicked, 125.0, 49.0);
 }
@@ -155,7 +155,7 @@ TEST(Select, TakesEachElementOnce) {
   EXPECT_EQ(taken, expected);
 }
 
-/// What is selected of `values`; positions ascending.
+/// The positions selected in `values`, ascending.
 std::vector<uint32_t> selected(const std::vector<float>& values, const Selection& selection,
                                int64_t k, int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
@@ -176,7 +176,7 @@ std::vector<uint32_t> sampled(const std::vector<float>& values, int64_t k, int64
   return selected(values, {.kind = Selection::Kind::sampled}, k, step);
 }
 
-/// Where the clusters of the sample begin that selected() draws.
+/// The first positions of the clusters in the sample that selected() draws.
 std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind kind,
                                       int64_t step) {
   const int64_t clusters = select::Extent(numel, k, kind).sample / select::kCluster;
@@ -189,7 +189,7 @@ std::vector<size_t> sampled_positions(int64_t numel, int64_t k, Selection::Kind 
   return positions;
 }
 
-/// Mostly zeros, half of them negative ones, and so many others, in rows of `row` neighbours.
+/// Mostly zeros, half of them negative, and `others` other numbers in rows of `row` neighbours.
 std::vector<float> mostly_zeros(int64_t numel, int64_t others, int64_t row) {
   std::vector<float> values(static_cast<size_t>(numel));
   const Philox philox(6, static_cast<uint64_t>(others), 0);
@@ -210,7 +210,7 @@ std::vector<uint32_t> not_zeros(const std::vector<float>& values) {
   return positions;
 }
 
-/// min(k, those that are not zero), whatever the size; -0 is a zero.
+/// Selects min(k, number of elements that are not zero), whatever the size; -0 is a zero.
 TEST(Select, NeverSelectsZeros) {
   for (const int64_t n : {1000, 4096, 40'000, 400'000}) {
     const int64_t k = kept_count(0.01, n);
@@ -223,7 +223,7 @@ TEST(Select, NeverSelectsZeros) {
         const auto exact = selected(values, {}, k, 0);
         if (others <= k) {
           ASSERT_EQ(exact, all) << what;
-          // below a threshold of 0, as of one that was never measured, there are zeros too
+          // a threshold of 0, such as one that was never measured, lets no zeros pass
           ASSERT_EQ(selected(values, {.kind = Selection::Kind::threshold}, k, 0), all) << what;
         } else {
           ASSERT_EQ(static_cast<int64_t>(exact.size()), k) << what;
@@ -238,7 +238,7 @@ TEST(Select, NeverSelectsZeros) {
   }
 }
 
-/// The sample sees larger numbers only, and errs high, where fewer than k are not zero.
+/// The sample sees only larger numbers and errs high, and fewer than k elements are not zero.
 TEST(Select, AMisledSampleBringsNoZeros) {
   constexpr int64_t kNumel = 200'000, kPicked = 1000;
   const Selection::Kind kind = Selection::Kind::exact;
@@ -252,7 +252,7 @@ TEST(Select, AMisledSampleBringsNoZeros) {
   EXPECT_EQ(selected(values, {}, kPicked, 0), all);
 }
 
-/// Nothing below `least` is selected: what a 16-bit value would round to zero.
+/// Nothing below `least` is selected, since a 16-bit value would round it to zero.
 TEST(Select, SelectsFromTheLeastMagnitudeOn) {
   std::vector<float> values(50'000, 1e-9f);
   for (size_t i = 0; i < 30; ++i) values[i * 1500] = i % 3 == 0 ? -1e-3f : 1e-8f;
@@ -263,7 +263,7 @@ TEST(Select, SelectsFromTheLeastMagnitudeOn) {
   }
 }
 
-/// What a device's threads do in whatever order: from lists that are good, too long and too short.
+/// Threads in any order, as on a device, with lists that are good, too long and too short.
 TEST(Select, IsTheSameInAnyOrderOfATeam) {
   std::vector<std::vector<float>> fields{mostly_zeros(40'000, 3000, 7), mostly_zeros(3000, 900, 1)};
   fields.emplace_back(20'000, 1.0f);
@@ -288,7 +288,7 @@ TEST(Select, IsTheSameInAnyOrderOfATeam) {
 
 struct WatchedSource {
   const float* values;
-  int64_t* reads;  // of held()
+  int64_t* reads;  // number of calls of held()
   void prefetch(int64_t) const {}
   float peek(int64_t i) const { return values[i]; }
   float take(int64_t i) const { return values[i]; }
@@ -298,7 +298,7 @@ struct WatchedSource {
   }
 };
 
-/// How often elements are read again after the one pass over the field.
+/// The number of reads of elements after the one pass over the field.
 int64_t reads_again(const std::vector<float>& values, int64_t k, const Selection& selection,
                     int64_t step) {
   const Field field = joined_field({static_cast<int64_t>(values.size())});
@@ -314,10 +314,10 @@ int64_t reads_again(const std::vector<float>& values, int64_t k, const Selection
   return reads;
 }
 
-/// Only what is listed, as many as of a dense field.
+/// Only listed elements are read again, no more than of a dense field.
 TEST(Select, LooksAtZerosOnce) {
   const int before = omp_get_max_threads();
-  omp_set_num_threads(1);  // the source counts
+  omp_set_num_threads(1);  // the source counts without synchronisation
   constexpr int64_t kNumel = 600'000;
   const int64_t k = kept_count(0.001, kNumel);
   const int64_t listed = select::Extent(kNumel, k).capacity;
@@ -336,7 +336,7 @@ TEST(Select, LooksAtZerosOnce) {
   omp_set_num_threads(before);
 }
 
-/// All that passes the threshold, or the k largest of it.
+/// Expects all elements that pass the threshold, or the k largest of them.
 void expect_passed(const std::vector<float>& values, float threshold, int64_t k, int64_t step,
                    const std::string& what) {
   std::vector<uint32_t> passing;
@@ -365,7 +365,7 @@ TEST(Select, TakesWhatPassesAThresholdOrTheLargestOfIt) {
   }
 }
 
-/// The sample sees the few large numbers more often than they are, and errs high.
+/// The sample sees the few large numbers more often than they occur, and errs high.
 TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
   constexpr int64_t kNumel = 200'000, kPicked = 1000;
   for (int64_t step = 0; step < 3; ++step) {
@@ -378,7 +378,7 @@ TEST(Select, AMisledSampleHidesNothingThatPassesTheThreshold) {
   }
 }
 
-/// Lin et al.'s bounds, and that what is selected is the largest of all.
+/// The number selected keeps to Lin et al.'s bounds, and the largest elements are selected.
 TEST(Select, SamplesAThresholdThatKeepsToTheBounds) {
   for (const Distribution& distribution : kDistributions) {
     const std::string name = distribution.name;
@@ -399,7 +399,7 @@ TEST(Select, SamplesAThresholdThatKeepsToTheBounds) {
   }
 }
 
-/// 30 large numbers, which the sample sees, among tiny ones, where 100 are asked for: ten
+/// 30 large numbers, which the sample sees, lie among tiny ones, and 100 are asked for. Ten
 /// adaptations do not find more.
 TEST(Select, SampledSelectsLessWhereThereIsLess) {
   constexpr int64_t kNumel = 100'000, kPicked = 100;
@@ -412,7 +412,7 @@ TEST(Select, SampledSelectsLessWhereThereIsLess) {
   }
 }
 
-/// Most of what is asked for is within the bounds, whether or not the sample sees it.
+/// 90 large numbers for 100 asked for are within the bounds, whether or not the sample sees them.
 TEST(Select, SampledKeepsToTheBoundsWhereNineTenthsAreLarge) {
   std::vector<float> values(100'000, 1e-6f);
   for (size_t i = 0; i < 90; ++i) values[i * 1100] = 1.0f;
@@ -439,7 +439,7 @@ TEST(Select, KeepsTheCeilingButNotARoundingError) {
 }
 
 TEST(Select, ListsLittleMoreThanK) {
-  // Memory and time rest on this: the list is a few k for small ratios, all for large ones.
+  // Memory and time depend on this: the list has a few k for small ratios, all for large ones.
   EXPECT_LT(select::Extent(25'000'000, 25'000).capacity, 4 * 25'000);
   EXPECT_LT(select::Extent(25'000'000, 6'250'000).capacity, 7'000'000);
   EXPECT_EQ(select::Extent(4000, 4).capacity, 4000);

@@ -35,7 +35,7 @@ int64_t filled(int64_t bytes, int64_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-/// The law: bytes of a payload with these entries.
+/// Bytes of a payload with these entries, by the law.
 int64_t law(const std::string& values, const std::string& indices, const Positions& positions,
             const std::vector<int64_t>& sizes) {
   int64_t entries = 0, words = 0, chunks = 0, code = 0;
@@ -70,7 +70,8 @@ struct Sent {
   int64_t capacity;
 };
 
-/// Top-k of gradients that are not zero there only, decoded again; values are powers of two.
+/// Encodes by top-k a gradient that is not zero at `positions`, and decodes it. Values are powers
+/// of two.
 Sent send(const std::string& values, const std::string& indices, const Positions& positions,
           const std::vector<int64_t>& sizes, double ratio) {
   const std::string toml =
@@ -123,7 +124,6 @@ TEST(SparseIndex, KeepsToItsLawWithEveryFormat) {
   }
 }
 
-/// Long gaps at every place where one can be; for 16-bit runs the capacity is met exactly.
 TEST(SparseIndex, IsTheSameInAnyOrderOfATeam) {
   const std::vector<int64_t> sizes{70'000, 300, 5000};
   Positions positions(sizes.size());
@@ -142,6 +142,7 @@ TEST(SparseIndex, IsTheSameInAnyOrderOfATeam) {
   }
 }
 
+/// Long gaps at every place where one can be. All formats but gamma meet their capacity exactly.
 TEST(SparseIndex, HoldsTheLongestGaps) {
   constexpr int64_t kNumel = 3 * 65'536 + 2;
   const std::vector<std::vector<int64_t>> patterns = {
@@ -163,11 +164,11 @@ TEST(SparseIndex, HoldsTheLongestGaps) {
   }
 }
 
-/// The gamma capacity is the worst case: no way to cut n into k gaps or fewer needs more bits, and
-/// one needs as many.
+/// The gamma capacity is the worst case: no cut of n into at most k gaps needs more bits, and one
+/// needs as many.
 TEST(SparseIndex, KnowsTheWorstGaps) {
   for (int64_t numel = 1; numel <= 40; ++numel) {
-    // bits[k][n]: the most of k gaps that add up to at most n
+    // bits[k][n]: the most bits of k gaps that add up to at most n
     std::vector<std::vector<int64_t>> bits(static_cast<size_t>(numel + 1),
                                            std::vector<int64_t>(static_cast<size_t>(numel + 1), 0));
     for (int64_t k = 1; k <= numel; ++k) {
@@ -194,7 +195,7 @@ TEST(SparseIndex, KnowsTheWorstGaps) {
   }
 }
 
-/// More than one chunk: every chunk's last word may be all but empty.
+/// With more than one chunk, every chunk's last word may be almost empty.
 TEST(SparseIndex, CapacityCoversChunks) {
   for (const int64_t gap : {1, 2, 3, 4, 7, 8, 64}) {
     std::vector<int64_t> even;
@@ -232,8 +233,8 @@ std::string hex(const PayloadBytes& payload) {
   return text;
 }
 
-/// Two fields: 4 at 3 of 10; -8 at 5, 16 at 32, -1 at 33 and 2 at 39 of 40. As in
-/// docs/wire_format.md.
+/// The example of docs/wire_format.md. Field 0 has 10 elements, with 4 at 3. Field 1 has 40, with
+/// -8 at 5, 16 at 32, -1 at 33 and 2 at 39.
 TEST(SparseIndex, WritesTheseBytes) {
   const auto bytes = [](const std::string& values, const std::string& indices) {
     const std::string toml =
@@ -256,7 +257,7 @@ TEST(SparseIndex, WritesTheseBytes) {
   EXPECT_EQ(bytes("natural", "runs16"), "010000008182837f800a030005001a0000000500");
 }
 
-/// Whatever the bytes: an Error or numbers, never a write beside the fields.
+/// Random bytes give an Error or numbers, never a write outside the fields.
 TEST(SparseIndex, SurvivesRandomPayloads) {
   const std::vector<int64_t> sizes = {300, 1, 740};
   const Positions positions = drawn(sizes, 0.05, 5);

@@ -120,7 +120,7 @@ TEST(SparseList, MergesInPlace) {
   EXPECT_EQ(sum.get(2), expected);
 }
 
-/// Lists of several teams' work, added to the slices of their fields.
+/// Lists long enough for several teams, added to the slices of their fields.
 TEST(SparseList, AddsToSlices) {
   const std::vector<Field> fields = two_fields(20'000, 5, 700);
   const UnitSpec spec{fields, 20'705};
@@ -147,8 +147,8 @@ TEST(SparseList, AddsToSlices) {
   EXPECT_EQ(common, expected_common);
 }
 
-/// A field behind 2^31 elements of the arena: all arithmetic with indices, on memory that begins
-/// where the field does.
+/// A field after 2^31 elements of the arena. Index arithmetic is that of the whole arena, but
+/// memory begins at the field.
 TEST(SparseList, ReachesFarIntoTheArena) {
   constexpr int64_t kFar = (int64_t{1} << 31) + 12'345;
   constexpr int64_t kNumel = 20'000;

@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// Counts what it makes; a thing is ten times its key.
+/// A cache of integers, each ten times its key, and the number of integers made.
 struct Maker {
   RecentlyUsed<int, std::unique_ptr<int>> kept;
   int made = 0;
@@ -31,7 +31,7 @@ TEST(RecentlyUsed, MakesAThingOnce) {
 
 TEST(RecentlyUsed, DropsWhatWasUsedLongestAgo) {
   Maker maker(3);
-  for (const int key : {1, 2, 3, 1, 4}) maker.find(key);  // 2 goes
+  for (const int key : {1, 2, 3, 1, 4}) maker.find(key);  // drops 2
   EXPECT_EQ(maker.kept.size(), 3);
   for (const int key : {1, 3, 4}) maker.find(key);
   EXPECT_EQ(maker.made, 4);

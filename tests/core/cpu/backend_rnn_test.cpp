@@ -1,4 +1,4 @@
-// Recurrent layers of the fastest backend, and as kernels of ours, against the reference's.
+// Tests of recurrent layers: the fastest backend and our kernels against the reference.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -12,11 +12,11 @@
 namespace wisp {
 namespace {
 
-// f32 rounds at 6e-8 relative and a sequence repeats it a few times; squared, that leaves 1e-13. A
-// wrong gate, row or scale gives 1e-2 and more.
+// f32 has a relative rounding error of 6e-8, and a sequence repeats it a few times. Squared, that
+// leaves 1e-13. A wrong gate, row or scale gives 1e-2 and more.
 constexpr double kNmse = 1e-10;
-// bf16 rounds at 2e-3 on average, that is 4e-6 squared; gates and their gradients are rounded,
-// which the reference does not do, and gradients are smaller than what they are sums of.
+// bf16 rounds by 2e-3 on average, or 4e-6 squared. It also rounds gates and their gradients, which
+// the reference does not, and gradients are smaller than the terms that they sum.
 constexpr double kNmseBf16 = 2e-4;
 
 struct Case {
@@ -59,7 +59,7 @@ struct Results {
   std::vector<Tensor> dw;
 };
 
-/// What a backend makes of a case; all numbers are such as bf16 holds.
+/// A recurrent layer on one backend, with inputs and weights that bf16 holds exactly.
 class Layer {
  public:
   Layer(const Case& layer, DType dtype, Library library)
@@ -138,7 +138,7 @@ class Layer {
   std::vector<RnnWeights> weights_;
 };
 
-/// `terms`: of how many each element is a sum, so that it may be smaller than their rounding.
+/// Each element sums `terms` terms, and may be smaller than the rounding of its terms.
 void expect_near(const Tensor& actual, const Tensor& expected, double nmse, int64_t terms,
                  const char* what) {
   if (!expected.defined()) return;

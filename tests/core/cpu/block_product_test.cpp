@@ -1,4 +1,5 @@
-// Each kernel that this machine has, against the definition of a product.
+// Tests of each block-product kernel that this machine supports, against the definition of a
+// product.
 #include "core/cpu/block_product.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Numbers that bf16 holds.
+/// Drawn numbers that bf16 holds exactly.
 template <class T>
 std::vector<T> drawn(int64_t numel, uint64_t seed) {
   std::vector<T> values;
@@ -22,7 +23,7 @@ std::vector<T> drawn(int64_t numel, uint64_t seed) {
   return values;
 }
 
-/// All block sizes, one after the other, with one BlockProduct.
+/// Checks all block sizes in turn with one BlockProduct.
 template <class T>
 void expect_products(const BlockKernel<T>& kernel) {
   SCOPED_TRACE(kernel.name);
@@ -51,7 +52,7 @@ void expect_products(const BlockKernel<T>& kernel) {
             sum += static_cast<double>(static_cast<float>(block[static_cast<size_t>(left)])) *
                    static_cast<double>(static_cast<float>(strip[static_cast<size_t>(right)]));
           }
-          // some 100 roundings of 6e-8 each of sums of about 10
+          // about 100 roundings of 6e-8 each, of sums of about 10
           ASSERT_NEAR(sums[at], sum, 1e-4) << rows << " rows: " << row << ", " << column;
         }
       }

@@ -11,7 +11,7 @@ int plans = 0;
 
 }  // namespace
 
-// The linker puts this between the library and those who ask it for plans, by its own names.
+// The linker option --wrap redirects calls of kiss_fftr_alloc here. It prescribes both names.
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 kiss_fftr_cfg __real_kiss_fftr_alloc(int n, int inverse, void* memory, size_t* bytes);
@@ -25,7 +25,7 @@ kiss_fftr_cfg __wrap_kiss_fftr_alloc(int n, int inverse, void* memory, size_t* b
 namespace wisp {
 namespace {
 
-/// Forward and back.
+/// Transforms forward and back.
 std::vector<float> there_and_back(RealFft& fft, int64_t n) {
   std::vector<float> x(static_cast<size_t>(n), 0.0f), spectrum(static_cast<size_t>(n) + 2);
   for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i % 7);

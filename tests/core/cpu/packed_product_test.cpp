@@ -1,4 +1,4 @@
-// Products that are larger than what is packed at once, against their definition.
+// Tests of products larger than the part that is packed at once, against their definition.
 #include "core/cpu/packed_product.h"
 
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@ struct Case {
   bool add = false;
 };
 
-/// multiply() packs 768 elements of the depth at once, of bf16 twice as many, and about 160 rows;
-/// no size is a multiple of the kernels' 32, 24 or 6 rows, 16 columns or 2 elements.
+/// multiply() packs 768 elements of the depth (twice as many in bf16) and about 160 rows at once.
+/// No size is a multiple of the kernels' 32, 24 or 6 rows, 16 columns or 2 elements.
 const Case kCases[] = {{331, 37, 1601}, {331, 37, 1601, true}, {5, 33, 3203}, {163, 7, 769, true}};
 
-/// C (m, n), rows `stride` apart, of A (m, k) and B, f32, which lies column by column.
+/// C (m, n) with rows `stride` apart: the product of A (m, k) and an f32 B stored by columns.
 template <class T>
 std::vector<float> multiplied(const Case& c, const Tensor& a, const Tensor& b, const Tensor& before,
                               int64_t stride, int threads) {
@@ -62,8 +62,8 @@ void expect_product(const Case& c) {
         sum += product;
         size += std::abs(product);
       }
-      // thousands of roundings of 6e-8 each leave 4e-6 of the products' sizes, one that is missing
-      // 3e-4 on average
+      // Thousands of roundings of 6e-8 leave 4e-6 of the products' magnitudes. A missing product
+      // would leave 3e-4 on average.
       ASSERT_NEAR(found[at], sum, 1e-5 * size) << row << ", " << column;
     }
   }

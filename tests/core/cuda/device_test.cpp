@@ -1,4 +1,4 @@
-// What is said of devices, and of none. On emulated ones, of which there can be none.
+// Tests of device facts and messages, on emulated devices, of which there may also be none.
 #include "core/cuda/device.h"
 
 #include <gtest/gtest.h>

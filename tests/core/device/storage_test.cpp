@@ -34,7 +34,7 @@ TEST(MemoryPool, FreedNeighboursBecomeOneBlock) {
   MemoryPool::Block* blocks[4];
   for (auto& block : blocks) block = pool.allocate(kMegabyte, 1);
   std::byte* const first = MemoryPool::data(blocks[0]);
-  // middle, left, right: every way to meet a free neighbour
+  // no free neighbour, one on the right, none again, and one on both sides
   for (const int i : {1, 0, 3, 2}) pool.free(blocks[i]);
   MemoryPool::Block* whole = pool.allocate(4 * kMegabyte, 1);
   EXPECT_EQ(MemoryPool::data(whole), first);
@@ -124,7 +124,7 @@ TEST(MemoryPool, LendsGuardedBlocksOfASizeAgain) {
   std::byte* const data = MemoryPool::data(block);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
   pool.free(block);
-  MemoryPool::Block* other = pool.allocate(129, 1);  // 192 with the rest of its last line
+  MemoryPool::Block* other = pool.allocate(129, 1);  // 192 bytes with padding to a multiple of 64
   EXPECT_NE(MemoryPool::data(other), data);
   block = pool.allocate(128, 1);
   EXPECT_EQ(MemoryPool::data(block), data);
@@ -143,9 +143,9 @@ TEST(GuardedMemoryDeathTest, EndsTheProgramBehindABlock) {
   pool.free(block);
 }
 
-// Sizes are spread over 64 bytes to 4 MiB, each power of two as often as the others, and any block
-// may go next: no step is as bad. Seeds 1 to 3 need at most 1.72 times what is lent, over a million
-// blocks too.
+// This is worse than any step. Sizes are spread over 64 bytes to 4 MiB, each power of two as often
+// as the others, and any block may be freed next. With seeds 1 to 3, the pool reserves at most 1.72
+// times the bytes lent, also over a million blocks.
 TEST(MemoryPool, RandomSizesNeedLessThanTwiceWhatIsLent) {
   constexpr int64_t kLimit = 64 * kMegabyte;
   const Philox size(1, 0, 1), choice(1, 0, 2);
@@ -166,11 +166,11 @@ TEST(MemoryPool, RandomSizesNeedLessThanTwiceWhatIsLent) {
   for (MemoryPool::Block* block : lent) pool.free(block);
 }
 
-/// Lends and takes back what a step does whose activations grow with `length`.
+/// Allocates and frees memory like a step whose activations grow with `length`.
 void step_of(MemoryPool& pool, int64_t length) {
   constexpr int64_t kLayers = 30;
   const auto activation = [&](int64_t layer) { return length * 1024 * (1 + layer % 4); };
-  std::vector<MemoryPool::Block*> kept;  // by the graph, until its backward functions have run
+  std::vector<MemoryPool::Block*> kept;  // held by the graph until its backward functions have run
   for (int64_t layer = 0; layer < kLayers; ++layer) {
     MemoryPool::Block* temporary = pool.allocate(length * 8192, 1);
     kept.push_back(pool.allocate(activation(layer), 1));

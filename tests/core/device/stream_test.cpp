@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Holds a stream up until it is opened.
+/// A gate that stops a stream until it is opened.
 class Gate {
  public:
   explicit Gate(const Stream& stream) {
@@ -99,7 +99,7 @@ TEST(Event, WaitsForWhatWasRecordedAtTheCall) {
   Gate gate(first);
   first.submit([&] { value = 2; });
   const Stream second = Stream::late();
-  event.wait(second);  // the point before the gate
+  event.wait(second);  // waits for the recorded point, before the gate
   second.synchronize();
   EXPECT_EQ(value, 0);
   event.record(first);

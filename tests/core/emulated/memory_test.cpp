@@ -64,7 +64,7 @@ TEST(EmulatedMemory, RefusesArgumentsThatNoDeviceTakes) {
   EXPECT_EQ(refused, "a kernel's argument of 5008 bytes; a device takes 4096");
 }
 
-/// Ordered copies of memory that the system may move would wait for the device, in silence.
+/// An ordered copy of memory that is not pinned would silently wait for the device.
 TEST(EmulatedMemory, IsCopiedInOrderToPinnedMemoryOnly) {
   TestContext rig({.device = first_device()});
   const Tensor device = rig.context.zeros({2}, DType::f32);
@@ -94,7 +94,7 @@ TEST(EmulatedMemory, GrowsOnAfterItRanOut) {
     MemoryPool pool(first_device());
     const Tensor some({1 << 20}, DType::u8, pool, 0);
     EXPECT_NE(error_of([&] { Tensor({64 << 20}, DType::u8, pool, 0); }), "");
-    const Tensor more({2 << 20}, DType::u8, pool, 0);  // of the free end, which has to grow
+    const Tensor more({2 << 20}, DType::u8, pool, 0);  // at the free end, which has to grow
     EXPECT_NE(Memory::get().alias(more.raw(), 2 << 20), nullptr);
   }
   Memory::get().set_limit(limit);
@@ -113,11 +113,11 @@ TEST(EmulatedMemory, IsGivenBack) {
 TEST(EmulatedMemory, EndsWhereItEnds) {
   std::byte* view = Memory::get().reserve(size_t{4} << 20);
   ASSERT_TRUE(Memory::get().map(view, size_t{2} << 20));
-  EXPECT_FALSE(Memory::get().map(view + (1 << 20), size_t{1} << 20));  // there is some
+  EXPECT_FALSE(Memory::get().map(view + (1 << 20), size_t{1} << 20));  // part of it is mapped
   EXPECT_FALSE(Memory::get().map(view, size_t{8} << 20));              // beyond the range
   EXPECT_NE(Memory::get().alias(view + 100, 8), nullptr);
   EXPECT_NE(error_of([&] { Memory::get().alias(view + (2 << 20) - 4, 8); }), "");
-  EXPECT_FALSE(Memory::get().release(view, size_t{4} << 20));  // some is mapped
+  EXPECT_FALSE(Memory::get().release(view, size_t{4} << 20));  // part of it is still mapped
   EXPECT_TRUE(Memory::get().unmap(view, size_t{2} << 20));
   EXPECT_NE(error_of([&] { Memory::get().alias(view, 1); }), "");
   EXPECT_TRUE(Memory::get().release(view, size_t{4} << 20));

@@ -1,4 +1,4 @@
-// The stand-in for NCCL by itself: it hangs where NCCL hangs, and an abort ends that.
+// Tests of the stand-in for NCCL alone: it hangs where NCCL hangs, and an abort ends that.
 #include <gtest/gtest.h>
 #include <nccl.h>
 
@@ -39,7 +39,7 @@ struct Rank {
     EXPECT_EQ(state(), ncclSuccess);
     done.record(rig.stream);
   }
-  /// For as long as a test has patience.
+  /// Whether the collective is not done after 100 looks.
   bool hangs() const {
     for (int look = 0; look < 100; ++look) {
       if (done.reached()) return false;
@@ -77,7 +77,7 @@ TEST(EmulatedNccl, RefusesTwoRanksOnOneDevice) {
   for (Rank* rank : {&a, &b}) ncclCommAbort(rank->comm);
 }
 
-/// An event recorded before the group is on the stream stands before it.
+/// An event recorded before the group reaches the stream does not wait for the group.
 TEST(EmulatedNccl, BringsAGroupToTheStreamLater) {
   const ncclUniqueId id = fresh_id();
   Rank a(0, 0, id), b(1, 1, id);

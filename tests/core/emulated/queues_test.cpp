@@ -23,7 +23,8 @@ struct AddTo {
   void operator()() const { *y = (x ? *x : 0.0f) + value; }
 };
 
-/// Two streams: the first makes x, the second reads it. With the event, and without.
+/// The first of two streams writes x and the second reads it, with or without an event between
+/// them.
 float read_by_another(bool ordered) {
   TestContext rig({.device = first_device()});
   const Stream other = Stream::on(first_device());
@@ -43,7 +44,7 @@ TEST(EmulatedQueues, ShowAMissingEvent) {
   EXPECT_EQ(read_by_another(false), 1.0f);
 }
 
-/// A write that must wait for a read: lateness alone does not show it.
+/// A write that must wait for a read. Late execution alone does not show a missing event.
 float written_after_read(bool ordered) {
   TestContext rig({.device = first_device()});
   const Stream writer = Stream::on(first_device());
@@ -59,7 +60,7 @@ float written_after_read(bool ordered) {
 }
 
 TEST(EmulatedQueues, ShowAWriteThatCameTooEarlyWhenShuffled) {
-  EXPECT_EQ(written_after_read(false), 0.0f);  // late: by luck
+  EXPECT_EQ(written_after_read(false), 0.0f);  // right by luck, because the write is late
   bool wrong = false;
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     Queues::get().shuffle(seed);
@@ -101,14 +102,14 @@ TEST(EmulatedQueues, TellWhatFailedForLife) {
 
 TEST(EmulatedQueues, BelongToADevice) {
   const Stream second = Stream::on({Device::Kind::cuda, 1});
-  const Stream first = Stream::on({Device::Kind::cuda, 0});  // and device 0 is current
+  const Stream first = Stream::on({Device::Kind::cuda, 0});  // makes device 0 current
   const std::string refused = error_of([&] { emulated::enqueue(second.native(), [] {}); });
   EXPECT_NE(refused.find("the stream is of device 1, the thread's current one is 0"),
             std::string::npos)
       << refused;
 }
 
-/// Each of two threads waits for work that waits for the other's.
+/// Each of two threads waits for work that depends on the other thread's work.
 TEST(EmulatedQueues, DoNotLockEachOtherUp) {
   for (int round = 0; round < 200; ++round) {
     TestContext rig({.device = first_device()});

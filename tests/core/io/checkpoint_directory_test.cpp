@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 const CheckpointFacts kFacts = {{"step", "120"}};
 
-/// What N workers do, here with one file each.
+/// Saves a checkpoint as two workers do, with one file each.
 void save(const TempDir& dir, const std::string& content) {
   prepare_directory(dir / "c.tmp");
   dir.write("c.tmp/rank0", content);
@@ -62,7 +62,7 @@ TEST(CheckpointDirectory, EachMomentOfAPublicationHasAWholeCheckpoint) {
   EXPECT_EQ(found(dir), "one");
   fs::rename(dir / "c", dir / "c.old");  // killed between the two renames
   EXPECT_EQ(found(dir), "one");
-  save(dir, "three");  // and the next run saves again
+  save(dir, "three");  // the next run saves again
   EXPECT_EQ(found(dir), "three");
   EXPECT_FALSE(fs::exists(dir / "c.old"));
   fs::copy(dir / "c", dir / "c.old");  // killed before the old one was removed

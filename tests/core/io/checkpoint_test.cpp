@@ -41,7 +41,7 @@ struct Sample {
   }
 };
 
-/// Everything in the file as text, or the error.
+/// All contents of the file as text, or "error".
 std::string content(const std::string& path) {
   std::string text;
   const auto read = [&](const CheckpointReader& reader, const std::string& name,
@@ -108,7 +108,7 @@ TEST(Checkpoint, FileIsSafetensors) {
   EXPECT_EQ(length % 8, 0u);
   const std::string header = bytes.substr(8, length);
   EXPECT_EQ(header[0], '{');
-  // Widest first, so that all are aligned.
+  // The widest types come first, so that all tensors are aligned.
   EXPECT_NE(header.find(R"("step":{"data_offsets":[0,8],"dtype":"I64","shape":[]})"),
             std::string::npos);
   EXPECT_NE(header.find(R"("weight":{"data_offsets":[8,32],"dtype":"F32","shape":[2,3]})"),
@@ -179,7 +179,7 @@ TEST(Checkpoint, BytesDependOnContentAlone) {
   EXPECT_EQ(read_text(dir / "a"), read_text(dir / "b/elsewhere"));
 }
 
-/// A file of safetensors with this header and data.
+/// A safetensors file with this header and data.
 std::string file_of(const std::string& header, const std::string& data) {
   const uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
@@ -206,7 +206,7 @@ TEST(Checkpoint, ChecksChecksumsThatAreThereThoughOptional) {
   Sample().write(dir / "a");
   std::string bytes = read_text(dir / "a");
   const std::string good = bytes;
-  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data: step
+  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data, in `step`
   const CheckpointReader reader(dir.write("b", bytes), CheckpointReader::Checksums::optional);
   EXPECT_NE(error_of([&] { reader.read("step", Tensor({}, DType::i64)); }).find("is damaged"),
             std::string::npos);
@@ -300,7 +300,7 @@ TEST(Checkpoint, DamagedValuesAreNamed) {
   const TempDir dir;
   Sample().write(dir / "a");
   std::string bytes = read_text(dir / "a");
-  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data: step
+  bytes[bytes.size() - 35] ^= 1;  // the first byte of the data, in `step`
   const CheckpointReader reader(dir.write("b", bytes));
   EXPECT_EQ(error_of([&] {
               reader.read("step", Tensor({}, DType::i64));

@@ -123,7 +123,7 @@ TEST(Config, AnOverrideIsUtf8) {
   EXPECT_EQ(error_of([] { text("", {"a=\xff"}); }).find("command line: a=\xff: "), 0u);
 }
 
-/// What would use up the stack, or much more memory than the file has bytes.
+/// Texts that would use up the stack, or far more memory than their own size.
 TEST(Config, NeitherDepthNorLongKeysMultiply) {
   const auto repeated = [](const std::string& piece, int times) {
     std::string all;

@@ -46,14 +46,14 @@ TEST(EventFile, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(events.at(2).scalars, (std::vector<std::pair<std::string, float>>{{"c", 1.0f}}));
 }
 
-/// The file's first record, whose bytes do not depend on the time but for the eight of the time,
-/// as TensorFlow's own writer makes it.
+/// The frame of the file's first record, as TensorFlow's writer makes it. Only the eight bytes of
+/// the time vary.
 TEST(EventFile, FramesARecordAsTensorFlowDoes) {
   const TempDir dir;
   { EventFile file(dir / "events", 0, 0.0); }
   const std::string text = read_text(dir / "events");
   ASSERT_GE(text.size(), 12u);
-  EXPECT_EQ(little_endian(text, 0, 8), 26u);  // 9 of the time, 2 of the step, 15 of the version
+  EXPECT_EQ(little_endian(text, 0, 8), 26u);  // 9 bytes of time, 2 of step, 15 of version
   EXPECT_EQ(records_of(text).size(), 2u);
   std::string damaged = text;
   damaged[14] ^= 1;

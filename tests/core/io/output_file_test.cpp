@@ -30,7 +30,7 @@ TEST(OutputFile, ReplacesOrAppends) {
   EXPECT_EQ(read_text(path), "old and more");
   OutputFile file(path, OutputFile::Mode::replace);
   file.write("new");
-  EXPECT_EQ(read_text(path), "new");  // seen before the file is closed
+  EXPECT_EQ(read_text(path), "new");  // readable before the file is closed
   EXPECT_NO_THROW(file.sync());
 }
 
@@ -114,7 +114,7 @@ TEST(WholeFile, IsOverwrittenWhereNothingMayBeMade) {
   const TempDir dir;
   const std::string path = dir.write("folder/a", "old and longer");
   const uid_t user = geteuid();
-  if (user == 0) {  // whom modes do not bind
+  if (user == 0) {  // root ignores permissions
     ASSERT_EQ(chmod(dir.path().c_str(), 0755), 0);
     ASSERT_EQ(chmod(path.c_str(), 0666), 0);
     ASSERT_EQ(seteuid(65534), 0);

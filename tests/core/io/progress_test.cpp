@@ -23,7 +23,7 @@ ProgressReport sample() {
           .left_s = 125.0};
 }
 
-/// What `draw` prints.
+/// The text that `draw` prints.
 template <class F>
 std::string printed(Terminal terminal, int64_t interval, F&& draw) {
   const TempDir dir;
@@ -55,7 +55,7 @@ TEST(Progress, BarNeverExceedsTheWidth) {
   for (int width = 0; width < 140; ++width)
     ASSERT_LE(progress_bar(sample(), width).size(), static_cast<size_t>(width));
   EXPECT_EQ(progress_bar(sample(), 90), text);  // no room for a bar
-  EXPECT_EQ(progress_bar(sample(), 80),         // nor for gaps
+  EXPECT_EQ(progress_bar(sample(), 80),         // no room for gaps either
             "epoch 3/30 120/390 loss 1.2346 accuracy 45.67 % 1234 images/s 276.7x 2:05 left");
   EXPECT_EQ(progress_bar(sample(), 20), "epoch 3/30 120/390 l");
 }

@@ -16,7 +16,7 @@ std::string hex(const ProtobufWriter& writer) {
 }
 
 TEST(Protobuf, MatchesThePublishedExamples) {
-  // protobuf.dev, "Encoding": a = 150 in field 1, "testing" in field 2, that first message in field
+  // protobuf.dev, "Encoding": a = 150 in field 1, "testing" in field 2, the first message in field
   // 3
   ProtobufWriter number, text, outer;
   number.varint(1, 150);

@@ -11,7 +11,7 @@ std::string refusal(const std::string& text, int64_t data_bytes = 8) {
   return error_of([&] { SafetensorsHeader::parse(text, data_bytes); });
 }
 
-/// One tensor "a" with these fields.
+/// The text of a header with one tensor "a" and these fields.
 std::string one(const std::string& shape, const std::string& offsets,
                 const std::string& dtype = "F32") {
   return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
@@ -30,7 +30,7 @@ TEST(Safetensors, ReadsWhatItWrites) {
 }
 
 TEST(Safetensors, ReadsWhatOthersWrite) {
-  // no metadata, white space, a type that we have not, an empty tensor
+  // no metadata, white space, a type that Wisp does not have, an empty tensor
   const SafetensorsHeader header = SafetensorsHeader::parse(
       R"( {"b": {"shape": [2], "dtype": "F4", "data_offsets": [4, 5]},
            "none": {"shape": [0, 7], "dtype": "F32", "data_offsets": [4, 4]},

@@ -11,7 +11,7 @@ std::string refusal(const std::string& text) {
   return error_of([&] { check_toml_limits(text, "x.toml"); });
 }
 
-/// "a.a.a" with so many parts.
+/// A key like "a.a.a" with this number of parts.
 std::string key(int parts, const std::string& part = "a") {
   std::string text = part;
   for (int i = 1; i < parts; ++i) text += "." + part;
@@ -41,7 +41,7 @@ TEST(TomlLimits, OnlyStringsAndCommentsGoBeyondAscii) {
             "x.toml:2: a character beyond ASCII, which only strings and comments may have");
 }
 
-/// What looks like the end of a key in quotes is none.
+/// A character inside quotes does not end a key.
 TEST(TomlLimits, QuotesHideNothing) {
   for (const char* part : {"\"=\"", "'='", "\"\\\"=\"", "\"#\"", "'\"'", "\"'\""})
     EXPECT_NE(refusal(key(40, part) + " = 1"), "no error") << part;

@@ -1,6 +1,5 @@
-// Our kernels where a library would compute, on a device: the CPU's bits, and no pointer of the
-// host's. What they compute is tested beside the other backends, in backend_test and
-// backend_rnn_test.
+// Tests of our kernels on a device, in place of a library's. They give the CPU's bits and read no
+// pointer of the host. backend_test and backend_rnn_test test their results beside other backends.
 #include "core/kernels/kernel_backend.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@
 namespace wisp {
 namespace {
 
-/// Tensors of drawn numbers on a device, and what calls made of them.
+/// Drawn tensors on a device, and the results of the calls made with them.
 class Calls {
  public:
   Calls(Device device, DType type)
@@ -95,7 +94,7 @@ void pool(Calls& calls, int64_t channels) {
   for (const Tensor& result : {largest, mean, d_largest.into, d_mean.into}) calls.made(result);
 }
 
-/// `matrices`: the type of the weights but for the biases.
+/// `matrices` is the type of the weights, except biases.
 void recur(Calls& calls, RnnCell cell, DType type, DType matrices) {
   const RnnSpec spec{cell, 5, 7, 2, {4, 4, 2, 1}};
   const int64_t gates = spec.gates() * spec.hidden;
@@ -132,7 +131,7 @@ using Results = std::vector<std::vector<double>>;
 Results norms_and_pools(Device device, DType type) {
   Calls calls(device, type);
   normalise(calls, 900, 6, true);
-  normalise(calls, 901, 24, true);   // of which a thread treats several
+  normalise(calls, 901, 24, true);   // several channels a thread
   normalise(calls, 9003, 8, false);  // more chunks than a team reads at once
   pool(calls, 5);
   pool(calls, 24);
@@ -148,7 +147,7 @@ Results recurrent(Device device, DType type, DType matrices) {
 
 Results recurrent(Device device, DType type) { return recurrent(device, type, wide_of(type)); }
 
-/// On a GPU the products in between are a library's.
+/// Expects equal bits, except on a GPU, where a library computes the products in between.
 void expect_recurrent(const Results& actual, const Results& expected, DType type) {
   if (std::string(device_kind()) != "cuda") {
     EXPECT_EQ(actual, expected);

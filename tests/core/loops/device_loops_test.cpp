@@ -1,4 +1,4 @@
-// The loops of core/loops/parallel.h on a device: the CPU's bits.
+// Tests that the loops of core/loops/parallel.h give the CPU's bits on a device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -33,7 +33,7 @@ struct Double {
   WISP_HD void operator()() const { *word *= 2; }
 };
 
-/// What each loop leaves of `x`, on one device.
+/// The results of each loop over `x` on one device.
 struct Loops {
   Tensor sum, squares, once, count, index, counted, bins, sums;
 
@@ -74,7 +74,7 @@ struct Loops {
     for (Tensor* result : {&sum, &squares, &once, &count, &index, &counted, &bins, &sums}) {
       const Tensor own(result->shape(), result->dtype());
       std::memcpy(own.raw(), result->raw(), static_cast<size_t>(own.bytes()));
-      *result = own;  // the pool goes
+      *result = own;  // outlives the pool
     }
   }
 };
@@ -111,8 +111,8 @@ struct Copy {
   WISP_HD void operator()() const { *to = *from; }
 };
 
-// What a loop keeps between its launches: nobody else's, up to its last word, and as long as the
-// stream.
+// A stream's scratch memory belongs to that stream alone, up to its last word, and lives as long as
+// the stream.
 TEST_F(DeviceLoops, HaveScratchOfTheirStreamsOwn) {
   TestContext rig({.device = first_device()});
   const Stream other = Stream::on(first_device());

@@ -7,14 +7,14 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kLast = (int64_t{1} << 31) - 1;  // of those that are multiplied
+constexpr int64_t kLast = (int64_t{1} << 31) - 1;  // largest dividend without a division
 
 void expect_quotient(const Divisor& divisor, int64_t n) {
   ASSERT_EQ(divisor.quotient(n), n / divisor.value()) << n << " / " << divisor.value();
   ASSERT_EQ(divisor.remainder(n), n % divisor.value()) << n << " % " << divisor.value();
 }
 
-/// Where a quotient that is too large or too small would show: around multiples of the divisor.
+/// Tries dividends around multiples of the divisor, where a quotient off by one would show.
 void expect_quotients(int64_t d, std::mt19937_64& random) {
   const Divisor divisor(d);
   const auto around = [&](int64_t n) {

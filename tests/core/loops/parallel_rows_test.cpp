@@ -20,7 +20,7 @@ struct CountVisits {
   }
 };
 
-/// More ranges than a table holds, between which some have no elements and some several chunks.
+/// Up to more ranges than a table holds; some are empty and one has several chunks.
 TEST(ParallelRows, GoThroughEachRangeOnce) {
   TestContext test;
   for (const int64_t ranges :

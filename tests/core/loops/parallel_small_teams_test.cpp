@@ -12,7 +12,7 @@ struct Plus {
   WISP_HD double combine(double a, double b) const { return a + b; }
 };
 
-/// Reverses 64 numbers, adds them up in lanes, and says in bits which are odd.
+/// Reverses 64 numbers, adds up 1 / (1 + number) in lanes, and marks odd numbers with bits.
 struct Reverse {
   struct Shared {
     int64_t number[64];
@@ -24,7 +24,7 @@ struct Reverse {
   double* tree;
   double* in_order;
   uint64_t* odd;
-  int64_t* less;  // than the number by 1, where it is odd
+  int64_t* less;  // each number, less 1 if it is odd
 
   template <class Team>
   WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
@@ -120,7 +120,7 @@ TEST(ParallelSmallTeams, GoThroughPhasesInAnyOrder) {
   }
 }
 
-/// More than an argument has room for, some without items.
+/// More kernels than an argument has room for, some without items.
 TEST(SmallTeams, AreLaunchedTogether) {
   constexpr int64_t kItems = 700;
   const std::vector<int64_t> from = some_numbers(kItems);
@@ -133,7 +133,7 @@ TEST(SmallTeams, AreLaunchedTogether) {
     item += items;
   }
   kernels.finish();
-  kernels.finish();  // does nothing
+  kernels.finish();  // has no effect
   EXPECT_EQ(result, expected_of(from, kItems));
   static_assert(parallel::SmallTeamsTable<Reverse>::kMost < kItems / 2);
   static_assert(sizeof(parallel::SmallTeamsTable<Reverse>) <= 4000);

@@ -15,15 +15,15 @@ constexpr int kBins = 7;
 
 int64_t size_of_item(int64_t item) { return item * 1637 % (kMost + 1); }
 
-/// Each item's numbers: how often each remainder is there, the sums before each, and those that
-/// are even, all found from what the phase before wrote.
+/// Several phases for each item: squares, a histogram of remainders, prefix sums, and the even
+/// numbers. Each phase reads results of the one before.
 struct Phases {
   struct Shared {
     uint32_t bins[kBins];
     int64_t largest;
   };
   const int64_t* numel;
-  uint32_t* number;  // squared
+  uint32_t* number;  // squared in place, modulo 1000
   uint32_t* count;   // [items][kBins]
   int64_t* before;   // [items][kMost]
   int64_t* even;     // [items][kMost]
@@ -134,9 +134,9 @@ struct Above {
 struct AboveOf {
   const Row* row;
   const float* x;
-  int64_t* index;  // of a group, from its first range on
+  int64_t* index;  // each group's positions, from its first range's offset on
   int64_t* selected;
-  int64_t left_out;  // a group
+  int64_t left_out;  // number of a group
   WISP_HD Above operator()(int64_t r) const {
     int64_t first = r;
     while (first > 0 && row[first - 1].group == row[r].group) --first;

@@ -34,7 +34,7 @@ void with_thread_counts(Body body) {
   omp_set_num_threads(before);
 }
 
-/// Reads `y` only where `x` says so.
+/// Reads `y` only where `x` is not above zero.
 template <class T>
 struct ConditionalSum {
   using Value = T;
@@ -51,7 +51,8 @@ struct ConditionalProduct {
   WISP_HD void operator()(int64_t i) const { product[i] = x[i] > T(0) ? T(0) : x[i] * y[i]; }
 };
 
-/// Whether the product that is read under a condition is above zero; counts visits there.
+/// Selects products above zero, reads `y` only where `x` is not above zero, and counts those
+/// visits.
 template <class T>
 struct ConditionalSelect {
   const T *x, *y;
@@ -65,7 +66,7 @@ struct ConditionalSelect {
   WISP_HD void emit(int64_t position, int64_t i) const { index[position] = i; }
 };
 
-/// Selects what is above the threshold, and marks each element as asked.
+/// Selects elements above the threshold, and counts how often each is asked.
 struct SelectAbove {
   const float* x;
   float threshold;
@@ -96,8 +97,8 @@ std::vector<uint64_t> select_scratch(int64_t n) {
   return std::vector<uint64_t>(static_cast<size_t>(select_scratch_bytes(n) / 8));
 }
 
-/// Every loop with a kernel that reads `y` only where `x` is not above zero. Integers of both
-/// signs: their sums are exact in any order.
+/// Runs reduce, for and select with a kernel that reads `y` only where `x` is not above zero. The
+/// numbers are integers of both signs, so their sums are exact in any order.
 template <class T>
 void expect_conditional_reads() {
   const Stream stream = Stream::immediate();
@@ -196,7 +197,7 @@ TEST(Parallel, SelectEqualsAScalarLoop) {
   for (const int64_t n : kSizes) {
     const std::vector<float> x = random_floats(n);
     for (const float threshold : {-1.0f, 0.0f, 0.45f, 1.0f}) {
-      std::vector<int64_t> expected{-1, -1, -1};  // positions go on from the count given
+      std::vector<int64_t> expected{-1, -1, -1};  // positions continue at the given count
       for (int64_t i = 0; i < n; ++i) {
         if (x[static_cast<size_t>(i)] > threshold) expected.push_back(i);
       }

@@ -1,4 +1,4 @@
-// Connectionist temporal classification beside numbers by hand, all paths, and PyTorch.
+// Tests of the CTC loss against numbers by hand, sums over all paths, and PyTorch.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Transcripts = std::vector<std::vector<int32_t>>;
 
-/// (N, the longest), -1 behind a sequence's last.
+/// Labels (N, longest transcript), with -1 after the end of each transcript.
 Tensor labels_of(const Transcripts& transcripts) {
   size_t width = 0;
   for (const auto& transcript : transcripts) width = std::max(width, transcript.size());
@@ -50,7 +50,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
 
 class CtcLoss : public testing::TestWithParam<DType> {
  protected:
-  /// f32 rounds what is of the size of 1 by up to 6e-8, a few times.
+  /// A few f32 roundings of up to 6e-8 each, of numbers of about 1.
   double tolerance() const { return GetParam() == DType::f32 ? 1e-6 : 1e-12; }
 };
 
@@ -67,7 +67,7 @@ TEST_P(CtcLoss, OneLabelInTwoFramesByHand) {
   expect_near(found.gradient, {3.0 / 28, -3.0 / 28, 1.0 / 14, -1.0 / 14}, tolerance());
 }
 
-/// What a path says: equal neighbours merged, then blanks left out.
+/// The labels of a path: equal neighbours are merged, then blanks removed.
 std::vector<int32_t> text_of(const std::vector<int32_t>& path) {
   std::vector<int32_t> text;
   for (size_t t = 0; t < path.size(); ++t)
@@ -75,7 +75,7 @@ std::vector<int32_t> text_of(const std::vector<int32_t>& path) {
   return text;
 }
 
-/// By the definition, one sequence: sums over all paths.
+/// The loss and gradient of one sequence by the definition: sums over all paths.
 Outcome by_all_paths(const Tensor& logits, const std::vector<int32_t>& transcript) {
   const auto frames = static_cast<size_t>(logits.shape()[0]);
   const auto classes = static_cast<size_t>(logits.shape()[1]);
@@ -87,7 +87,7 @@ Outcome by_all_paths(const Tensor& logits, const std::vector<int32_t>& transcrip
       softmax[t * classes + c] = std::exp(softmax[t * classes + c]) / sum;
   }
   double total = 0.0;
-  std::vector<double> through(softmax.size());  // the paths that have a class in a frame
+  std::vector<double> through(softmax.size());  // sums over paths, for each frame and class
   std::vector<int32_t> path(frames);
   for (bool more = true; more;) {
     if (text_of(path) == transcript) {
@@ -147,30 +147,31 @@ TEST_P(CtcLoss, IsPyTorchs) {
                {17, {-0.079179762, 0.037612676, -0.009765264, 0.015135272, 0.036197078}}};
   for (const auto& expected : torch) {
     const auto begin = found.gradient.begin() + static_cast<long>(5 * expected.row);
-    expect_near({begin, begin + 5}, expected.gradient, 1e-7);  // f32, and 9 digits
+    expect_near({begin, begin + 5}, expected.gradient, 1e-7);  // f32, and 9 printed digits
   }
 }
 
-/// Knuth's linear congruential numbers, which the script had too that made PyTorch's.
+/// Knuth's linear congruential generator. The script for PyTorch's numbers used the same one.
 class Draws {
  public:
   uint64_t operator()() {
     state_ = state_ * 6364136223846793005 + 1442695040888963407;
     return state_ >> 33;
   }
-  /// In [1, most].
+  /// A number in [1, most].
   int64_t up_to(int64_t most) {
     return 1 + static_cast<int64_t>((*this)() % static_cast<uint64_t>(most));
   }
-  /// In [0, 1).
+  /// A number in [0, 1).
   double unit() { return static_cast<double>((*this)()) / static_cast<double>(1u << 31); }
 
  private:
   uint64_t state_ = 1;
 };
 
-/// Ten sequences of up to 50 frames, 21 classes and half as many labels as frames, or one more:
-/// some are too short. Adds the loss to sums[0], to sums[1] the gradient weighted by draws.
+/// Draws ten sequences of up to 50 frames and up to 21 classes. Each has at most half as many
+/// labels as frames (rounded up), plus one, so some are too short. Adds the loss to sums[0], and
+/// the gradient weighted by draws to sums[1].
 void add_drawn(Draws& draw, DType dtype, double (&sums)[2]) {
   const int64_t classes = 1 + draw.up_to(20);
   std::vector<int64_t> lengths(10);
@@ -193,7 +194,7 @@ void add_drawn(Draws& draw, DType dtype, double (&sums)[2]) {
   for (const double gradient : found.gradient) sums[1] += gradient * draw.unit();
 }
 
-/// A thousand sequences, of which PyTorch 2.15 (as above) said this.
+/// A thousand sequences, with the sums of PyTorch 2.15 as above.
 TEST_P(CtcLoss, IsPyTorchsOfAThousandDrawnCases) {
   const double torch[][2] = {
       {621.611286983575, -0.769485196971}, {574.767017703487, -0.061152620760},
@@ -218,7 +219,7 @@ TEST_P(CtcLoss, WhatCannotBeAlignedCountsInTheMeanAlone) {
     return tensor({static_cast<int64_t>(count), 2}, numbers, GetParam());
   };
   const Outcome alone = outcome_of(frames(2), {1, 1}, labels_of({{1}}));
-  // two labels in two frames need a blank between them; nothing to align; one label
+  // Two frames each: two equal labels, which need a blank between them; no labels; one label.
   const Outcome found = outcome_of(frames(6), {3, 3}, labels_of({{1, 1}, {}, {1}}));
   EXPECT_NEAR(found.loss, alone.loss / 3, tolerance());
   const std::vector<double>& g = alone.gradient;
@@ -231,7 +232,7 @@ TEST_P(CtcLoss, WhatIsTooShortIsCounted) {
   TestContext worker({.compute = GetParam()});
   const Variable logits(worker.context, full({9, 3}, 0.0, GetParam()));
   const Tensor sums = tensor_of<double>({10, 100});
-  // of 3, 3, 2 and 1 frames
+  // sequences of 3, 3, 2 and 1 frames
   count_too_short(logits, {4, 3, 2}, labels_of({{1, 1}, {1, 1, 2}, {}, {1}}), sums);
   EXPECT_EQ(values(sums), (std::vector<double>{11, 103}));
 }
@@ -252,7 +253,7 @@ TEST_P(CtcLoss, ALogitThatIsNaNShows) {
   EXPECT_TRUE(std::isnan(found.gradient[2]));
 }
 
-/// As a model in training sees them: 8 utterances of 200 frames and fewer, 40 labels and fewer.
+/// A batch as in training: 8 utterances of up to 200 frames and up to 40 labels.
 struct Utterances {
   std::vector<int64_t> rows;
   Tensor logits, labels;
@@ -284,7 +285,7 @@ TEST_P(CtcLoss, HasTheSameBitsForAnyThreads) {
   omp_set_num_threads(before);
 }
 
-/// log p is -31,000, where f32 has steps of 0.002 that would add up in each frame.
+/// log p is -31,000. f32 has steps of 0.002 there, which would add up over the frames.
 TEST(Ctc, TenThousandFramesAreThoseOfF64) {
   const std::vector<int64_t> rows(10'000, 1);
   std::vector<int32_t> transcript;
@@ -295,7 +296,8 @@ TEST(Ctc, TenThousandFramesAreThoseOfF64) {
   const Outcome expected = outcome_of(tensor(narrow.shape(), values(narrow)), rows, labels);
   EXPECT_GT(expected.loss, 1e4);
   EXPECT_NEAR(found.loss, expected.loss, 1e-6 * expected.loss);
-  // alpha and beta are some thousands below the largest of their frames: steps of up to 5e-4
+  // Alpha and beta are some thousands below the largest of their frames, where f32 has steps of up
+  // to 5e-4.
   expect_near(found.gradient, expected.gradient, 1e-3);
 }
 

@@ -1,5 +1,5 @@
-// Ops whose rows are longer than a small team's part: on a device, and with the elements of teams
-// in another order, the CPU's bits.
+// Tests of ops whose rows are longer than a small team's part. They give the CPU's bits on a
+// device, and with the elements of teams in another order.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -53,7 +53,7 @@ class Worker final : public GradOwner {
   std::vector<Tensor> gradients_;
 };
 
-/// Words, of which some occur often and two not at all, to the loss of 1,300 classes.
+/// Words, some of them frequent and two outside the table, up to a loss over 1,300 classes.
 Variable words(Worker& worker) {
   std::vector<int32_t> ids;
   for (int i = 0; i < 40; ++i) ids.push_back(i % 3 == 0 ? 7 : i % 11);
@@ -65,7 +65,7 @@ Variable words(Worker& worker) {
   const Variable images = pad_channels(reshape(turned, {10, 2, 2, 700}), 1300, 1);
   const Variable pooled = reshape(images, {40, 1300});
   Variable logits = pooled;
-  if (std::string(device_kind()) == "emulated")  // a GPU's library has bits of its own
+  if (std::string(device_kind()) == "emulated")  // a GPU's library gives other bits
     logits = linear(pooled, worker.leaf(random_tensor({1300, 1300}, 2, DType::f32)),
                     worker.leaf(random_tensor({1300}, 4, DType::f32)));
   std::vector<int32_t> labels;

@@ -1,4 +1,4 @@
-// Every function of core/ops.h against central differences, and in bf16 against itself in f64.
+// Tests of every function of core/ops.h: against central differences, and in bf16 against f64.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ GradientCase norm_case(const std::string& what, bool relu_on, bool residual, boo
       {},
       training};
   if (residual) result.inputs.push_back(random_tensor({2, 2, 3, 2}, 4));
-  // the state lives in the closure: a late stream uses it after the call
+  // the state lives in the closure, because a late stream uses it after the call
   result.call = [relu_on, residual,
                  state = norm_state(2, statistics)](const Variables& in) mutable {
     return batch_norm(in[0], in[1], in[2], state,
@@ -62,7 +62,7 @@ GradientCase entropy_case(const std::string& what, double smoothing) {
           }};
 }
 
-/// Sequences of 6 frames (with a repeat), 5, 3 (a frame too few), 3 (without labels) and 1.
+/// Sequences of 6 frames (a repeated label), 5, 3 (one frame too few), 3 (no labels) and 1.
 GradientCase ctc_case() {
   const Tensor labels = tensor_of<int32_t>({1, 1, 2, 3, 2, -1, 2, 2, 1, -1, -1, -1, 3, -1, -1});
   return {"ctc_loss",
@@ -73,7 +73,7 @@ GradientCase ctc_case() {
           }};
 }
 
-/// Inputs 3, hidden 4; two of three sequences reach the second position, one the third.
+/// A layer of 3 inputs and 4 hidden units, over sequences of 3, 2 and 1 positions.
 GradientCase rnn_case(const std::string& what, RnnCell cell, int64_t directions,
                       DType activations) {
   const RnnSpec spec{cell, 3, 4, directions, {3, 2, 1}};
@@ -103,7 +103,7 @@ GradientCase unary_case(const std::string& function, const std::string& what, Sh
       function, what, {random_tensor(x, 1)}, [call](const Variables& in) { return call(in[0]); }};
 }
 
-/// `statistics`: the type of running means and variances; `state`: of what recurrent layers carry.
+/// `statistics` is the type of running means and variances, `state` that of recurrent states.
 std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType state = DType::f64) {
   const Shape image{2, 5, 6, 3};
   const Tensor x = random_tensor({4, 3}, 1);
@@ -239,7 +239,7 @@ bool is_parameter(const std::string& function, size_t input) {
   return input > 0 && (function == "conv2d" || function == "linear" || function == "rnn");
 }
 
-/// The same numbers, rounded to bf16, in f64 and as bf16 compute has them.
+/// Compares results in f64 and in bf16 of the same inputs, which are rounded to bf16.
 class OpsBf16 : public testing::TestWithParam<size_t> {
  protected:
   static void expect_agreement(size_t index, bool fastest) {
@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpsBf16, testing::Range<size_t>(0, gradient_cases(
                            return gradient_case.function + "_" + gradient_case.what;
                          });
 
-/// Functions declared in core/ops.h: a line that starts with a result type.
+/// The functions declared in core/ops.h, found by lines that start with a result type.
 std::set<std::string> declared_functions() {
   std::ifstream header(WISP_OPS_HEADER);
   std::set<std::string> names;
@@ -284,7 +284,7 @@ std::set<std::string> declared_functions() {
 
 TEST(Ops, EveryDeclaredFunctionHasAGradientCase) {
   std::set<std::string> checked{"count_correct", "count_edits", "count_too_short",
-                                "add_mean"};  // have no gradient
+                                "add_mean"};  // functions without a gradient
   for (const GradientCase& gradient_case : gradient_cases()) checked.insert(gradient_case.function);
   EXPECT_EQ(declared_functions(), checked);
 }

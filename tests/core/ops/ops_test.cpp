@@ -15,7 +15,7 @@
 namespace wisp {
 namespace {
 
-/// Values by hand, in both types.
+/// Tests with values by hand, in f32 and f64.
 class OpsValue : public testing::TestWithParam<DType> {
  protected:
   Variable constant(Shape shape, const std::vector<double>& numbers) {
@@ -49,7 +49,7 @@ std::vector<double> counting(int64_t n, double first, double step) {
   return numbers;
 }
 
-/// PyTorch 2.15, conv2d in f64; every number here is one of f32's.
+/// Numbers of PyTorch 2.15's conv2d in f64, all of which f32 holds exactly.
 TEST_P(OpsValue, Conv2dWithUnequalAxesIsPyTorchs) {
   const Variable x = constant({1, 3, 4, 2}, counting(24, 1, 1));
   const Variable bias = constant({2}, {0.5, -1});
@@ -97,7 +97,7 @@ TEST_P(OpsValue, ElementwiseOps) {
   expect_values(reshape(a, {1, 3}), {1, 3}, {-1, 0, 2});
 }
 
-/// PyTorch 2.15, sigmoid in f64.
+/// Numbers of PyTorch 2.15's sigmoid in f64.
 TEST_P(OpsValue, SigmoidIsPyTorchs) {
   Leaves leaves;
   const Variable x =
@@ -116,7 +116,7 @@ TEST_P(OpsValue, ColumnsAndJoinColumns) {
   expect_values(columns(reshape(x, {1, 2, 3}), 0, 1), {1, 2, 1}, {1, 4});
 }
 
-/// Three sequences of 3, 2 and 1 positions; each pixel is its sequence, its row and its position.
+/// Three sequences of 3, 2 and 1 positions. Each pixel's digits are its sequence, row and position.
 TEST_P(OpsValue, PackedFramesLieByPosition) {
   const Variable images = constant({3, 2, 3, 1}, {100, 101, 102, 110, 111, 112,  //
                                                   200, 201, -1, 210, 211, -1,    //
@@ -128,7 +128,7 @@ TEST_P(OpsValue, PackedFramesLieByPosition) {
                  200, 201, 0, 210, 211, 0,      //
                  300, 0, 0, 310, 0, 0});
   expect_values(pack_frames(images, {1}), {1, 2, 1}, {100, 110});
-  const std::vector<int64_t> many(1000, 1);  // more positions than one kernel carries to the device
+  const std::vector<int64_t> many(1000, 1);  // more positions than one launch passes to a device
   const Variable line = constant({1000, 1, 1}, std::vector<double>(1000, 2.0));
   expect_values(pack_frames(unpack_frames(line, many, 1001), many), {1000, 1, 1},
                 std::vector<double>(1000, 2.0));
@@ -165,7 +165,7 @@ TEST_P(OpsValue, EmbeddingOfUnknownIdsIsZero) {
   EXPECT_EQ(embedding(table, tensor_of<int32_t>({})).shape(), Shape({0, 2}));
 }
 
-/// More columns than one index adds up, rows that occur many times or never, for any threads.
+/// More columns than one index adds up, rows that occur often or never, and several thread counts.
 TEST_P(OpsValue, EmbeddingAddsGradientsInTheOrderOfIds) {
   const int64_t rows = 300, entries = 50, width = 130;
   Tensor ids({rows}, DType::i32);
@@ -225,8 +225,8 @@ TEST(Ops, ProductsInBf16RoundTheirWeightsAndAddInF32) {
   const auto constant = [&](Shape shape, const std::vector<double>& numbers, DType dtype) {
     return Variable(worker.context, tensor(shape, numbers, dtype));
   };
-  // 1 + 2^-8 is half way between two bf16, and rounds to 1; 256 + 1 + 1 = 258 is a bf16, 256 + 1
-  // is not
+  // 1 + 2^-8 is half way between two bf16 numbers and rounds to 1. 256 + 1 + 1 = 258 is a bf16
+  // number, 256 + 1 is not.
   const Variable x = constant({1, 3}, {256, 1, 1}, DType::bf16);
   const Variable weight = constant({1, 3}, {1 + 0x1p-8, 1, 1}, DType::f32);
   const Variable y = linear(x, weight, {});
@@ -234,7 +234,7 @@ TEST(Ops, ProductsInBf16RoundTheirWeightsAndAddInF32) {
   EXPECT_EQ(values(y.value())[0], 258);
 }
 
-/// PyTorch 2.15, embedding, linear with the same weights, and cross_entropy, in f64.
+/// Numbers of PyTorch 2.15 in f64: embedding, linear with the same weights, and cross_entropy.
 TEST_P(OpsValue, ATiedOutputLayerIsPyTorchs) {
   Leaves leaves;
   const Tensor numbers = tensor({4, 2}, {0.5, -1.0, 1.5, 0.25, -0.75, 2.0, 1.0, 0.125}, GetParam());
@@ -322,7 +322,7 @@ TEST_P(OpsValue, CrossEntropyOfAnImpossibleClass) {
               std::log(4.0 / 3.0), 1e-6);
 }
 
-/// PyTorch 2.15, cross_entropy in f64.
+/// Numbers of PyTorch 2.15's cross_entropy in f64.
 TEST_P(OpsValue, CrossEntropyIsPyTorchs) {
   const Tensor x = tensor(
       {3, 5}, {0.5, -1.25, 2.0, 0.0, 3.5, -2.0, 4.0, 0.25, 1.0, -0.5, 1.0, 1.0, -3.0, 2.5, 0.75},
@@ -349,11 +349,11 @@ TEST_P(OpsValue, CrossEntropyIsPyTorchs) {
     backward(loss);
     const std::vector<double> gradient = values(leaves.gradients()[0]);
     for (size_t i = 0; i < gradient.size(); ++i)
-      EXPECT_NEAR(gradient[i], expected.gradient[i], 1e-7) << i;  // f32, and 9 digits
+      EXPECT_NEAR(gradient[i], expected.gradient[i], 1e-7) << i;  // f32, and 9 printed digits
   }
 }
 
-/// Rows and classes of many sizes: what is left of lanes, one class.
+/// Numbers of classes that fill the lanes or do not, and a single class.
 TEST_P(OpsValue, CrossEntropyIsTheSumOfItsRowsForAnyThreads) {
   const int before = omp_get_max_threads();
   for (const int64_t classes : {1, 15, 16, 1003}) {
@@ -414,8 +414,8 @@ TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
   EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
 }
 
-/// Classes are the blank, a, b and the space. Heard is "a  ab b" where "a bb" was said, spaces
-/// together are one, and "b" where there is no transcript.
+/// The classes are the blank, a, b and the space. The first sequence is heard as "a  ab b" and
+/// labelled "a bb"; a run of spaces counts as one. The second is heard as "b" without a transcript.
 TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
   const std::vector<int> first{1, 1, 3, 0, 3, 0, 1, 2, 3, 2}, second{2, 0};
   const std::vector<int64_t> rows{2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -428,7 +428,7 @@ TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
   const Tensor sums = tensor({3, 2}, {10, 20, 30, 40, 50, 60});
   count_edits(constant({12, 4}, logits), rows,
               tensor_of<int32_t>({1, 3, 2, 2, -1, -1, -1, -1, -1, -1}).reshape({2, 5}), 3, sums);
-  // words: ab for bb, and b; labels: an a, and a space between the bs; two blanks
+  // word edits: ab for bb, and b; label edits: an a, and a space between the bs; two blanks
   EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 32, 44, 52, 70}));
 }
 

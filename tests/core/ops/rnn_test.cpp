@@ -1,4 +1,4 @@
-// Recurrent layers beside PyTorch, beside numbers by hand, and their states.
+// Tests of recurrent layers against PyTorch and numbers by hand, and of their states.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,8 +32,8 @@ std::vector<double> row_sums(const Tensor& state) {
   return sums;
 }
 
-/// What PyTorch says of one layer of 3 inputs and 2 units, both ways, over sequences of 3, 2 and 1
-/// positions: torch.nn.{RNN, LSTM, GRU} 2.15.0 in f64.
+/// Results of PyTorch (torch.nn.{RNN, LSTM, GRU} 2.15.0 in f64) for one bidirectional layer of 3
+/// inputs and 2 units over sequences of 3, 2 and 1 positions.
 struct TorchCase {
   std::string name;
   RnnCell cell;
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Rnn, RnnBesideTorch,
                            return std::get<0>(tested.param).name + (kernels ? "Kernels" : "");
                          });
 
-/// Constants of a layer; the recurrent weights are `recurrent` everywhere, all else 0 but biases.
+/// Parameters of a layer: all recurrent weights are `recurrent`, and the recurrent biases are 0.
 RnnParameters layer(Context& context, const Tensor& input, double recurrent,
                     const std::vector<double>& bias) {
   const int64_t gates = input.shape()[0];

@@ -8,7 +8,7 @@ namespace wisp {
 namespace {
 
 TEST(ChannelOrder, MovesTheChannels) {
-  // two images of 1 x 2 positions and 3 channels: hundreds, tens and ones tell where each stood
+  // two images of 1 x 2 positions and 3 channels; the digits are image, position and channel
   const Tensor last =
       tensor({2, 1, 2, 3}, {0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112}, DType::f32);
   const Tensor first = channels_first(last);

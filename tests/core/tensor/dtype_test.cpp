@@ -100,7 +100,7 @@ TEST(DType, ActivationsHaveAWideType) {
   EXPECT_TRUE((std::is_same_v<Wide<BFloat16>, float>));
   EXPECT_TRUE((std::is_same_v<Wide<double>, double>));
   BFloat16 rounded;
-  store(&rounded, 1.0f + 0x1p-8f);  // half way: to even
+  store(&rounded, 1.0f + 0x1p-8f);  // half way between two numbers, so to even
   EXPECT_EQ(wide(rounded), 1.0f);
   store(&rounded, 1.0f + 0x1p-8f + 0x1p-20f);
   EXPECT_EQ(wide(rounded), 1.0f + 0x1p-7f);

@@ -16,7 +16,7 @@ TEST(AdamW, MakesTheFirstStepOfTheFormula) {
   rig.weight(rig.decayed(), 0) = rig.weight(rig.undecayed(), 0) = 2.0;
   rig.gradient(rig.decayed(), 0) = rig.gradient(rig.undecayed(), 0) = -3.0;
   adamw.step(rig.context, 0.1, 1, both(UpdateRule::gradient));
-  // both corrections undo the shares: m = -3, v = 9, so the step is lr · -3 / (3 + eps)
+  // the bias corrections give m = -3 and v = 9, so the step is lr · -3 / (3 + eps)
   const double step = 0.1 * -3.0 / (3.0 + 1e-8);
   EXPECT_DOUBLE_EQ(rig.weight(rig.undecayed(), 0), 2.0 - step);
   EXPECT_DOUBLE_EQ(rig.weight(rig.decayed(), 0), 2.0 - 0.1 * 0.5 * 2.0 - step);
@@ -45,7 +45,7 @@ TEST(AdamW, FollowsTheScalarRule) {
     adamw.step(rig.context, lr, t, both(UpdateRule::gradient));
   }
   rig.each([&](const Segment& segment, int64_t i, size_t at) {
-    EXPECT_NEAR(rig.weight(segment, i), w[at], 1e-14);  // the corrections are divided elsewhere
+    EXPECT_NEAR(rig.weight(segment, i), w[at], 1e-14);  // divides in another order
     EXPECT_DOUBLE_EQ(rig.state("momentum", segment, i), m[at]);
     EXPECT_DOUBLE_EQ(rig.state("second_moment", segment, i), v[at]);
   });
@@ -67,7 +67,7 @@ TEST(AdamW, TakesAMomentumInPlaceOfItsOwnAndFreezesTheSecondMoment) {
     const double before = rig.weight(decayed, 1);
     adamw.step(rig.context, 0.1, t, both(UpdateRule::momentum));
     const double first = 4.0 / (1.0 - std::pow(o.beta1, t));
-    const double root = std::sqrt(second / (1.0 - std::pow(o.beta2, 3)));  // as at its last update
+    const double root = std::sqrt(second / (1.0 - std::pow(o.beta2, 3)));  // as of its last update
     EXPECT_NEAR(rig.weight(decayed, 1), before - 0.1 * 0.5 * before - 0.1 * first / (root + 1e-8),
                 1e-14);
   }
@@ -94,7 +94,7 @@ TEST(AdamW, KeepsTheCorrectionOfEachSecondMoment) {
   const Tensor counter = adamw.counters()[0].tensor;
   EXPECT_EQ(counter.data<int64_t>()[0], 2);
   EXPECT_EQ(counter.data<int64_t>()[1], 4);
-  // who goes on from a checkpoint makes the same step
+  // a run resumed from a checkpoint makes the same step
   for (const char* name : {"momentum", "second_moment"}) {
     rig.each([&](const Segment& segment, int64_t i, size_t) {
       same.state(name, segment, i) = rig.state(name, segment, i);
@@ -110,7 +110,7 @@ TEST(AdamW, KeepsTheCorrectionOfEachSecondMoment) {
   });
 }
 
-/// A second moment that stood still goes on: it is corrected by its own updates.
+/// A second moment that was frozen and then goes on is corrected by the number of its own updates.
 TEST(AdamW, CountsTheUpdatesOfASecondMomentThatStoodStill) {
   const AdamWOptions o{.beta1 = 0.0, .beta2 = 0.9, .eps = 1e-12};
   OptimizerRig rig;
@@ -125,7 +125,7 @@ TEST(AdamW, CountsTheUpdatesOfASecondMomentThatStoodStill) {
   for (int64_t t = 3; t <= 50; ++t) step(t, UpdateRule::momentum);
   const double before = weight;
   step(51, UpdateRule::gradient);
-  // m is the gradient, and v corrected for three updates its square
+  // m is the gradient; v, corrected for three updates, is its square
   EXPECT_NEAR(before - weight, 1.0, 1e-9);
 }
 

@@ -48,7 +48,7 @@ TEST(Ema, AveragesBuffersToo) {
 
 TEST(Ema, HoldsNoFrozenWeights) {
   Rig rig(0.5);
-  ASSERT_EQ(rig.state().size(), 2u);  // and the buffer's
+  ASSERT_EQ(rig.state().size(), 2u);  // trained weights and the buffer
   EXPECT_EQ(rig.state()[0].name, "ema/trained");
   EXPECT_EQ(rig.state()[0].sharing, Sharing::shared);
 }

@@ -17,7 +17,7 @@ Config freezing(const std::string& patterns) {
   return Config::from_text("[train]\nfreeze = " + patterns + "\n", "my.toml");
 }
 
-/// A convolution each, of 2 channels, in the order of the forward pass.
+/// Four convolutions of 2 channels, in the order of the forward pass.
 struct Chain {
   explicit Chain(const std::string& patterns) {
     Config config = freezing(patterns);
@@ -45,7 +45,7 @@ TEST(Freeze, LeavesNoGradientSegmentAndNoState) {
   ASSERT_EQ(parameters.segments().size(), 1u);
   EXPECT_EQ(parameters.segments()[0].name, "head.weight");
   EXPECT_EQ(parameters.parameter_count(), 36);
-  EXPECT_EQ(parameters.grad().numel(), 40);  // 36, padded to 64 bytes
+  EXPECT_EQ(parameters.grad().numel(), 40);  // 36 numbers, padded to 64 bytes
   EXPECT_EQ(parameters.state("momentum").numel(), 40);
   EXPECT_EQ(parameters.numel(), 4 * 40);
 }

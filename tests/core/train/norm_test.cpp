@@ -19,7 +19,7 @@ double squares_of(const Tensor& x) {
   return result;
 }
 
-/// Ranges apart from each other, one of them empty, and results in another order.
+/// Ranges with gaps between them, one of them empty, whose results have another order.
 TEST(Norm, SumsEachRangeByItself) {
   TestContext test;
   const Tensor x = random_tensor({20'000}, 5, DType::f32);
@@ -54,7 +54,7 @@ TEST(Norm, SumsSquaresInDouble) {
       const Tensor x = random_tensor({n}, 3, dtype);
       double expected = 0.0;
       for (const double value : values(x)) expected += value * value;
-      // two orders of n additions of positive numbers in double
+      // n additions of positive doubles, in two different orders
       EXPECT_NEAR(squares_of(x), expected, expected * 1e-15 * static_cast<double>(n));
     }
   }

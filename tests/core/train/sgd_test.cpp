@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-/// What PyTorch's SGD does, one number at a time.
+/// Compares Sgd with the rule of PyTorch's SGD, one number at a time.
 void follows_the_scalar_rule(SgdOptions options) {
   OptimizerRig rig;
   Sgd sgd(rig.parameters, options);

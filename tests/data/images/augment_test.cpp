@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// As the recipe says it: normalise, pad with zeros, crop, flip.
+// The recipe step by step: normalise, pad with zeros, crop, flip.
 template <class T>
 std::vector<T> model(const ImageSet& set, const Normalization& normalization, int64_t sample,
                      const Window& window, int64_t pad) {
@@ -95,7 +95,7 @@ TEST(Augment, WindowIsKeyedBySeedEpochAndSample) {
     epoch_moves += here != key(random_window(1, 3, sample, 4));
     sample_moves += here != key(random_window(1, 2, sample + 1, 4));
   }
-  // 1 of 162 windows is the same by chance: 0.6 expected of 100, more than 10 is hopeless
+  // there are 162 windows, so 0.6 of 100 pairs agree by chance, and 10 practically never
   EXPECT_GT(seed_moves, 90);
   EXPECT_GT(epoch_moves, 90);
   EXPECT_GT(sample_moves, 90);
@@ -125,7 +125,7 @@ TEST(Augment, APictureIsWhatWasNormalised) {
   for (int value = 0; value < 256; ++value)
     pixels.data<uint8_t>()[value] = static_cast<uint8_t>(value);
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-    const int tolerance = dtype == DType::bf16;  // half an ulp of 2.1 is 0.52 of a pixel's steps
+    const int tolerance = dtype == DType::bf16;  // half an ulp at 2.1 is 0.52 pixel steps
     const Normalizer normalizer({{113.9}, {66.7}}, dtype);
     const Tensor image({1, 16, 16, 1}, dtype);
     normalizer.write(pixels, {}, image.raw());

@@ -29,13 +29,13 @@ TEST(FitImage, AveragesAreas) {
 }
 
 TEST(FitImage, AveragesPartsOfPixels) {
-  // Of three pixels to two: (1 a + 0.5 b) / 1.5 and (0.5 b + 1 c) / 1.5.
+  // From three pixels to two: (1 a + 0.5 b) / 1.5 and (0.5 b + 1 c) / 1.5.
   const Tensor image = grey(3, 3, {30, 60, 90, 30, 60, 90, 30, 60, 90});
   EXPECT_EQ(pixels_of(fit_image(image, 2, 2)), std::vector<int>({40, 80, 40, 80}));
 }
 
 TEST(FitImage, InterpolatesBetweenCentres) {
-  // Centres of four at 0.25, 0.75, 1.25, 1.75 among two at 0.5 and 1.5.
+  // The four pixels' centres are at 0.25, 0.75, 1.25 and 1.75, the two pixels' at 0.5 and 1.5.
   const Tensor image = grey(2, 2, {0, 100, 0, 100});
   const std::vector<int> row = {0, 25, 75, 100};
   std::vector<int> rows;

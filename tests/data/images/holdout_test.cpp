@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// A set whose samples tell which they are: the pixels of sample i are i + {0, 1, 2, 3}.
+/// A set whose sample i has the pixels i + {0, 1, 2, 3}.
 ImageSet numbered(int64_t count) {
   ImageSet set = random_images({count, 2, 2, 1}, static_cast<int>(count));
   for (int64_t p = 0; p < set.images.numel(); ++p)
@@ -20,7 +20,7 @@ ImageSet numbered(int64_t count) {
   return set;
 }
 
-/// Which samples of a set of numbered() they are, by their labels, which their pixels must fit.
+/// The numbers of a part's samples in numbered(), by their labels. Expects their pixels to match.
 std::vector<int32_t> numbers(const ImageSet& set) {
   const auto* label = set.labels.data<int32_t>();
   for (int64_t p = 0; p < set.images.numel(); ++p)
@@ -46,7 +46,7 @@ TEST(HoldOut, PartsAreDisjointCompleteAndInOrder) {
 
 TEST(HoldOut, TheChoiceIsFixed) {
   const ImageSet set = numbered(20);
-  // a run that is resumed, and one that is compared with it, hold out what they always did
+  // resumed runs, and runs compared with them, rely on this choice
   EXPECT_EQ(numbers(hold_out(set, 5).validation), (std::vector<int32_t>{2, 3, 8, 17, 19}));
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::string_literals;
 
-// The start, an empty comment, a scan of four bytes with stuffing and a restart, the end.
+// A JPEG: the start, an empty comment, a scan of four bytes with stuffing and a restart, the end.
 const std::string kJpeg = "\xff\xd8\xff\xfe\0\2\xff\xda\0\2\1\xff\0\xff\xd0\2\xff\xd9"s;
 const std::string kSignature = "\x89PNG\r\n\x1a\n";
-// An end chunk and its checksum, as every PNG has it.
+// The end chunk of every PNG, with its checksum.
 const std::string kEnd = "\0\0\0\0IEND\xae\x42\x60\x82"s;
 
 std::string refusal(const std::string& bytes) {

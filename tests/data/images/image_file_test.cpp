@@ -44,12 +44,12 @@ cv::Mat half_red() {
   return mat;
 }
 
-/// A directory that holds an orientation alone.
+/// A TIFF directory that holds only an orientation.
 std::string exif_tiff(char orientation) {
   return "II*\0\x08\0\0\0\1\0\x12\x01\3\0\1\0\0\0"s + orientation + "\0\0\0\0\0\0\0"s;
 }
 
-/// The JPEG with an Exif segment that holds an orientation alone. Source: Exif 2.3, section 4.6.
+/// The JPEG with an Exif segment of exif_tiff(). Source: Exif 2.3, section 4.6.
 std::string with_orientation(const std::string& jpeg, char orientation) {
   const std::string body = "Exif\0\0"s + exif_tiff(orientation);
   return jpeg.substr(0, 2) + "\xff\xe1\0"s + static_cast<char>(body.size() + 2) + body +
@@ -102,7 +102,7 @@ TEST(ImageFile, TurnsAsTheCameraWasHeld) {
   EXPECT_TRUE(red_at(8, 28, 8)) << "to the left";
 }
 
-/// The WebP, of 32 x 16, extended by such a directory. Source: "WebP Container Specification".
+/// The WebP of 32 x 16 pixels, extended by exif_tiff(). Source: "WebP Container Specification".
 std::string webp_with_orientation(const std::string& webp, char orientation) {
   const std::string body = exif_tiff(orientation);
   const std::string chunks = "VP8X\x0a\0\0\0\x08\0\0\0\x1f\0\0\x0f\0\0"s + webp.substr(12) +
@@ -110,7 +110,7 @@ std::string webp_with_orientation(const std::string& webp, char orientation) {
   return "RIFF" + little_endian(4 + chunks.size(), 4) + "WEBP" + chunks;
 }
 
-/// A JPEG is turned by OpenCV.
+/// OpenCV turns the JPEG, our code the WebP.
 TEST(ImageFile, TurnsWebPAsJpeg) {
   const TempDir dir;
   cv::Mat mat(16, 32, CV_8UC1);
@@ -123,7 +123,7 @@ TEST(ImageFile, TurnsWebPAsJpeg) {
     ASSERT_EQ(found.shape(), expected.shape()) << int{orientation};
     for (int64_t i = 0; i < found.numel(); ++i)
       ASSERT_NEAR(found.data<uint8_t>()[i], expected.data<uint8_t>()[i], 12)
-          << int{orientation} << " at " << i;  // neither keeps all bits; a flip is off by 16 to 217
+          << int{orientation} << " at " << i;  // both are lossy; a flip is off by 16 to 217
   }
 }
 
@@ -163,7 +163,7 @@ TEST(ImageFile, RefusesDamagedFilesWithoutWordsOnStderr) {
 
 TEST(ImageFile, RefusesWhatIsTooLarge) {
   const TempDir dir;
-  // A header alone: 2^17 x 2^17 pixels, 8 bits, RGB; the checksums are right.
+  // A PNG without pixels: 2^17 x 2^17, 8 bits, RGB, with correct checksums.
   const std::string header =
       "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\2\0\0\0\2\0\0\x08\2\0\0\0\x1a\xf7\x72\xa7"s;
   const std::string end = "\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82"s;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// A WebP of these chunks, each of a name and a body.
+/// A WebP file of chunks (name, body).
 std::string webp(const std::vector<std::pair<std::string, std::string>>& chunks) {
   std::string body = "WEBP";
   for (const auto& [name, bytes] : chunks)
@@ -19,7 +19,7 @@ std::string webp(const std::vector<std::pair<std::string, std::string>>& chunks)
   return "RIFF" + little_endian(body.size(), 4) + body;
 }
 
-/// Two entries, the second of them an orientation.
+/// A TIFF directory of two entries. The second is an orientation.
 std::string tiff(uint64_t orientation, bool big = false, uint64_t type = 3) {
   const auto number = [&](uint64_t value, int bytes) {
     return big ? big_endian(value, bytes) : little_endian(value, bytes);

@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
   return {tensor.raw(), tensor.raw() + tensor.bytes()};
 }
 
-/// All batches of some epochs are the loader's.
+/// Expects the batches of two epochs to have the bits of the loader's.
 void expect_loaders_bits(const ImageExamples& host, DType compute, const Deal& deal) {
   TestContext rig({.compute = compute, .device = first_device()});
   const std::unique_ptr<Examples> there = host.on_device(rig.pool, rig.stream, kMost);
@@ -78,7 +78,7 @@ TEST_F(DeviceImages, ThatEndInAShortPieceAreEvaluated) {
 }
 
 TEST_F(DeviceImages, OfMoreThanOneTransferAreWhole) {
-  // a chunk of the way there holds 21,845 of these
+  // one chunk of the transfer holds 21,845 of these images
   expect_loaders_bits(
       ImageExamples(random_images({22000, 16, 16, 3}), random_normalization(), DType::f32, true),
       DType::f32, {.batch = 5500});

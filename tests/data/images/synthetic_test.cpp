@@ -89,7 +89,7 @@ TEST(Synthetic, LinearModelStaysNearChance) {
   EXPECT_LT(model.accuracy(draw_synthetic(options, Split::test)), 0.2);  // chance: 0.1 ± 0.01
 }
 
-// The control: the same model on the same images does learn what a pixel's mean does tell.
+// A control: the same model learns such images once a black row tells their class.
 TEST(Synthetic, LinearModelLearnsABlackRow) {
   const auto with_row = [](Split split) {
     ImageSet set = draw_synthetic({.train_count = 1000, .test_count = 500}, split);
@@ -108,8 +108,8 @@ TEST(Synthetic, LargerImagesShowTheSameScenes) {
   const ImageSet small = draw_synthetic({.train_count = 20}, Split::train);
   const ImageSet large = draw_synthetic({.train_count = 20, .side = 64}, Split::train);
   ASSERT_EQ(large.images.shape(), (Shape{20, 64, 64, 3}));
-  // the mean over an image is that of its scene: the noise of a pixel, up to 60, is averaged out,
-  // and the edges, whose pixels cover other parts, are thin
+  // The mean over an image is that of its scene. Pixel noise of up to 60 averages out. Pixels on
+  // edges cover other parts of the scene, but edges are thin.
   const auto mean = [](const ImageSet& set, int64_t i) {
     const int64_t bytes = set.images.bytes() / set.count();
     double sum = 0;

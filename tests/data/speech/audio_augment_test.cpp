@@ -37,7 +37,7 @@ std::vector<float> values(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
-/// The key's masked frames and features, by features that were ones.
+/// The numbers of frames and features that the key masks.
 struct Masked {
   int64_t frames = 0, features = 0;
 };
@@ -95,7 +95,7 @@ TEST(AudioAugment, PlaysAtThreeSpeeds) {
     ++lengths[std::ssize(samples)];
     EXPECT_TRUE(samples.size() != 990 || samples == tone(990));
   }
-  // 100 each, 5 deviations of 8.2
+  // 100 each, within 5 deviations of 8.2
   ASSERT_EQ(lengths.size(), 3u);
   for (const int64_t length : {1100, 990, 900}) EXPECT_NEAR(lengths[length], 100, 41) << length;
 }
@@ -156,7 +156,7 @@ TEST(AudioAugment, MasksAreWithinTheirBounds) {
     frames.insert(mask.frames);
     features.insert(mask.features);
   }
-  // 16 and 9 widths, all of which 400 draws have
+  // 400 draws contain all 16 and all 9 widths
   EXPECT_EQ(frames.size(), 16u);
   EXPECT_EQ(*frames.rbegin(), 15);
   EXPECT_EQ(features.size(), 9u);

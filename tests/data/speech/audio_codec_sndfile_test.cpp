@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-/// Different, of both signs.
+/// Different samples of both signs.
 std::vector<int> ramp(int count) {
   std::vector<int> samples;
   for (int i = 0; i < count; ++i) samples.push_back(i * 7919 % 65536 - 32768);
@@ -35,7 +35,7 @@ std::string complaint(const std::string& bytes) {
   return error_of([&] { decode_audio(bytes); });
 }
 
-/// The samples that are read, and whose number is known before.
+/// The samples of the file. Expects read_audio_length() to give their number and rate.
 std::vector<float> read(const std::string& bytes) {
   const TempDir dir;
   const std::string path = dir.write("sound", bytes);
@@ -70,7 +70,7 @@ TEST(AudioCodec, ReadsWavOfAllWidths) {
             std::vector<float>({0.1f, -1.5f}));
 }
 
-// Source of the table: ITU-T G.711: 0xff is 0, 0x80 and 0 are the loudest, 32124 of 32768.
+// ITU-T G.711: 0xff is 0; 0x80 and 0 are the loudest values, 32124 of 32768.
 TEST(AudioCodec, ReadsMuLaw) {
   const Audio audio =
       decode_audio(wav_file(std::string("\xff\x80\0", 3), {.tag = 7, .rate = 8000, .bits = 8}));

@@ -15,7 +15,7 @@ constexpr int64_t kRates[] = {8000, 16000, 44100};
 
 class AudioFiles : public testing::Test {
  protected:
-  /// Of about 0.1 seconds.
+  /// Writes a file of about 0.1 seconds and returns its path.
   std::string file(int64_t rate) const {
     std::vector<int> wave;
     for (int i = 0; i < rate / 10; ++i) wave.push_back(i * 7919 % 20000 - 10000);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const Shape kShape{2, 3};
 
-/// Features that differ from others in a number.
+/// Features that count up from `number`.
 Tensor features(float number) {
   Tensor made(kShape, DType::f32);
   std::iota(made.data<float>(), made.data<float>() + made.numel(), number);
@@ -27,7 +27,7 @@ Tensor features(float number) {
 
 class KeptFeatures : public testing::Test {
  protected:
-  /// The first of the features that are found; `number` is that of those made if there are none.
+  /// The first of the cached features. Without any, features(number) is made and cached.
   float find(float number, const SpectrogramOptions& options = {}, const RawPcm& raw = {}) const {
     const Tensor found =
         FeatureCache(folder_, options, raw).find(audio_, kShape, [&] { return features(number); });
@@ -95,7 +95,7 @@ TEST_F(KeptFeatures, AreMadeAgainForAnotherFileOfTheSameSizeAndTime) {
     return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
   };
   const auto before = changed();
-  do {  // until the file system's clock has gone on
+  do {  // until the file system's clock has advanced
     dir_.write("a.flac", "music");
     fs::last_write_time(audio_, time);
   } while (changed() == before);

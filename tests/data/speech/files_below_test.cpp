@@ -51,7 +51,7 @@ TEST(FilesBelow, TellWhatWasPassedOver) {
                 folder + ": 2 files of macOS (._…) were skipped, such as a/._1"}));
 }
 
-/// Another user for a while: root may read all folders.
+/// Runs as another user while it lives, because root may read all folders.
 class AsNobody {
  public:
   AsNobody() { EXPECT_EQ(geteuid() == 0 ? seteuid(65534) : 0, 0); }

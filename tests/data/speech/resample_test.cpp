@@ -18,7 +18,7 @@ std::vector<float> sine(double hertz, int64_t rate, int64_t count) {
   return samples;
 }
 
-/// Power away from the ends, where the filter sees zeros, over that of a sine, in dB.
+/// The power, relative to a sine's, in dB. Leaves out both ends, where the filter sees zeros.
 double decibels(const std::vector<float>& samples) {
   const size_t end = samples.size() / 4;
   double sum = 0;
@@ -40,7 +40,7 @@ TEST(Resample, PassesWhatBothRatesCanHold) {
       const double hertz = share * nyquist;
       const std::vector<float> y = Resampler(from, to).resample(sine(hertz, from, 4000));
       EXPECT_NEAR(decibels(y), 0, 0.1) << from << " to " << to << " at " << share;
-      // and at its place: beyond the ends of the filter y is the sine at the new rate
+      // also in phase: away from the ends, y is the sine at the new rate
       const std::vector<float> expected = sine(hertz, to, std::ssize(y));
       for (size_t i = y.size() / 4; i < y.size() * 3 / 4; ++i)
         ASSERT_NEAR(y[i], expected[i], 0.002) << from << " to " << to << " at " << share;
@@ -66,7 +66,7 @@ TEST(Resample, LeavesNoImagesWhenTheRateRises) {
   EXPECT_LT(decibels(rest), -70);
 }
 
-// NumPy's sinc and i0 in f64, tap by tap, by the formula in the header.
+// Expected numbers by NumPy's sinc and i0 in f64, tap by tap, from the formula in the header.
 TEST(Resample, EqualsTheFormula) {
   std::vector<float> x;
   for (int n = 0; n < 600; ++n)

@@ -70,7 +70,7 @@ TEST(Spectrogram, EqualsTorchWithAnOddWindow) {
   EXPECT_EQ(spectrogram.compute(tones(1801)).shape()[0], 21);
 }
 
-// torchaudio's melscale_fbanks(161, 0, 8000, 40, 16000, None, "htk"), in NumPy
+// Torchaudio's melscale_fbanks(161, 0, 8000, 40, 16000, None, "htk"), computed in NumPy.
 TEST(Spectrogram, MelBandsEqualTorchaudio) {
   const Tensor features = Spectrogram({.mels = 40}).compute(tones(4000));
   ASSERT_EQ(features.shape(), Shape({26, 40}));

@@ -26,7 +26,7 @@ std::string tone(int64_t samples, int64_t rate = 16000) {
 
 class SpeechSet : public testing::Test {
  protected:
-  /// Utterance i has (i + 1) · 1600 samples and says so many As.
+  /// Utterance i has (i + 1) · 1600 samples, and i + 1 letters a as its text.
   std::vector<Utterance> utterances(int64_t count) const {
     std::vector<Utterance> all;
     for (int64_t i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ class SpeechSet : public testing::Test {
                           AudioAugmentOptions augment = {}) const {
     return {"speech train", std::move(all), Alphabet(), options, AudioAugment(augment)};
   }
-  /// All that the batches of two epochs hold.
+  /// The bytes of inputs, lengths and targets in all batches of two epochs.
   std::vector<std::string> epochs(const SpeechExamples& speech) const {
     std::vector<std::string> held;
     Loader loader(speech, {.batch = 2, .seed = 3}, {.threads = 2});
@@ -137,7 +137,7 @@ TEST_F(SpeechSet, SpeedChangesNoBudgetedSteps) {
 TEST_F(SpeechSet, ADamagedFileHasNoTargets) {
   const std::vector<Utterance> all = utterances(2);
   const SpeechExamples speech = examples(all);
-  dir_.write("u1.wav", tone(3200).substr(0, 2000));  // since it was listed
+  dir_.write("u1.wav", tone(3200).substr(0, 2000));  // cut off after it was listed
   Loader loader(speech, {.batch = 2});
   loader.start_epoch(0);
   const Batch batch = *loader.next();
@@ -152,7 +152,7 @@ TEST_F(SpeechSet, KeptSpectrogramsChangeNoBit) {
   const std::vector<Utterance> all = utterances(6);
   const struct {
     AudioAugmentOptions augment;
-    int64_t kept;  // in two epochs
+    int64_t kept;  // number of cache entries
   } kCases[] = {{{}, 6}, {{.frequency_masks = 2, .time_masks = 1}, 6}, {{.gain_db = 6}, 0}};
   for (const auto& [augment, kept] : kCases) {
     const TempDir cache;
@@ -174,7 +174,7 @@ TEST_F(SpeechSet, KeptSpectrogramsAreOfTheSpeedThatWasRecorded) {
   EXPECT_EQ(epochs(examples(all, with, speeds)), epochs(examples(all, {}, speeds)));
 }
 
-/// Puts zeros in the place of the features that were kept.
+/// Replaces the cached features with zeros.
 void silence(const std::string& entry) {
   CheckpointWriter writer;
   {

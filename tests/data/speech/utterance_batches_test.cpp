@@ -20,7 +20,7 @@ std::vector<int64_t> lengths(int64_t count) {
   return frames;
 }
 
-/// Steps of all ranks: of each the pieces by (micro-batch, rank).
+/// For each step, the pieces of all ranks, by (rank, micro-batch).
 std::vector<std::vector<Piece>> steps_of(const std::vector<int64_t>& frames, Deal deal,
                                          int64_t epoch, UtteranceSteps options = {},
                                          const std::vector<int64_t>& most = {}) {

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-/// Token i is i.
+/// A text whose token i is i.
 TextExamples counted(int64_t tokens, int64_t window) {
   std::vector<int32_t> all(static_cast<size_t>(tokens));
   std::iota(all.begin(), all.end(), 0);
@@ -19,17 +19,17 @@ TextExamples counted(int64_t tokens, int64_t window) {
 }
 
 struct Read {
-  std::map<int32_t, int> targets;  // how often each was one
-  int64_t ignored = 0;             // by the batches' own count
+  std::map<int32_t, int> targets;  // how often each token was a target
+  int64_t ignored = 0;             // as counted by the batches
   int64_t batches = 0;
 };
 
-/// What all workers read in an epoch. Checks that a target is the token behind its input, and that
-/// a column goes on where it was.
+/// Reads an epoch of all workers. Checks that each target is the token after its input, and that a
+/// column continues where it stopped.
 Read read(const TextExamples& text, Deal deal) {
   Read all;
   for (deal.rank = 0; deal.rank < deal.workers; ++deal.rank) {
-    std::map<int64_t, int32_t> next;  // token of a column of this worker
+    std::map<int64_t, int32_t> next;  // next token of each column of this worker
     Loader loader(text, deal);
     loader.start_epoch(0);
     while (const auto batch = loader.next()) {

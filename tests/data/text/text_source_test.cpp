@@ -20,7 +20,7 @@ std::unique_ptr<DataSource> source(const std::string& name, const std::string& p
 
 class TextSources : public testing::Test {
  protected:
-  /// Three small files where an archive has them.
+  /// Writes three small files at their paths in an archive.
   void write_ptb(const std::string& train) const {
     dir_.write("simple-examples/data/ptb.train.txt", train);
     dir_.write("simple-examples/data/ptb.valid.txt", " a b c \n");

@@ -101,7 +101,7 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
                 Backward backward, std::initializer_list<OpAttribute> attributes = {});
 
 struct BackwardOptions {
-  double seed = 1.0;        // dL/dloss: 1 / (workers * micro-batches) for the mean over workers
+  double seed = 1.0;        // dL/dloss: this batch's share of the targets of the whole step
   bool accumulate = false;  // add to the leaves' gradients: second and later micro-batches
   bool notify = true;       // call GradOwner::ready: last micro-batch
 };

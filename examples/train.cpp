@@ -1,4 +1,4 @@
-// Training from a program of one's own.
+// Trains from your own program.
 #include <cstdio>
 #include <exception>
 

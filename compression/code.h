@@ -32,6 +32,7 @@ struct Source {
     if (gradient) prefetch_ahead(gradient + i);
     if (kept) prefetch_ahead(kept + i);
   }
+  /// Returns peek(i); with error feedback also stores it in `kept`.
   WISP_HD float take(int64_t i) const {
     const float value = peek(i);
     if (kept && !tracks) kept[i] = value;
@@ -58,6 +59,7 @@ struct TakeAll {
   WISP_HD void operator()(int64_t i) const { source.take(i); }
 };
 
+/// A code, as the head of this file describes it. Calls run on the context's stream.
 class Code {
  public:
   virtual ~Code() = default;
@@ -65,8 +67,8 @@ class Code {
   /// Traits that concern the code alone. Error feedback sets the rest, such as momentum and
   /// clipping.
   virtual Traits traits() const { return {}; }
-  /// Upper bound of E|Q(x) - x|² / |x|² for a code whose mean is x. Empty for a biased code (a
-  /// contraction); all codes without random rounding are biased.
+  /// Upper bound of E|Q(x) - x|² / |x|² for an unbiased code, E Q(x) = x. Empty for a biased code
+  /// (a contraction), and for all codes without random numbers.
   virtual std::optional<double> variance(const UnitSpec&) const { return {}; }
 
   /// For a code that leaves elements out: the least share of this field that it keeps in any step.

@@ -18,6 +18,8 @@
 
 namespace wisp {
 
+/// The exchange of a message: none in this round; a collective; `pair`, between two ranks each;
+/// or `neighbours`, from each worker to its neighbours in gossip's graph.
 enum class Collective { none, all_reduce, all_gather, all_to_all, broadcast, pair, neighbours };
 enum class ReduceOp { sum, max };
 
@@ -39,13 +41,14 @@ struct Field {
                       // segments
 };
 
+/// A step, as a compressor sees it. All fields except `rank` are equal on all ranks.
 struct StepInfo {
-  int64_t step = 0;     // batches seen
-  int64_t applied = 0;  // updates made; parity, warm-up and re-estimation count them
-  double epoch = 0.0;   // fractional
+  int64_t step = 0;     // steps before this one
+  int64_t applied = 0;  // updates made; a skipped step makes none
+  double epoch = 0.0;   // epochs done, with fraction
   int rank = 0, workers = 1;
-  double lr = 0.0, ratio = 1.0;
-  double last_lr = 0.0;  // learning rate of the update before; 0 if there was none
+  double lr = 0.0, ratio = 1.0;  // ratio: share of the elements that sparse methods send
+  double last_lr = 0.0;          // learning rate of the last update; 0 if there was none
   uint64_t seed = 0;
 };
 
@@ -69,8 +72,9 @@ struct Outlet {
   int64_t* used = nullptr;  // device word; only for variable messages
 };
 
+/// The encoded bytes of one unit in one round, from one rank, as decode gets them.
 struct Payload {
-  int from = 0;
+  int from = 0;  // rank; -1: the payloads of all ranks, reduced
   const std::byte* data = nullptr;
   int64_t bytes = 0;
   int64_t* complaint = nullptr;  // device word for defects that decode's kernels find
@@ -107,7 +111,7 @@ struct State {
 /// indexed by the slices of the fields.
 struct Unit {
   UnitSpec spec;
-  Tensor gradient;  // input: local gradient of the mean loss / workers; output: the result
+  Tensor gradient;  // input: this worker's share of the mean gradient; output: the result
   Tensor weight;
   Tensor momentum;  // defined if traits().momentum is Home::compressor
   Tensor square;    // defined if traits().squares
@@ -120,6 +124,7 @@ struct Unit {
 
 /// The owner of momentum or weight decay of a segment; there is exactly one.
 enum class Home { optimizer, compressor };
+/// The segments that form a field: each one by itself, those of a unit, or the whole model.
 enum class Scope { layer, bucket, model };
 
 /// The gradients that may be clipped: each worker's own before encode, or the decoded mean.
@@ -130,6 +135,7 @@ enum class Clipping {
                  // clipped off, or the result is not a gradient
 };
 
+/// Properties of a method, the same in all steps. Planner and configuration read them.
 struct Traits {
   Home momentum = Home::optimizer;
   Home decay = Home::optimizer;
@@ -155,17 +161,20 @@ class Compressor {
   /// Whether a unit is compressed yet. Until then it is dense, as if it had no method. Pure; once
   /// true, it stays true.
   virtual bool started(const StepInfo&) const { return true; }
+  /// State of a unit, in the order of State::tensors. Made once, zeroed, and saved in checkpoints.
   virtual std::vector<StateSpec> state(const UnitSpec&, int workers) const = 0;
   /// For state with OnResize::owner: the arena ranges that `rank` owns. Each element has one owner.
   virtual std::vector<Slice> owned(const UnitSpec&, int /*rank*/, int /*workers*/) const {
     return {};
   }
+  /// Bytes of Unit::scratch in this step.
   virtual int64_t scratch_bytes(const UnitSpec&, const StepInfo&) const = 0;
+  /// Number of rounds of encode, exchange and decode in this step.
   virtual int rounds(const UnitSpec&, const StepInfo&) const = 0;
   /// Number of updates after which rounds and messages repeat, at a constant ratio.
   virtual int64_t period() const { return 1; }
-  /// Pure: planner, guards, buckets and accounting call it. Only pair messages depend on the rank;
-  /// over all rounds, no rank sends more than rank 0.
+  /// The message of a round. Pure, as the planner calls it too. Only pair messages depend on the
+  /// rank; over all rounds, no rank sends more than rank 0.
   virtual Message message(const UnitSpec&, const StepInfo&, int round) const = 0;
   /// Encodes into one outlet, into `workers` outlets for all_to_all, or into none if the rank is
   /// idle.
@@ -191,10 +200,9 @@ struct CompressorSetup {
   double momentum = 0.0;  // momentum of the optimizer; beta1 with AdamW
   bool nesterov = false;
   double weight_decay = 0.0;
-  bool alone =
-      false;  // each payload is decoded alone, by ranks that agreed on nothing before (gossip)
-  bool feedback = false;  // the omitted part is kept and sent later; without it, a code that has
-                          // the choice is unbiased
+  bool alone = false;     // gossip: a payload is decoded alone, without an agreement before
+  bool feedback = false;  // the unsent part is kept and sent later; if not, a code that has the
+                          // choice is unbiased
   double beta2 = 0.0;     // decay of AdamW's second moment; 0 with another optimizer
 };
 

@@ -43,8 +43,8 @@ class Variable {
 
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const;
-  /// The value as a factor beside activations of `type`: the copy in that type if keep_factor()
-  /// gave one, else the value.
+  /// The tensor that an op multiplies with activations of `type`: keep_factor()'s copy if it has
+  /// that type, else the value.
   const Tensor& factor(DType type) const;
   /// Makes factor() return `copy`, the value rounded to another type, for activations of that type.
   /// Whoever changes the value also updates the copy.

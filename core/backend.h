@@ -75,6 +75,7 @@ class Backend {
   /// bf16 weights in conv2d(), conv2d_dx() and the recurrent layers; gemm() always accepts both.
   virtual bool reads_rounded_weights() const { return false; }
 
+  /// Writes op(A) · op(B) to C, or adds it.
   virtual void gemm(const Stream&, const GemmSpec&, const Tensor& a, const Tensor& b,
                     GradSlot c) = 0;
   /// gemm() into a new C, with `bias` (n) added to each row before C is rounded, which saves a pass
@@ -84,6 +85,7 @@ class Backend {
     return false;
   }
 
+  /// A convolution, and its gradients with respect to x and w.
   virtual void conv2d(const Stream&, const ConvSpec&, const Tensor& x, const Tensor& w,
                       Tensor& y) = 0;
   virtual void conv2d_dx(const Stream&, const ConvSpec&, const Tensor& dy, const Tensor& w,
@@ -113,7 +115,7 @@ class Backend {
                                const Tensor& running_mean, const Tensor& running_var,
                                Tensor& y) = 0;
   /// A null slot means that its gradient is not wanted. `y` is read only if spec.relu is set,
-  /// d_residual only if spec.residual is.
+  /// d_residual written only if spec.residual is.
   virtual void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& y,
                              const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                              const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,

@@ -30,7 +30,7 @@ struct Batch {
   int64_t ignored = 0;    // number of targets that are -1
   int64_t of_worker = 0;  // targets in all batches of this worker in the step
   int64_t of_step = 0;    // targets in all batches of all workers in the step
-  int64_t work = 0;       // units of speed: images, tokens or frames
+  int64_t work = 0;       // number of images, tokens or frames
   int64_t index = 0;      // number of the batch in its epoch
   bool begins = false;    // carried state starts at zero
 

@@ -40,6 +40,7 @@ struct Feed {
   bool operator==(const Feed&) const = default;
 };
 
+/// A model's inputs and classes, as the data set says.
 struct Facts {
   std::vector<Feed> inputs;
   int64_t classes = 0;             // number of classes of targets; a model may have more

@@ -33,8 +33,8 @@ struct Parameter {
   std::string kind;     // kind of its layer, for policies: conv, linear, norm, bias, …
 };
 
-/// State that is not learned (running statistics). Each rank keeps its own; it is saved, never
-/// exchanged.
+/// State that is not learned (running statistics). Each rank trains with its own; an evaluation
+/// takes rank 0's or the mean.
 struct Buffer {
   std::string name;
   Shape shape;
@@ -53,10 +53,11 @@ struct Segment {
   std::string kind;
 };
 
-/// Order of the arenas: the reverse of the model's order, in which gradients become ready. Frozen
+/// The arenas' order: the model's reversed, as backward reaches its last layer first. Frozen
 /// parameters come last.
 std::vector<Parameter*> arena_order(std::vector<Parameter*> parameters);
 
+/// The arenas of one worker: weights, gradients, named state and buffers, with their segments.
 class FlatParameters final : public GradOwner {
  public:
   /// Places `parameters` in arena_order() and initialises them. Arenas and buffers have wide_of()
@@ -94,7 +95,7 @@ class FlatParameters final : public GradOwner {
   /// backward's thread.
   void on_grad_ready(std::function<void(const Segment&)> hook) { hook_ = std::move(hook); }
 
-  /// Sets a hook that runs before the hook of on_grad_ready(), which may change the gradient.
+  /// Sets a hook that sees a gradient before on_grad_ready()'s hook, which may change it.
   void before_grad_ready(std::function<void(const Segment&)> hook) { watch_ = std::move(hook); }
 
   /// Updates bf16 copies of the weights, which ops then read as factors (Variable::factor). Does

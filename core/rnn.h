@@ -41,8 +41,8 @@ inline void check_rows(const char* op, const std::vector<int64_t>& rows) {
   }
 }
 
-/// State of a layer: each tensor is (directions, sequences, H), of the activations' type. Within a
-/// call c has the wide type.
+/// State of a layer: each tensor is (directions, sequences, H), of the activations' type. From
+/// position to position, a call keeps c in the wide type.
 struct RnnState {
   Tensor h;
   Tensor c;  // undefined except for lstm

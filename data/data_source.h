@@ -20,7 +20,7 @@ class DataSource {
   /// Reads, draws or lists all splits. `compute` is the type of activations. Throws Error for data
   /// that is missing or damaged.
   virtual Splits open(DType compute) const = 0;
-  /// Number of training samples in the validation split, by data.validation; 0: none.
+  /// Number of training samples that data.validation holds out for validation; 0: none.
   virtual int64_t held_out() const { return 0; }
   virtual bool has_validation() const { return held_out() > 0; }
 };

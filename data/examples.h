@@ -13,6 +13,7 @@
 
 namespace wisp {
 
+/// A part of a data set. Training samples may be held out as the validation split.
 enum class Split { train, validation, test };
 const char* name_of(Split split);
 
@@ -24,20 +25,20 @@ struct Deal {
   int rank = 0;
   int64_t accumulate = 1;  // micro-batches per step
   uint64_t seed = 0;
-  bool training = true;  // shuffled by epoch, last incomplete step dropped; else all in order
+  bool training = true;  // shuffle, drop an incomplete last step; false: all in order
 
   int64_t pieces() const { return workers * accumulate; }
   /// Throws Error that names the data unless all pieces have one size.
   void check(const std::string& name) const;
 };
 
-/// The input of one forward pass of one worker.
+/// The input of one forward pass of one worker. For a text, `length` is its number of positions.
 struct Piece {
   std::vector<int64_t> rows;  // samples, or columns of a text
   int64_t begin = 0;          // text: first position in each column
   int64_t length = 0;
   int64_t stride = 0;  // text: tokens from one column to the next
-  int64_t longer = 0;  // text: number of first columns with one token more
+  int64_t longer = 0;  // text: number of columns, the first ones, with a token more
   int64_t epoch = 0;   // key of random draws, with the seed and the row
   uint64_t seed = 0;
   int64_t count = 0, of_worker = 0, of_step = 0, work = 0;  // see Batch

@@ -15,11 +15,11 @@ struct StepCost {
   int64_t bytes_sent = 0;     // bytes sent by the communicator's algorithms, including status words
   int64_t bytes_received = 0;
   int64_t bytes_dense = 0;  // bytes that a dense all-reduce of the raw gradients would send
-  double encode_ms = 0.0;   // on the comm thread
+  double encode_ms = 0.0;   // check, clip and encode, on the comm thread
   double wait_ms = 0.0;     // wait of the compute thread for the comm thread
-  double clip_ms = 0.0;     // check and clipping after before_update, on the compute thread
-  double wire_ms = 0.0;     // collectives in flight, from the arrival of the last rank on
-  double decode_ms = 0.0;   // on the comm thread
+  double clip_ms = 0.0;     // check and clipping in before_update, on the compute thread
+  double wire_ms = 0.0;     // collectives, each from the arrival of the last rank on
+  double decode_ms = 0.0;   // check and decode, on the comm thread
   // Segments whose local gradient counted as zero (GradientClip::usable).
   std::vector<std::string> nonfinite;  // not finite
   std::vector<std::string> too_large;  // finite norm, but too large for a sum

@@ -14,6 +14,7 @@
 
 namespace wisp {
 
+/// The clipped gradient. automatic: the mean if decoding gives it up to rounding, else local.
 enum class ClipWhere { automatic, local, mean };
 
 struct ClipOptions {
@@ -21,7 +22,7 @@ struct ClipOptions {
   bool per_layer = false;  // clip each segment by itself, at bound · sqrt(its share of the
                            // elements)
   ClipWhere where = ClipWhere::automatic;  // local: each worker's own gradient, before encoding
-  double local_factor = 0.0;  // bound of a worker's own gradient / norm; 0: sqrt(workers)
+  double local_factor = 0.0;  // bound of a worker's own gradient is this · norm; 0: sqrt(workers)
 };
 
 /// A gradient that contains the segments of these parameters.
@@ -33,11 +34,11 @@ struct WholeGradient {
 
 class GradientClip {
  public:
-  /// The gradient is one of `summands` gradients whose sum is the mean over workers; 1: it is the
-  /// mean. Such a share is clipped at norm · local_factor / summands. The factor sqrt(summands) is
-  /// from Lin et al. 2018, section 3.3, where independent gradients add up to one of `norm`. A
-  /// segment whose norm exceeds `largest_norm` counts as zero, because sums of larger numbers over
-  /// workers and steps could overflow f32.
+  /// `summands` is the number of gradients like this one whose sum is the mean; 1 for the mean
+  /// itself. A gradient is clipped at norm · local_factor / summands. With the default factor,
+  /// sqrt(summands), independent gradients add up to one of `norm` (Lin et al. 2018, section 3.3).
+  /// A segment whose norm exceeds `largest_norm` counts as zero, because sums of larger numbers
+  /// over workers and steps could overflow f32.
   GradientClip(Context& context, FlatParameters& parameters, ClipOptions options, int summands,
                double largest_norm = kLargestNorm);
   static constexpr double kLargestNorm = 0x1p96;

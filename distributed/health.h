@@ -8,7 +8,7 @@ namespace wisp {
 struct Health {
   double residual = 0.0;   // norm of the unsent part / norm of the gradients
   double staleness = 0.0;  // mean number of steps since an element of the result was last not zero;
-                           // without units whose result is a tracked sum, which is never zero again
+                           // leaves out units of ef21, whose result is never zero again
   double cosine = 0.0;     // between the decoded result and the sum of the workers' gradients
 };
 

@@ -63,6 +63,7 @@ struct LaunchOptions {
   double timeout_s = 60.0;  // longest wait for another worker
 };
 
+/// A worker, as run_workers() passes it to the worker's thread.
 struct Worker {
   int rank = 0;
   int threads = 1;

@@ -14,8 +14,8 @@ namespace wisp {
 
 class StreamWatch {
  public:
-  /// The work of a stream between two points, in microseconds on the clock of now_us(). Times of a
-  /// device end at the look that found the second point reached.
+  /// The time of a stream's work between two points, in microseconds on the clock of now_us(). A
+  /// device's has the measured length, and ends when poll() found the second point reached.
   struct Span {
     double begin_us = 0.0, end_us = 0.0;
     double ms() const { return (end_us - begin_us) * 1e-3; }

@@ -19,9 +19,10 @@ namespace wisp {
 /// run, because a rank asked to stop.
 enum class Outcome { applied, skipped, stop };
 
+/// A step that begins, as the trainer knows it.
 struct StepBegin {
-  int64_t step = 0;    // batches seen
-  double epoch = 0.0;  // fractional; warm-up schedules depend on it
+  int64_t step = 0;    // steps before this one
+  double epoch = 0.0;  // epochs done, with fraction; warm-up schedules depend on it
   double lr = 0.0;
 };
 
@@ -32,7 +33,7 @@ class Synchronizer {
   virtual void begin(const StepBegin& info) = 0;
   /// Records that a micro-batch, not the step's last, has added its gradients to the arena.
   virtual void micro_batch_done() {}
-  /// Passes the local loss, a scalar on the device, and starts the exchange of the status.
+  /// Passes the step's local loss, a scalar on the device, after its last forward.
   virtual void forward_done(const Tensor& loss) = 0;
   /// Waits until the results of all ranks are in the gradient arena. Rethrows a failure of the
   /// exchange.
@@ -49,6 +50,7 @@ class Synchronizer {
   virtual const StepCost& cost() const = 0;
   /// Health of compression in that step, if it was measured.
   virtual std::optional<Health> health() const { return {}; }
+  /// Whether every worker has weights of its own (gossip, local SGD).
   virtual bool replicas_differ() const = 0;
   /// The weights to evaluate and export: the arena itself, or the mean over workers in a separate
   /// buffer. Collective, as consensus_distance(); call both between steps.

@@ -25,14 +25,17 @@ class Module {
   std::vector<Buffer*> buffers() { return collect<Buffer>(&Module::buffers_); }
 
  protected:
+  /// Registers a parameter of this module. `kind` is that of its layer, for policies.
   Parameter& parameter(std::string name, Shape shape, Init init, bool decay = true,
                        std::string kind = {}) {
     return parameters_.emplace_back(
         Parameter{std::move(name), shape, init, decay, {}, false, std::move(kind)});
   }
+  /// Registers a buffer, with every element `initial`.
   Buffer& buffer(std::string name, Shape shape, double initial) {
     return buffers_.emplace_back(Buffer{std::move(name), shape, initial, {}});
   }
+  /// Registers a member as a child. Its parameters get the prefix "NAME.".
   void child(std::string name, Module& module) { children_.emplace_back(std::move(name), &module); }
 
  private:

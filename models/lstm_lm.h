@@ -20,7 +20,7 @@ struct LstmLmOptions {
   double dropout = 0.0;         // before, between and after the layers, not inside them
   bool locked_dropout = false;  // drop equally at all positions of a window
   bool tied = false;            // the embedding's weight is also the output's
-  bool sum_over_time = false;   // gradients of the loss summed over a window's positions
+  bool sum_over_time = false;   // gradients of the sum of losses over a window, not the mean
   double init_range = 0.0;  // all start uniform in ± this; 0: recurrent layers in ±1 / sqrt(units),
                             // embedding and output in ±0.1, the output's bias at 0
 };

@@ -20,6 +20,7 @@ namespace wisp {
 /// backward still reads them, and a skipped step keeps them.
 using Carry = std::vector<Tensor>;
 
+/// The result of one forward pass.
 struct Step {
   Variable loss;    // one element: sum over the batch's targets divided by batch.count; undefined
                     // without targets
@@ -53,7 +54,8 @@ struct Metric {
 
 class Model : public Module {
  public:
-  /// `before` has a tensor (columns, …) for each shape in carried().
+  /// Maps a batch to output and loss. `before` has a tensor (columns, …) for each shape in
+  /// carried().
   virtual Step forward(Context& context, const Batch& batch, const Carry& before) = 0;
   /// The shape of one column of each carried tensor.
   virtual std::vector<Shape> carried() const { return {}; }

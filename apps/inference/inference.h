@@ -1,6 +1,6 @@
 // A trained run's model for your own program, made from the run directory without the data set. An
 // object belongs to one thread. It computes with as many OpenMP threads as the run's key `threads`
-// says; 0: with as many as that thread would.
+// says; 0: as many as its thread has.
 #pragma once
 
 #include <memory>

@@ -10,11 +10,11 @@
 namespace wisp {
 
 struct Score {
-  int64_t words = 0;       // words scored: all but the first; a line's end counts as one
-  int64_t unknown = 0;     // scored words outside the vocabulary, which has "<unk>" for them
-  int64_t characters = 0;  // characters of the text
-  double nats = 0.0;       // -log probability of all scored words, natural
-  double known_nats = 0.0;
+  int64_t words = 0;        // words scored: all but the first; a line's end counts as one
+  int64_t unknown = 0;      // scored words outside the vocabulary, which has "<unk>" for them
+  int64_t characters = 0;   // length of the text
+  double nats = 0.0;        // -log probability of all scored words, natural
+  double known_nats = 0.0;  // part of `nats` that known words have
 
   double nats_per_word() const { return nats / static_cast<double>(words); }
   double perplexity() const { return std::exp(nats_per_word()); }

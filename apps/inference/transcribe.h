@@ -25,9 +25,9 @@ struct Transcript {
   std::string error;  // why the file could not be read: text is empty then
 };
 
-/// Passes the text of each file to `tell`, in their order: of the likeliest path, or of a beam
-/// search. Files without a header are read as the run's data reads them. Throws Error for a model
-/// that does not take sound.
+/// Passes each file's transcript to `tell`, in their order: by beam search if `beam` is given, else
+/// of the likeliest path. Files without a header are read as the run's data reads them. Throws
+/// Error for a model that does not take sound.
 void transcribe(Inference& model, std::span<const std::string> files,
                 const std::optional<BeamOptions>& beam,
                 const std::function<void(const Transcript&)>& tell);

@@ -18,11 +18,11 @@ namespace wisp {
 ///   state_I_after   state_I of the next position
 /// Every value of rank 4 is channels first. Initializers have the model's exchange names, the first
 /// one of a weight with several. A recurrent layer that reads whole sequences has stacked weights
-/// in ONNX's order of gates, named after the first one plus ".W", ".R" or ".B". Throws Error that
-/// names an op without an ONNX form. Also throws for a model beyond a graph of one position and any
-/// batch, or of one sample and any frames: a sequence without state, padded samples with state,
-/// other variable extents, lengths of output rows, and numbers that depend on the batch or the
-/// frames but are not multiples of them.
+/// in ONNX's order of gates, named after the first one plus ".W", ".R" or ".B". A graph has one
+/// position of any batch, or one sample of any frames. Throws Error for a model that needs more: a
+/// sequence without state, padded samples with state, other variable extents, lengths of output
+/// rows, or numbers that grow with batch or frames but are no multiples of them. Throws Error that
+/// names an op without an ONNX form.
 std::string onnx_model(Context& context, Model& model, const FlatParameters& parameters,
                        const Facts& facts);
 

@@ -14,12 +14,12 @@ namespace wisp {
 /// The progress of a run.
 struct Position {
   int64_t epoch = 0;            // completed epochs
-  int64_t in_epoch = 0;         // steps done in this epoch; if all: not yet evaluated
-  int64_t steps_per_epoch = 0;  // 0: unknown, as the checkpoint is older
+  int64_t in_epoch = 0;         // steps done in this epoch; if all, evaluation is due
+  int64_t steps_per_epoch = 0;  // 0: unknown, in an old checkpoint
   int64_t step = 0;             // steps of the run
   int64_t skipped = 0;
-  TallyValues tally;       // of this epoch, as far as metrics were reported
-  int64_t best_step = -1;  // by the first metric on the validation split; -1: none
+  TallyValues tally;       // sums of this epoch, up to the last report of metrics
+  int64_t best_step = -1;  // step with the best validation metric, the first one; -1: none
   double best_value = 0.0;
 
   CheckpointFacts facts() const;
@@ -54,8 +54,8 @@ class Checkpoints {
   /// as load().
   std::vector<std::string> load_evaluated(const FlatParameters& parameters,
                                           const std::string& which = "last") const;
-  /// Loads it into a replica, and leaves the replica's other state as it is. Collective. Also
-  /// throws Error for a checkpoint of another data.validation.
+  /// Loads the state that evaluation takes into a replica, whose other state stays. Collective.
+  /// Also throws Error for a checkpoint of another data.validation.
   std::vector<std::string> load_evaluated(Replica& replica,
                                           const std::string& which = "last") const;
   /// Whether the checkpoint of a step exists, whole or not. Collective.

@@ -13,6 +13,7 @@ namespace wisp {
 
 class RunDirectory {
  public:
+  /// create a new run; overwrite an old one; resume or read one; follow: leave checks to rank 0
   enum class Open { create, overwrite, resume, follow };
 
   /// Changes nothing on disk. Throws Error if the directory already holds a run (create), or holds

@@ -28,7 +28,7 @@ struct LayerPlan {
   int unit = -1;       // layers of one unit are encoded together; -1: no unit
   int bucket = 0;
   std::vector<Collective> rounds;
-  /// As if the layer were a unit of its own; its share by elements if the unit's scope is wider.
+  /// Bytes of the layer as a unit of its own; of a wider field, its share by elements.
   double bytes_sent = 0.0;
   double bytes_dense = 0.0;  // bytes of a dense all-reduce
   int64_t state_bytes = 0;   // the method's state, per worker

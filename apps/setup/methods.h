@@ -14,7 +14,7 @@ namespace wisp {
 
 /// The choice of compression.method: compressors for gradient averaging, or another synchronizer.
 struct Methods {
-  std::vector<Method> methods;                 // with another synchronizer: for a plan only
+  std::vector<Method> methods;                 // for averaging; with a recipe, for a plan only
   std::vector<int> method_of;                  // by segment: index into methods, or kDense
   std::function<double(double epoch)> ratio;   // ratio of sparse methods; empty if none
   std::vector<double> phases = {0.0};          // epochs at which the ratio changes, from 0

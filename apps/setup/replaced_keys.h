@@ -9,9 +9,9 @@
 
 namespace wisp {
 
-/// Finishes `config`, whose components are all bound. A key that no component knows is dropped if a
-/// component that was chosen then or later knew it, and has been replaced since. Returns a line
-/// that names the dropped keys and their places, or nothing. Throws UnknownKey for any other key.
+/// Finishes `config`, whose components are all bound. Drops an unknown key if an earlier layer
+/// (Config::earlier) has it and chooses a component that knows it. Returns a line that names the
+/// dropped keys and their places, or nothing. Throws UnknownKey for any other unknown key.
 /// `methods` names the compression methods in messages.
 std::vector<std::string> finish(Config& config, const std::string& methods);
 

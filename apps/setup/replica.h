@@ -27,7 +27,7 @@
 
 namespace wisp {
 
-/// State that all workers of a process share; `pool` only those of one device.
+/// State that all workers of a process share; those of one device share `pool`.
 struct Shared {
   TrainOptions options;
   Config config;  // with bound options; replicas copy it and bind model and method
@@ -36,10 +36,11 @@ struct Shared {
   int64_t held_out = 0;  // training samples held out for validation
 };
 
+/// The outcome, costs and times of one step on this worker.
 struct StepReport {
   Outcome outcome = Outcome::applied;
   double lr = 0.0;
-  double work = 0.0;        // images, tokens or frames of all workers, by this one's share
+  double work = 0.0;        // images, tokens or frames of all workers, estimated from this one
   double loader_ms = 0.0;   // wait for the next batches
   double compute_ms = 0.0;  // forward, backward and update, without waits for others
   StepCost cost;
@@ -74,17 +75,17 @@ class Replica {
   /// Loss and metrics over all workers since the last call. Collective: all workers call it between
   /// steps.
   TallyValues tally() { return total(*tally_); }
-  /// Loss and metrics over the samples of `loader`, in evaluation mode, with_averages(). Nothing if
-  /// `stop` said yes on some worker. Collective.
+  /// Evaluates the samples of `loader` inside with_averages(). Returns loss and metrics, or nothing
+  /// if `stop` returned true on some worker. Collective.
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
   /// Like evaluate(), with the weights and statistics as Checkpoints::load_evaluated() left them.
   std::optional<TallyValues> evaluate_as_is(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
-  /// Passes an evaluation that the configuration asks for to the schedule. All ranks pass the same
-  /// values.
+  /// Tells the schedule the values of an evaluation that train.eval_every asks for. All ranks pass
+  /// the same values.
   void observe(const TallyValues& evaluation);
-  /// Loads weights from a file, and restarts their averages there. Throws Error as read_weights.
+  /// Loads weights from a file, and sets their averages to them. Throws Error as read_weights.
   void start_from(const std::string& file, const Facts& facts);
   /// Runs `work` with the weights and statistics that are evaluated and exported: averages over
   /// time if there are any, and rank 0's statistics. If the workers' weights differ, both are means
@@ -113,8 +114,8 @@ class Replica {
   std::vector<SavedState> state();
   /// A name for the cut of the model that the state depends on; empty if it depends on none.
   std::string layout() const { return synchronizer_->layout(); }
-  /// Everything else that the bits depend on: "onednn 2.6.3 AVX512_CORE, fft kissfft, 2 threads, 1
-  /// comm threads, AMD EPYC 7B13, glibc 2.36".
+  /// Libraries, threads and machine behind the bits: "onednn 2.6.3 AVX512_CORE, fft kissfft, 2
+  /// threads, 1 comm threads, AMD EPYC 7B13, glibc 2.36".
   std::string numerics() const;
 
   /// The methods in use: "dgc", "dgc, topk" or "choco, topk"; "none" if all is dense.

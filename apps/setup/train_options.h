@@ -22,9 +22,9 @@
 namespace wisp {
 
 struct CheckpointOptions {
-  int64_t every_steps = 0;   // besides the ends of epochs; 0: none
-  int64_t every_epochs = 1;  // 0: only the last
-  int64_t keep = 2;          // newest ones; 0: all
+  int64_t every_steps = 0;   // interval, besides ends of epochs; 0: none
+  int64_t every_epochs = 1;  // interval; 0: only the last one
+  int64_t keep = 2;          // number of newest ones; 0: all
   bool best = true;          // also keep the best one on the validation split
 };
 
@@ -39,8 +39,8 @@ struct RecordOptions {
 Device bind_device(Config& config, std::string& device);
 
 struct TrainOptions {
-  int workers = 1;  // number of processes, if there are several
-  int devices = 1;  // used by this process: 1, or one per worker
+  int workers = 1;  // number of threads or processes that train
+  int devices = 1;  // devices of this process: 1, or one per worker
   std::string engine = "auto";
   int threads = 0;
   int comm_threads = 1;

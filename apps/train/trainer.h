@@ -23,7 +23,7 @@ struct TrainRequest {
   std::string out;  // run directory
   RunDirectory::Open open = RunDirectory::Open::create;
   bool quiet = false;
-  /// Asked by every worker, before each step and each batch of an evaluation.
+  /// Whether to stop: every worker asks before each step and batch of an evaluation.
   std::function<bool()> stop = [] { return false; };
 };
 

@@ -1,5 +1,5 @@
-// The lists of a unit's entries that Ok-Topk keeps between its rounds, and their sizes. Used by the
-// comm thread.
+// The lists of a unit's entries that Ok-Topk keeps between its rounds, and their sizes. Letters are
+// those of oktopk.cpp. Used by the comm thread.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Regions: each rank owns a range of each field's positions, such that the workers' selected
-// positions are spread about evenly. The borders follow cuts, the mean over workers of the
-// sixteenths of their selected positions, so that they fit any number of workers. The cuts are
-// kCutWords i64 words per field in device memory, zeros (even regions) before the first balancing.
-// Part of Ok-Topk (oktopk.cpp). Used by the comm thread.
+// positions are spread about evenly. 15 cuts of a field divide those positions into sixteenths (the
+// mean over workers). Borders for any number of ranks are interpolated between cuts. Cuts are i64
+// words in device memory; zeros, before the first balancing, stand for even regions. Part of
+// Ok-Topk (oktopk.cpp). Used by the comm thread.
 #pragma once
 
 #include "compression/sparse/sparse_list.h"

@@ -40,8 +40,8 @@ class IndexFormat {
   virtual ~IndexFormat() = default;
 
   virtual const char* name() const = 0;
-  /// Bytes of an index that is one number per entry, which pack.cpp writes and reads: 2 for the run
-  /// of zeros before it, 4 for its position. 0: write() and read() handle the indices.
+  /// Bytes per entry of a format with one number per entry, which pack.cpp writes and reads: 2 (the
+  /// run of zeros before the entry) or 4 (its position). 0: write() and read() do it.
   virtual int number() const { return 0; }
   /// Length from which gaps are cut by escapes; 0: never.
   virtual int64_t escape() const { return 0; }

@@ -9,8 +9,8 @@
 
 namespace wisp {
 
-/// The capacity of a list for a field: `copies` · max(1, times / over of ratio's count) + `more`
-/// entries, at most all elements; plus one for each `escape` elements without an entry.
+/// The capacity of a field's list: min(copies · max(k · times / over, 1) + more, n) entries for n
+/// elements, with k = kept_count(ratio, n); plus one for each `escape` elements without an entry.
 struct Room {
   double ratio = 1.0;
   int64_t times = 1, over = 1;

@@ -16,8 +16,8 @@ constexpr int64_t kStripColumns = 16;
 /// The most rows of a block of the left factor.
 constexpr int64_t kMostBlockRows = 32;
 
-/// Neighbouring depths of a strip's column: instructions add products of bf16 in pairs. A strip
-/// holds all columns for each group of kTogether depths.
+/// Number of depths of a column that a strip stores together: 2 for bf16, whose instructions add
+/// products in pairs. A strip holds all columns for each group of kTogether depths.
 template <class T>
 constexpr int64_t kTogether = 1;
 template <>

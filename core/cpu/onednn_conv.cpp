@@ -161,9 +161,8 @@ Built build(const dnnl::engine& engine, ConvPass pass, const ConvTask& t) {
 }
 
 /// The fewest strips whose implementation is no worse than `way`; none if there are none. The
-/// library's backward kernels support at most 11 to 14 kernel columns, and are about five times as
-/// fast as a matrix.
-/// matrix.
+/// library's backward kernels support at most 11 to 14 kernel columns. Beyond, it multiplies a
+/// matrix of copies of x, about five times as slowly.
 std::vector<OnednnOp> build_strips(const dnnl::engine& engine, ConvPass pass, const ConvSpec& s,
                                    DType images, Way way) {
   const int64_t least_taps = way == Way::kernel ? 5 : 1;

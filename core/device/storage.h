@@ -15,10 +15,9 @@ namespace wisp {
 
 struct MemoryStats {
   int64_t system_allocations = 0;  // number of times that the system was asked for memory
-  int64_t reserved_bytes =
-      0;                   // held from the system; equal to its peak, nothing is given back early
-  int64_t used_bytes = 0;  // lent now
-  int64_t peak_used_bytes = 0;  // most bytes lent at once
+  int64_t reserved_bytes = 0;      // bytes from the system, which the pool keeps to its end
+  int64_t used_bytes = 0;          // bytes lent now
+  int64_t peak_used_bytes = 0;     // most bytes lent at once
 };
 
 struct MemoryOptions {

@@ -59,8 +59,8 @@ class Config {
   /// The rows of an array of tables ([[compression.policy]]). Bind and finish each row by itself.
   std::vector<Config> rows(const std::string& key, const std::string& meaning);
 
-  /// The keys of a table that another component binds: `key` = {a = 1} gives key "a". finish()
-  /// accepts all keys of the table.
+  /// The table `key` as a Config, for another component to bind: `key` = {a = 1} gives key "a".
+  /// finish() accepts all keys of the table.
   Config table(const std::string& key, const std::string& meaning);
   /// An unbound copy in which the given keys of `other`, below `prefix`, replace keys of the same
   /// names. Messages name a key's original place.

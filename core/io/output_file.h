@@ -36,8 +36,8 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-/// A file that gets its name when it is complete. Until then the old file stays, whoever else
-/// writes it. Links are followed, and the file's mode is kept. Some files are written directly: a
+/// A file that gets its name when it is complete. Until then the old file stays, however many
+/// writers there are. Links are followed, and its mode is kept. Some files are written directly: a
 /// device or a FIFO, a file that the process already has open (/dev/fd/N, /dev/stdout), and a file
 /// that cannot be replaced, because it is a mount or its directory is read-only.
 class WholeFile {

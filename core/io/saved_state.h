@@ -32,6 +32,7 @@ std::string part_name(const TensorPart& part);
 /// Empty unless `name` has the form NAME[BEGIN:END].
 std::optional<TensorPart> part_of_name(const std::string& name);
 
+/// A named tensor of a worker's state, and how it is saved and resized.
 struct SavedState {
   std::string name;  // "momentum/stage1.block0.conv1.weight"; a part: "….weight[128:256]"
   Tensor tensor;     // on the host

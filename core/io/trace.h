@@ -10,6 +10,7 @@
 
 namespace wisp {
 
+/// Kinds of spans. compute and wait are on the compute thread, the others on the comm thread.
 enum class Lane { compute, encode, wait, wire, decode };
 constexpr int kLaneCount = 5;
 const char* name_of(Lane lane);

@@ -32,10 +32,10 @@ struct LrSchedule {
   static LrSchedule bind(Config& config, double epochs);
 
   /// Factor of the base learning rate at `epoch` (with fraction, from 0).
-  ///   step:       factor ^ (1 + floor((epoch - hold) / step_epochs)) from epoch `hold` on, 1
-  ///   before polynomial: end + (1 - end) (1 - epoch / epochs) ^ power cosine:     half a cosine to
-  ///   zero; Loshchilov & Hutter 2017, without restarts one_cycle:  half a cosine from 1 / div to 1
-  ///   at pct_start, then half a cosine to
+  ///   step:       factor ^ (1 + floor((epoch - hold) / step_epochs)) from epoch `hold` on, else 1
+  ///   polynomial: end + (1 - end) (1 - epoch / epochs) ^ power
+  ///   cosine:     half a cosine to zero; Loshchilov & Hutter 2017, without restarts
+  ///   one_cycle:  half a cosine from 1 / div to 1 at pct_start, then half a cosine to
   ///               1 / (div · final_div). Smith & Topin 2019, with numbers and shape of PyTorch's
   ///               OneCycleLR, whose corners lie a step earlier. The momentum does not change.
   /// Warm-up: Goyal et al. 2017, section 2.2.

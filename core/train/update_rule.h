@@ -7,7 +7,7 @@ namespace wisp {
 enum class UpdateRule {
   gradient,  // a gradient: the optimizer applies its whole rule
   momentum,  // a momentum: it replaces the optimizer's; decay still applies
-  update     // an update with momentum and decay: subtracted times the learning rate
+  update     // an update with momentum and decay: w -= lr · update
 };
 
 }  // namespace wisp

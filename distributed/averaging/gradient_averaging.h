@@ -69,9 +69,9 @@ class GradientAveraging final : public Synchronizer {
   void request_stop() override { stop_requested_ = true; }
   void between_steps(const std::function<void()>& task) override;
 
-  /// Declares that the parameters' gradient is a part of the gradient `whole` of this worker, from
-  /// the next step on. Local clipping uses the norm of `whole`. For the mean only the number of
-  /// elements is known, so a bound on its whole norm has no meaning. Call between steps.
+  /// Declares that the parameters are a part of this worker's gradient `whole`, from the next step
+  /// on. Local clipping uses its norm. The norm of the whole mean is unknown, so the mean can be
+  /// clipped per layer only. Call between steps.
   void part_of(const WholeGradient& whole);
 
   const Cut& cut() const { return units_.cut(); }

@@ -17,10 +17,10 @@ struct CodecLimits {
 
 /// The times of plain loops over the method's memory. Encode reads the gradient, written just
 /// before, and squares or momentum if the method needs them; reads and writes the state; and writes
-/// the payload. Decode reads payloads and writes, then adds to, the gradient. If a library does
-/// most of the method's work, the times of that library's calls alone: the transforms of fft, the
-/// products of powersgd and acpsgd. `payload_bytes` is one worker's, over all rounds. The unit has
-/// one field of one slice.
+/// the payload. Decode reads payloads and writes the gradient, then adds to it. For fft, powersgd
+/// and acpsgd, a library does most of the work, and the times are those of its transforms or
+/// products alone. `payload_bytes` is one worker's, over all rounds. The unit has one field of one
+/// slice.
 CodecLimits measure_codec_limits(const std::string& method, Rehearsal& rehearsal,
                                  int64_t payload_bytes);
 

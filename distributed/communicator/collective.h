@@ -85,9 +85,9 @@ struct Traffic {
 };
 Traffic traffic_of(const Call& call, int rank, int workers);
 
-/// Visits the work of rank `rank` in a collective. In a reduction: its share, in runs that are
-/// contiguous on every rank, visit(addresses by rank, elements). In the others: each received slice
-/// that is not sent from the same memory, visit(from, to).
+/// each_run() visits a rank's share of a reduction, in runs that are contiguous on every rank:
+/// visit(addresses by rank, elements). each_mail() visits each slice that a rank receives in
+/// another collective, unless it is sent from the same memory: visit(from, to).
 using VisitRun = std::function<void(std::span<std::byte* const>, int64_t)>;
 void each_run(std::span<const Call> calls, int rank, const VisitRun& visit);
 using VisitMail = std::function<void(const ConstBytes&, const Bytes&)>;

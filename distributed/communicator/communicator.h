@@ -1,8 +1,8 @@
 // Collectives among the workers of a run. Every rank makes the same calls in the same order, all
-// from one thread, its comm thread. A tensor is a list of slices of memory and takes one
-// collective. Device memory is read and written in the order of the rank's stream; when wait() has
-// returned, this work is submitted. Reductions sum in rank order, in f32 rounded once (f64 for f64,
-// exact for integers and max), so results do not depend on the cut of the data. NCCL's differ
+// from one thread, its comm thread. A call takes a list of slices, so one collective moves many
+// tensors. Device memory is read and written in the order of the rank's stream; when wait() has
+// returned, this work is submitted. Sums are in rank order, in f32 and rounded once (f64 for f64,
+// exact for integers), so results do not depend on the cut of the data. NCCL's differ
 // (nccl_communicator.h).
 #pragma once
 
@@ -19,6 +19,7 @@ namespace wisp {
 class MemoryPool;
 class Stream;
 
+/// A slice of memory, of the host or a device; a ConstBytes is only read.
 struct Bytes {
   std::byte* data = nullptr;
   int64_t bytes = 0;
@@ -53,6 +54,7 @@ class Pending {
 };
 using PendingPtr = std::unique_ptr<Pending>;
 
+/// A slice sent to one peer and one received from it.
 struct Exchange {
   int peer = 0;
   ConstBytes out;  // may be empty
@@ -73,11 +75,13 @@ class Communicator {
   /// out[q * S + s] goes to rank q, whose in[r * S + s] receives it from rank r; S = out.size() /
   /// size(). Sizes may differ.
   virtual PendingPtr all_to_all(std::span<const ConstBytes> out, std::span<const Bytes> in) = 0;
+  /// Copies `root`'s data into the other ranks' `data`.
   virtual PendingPtr broadcast(std::span<const Bytes> data, int root) = 0;
   /// Point-to-point messages with several peers at once; both sides name each other. Several slices
   /// for one peer are adjacent, and their number is the same on both sides. An empty list takes
   /// part without messages.
   virtual PendingPtr exchange(std::span<const Exchange> messages) = 0;
+  /// Ends when every rank has called it.
   virtual PendingPtr barrier() = 0;
 
   /// Bytes that this rank sends in all collectives begun so far, by the algorithm's count. Called
@@ -91,10 +95,9 @@ class Communicator {
   /// it by now; else empty. Does not block.
   virtual std::string hear_failure() = 0;
   /// Sets a function that other ranks' threads call whenever a pending collective may have become
-  /// ready, or its ready_at_us() may be earlier. It is never called if ready_at_us() is always
-  /// near. `notify` must not call the communicator, nor take a lock that a caller of the
-  /// communicator holds. After on_progress() has returned, the previous `notify` is not called any
-  /// more.
+  /// ready, or its ready_at_us() may be earlier. A communicator whose ready_at_us() is always near
+  /// never calls it. `notify` must not call the communicator, nor take a lock that a caller of the
+  /// communicator holds. Once on_progress() has returned, the previous `notify` is not called.
   virtual void on_progress(std::function<void()> notify) = 0;
   /// Allows slices in `pool`, memory of a device that all ranks share. They are moved in the order
   /// of `stream`, the rank's stream. Both outlive the calls. Returns false if this is not

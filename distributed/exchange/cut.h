@@ -20,6 +20,7 @@ struct BucketOptions {
                               // per unit; -1: half a bucket, at most 1 MiB, on a GPU a whole one
 };
 
+/// Segments of one method that are encoded together.
 struct CutUnit {
   int method = 0;             // index into the methods
   std::vector<int> segments;  // ids, ascending
@@ -34,12 +35,14 @@ struct CutUnit {
   }
 };
 
+/// Units and dense segments that are exchanged together.
 struct Bucket {
   std::vector<int> dense;  // segments without a method, ascending
   std::vector<int> units;
   int64_t raw_bytes = 0;
 };
 
+/// The gradients of a model in units and buckets; see the head of this file.
 struct Cut {
   std::vector<CutUnit> units;
   std::vector<Bucket> buckets;

@@ -39,16 +39,16 @@ class SlotWire {
   /// Computes the values that check() compares, after advance() returned true. Returns false if
   /// there is nothing to check.
   bool inspect();
-  /// Compares them; call it when the stream has passed inspect(). Throws Error with step, bucket
-  /// and sender if the received data is not what was sent.
+  /// Checks the values of inspect(), which the stream must have passed. Throws Error with step,
+  /// bucket and sender if the received data is not what was sent.
   void check();
 
   /// The transfer of the last started slot, once it is complete: the bytes of all phases, and the
   /// time from the begin of the first to the end of the last.
   const Transfer& transfer() const { return transfer_; }
-  /// Time that the phases of that slot were on the wire.
+  /// Time on the wire of the last slot's phases.
   double wire_us() const { return wire_us_; }
-  /// Bytes that this rank offered to that slot: payloads, their sizes and headers, dense segments.
+  /// Bytes that this rank offered to the last slot: payloads, sizes, headers and dense segments.
   int64_t encoded_bytes() const { return encoded_bytes_; }
   /// The messages to the slot's i-th unit, in rank order; one (from = -1) if they were summed.
   std::span<const Payload> payloads(size_t i);

@@ -1,6 +1,6 @@
-// A gossip method as in its paper: worker i keeps its own weights x_i and tells its neighbours Q of
-// a quantity. Their messages pull it towards their weights. W is the mixing matrix. Gossip
-// (gossip.h) does the rest. All calls come from the comm thread.
+// A gossip method as in its paper: worker i keeps its own weights x_i and sends a quantity,
+// compressed by a code Q, to its neighbours. Their messages pull x_i towards their weights. W is
+// the mixing matrix. Gossip (gossip.h) does the rest. All calls come from the comm thread.
 #pragma once
 
 #include <memory>
@@ -36,14 +36,15 @@ class GossipMethod {
 
   /// The quantity to which Q is applied. If contracts(), `scale` makes an unbiased Q a contraction.
   virtual Source told(const float* x, const std::vector<float*>& own, float scale) const = 0;
+  /// Whether the method needs a contraction, to which told() scales an unbiased code.
   virtual bool contracts() const { return false; }
-  /// Whether x follows from the told message, so that forward must wait for its encoding.
+  /// Whether x is set by the message that the worker sends: forward waits for its encoding.
   virtual bool steps_by_what_it_tells() const { return false; }
   /// Called when everything is encoded; only if steps_by_what_it_tells().
   virtual void after_telling(const GossipArenas&) {}
   /// The intake of the messages about update t; t counts from 1.
   virtual Intake intake(int64_t t) const = 0;
-  /// Called when everything is heard. x is in the state that forward reads.
+  /// Called when all messages are decoded. x holds the weights that forward reads.
   virtual void after_hearing(const GossipArenas&) {}
   /// Called after the optimizer's update t, which moved x from x_t. Applies what was heard to x.
   virtual void mix(const GossipArenas&, int64_t t) = 0;

@@ -14,7 +14,7 @@ namespace wisp {
 
 class ToldUnit final : public Compressor {
  public:
-  /// With `guard`, a unit travels exactly while the code would send more.
+  /// With `guard`, exact numbers are sent while the code would send more.
   ToldUnit(std::shared_ptr<const GossipMethod> method, std::shared_ptr<const Mixing> mixing,
            std::shared_ptr<const Code> code, bool guard);
 

@@ -13,7 +13,7 @@ namespace wisp {
 class WeightExchange {
  public:
   virtual ~WeightExchange() = default;
-  /// Called before forward, which waits for it. Must not wait for other ranks.
+  /// Called before forward, which runs afterwards. Must not wait for other ranks.
   virtual void begin(const StepInfo&, Courier&) {}
   /// Called during forward and backward, which read the weights. Must not change the weights.
   virtual void travel(const StepInfo&, Courier&) {}
@@ -21,7 +21,7 @@ class WeightExchange {
   /// update.
   virtual void after_update(const StepInfo&, Courier&) {}
 
-  /// Hash of the data that is about to be exchanged; equal on all ranks.
+  /// Hash of the exchange's plan, which ranks compare in the status.
   virtual uint64_t hash() const = 0;
   virtual std::vector<SavedState> state() { return {}; }
   /// Names the layout that the state depends on; empty if there is none.

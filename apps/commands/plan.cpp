@@ -33,7 +33,7 @@ void add_plan(CLI::App& program) {
   command.footer(
       "Example:\n"
       "  wisp plan apps/configs/cifar10_resnet20.toml workers=4 compression.method=dgc\n"
-      "Uses the configuration alone: it measures nothing and reads no data set.\n"
+      "It measures nothing. Of a data set it reads only the vocabulary of a text.\n"
       "Bytes are those of a step on the busiest worker, at the capacities of its messages, without "
       "the 16 bytes of the status.\n"
       "A layer counts as a unit of its own, with a mean where steps differ. The totals count the "

@@ -10,6 +10,7 @@
 #include "apps/lab/bench_step.h"
 #include "apps/setup/train_options.h"
 #include "core/base/error.h"
+#include "core/device/device_remarks.h"
 #include "distributed/bench/codec_bench.h"
 
 namespace wisp {
@@ -24,6 +25,7 @@ struct StepArguments {
 void run_step(const StepArguments& arguments) {
   const StepTiming timing =
       bench_step(arguments.config.load(), arguments.config.stem(), arguments.seconds);
+  for (const std::string& remark : take_device_remarks()) fmt::print(stderr, "wisp: {}\n", remark);
   if (arguments.json) {
     fmt::print("{}\n", timing.json());
   } else {
@@ -38,6 +40,9 @@ void run_step(const StepArguments& arguments) {
           "and {:.1f} copies\n",
           of_step(timing.device.kernels), of_step(timing.device.calls),
           of_step(timing.device.copies));
+      if (timing.device.fallbacks > 0)
+        fmt::print("{:.1f} convolutions of it run in f32, because the library has none in bf16\n",
+                   of_step(timing.device.fallbacks));
     }
   }
 }

@@ -70,6 +70,7 @@ std::string StepTiming::json() const {
     row["kernels"] = of_step(device.kernels);
     row["calls"] = of_step(device.calls);
     row["copies"] = of_step(device.copies);
+    row["fallbacks"] = of_step(device.fallbacks);
   }
   return row.dump();
 }

@@ -12,6 +12,7 @@
 #include "apps/setup/worker_memory.h"
 #include "apps/train/training.h"
 #include "core/base/error.h"
+#include "core/device/device_remarks.h"
 
 namespace wisp {
 namespace {
@@ -138,6 +139,7 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     evaluation.notices.insert(evaluation.notices.end(), notices.begin(), notices.end());
     evaluation.test = test;
     evaluation.validation = validation;
+    for (const std::string& remark : take_device_remarks()) evaluation.notices.push_back(remark);
   });
   if (model) ask(run, *model);
   return evaluation;

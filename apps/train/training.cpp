@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/copy.h"
+#include "core/device/device_remarks.h"
 #include "core/io/checksum.h"
 #include "core/io/earlier_spans.h"
 
@@ -181,7 +182,10 @@ bool Training::train_epoch() {
       position_.tally += tally;
       if (reporter_) reporter_->metrics(line, tally);
     }
-    if (reporter_) reporter_->step(line);
+    if (reporter_) {
+      reporter_->step(line);
+      warn(take_device_remarks());
+    }
     if (options_.distance_every > 0 && position_.step % options_.distance_every == 0) {
       const std::optional<double> distance = replica_.consensus_distance();
       if (reporter_ && distance) reporter_->consensus(position_.step, *distance);

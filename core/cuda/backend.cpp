@@ -4,8 +4,8 @@
 #include <cuda_runtime.h>
 
 #include "core/cuda/check.h"
+#include "core/cuda/convolutions.h"
 #include "core/cuda/cublas.h"
-#include "core/cuda/cudnn.h"
 #include "core/cuda/cufft.h"
 #include "core/kernels/direct_conv.h"
 #include "core/kernels/kernel_backend.h"
@@ -19,7 +19,11 @@ using cuda::ConvPass;
 class CudaBackend final : public KernelBackend {
  public:
   CudaBackend(MemoryPool& pool, const Stream& stream, const GpuMath& math)
-      : KernelBackend(pool, stream.id()), device_(stream.device()), math_(math), workspace_(pool) {}
+      : KernelBackend(pool, stream.id()),
+        device_(stream.device()),
+        math_(math),
+        workspace_(pool),
+        convolutions_(pool, stream.id(), workspace_, math) {}
 
   std::string name() const override { return "cuda"; }
   std::string numerics() const override {
@@ -48,37 +52,25 @@ class CudaBackend final : public KernelBackend {
   void conv2d(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& w,
               Tensor& y) override {
     if (x.dtype() == DType::f64) return direct_conv2d(stream, spec, x, w, y);
-    convolve(stream, ConvPass::forward, spec, x, rounded(stream, w, x.dtype()), {y, false});
+    convolutions_.run(stream, ConvPass::forward, spec, x, rounded(stream, w, x.dtype()),
+                      {y, false});
   }
 
   void conv2d_dx(const Stream& stream, const ConvSpec& spec, const Tensor& dy, const Tensor& w,
                  GradSlot dx) override {
     if (dy.dtype() == DType::f64) return direct_conv2d_dx(stream, spec, dy, w, dx);
-    convolve(stream, ConvPass::dx, spec, dy, rounded(stream, w, dy.dtype()), dx);
+    convolutions_.run(stream, ConvPass::dx, spec, dy, rounded(stream, w, dy.dtype()), dx);
   }
 
   void conv2d_dw(const Stream& stream, const ConvSpec& spec, const Tensor& x, const Tensor& dy,
                  GradSlot dw) override {
     if (x.dtype() == DType::f64) return direct_conv2d_dw(stream, spec, x, dy, dw);
-    if (x.dtype() == dw.into.dtype()) return convolve(stream, ConvPass::dw, spec, x, dy, dw);
-    // cuDNN's classic interface gives gradients only in bf16; its graphs could give f32
-    const Tensor sums = temporary(dw.into.shape(), x.dtype());
-    convolve(stream, ConvPass::dw, spec, x, dy, {sums, false});
-    deposit(stream, sums, dw);
+    convolutions_.run(stream, ConvPass::dw, spec, x, dy, dw);
   }
 
   RealFft& fft() override { return *fft_; }
 
  private:
-  /// CudnnConvolutions::run, with a slower fallback to f32 if the library has no bf16 algorithm.
-  void convolve(const Stream& stream, ConvPass pass, const ConvSpec& spec, const Tensor& first,
-                const Tensor& second, const GradSlot& result) {
-    if (convolutions_.run(stream, pass, spec, first, second, result)) return;
-    const Tensor wide = temporary(result.into.shape(), DType::f32);
-    convolutions_.run(stream, pass, spec, rounded(stream, first, DType::f32),
-                      rounded(stream, second, DType::f32), {wide, false});
-    deposit(stream, wide, result);
-  }
   /// `x` in `type`, the type of the other factor.
   Tensor rounded(const Stream& stream, const Tensor& x, DType type) const {
     if (x.dtype() == type) return x;
@@ -91,7 +83,7 @@ class CudaBackend final : public KernelBackend {
   const GpuMath math_;
   cuda::Workspace workspace_;
   cuda::CublasProducts products_{workspace_, math_.tf32};
-  cuda::CudnnConvolutions convolutions_{workspace_, math_};
+  cuda::Convolutions convolutions_;
   std::unique_ptr<RealFft> fft_ = cuda::make_cufft(workspace_);
 };
 
@@ -99,7 +91,7 @@ class CudaBackend final : public KernelBackend {
 
 std::unique_ptr<Backend> make_device_backend(MemoryPool& pool, const Stream& stream, bool,
                                              const GpuMath& math) {
-  use(stream.device());  // for the libraries' handles
+  use(stream.device());  // for the handle of cuBLASLt
   return std::make_unique<CudaBackend>(pool, stream, math);
 }
 

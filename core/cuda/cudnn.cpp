@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/cuda/device.h"
 #include "core/device/device_work.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {
@@ -29,6 +31,16 @@ std::string described(ConvPass pass, const ConvSpec& s, DType dtype) {
                 ", dilation ", s.dilation, ", ", wisp::name_of(dtype), ": ");
 }
 
+/// Throws OutOfMemory or Error if `status` is a failure of the call.
+void check_cudnn(cudnnStatus_t status, const std::string& call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  const char* const failure = cudnnGetErrorString(status);
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
+      status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
+    throw OutOfMemory(concat(call, ": out of memory: ", failure));
+  throw Error(concat(call, ": ", failure));
+}
+
 /// A handle or descriptor of the library that its owner destroys.
 template <class Thing>
 using Owned = std::unique_ptr<std::remove_pointer_t<Thing>, cudnnStatus_t (*)(Thing)>;
@@ -38,9 +50,9 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Thing>, cudnnStatus_t (*)(Th
 /// A convolution of one shape for the library, and the algorithms that its heuristic ranks.
 class CudnnConvolutions::Plan {
  public:
-  Plan(cudnnHandle_t handle, const Key& key, const GpuMath& math)
+  Plan(cudnnHandle_t handle, const Key& key, bool deterministic)
       : key_(key),
-        math_(math),
+        deterministic_(deterministic),
         x_(made(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor)),
         y_(made(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor)),
         w_(made(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor)),
@@ -57,19 +69,26 @@ class CudnnConvolutions::Plan {
   }
 
   /// Returns whether the convolution was done. If a call refuses a ranked algorithm, the next one
-  /// is tried and remembered. Returns false if none is left; then nothing was done.
+  /// is tried and remembered. Returns false if none is left; then nothing was done. A refusal to
+  /// add to the result says nothing about writing it, and the other way round.
   bool run(cudnnHandle_t handle, const Tensor& first, const Tensor& second, const GradSlot& result,
            Workspace& workspace) {
-    for (; !algorithms_.empty(); algorithms_.erase(algorithms_.begin())) {
-      const cudnnStatus_t status =
-          call(handle, algorithms_.front(), first, second, result, workspace);
+    std::vector<Algorithm>& left = result.accumulate ? to_add_ : to_write_;
+    for (; !left.empty(); left.erase(left.begin())) {
+      const cudnnStatus_t status = call(handle, left.front(), first, second, result, workspace);
       if (status == CUDNN_STATUS_SUCCESS) return true;
       refused(status);
     }
     return false;
   }
-  /// The reason of the last refusal.
-  const char* refusal() const { return refusal_; }
+  /// The shapes, and the reason of the last refusal.
+  std::string refusal() const {
+    return concat(described(key_.pass, key_.spec, key_.dtype), "cuDNN has no algorithm (", refusal_,
+                  ")",
+                  deterministic_ ? " that gives the same bits each time; train.deterministic = "
+                                   "false lets it take others"
+                                 : "");
+  }
 
  private:
   struct Algorithm {
@@ -79,8 +98,8 @@ class CudnnConvolutions::Plan {
   };
 
   void check(cudnnStatus_t status, const char* call) const {
-    WISP_CHECK(status == CUDNN_STATUS_SUCCESS, described(key_.pass, key_.spec, key_.dtype), call,
-               ": ", cudnnGetErrorString(status));
+    if (status != CUDNN_STATUS_SUCCESS)
+      check_cudnn(status, described(key_.pass, key_.spec, key_.dtype) + call);
   }
 
   template <class Thing>
@@ -117,14 +136,14 @@ class CudnnConvolutions::Plan {
     check(cudnnSetConvolutionGroupCount(convolution_.get(), narrow(s.groups)),
           "cudnnSetConvolutionGroupCount");
     set_math(key_.dtype == DType::bf16 ? CUDNN_TENSOR_OP_MATH
-             : math_.tf32              ? CUDNN_DEFAULT_MATH
+             : key_.tf32               ? CUDNN_DEFAULT_MATH
                                        : CUDNN_FMA_MATH);
   }
 
   cudnnStatus_t call(cudnnHandle_t handle, const Algorithm& algorithm, const Tensor& first,
                      const Tensor& second, const GradSlot& result, Workspace& workspace) const {
     // without TF32, f32 keeps its math type
-    if (key_.dtype == DType::bf16 || math_.tf32) set_math(algorithm.math);
+    if (key_.dtype == DType::bf16 || key_.tf32) set_math(algorithm.math);
     const float alpha = 1.0f, beta = result.accumulate ? 1.0f : 0.0f;
     void* const room = workspace.of(algorithm.workspace_bytes);
     const auto bytes = static_cast<size_t>(algorithm.workspace_bytes);
@@ -176,7 +195,7 @@ class CudnnConvolutions::Plan {
   }
 
   /// Keeps the algorithms that rank(count, ranked) lists by expected time. It drops those whose
-  /// bits may vary, if `math_` asks for that, and moves those with a large workspace to the end.
+  /// bits may vary, if the options ask for that, and moves those with a large workspace to the end.
   template <class Ranked, class Rank>
   void keep(const Rank& rank) {
     Ranked ranked[kMostAlgorithms];
@@ -185,14 +204,15 @@ class CudnnConvolutions::Plan {
       return refused(status);
     for (const Ranked& one : std::span(ranked, static_cast<size_t>(count))) {
       if (one.status != CUDNN_STATUS_SUCCESS) continue;
-      if (math_.deterministic && one.determinism != CUDNN_DETERMINISTIC) continue;
-      algorithms_.push_back({one.algo, static_cast<int64_t>(one.memory), one.mathType});
+      if (deterministic_ && one.determinism != CUDNN_DETERMINISTIC) continue;
+      to_write_.push_back({one.algo, static_cast<int64_t>(one.memory), one.mathType});
     }
-    std::stable_sort(algorithms_.begin(), algorithms_.end(),
+    std::stable_sort(to_write_.begin(), to_write_.end(),
                      [](const Algorithm& a, const Algorithm& b) {
                        return std::max(a.workspace_bytes, kPreferredWorkspaceBytes) <
                               std::max(b.workspace_bytes, kPreferredWorkspaceBytes);
                      });
+    to_add_ = to_write_;
   }
 
   /// Remembers the reason of a refusal. Throws Error if other algorithms would be refused, too.
@@ -204,47 +224,48 @@ class CudnnConvolutions::Plan {
   }
 
   const Key key_;
-  const GpuMath math_;
+  const bool deterministic_;
   const Owned<cudnnTensorDescriptor_t> x_, y_;
   const Owned<cudnnFilterDescriptor_t> w_;
   const Owned<cudnnConvolutionDescriptor_t> convolution_;
-  std::vector<Algorithm> algorithms_;  // the first one is used
+  std::vector<Algorithm> to_write_, to_add_;  // the first one is used
   const char* refusal_ = "none fits";
 };
 
-namespace {
-
-cudnnHandle_t make_handle() {
-  cudnnHandle_t handle = nullptr;
-  const cudnnStatus_t status = cudnnCreate(&handle);
-  WISP_CHECK(status == CUDNN_STATUS_SUCCESS, "cudnnCreate: ", cudnnGetErrorString(status));
-  return handle;
-}
-
-}  // namespace
-
-CudnnConvolutions::CudnnConvolutions(Workspace& workspace, const GpuMath& math)
+CudnnConvolutions::CudnnConvolutions(Workspace& workspace, bool deterministic)
     : workspace_(workspace),
-      math_(math),
-      handle_(make_handle(), [](cudnnContext* handle) { cudnnDestroy(handle); }),
+      deterministic_(deterministic),
+      handle_(nullptr, [](cudnnContext* handle) { cudnnDestroy(handle); }),
       plans_(kMostKeptObjects) {}
 
 CudnnConvolutions::~CudnnConvolutions() = default;
 
-bool CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec,
+/// The library's handle on the stream. It is made at the first use, because it costs time and
+/// memory, and many backends never convolve.
+cudnnContext* CudnnConvolutions::handle(const Stream& stream) {
+  if (!handle_) {
+    use(stream.device());
+    cudnnHandle_t made = nullptr;
+    check_cudnn(cudnnCreate(&made), "cudnnCreate");
+    handle_.reset(made);
+  }
+  check_cudnn(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native())),
+              "cudnnSetStream");
+  return handle_.get();
+}
+
+bool CudnnConvolutions::run(const Stream& stream, ConvPass pass, const ConvSpec& spec, bool tf32,
                             const Tensor& first, const Tensor& second, const GradSlot& result) {
-  const Key key{pass, spec, first.dtype()};
-  Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, math_); });
-  const cudnnStatus_t status =
-      cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native()));
-  WISP_CHECK(status == CUDNN_STATUS_SUCCESS, "cudnnSetStream: ", cudnnGetErrorString(status));
-  const bool done = plan.run(handle_.get(), first, second, result, workspace_);
-  if (done) count_device_work({.calls = 1});
-  WISP_CHECK(done || key.dtype == DType::bf16, described(pass, spec, key.dtype),
-             "cuDNN has no algorithm (", plan.refusal(), ")",
-             math_.deterministic ? " that gives the same bits each time; train.deterministic = "
-                                   "false lets it take others"
-                                 : "");
+  const Key key{pass, spec, first.dtype(), tf32 && first.dtype() == DType::f32};
+  cudnnContext* const handle = this->handle(stream);
+  Plan& plan =
+      *plans_.find(key, [&] { return std::make_unique<Plan>(handle, key, deterministic_); });
+  const bool done = plan.run(handle, first, second, result, workspace_);
+  if (done) {
+    count_device_work({.calls = 1});
+  } else {
+    refusal_ = plan.refusal();
+  }
   return done;
 }
 

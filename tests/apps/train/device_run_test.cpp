@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/lab/bench_step.h"
 #include "apps/setup/batch_upload.h"
 #include "apps/setup/weights.h"
 #include "core/copy.h"
+#include "core/device/device_remarks.h"
 #include "core/emulated/memory.h"
 #include "core/emulated/queues.h"
 #include "core/emulated/runtime.h"
@@ -273,6 +276,26 @@ TEST(DeviceWork, OfAStepDoesNotGrow) {
   EXPECT_LE(launches({"compression.method=ef_signsgd"}), 130.0);
   EXPECT_LE(launches({"compression.method=int8"}), 137.0);
   EXPECT_LE(launches({"compression.method=terngrad"}), 162.0);
+}
+
+TEST(DeviceWork, OfAStepIsInTheRowOfTheBenchmark) {
+  const Config config = tiny_config_of("", kResNet + kOnDevice);
+  StepTiming timing = bench_step(config, "tiny", 0.0, 2);
+  const auto before = nlohmann::json::parse(timing.json());
+  for (const char* key : {"kernels", "calls", "copies"}) EXPECT_GT(before.at(key), 0.0) << key;
+  EXPECT_EQ(before.at("fallbacks"), 0.0);
+  timing.device.fallbacks = 3 * timing.steps;
+  EXPECT_EQ(nlohmann::json::parse(timing.json()).at("fallbacks"), 3.0);
+}
+
+TEST(DeviceRemarks, AreWarningsOfARun) {
+  const TempDir dir;
+  take_device_remarks();
+  remark("a convolution is slow");
+  testing::internal::CaptureStderr();
+  train(tiny_config(kShort), {dir / "run", RunDirectory::Open::create, true});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("wisp: a convolution is slow\n"), std::string::npos) << said;
 }
 
 /// The compute thread waits for the comm thread, which polls, so no thread blocks on a device. The

@@ -239,7 +239,7 @@ void GradientAveraging::pump() {
   size_t next = 0;
   while (next < slots.size() || units_.under_way()) {
     const uint64_t seen = inbox_.events();
-    if (courier_.watch().poll()) continue;
+    if (courier_.poll()) continue;
     // Items that the next slot needs go before the decoding of the slot that has arrived.
     const bool lacking = next < slots.size() && slots[next].round == 0 && !can_start(slots[next]);
     if (const int item = lacking ? inbox_.take() : -1; item >= 0) {

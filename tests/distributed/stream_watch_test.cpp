@@ -102,7 +102,6 @@ TEST_F(DeviceStreamWatch, EventsHaveATimeIfTheyAreAskedTo) {
   timed.record(copies.rig.stream);
   copies.work();
   later.record(copies.rig.stream);
-  EXPECT_NE(error_of([&] { later.us_since(timed); }).find("not reached yet"), std::string::npos);
   copies.rig.stream.synchronize();
   EXPECT_GE(later.us_since(timed), 0.0);
   EXPECT_NE(error_of([&] { later.us_since(plain); }).find("not timed"), std::string::npos);

@@ -108,6 +108,18 @@ TEST(Event, WaitsForWhatWasRecordedAtTheCall) {
   EXPECT_EQ(value, 2);
 }
 
+TEST(Event, HasATimeOnceItIsReached) {
+  const Stream stream = Stream::late();
+  Event begin = Event::timed(), end = Event::timed();
+  begin.record(stream);
+  Gate gate(stream);
+  end.record(stream);
+  EXPECT_NE(error_of([&] { end.us_since(begin); }).find("not reached yet"), std::string::npos);
+  gate.open();
+  stream.synchronize();
+  EXPECT_GE(end.us_since(begin), 0.0);
+}
+
 TEST(Event, OfAFailedStreamHoldsNobodyUp) {
   const Stream stream = Stream::late();
   Event before;

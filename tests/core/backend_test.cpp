@@ -113,19 +113,41 @@ void expect_agreement(Side actual_side, const Results& results, double tolerance
     EXPECT_LE(nmse(fetch(actual_side.stream, actual[i]), expected[i]), tolerance) << "result " << i;
 }
 
+/// What a device's library has for the results of a test.
+enum class Offer {
+  all,           // an algorithm for each
+  perhaps_none,  // maybe none that gives the same bits each time
+};
+
+/// expect_agreement() on a device in f32 or bf16, or the error that names the lacking algorithm, if
+/// the offer allows it.
+template <class Results>
+void expect_agreement_on_device(DType dtype, const Results& results, double tolerance,
+                                Offer offer) {
+  try {
+    expect_agreement(Side(Library::fastest, dtype, dtype == DType::bf16, first_device()), results,
+                     tolerance);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    const bool named = what.find("cuDNN has no algorithm") != std::string::npos &&
+                       what.find("that gives the same bits each time") != std::string::npos;
+    EXPECT_TRUE(offer == Offer::perhaps_none && named) << what;
+  }
+}
+
 /// Compares `results(side)`, a list of tensors, with the reference in f64: on the fastest backend
 /// in f32 and bf16, on the reference in bf16, and on a device if there is one.
 template <class Results>
-void expect_agreement(const Results& results) {
+void expect_agreement(const Results& results, Offer offer = Offer::all) {
   expect_agreement(Side(Library::fastest), results, kNmse);
   expect_agreement(Side(Library::reference, DType::bf16, true), results, kNmseBf16);
   if (missing_for(DType::bf16).empty())
     expect_agreement(Side(Library::fastest, DType::bf16, true), results, kNmseBf16);
   if (!has_device()) return;
-  expect_agreement(Side(Library::fastest, DType::f32, false, first_device()), results, kNmse);
+  expect_agreement_on_device(DType::f32, results, kNmse, offer);
   if (std::string(device_kind()) == "emulated") return;  // its library is the CPU's
   expect_agreement(Side(Library::fastest, DType::f64, false, first_device()), results, kNmse);
-  expect_agreement(Side(Library::fastest, DType::bf16, true, first_device()), results, kNmseBf16);
+  expect_agreement_on_device(DType::bf16, results, kNmseBf16, offer);
 }
 
 /// expect_agreement(), and the same for our own kernels in f32, f64 and bf16.
@@ -206,10 +228,12 @@ ConvSpec conv(int64_t in, int64_t out, int64_t kernel) {
 }
 
 void expect_convolution_agrees(const ConvSpec& spec) {
+  const bool over_padded = spec.pad.h > spec.kernel.h / 2 || spec.pad.w > spec.kernel.w / 2;
+  const bool rare = spec.groups > 1 || spec.dilation != Axes(1) || over_padded;
   for (bool accumulate : {false, true}) {
     SCOPED_TRACE(accumulate ? "accumulate" : "write");
     const auto results = [&](Side& side) { return convolve(side, spec, accumulate); };
-    expect_agreement(results);
+    expect_agreement(results, rare ? Offer::perhaps_none : Offer::all);
     expect_agreement(Side(Library::kernels, DType::f64, false), results, kNmse);  // direct kernel
   }
 }

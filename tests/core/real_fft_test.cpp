@@ -6,8 +6,11 @@
 #include <numbers>
 #include <vector>
 
+#include "core/copy.h"
 #include "core/cpu/reference_fft.h"
 #include "core/random.h"
+#include "tests/support/devices.h"
+#include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
 namespace wisp {
@@ -72,25 +75,88 @@ TEST(ReferenceFft, TransformsFourNumbers) {
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(spectrum[i], expected[i], 1e-6) << i;
 }
 
-/// Both transforms that a build has in f32, against the reference in f64.
+constexpr int64_t kLengths[] = {1, 2, 4, 6, 9, 16, 30, 97, 1000, 4860, 65536, 91125};
+// f32 rounds at 6e-8; a transform's error grows with the square root of its number of stages
+constexpr double kTolerance = 1e-6;
+
+int64_t spectrum_numel(int64_t n) { return (n / 2 + 1) * 2; }
+
+std::vector<double> spectrum_in_f64(const std::vector<float>& x) {
+  const auto n = static_cast<int64_t>(x.size());
+  std::vector<double> spectrum(static_cast<size_t>(spectrum_numel(n)));
+  ReferenceFft<double>(n).forward(std::vector<double>(x.begin(), x.end()).data(), spectrum.data());
+  return spectrum;
+}
+
+/// Both transforms that a build has in f32 on the CPU, against the reference in f64.
 TEST(RealFft, AgreesWithTheReference) {
   const Stream stream = Stream::immediate();
   for (const auto& fft : {make_reference_fft(), make_cpu_fft()}) {
     SCOPED_TRACE(fft->numerics());
-    for (const int64_t n : {1, 2, 4, 6, 9, 16, 30, 97, 1000, 4860, 65536, 91125}) {
+    for (const int64_t n : kLengths) {
       SCOPED_TRACE(n);
       const std::vector<float> x = noise<float>(n);
-      std::vector<float> spectrum(static_cast<size_t>(n / 2 + 1) * 2), back(x.size());
-      std::vector<double> expected(spectrum.size());
+      std::vector<float> spectrum(static_cast<size_t>(spectrum_numel(n))), back(x.size());
       fft->forward(stream, n, x.data(), spectrum.data());
-      ReferenceFft<double>(n).forward(std::vector<double>(x.begin(), x.end()).data(),
-                                      expected.data());
-      // f32 rounds at 6e-8; a transform's error grows with the square root of its number of stages
-      EXPECT_LT(relative_error(spectrum, expected), 1e-6);
+      EXPECT_LT(relative_error(spectrum, spectrum_in_f64(x)), kTolerance);
       fft->inverse(stream, n, spectrum.data(), back.data());
       for (float& value : back) value /= static_cast<float>(n);
-      EXPECT_LT(relative_error(back, x), 1e-6);
+      EXPECT_LT(relative_error(back, x), kTolerance);
     }
+  }
+}
+
+/// The transform of the device's library.
+class DeviceFft : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    const bool real = std::string(device_kind()) == "cuda";
+    if (const std::string missing = real ? missing_for_cuda() : ""; !missing.empty())
+      GTEST_SKIP() << "lacks " << missing;
+  }
+  Tensor on_device(TestContext& rig, const std::vector<float>& x) const {
+    const Tensor there = rig.context.empty({static_cast<int64_t>(x.size())}, DType::f32);
+    copy_now(rig.stream, tensor_of(x), there);
+    return there;
+  }
+};
+
+TEST_F(DeviceFft, AgreesWithTheReference) {
+  TestContext rig({.library = Library::fastest, .device = first_device()});
+  RealFft& fft = rig.backend->fft();
+  for (const int64_t n : kLengths) {
+    SCOPED_TRACE(n);
+    const std::vector<float> numbers = noise<float>(n);
+    const Tensor x = on_device(rig, numbers);
+    const Tensor spectrum = rig.context.empty({spectrum_numel(n)}, DType::f32);
+    fft.forward(rig.stream, n, x.data<float>(), spectrum.data<float>());
+    EXPECT_LT(relative_error(values(fetch(rig.stream, spectrum)), spectrum_in_f64(numbers)),
+              kTolerance);
+    const Tensor back = rig.context.empty({n}, DType::f32);
+    fft.inverse(rig.stream, n, spectrum.data<float>(), back.data<float>());
+    std::vector<double> again = values(fetch(rig.stream, back));
+    for (double& value : again) value /= static_cast<double>(n);
+    EXPECT_LT(relative_error(again, numbers), kTolerance);
+  }
+}
+
+TEST_F(DeviceFft, IgnoresImaginaryPartsOfRealCoefficients) {
+  TestContext rig({.library = Library::fastest, .device = first_device()});
+  for (const int64_t n : {2, 8, 9}) {
+    SCOPED_TRACE(n);
+    const std::vector<float> numbers = noise<float>(spectrum_numel(n));
+    std::vector<float> real = numbers;
+    real[1] = 0.0f;
+    if (n % 2 == 0) real.back() = 0.0f;
+    std::vector<std::vector<double>> results;
+    for (const std::vector<float>& of : {numbers, real}) {
+      const Tensor spectrum = on_device(rig, of);
+      const Tensor x = rig.context.empty({n}, DType::f32);
+      rig.backend->fft().inverse(rig.stream, n, spectrum.data<float>(), x.data<float>());
+      results.push_back(values(fetch(rig.stream, x)));
+    }
+    EXPECT_EQ(results[0], results[1]);
   }
 }
 

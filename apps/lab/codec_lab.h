@@ -16,8 +16,8 @@ struct LabRequest {
   std::vector<std::string> inputs;  // a NumPy file per worker, a row per step
   std::string out;                  // output directory
   std::optional<Shape> shape;       // shape of the layer; default: a row's
-  std::string layer;            // its name, which keys random numbers; empty: from the first input
-  int64_t steps_per_epoch = 0;  // for schedules and warm-up; 0: all in epoch 0
+  std::string layer;                // keys random numbers; empty: named after the first input
+  int64_t steps_per_epoch = 0;      // for schedules and warm-up; 0: all in epoch 0
 };
 
 /// Results of a replay: means over steps, with bytes per worker.

@@ -9,7 +9,7 @@
 namespace wisp {
 
 struct DeviceList {
-  std::string backend, numerics;           // of the CPU
+  std::string backend, numerics;           // the CPU's
   std::string kind;                        // kind of the other devices: cuda or emulated
   std::vector<cuda::DeviceFacts> devices;  // all GPUs, or the emulated one
   std::string no_cuda;                     // why device=cuda is refused; empty: it works

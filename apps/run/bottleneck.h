@@ -23,7 +23,7 @@ const char* name_of(Part part);
 
 struct Bottleneck {
   Part part = Part::compute;
-  double share = 0.0;   // of the step, in [0, 1]: at most this would go if the part took no time
+  double share = 0.0;   // of the step, in [0, 1]: the most that is saved if the part takes no time
   double factor = 0.0;  // wire: divide bytes by about this to hide them; 0: impossible
 };
 

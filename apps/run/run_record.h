@@ -17,7 +17,7 @@ namespace wisp {
 struct StepRow {
   int64_t step = 0;
   double seconds = 0.0;             // training time since the run began
-  double bytes_sent_total = 0.0;    // by rank 0, since the run began
+  double bytes_sent_total = 0.0;    // rank 0's, since the run began
   double loss = 0.0, metric = 0.0;  // metric: the run's first one
   double bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
 };
@@ -27,7 +27,7 @@ struct EpochRow {
   int64_t step = 0;
   double seconds = 0.0, bytes_sent_total = 0.0;
   double train_loss = 0.0;
-  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // of the first metric
+  double train_metric = 0.0, validation_metric = 0.0, test_metric = 0.0;  // the first metric's
 };
 
 /// A span of trace.json.
@@ -52,11 +52,11 @@ struct RunRecord {
   std::string path;
   std::string name;                                         // name of the directory
   std::string version;                                      // version and commit of the program
-  std::string date;                                         // of the last row, UTC
+  std::string date;                                         // UTC time of the last row
   std::vector<std::pair<std::string, std::string>> config;  // resolved: dotted key, TOML value
   RunFacts facts;
   Metrics metrics;
-  std::optional<Summary> summary;  // of a finished run
+  std::optional<Summary> summary;  // empty until the run has finished
   std::vector<TracedSpan> spans;
 
   /// The summary's first metric on a split; NaN if there is none.

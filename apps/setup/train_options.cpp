@@ -48,9 +48,9 @@ void check_engine(const Config& config, const TrainOptions& o, const World& worl
              ", and each would train by itself; start one process, or let auto choose mpi");
   WISP_CHECK(!o.turns, config.where("turns"), ": turns works among threads only, but ", started);
   WISP_CHECK(o.link.gbit_per_s <= 0.0, config.where("link.gbit_per_s"),
-             ": the emulated link is between threads, but ", started, ", whose link is real");
+             ": the emulated link works among threads only, but ", started, ", whose link is real");
   WISP_CHECK(o.link.latency_us <= 0.0, config.where("link.latency_us"),
-             ": the emulated link is between threads, but ", started, ", whose link is real");
+             ": the emulated link works among threads only, but ", started, ", whose link is real");
 }
 
 Device device_named(const std::string& name) {

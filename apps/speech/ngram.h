@@ -12,7 +12,7 @@ namespace wisp {
 
 /// The weights of an n-gram, log10 as in ARPA files.
 struct NgramWeights {
-  float probability = 0.0f;  // of its last word after the others
+  float probability = 0.0f;  // probability of the last word after the others
   float back_off = 0.0f;     // for words that are not listed after this n-gram
 };
 

@@ -31,7 +31,7 @@ class Frames {
 
 struct HeardWord {
   std::string word;
-  int64_t first_frame = 0, last_frame = 0;  // of its first and last character
+  int64_t first_frame = 0, last_frame = 0;  // frames of the first and the last character
   /// Geometric mean over its characters of the highest probability in each character's frames. It
   /// is the model's own estimate, and too high for an overconfident model.
   double confidence = 0.0;

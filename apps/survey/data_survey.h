@@ -11,7 +11,7 @@
 namespace wisp {
 
 struct Spread {
-  int64_t least = 0, median = 0, most = 0;  // of an even number: the lower median
+  int64_t least = 0, median = 0, most = 0;  // median: the lower one of an even number
 };
 
 /// Mean and deviation of all numbers of an input, as the model gets them.
@@ -27,7 +27,7 @@ struct SplitSurvey {
   int64_t targets = 0;                         // except those that are -1
   int64_t outside = 0;                         // counted targets that are no class
   std::vector<int64_t> classes;                // number of targets by class
-  std::optional<Spread> lengths;               // of padded rows, or of windows
+  std::optional<Spread> lengths;               // lengths of padded rows, or of windows
   std::vector<std::optional<Moments>> inputs;  // none for integers; without damaged samples
   int64_t damaged = 0;
   std::vector<std::string> damage;  // descriptions of the first few damaged samples

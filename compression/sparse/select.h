@@ -82,7 +82,7 @@ template <class Source>
 struct SampleKeys {
   Source source;
   uint32_t* key;   // key of the first sampled element of this part
-  int64_t first;   // its position in the slice; may be before or behind the slice
+  int64_t first;   // position in the slice; may be before or behind it
   int64_t stride;  // distance between clusters
   int64_t offset, numel;
   WISP_HD void operator()(int64_t i) const {

@@ -64,7 +64,8 @@ Field field_of(const Segment& segment);
 
 /// `method_of[id]` is each segment's index into `methods`, or kDense. A bucket closes when its raw
 /// gradients reach bucket_bytes, so a compressed run has as many buckets as a dense one. A unit
-/// holds neighbouring segments of one method in one bucket. With Scope::bucket a unit is one field.
+/// holds segments of one method in one bucket, in arena order; other segments may lie between them.
+/// With Scope::bucket a unit is one field.
 /// With Scope::model it is one field over all buckets, exchanged with the last. `device`, the
 /// gradients' device, determines sizes that `options` leaves open: on a GPU each unit costs
 /// launches, however small it is.

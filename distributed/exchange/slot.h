@@ -1,6 +1,6 @@
-// The slots of a step: its collectives in total order. Pure arithmetic on the cut and the methods'
-// messages. Every rank computes the same slots, so the order on the wire does not depend on timing.
-// Any thread.
+// The slots of a step in total order: what travels together. Pure arithmetic on the cut and the
+// methods' messages. Every rank computes the same slots, so timing does not change the order on the
+// wire. Any thread.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ struct UnitRounds {
   bool operator==(const UnitRounds&) const = default;
 };
 
-/// One collective: messages of one round of one bucket that travel together.
+/// Messages and dense segments of one round of one bucket that travel together, by one collective
+/// or several in turn (slot_wire.h).
 struct Slot {
   int bucket = 0;
   int round = 0;

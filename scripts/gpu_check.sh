@@ -105,6 +105,8 @@ if [[ -n $run ]]; then
   [[ -z $libraries ]] || export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   # shellcheck source=scripts/gpu_stages.sh
   source scripts/gpu_stages.sh
+  # shellcheck source=scripts/gpu_timings.sh
+  source scripts/gpu_timings.sh
   "stage_$run"
   ! grep -qE '\*\*(no|failed)\*\*' "$out/$run.md" || exit 1
   ! grep -q '^- left out: ' "$out/$run.md" || exit "$partial"

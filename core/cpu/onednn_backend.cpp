@@ -164,10 +164,10 @@ class OnednnBackend final : public Backend {
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
-                  Tensor& y) override {
+                  Tensor& y, Tensor& no_mask) override {
     if (x.dtype() == DType::f64)
       return reference_->batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean,
-                                    running_var, mean, inv_std, y);
+                                    running_var, mean, inv_std, y, no_mask);
     submit(stream, x, [=, this, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       float* scratch = batch_norm_workspace(spec);

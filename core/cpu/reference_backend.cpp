@@ -262,7 +262,7 @@ class ReferenceBackend final : public Backend {
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
-                  Tensor& y) override {
+                  Tensor& y, Tensor& /*no_mask*/) override {
     submit(stream, x, "batch_norm", [=, added = spec.residual ? *residual : Tensor()](auto zero) {
       using T = decltype(zero);
       const Source<T> input(x), add(added);

@@ -170,17 +170,20 @@ class EmulatedBackend final : public Backend {
     });
   }
 
+  int64_t relu_mask_bytes(const BatchNormSpec& spec, DType activations) const override {
+    return inner_->backend->relu_mask_bytes(spec, activations);
+  }
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
-                  Tensor& y) override {
+                  Tensor& y, Tensor& mask) override {
     run(stream, inner_,
         [spec, x = here(x), gamma = here(gamma), beta = here(beta), residual = here(residual),
          momentum, running_mean = here(running_mean), running_var = here(running_var),
-         mean = here(mean), inv_std = here(inv_std),
-         y = here(y)](Backend& inner, const Stream& now) mutable {
+         mean = here(mean), inv_std = here(inv_std), y = here(y),
+         mask = here(mask)](Backend& inner, const Stream& now) mutable {
           inner.batch_norm(now, spec, x, gamma, beta, pointer(residual), momentum, running_mean,
-                           running_var, mean, inv_std, y);
+                           running_var, mean, inv_std, y, mask);
         });
   }
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
@@ -195,15 +198,15 @@ class EmulatedBackend final : public Backend {
         });
   }
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                     const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
-                     const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
-                     GradSlot* d_beta) override {
+                     const Tensor& passed, const Tensor& dy, const Tensor& gamma,
+                     const Tensor& mean, const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
+                     GradSlot* d_gamma, GradSlot* d_beta) override {
     run(stream, inner_,
-        [spec, x = here(x), y = here(y), dy = here(dy), gamma = here(gamma), mean = here(mean),
-         inv_std = here(inv_std), dx = here(dx), d_residual = here(d_residual),
+        [spec, x = here(x), passed = here(passed), dy = here(dy), gamma = here(gamma),
+         mean = here(mean), inv_std = here(inv_std), dx = here(dx), d_residual = here(d_residual),
          d_gamma = here(d_gamma),
          d_beta = here(d_beta)](Backend& inner, const Stream& now) mutable {
-          inner.batch_norm_dx(now, spec, x, y, dy, gamma, mean, inv_std, pointer(dx),
+          inner.batch_norm_dx(now, spec, x, passed, dy, gamma, mean, inv_std, pointer(dx),
                               pointer(d_residual), pointer(d_gamma), pointer(d_beta));
         });
   }

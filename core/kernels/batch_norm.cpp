@@ -1,15 +1,15 @@
-// Batch norm, fused with a residual and a ReLU. It takes two passes over memory forward and two
-// backward. Kernels first sum each channel over chunks of rows, with an index per chunk and channel
-// so that neighbouring threads read neighbouring elements. Teams then add up the chunks in f64.
-// Kernels read several rows before they compute.
+// Batch norm, fused with a residual and a ReLU, in two passes over memory. Kernels first sum each
+// channel over chunks of rows, with an index per chunk and channel so that neighbouring threads
+// read neighbouring elements. Teams then add up the chunks in f64. Kernels read several rows before
+// they compute.
 #include <algorithm>
 #include <cmath>
 
 #include "core/kernels/chunks.h"
 #include "core/kernels/few.h"
 #include "core/kernels/kernel_backend.h"
+#include "core/kernels/relu_mask.h"
 #include "core/loops/parallel_teams.h"
-#include "core/ops/gradient.h"
 
 namespace wisp {
 namespace {
@@ -128,6 +128,7 @@ struct Normalise {
   const Wide<T>* gamma;
   const Wide<T>* beta;
   T* y;
+  ReluMask<T> mask;  // none, or with a width of kCount
   bool relu;
   WISP_HD void operator()(int64_t i) const {
     using W = Wide<T>;
@@ -147,181 +148,65 @@ struct Normalise {
           if (residual) value[k] += wide(more[r].at[k]);
           if (relu && value[k] < 0) value[k] = 0;  // NaN stays NaN
         }
-        value.store_to(y + begin + r * index.channels);
-      }
-    });
-  }
-};
-
-/// The inputs of the gradients.
-template <class T, bool kRelu>
-struct Gradient {
-  const T* x;
-  const T* y;  // null without ReLU
-  const T* dy;
-
-  template <int64_t kCount>
-  class Row {
-   public:
-    Row() = default;
-    WISP_HD Row(const Gradient& of, int64_t at)
-        : x_(Packed<T, kCount>::load(of.x + at)), dy_(Packed<T, kCount>::load(of.dy + at)) {
-      if constexpr (kRelu) y_ = Packed<T, kCount>::load(of.y + at);
-    }
-    WISP_HD Wide<T> x(int64_t k) const { return wide(x_.at[k]); }
-    /// dy through the ReLU, if there is one.
-    WISP_HD Wide<T> dz(int64_t k) const {
-      if constexpr (kRelu)
-        if (!(wide(y_.at[k]) > 0)) return 0;
-      return wide(dy_.at[k]);
-    }
-
-   private:
-    Packed<T, kCount> x_, y_, dy_;
-  };
-};
-
-/// The sums of dz and of dz (x - mean) for each chunk and channel.
-template <class T, bool kRelu, int64_t kCount>
-struct ChunkGradients {
-  static constexpr int kResidentBlocks = 2;
-  using Row = typename Gradient<T, kRelu>::template Row<kCount>;
-  ChunkIndex<kCount> index;
-  Gradient<T, kRelu> of;
-  const Wide<T>* mean;
-  Wide<T>* sums;
-  Wide<T>* products;
-  WISP_HD void operator()(int64_t i) const {
-    using W = Wide<T>;
-    const int64_t rows = index.chunks.rows_of(index.chunk(i)), channels = index.chunks.channels;
-    const int64_t begin = index.first(i);
-    const Few<W, kCount> centre(mean + index.channel(i));
-    W sum[kCount] = {}, product[kCount] = {};
-    unrolled<4>(rows, [&](int64_t row, auto n) {
-      Row here[n.value];
-      for (int64_t r = 0; r < n.value; ++r) here[r] = Row(of, begin + (row + r) * channels);
-      for (int64_t r = 0; r < n.value; ++r) {
-        for (int64_t k = 0; k < kCount; ++k) {
-          const W dz = here[r].dz(k);
-          sum[k] += dz;
-          product[k] += dz * (here[r].x(k) - centre[k]);
-        }
-      }
-    });
-    for (int64_t k = 0; k < kCount; ++k) {
-      sums[i * kCount + k] = sum[k];
-      products[i * kCount + k] = product[k];
-    }
-  }
-};
-
-/// The gradients of gamma and beta, which may be null, and the terms of the gradient of x.
-template <class W>
-struct ChannelGradients {
-  static constexpr int kResidentBlocks = 1;
-  struct Shared {
-    double sums[2 * TeamChannels::kSums];  // the sums, then the products
-  };
-  const W* sums;
-  const W* products;
-  Chunks chunks;
-  const W* inv_std;
-  W* d_gamma;
-  W* d_beta;
-  bool accumulate_gamma, accumulate_beta;
-  W* mean_dz;
-  W* slope;
-  WISP_HD void operator()(const Team& team, int64_t item, Shared& shared) const {
-    const TeamChannels channels(item, chunks.channels);
-    team.each(2 * channels.kSums, [&](int64_t i) {
-      const W* of = i < channels.kSums ? sums : products;
-      shared.sums[i] =
-          channels.lane_sum(i % channels.kSums, chunks.count(), [&](int64_t chunk, int64_t c) {
-            return static_cast<double>(of[chunk * chunks.channels + c]);
-          });
-    });
-    team.each(channels.width, [&](int64_t i) {
-      const int64_t c = channels.first + i;
-      const double sum = channels.total(shared.sums, i);
-      const double product = channels.total(shared.sums + channels.kSums, i);
-      const auto rows = static_cast<double>(chunks.rows);
-      const auto spread = static_cast<double>(inv_std[c]);
-      if (d_gamma) deposit(d_gamma + c, static_cast<W>(product * spread), accumulate_gamma);
-      if (d_beta) deposit(d_beta + c, static_cast<W>(sum), accumulate_beta);
-      mean_dz[c] = static_cast<W>(sum / rows);
-      slope[c] = static_cast<W>(product * spread * spread / rows);
-    });
-  }
-};
-
-/// The gradients of x and of the residual; each may be null.
-template <class T, bool kRelu, int64_t kCount>
-struct InputGradients {
-  static constexpr int kResidentBlocks = 2;
-  using Row = typename Gradient<T, kRelu>::template Row<kCount>;
-  RowsIndex<kCount> index;
-  Gradient<T, kRelu> of;
-  const Wide<T>* gamma;
-  const Wide<T>* mean;
-  const Wide<T>* inv_std;
-  const Wide<T>* mean_dz;
-  const Wide<T>* slope;
-  T* dx;
-  T* d_residual;
-  bool accumulate_dx, accumulate_residual;
-  WISP_HD void operator()(int64_t i) const {
-    using W = Wide<T>;
-    const int64_t c = index.channel(i);
-    const Few<W, kCount> scale(gamma + c), centre(mean + c), spread(inv_std + c);
-    const Few<W, kCount> shift(mean_dz + c), tilt(slope + c);
-    index.each_row(i, [&](int64_t begin, auto n) {
-      Row here[n.value];
-      for (int64_t r = 0; r < n.value; ++r) here[r] = Row(of, begin + r * index.channels);
-      for (int64_t r = 0; r < n.value; ++r) {
         const int64_t at = begin + r * index.channels;
-        Few<T, kCount> dz, gradient;
-        for (int64_t k = 0; k < kCount; ++k) {
-          dz[k] = here[r].dz(k);
-          gradient[k] =
-              scale[k] * spread[k] * (dz[k] - shift[k] - (here[r].x(k) - centre[k]) * tilt[k]);
-        }
-        if (dx) deposit(dx + at, gradient, accumulate_dx);
-        if (d_residual) deposit(d_residual + at, dz, accumulate_residual);
+        const Some rounded = value.packed();
+        rounded.store_to(y + at);
+        if (mask) mask.mark(at, rounded.at);
       }
     });
   }
 };
 
+/// One index per byte of the mask, for a y that is not aligned to 16 bytes.
 template <class T>
-T* data_or_null(const GradSlot* slot) {
-  return slot ? slot->into.data<T>() : nullptr;
-}
+struct MarkPassed {
+  const T* y;
+  ReluMask<T> mask;
+  WISP_HD void operator()(int64_t i) const {
+    T some[kFew<T>];
+    for (int64_t k = 0; k < kFew<T>; ++k) some[k] = y[i * kFew<T> + k];
+    mask.mark(i * kFew<T>, some);
+  }
+};
 
-bool accumulates(const GradSlot* slot) { return slot && slot->accumulate; }
-
+/// Writes y, and its mask if there is one.
 template <class T>
 void normalise(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                const Tensor& gamma, const Tensor& beta, const Tensor* residual, const Tensor& mean,
-               const Tensor& inv_std, const Tensor& y) {
+               const Tensor& inv_std, const Tensor& y, ReluMask<T> mask) {
   using W = Wide<T>;
   const T* more = spec.residual ? residual->data<T>() : nullptr;
   const std::initializer_list<const void*> tensors{
       x.raw(), more, mean.raw(), inv_std.raw(), gamma.raw(), beta.raw(), y.raw()};
   with_few<T>(spec.channels, tensors, [&](auto count) {
     const RowsIndex<count()> index(spec);
+    const bool marks = count() == mask.width();
     parallel_for(stream, index.count(),
                  Normalise<T, count()>{index, x.data<T>(), more, mean.data<W>(), inv_std.data<W>(),
-                                       gamma.data<W>(), beta.data<W>(), y.data<T>(), spec.relu},
+                                       gamma.data<W>(), beta.data<W>(), y.data<T>(),
+                                       marks ? mask : ReluMask<T>(), spec.relu},
                  index.kRows * count());
+    if (mask && !marks)
+      parallel_for(stream, y.numel() / mask.width(), MarkPassed<T>{y.data<T>(), mask},
+                   mask.width());
   });
 }
 
 }  // namespace
 
+int64_t KernelBackend::relu_mask_bytes(const BatchNormSpec& spec, DType activations) const {
+  int64_t bytes = 0;
+  if (!spec.relu) return bytes;
+  dispatch_activation(activations, "batch_norm", [&](auto zero) {
+    bytes = ReluMask<decltype(zero)>::bytes_of(spec.rows, spec.channels);
+  });
+  return bytes;
+}
+
 void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                                const Tensor& gamma, const Tensor& beta, const Tensor* residual,
                                double momentum, Tensor& running_mean, Tensor& running_var,
-                               Tensor& mean, Tensor& inv_std, Tensor& y) {
+                               Tensor& mean, Tensor& inv_std, Tensor& y, Tensor& mask) {
   dispatch_activation(x.dtype(), "batch_norm", [&](auto zero) {
     using T = decltype(zero);
     using W = Wide<T>;
@@ -339,7 +224,8 @@ void KernelBackend::batch_norm(const Stream& stream, const BatchNormSpec& spec, 
                               running_mean.data<W>(), running_var.data<W>(), mean.data<W>(),
                               inv_std.data<W>()},
                    chunks.count() * TeamChannels::kMost);
-    normalise<T>(stream, spec, x, gamma, beta, residual, mean, inv_std, y);
+    normalise<T>(stream, spec, x, gamma, beta, residual, mean, inv_std, y,
+                 {mask.defined() ? mask.data<uint8_t>() : nullptr, spec.channels});
   });
 }
 
@@ -353,62 +239,7 @@ void KernelBackend::batch_norm_eval(const Stream& stream, const BatchNormSpec& s
     const Tensor inv_std = temporary({spec.channels}, wide_of(x.dtype()));
     parallel_for(stream, spec.channels,
                  InverseDeviation<W>{running_var.data<W>(), inv_std.data<W>(), spec.epsilon});
-    normalise<T>(stream, spec, x, gamma, beta, residual, running_mean, inv_std, y);
-  });
-}
-
-void KernelBackend::batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                                  const Tensor& y, const Tensor& dy, const Tensor& gamma,
-                                  const Tensor& mean, const Tensor& inv_std, GradSlot* dx,
-                                  GradSlot* d_residual, GradSlot* d_gamma, GradSlot* d_beta) {
-  if (!spec.residual) d_residual = nullptr;
-  const auto gradients = [&](auto zero, auto relu) {
-    using T = decltype(zero);
-    using W = Wide<T>;
-    const Chunks chunks(spec);
-    const DType type = wide_of(x.dtype());
-    const Tensor sums = temporary({chunks.count(), spec.channels}, type);
-    const Tensor products = temporary(sums.shape(), type);
-    const Tensor mean_dz = temporary({spec.channels}, type);
-    const Tensor slope = temporary({spec.channels}, type);
-    const Gradient<T, relu()> of{x.data<T>(), relu() ? y.data<T>() : nullptr, dy.data<T>()};
-    with_few<T>(spec.channels, {of.x, of.y, of.dy, mean.raw()}, [&](auto count) {
-      const ChunkIndex<count()> index(chunks);
-      parallel_for(stream, index.count(),
-                   ChunkGradients<T, relu(), count()>{index, of, mean.data<W>(), sums.data<W>(),
-                                                      products.data<W>()},
-                   chunks.chunk_rows * count());
-    });
-    parallel_teams(
-        stream, TeamChannels::items(spec.channels),
-        ChannelGradients<W>{sums.data<W>(), products.data<W>(), chunks, inv_std.data<W>(),
-                            data_or_null<W>(d_gamma), data_or_null<W>(d_beta), accumulates(d_gamma),
-                            accumulates(d_beta), mean_dz.data<W>(), slope.data<W>()},
-        chunks.count() * TeamChannels::kMost);
-    if (!dx && !d_residual) return;
-    const std::initializer_list<const void*> tensors{of.x,
-                                                     of.y,
-                                                     of.dy,
-                                                     gamma.raw(),
-                                                     mean.raw(),
-                                                     inv_std.raw(),
-                                                     mean_dz.raw(),
-                                                     slope.raw(),
-                                                     data_or_null<T>(dx),
-                                                     data_or_null<T>(d_residual)};
-    with_few<T>(spec.channels, tensors, [&](auto count) {
-      const RowsIndex<count()> index(spec);
-      parallel_for(stream, index.count(),
-                   InputGradients<T, relu(), count()>{
-                       index, of, gamma.data<W>(), mean.data<W>(), inv_std.data<W>(),
-                       mean_dz.data<W>(), slope.data<W>(), data_or_null<T>(dx),
-                       data_or_null<T>(d_residual), accumulates(dx), accumulates(d_residual)},
-                   index.kRows * count());
-    });
-  };
-  dispatch_activation(x.dtype(), "batch_norm_dx", [&](auto zero) {
-    if (spec.relu) return gradients(zero, std::true_type{});
-    gradients(zero, std::false_type{});
+    normalise<T>(stream, spec, x, gamma, beta, residual, running_mean, inv_std, y, {});
   });
 }
 

@@ -33,10 +33,11 @@ class Few {
     const auto raw = Packed<T, kCount>::load(from);
     for (int64_t k = 0; k < kCount; ++k) value_[k] = wide(raw.at[k]);
   }
-  WISP_HD void store_to(T* to) const {
+  WISP_HD void store_to(T* to) const { packed().store_to(to); }
+  WISP_HD Packed<T, kCount> packed() const {
     Packed<T, kCount> raw;
     for (int64_t k = 0; k < kCount; ++k) store(raw.at + k, value_[k]);
-    raw.store_to(to);
+    return raw;
   }
   WISP_HD Wide<T>& operator[](int64_t k) { return value_[k]; }
   WISP_HD const Wide<T>& operator[](int64_t k) const { return value_[k]; }

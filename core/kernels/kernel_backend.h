@@ -18,13 +18,15 @@ class KernelBackend : public Backend {
   void avg_pool(const Stream&, const PoolSpec&, const Tensor& x, Tensor& y) final;
   void avg_pool_dx(const Stream&, const PoolSpec&, const Tensor& dy, GradSlot dx) final;
 
+  int64_t relu_mask_bytes(const BatchNormSpec&, DType activations) const final;
   void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
                   const Tensor& beta, const Tensor* residual, double momentum, Tensor& running_mean,
-                  Tensor& running_var, Tensor& mean, Tensor& inv_std, Tensor& y) final;
+                  Tensor& running_var, Tensor& mean, Tensor& inv_std, Tensor& y,
+                  Tensor& mask) final;
   void batch_norm_eval(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
                        const Tensor& beta, const Tensor* residual, const Tensor& running_mean,
                        const Tensor& running_var, Tensor& y) final;
-  void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& y,
+  void batch_norm_dx(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& passed,
                      const Tensor& dy, const Tensor& gamma, const Tensor& mean,
                      const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
                      GradSlot* d_beta) final;

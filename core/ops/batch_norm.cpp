@@ -88,13 +88,14 @@ struct NormSlots {
 
 struct Saved {
   BatchNormSpec spec;
-  Tensor x, y, gamma;   // y only for a ReLU
+  Tensor x, gamma;
+  Tensor passed;        // for a ReLU: y, or the backend's mask in training
   Tensor mean, spread;  // spread: 1 / standard deviation in training, variance in evaluation
 };
 
 void backward_training(Context& context, const Saved& saved, const Tensor& dy, Inputs& in) {
   NormSlots slots(in, saved.spec.residual);
-  context.backend.batch_norm_dx(context.stream, saved.spec, saved.x, saved.y, dy, saved.gamma,
+  context.backend.batch_norm_dx(context.stream, saved.spec, saved.x, saved.passed, dy, saved.gamma,
                                 saved.mean, saved.spread, slots.at(0), slots.at(3), slots.at(1),
                                 slots.at(2));
 }
@@ -104,7 +105,7 @@ void backward_evaluation(Context& context, const Saved& saved, const Tensor& dy,
   dispatch_activation(dy.dtype(), "batch_norm", [&](auto zero) {
     using T = decltype(zero);
     const FrozenNorm<T> norm{saved.x.data<T>(),
-                             saved.spec.relu ? saved.y.data<T>() : nullptr,
+                             saved.spec.relu ? saved.passed.data<T>() : nullptr,
                              dy.data<T>(),
                              saved.gamma.data<Wide<T>>(),
                              saved.mean.data<Wide<T>>(),
@@ -159,7 +160,7 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
   Context& context = x.context();
   const Tensor* residual = fusion.residual ? &fusion.residual->value() : nullptr;
   Tensor y = context.empty(x.shape(), x.value().dtype());
-  Saved saved{spec, x.value(), spec.relu ? y : Tensor(), gamma.value(), {}, {}};
+  Saved saved{spec, x.value(), gamma.value(), spec.relu ? y : Tensor(), {}, {}};
   std::vector<Variable> inputs{x, gamma, beta};
   if (fusion.residual) inputs.push_back(*fusion.residual);
 
@@ -182,9 +183,12 @@ Variable batch_norm(const Variable& x, const Variable& gamma, const Variable& be
              " has one row, batch statistics need at least 2");
   saved.mean = context.empty({spec.channels}, gamma.value().dtype());
   saved.spread = context.empty({spec.channels}, gamma.value().dtype());
+  Tensor mask;
+  const int64_t mask_bytes = context.backend.relu_mask_bytes(spec, x.value().dtype());
+  if (mask_bytes > 0) saved.passed = mask = context.empty({mask_bytes}, DType::u8);
   context.backend.batch_norm(context.stream, spec, x.value(), gamma.value(), beta.value(), residual,
                              state.momentum, state.running_mean, state.running_var, saved.mean,
-                             saved.spread, y);
+                             saved.spread, y, mask);
   return record("batch_norm", y, inputs, [&context, saved](const Tensor& dy, Inputs& in) {
     backward_training(context, saved, dy, in);
   });

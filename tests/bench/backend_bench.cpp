@@ -113,13 +113,14 @@ std::string name(const char* op, const ConvSpec& conv) {
 
 StepTimes run_step(Backend& backend, const Stream& stream, std::vector<Layer>& layers) {
   StepTimes times;
+  Tensor no_mask;  // a CPU's backend keeps none
   for (Layer& l : layers) {
     times.time(name("conv forward", l.conv),
                [&] { backend.conv2d(stream, l.conv, l.x, l.w, l.y); });
     times.time("norm forward", [&] {
       backend.batch_norm(stream, l.norm, l.y, l.gamma, l.beta,
                          l.norm.residual ? &l.residual : nullptr, 0.1, l.running_mean,
-                         l.running_var, l.mean, l.inv_std, l.out);
+                         l.running_var, l.mean, l.inv_std, l.out, no_mask);
     });
   }
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {

@@ -67,12 +67,15 @@ class CountingBackend final : public Backend {
                    GradSlot dx) override {
     inner_.avg_pool_dx(stream, spec, dy, dx);
   }
+  int64_t relu_mask_bytes(const BatchNormSpec& spec, DType activations) const override {
+    return inner_.relu_mask_bytes(spec, activations);
+  }
   void batch_norm(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                   const Tensor& gamma, const Tensor& beta, const Tensor* residual, double momentum,
                   Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,
-                  Tensor& y) override {
+                  Tensor& y, Tensor& mask) override {
     inner_.batch_norm(stream, spec, x, gamma, beta, residual, momentum, running_mean, running_var,
-                      mean, inv_std, y);
+                      mean, inv_std, y, mask);
   }
   void batch_norm_eval(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
                        const Tensor& gamma, const Tensor& beta, const Tensor* residual,
@@ -80,10 +83,10 @@ class CountingBackend final : public Backend {
     inner_.batch_norm_eval(stream, spec, x, gamma, beta, residual, running_mean, running_var, y);
   }
   void batch_norm_dx(const Stream& stream, const BatchNormSpec& spec, const Tensor& x,
-                     const Tensor& y, const Tensor& dy, const Tensor& gamma, const Tensor& mean,
-                     const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual, GradSlot* d_gamma,
-                     GradSlot* d_beta) override {
-    inner_.batch_norm_dx(stream, spec, x, y, dy, gamma, mean, inv_std, dx, d_residual, d_gamma,
+                     const Tensor& passed, const Tensor& dy, const Tensor& gamma,
+                     const Tensor& mean, const Tensor& inv_std, GradSlot* dx, GradSlot* d_residual,
+                     GradSlot* d_gamma, GradSlot* d_beta) override {
+    inner_.batch_norm_dx(stream, spec, x, passed, dy, gamma, mean, inv_std, dx, d_residual, d_gamma,
                          d_beta);
   }
   int64_t rnn_saved_bytes(const RnnSpec& spec, DType activations) const override {

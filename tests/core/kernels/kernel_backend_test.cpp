@@ -60,13 +60,15 @@ void normalise(Calls& calls, int64_t rows, int64_t all_channels, bool relu) {
   Tensor running_mean = calls.parameter(channels), running_var = calls.parameter(channels);
   Tensor mean = calls.parameter(channels), inv_std = calls.parameter(channels);
   Tensor y = calls.activation(shape), evaluated = calls.activation(shape);
+  const int64_t mask_bytes = calls.backend().relu_mask_bytes(spec, x.dtype());
+  Tensor mask = relu ? calls.empty({mask_bytes}, DType::u8) : Tensor();
   calls.backend().batch_norm(calls.stream(), spec, x, gamma, beta, &residual, 0.1, running_mean,
-                             running_var, mean, inv_std, y);
+                             running_var, mean, inv_std, y, mask);
   calls.backend().batch_norm_eval(calls.stream(), spec, x, gamma, beta, &residual, beta,
                                   calls.parameter(channels), evaluated);
   GradSlot dx{calls.activation(shape), true}, d_residual{calls.activation(shape), false};
   GradSlot d_gamma{calls.parameter(channels), true}, d_beta{calls.parameter(channels), false};
-  calls.backend().batch_norm_dx(calls.stream(), spec, x, y, dy, gamma, mean, inv_std, &dx,
+  calls.backend().batch_norm_dx(calls.stream(), spec, x, mask, dy, gamma, mean, inv_std, &dx,
                                 &d_residual, &d_gamma, &d_beta);
   for (const Tensor& result : {running_mean, running_var, mean, inv_std, y, dx.into,
                                d_residual.into, d_gamma.into, d_beta.into})

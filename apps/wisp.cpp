@@ -92,6 +92,7 @@ int parse_and_run(int argc, char** argv) {
   add_report(program);
   add_diff(program);
   add_sweep(program);
+  add_table(program);
   add_completion(program);
   try {
     program.parse(argc, argv);

@@ -117,13 +117,17 @@ Metrics read_metrics(const std::string& path, const std::string& metric) {
   return metrics;
 }
 
+std::string version_of(const std::string& directory) {
+  return first_line(directory + "/commit.txt");
+}
+
 RunRecord RunRecord::read(const std::string& path) {
   const auto file = [&](const char* name) { return path + "/" + name; };
   WISP_CHECK(std::filesystem::exists(file("config.toml")), path, " holds no run (no config.toml)");
   RunRecord run;
   run.path = path;
   run.name = std::filesystem::weakly_canonical(path).filename().string();
-  run.version = first_line(file("commit.txt"));
+  run.version = version_of(path);
   run.date = date_of(file("metrics.jsonl"));
   run.config = Config::load(file("config.toml"), {}).given_values();
   run.facts = RunFacts::read(path);

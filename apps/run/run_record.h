@@ -67,6 +67,9 @@ struct RunRecord {
   static RunRecord read(const std::string& path);
 };
 
+/// Version and commit of the program that made the run in this directory.
+std::string version_of(const std::string& directory);
+
 bool any_validates(std::span<const RunRecord> runs);
 
 /// A key with different values among runs.

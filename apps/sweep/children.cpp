@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 
 #include "core/base/error.h"
 #include "core/base/stopping_signals.h"
@@ -18,12 +20,13 @@ void check(int failure, const std::string& what) {
 }
 
 /// The start conditions of a child: no input, output to a file, default signals, its own process
-/// group.
+/// group, or its own session.
 struct Beginning {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
 
-  Beginning(const std::string& log, const sigset_t& mask, const sigset_t& defaults) {
+  Beginning(const std::string& log, const sigset_t& mask, const sigset_t& defaults,
+            bool own_session) {
     check(posix_spawn_file_actions_init(&files), "cannot start a process");
     check(posix_spawnattr_init(&attributes), "cannot start a process");
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -33,8 +36,9 @@ struct Beginning {
     posix_spawnattr_setsigmask(&attributes, &mask);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setpgroup(&attributes, 0);
+    const int group = own_session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
     posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+        &attributes, static_cast<int16_t>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
   }
   ~Beginning() {
     posix_spawn_file_actions_destroy(&files);
@@ -44,9 +48,16 @@ struct Beginning {
   Beginning& operator=(const Beginning&) = delete;
 };
 
+/// Gives a child that leads its session the lowest priority. Where the kernel weighs sessions
+/// before processes (sched_autogroup), the session's counts.
+void lower_priority(pid_t pid) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(pid), 19);
+  std::ofstream(concat("/proc/", pid, "/autogroup")) << "19";
+}
+
 }  // namespace
 
-Children::Children() {
+Children::Children(bool low_priority) : low_priority_(low_priority) {
   signal(SIGCHLD, SIG_DFL);  // if it stays ignored, as a parent may leave it, ends are not reported
   sigemptyset(&watched_);
   sigaddset(&watched_, SIGCHLD);
@@ -63,7 +74,7 @@ Children::~Children() {
 }
 
 void Children::start(size_t id, std::vector<std::string> command, const std::string& log) {
-  const Beginning beginning(log, before_, watched_);
+  const Beginning beginning(log, before_, watched_, low_priority_);
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
@@ -71,6 +82,7 @@ void Children::start(size_t id, std::vector<std::string> command, const std::str
   check(posix_spawn(&pid, command.front().c_str(), &beginning.files, &beginning.attributes,
                     arguments.data(), environ),
         "cannot start " + command.front() + " with its output to " + log);
+  if (low_priority_) lower_priority(pid);
   children_.emplace_back(id, pid);
 }
 

@@ -14,7 +14,8 @@ namespace wisp {
 
 class Children {
  public:
-  Children();
+  /// With `low_priority` children get only the time that other programs leave.
+  explicit Children(bool low_priority = false);
   /// Kills children that still run.
   ~Children();
   Children(const Children&) = delete;
@@ -36,6 +37,7 @@ class Children {
   int signalled() const { return signalled_; }
 
  private:
+  const bool low_priority_;
   sigset_t watched_{}, before_{};
   std::vector<std::pair<size_t, pid_t>> children_;
   int signalled_ = 0;

@@ -18,13 +18,10 @@ struct SweepRequest {
   int jobs = 1;                            // runs at a time
 };
 
-/// Trains every run that OUT does not hold yet: an interrupted run resumes from its last
-/// checkpoint, a finished one is left alone. Writes OUT/sweep.csv and OUT/sweep.md anew after each.
-/// A failed run does not end the others. SIGINT and SIGTERM are passed to the runs, and no more are
-/// started. Prints progress on stdout. Returns the exit status: 0, 1 if runs failed, 128 + the
-/// signal. `load` reads the config with overrides. Throws Error before anything runs if a
-/// configuration is wrong, if OUT holds a run of the same name and another configuration, or if
-/// another sweep uses OUT.
+/// Trains every run that OUT does not hold yet, as RunQueue::run(). Writes OUT/sweep.csv and
+/// OUT/sweep.md anew after each. `load` reads the config with overrides. Throws Error before
+/// anything runs if a configuration is wrong, if OUT holds a run of the same name and another
+/// configuration, or if another sweep uses OUT.
 int run_sweep(const SweepRequest& request,
               const std::function<Config(std::vector<std::string>)>& load);
 

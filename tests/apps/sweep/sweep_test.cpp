@@ -75,14 +75,14 @@ TEST(RunSweep, RefusesARunOfAnotherConfiguration) {
   ASSERT_EQ(sweep.run({"seed=1,2", "optimizer.lr=0.1"}), 0);
   const std::string error = error_of([&] { sweep.run({"seed=1,2", "optimizer.lr=0.2"}); });
   EXPECT_NE(error.find("seed-1 holds a run with another configuration (optimizer.lr is 0.1 there, "
-                       "0.2 in this sweep)"),
+                       "0.2 here)"),
             std::string::npos)
       << error;
 }
 
 TEST(RunSweep, RefusesADirectoryThatAnotherOneWorksIn) {
   const TestSweep sweep;
-  const std::string path = sweep.dir.write("sweep/sweep.lock", "");
+  const std::string path = sweep.dir.write("sweep/runs.lock", "");
   const int lock = open(path.c_str(), O_RDWR);
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
   EXPECT_NE(error_of([&] { sweep.run({"seed=1"}); }).find("held by another process"),

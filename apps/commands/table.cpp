@@ -1,0 +1,82 @@
+#include "apps/table/table.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/config_arguments.h"
+#include "core/base/error.h"
+
+namespace wisp {
+namespace {
+
+struct Arguments {
+  std::string name, data, scale, out = "tables";
+  std::vector<std::string> overrides;
+  int64_t seeds = 0;
+  int jobs = 1;
+  bool dry = false, show = false;
+};
+
+void run(const Arguments& arguments) {
+  if (arguments.name.empty()) return list_tables(arguments.out);
+  TableFile table = TableFile::read(find_table(arguments.name));
+  if (arguments.seeds > 0) {
+    table.seeds.clear();
+    for (int64_t seed = 1; seed <= arguments.seeds; ++seed) table.seeds.push_back(seed);
+  }
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.data.empty()) overrides.insert(overrides.begin(), "data.path=" + arguments.data);
+  TableRequest request;
+  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.scale = arguments.scale;
+  request.out = arguments.out;
+  request.overrides = overrides;
+  request.jobs = arguments.jobs;
+  const auto load = [](const std::string& path, std::vector<std::string> all) {
+    return ConfigArguments{path, std::move(all)}.load();
+  };
+  if (arguments.dry) return plan_table(table, request, load);
+  if (arguments.show) return show_table(table, request, load);
+  const int status = run_table(table, request, load);
+  if (status != 0) throw ExitStatus{status};
+}
+
+}  // namespace
+
+void add_table(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("table", "reproduce a table of a paper");
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("table", arguments->name,
+                     "name of a table, or a TOML file; without it, the tables are listed");
+  command.add_option("overrides", arguments->overrides,
+                     "keys of all rows: device=cuda train.epochs=5");
+  command.add_option("--data", arguments->data, "folder of the data set (data.path)");
+  command.add_option("--scale", arguments->scale,
+                     "small or paper (default: the table's first scale)");
+  command.add_option("--out", arguments->out, "directory of the tables and their runs")
+      ->capture_default_str();
+  command
+      .add_option("--seeds", arguments->seeds,
+                  "number of seeds, from 1 (default: the table's own seeds)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--jobs", arguments->jobs, "number of runs at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  CLI::Option* dry = command.add_flag("--dry", arguments->dry,
+                                      "print what each row asks for and costs here; train nothing");
+  command
+      .add_flag("--show", arguments->show,
+                "print the table from the runs that are there; train nothing")
+      ->excludes(dry);
+  command.footer(
+      "Example:\n"
+      "  wisp table dgc-cifar10 --data DIR\n"
+      "Trains each row with each seed, compares it with the dense run of the same seed, and "
+      "writes\n"
+      "OUT/TABLE-SCALE/table.md, table.html and results.csv. The same command goes on where a\n"
+      "table was stopped.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

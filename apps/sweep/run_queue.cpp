@@ -1,0 +1,155 @@
+#include "apps/sweep/run_queue.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "apps/run/run_record.h"
+#include "core/base/error.h"
+#include "core/io/checkpoint_directory.h"
+#include "core/io/config.h"
+#include "core/io/file_lock.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::string last_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+/// The keys that differ, except `places`.
+std::vector<ConfigDifference> differences(const std::string& saved, const std::string& wanted,
+                                          const std::vector<std::string>& places) {
+  RunRecord a, b;
+  a.config = Config::from_text(saved, "saved").given_values();
+  b.config = Config::from_text(wanted, "wanted").given_values();
+  std::vector<ConfigDifference> all = config_differences({a, b});
+  std::erase_if(all, [&](const ConfigDifference& difference) {
+    return std::find(places.begin(), places.end(), difference.key) != places.end();
+  });
+  return all;
+}
+
+}  // namespace
+
+RunQueue::RunQueue(QueueOptions options, std::vector<QueuedRun> runs)
+    : options_(std::move(options)), runs_(std::move(runs)) {
+  for (size_t i = 0; i < runs_.size(); ++i) refuse_another(i);
+}
+
+int RunQueue::run(const std::function<void()>& ended) {
+  std::error_code failure;
+  fs::create_directories(options_.out, failure);
+  WISP_CHECK(!failure, "cannot make the directory of the runs, ", options_.out, ": ",
+             failure.message());
+  const FileLock lock(options_.out + "/runs.lock");
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  Children children(options_.low_priority);
+  size_t next = 0;
+  ended();
+  for (;;) {
+    const auto room = static_cast<size_t>(options_.jobs);
+    while (next < runs_.size() && children.running() < room && !children.signalled())
+      start(children, next++);
+    if (children.running() == 0) break;
+    const Children::Ended child = children.wait();
+    if (terminal && children.signalled() == SIGHUP) {
+      // the terminal is gone, but the children are still saving
+      WISP_CHECK(std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
+    }
+    end(child, children.signalled() != 0);
+    if (child.status == 0) ended();
+  }
+  tell_failures();
+  if (children.signalled() != 0) {
+    fmt::print("stopped; the same command goes on\n");
+    return 128 + children.signalled();
+  }
+  return failures_.empty() ? 0 : 1;
+}
+
+bool RunQueue::has_ended(size_t index) const {
+  return fs::exists(directory(index) + "/summary.json");
+}
+
+size_t RunQueue::count_ended() const {
+  size_t count = 0;
+  for (size_t i = 0; i < runs_.size(); ++i) count += has_ended(i);
+  return count;
+}
+
+void RunQueue::refuse_another(size_t index) const {
+  const std::string path = directory(index) + "/config.toml";
+  if (!fs::exists(path)) return;
+  const std::string saved = text_of(path);
+  if (saved == runs_[index].config) return;
+  const auto rows = differences(saved, runs_[index].config, options_.places);
+  if (rows.empty()) return;
+  WISP_CHECK(false, directory(index), " holds a run with another configuration (", rows[0].key,
+             " is ", rows[0].values[0].value_or("not given"), " there, ",
+             rows[0].values[1].value_or("no key"), " here); choose another --out or remove it");
+}
+
+void RunQueue::start(Children& children, size_t index) {
+  const QueuedRun& run = runs_[index];
+  const std::string position = fmt::format("[{}/{}] {}", index + 1, runs_.size(), run.name);
+  if (has_ended(index)) {
+    fmt::print("{}: has ended before\n", position);
+    return;
+  }
+  std::vector<std::string> command{options_.program, "train", run.config_path};
+  command.insert(command.end(), run.overrides.begin(), run.overrides.end());
+  command.insert(command.end(), {"--out", directory(index)});
+  const bool saved = !checkpoint_steps(directory(index) + "/checkpoints").empty();
+  if (fs::exists(directory(index) + "/config.toml"))
+    command.push_back(saved ? "--resume" : "--overwrite");
+  fmt::print("{}: {}\n", position, saved ? "goes on" : "starts");
+  std::fflush(stdout);
+  children.start(index, std::move(command), directory(index) + ".log");
+}
+
+void RunQueue::end(const Children::Ended& ended, bool stopped) {
+  const QueuedRun& run = runs_[ended.id];
+  if (ended.status != 0) {
+    if (!stopped) failures_.push_back(ended);
+    fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
+  } else {
+    const Summary summary = Summary::from_json(directory(ended.id) + "/summary.json");
+    const RunFacts facts = RunFacts::read(directory(ended.id));
+    const Metric& metric = facts.metric();
+    fmt::print("{}: {}", run.name, metric.text(summary.score_or_nan("test_" + metric.name)));
+    if (facts.has_validation)
+      fmt::print(", validation {}", metric.text(summary.score_or_nan("validation_" + metric.name)));
+    fmt::print("\n");
+  }
+  std::fflush(stdout);
+}
+
+void RunQueue::tell_failures() const {
+  for (const Children::Ended& failure : failures_) {
+    const std::string log = directory(failure.id) + ".log";
+    fmt::print("failed: {} (status {}): {}\n        see {}\n", runs_[failure.id].name,
+               failure.status, last_line(log), log);
+  }
+}
+
+}  // namespace wisp

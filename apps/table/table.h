@@ -1,0 +1,38 @@
+// The command `wisp table`: a paper's table, from its runs to its page. Called from one thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/table/table_file.h"
+#include "apps/table/table_plan.h"
+
+namespace wisp {
+
+struct TableRequest {
+  std::string program;                     // program to call as `program train CONFIG …`
+  std::string scale;                       // "": the table's first
+  std::string out;                         // the runs are in OUT/TABLE-SCALE
+  std::span<const std::string> overrides;  // key=value, of all rows
+  int jobs = 1;                            // runs at a time
+};
+
+/// Trains the runs of a table that OUT does not hold yet, one per row and seed, at the lowest
+/// priority; the dense row comes first, seed by seed. Writes table.md, table.html, table.svg and
+/// results.csv there at the start and after each finished run, and prints the table at the end.
+/// Returns the exit status: 0, 1 if runs failed, 128 + the signal. Throws Error as
+/// TableFile::read() and RunQueue, before anything runs.
+int run_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
+
+/// Prints the table from the runs that OUT holds, and trains nothing.
+void show_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
+
+/// Prints what each row asks for, and how long it takes here by a short measurement of a step on
+/// the row's own data. Trains nothing.
+void plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
+
+/// Prints a line per known table.
+void list_tables(const std::string& out);
+
+}  // namespace wisp

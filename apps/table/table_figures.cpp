@@ -1,0 +1,140 @@
+#include "apps/table/table_figures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "distributed/communicator/link.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// The 97.5 % quantile of Student's t with so many degrees of freedom, to three digits.
+double student_quantile(size_t freedom) {
+  constexpr double kQuantiles[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                   2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                   2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+  if (freedom <= std::size(kQuantiles)) return kQuantiles[freedom - 1];
+  // Cornish-Fisher expansion about the normal quantile z, off by less than 0.001 from here on
+  const double z = 1.959964, n = static_cast<double>(freedom), z3 = z * z * z;
+  return z + (z3 + z) / (4.0 * n) + (5.0 * z3 * z * z + 16.0 * z3 + 3.0 * z) / (96.0 * n * n);
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// The sample standard deviation; NaN for one value.
+double deviation_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return values.size() < 2 ? kNone
+                           : std::sqrt(squares / (static_cast<double>(values.size()) - 1.0));
+}
+
+double shown_score(const TableResult& result) {
+  return result.run.facts.metric().scale() * result.run.score("test");
+}
+
+/// The step at which the test score first is at the target; infinite if it never is.
+double step_at(const RunRecord& run, double target) {
+  const Metric& metric = run.facts.metric();
+  for (const EpochRow& epoch : run.metrics.epochs) {
+    if (!metric.better(target, metric.scale() * epoch.test_metric) &&
+        std::isfinite(epoch.test_metric))
+      return static_cast<double>(epoch.step);
+  }
+  return kNever;
+}
+
+std::vector<const TableResult*> results_of(size_t row, std::span<const TableResult> results) {
+  std::vector<const TableResult*> own;
+  for (const TableResult& result : results) {
+    if (result.row == row) own.push_back(&result);
+  }
+  return own;
+}
+
+/// Differences of scores between runs of equal seed and origin.
+std::vector<double> paired(const std::vector<const TableResult*>& row,
+                           const std::vector<const TableResult*>& dense) {
+  std::vector<double> differences;
+  for (const TableResult* run : row) {
+    for (const TableResult* other : dense) {
+      if (run->seed != other->seed || run->origin() != other->origin()) continue;
+      const double difference = shown_score(*run) - shown_score(*other);
+      if (std::isfinite(difference)) differences.push_back(difference);
+    }
+  }
+  return differences;
+}
+
+double mean_hours(const std::vector<const TableResult*>& row, std::optional<double> target,
+                  double gbit_per_s) {
+  if (!target) return kNone;
+  std::vector<double> hours;
+  for (const TableResult* result : row)
+    hours.push_back(step_at(result->run, *target) *
+                    modelled_step_ms(*result->run.summary, gbit_per_s) / 3.6e6);
+  return mean_of(hours);
+}
+
+}  // namespace
+
+Estimate estimate(const std::vector<double>& values) {
+  Estimate result{.mean = mean_of(values), .values = values.size()};
+  if (values.size() > 1)
+    result.half = student_quantile(values.size() - 1) * deviation_of(values) /
+                  std::sqrt(static_cast<double>(values.size()));
+  return result;
+}
+
+double modelled_step_ms(const Summary& summary, double gbit_per_s) {
+  const StepTimes& times = summary.times;
+  const double compute = times.loader_ms + times.compute_ms;
+  const double wire =
+      1e-3 * duration_us({.gbit_per_s = gbit_per_s}, std::llround(summary.bytes_sent),
+                         std::llround(summary.bytes_received), 0);
+  return std::max(compute, compute / 3.0 + times.encode_ms + wire + times.decode_ms);
+}
+
+std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& scale,
+                                   std::span<const TableResult> results) {
+  const auto dense_index = static_cast<size_t>(&table.dense_row() - table.rows.data());
+  const std::vector<const TableResult*> dense = results_of(dense_index, results);
+  std::vector<RowFigures> all;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<const TableResult*> own = results_of(r, results);
+    RowFigures& row = all.emplace_back();
+    row.runs = own.size();
+    if (own.empty()) continue;
+    std::vector<double> scores, bytes, reductions;
+    for (const TableResult* result : own) {
+      const double score = shown_score(*result);
+      if (std::isfinite(score)) scores.push_back(score);
+      bytes.push_back(result->run.summary->bytes_sent);
+      reductions.push_back(result->run.summary->reduction_sent);
+    }
+    row.diverged = own.size() - scores.size();
+    if (!scores.empty()) {
+      row.score = estimate(scores);
+      row.deviation = deviation_of(scores);
+    }
+    if (r != dense_index) {
+      const std::vector<double> differences = paired(own, dense);
+      if (!differences.empty()) row.change = estimate(differences);
+    }
+    row.bytes_sent = mean_of(bytes);
+    row.reduction = mean_of(reductions);
+    for (size_t l = 0; l < kTableGbits.size(); ++l)
+      row.hours_to_target[l] = mean_hours(own, scale.target, kTableGbits[l]);
+  }
+  return all;
+}
+
+}  // namespace wisp

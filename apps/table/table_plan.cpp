@@ -1,0 +1,57 @@
+#include "apps/table/table_plan.h"
+
+#include <algorithm>
+
+#include "apps/setup/prepared.h"
+#include "core/base/error.h"
+
+namespace wisp {
+namespace {
+
+/// The window of a text's batch in tokens; 1 for other data.
+int64_t window_of(const Prepared& run) {
+  for (const ConfigKey& key : run.config().keys()) {
+    if (key.name == "data.window") return std::stoll(key.value);
+  }
+  return 1;
+}
+
+int64_t steps_of_epoch(Prepared& run, int64_t samples) {
+  const TrainOptions& options = run.options();
+  if (samples > 0) return samples / (options.batch * window_of(run));
+  const auto& keys = run.config().keys();
+  const bool without_place = std::any_of(keys.begin(), keys.end(), [](const ConfigKey& key) {
+    return key.name == "data.path" && key.value == "\"\"";
+  });
+  if (without_place) return 0;
+  run.load();
+  return run.loader(Split::train, 0)->batches() / options.accumulate;
+}
+
+}  // namespace
+
+std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
+                               std::span<const std::string> overrides, const LoadConfig& load) {
+  std::vector<RowPlan> plans;
+  for (const TableRow& row : table.rows) {
+    RowPlan& plan = plans.emplace_back();
+    plan.overrides = overrides_of(row, scale);
+    plan.overrides.insert(plan.overrides.end(), overrides.begin(), overrides.end());
+    try {
+      plan.config = load(scale.config, plan.overrides);
+      Prepared run(plan.config);
+      const TrainOptions& options = run.options();
+      plan.workers = options.workers;
+      plan.batch = options.batch;
+      plan.epochs = options.epochs;
+      plan.steps = options.epochs * steps_of_epoch(run, scale.samples);
+      if (options.max_steps > 0 && plan.steps > 0)
+        plan.steps = std::min(plan.steps, options.max_steps);
+    } catch (const Error& error) {
+      throw Error(concat("table ", table.name, ", row ", row.name, ": ", error.what()));
+    }
+  }
+  return plans;
+}
+
+}  // namespace wisp

@@ -1,0 +1,185 @@
+#include "apps/table/table_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "apps/report/figure_text.h"
+
+namespace wisp {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+/// The metric of the results; without any, a name for scores in general.
+Metric metric_of(std::span<const TableResult> results) {
+  return results.empty() ? Metric{.name = "score"} : results.front().run.facts.metric();
+}
+
+std::string signed_text(double value) { return fmt::format("{:+.2f}", value); }
+
+std::string published_cell(const TableFile& table, const TableRow& row) {
+  if (!row.published) return "-";
+  std::string cell = fmt::format("{:.2f}", *row.published);
+  if (row.spread) cell += fmt::format(" ± {:.2f}", *row.spread);
+  const std::optional<double> dense = table.dense_row().published;
+  if (dense && row.name != table.dense)
+    cell += fmt::format(" ({})", signed_text(*row.published - *dense));
+  return cell;
+}
+
+std::string score_cell(const RowFigures& figures, size_t wanted) {
+  if (figures.runs == 0) return "not run";
+  std::string cell = "diverged";
+  if (figures.score) {
+    cell = fmt::format("{:.2f}", figures.score->mean);
+    if (figures.score->values > 1) cell += fmt::format(" ± {:.2f}", figures.deviation);
+  }
+  if (figures.diverged > 0)
+    cell += fmt::format(" ({} of {} diverged)", figures.diverged, figures.runs);
+  if (figures.runs < wanted) cell += fmt::format(", {} of {} seeds", figures.runs, wanted);
+  return cell;
+}
+
+std::string change_cell(const std::optional<Estimate>& change) {
+  if (!change) return "-";
+  if (change->values < 2) return signed_text(change->mean) + " (one pair)";
+  return fmt::format("{} ± {:.2f}", signed_text(change->mean), change->half);
+}
+
+std::string hours_text(double hours) {
+  if (std::isnan(hours)) return "-";
+  if (std::isinf(hours)) return "never";
+  return seconds_text(3600.0 * hours);
+}
+
+std::string gbit_text(double gbit) {
+  return gbit < 1.0 ? fmt::format("{:.0f} Mbit/s", 1000.0 * gbit)
+                    : fmt::format("{:g} Gbit/s", gbit);
+}
+
+/// Programs and machines, with the runs of each. Rows of several do not compare by their means.
+std::string origins_of(const TableFile& table, std::span<const TableResult> results) {
+  std::vector<std::pair<std::string, Cells>> origins;  // in order of first appearance
+  for (const TableResult& result : results) {
+    auto found = std::find_if(origins.begin(), origins.end(),
+                              [&](const auto& other) { return other.first == result.origin(); });
+    if (found == origins.end()) found = origins.insert(found, {result.origin(), {}});
+    found->second.push_back(fmt::format("{}-s{}", table.rows[result.row].name, result.seed));
+  }
+  if (origins.size() == 1) return "Program " + origins.front().first + ".";
+  std::string text = "Only runs of the same program and machine are compared:";
+  for (const auto& [origin, runs] : origins)
+    text += fmt::format(" program {} ({});", origin, fmt::join(runs, " "));
+  text.back() = '.';
+  return text;
+}
+
+Cells remarks_of(const TableFile& table, const TableScale& scale,
+                 std::span<const TableResult> results, const Metric& metric) {
+  Cells remarks{fmt::format("Published: {}. Scale: {}.", table.source, scale.name)};
+  if (!scale.changes.empty()) remarks.front() += " " + scale.changes;
+  if (!results.empty()) {
+    remarks.push_back(fmt::format(
+        "The score is the {} of the test set after the last epoch, mean ± sample standard "
+        "deviation over seeds. The change from {} is that of runs with equal seed, program and "
+        "machine, with Student's 95 % interval over the pairs.",
+        metric.name, table.dense));
+    if (scale.target)
+      remarks.push_back(fmt::format(
+          "The time until the test set has {}{} is modelled: the steps that it took, each as long "
+          "as the longer of compute, and a third of compute (forward) followed by encode, wire and "
+          "decode. Compute, encode and decode are the runs' own; latency is left out.",
+          fmt::format("{:g}", *scale.target), metric.percent ? " %" : ""));
+    remarks.push_back(origins_of(table, results));
+  }
+  for (const TableRow& row : table.rows) {
+    if (!row.remark.empty()) remarks.push_back(row.name + ": " + row.remark);
+  }
+  return remarks;
+}
+
+/// Width on a terminal; UTF-8's continuation bytes take none.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string escaped(const std::string& cell) {
+  std::string text;
+  for (const char c : cell) {
+    if (c == '|') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+std::string markdown_row(const Cells& cells, const std::vector<size_t>& widths) {
+  std::string row = "|";
+  for (size_t c = 0; c < cells.size(); ++c)
+    row += " " + cells[c] + std::string(widths[c] - width_of(cells[c]), ' ') + " |";
+  return row + "\n";
+}
+
+}  // namespace
+
+TableText text_of(const TableFile& table, const TableScale& scale,
+                  std::span<const TableResult> results) {
+  const Metric metric = metric_of(results);
+  const std::string unit = metric.percent ? " (%)" : "";
+  TableText text;
+  text.title = table.title;
+  text.headings = {"row",
+                   "published",
+                   metric.name + unit,
+                   "change from " + table.dense,
+                   "sent a step and worker",
+                   "less than dense"};
+  if (scale.target) {
+    for (const double gbit : kTableGbits)
+      text.headings.push_back(fmt::format("to {:g}{} at {}", *scale.target,
+                                          metric.percent ? " %" : "", gbit_text(gbit)));
+  }
+  const std::vector<RowFigures> figures = figures_of(table, scale, results);
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const RowFigures& own = figures[r];
+    const bool ran = own.runs > 0;
+    Cells cells{table.rows[r].name,
+                published_cell(table, table.rows[r]),
+                score_cell(own, table.seeds.size()),
+                change_cell(own.change),
+                ran ? bytes_text(own.bytes_sent) : "-",
+                ran ? fmt::format("{:.1f}x", own.reduction) : "-"};
+    if (scale.target) {
+      for (const double hours : own.hours_to_target) cells.push_back(ran ? hours_text(hours) : "-");
+    }
+    text.rows.push_back(std::move(cells));
+  }
+  text.remarks = remarks_of(table, scale, results, metric);
+  return text;
+}
+
+std::string to_markdown(const TableText& text) {
+  std::vector<Cells> lines{text.headings};
+  lines.insert(lines.end(), text.rows.begin(), text.rows.end());
+  std::vector<size_t> widths(text.headings.size(), 3);
+  for (Cells& line : lines) {
+    for (size_t c = 0; c < line.size(); ++c) {
+      line[c] = escaped(line[c]);
+      widths[c] = std::max(widths[c], width_of(line[c]));
+    }
+  }
+  Cells rule;
+  for (const size_t width : widths) rule.push_back(std::string(width, '-'));
+  lines.insert(lines.begin() + 1, rule);
+  std::string markdown;
+  for (const Cells& line : lines) markdown += markdown_row(line, widths);
+  for (const std::string& remark : text.remarks) markdown += "\n" + remark + "\n";
+  return markdown;
+}
+
+}  // namespace wisp

@@ -14,7 +14,7 @@ struct Arguments {
   std::string name, data, scale, out = "tables";
   std::vector<std::string> overrides;
   int64_t seeds = 0;
-  int jobs = 1;
+  int jobs = 1, niceness = 19;
   bool dry = false, show = false;
 };
 
@@ -33,6 +33,7 @@ void run(const Arguments& arguments) {
   request.out = arguments.out;
   request.overrides = overrides;
   request.jobs = arguments.jobs;
+  request.niceness = arguments.niceness;
   const auto load = [](const std::string& path, std::vector<std::string> all) {
     return ConfigArguments{path, std::move(all)}.load();
   };
@@ -62,6 +63,11 @@ void add_table(CLI::App& program) {
       ->check(CLI::PositiveNumber);
   command.add_option("--jobs", arguments->jobs, "number of runs at a time")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--nice", arguments->niceness,
+                  "niceness of the runs: 19 takes the time that others leave, 0 competes")
+      ->check(CLI::Range(0, 19))
       ->capture_default_str();
   CLI::Option* dry = command.add_flag("--dry", arguments->dry,
                                       "print what each row asks for and costs here; train nothing");

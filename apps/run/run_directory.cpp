@@ -30,8 +30,9 @@ void RunDirectory::make() {
 
 /// Removes the files of a run by their names; other files stay.
 void RunDirectory::remove_run() const {
-  for (const char* name : {"checkpoints", "gradients", "metrics.jsonl", "trace.json",
-                           "summary.json", "commit.txt", "config.toml"}) {
+  for (const char* name :
+       {"checkpoints", "gradients", "metrics.jsonl", "trace.json", "summary.json", "facts.json",
+        kDivergedFile, "commit.txt", "config.toml"}) {
     std::error_code failure;
     fs::remove_all(file(name), failure);
     WISP_CHECK(!failure, file(name), ": cannot be removed: ", failure.message());

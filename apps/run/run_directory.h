@@ -11,6 +11,9 @@
 
 namespace wisp {
 
+/// The file of a run directory that says how the run diverged.
+inline constexpr const char* kDivergedFile = "diverged.txt";
+
 class RunDirectory {
  public:
   /// create a new run; overwrite an old one; resume or read one; follow: leave checks to rank 0

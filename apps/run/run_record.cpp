@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/run/run_directory.h"
 #include "core/base/error.h"
 #include "core/io/config.h"
 
@@ -135,6 +136,7 @@ RunRecord RunRecord::read(const std::string& path) {
   run.metrics = read_metrics(file("metrics.jsonl"), run.facts.metric().name);
   if (std::filesystem::exists(file("summary.json")))
     run.summary = Summary::from_json(file("summary.json"));
+  run.diverged = !run.summary && std::filesystem::exists(file(kDivergedFile));
   run.spans = read_spans(file("trace.json"));
   return run;
 }

@@ -57,6 +57,7 @@ struct RunRecord {
   RunFacts facts;
   Metrics metrics;
   std::optional<Summary> summary;  // empty until the run has finished
+  bool diverged = false;           // the run ended because its loss was not finite
   std::vector<TracedSpan> spans;
 
   /// The summary's first metric on a split; NaN if there is none.

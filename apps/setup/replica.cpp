@@ -126,9 +126,9 @@ StepReport Replica::step(int64_t step, double epoch, const NextBatch& next,
     restore_buffers();
     carried_->drop();
     ++skipped_in_a_row;
-    WISP_CHECK(skipped_in_a_row < options_.nonfinite_max, "step ", step,
-               ": the loss was not finite in ", skipped_in_a_row,
-               " steps in a row; a smaller optimizer.lr or a clip.norm would help");
+    if (skipped_in_a_row >= options_.nonfinite_max)
+      throw Diverged(concat("step ", step, ": the loss was not finite in ", skipped_in_a_row,
+                            " steps in a row; a smaller optimizer.lr or a clip.norm would help"));
   } else {
     skipped_in_a_row = 0;
     carried_->commit();

@@ -36,6 +36,12 @@ struct Shared {
   int64_t held_out = 0;  // training samples held out for validation
 };
 
+/// The error of a run whose loss is no finite number, step after step.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The outcome, costs and times of one step on this worker.
 struct StepReport {
   Outcome outcome = Outcome::applied;
@@ -67,7 +73,8 @@ class Replica {
 
   /// One training step at `epoch` (with fraction): forward and backward over the micro-batches from
   /// `next`, exchange, update. `ahead` may return the batch that `next` will give later, to upload
-  /// it while the device computes. Throws Error after options.nonfinite_max skipped steps in a row.
+  /// it while the device computes. Throws Diverged after options.nonfinite_max skipped steps in a
+  /// row.
   StepReport step(
       int64_t step, double epoch, const NextBatch& next,
       const BatchAhead& ahead = [] { return std::nullopt; });

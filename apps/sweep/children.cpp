@@ -48,16 +48,16 @@ struct Beginning {
   Beginning& operator=(const Beginning&) = delete;
 };
 
-/// Gives a child that leads its session the lowest priority. Where the kernel weighs sessions
-/// before processes (sched_autogroup), the session's counts.
-void lower_priority(pid_t pid) {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(pid), 19);
-  std::ofstream(concat("/proc/", pid, "/autogroup")) << "19";
+/// Makes a child yield, which leads its session. Where the kernel weighs sessions before processes
+/// (sched_autogroup), the session's niceness counts.
+void make_nice(pid_t pid, int niceness) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(pid), niceness);
+  std::ofstream(concat("/proc/", pid, "/autogroup")) << niceness;
 }
 
 }  // namespace
 
-Children::Children(bool low_priority) : low_priority_(low_priority) {
+Children::Children(int niceness) : niceness_(niceness) {
   signal(SIGCHLD, SIG_DFL);  // if it stays ignored, as a parent may leave it, ends are not reported
   sigemptyset(&watched_);
   sigaddset(&watched_, SIGCHLD);
@@ -74,7 +74,7 @@ Children::~Children() {
 }
 
 void Children::start(size_t id, std::vector<std::string> command, const std::string& log) {
-  const Beginning beginning(log, before_, watched_, low_priority_);
+  const Beginning beginning(log, before_, watched_, niceness_ > 0);
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
@@ -82,7 +82,7 @@ void Children::start(size_t id, std::vector<std::string> command, const std::str
   check(posix_spawn(&pid, command.front().c_str(), &beginning.files, &beginning.attributes,
                     arguments.data(), environ),
         "cannot start " + command.front() + " with its output to " + log);
-  if (low_priority_) lower_priority(pid);
+  if (niceness_ > 0) make_nice(pid, niceness_);
   children_.emplace_back(id, pid);
 }
 

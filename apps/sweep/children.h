@@ -14,8 +14,8 @@ namespace wisp {
 
 class Children {
  public:
-  /// With `low_priority` children get only the time that other programs leave.
-  explicit Children(bool low_priority = false);
+  /// With a `niceness` above 0, up to 19, children yield to other programs.
+  explicit Children(int niceness = 0);
   /// Kills children that still run.
   ~Children();
   Children(const Children&) = delete;
@@ -37,7 +37,7 @@ class Children {
   int signalled() const { return signalled_; }
 
  private:
-  const bool low_priority_;
+  const int niceness_;
   sigset_t watched_{}, before_{};
   std::vector<std::pair<size_t, pid_t>> children_;
   int signalled_ = 0;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "apps/run/run_directory.h"
 #include "apps/run/run_record.h"
 #include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
@@ -63,7 +64,7 @@ int RunQueue::run(const std::function<void()>& ended) {
              failure.message());
   const FileLock lock(options_.out + "/runs.lock");
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  Children children(options_.low_priority);
+  Children children(options_.niceness);
   size_t next = 0;
   ended();
   for (;;) {
@@ -77,7 +78,7 @@ int RunQueue::run(const std::function<void()>& ended) {
       WISP_CHECK(std::freopen("/dev/null", "w", stdout), "cannot open /dev/null");
     }
     end(child, children.signalled() != 0);
-    if (child.status == 0) ended();
+    if (has_ended(child.id)) ended();
   }
   tell_failures();
   if (children.signalled() != 0) {
@@ -88,7 +89,8 @@ int RunQueue::run(const std::function<void()>& ended) {
 }
 
 bool RunQueue::has_ended(size_t index) const {
-  return fs::exists(directory(index) + "/summary.json");
+  return fs::exists(directory(index) + "/summary.json") ||
+         (options_.may_diverge && fs::exists(directory(index) + "/" + kDivergedFile));
 }
 
 size_t RunQueue::count_ended() const {
@@ -129,7 +131,9 @@ void RunQueue::start(Children& children, size_t index) {
 
 void RunQueue::end(const Children::Ended& ended, bool stopped) {
   const QueuedRun& run = runs_[ended.id];
-  if (ended.status != 0) {
+  if (ended.status != 0 && has_ended(ended.id)) {
+    fmt::print("{}: diverged\n", run.name);
+  } else if (ended.status != 0) {
     if (!stopped) failures_.push_back(ended);
     fmt::print("{}: {} with status {}\n", run.name, stopped ? "stopped" : "failed", ended.status);
   } else {

@@ -20,8 +20,9 @@ struct QueueOptions {
   std::string program;              // program to call as `program train CONFIG …`
   std::string out;                  // run directories are OUT/NAME, outputs OUT/NAME.log
   int jobs = 1;                     // runs at a time
-  bool low_priority = false;        // runs get only the time that other programs leave
+  int niceness = 0;                 // of the runs, up to 19: they yield to other programs
   std::vector<std::string> places;  // keys that may differ from a run that OUT holds
+  bool may_diverge = false;         // a run that diverges has ended well, and stays as it is
 };
 
 class RunQueue {
@@ -38,6 +39,7 @@ class RunQueue {
 
   const std::vector<QueuedRun>& runs() const { return runs_; }
   std::string directory(size_t index) const { return options_.out + "/" + runs_[index].name; }
+  /// Whether there is nothing more to do for the run.
   bool has_ended(size_t index) const;
   size_t count_ended() const;
 

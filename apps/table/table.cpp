@@ -71,8 +71,9 @@ TableRuns runs_of(const TableFile& table, const TableRequest& request, const Loa
           RunQueue({.program = request.program,
                     .out = out,
                     .jobs = request.jobs,
-                    .low_priority = true,
-                    .places = {"data.path"}},
+                    .niceness = request.niceness,
+                    .places = {"data.path"},
+                    .may_diverge = true},
                    std::move(queued))};
 }
 
@@ -86,11 +87,12 @@ std::vector<TableResult> results_of(const TableRuns& runs) {
   return results;
 }
 
-/// A row per finished run.
+/// A row per run that has a summary.
 std::string csv_of(const TableRuns& runs, const std::vector<TableResult>& results) {
   const std::vector<SweepAxis> axes{{"row", {}}, {"seed", {}}};
   std::vector<SweepResult> rows;
   for (const TableResult& result : results) {
+    if (!result.run.summary) continue;  // it diverged
     const std::string& row = runs.table.rows[result.row].name;
     rows.push_back({{.name = result.run.name, .values = {row, std::to_string(result.seed)}},
                     result.run.version,

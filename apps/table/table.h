@@ -16,10 +16,11 @@ struct TableRequest {
   std::string out;                         // the runs are in OUT/TABLE-SCALE
   std::span<const std::string> overrides;  // key=value, of all rows
   int jobs = 1;                            // runs at a time
+  int niceness = 19;                       // of the runs: 19 takes the time that others leave
 };
 
-/// Trains the runs of a table that OUT does not hold yet, one per row and seed, at the lowest
-/// priority; the dense row comes first, seed by seed. Writes table.md, table.html, table.svg and
+/// Trains the runs of a table that OUT does not hold yet, one per row and seed: seed by
+/// seed, the dense row first. Writes table.md, table.html, table.svg and
 /// results.csv there at the start and after each finished run, and prints the table at the end.
 /// Returns the exit status: 0, 1 if runs failed, 128 + the signal. Throws Error as
 /// TableFile::read() and RunQueue, before anything runs.

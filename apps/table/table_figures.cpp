@@ -22,6 +22,7 @@ double student_quantile(size_t freedom) {
   return z + (z3 + z) / (4.0 * n) + (5.0 * z3 * z * z + 16.0 * z3 + 3.0 * z) / (96.0 * n * n);
 }
 
+/// NaN without values.
 double mean_of(const std::vector<double>& values) {
   double sum = 0.0;
   for (const double value : values) sum += value;
@@ -78,9 +79,12 @@ double mean_hours(const std::vector<const TableResult*>& row, std::optional<doub
                   double gbit_per_s) {
   if (!target) return kNone;
   std::vector<double> hours;
-  for (const TableResult* result : row)
-    hours.push_back(step_at(result->run, *target) *
-                    modelled_step_ms(*result->run.summary, gbit_per_s) / 3.6e6);
+  for (const TableResult* result : row) {
+    const double steps = result->run.summary ? step_at(result->run, *target) : kNever;
+    hours.push_back(std::isinf(steps)
+                        ? kNever
+                        : steps * modelled_step_ms(*result->run.summary, gbit_per_s) / 3.6e6);
+  }
   return mean_of(hours);
 }
 
@@ -117,6 +121,7 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
     for (const TableResult* result : own) {
       const double score = shown_score(*result);
       if (std::isfinite(score)) scores.push_back(score);
+      if (!result->run.summary) continue;
       bytes.push_back(result->run.summary->bytes_sent);
       reductions.push_back(result->run.summary->reduction_sent);
     }

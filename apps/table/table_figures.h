@@ -15,7 +15,7 @@
 
 namespace wisp {
 
-/// A finished run of a row.
+/// A run of a row that has ended: it has a summary, or diverged.
 struct TableResult {
   size_t row = 0;  // index in the table's rows
   int64_t seed = 0;
@@ -42,12 +42,12 @@ inline constexpr std::array<double, 3> kTableGbits = {0.1, 1.0, 10.0};
 /// Figures of a row. Scores are in the unit shown (percent, perplexity), bytes per step and worker.
 struct RowFigures {
   size_t runs = 0;                 // that have ended
-  size_t diverged = 0;             // runs whose score is not a finite number
+  size_t diverged = 0;             // runs that diverged, or whose score is not a finite number
   std::optional<Estimate> score;   // of the test set, over seeds that did not diverge
   double deviation = 0.0;          // sample standard deviation of the scores; NaN for one
   std::optional<Estimate> change;  // of the score from dense, by pairs of equal seed and origin
-  double bytes_sent = 0.0;
-  double reduction = 0.0;  // bytes of dense / bytes sent
+  double bytes_sent = 0.0;         // of runs with a summary; NaN without one
+  double reduction = 0.0;          // bytes of dense / bytes sent, likewise
   /// Modelled hours of training until the test score is at the target, by kTableGbits; infinite if
   /// a run does not get there, NaN without a target.
   std::array<double, kTableGbits.size()> hours_to_target{};

@@ -18,7 +18,10 @@ int64_t window_of(const Prepared& run) {
 
 int64_t steps_of_epoch(Prepared& run, int64_t samples) {
   const TrainOptions& options = run.options();
-  if (samples > 0) return samples / (options.batch * window_of(run));
+  if (samples > 0) {
+    const int64_t steps = samples / options.batch, window = window_of(run);
+    return (steps + window - 1) / window;  // a text's last window may be shorter
+  }
   const auto& keys = run.config().keys();
   const bool without_place = std::any_of(keys.begin(), keys.end(), [](const ConfigKey& key) {
     return key.name == "data.path" && key.value == "\"\"";

@@ -147,13 +147,13 @@ TableText text_of(const TableFile& table, const TableScale& scale,
   const std::vector<RowFigures> figures = figures_of(table, scale, results);
   for (size_t r = 0; r < table.rows.size(); ++r) {
     const RowFigures& own = figures[r];
-    const bool ran = own.runs > 0;
+    const bool ran = own.runs > 0, sized = ran && std::isfinite(own.bytes_sent);
     Cells cells{table.rows[r].name,
                 published_cell(table, table.rows[r]),
                 score_cell(own, table.seeds.size()),
                 change_cell(own.change),
-                ran ? bytes_text(own.bytes_sent) : "-",
-                ran ? fmt::format("{:.1f}x", own.reduction) : "-"};
+                sized ? bytes_text(own.bytes_sent) : "-",
+                sized ? fmt::format("{:.1f}x", own.reduction) : "-"};
     if (scale.target) {
       for (const double hours : own.hours_to_target) cells.push_back(ran ? hours_text(hours) : "-");
     }

@@ -89,7 +89,13 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
                       worker.rank == 0 ? &*reporter : nullptr, request.stop);
     resume ? training.resume(worker.rank == 0 ? changes : Changes()) : training.start();
     if (resume && worker.rank == 0) write_identity();
-    const bool finished = training.run();
+    bool finished = false;
+    try {
+      finished = training.run();
+    } catch (const Diverged& failure) {
+      if (worker.rank == 0) directory.write(kDivergedFile, concat(failure.what(), "\n"));
+      throw;
+    }
     std::optional<Summary> own;
     if (finished) own = training.summary();
     std::vector<std::string> spans = training.gather_spans(trace_path);

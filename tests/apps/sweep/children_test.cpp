@@ -24,6 +24,17 @@ TEST(Children, TellHowEachEnded) {
   EXPECT_EQ(children.signalled(), 0);
 }
 
+TEST(Children, OfLowPriorityLeaveOthersTheirTime) {
+  const TempDir dir;
+  Children children(19);
+  // The priority is set after the start.
+  children.start(
+      0,
+      shell("for i in 1 2 3 4 5 6 7 8 9; do [ $(nice) = 19 ] && exit 0; sleep 0.1; done; exit 1"),
+      dir / "log");
+  EXPECT_EQ(children.wait().status, 0);
+}
+
 TEST(Children, OneThatCrashesEndsNoOther) {
   const TempDir dir;
   Children children;

@@ -1,0 +1,150 @@
+#include "apps/table/table_figures.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/table/table_page.h"
+#include "apps/table/table_plot.h"
+#include "apps/table/table_text.h"
+
+namespace wisp {
+namespace {
+
+const TableFile kTable{.name = "t",
+                       .title = "Two & three",
+                       .source = "A. Author 2020, table 1",
+                       .dense = "none",
+                       .seeds = {1, 2, 3},
+                       .scales = {},
+                       .rows = {{.name = "none", .published = 93.75},
+                                {.name = "topk", .published = 92.75, .spread = 0.1},
+                                {.name = "wild", .remark = "It diverges."},
+                                {.name = "later"}}};
+const TableScale kScale{.name = "small", .config = "", .changes = "Ten epochs.", .target = 80.0};
+
+TableResult result(size_t row, int64_t seed, double accuracy, double bytes = 1000.0,
+                   const std::string& version = "0.1 (abc)") {
+  TableResult made{.row = row, .seed = seed};
+  made.run.version = version;
+  Summary summary;
+  summary.scores = {{"test_accuracy", accuracy}};
+  summary.bytes_sent = bytes;
+  summary.reduction_sent = 4000.0 / bytes;
+  summary.times.compute_ms = 90.0;
+  made.run.summary = summary;
+  made.run.metrics.epochs = {{.step = 100, .test_metric = 0.5}, {.step = 200, .test_metric = 0.8}};
+  return made;
+}
+
+TEST(Estimate, HasStudentsInterval) {
+  const Estimate three = estimate({1.0, 2.0, 3.0});
+  EXPECT_EQ(three.mean, 2.0);
+  EXPECT_NEAR(three.half, 4.303 / std::sqrt(3.0), 1e-3);  // deviation 1
+  EXPECT_TRUE(std::isnan(estimate({1.0}).half));
+  // 30 values, half of them 0 and half 2: deviation sqrt(30 / 29), quantile 2.0452
+  std::vector<double> many;
+  for (int i = 0; i < 30; ++i) many.push_back(i % 2 * 2.0);
+  EXPECT_NEAR(estimate(many).half, 2.0452 / std::sqrt(29.0), 1e-3);
+}
+
+TEST(TableFigures, PairSeedsOfOneProgram) {
+  const std::vector<TableResult> results = {
+      result(0, 1, 0.90),        result(0, 2, 0.91), result(0, 3, 0.92, 1000.0, "0.1 (new)"),
+      result(1, 1, 0.89, 100.0), result(1, 2, 0.91), result(1, 3, 0.10)};
+  const std::vector<RowFigures> figures = figures_of(kTable, kScale, results);
+  ASSERT_TRUE(figures[1].change);
+  EXPECT_EQ(figures[1].change->values, 2u) << "seed 3 of dense is another program's";
+  EXPECT_NEAR(figures[1].change->mean, -0.5, 1e-9);
+  EXPECT_FALSE(figures[0].change) << "dense is not compared with itself";
+  EXPECT_NEAR(figures[0].score->mean, 91.0, 1e-9);
+  EXPECT_NEAR(figures[0].deviation, 1.0, 1e-9);
+  EXPECT_EQ(figures[3].runs, 0u);
+}
+
+TEST(TableFigures, ADivergedRunIsNoScore) {
+  TableResult failed = result(2, 1, 0.0);
+  failed.run.summary.reset();
+  failed.run.diverged = true;
+  const std::vector<TableResult> results = {result(0, 1, 0.9), failed, result(2, 2, std::nan(""))};
+  const RowFigures wild = figures_of(kTable, kScale, results)[2];
+  EXPECT_EQ(wild.runs, 2u);
+  EXPECT_EQ(wild.diverged, 2u);
+  EXPECT_FALSE(wild.score);
+  EXPECT_FALSE(wild.change);
+  EXPECT_TRUE(std::isinf(wild.hours_to_target[0]));
+}
+
+TEST(TableFigures, ModelALinkBesideCompute) {
+  Summary summary;
+  summary.times.compute_ms = 90.0;
+  summary.times.encode_ms = 5.0;
+  summary.times.decode_ms = 1.0;
+  summary.bytes_sent = 1.25e6;  // 100 ms at 0.1 Gbit/s
+  summary.bytes_received = 1.0e6;
+  EXPECT_NEAR(modelled_step_ms(summary, 0.1), 30.0 + 5.0 + 100.0 + 1.0, 1e-9);
+  EXPECT_NEAR(modelled_step_ms(summary, 10.0), 90.0, 1e-9) << "hidden by compute";
+}
+
+TEST(TableFigures, TimeToTheTargetCountsSteps) {
+  const std::vector<TableResult> results = {result(0, 1, 0.9, 1.25e6)};
+  const RowFigures dense = figures_of(kTable, kScale, results)[0];
+  EXPECT_NEAR(dense.hours_to_target[0], 200 * (30.0 + 100.0) / 3.6e6, 1e-12);
+  TableScale higher = kScale;
+  higher.target = 81.0;
+  EXPECT_TRUE(std::isinf(figures_of(kTable, higher, results)[0].hours_to_target[0]));
+  higher.target.reset();
+  EXPECT_TRUE(std::isnan(figures_of(kTable, higher, results)[0].hours_to_target[0]));
+}
+
+std::vector<TableResult> two_seeds() {
+  return {result(0, 1, 0.90), result(0, 2, 0.91), result(1, 1, 0.89, 100.0),
+          result(1, 2, 0.91, 100.0)};
+}
+
+TEST(TableText, HasPublishedAndOwnFigures) {
+  const std::string text = to_markdown(text_of(kTable, kScale, two_seeds()));
+  EXPECT_NE(text.find("| none  | 93.75 "), std::string::npos) << text;
+  EXPECT_NE(text.find("| topk  | 92.75 ± 0.10 (-1.00) | 90.00 ± 1.41, 2 of 3 seeds |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| -0.50 ± 6.35 "), std::string::npos) << text;  // 12.706 x 0.7071 / sqrt 2
+  EXPECT_NE(text.find("| later | -                    | not run "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nPublished: A. Author 2020, table 1. Scale: small. Ten epochs.\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nwild: It diverges.\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nProgram 0.1 (abc), computed with: not recorded.\n"), std::string::npos)
+      << text;
+}
+
+TEST(TableText, ColumnsAreAligned) {
+  const std::string text = to_markdown(text_of(kTable, kScale, two_seeds()));
+  const std::string head = text.substr(0, text.find('\n'));
+  const std::string rule =
+      text.substr(head.size() + 1, text.find('\n', head.size() + 1) - head.size() - 1);
+  EXPECT_EQ(head.size(), rule.size());
+}
+
+TEST(TablePlot, DrawsRowsThatCompare) {
+  const std::string plot = plot_of(kTable, kScale, two_seeds());
+  EXPECT_NE(plot.find(">topk</text>"), std::string::npos);
+  EXPECT_NE(plot.find("none: 90.50, 1.0 kB"), std::string::npos) << plot;
+  EXPECT_EQ(plot.find(">later</text>"), std::string::npos);
+  EXPECT_NE(plot.find("Two &amp; three"), std::string::npos);
+  std::vector<TableResult> strangers = two_seeds();
+  for (TableResult& other : strangers) other.run.version += concat(" ", other.row);
+  EXPECT_EQ(plot_of(kTable, kScale, strangers), "");
+  EXPECT_EQ(plot_of(kTable, kScale, {}), "");
+}
+
+TEST(TablePage, HoldsPictureTableAndRemarks) {
+  const std::vector<TableResult> results = two_seeds();
+  const std::string page =
+      table_page(text_of(kTable, kScale, results), plot_of(kTable, kScale, results));
+  for (const char* part : {"<svg ", "<th>published</th>", "<td>topk</td>", "wild: It diverges."})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,10 +1,12 @@
 #include "apps/commands/completion_words.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "apps/reference/config_reference.h"
 #include "apps/setup/methods.h"
+#include "apps/table/table_file.h"
 
 namespace wisp {
 namespace {
@@ -68,11 +70,19 @@ Words choices(const CLI::Option& option) {
   return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
+Words table_names() {
+  Words names;
+  for (const std::string& path : known_tables())
+    names.push_back(std::filesystem::path(path).stem().string());
+  return names;
+}
+
 Words values_of(const CLI::App& command, const CLI::Option& option, const std::string& word) {
   const std::string name = option.get_name(false, true);
   if (name == "overrides" || (name == "files" && !word.empty()))
     return overrides(word, command.get_name() == "sweep");
   if (name.find("method") != name.npos) return method_names();
+  if (name == "table") return table_names();
   return choices(option);
 }
 

@@ -1,4 +1,4 @@
-// What the rows of a table ask for: steps, workers, batch. Any thread.
+// The cost of a table: steps, workers and batch of its rows. Any thread.
 #pragma once
 
 #include <cstdint>

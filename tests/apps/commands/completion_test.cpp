@@ -56,6 +56,8 @@ TEST(Completion, OffersValues) {
             Lines{"compression.method=none,powersgd"});
   for (const std::string typed : {"methods terng", "bench codec --method terng"})
     EXPECT_EQ(offered(typed), Lines{"terngrad"}) << typed;
+  EXPECT_EQ(offered("table grace"), Lines{"grace-cifar10"});
+  EXPECT_EQ(offered("table grace-cifar10 --scale x"), Lines{});
   EXPECT_EQ(offered("bench codec --method=terng"), Lines{"--method=terngrad"});
   EXPECT_EQ(offered("generate run train.prec"), Lines{"train.precision="});
   EXPECT_EQ(offered("score run my.txt train.prec"), Lines{"train.precision="});

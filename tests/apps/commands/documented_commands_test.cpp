@@ -87,6 +87,7 @@ const std::vector<std::pair<std::string, std::string>> kPlaceholders = {
     {"config FILE", "config CONFIG"},
     {"--html FILE", "--html page.html"},
     {"data.path=DIR", "data.path=data-cache"},
+    {"--data DIR", "--data data-cache"},
     {"methods NAME", "methods dgc"},
     {"diff A B", "diff runs/dense runs/dgc"},
     {"RUN…", "runs/dense runs/dgc"},
@@ -151,6 +152,12 @@ std::string shortened(const std::string& text) {
     if (has("data.validation=") && !has(".csv")) less += " data.validation=16";
     return text + less + " train.max_steps=2";
   }
+  if (has("wisp table ") && (has("--data ") || has(".toml"))) {
+    const std::string tiny =
+        " --nice 0 --seeds 1 model.depth=8 data.name=synthetic data.train_count=160 "
+        "data.test_count=32 train.max_steps=2";
+    return replaced(replaced(text, "--data \\S+", ""), "--seeds \\S+", "") + tiny;
+  }
   if (!has("wisp bench ")) return text;
   std::string less = replaced(text, "--seconds \\S+", "--seconds 0.05");
   if (!has("--seconds ")) less += " --seconds 0.05";
@@ -179,6 +186,7 @@ train compression.method=dgc --out runs/dgc-again
 wisp train tiny.toml record.gradients.every=1 --quiet --out run
 wisp export run --to model.safetensors
 cp my.txt other.txt
+sed 's|\.\./configs|apps/configs|' apps/tables/dgc-cifar10.toml >my_table.toml
 wisp lm my.txt --out text.arpa
 wisp train apps/configs/text_lstm.toml data.path=my.txt model.units=8 train.max_steps=2 --quiet --out runs/text
 if [ $WISP_HAS_SNDFILE = 1 ]; then
@@ -219,6 +227,7 @@ class DocumentedCommands : public testing::Test {
     fs::create_directory_symlink("../data-cache", *dir_ / "fresh/data-cache");
     fs::create_directories(*dir_ / "fresh/apps");
     fs::create_directory_symlink(WISP_SOURCE "/apps/configs", *dir_ / "fresh/apps/configs");
+    fs::create_directory_symlink(WISP_SOURCE "/apps/tables", *dir_ / "fresh/apps/tables");
     fs::create_directories(*dir_ / "fresh/build/release");
     fs::create_directories(*dir_ / "bin");
     for (const char* program : {"fresh/build/release/wisp", "bin/wisp"})

@@ -332,7 +332,7 @@ TEST_F(Program, OnAReadOnlyFileSystemTheRunStaysAndTheErrorSaysWhere) {
   expect_refused({"train", config(), "--out", dir_ / "run", "--resume"}, "run/lock");
   expect_refused({"train", config(), "--out", dir_ / "run", "--overwrite"}, "run/lock");
   expect_refused({"sweep", config(), "seed=1,2", "--out", dir_ / "sweep"},
-                 "cannot make the sweep's directory");
+                 "cannot make the directory of the runs");
   expect_refused({"export", dir_ / "run", "--to", dir_ / "weights.safetensors"},
                  "weights.safetensors");
   EXPECT_EQ(files_below(dir_ / "run"), before);

@@ -60,6 +60,6 @@ list(JOIN wisp_pc_libraries " " wisp_pc_libraries)
 configure_file(cmake/wisp.pc.in ${PROJECT_BINARY_DIR}/wisp.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/wisp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(DIRECTORY apps/configs examples DESTINATION ${CMAKE_INSTALL_DATADIR}/wisp)
+install(DIRECTORY apps/configs apps/tables examples DESTINATION ${CMAKE_INSTALL_DATADIR}/wisp)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -320,8 +320,9 @@ std::unique_ptr<Code> make_fft(Config& config, const CompressorSetup&) {
 }
 
 const CodeRegistration registration(
-    "fft", "largest frequencies of the gradient, as range floats (Wang et al. 2020)", make_fft,
-    Feedback::ef);
+    "fft",
+    "largest frequencies of the gradient, as range floats (after the abstract of Wang et al. 2020)",
+    make_fft, Feedback::ef);
 
 }  // namespace
 }  // namespace wisp

@@ -186,7 +186,9 @@ class RandomBlock final : public DrawnCode {
 };
 
 const CodeRegistration registration(
-    "random_block", "one block of consecutive elements, drawn by a seed (Foroutan & Jaggi 2020)",
+    "random_block",
+    "one block of consecutive elements, drawn by a seed (after the abstract of Foroutan & Jaggi "
+    "2020)",
     [](Config& config, const CompressorSetup& setup) -> std::unique_ptr<Code> {
       const DrawnOptions options = bind_drawn(config, setup);
       std::string block = "ratio";

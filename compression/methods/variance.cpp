@@ -161,7 +161,8 @@ class Variance final : public Compressor {
 
 const CompressorRegistration registration(
     "variance",
-    "elements with a mean that is large for their variance, as powers of two (Tsuzuku et al. 2018)",
+    "elements with a mean that is large for their variance, as powers of two (after the abstract "
+    "of Tsuzuku et al. 2018)",
     [](Config& config, const CompressorSetup&) -> std::unique_ptr<Compressor> {
       static_cast<void>(RatioSchedule(config));  // binds and checks the keys of the ratio
       Options options;

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "apps/report/figure_text.h"
@@ -82,13 +84,33 @@ class Labels {
   std::vector<Box> covered_;
 };
 
+std::string bytes_tick(double bytes) {
+  if (bytes >= 1e6) return fmt::format("{:g} MB", 1e-6 * bytes);
+  if (bytes >= 1e3) return fmt::format("{:g} kB", 1e-3 * bytes);
+  return fmt::format("{:g} B", bytes);
+}
+
+/// The range of the scores [low, high], widened to their intervals, by its own length at most on
+/// each side: two seeds may have intervals that dwarf all differences.
+std::pair<double, double> with_intervals(const std::vector<Point>& points, double low,
+                                         double high) {
+  std::pair<double, double> wide{low, high};
+  for (const Point& point : points) {
+    if (!std::isfinite(point.half)) continue;
+    wide.first = std::min(wide.first, point.score - point.half);
+    wide.second = std::max(wide.second, point.score + point.half);
+  }
+  const double room = high > low ? high - low : std::numeric_limits<double>::infinity();
+  return {std::max(wide.first, low - room), std::min(wide.second, high + room)};
+}
+
 void put_axes(std::string& svg, const Scale& x, const Scale& y, const std::string& score) {
   const auto out = std::back_inserter(svg);
   for (const double tick : x.ticks()) {
     fmt::format_to(out, R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" stroke="#e6e6e6"/>)",
                    x.at(tick), kTop, kBottom);
     fmt::format_to(out, R"(<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>)", x.at(tick),
-                   kBottom + 18, bytes_text(tick));
+                   kBottom + 18, bytes_tick(tick));
   }
   for (const double tick : y.ticks()) {
     fmt::format_to(out, R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" stroke="#e6e6e6"/>)",
@@ -102,6 +124,7 @@ void put_axes(std::string& svg, const Scale& x, const Scale& y, const std::strin
                  (kLeft + kRight) / 2, kHeight - 18);
 }
 
+/// Intervals end at the frame of the axes.
 void put_point(std::string& svg, const Point& point, const Scale& x, const Scale& y) {
   const auto out = std::back_inserter(svg);
   fmt::format_to(out, "<g><title>{}: {:.2f}", html_text(point.name), point.score);
@@ -110,7 +133,8 @@ void put_point(std::string& svg, const Point& point, const Scale& x, const Scale
   if (std::isfinite(point.half))
     fmt::format_to(
         out, R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}" stroke="#3b6a8a"/>)",
-        x.at(point.bytes), y.at(point.score - point.half), y.at(point.score + point.half));
+        x.at(point.bytes), std::min(y.at(point.score - point.half), kBottom),
+        std::max(y.at(point.score + point.half), kTop));
   fmt::format_to(out, R"(<circle cx="{:.1f}" cy="{:.1f}" r="4" fill="#3b6a8a"/></g>)",
                  x.at(point.bytes), y.at(point.score));
 }
@@ -129,14 +153,14 @@ std::string plot_of(const TableFile& table, const TableScale& scale,
   double least = dense.bytes_sent, most = dense.bytes_sent;
   double low = dense.score->mean, high = low;
   for (const Point& point : points) {
-    const double half = std::isfinite(point.half) ? point.half : 0.0;
     least = std::min(least, point.bytes);
     most = std::max(most, point.bytes);
-    low = std::min(low, point.score - half);
-    high = std::max(high, point.score + half);
+    low = std::min(low, point.score);
+    high = std::max(high, point.score);
   }
+  const std::pair<double, double> frame = with_intervals(points, low, high);
   const Scale x(least / 1.5, most * 1.5, kLeft, kRight, true);
-  const Scale y = Scale::rounded(low, high, kBottom, kTop);
+  const Scale y = Scale::rounded(frame.first, frame.second, kBottom, kTop);
 
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"

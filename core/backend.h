@@ -107,8 +107,7 @@ class Backend {
   virtual int64_t relu_mask_bytes(const BatchNormSpec&, DType /*activations*/) const { return 0; }
   /// Batch normalisation in training, by batch statistics. `mean` and `inv_std` (C) are kept for
   /// the backward pass. The running statistics move by `momentum` towards the batch's; the running
-  /// variance has divisor rows - 1. `mask` is (relu_mask_bytes) u8, or undefined if that is 0 or
-  /// no backward pass follows.
+  /// variance has divisor rows - 1. `mask` is (relu_mask_bytes) u8, or undefined if that is 0.
   virtual void batch_norm(const Stream&, const BatchNormSpec&, const Tensor& x, const Tensor& gamma,
                           const Tensor& beta, const Tensor* residual, double momentum,
                           Tensor& running_mean, Tensor& running_var, Tensor& mean, Tensor& inv_std,

@@ -38,7 +38,7 @@ void run(const Arguments& arguments) {
     return ConfigArguments{path, std::move(all)}.load();
   };
   if (arguments.dry) return plan_table(table, request, load);
-  if (arguments.show) return show_table(table, request, load);
+  if (arguments.show) return show_table(table, request);
   const int status = run_table(table, request, load);
   if (status != 0) throw ExitStatus{status};
 }
@@ -70,7 +70,7 @@ void add_table(CLI::App& program) {
       ->check(CLI::Range(0, 19))
       ->capture_default_str();
   CLI::Option* dry = command.add_flag("--dry", arguments->dry,
-                                      "print what each row asks for and costs here; train nothing");
+                                      "print steps, workers and cost of each row; train nothing");
   command
       .add_flag("--show", arguments->show,
                 "print the table from the runs that are there; train nothing")

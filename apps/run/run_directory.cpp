@@ -40,6 +40,8 @@ void RunDirectory::remove_run() const {
 }
 
 void RunDirectory::write_config(const Config& config) const {
+  std::error_code none_there;
+  fs::remove(file(kDivergedFile), none_there);
   write("config.toml", config.resolved());
   write("commit.txt", program_version() + "\n");
 }

@@ -31,7 +31,8 @@ class RunDirectory {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  /// Writes config.toml, and commit.txt with the program's version.
+  /// Writes config.toml, and commit.txt with the program's version. Removes what says that the run
+  /// diverged, since it begins or goes on.
   void write_config(const Config& config) const;
   /// Writes a file under a temporary name, then renames it. Throws Error with the path (a full
   /// disk).

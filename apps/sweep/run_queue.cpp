@@ -12,6 +12,7 @@
 
 #include "apps/run/run_directory.h"
 #include "apps/run/run_record.h"
+#include "apps/version.h"
 #include "core/base/error.h"
 #include "core/io/checkpoint_directory.h"
 #include "core/io/config.h"
@@ -88,9 +89,17 @@ int RunQueue::run(const std::function<void()>& ended) {
   return failures_.empty() ? 0 : 1;
 }
 
+bool has_diverged(const std::string& directory) {
+  return fs::exists(directory + "/" + kDivergedFile) && !fs::exists(directory + "/summary.json");
+}
+
+bool has_ended(const std::string& directory) {
+  return fs::exists(directory + "/summary.json") || has_diverged(directory);
+}
+
 bool RunQueue::has_ended(size_t index) const {
-  return fs::exists(directory(index) + "/summary.json") ||
-         (options_.may_diverge && fs::exists(directory(index) + "/" + kDivergedFile));
+  return options_.may_diverge ? wisp::has_ended(directory(index))
+                              : fs::exists(directory(index) + "/summary.json");
 }
 
 size_t RunQueue::count_ended() const {
@@ -121,7 +130,8 @@ void RunQueue::start(Children& children, size_t index) {
   std::vector<std::string> command{options_.program, "train", run.config_path};
   command.insert(command.end(), run.overrides.begin(), run.overrides.end());
   command.insert(command.end(), {"--out", directory(index)});
-  const bool saved = !checkpoint_steps(directory(index) + "/checkpoints").empty();
+  const bool another = options_.one_program && version_of(directory(index)) != program_version();
+  const bool saved = !another && !checkpoint_steps(directory(index) + "/checkpoints").empty();
   if (fs::exists(directory(index) + "/config.toml"))
     command.push_back(saved ? "--resume" : "--overwrite");
   fmt::print("{}: {}\n", position, saved ? "goes on" : "starts");
@@ -131,7 +141,7 @@ void RunQueue::start(Children& children, size_t index) {
 
 void RunQueue::end(const Children::Ended& ended, bool stopped) {
   const QueuedRun& run = runs_[ended.id];
-  if (ended.status != 0 && has_ended(ended.id)) {
+  if (ended.status != 0 && options_.may_diverge && has_diverged(directory(ended.id))) {
     fmt::print("{}: diverged\n", run.name);
   } else if (ended.status != 0) {
     if (!stopped) failures_.push_back(ended);

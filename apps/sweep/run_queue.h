@@ -23,7 +23,12 @@ struct QueueOptions {
   int niceness = 0;                 // of the runs, up to 19: they yield to other programs
   std::vector<std::string> places;  // keys that may differ from a run that OUT holds
   bool may_diverge = false;         // a run that diverges has ended well, and stays as it is
+  bool one_program = false;         // a stopped run of another program starts anew
 };
+
+/// Whether nothing is left to do for the run in this directory: it has a summary, or diverged.
+bool has_ended(const std::string& directory);
+bool has_diverged(const std::string& directory);
 
 class RunQueue {
  public:
@@ -39,7 +44,7 @@ class RunQueue {
 
   const std::vector<QueuedRun>& runs() const { return runs_; }
   std::string directory(size_t index) const { return options_.out + "/" + runs_[index].name; }
-  /// Whether there is nothing more to do for the run.
+  /// Whether a run has a summary, or diverged and may.
   bool has_ended(size_t index) const;
   size_t count_ended() const;
 

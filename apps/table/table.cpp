@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <map>
+#include <cmath>
 
 #include "apps/lab/bench_step.h"
 #include "apps/report/figure_text.h"
@@ -22,78 +21,66 @@ namespace {
 
 constexpr double kMeasureSeconds = 1.0;
 
-/// The runs of a table at a scale: which row and seed each is of, and where.
-struct TableRuns {
-  const TableFile& table;
-  const TableScale& scale;
-  std::string out;                              // directory of the runs
-  std::vector<std::pair<size_t, int64_t>> ids;  // row and seed of each run
-  RunQueue queue;
-};
-
-std::string name_of(const TableFile& table, size_t row, int64_t seed) {
-  return fmt::format("{}-s{}", table.rows[row].name, seed);
-}
-
 const TableScale& scale_of(const TableFile& table, const std::string& name) {
   return name.empty() ? table.scales.front() : table.scale(name);
 }
 
+/// The directory of the runs.
+std::string directory_of(const std::string& out, const TableFile& table, const TableScale& scale) {
+  return fmt::format("{}/{}-{}", out, table.name, scale.name);
+}
+
 /// The rows, dense first.
 std::vector<size_t> order_of(const TableFile& table) {
-  std::vector<size_t> order{static_cast<size_t>(&table.dense_row() - table.rows.data())};
+  std::vector<size_t> order{table.dense_index()};
   for (size_t r = 0; r < table.rows.size(); ++r) {
     if (r != order.front()) order.push_back(r);
   }
   return order;
 }
 
-TableRuns runs_of(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
-  const TableScale& scale = scale_of(table, request.scale);
-  const std::string out = fmt::format("{}/{}-{}", request.out, table.name, scale.name);
-  std::vector<std::pair<size_t, int64_t>> ids;
+/// The table's runs, seed by seed, dense first.
+std::vector<QueuedRun> queue_of(const TableFile& table, const TableScale& scale,
+                                const TableRequest& request, const LoadConfig& load) {
   std::vector<QueuedRun> queued;
   for (const int64_t seed : table.seeds) {
     for (const size_t r : order_of(table)) {
       std::vector<std::string> overrides = overrides_of(table.rows[r], scale);
       overrides.insert(overrides.end(), request.overrides.begin(), request.overrides.end());
+      for (const std::string& text : overrides)
+        WISP_CHECK(!text.starts_with("seed="), "table ", table.name, ", row ", table.rows[r].name,
+                   ": the override ", text, " is not for a row; give --seeds");
       overrides.push_back(fmt::format("seed={}", seed));
       try {
         const std::string config = Prepared(load(scale.config, overrides)).config().resolved();
-        queued.push_back({name_of(table, r, seed), scale.config, std::move(overrides), config});
+        queued.push_back({table.run_name(r, seed), scale.config, std::move(overrides), config});
       } catch (const Error& error) {
         throw Error(concat("table ", table.name, ", row ", table.rows[r].name, ": ", error.what()));
       }
-      ids.emplace_back(r, seed);
     }
   }
-  return {table, scale, out, std::move(ids),
-          RunQueue({.program = request.program,
-                    .out = out,
-                    .jobs = request.jobs,
-                    .niceness = request.niceness,
-                    .places = {"data.path"},
-                    .may_diverge = true},
-                   std::move(queued))};
+  return queued;
 }
 
-std::vector<TableResult> results_of(const TableRuns& runs) {
+/// The runs in `directory` that have ended.
+std::vector<TableResult> results_in(const std::string& directory, const TableFile& table) {
   std::vector<TableResult> results;
-  for (size_t i = 0; i < runs.ids.size(); ++i) {
-    if (runs.queue.has_ended(i))
-      results.push_back(
-          {runs.ids[i].first, runs.ids[i].second, RunRecord::read(runs.queue.directory(i))});
+  for (const int64_t seed : table.seeds) {
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+      const std::string run = directory + "/" + table.run_name(r, seed);
+      if (has_ended(run)) results.push_back({r, seed, RunRecord::read(run)});
+    }
   }
   return results;
 }
 
 /// A row per run that has a summary.
-std::string csv_of(const TableRuns& runs, const std::vector<TableResult>& results) {
+std::string csv_of(const TableFile& table, const std::vector<TableResult>& results) {
   const std::vector<SweepAxis> axes{{"row", {}}, {"seed", {}}};
   std::vector<SweepResult> rows;
   for (const TableResult& result : results) {
     if (!result.run.summary) continue;  // it diverged
-    const std::string& row = runs.table.rows[result.row].name;
+    const std::string& row = table.rows[result.row].name;
     rows.push_back({{.name = result.run.name, .values = {row, std::to_string(result.seed)}},
                     result.run.version,
                     result.run.facts,
@@ -102,42 +89,54 @@ std::string csv_of(const TableRuns& runs, const std::vector<TableResult>& result
   return sweep_csv(axes, rows);
 }
 
-TableText write_table(const TableRuns& runs) {
-  const std::vector<TableResult> results = results_of(runs);
-  const TableText text = text_of(runs.table, runs.scale, results);
-  const std::string plot = plot_of(runs.table, runs.scale, results);
-  write_file(runs.out + "/results.csv", csv_of(runs, results));
-  write_file(runs.out + "/table.md", "# " + text.title + "\n\n" + to_markdown(text));
-  write_file(runs.out + "/table.html", table_page(text, plot));
-  if (!plot.empty()) write_file(runs.out + "/table.svg", plot);
+/// Writes the files of the table from the runs in `directory`.
+TableText write_table(const std::string& directory, const TableFile& table,
+                      const TableScale& scale) {
+  const std::vector<TableResult> results = results_in(directory, table);
+  const TableText text = text_of(table, scale, results);
+  const std::string plot = plot_of(table, scale, results);
+  write_file(directory + "/results.csv", csv_of(table, results));
+  write_file(directory + "/table.md", "# " + text.title + "\n\n" + to_markdown(text));
+  write_file(directory + "/table.html", table_page(text, plot));
+  if (!plot.empty()) write_file(directory + "/table.svg", plot);
   return text;
 }
 
-void print(const TableText& text) { fmt::print("\n{}\n\n{}", text.title, to_markdown(text)); }
-
-/// Milliseconds of a step here; NaN where the data is missing.
-double measured_ms(const RowPlan& plan) {
+/// Milliseconds of a step here; NaN, and a sentence on the reason, if it cannot be measured.
+double measured_ms(const RowPlan& plan, std::string& failure) {
   try {
     return bench_step(plan.config, "", kMeasureSeconds, 1).ms;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    failure = concat("Not measured: ", error.what());
     return std::nan("");
   }
 }
 
+void print(const TableText& text) { fmt::print("\n{}\n\n{}", text.title, to_markdown(text)); }
+
 }  // namespace
 
 int run_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
-  TableRuns runs = runs_of(table, request, load);
-  const int status = runs.queue.run([&] { write_table(runs); });
-  print(write_table(runs));
+  const TableScale& scale = scale_of(table, request.scale);
+  const std::string directory = directory_of(request.out, table, scale);
+  RunQueue queue({.program = request.program,
+                  .out = directory,
+                  .jobs = request.jobs,
+                  .niceness = request.niceness,
+                  .places = {"data.path"},
+                  .may_diverge = true,
+                  .one_program = true},
+                 queue_of(table, scale, request, load));
+  const int status = queue.run([&] { write_table(directory, table, scale); });
+  print(write_table(directory, table, scale));
   fmt::print("\n{} of {} runs have ended: {}/table.md, table.html, results.csv\n",
-             runs.queue.count_ended(), runs.ids.size(), runs.out);
+             queue.count_ended(), queue.runs().size(), directory);
   return status;
 }
 
-void show_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
-  const TableRuns runs = runs_of(table, request, load);
-  print(text_of(table, runs.scale, results_of(runs)));
+void show_table(const TableFile& table, const TableRequest& request) {
+  const TableScale& scale = scale_of(table, request.scale);
+  print(text_of(table, scale, results_in(directory_of(request.out, table, scale), table)));
 }
 
 void plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load) {
@@ -145,10 +144,13 @@ void plan_table(const TableFile& table, const TableRequest& request, const LoadC
   const std::vector<RowPlan> plans = plan_rows(table, scale, request.overrides, load);
   TableText text{.title = table.title,
                  .headings = {"row", "epochs", "workers", "batch", "steps", "a step", "a run"}};
+  text.remarks.push_back(provenance_of(table, scale));
   double seconds = 0.0;
   for (size_t r = 0; r < plans.size(); ++r) {
     const RowPlan& plan = plans[r];
-    const double ms = measured_ms(plan);
+    std::string failure;
+    const double ms = measured_ms(plan, failure);
+    if (!failure.empty() && text.remarks.back() != failure) text.remarks.push_back(failure);
     const double run = plan.steps > 0 ? 1e-3 * ms * static_cast<double>(plan.steps) : std::nan("");
     seconds += run * static_cast<double>(table.seeds.size());
     text.rows.push_back({table.rows[r].name, std::to_string(plan.epochs),
@@ -156,32 +158,26 @@ void plan_table(const TableFile& table, const TableRequest& request, const LoadC
                          plan.steps > 0 ? std::to_string(plan.steps) : "-",
                          std::isnan(ms) ? "-" : fmt::format("{:.0f} ms", ms), seconds_text(run)});
   }
-  text.remarks.push_back(
-      fmt::format("Published: {}. Scale: {}. {}", table.source, scale.name, scale.changes));
-  text.remarks.push_back(
-      std::isnan(seconds)
-          ? "What a run costs is not known where the data was not found (--data)."
-          : fmt::format(
-                "All {} runs: {} here, by a step measured for a second, without evaluation.",
-                plans.size() * table.seeds.size(), seconds_text(seconds)));
+  if (!std::isnan(seconds))
+    text.remarks.push_back(
+        fmt::format("All {} runs: {} here, by a step measured for a second, without evaluation.",
+                    plans.size() * table.seeds.size(), seconds_text(seconds)));
   print(text);
 }
 
 void list_tables(const std::string& out) {
-  TableText text{.title = "Tables",
-                 .headings = {"table", "published", "scale", "rows x seeds", "done"}};
+  TableText text{.title = "Tables", .headings = {"table", "published", "scale", "runs done"}};
   for (const std::string& path : known_tables()) {
     const TableFile table = TableFile::read(path);
     for (const TableScale& scale : table.scales) {
+      const std::string directory = directory_of(out, table, scale);
       size_t done = 0;
       for (size_t r = 0; r < table.rows.size(); ++r) {
         for (const int64_t seed : table.seeds)
-          done += std::filesystem::exists(fmt::format("{}/{}-{}/{}/summary.json", out, table.name,
-                                                      scale.name, name_of(table, r, seed)));
+          done += has_ended(directory + "/" + table.run_name(r, seed));
       }
       text.rows.push_back({table.name, table.source, scale.name,
-                           fmt::format("{} x {}", table.rows.size(), table.seeds.size()),
-                           fmt::format("{}", done)});
+                           fmt::format("{} of {}", done, table.rows.size() * table.seeds.size())});
     }
   }
   if (text.rows.empty()) text.remarks.push_back("No folder of tables was found.");

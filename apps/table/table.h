@@ -19,18 +19,18 @@ struct TableRequest {
   int niceness = 19;                       // of the runs: 19 takes the time that others leave
 };
 
-/// Trains the runs of a table that OUT does not hold yet, one per row and seed: seed by
-/// seed, the dense row first. Writes table.md, table.html, table.svg and
-/// results.csv there at the start and after each finished run, and prints the table at the end.
-/// Returns the exit status: 0, 1 if runs failed, 128 + the signal. Throws Error as
-/// TableFile::read() and RunQueue, before anything runs.
+/// Trains the runs of a table that OUT does not hold yet, one per row and seed: seed by seed, the
+/// dense row first. A stopped run of another program starts anew. Writes table.md, table.html,
+/// table.svg and results.csv there at the start and after each finished run, and prints the table
+/// at the end. Returns the exit status: 0, 1 if runs failed, 128 + the signal. Throws Error before
+/// anything runs for a configuration that makes no sense, and as RunQueue.
 int run_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
 
 /// Prints the table from the runs that OUT holds, and trains nothing.
-void show_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
+void show_table(const TableFile& table, const TableRequest& request);
 
-/// Prints what each row asks for, and how long it takes here by a short measurement of a step on
-/// the row's own data. Trains nothing.
+/// Prints steps, workers and batch of each row, and how long it takes here by a short measurement
+/// of a step on the row's own data; says why where that fails. Trains nothing.
 void plan_table(const TableFile& table, const TableRequest& request, const LoadConfig& load);
 
 /// Prints a line per known table.

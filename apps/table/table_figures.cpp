@@ -42,12 +42,13 @@ double shown_score(const TableResult& result) {
   return result.run.facts.metric().scale() * result.run.score("test");
 }
 
-/// The step at which the test score first is at the target; infinite if it never is.
+/// The step at which the score first is at the target; infinite if it never is. With a validation
+/// split, the test set is evaluated at the end only.
 double step_at(const RunRecord& run, double target) {
   const Metric& metric = run.facts.metric();
   for (const EpochRow& epoch : run.metrics.epochs) {
-    if (!metric.better(target, metric.scale() * epoch.test_metric) &&
-        std::isfinite(epoch.test_metric))
+    const double score = run.facts.has_validation ? epoch.validation_metric : epoch.test_metric;
+    if (std::isfinite(score) && !metric.better(target, metric.scale() * score))
       return static_cast<double>(epoch.step);
   }
   return kNever;
@@ -80,10 +81,11 @@ double mean_hours(const std::vector<const TableResult*>& row, std::optional<doub
   if (!target) return kNone;
   std::vector<double> hours;
   for (const TableResult* result : row) {
-    const double steps = result->run.summary ? step_at(result->run, *target) : kNever;
-    hours.push_back(std::isinf(steps)
-                        ? kNever
-                        : steps * modelled_step_ms(*result->run.summary, gbit_per_s) / 3.6e6);
+    const std::optional<Summary>& summary = result->run.summary;
+    if (!summary) return kNever;
+    if (summary->times.step_ms() == 0.0 || result->origin() != row.front()->origin()) return kNone;
+    const double steps = step_at(result->run, *target);
+    hours.push_back(steps * modelled_step_ms(*summary, gbit_per_s) / 3.6e6);
   }
   return mean_of(hours);
 }
@@ -109,7 +111,7 @@ double modelled_step_ms(const Summary& summary, double gbit_per_s) {
 
 std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& scale,
                                    std::span<const TableResult> results) {
-  const auto dense_index = static_cast<size_t>(&table.dense_row() - table.rows.data());
+  const size_t dense_index = table.dense_index();
   const std::vector<const TableResult*> dense = results_of(dense_index, results);
   std::vector<RowFigures> all;
   for (size_t r = 0; r < table.rows.size(); ++r) {

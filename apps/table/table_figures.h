@@ -48,8 +48,9 @@ struct RowFigures {
   std::optional<Estimate> change;  // of the score from dense, by pairs of equal seed and origin
   double bytes_sent = 0.0;         // of runs with a summary; NaN without one
   double reduction = 0.0;          // bytes of dense / bytes sent, likewise
-  /// Modelled hours of training until the test score is at the target, by kTableGbits; infinite if
-  /// a run does not get there, NaN without a target.
+  /// Modelled hours of training until the score after an epoch is at the target, by kTableGbits:
+  /// the validation split's if the runs have one, else the test set's. Infinite if a run does not
+  /// get there. NaN without a target, without times, or where the runs are of several origins.
   std::array<double, kTableGbits.size()> hours_to_target{};
 };
 
@@ -59,7 +60,7 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
 
 /// Modelled milliseconds of a step whose bytes travel at `gbit_per_s` in each direction: the longer
 /// of compute, and a third of compute (forward), encode, wire and decode one after the other.
-/// Latency is left out.
+/// Compute includes the wait for the loader. Latency is left out.
 double modelled_step_ms(const Summary& summary, double gbit_per_s);
 
 }  // namespace wisp

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <set>
 
@@ -43,7 +44,7 @@ TableScale read_scale(Config config, const std::string& name, const std::string&
   config.bind("overrides", scale.overrides, "key=value, of all rows");
   config.bind("changes", scale.changes, "how it differs from the paper");
   config.bind("samples", scale.samples, "training samples, of texts tokens");
-  bind(config, "target", scale.target, "score to which times are compared");
+  bind(config, "target", scale.target, "score whose time is modelled");
   config.finish();
   const std::string path = (fs::path(folder) / scale.config).lexically_normal().string();
   if (!fs::is_regular_file(path)) fail(config, "config", "there is no config file ", path);
@@ -92,9 +93,14 @@ const TableScale& TableFile::scale(const std::string& wanted) const {
                           fmt::join(names, " or ")));
 }
 
-const TableRow& TableFile::dense_row() const {
-  return *std::find_if(rows.begin(), rows.end(),
-                       [&](const TableRow& row) { return row.name == dense; });
+size_t TableFile::dense_index() const {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const TableRow& row) { return row.name == dense; });
+  return static_cast<size_t>(found - rows.begin());
+}
+
+std::string TableFile::run_name(size_t row, int64_t seed) const {
+  return fmt::format("{}-s{}", rows[row].name, seed);
 }
 
 TableFile TableFile::read(const std::string& path) {
@@ -115,6 +121,9 @@ TableFile TableFile::read(const std::string& path) {
   WISP_CHECK(!table.title.empty() && !table.source.empty(), path,
              ": a table needs a title and a source");
   WISP_CHECK(!table.seeds.empty(), path, ": a table needs seeds");
+  for (const int64_t seed : table.seeds)
+    WISP_CHECK(std::count(table.seeds.begin(), table.seeds.end(), seed) == 1, path, ": the seed ",
+               seed, " is given twice");
   WISP_CHECK(!table.scales.empty(), path, ": a table needs a scale, [small] or [paper]");
   std::set<std::string> names;
   for (const TableRow& row : table.rows)

@@ -1,5 +1,5 @@
-// A table of a paper as a file: rows of configurations, what the paper reports of them, and two
-// scales to run them at. Any thread.
+// A table of a paper as a file: rows of configurations, what the paper reports of them, and up to
+// two scales to run them at. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TableScale {
   std::vector<std::string> overrides;  // key=value, of all rows
   std::string changes;                 // how it differs from the paper, in words
   int64_t samples = 0;                 // samples of the training set, of texts: tokens; 0: unknown
-  std::optional<double> target;        // the score to which times are compared, as shown
+  std::optional<double> target;        // the score whose time is modelled, as shown
 };
 
 struct TableRow {
@@ -39,10 +39,13 @@ struct TableFile {
 
   /// Throws Error, with the scales there are, if there is none of this name.
   const TableScale& scale(const std::string& name) const;
-  const TableRow& dense_row() const;
+  size_t dense_index() const;
+  const TableRow& dense_row() const { return rows[dense_index()]; }
+  /// The name of a run, which names its directory: "topk-s2".
+  std::string run_name(size_t row, int64_t seed) const;
 
-  /// Throws Error with file:line for an unknown key, a wrong type, a name that is no file name or
-  /// is given twice, and a missing config file, row, seed or scale.
+  /// Throws Error with file:line for an unknown key, a wrong type, a name that is no file name, a
+  /// name or seed that is given twice, and a missing config file, row, seed or scale.
   static TableFile read(const std::string& path);
 };
 

@@ -144,7 +144,7 @@ void put_point(std::string& svg, const Point& point, const Scale& x, const Scale
 std::string plot_of(const TableFile& table, const TableScale& scale,
                     std::span<const TableResult> results) {
   const std::vector<RowFigures> figures = figures_of(table, scale, results);
-  const RowFigures& dense = figures[static_cast<size_t>(&table.dense_row() - table.rows.data())];
+  const RowFigures& dense = figures[table.dense_index()];
   if (!dense.score) return "";
   const std::vector<Point> points = points_of(table, figures, dense.score->mean);
   if (points.empty()) return "";

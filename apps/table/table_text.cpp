@@ -44,10 +44,13 @@ std::string score_cell(const RowFigures& figures, size_t wanted) {
   return cell;
 }
 
-std::string change_cell(const std::optional<Estimate>& change) {
-  if (!change) return "-";
-  if (change->values < 2) return signed_text(change->mean) + " (one pair)";
-  return fmt::format("{} ± {:.2f}", signed_text(change->mean), change->half);
+std::string change_cell(const RowFigures& figures) {
+  if (!figures.change) return "-";
+  const Estimate& change = *figures.change;
+  if (change.values < 2) return signed_text(change.mean) + " (one pair)";
+  std::string cell = fmt::format("{} ± {:.2f}", signed_text(change.mean), change.half);
+  if (change.values < figures.runs) cell += fmt::format(" ({} pairs)", change.values);
+  return cell;
 }
 
 std::string hours_text(double hours) {
@@ -65,11 +68,13 @@ std::string gbit_text(double gbit) {
 std::string origins_of(const TableFile& table, std::span<const TableResult> results) {
   std::vector<std::pair<std::string, Cells>> origins;  // in order of first appearance
   for (const TableResult& result : results) {
+    if (!result.run.summary) continue;  // a run that diverged did not record what computed it
     auto found = std::find_if(origins.begin(), origins.end(),
                               [&](const auto& other) { return other.first == result.origin(); });
     if (found == origins.end()) found = origins.insert(found, {result.origin(), {}});
-    found->second.push_back(fmt::format("{}-s{}", table.rows[result.row].name, result.seed));
+    found->second.push_back(table.run_name(result.row, result.seed));
   }
+  if (origins.empty()) return "";
   if (origins.size() == 1) return "Program " + origins.front().first + ".";
   std::string text = "Only runs of the same program and machine are compared:";
   for (const auto& [origin, runs] : origins)
@@ -80,8 +85,7 @@ std::string origins_of(const TableFile& table, std::span<const TableResult> resu
 
 Cells remarks_of(const TableFile& table, const TableScale& scale,
                  std::span<const TableResult> results, const Metric& metric) {
-  Cells remarks{fmt::format("Published: {}. Scale: {}.", table.source, scale.name)};
-  if (!scale.changes.empty()) remarks.front() += " " + scale.changes;
+  Cells remarks{provenance_of(table, scale)};
   if (!results.empty()) {
     remarks.push_back(fmt::format(
         "The score is the {} of the test set after the last epoch, mean ± sample standard "
@@ -90,11 +94,14 @@ Cells remarks_of(const TableFile& table, const TableScale& scale,
         metric.name, table.dense));
     if (scale.target)
       remarks.push_back(fmt::format(
-          "The time until the test set has {}{} is modelled: the steps that it took, each as long "
-          "as the longer of compute, and a third of compute (forward) followed by encode, wire and "
-          "decode. Compute, encode and decode are the runs' own; latency is left out.",
-          fmt::format("{:g}", *scale.target), metric.percent ? " %" : ""));
-    remarks.push_back(origins_of(table, results));
+          "The time to {:g}{} of the {} is modelled: the steps that it took, each as long as the "
+          "longer of compute, and a third of compute (forward) followed by encode, wire and "
+          "decode. Compute, encode and decode are the runs' own, of workers that shared this "
+          "machine; latency is left out.",
+          *scale.target, metric.percent ? " %" : "",
+          results.front().run.facts.has_validation ? "validation split" : "test set"));
+    if (const std::string origins = origins_of(table, results); !origins.empty())
+      remarks.push_back(origins);
   }
   for (const TableRow& row : table.rows) {
     if (!row.remark.empty()) remarks.push_back(row.name + ": " + row.remark);
@@ -127,6 +134,11 @@ std::string markdown_row(const Cells& cells, const std::vector<size_t>& widths) 
 
 }  // namespace
 
+std::string provenance_of(const TableFile& table, const TableScale& scale) {
+  const std::string text = fmt::format("Published: {}. Scale: {}.", table.source, scale.name);
+  return scale.changes.empty() ? text : text + " " + scale.changes;
+}
+
 TableText text_of(const TableFile& table, const TableScale& scale,
                   std::span<const TableResult> results) {
   const Metric metric = metric_of(results);
@@ -151,7 +163,7 @@ TableText text_of(const TableFile& table, const TableScale& scale,
     Cells cells{table.rows[r].name,
                 published_cell(table, table.rows[r]),
                 score_cell(own, table.seeds.size()),
-                change_cell(own.change),
+                change_cell(own),
                 sized ? bytes_text(own.bytes_sent) : "-",
                 sized ? fmt::format("{:.1f}x", own.reduction) : "-"};
     if (scale.target) {

@@ -17,6 +17,9 @@ struct TableText {
   std::vector<std::string> remarks;            // sentences and paragraphs below the table
 };
 
+/// "Published: SOURCE. Scale: small. CHANGES"
+std::string provenance_of(const TableFile& table, const TableScale& scale);
+
 /// The table of some results. A row without a run has dashes and "not run".
 TableText text_of(const TableFile& table, const TableScale& scale,
                   std::span<const TableResult> results);

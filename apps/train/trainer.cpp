@@ -93,7 +93,8 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
     try {
       finished = training.run();
     } catch (const Diverged& failure) {
-      if (worker.rank == 0) directory.write(kDivergedFile, concat(failure.what(), "\n"));
+      // Any worker of rank 0's process: the first one to throw may end the others before they do.
+      if (world().rank == 0) directory.write(kDivergedFile, concat(failure.what(), "\n"));
       throw;
     }
     std::optional<Summary> own;

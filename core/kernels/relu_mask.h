@@ -1,5 +1,5 @@
 // A bit for each element of y: whether ReLU passed it on. The backward pass of a batch norm reads
-// these bits in place of y, a sixteenth of the bytes.
+// these bits in place of y. They take a byte for each 16 bytes of y.
 #pragma once
 
 #include <cstdint>

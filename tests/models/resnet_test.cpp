@@ -179,6 +179,30 @@ TEST(ResNet, HasThePublishedParameterCounts) {
   }
 }
 
+TEST(ResNet, OfDepth18ForSmallPicturesHasTheCountOfPowerSgdsAuthors) {
+  // Vogels et al. 2019: W = 11,173,962, of which B = 9,610 are vectors (the sizes of their table)
+  ResNetPlan plan = ResNetPlan::imagenet(18);
+  plan.large_stem = false;
+  ResNet model(plan, kCifar);
+  EXPECT_EQ(parameter_count(model), 11'173'962);
+  int64_t vectors = 0;
+  for (const Parameter* parameter : model.parameters())
+    vectors += parameter->shape.rank() == 1 ? parameter->shape.numel() : 0;
+  EXPECT_EQ(vectors, 9'610);
+}
+
+TEST(ResNet, ReadsItsStem) {
+  const auto made = [](const std::string& stem) {
+    Config config = Config::from_text("[model]\ndepth = 18\nstem = '" + stem + "'", "c.toml");
+    return parameter_count(*make_model("resnet", config, kCifar));
+  };
+  EXPECT_EQ(made("3x3"), 11'173'962);
+  EXPECT_EQ(made("7x7"), 11'181'642);
+  EXPECT_NE(
+      error_of([&] { made("5x5"); }).find("c.toml:3: model.stem is '5x5', expected 7x7 or 3x3"),
+      std::string::npos);
+}
+
 TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
   // CRC-32C over the sorted lines "NAME (EXTENT, …)\n" of torchvision 0.29's
   // resnetDEPTH().state_dict() without num_batches_tracked

@@ -102,6 +102,24 @@ std::vector<TableResult> two_seeds() {
           result(1, 2, 0.91, 100.0)};
 }
 
+TEST(TableFigures, PairsNeedTheSameMachine) {
+  std::vector<TableResult> results = two_seeds();
+  results[3].run.summary->numerics = "another CPU";
+  const std::vector<RowFigures> figures = figures_of(kTable, kScale, results);
+  EXPECT_EQ(figures[1].change->values, 1u);
+  EXPECT_TRUE(std::isnan(figures[1].hours_to_target[0])) << "times of two machines";
+  EXPECT_FALSE(std::isnan(figures[0].hours_to_target[0]));
+}
+
+TEST(TableFigures, TheTargetIsTheValidationSplitsIfThereIsOne) {
+  std::vector<TableResult> results = {result(0, 1, 0.9)};
+  results[0].run.facts.has_validation = true;
+  results[0].run.metrics.epochs = {
+      {.step = 100, .validation_metric = 0.85, .test_metric = std::nan("")},
+      {.step = 200, .validation_metric = 0.9, .test_metric = 0.9}};
+  EXPECT_NEAR(figures_of(kTable, kScale, results)[0].hours_to_target[2], 100 * 90.0 / 3.6e6, 1e-12);
+}
+
 TEST(TableText, HasPublishedAndOwnFigures) {
   const std::string text = to_markdown(text_of(kTable, kScale, two_seeds()));
   EXPECT_NE(text.find("| none  | 93.75 "), std::string::npos) << text;
@@ -136,6 +154,16 @@ TEST(TablePlot, DrawsRowsThatCompare) {
   for (TableResult& other : strangers) other.run.version += concat(" ", other.row);
   EXPECT_EQ(plot_of(kTable, kScale, strangers), "");
   EXPECT_EQ(plot_of(kTable, kScale, {}), "");
+}
+
+TEST(TablePlot, WideIntervalsEndAtTheFrame) {
+  std::vector<TableResult> results = two_seeds();
+  for (TableResult& run : results)
+    if (run.row == 1) run.run.summary->scores = {{"test_accuracy", run.seed == 1 ? 0.80 : 0.99}};
+  const std::string plot = plot_of(kTable, kScale, results);
+  // the scores span a point and more; the interval of the two changes some hundred
+  EXPECT_EQ(plot.find(R"(y1="-)"), std::string::npos) << plot;
+  EXPECT_NE(plot.find(R"(y1="400.0" y2="56.0" stroke="#3b6a8a")"), std::string::npos) << plot;
 }
 
 TEST(TablePage, HoldsPictureTableAndRemarks) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "tests/support/program.h"
 
@@ -10,7 +9,6 @@ namespace wisp {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 
 /// A table of drawn data whose runs take a second or so.
 class Table : public Program {
@@ -63,6 +61,7 @@ TEST_F(Table, GoesFromRunsToAPage) {
   EXPECT_NE(text("table.md").find("| wild | -         | diverged (2 of 2 diverged)"),
             std::string::npos)
       << text("table.md");
+  EXPECT_EQ(text("table.md").find("not recorded"), std::string::npos) << text("table.md");
   EXPECT_NE(text("table.html").find("<svg "), std::string::npos);
   EXPECT_NE(text("table.svg").find(">topk</text>"), std::string::npos);
   EXPECT_NE(text("results.csv").find("\ntopk-s2,topk,2,"), std::string::npos);
@@ -77,15 +76,15 @@ TEST_F(Table, GoesFromRunsToAPage) {
 }
 
 TEST_F(Table, GoesOnAfterItWasKilled) {
-  start(command({"train.epochs=20"}));
-  for (int tries = 0; tries < 600 && !fs::exists(runs_ + "none-s1/summary.json"); ++tries)
-    std::this_thread::sleep_for(milliseconds(50));
+  start(command({"train.epochs=50"}));
+  while (read_text(runs_ + "topk-s1/metrics.jsonl").empty()) usleep(1000);
   signal(SIGTERM);
   ASSERT_EQ(wait(), 143) << said();
   EXPECT_NE(said().find("the same command goes on"), std::string::npos) << said();
   EXPECT_NE(text("table.md").find("1 of 2 seeds"), std::string::npos) << text("table.md");
   const std::string before = text("none-s1/summary.json");
-  ASSERT_EQ(run(command({"train.epochs=20"})), 0) << said();
+  ASSERT_EQ(run(command({"train.epochs=50"})), 0) << said();
+  EXPECT_NE(said().find("[2/6] topk-s1: goes on"), std::string::npos) << said();
   EXPECT_EQ(text("none-s1/summary.json"), before);
   EXPECT_EQ(text("table.md").find("1 of 2 seeds"), std::string::npos) << text("table.md");
 }
@@ -96,6 +95,12 @@ TEST_F(Table, RefusesRunsOfAnotherConfiguration) {
   EXPECT_NE(said().find("none-s1 holds a run with another configuration (train.epochs is 2 there, "
                         "1 here)"),
             std::string::npos)
+      << said();
+}
+
+TEST_F(Table, ASeedIsNoOverride) {
+  EXPECT_EQ(run(command({"seed=3"})), 1);
+  EXPECT_NE(said().find("the override seed=3 is not for a row; give --seeds"), std::string::npos)
       << said();
 }
 

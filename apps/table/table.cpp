@@ -45,8 +45,7 @@ std::vector<QueuedRun> queue_of(const TableFile& table, const TableScale& scale,
   std::vector<QueuedRun> queued;
   for (const int64_t seed : table.seeds) {
     for (const size_t r : order_of(table)) {
-      std::vector<std::string> overrides = overrides_of(table.rows[r], scale);
-      overrides.insert(overrides.end(), request.overrides.begin(), request.overrides.end());
+      std::vector<std::string> overrides = overrides_of(table.rows[r], scale, request.overrides);
       for (const std::string& text : overrides)
         WISP_CHECK(!text.starts_with("seed="), "table ", table.name, ", row ", table.rows[r].name,
                    ": the override ", text, " is not for a row; give --seeds");

@@ -134,10 +134,12 @@ TableFile TableFile::read(const std::string& path) {
   return table;
 }
 
-std::vector<std::string> overrides_of(const TableRow& row, const TableScale& scale) {
+std::vector<std::string> overrides_of(const TableRow& row, const TableScale& scale,
+                                      std::span<const std::string> more) {
   std::vector<std::string> all = scale.overrides;
-  all.insert(all.end(), row.overrides.begin(), row.overrides.end());
-  const std::vector<std::string>& more = scale.name == "paper" ? row.paper : row.small;
+  const std::vector<std::string>& at_scale = scale.name == "paper" ? row.paper : row.small;
+  for (const std::vector<std::string>* some : {&row.overrides, &at_scale})
+    all.insert(all.end(), some->begin(), some->end());
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,9 @@ struct TableFile {
   static TableFile read(const std::string& path);
 };
 
-/// The overrides of a row at a scale: the scale's, the row's, then the row's at this scale.
-std::vector<std::string> overrides_of(const TableRow& row, const TableScale& scale);
+/// The overrides of a row at a scale: the scale's, the row's, the row's at this scale, then `more`.
+std::vector<std::string> overrides_of(const TableRow& row, const TableScale& scale,
+                                      std::span<const std::string> more = {});
 
 /// The files of the tables that come with the program, sorted by name: apps/tables above the
 /// working directory or the program's, or share/wisp/tables beside an installed one.

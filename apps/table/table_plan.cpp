@@ -38,10 +38,8 @@ std::vector<RowPlan> plan_rows(const TableFile& table, const TableScale& scale,
   std::vector<RowPlan> plans;
   for (const TableRow& row : table.rows) {
     RowPlan& plan = plans.emplace_back();
-    plan.overrides = overrides_of(row, scale);
-    plan.overrides.insert(plan.overrides.end(), overrides.begin(), overrides.end());
     try {
-      plan.config = load(scale.config, plan.overrides);
+      plan.config = load(scale.config, overrides_of(row, scale, overrides));
       Prepared run(plan.config);
       const TrainOptions& options = run.options();
       plan.workers = options.workers;

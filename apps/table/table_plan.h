@@ -17,8 +17,7 @@ using LoadConfig =
     std::function<Config(const std::string& path, std::vector<std::string> overrides)>;
 
 struct RowPlan {
-  std::vector<std::string> overrides;  // all of the row
-  Config config;                       // with these, unbound
+  Config config;  // with all overrides of the row, unbound
   int workers = 0;
   int64_t batch = 0;   // samples of a step, over all workers; of texts columns
   int64_t epochs = 0;  // at most

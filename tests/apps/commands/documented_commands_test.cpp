@@ -383,18 +383,6 @@ TEST_F(DocumentedCommands, OfTheHelpRun) {
   }
 }
 
-/// The program accepts the trainings that docs/results.md reports. They are not run.
-TEST_F(DocumentedCommands, OfTheListOfRunsAreAccepted) {
-  std::istringstream lines(read_text(WISP_SOURCE "/scripts/runs.txt"));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line.starts_with("#")) continue;
-    dir_->write("fresh/words",
-                for_this_cpu(line.substr(line.find(' ') + 1)));  // quotes stay as they are
-    const CommandResult result = run_in("fresh", "wisp config $(cat words)");
-    EXPECT_EQ(result.status, 0) << line << "\n" << result.output;
-  }
-}
-
 TEST(DocumentedCommand, IsFoundWhereverItStands) {
   const Page page = read_page("page",
                               "Text `wisp plan\n--dry`, `wisp`, `wisp train …`.\n\n"

@@ -1,0 +1,25 @@
+// Decoding of a JPEG's region by libjpeg-turbo. In a build without libjpeg-turbo the function
+// throws Error. Any thread may call.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/tensor/tensor.h"
+#include "data/images/image_view.h"
+
+namespace wisp {
+
+/// Decoded pixels, and what libjpeg complained about.
+struct DecodedImage {
+  Tensor pixels;          // (H, W, 3) u8, RGB
+  std::string complaint;  // damage that libjpeg went past; empty: none
+};
+
+/// Decodes `region`: its pixels have the bits of the whole picture's. Grey becomes RGB, and so does
+/// CMYK, inverted as Adobe stores it, with Pillow's arithmetic. The EXIF orientation is ignored.
+/// Damage outside of the region may go unseen. Throws Error for bytes that libjpeg refuses, and for
+/// a region outside of the picture.
+DecodedImage decode_jpeg(std::string_view bytes, const Region& region);
+
+}  // namespace wisp

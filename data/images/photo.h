@@ -1,0 +1,34 @@
+// A photo in a file's bytes: its size from the header, and pixels of a region as RGB. One thread at
+// a time; different photos on any threads.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/images/image_header.h"
+#include "data/images/image_view.h"
+#include "data/images/jpeg_codec.h"
+
+namespace wisp {
+
+class Photo {
+ public:
+  /// Reads the header of a JPEG, PNG or WebP file. `bytes` must outlive the photo. Throws Error
+  /// like read_image_header().
+  explicit Photo(std::string_view bytes) : bytes_(bytes), header_(read_image_header(bytes)) {}
+
+  int64_t height() const { return header_.height; }
+  int64_t width() const { return header_.width; }
+
+  /// Decodes a region, (H, W, 3) u8. libjpeg-turbo decodes no more of a JPEG than the region needs.
+  /// OpenCV decodes other formats, and a JPEG that libjpeg-turbo refuses, whole. Alpha is dropped,
+  /// 16 bits lose the lower 8, and the EXIF orientation is ignored, as torchvision does. Throws
+  /// Error for damage that no decoder goes past.
+  DecodedImage decode(const Region& region) const;
+
+ private:
+  std::string_view bytes_;
+  ImageHeader header_;
+};
+
+}  // namespace wisp

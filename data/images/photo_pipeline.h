@@ -1,0 +1,41 @@
+// The way of a photo into a model: crop, scaling, flip, colours, normalisation. Any thread may
+// call; the bits depend on the photo and (seed, epoch, sample) alone.
+#pragma once
+
+#include <string>
+
+#include "core/facts.h"
+#include "data/images/augment.h"
+#include "data/images/colour_jitter.h"
+#include "data/images/photo.h"
+#include "data/images/resample_image.h"
+
+namespace wisp {
+
+struct PhotoOptions {
+  int64_t side = 256;  // shorter side in evaluation
+  int64_t size = 224;  // height and width of the model's images
+  Filter filter = Filter::bilinear;
+  RandomCrop crop;      // training
+  bool flip = true;     // training: mirrors every second image
+  ColourJitter jitter;  // training
+  double lighting = 0;  // training: strength of the lighting noise
+};
+
+class PhotoPipeline {
+ public:
+  /// Throws Error for options out of range, and for a normalisation without 3 channels.
+  PhotoPipeline(const PhotoOptions& options, const Normalization& normalization, DType compute);
+
+  /// Writes the training image, (size, size, 3) of the compute type. Returns the decoder's
+  /// complaint, empty if there is none. Throws Error like Photo::decode().
+  std::string train(const Photo& photo, const SampleKey& key, std::byte* out) const;
+  /// Writes the image of evaluation, otherwise like train().
+  std::string evaluate(const Photo& photo, std::byte* out) const;
+
+ private:
+  const PhotoOptions options_;
+  const Normalizer normalizer_;
+};
+
+}  // namespace wisp

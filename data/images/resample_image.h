@@ -1,0 +1,26 @@
+// Scaling of pictures with an antialiasing filter, with the bits of Pillow's Image.resize. Any
+// thread may call.
+#pragma once
+
+#include "core/tensor/tensor.h"
+#include "data/images/image_view.h"
+
+namespace wisp {
+
+/// The kernel of a scaling filter: a triangle, or Keys' cubic with a = -1/2. When scaling down, the
+/// kernel is as many times wider as the picture becomes smaller.
+enum class Filter { bilinear, bicubic };
+
+/// The pixels of the picture that resample_image() reads for `view`. Never empty.
+Region footprint(const View& view, Filter filter);
+
+/// The window of `view`, (window.height, window.width, C) u8. `part` has the pixels of region `at`
+/// of the picture, (at.height, at.width, C) u8, which holds the view's footprint. Throws Error for
+/// another tensor or region, and for a view of no pixels.
+///
+/// Weights are rounded to 22 bits after the point. Columns are scaled before rows, and the result
+/// between is rounded to u8. Source: Pillow's Image.resize. The window's pixels are those of the
+/// whole scaled source.
+Tensor resample_image(const Tensor& part, const Region& at, const View& view, Filter filter);
+
+}  // namespace wisp

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/io/input_file.h"
-#include "data/speech/files_below.h"
+#include "data/files_below.h"
 
 namespace wisp {
 namespace {

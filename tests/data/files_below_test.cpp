@@ -1,4 +1,4 @@
-#include "data/speech/files_below.h"
+#include "data/files_below.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

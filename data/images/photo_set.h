@@ -1,0 +1,50 @@
+// Photos on disk with a class each. Their pixels are not read before they are needed. Any thread may
+// read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace wisp {
+
+class PhotoSet {
+ public:
+  virtual ~PhotoSet() = default;
+  virtual int64_t count() const = 0;
+  /// The class, 0 or more.
+  virtual int32_t label(int64_t photo) const = 0;
+  /// Where the photos are: a folder.
+  virtual const std::string& folder() const = 0;
+  /// The photo's path below the folder: "n01440764/n01440764_18.JPEG". Unique in the set.
+  virtual std::string name(int64_t photo) const = 0;
+  /// The bytes of the photo's file, in `buffer` or in memory of the set. Throws Error without the
+  /// name if they cannot be read.
+  virtual std::string_view bytes(int64_t photo, std::string& buffer) const = 0;
+};
+
+/// Some photos of a set, in the given order.
+class PhotoSubset final : public PhotoSet {
+ public:
+  PhotoSubset(std::shared_ptr<const PhotoSet> whole, std::vector<int64_t> photos)
+      : whole_(std::move(whole)), photos_(std::move(photos)) {}
+
+  int64_t count() const override { return static_cast<int64_t>(photos_.size()); }
+  int32_t label(int64_t photo) const override { return whole_->label(at(photo)); }
+  const std::string& folder() const override { return whole_->folder(); }
+  std::string name(int64_t photo) const override { return whole_->name(at(photo)); }
+  std::string_view bytes(int64_t photo, std::string& buffer) const override {
+    return whole_->bytes(at(photo), buffer);
+  }
+
+ private:
+  int64_t at(int64_t photo) const { return photos_[static_cast<size_t>(photo)]; }
+
+  const std::shared_ptr<const PhotoSet> whole_;
+  const std::vector<int64_t> photos_;
+};
+
+}  // namespace wisp

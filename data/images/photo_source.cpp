@@ -153,7 +153,7 @@ class PhotoSource final : public DataSource {
   int64_t held_out() const override { return validation_; }
 
  private:
-  std::string path_ = "data-cache";
+  std::string path_;
   std::string filter_ = "bilinear";
   PhotoOptions options_;
   bool augment_ = true;

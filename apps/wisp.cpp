@@ -80,6 +80,7 @@ int parse_and_run(int argc, char** argv) {
   add_codec_lab(program);
   add_config(program);
   add_data(program);
+  add_pack(program);
   add_plan(program);
   add_predict(program);
   add_generate(program);

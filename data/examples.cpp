@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/random.h"
+#include "data/block_order.h"
 
 namespace wisp {
 namespace {
@@ -17,6 +18,33 @@ std::vector<int64_t> in_order(int64_t count) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   return order;
+}
+
+void check(int64_t count, const Deal& deal, const std::string& name) {
+  deal.check(name);
+  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
+             " workers, expected at least one each");
+  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
+             " samples, expected at least the ", deal.batch, " of one step");
+}
+
+/// Cuts samples in an order.
+std::vector<Piece> cut(const std::vector<int64_t>& order, int64_t epoch, const Deal& deal) {
+  const int64_t count = std::ssize(order), size = deal.batch / deal.pieces();
+  const int64_t end = deal.training ? count / deal.batch * deal.batch : count;
+  std::vector<Piece> pieces;
+  for (int64_t begin = deal.rank * size; begin < end; begin += deal.workers * size) {
+    const int64_t numel = std::min(size, end - begin);
+    const auto first = order.begin() + begin;
+    pieces.push_back({.rows = {first, first + numel},
+                      .epoch = epoch,
+                      .seed = deal.seed,
+                      .count = numel,
+                      .of_worker = size * deal.accumulate,
+                      .of_step = deal.batch,
+                      .work = numel});
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -74,28 +102,16 @@ std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
                                const std::string& name) {
-  deal.check(name);
-  WISP_CHECK(count >= deal.workers, name, ": ", count, " samples for ", deal.workers,
-             " workers, expected at least one each");
-  WISP_CHECK(count >= deal.batch || !deal.training, name, ": ", count,
-             " samples, expected at least the ", deal.batch, " of one step");
-  const std::vector<int64_t> order =
-      deal.training ? shuffled(count, deal.seed, epoch) : in_order(count);
-  const int64_t size = deal.batch / deal.pieces();
-  const int64_t end = deal.training ? count / deal.batch * deal.batch : count;
-  std::vector<Piece> pieces;
-  for (int64_t begin = deal.rank * size; begin < end; begin += deal.workers * size) {
-    const int64_t numel = std::min(size, end - begin);
-    const auto first = order.begin() + begin;
-    pieces.push_back({.rows = {first, first + numel},
-                      .epoch = epoch,
-                      .seed = deal.seed,
-                      .count = numel,
-                      .of_worker = size * deal.accumulate,
-                      .of_step = deal.batch,
-                      .work = numel});
-  }
-  return pieces;
+  check(count, deal, name);
+  return cut(deal.training ? shuffled(count, deal.seed, epoch) : in_order(count), epoch, deal);
+}
+
+std::vector<Piece> cut_blocks(int64_t count, int64_t block, int64_t epoch, const Deal& deal,
+                              const std::string& name) {
+  check(count, deal, name);
+  return cut(deal.training ? block_order(count, block, deal.batch, deal.seed, epoch)
+                           : in_order(count),
+             epoch, deal);
 }
 
 }  // namespace wisp

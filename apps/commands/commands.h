@@ -30,6 +30,7 @@ void add_import(CLI::App& program);
 void add_export(CLI::App& program);
 void add_report(CLI::App& program);
 void add_diff(CLI::App& program);
+void add_pack(CLI::App& program);
 void add_sweep(CLI::App& program);
 void add_table(CLI::App& program);
 void add_completion(CLI::App& program);

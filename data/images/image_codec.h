@@ -15,5 +15,7 @@ Tensor decode_image(std::string bytes, int64_t channels);
 
 /// Encodes (H, W, C) u8 as the bytes of a PNG file.
 std::string encode_png(const Tensor& image);
+/// Encodes (H, W, 3) u8 as the bytes of a JPEG file, `quality` from 1 to 100.
+std::string encode_jpeg(const Tensor& image, int quality);
 
 }  // namespace wisp

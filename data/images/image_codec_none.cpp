@@ -16,4 +16,6 @@ Tensor decode_image(std::string, int64_t) { refuse(); }
 
 std::string encode_png(const Tensor&) { refuse(); }
 
+std::string encode_jpeg(const Tensor&, int) { refuse(); }
+
 }  // namespace wisp

@@ -40,6 +40,18 @@ cv::Mat decode(std::string bytes, int64_t channels) {
   }
 }
 
+std::string encode(const Tensor& image, const char* ending, const std::vector<int>& options) {
+  const Shape& shape = image.shape();
+  cv::Mat mat(static_cast<int>(shape[0]), static_cast<int>(shape[1]),
+              CV_8UC(static_cast<int>(shape[2])));
+  std::memcpy(mat.data, image.raw(), static_cast<size_t>(image.bytes()));
+  if (shape[2] == 3) swap_red_blue(mat.data, image.numel() / 3);
+  std::vector<uint8_t> bytes;
+  WISP_CHECK(cv::imencode(ending, mat, bytes, options), "OpenCV cannot encode a picture of ",
+             shape);
+  return {bytes.begin(), bytes.end()};
+}
+
 }  // namespace
 
 Tensor decode_image(std::string bytes, int64_t channels) {
@@ -51,15 +63,10 @@ Tensor decode_image(std::string bytes, int64_t channels) {
   return image;
 }
 
-std::string encode_png(const Tensor& image) {
-  const Shape& shape = image.shape();
-  cv::Mat mat(static_cast<int>(shape[0]), static_cast<int>(shape[1]),
-              CV_8UC(static_cast<int>(shape[2])));
-  std::memcpy(mat.data, image.raw(), static_cast<size_t>(image.bytes()));
-  if (shape[2] == 3) swap_red_blue(mat.data, image.numel() / 3);
-  std::vector<uint8_t> bytes;
-  WISP_CHECK(cv::imencode(".png", mat, bytes), "OpenCV cannot encode a picture of ", shape);
-  return {bytes.begin(), bytes.end()};
+std::string encode_png(const Tensor& image) { return encode(image, ".png", {}); }
+
+std::string encode_jpeg(const Tensor& image, int quality) {
+  return encode(image, ".jpg", {cv::IMWRITE_JPEG_QUALITY, quality});
 }
 
 }  // namespace wisp

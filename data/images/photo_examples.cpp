@@ -20,6 +20,11 @@ PhotoExamples::PhotoExamples(std::string name, std::shared_ptr<const PhotoSet> p
   WISP_CHECK(photos_->count() > 0, name_, ": no photos");
 }
 
+std::vector<Piece> PhotoExamples::epoch(int64_t epoch, const Deal& deal) const {
+  return use_.block > 0 ? cut_blocks(count(), use_.block, epoch, deal, name_)
+                        : cut_samples(count(), epoch, deal, name_);
+}
+
 void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = std::ssize(piece.rows);
   batch.inputs.resize(1);

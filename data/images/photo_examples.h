@@ -17,6 +17,7 @@ namespace wisp {
 struct PhotoUse {
   bool training = false;  // random crops and colours; otherwise the centre
   int64_t most_bad = 0;   // number of damaged photos that are gone past
+  int64_t block = 0;      // neighbours that are read together (block_order); 0: shuffled()
 };
 
 /// A damaged photo, or one that cannot be read, keeps its place in the batch: its pixels are 0, the
@@ -29,9 +30,7 @@ class PhotoExamples final : public Examples {
                 const PhotoUse& use);
 
   int64_t count() const override { return photos_->count(); }
-  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
-    return cut_samples(count(), epoch, deal, name_);
-  }
+  std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
   void shape(const Piece& piece, Batch& batch) const override;
   /// Throws Error once more than `most_bad` photos were damaged.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -7,57 +6,16 @@
 #include "data/data_source.h"
 #include "data/images/holdout.h"
 #include "data/images/photo_examples.h"
-#include "data/images/photo_files.h"
+#include "data/images/photo_layout.h"
 
 namespace wisp {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kKagglesFolder = "ILSVRC/Data/CLS-LOC";
-constexpr const char* kTestFolders[] = {"val", "validation", "test"};
-constexpr const char* kLists[] = {"LOC_val_solution.csv", "val.txt"};
 constexpr int64_t kTestShare = 10;  // a tenth is held out where there is no test folder
 
 /// Means and deviations of ImageNet's channels, as torchvision has them, in [0, 255].
 Normalization imagenet_normalization() {
   return {{0.485 * 255, 0.456 * 255, 0.406 * 255}, {0.229 * 255, 0.224 * 255, 0.225 * 255}};
-}
-
-/// The folders of a data set; empty: there is none.
-struct Layout {
-  std::string train, test;
-  std::string list;  // of the test photos, if `test` has no class folders
-};
-
-Layout find_layout(const std::string& path) {
-  WISP_CHECK(!path.empty() && fs::is_directory(path), "photos: no directory '", path,
-             "' (data.path), expected a folder for each class in it, or train and val with these");
-  const fs::path inside = fs::path(path) / kKagglesFolder;
-  const fs::path base = fs::is_directory(inside) ? inside : fs::path(path);
-  if (!fs::is_directory(base / "train")) return {base.string(), "", ""};
-  Layout layout{(base / "train").string(), "", ""};
-  for (const char* name : kTestFolders) {
-    if (layout.test.empty() && fs::is_directory(base / name)) layout.test = (base / name).string();
-  }
-  for (const char* name : kLists) {
-    if (layout.list.empty() && fs::is_regular_file(fs::path(path) / name))
-      layout.list = (fs::path(path) / name).string();
-  }
-  return layout;
-}
-
-bool has_folders(const std::string& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.is_directory()) return true;
-  return false;
-}
-
-FoundPhotos find_test(const Layout& layout, const std::vector<std::string>& classes) {
-  if (has_folders(layout.test)) return photos_by_folder(layout.test, classes);
-  WISP_CHECK(!layout.list.empty(), layout.test, ": no folder for each class in it, and no list ",
-             kLists[1], " or ", kLists[0], " of its files' classes in data.path");
-  return photos_by_list(layout.test, layout.list, classes);
 }
 
 std::shared_ptr<const PhotoSet> subset(const std::shared_ptr<const PhotoSet>& photos,
@@ -69,7 +27,7 @@ class PhotoSource final : public DataSource {
  public:
   explicit PhotoSource(Config& config) {
     config.bind("data.path", path_,
-                "folder with a folder of photos for each class, or with train and val of these");
+                "folder with a folder of photos for each class, with train and val of these, or with shards");
     config.bind("data.size", options_.size, "height and width of a model's images, in pixels");
     config.bind("data.side", options_.side,
                 "shorter side of a photo in evaluation, before its centre of data.size is cut out");
@@ -88,6 +46,9 @@ class PhotoSource final : public DataSource {
                 "number of training samples held out for validation; they decide the best "
                 "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
                 "none, the last checkpoint is the best");
+    config.bind("data.block", block_,
+                "photos of shards that lie together and are read together in training, in a nearly "
+                "random order; 0: a random order");
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are gone past; more end the run");
     WISP_CHECK(filter_ == "bilinear" || filter_ == "bicubic", config.where("data.filter"),
@@ -100,11 +61,13 @@ class PhotoSource final : public DataSource {
                validation_, ", expected 0 or more");
     WISP_CHECK(max_bad_ >= 0, config.where("data.max_bad"), ": data.max_bad is ", max_bad_,
                ", expected 0 or more");
+    WISP_CHECK(block_ >= 0, config.where("data.block"), ": data.block is ", block_,
+               ", expected 0 or more");
     options_.filter = filter_ == "bicubic" ? Filter::bicubic : Filter::bilinear;
   }
 
   Facts facts() const override {
-    const std::vector<std::string> classes = class_folders(find_layout(path_).train);
+    const std::vector<std::string> classes = classes_of(find_layout(path_).train);
     return {.inputs = {{.name = "input",
                         .sample = {options_.size, options_.size, 3},
                         .normalization = imagenet_normalization()}},
@@ -113,30 +76,30 @@ class PhotoSource final : public DataSource {
   }
 
   Splits open(DType compute) const override {
-    const Layout layout = find_layout(path_);
-    const std::vector<std::string> classes = class_folders(layout.train);
-    FoundPhotos found = photos_by_folder(layout.train, classes);
+    const PhotoLayout layout = find_layout(path_);
+    const std::vector<std::string> classes = classes_of(layout.train);
     Splits splits;
-    splits.notices = std::move(found.notices);
-    std::shared_ptr<const PhotoSet> train = std::move(found.photos), test, validation;
+    const auto find = [&](const std::string& folder, const std::string& list) {
+      PhotosAndNotices found = find_photos(folder, list, classes);
+      splits.notices.insert(splits.notices.end(), found.notices.begin(), found.notices.end());
+      return found.photos;
+    };
+    std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
     if (layout.test.empty()) {
-      const HeldOutNumbers parts = hold_out(
-          train->count(), std::max<int64_t>(train->count() / kTestShare, 1), layout.train);
+      const int64_t count = std::max<int64_t>(train->count() / kTestShare, 1);
+      const HeldOutNumbers parts = hold_out(train->count(), count, layout.train);
       test = subset(train, parts.validation);
       train = subset(train, parts.train);
-      splits.notices.push_back(concat(layout.train, ": no folder val beside train; ",
-                                      test->count(), " photos are held out as the test set"));
+      splits.notices.push_back(concat(layout.train, ": no folder val beside train; ", count,
+                                      " photos are held out as the test set"));
     } else {
-      FoundPhotos found_test = find_test(layout, classes);
-      test = std::move(found_test.photos);
-      splits.notices.insert(splits.notices.end(), found_test.notices.begin(),
-                            found_test.notices.end());
+      test = find(layout.test, layout.list);
     }
     const auto examples = [&](std::shared_ptr<const PhotoSet> photos, bool training) {
       const std::string name = photos->folder();
       return std::make_unique<PhotoExamples>(
           name, std::move(photos), options_, imagenet_normalization(), compute,
-          PhotoUse{.training = training, .most_bad = max_bad_});
+          PhotoUse{.training = training, .most_bad = max_bad_, .block = block_});
     };
     if (validation_ > 0) {
       WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
@@ -159,6 +122,7 @@ class PhotoSource final : public DataSource {
   bool augment_ = true;
   int64_t validation_ = 0;
   int64_t max_bad_ = 10;
+  int64_t block_ = 0;
 };
 
 const DataRegistration registration("photos", "photos in a folder for each class, as ImageNet's",

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "apps/commands/commands.h"
+#include "apps/commands/stop_signals.h"
+#include "core/base/error.h"
+#include "data/images/photo_layout.h"
+#include "data/images/photo_packing.h"
+
+namespace wisp {
+namespace {
+
+constexpr int kBySignal = 128;       // exit status of a program that a signal stopped
+constexpr size_t kMostDamaged = 5;   // damaged photos that are listed
+
+struct Arguments {
+  std::string photos, out;
+  PackOptions options;
+};
+
+void print_packed(const Packed& packed, const std::string& out) {
+  fmt::print("{}: {} photos, {:.1f} MB\n", out, packed.photos,
+             1e-6 * static_cast<double>(packed.bytes));
+  if (packed.damaged.empty()) return;
+  fmt::print("{} photos are damaged and were packed as they are:\n", packed.damaged.size());
+  for (size_t i = 0; i < std::min(packed.damaged.size(), kMostDamaged); ++i)
+    fmt::print("  {}\n", packed.damaged[i]);
+}
+
+/// Packs the photos of a folder.
+void pack(const std::string& folder, const std::string& list,
+          const std::vector<std::string>& classes, const std::string& out,
+          const PackOptions& options) {
+  const PhotosAndNotices found = find_photos(folder, list, classes);
+  for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
+  const bool live = isatty(STDOUT_FILENO) == 1;
+  const Packed packed =
+      pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
+        if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
+        return StopSignals::received() == 0;
+      });
+  if (packed.stopped) {
+    fmt::print("stopped; nothing was written to {}\n", out);
+    throw ExitStatus{kBySignal + StopSignals::received()};
+  }
+  print_packed(packed, out);
+}
+
+void run(const Arguments& arguments) {
+  const PackOptions& options = arguments.options;
+  WISP_CHECK(!options.raw || options.side > 0,
+             "pack: --raw needs --side, the shorter side of the photos in pixels");
+  const StopSignals signals;
+  const PhotoLayout layout = find_layout(arguments.photos);
+  const std::vector<std::string> classes = classes_of(layout.train);
+  const bool parts = !layout.test.empty();
+  pack(layout.train, "", classes, parts ? arguments.out + "/train" : arguments.out, options);
+  if (parts) pack(layout.test, layout.list, classes, arguments.out + "/val", options);
+}
+
+}  // namespace
+
+void add_pack(CLI::App& program) {
+  CLI::App& command =
+      *program.add_subcommand("pack", "pack photos in class folders into a few large files");
+  const auto arguments = std::make_shared<Arguments>();
+  PackOptions& options = arguments->options;
+  command
+      .add_option("photos", arguments->photos,
+                  "folder with a folder for each class, or with train and val of these")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_option("out", arguments->out, "folder of the shards, to give as data.path")
+      ->required();
+  command
+      .add_option("--side", options.side,
+                  "shorter side in pixels to which larger photos are scaled; 0 keeps the files' "
+                  "bytes")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--quality", options.quality, "JPEG quality of scaled photos")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_flag("--raw", options.raw, "store pixels without compression; needs --side");
+  command.add_option("--jobs", options.jobs, "number of threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.footer(
+      "Examples:\n"
+      "  wisp pack /imagenet shards --side 512 --jobs 16\n"
+      "  wisp train apps/configs/imagenet_resnet50.toml data.path=shards\n"
+      "Photos are packed in a random order. Files that are smaller keep their bytes. Damaged photos "
+      "are told and\n"
+      "packed as they are. A stopped command writes nothing.");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace wisp

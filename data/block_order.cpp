@@ -1,0 +1,81 @@
+#include "data/block_order.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/random.h"
+#include "data/examples.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint64_t kLaneId = 0xffffffff'6c616e65ull;  // differs from the keys of samples
+
+/// The samples in the order of their blocks.
+std::vector<int64_t> by_blocks(int64_t count, int64_t block, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> samples;
+  samples.reserve(static_cast<size_t>(count));
+  for (const int64_t number : shuffled((count + block - 1) / block, seed, epoch)) {
+    const int64_t end = std::min((number + 1) * block, count);
+    for (int64_t sample = number * block; sample < end; ++sample) samples.push_back(sample);
+  }
+  return samples;
+}
+
+/// Entropy, in nats, of the distances between neighbours. Samples are below `bound`.
+double entropy(const std::vector<int64_t>& order, int64_t bound) {
+  std::vector<int64_t> times(static_cast<size_t>(bound));
+  for (size_t i = 1; i < order.size(); ++i)
+    ++times[static_cast<size_t>(std::abs(order[i] - order[i - 1]))];
+  const auto all = static_cast<double>(order.size() - 1);
+  double sum = 0.0;
+  for (const int64_t count : times) {
+    const double share = static_cast<double>(count) / all;
+    if (count > 0) sum -= share * std::log(share);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, uint64_t seed,
+                                 int64_t epoch) {
+  WISP_CHECK(batch >= 1 && count >= batch && block >= 1, "block_order: ", count,
+             " samples in blocks of ", block, " for a batch of ", batch,
+             ", expected at least a batch, and blocks of 1 or more");
+  const std::vector<int64_t> samples = by_blocks(count, block, seed, epoch);
+  const int64_t steps = count / batch;
+  std::vector<int64_t> order(static_cast<size_t>(steps * batch));
+  const Philox philox(seed, static_cast<uint64_t>(epoch), kLaneId);
+  std::vector<int64_t> open;
+  for (int64_t lane = 0; lane < batch; ++lane) {
+    auto next = samples.begin() + lane * steps;
+    const auto end = next + steps;
+    for (int64_t step = 0; step < steps; ++step) {
+      while (std::ssize(open) <= block && next != end) {
+        const auto last = next + std::min<int64_t>(block, end - next);
+        open.insert(open.end(), next, last);
+        next = last;
+      }
+      const int64_t place = step * batch + lane;
+      const auto drawn = static_cast<size_t>(
+          philox.below(static_cast<uint64_t>(place), static_cast<uint32_t>(open.size())));
+      order[static_cast<size_t>(place)] = open[drawn];
+      open[drawn] = open.back();
+      open.pop_back();
+    }
+  }
+  return order;
+}
+
+double shuffle_quality(const std::vector<int64_t>& order) {
+  if (order.size() < 3) return std::numeric_limits<double>::quiet_NaN();
+  const int64_t bound = *std::max_element(order.begin(), order.end()) + 1;
+  std::vector<int64_t> full = shuffled(bound, 0, 0);
+  full.resize(std::min(full.size(), order.size()));  // `order` may leave samples out
+  return entropy(order, bound) / entropy(full, bound);
+}
+
+}  // namespace wisp

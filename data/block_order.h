@@ -1,0 +1,25 @@
+// An order of training samples for sets that are read fastest in blocks of neighbours. Few blocks are
+// open at a time, and each worker has its own. Any thread may call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace wisp {
+
+/// The samples of an epoch, step by step: element (step · batch + lane). There are count / batch
+/// steps; the other samples are left out, in each epoch other ones.
+///
+/// The blocks, of `block` neighbours, come in a random order, one after the other. Each lane takes
+/// an equal range of them. A lane draws from two open blocks, so that a step needs some 2 · batch
+/// blocks, and a worker those of its own lanes. The order depends on (count, block, batch, seed,
+/// epoch), never on the number of workers. Throws Error unless count >= batch >= 1 and block >= 1.
+std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, uint64_t seed,
+                                 int64_t epoch);
+
+/// How well an order is shuffled: the entropy of the distances between one sample and the next,
+/// divided by that of a full permutation. 1: as good; 0: in order. Source: MosaicML Streaming's
+/// shuffle quality. NaN for fewer than three samples.
+double shuffle_quality(const std::vector<int64_t>& order);
+
+}  // namespace wisp

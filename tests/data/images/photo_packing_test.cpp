@@ -110,15 +110,15 @@ TEST_F(Packing, DoesNotDependOnTheThreads) {
 }
 
 TEST_F(Packing, TellsDamagedPhotosAndKeepsThem) {
-  fs::resize_file(dir_ / ("photos/" + name)(3), 100);
-  fs::resize_file(dir_ / ("photos/" + name)(4), 0);
+  fs::resize_file(dir_ / ("photos/" + name(3)), 100);
+  fs::resize_file(dir_ / ("photos/" + name(4)), 0);
   const Packed report = pack("out", {.side = 10});
   ASSERT_EQ(report.damaged.size(), 2u);
   for (const std::string& fault : report.damaged)
     EXPECT_TRUE(fault.starts_with(dir_ / "photos/ants/10")) << fault;
-  EXPECT_EQ(packed("out").at(name(3)), read_text(dir_ / ("photos/" + name)(3)));
-  fs::remove(dir_ / ("photos/" + name)(5));
-  EXPECT_TRUE(error_of([&] { pack("out2", {}); }).starts_with(dir_ / ("photos/" + name)(5)));
+  EXPECT_EQ(packed("out").at(name(3)), read_text(dir_ / ("photos/" + name(3))));
+  fs::remove(dir_ / ("photos/" + name(5)));
+  EXPECT_TRUE(error_of([&] { pack("out2", {}); }).starts_with(dir_ / ("photos/" + name(5))));
 }
 
 TEST_F(Packing, LeavesNothingWhenStopped) {

@@ -25,6 +25,14 @@ struct SpectrogramOptions {
   bool operator==(const SpectrogramOptions&) const = default;
 };
 
+/// How evaluation makes an image of a photo: the shorter side is scaled to `side`, and the centre is
+/// cut out.
+struct PhotoFit {
+  int64_t side = 0;                 // in pixels; 0: the largest centred part is scaled to the image
+  std::string filter = "bilinear";  // or "bicubic"
+  bool operator==(const PhotoFit&) const = default;
+};
+
 /// One of a model's inputs.
 struct Feed {
   std::string name;             // input's name in exported files
@@ -34,6 +42,7 @@ struct Feed {
   int64_t ids = 0;              // number of table rows, if inputs are ids (words) in [0, ids)
   bool padded = false;  // samples vary in length and are padded; Batch::lengths has the lengths
   SpectrogramOptions sound{.rate = 0};  // used for spectrograms only
+  PhotoFit photo;                       // used for photos only
 
   /// Whether the first extent varies from batch to batch. A batch is then (T, N, …), else (N, …).
   bool is_sequence() const { return sample.rank() > 0 && sample[0] == 0 && !padded; }

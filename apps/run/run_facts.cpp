@@ -39,6 +39,8 @@ std::string RunFacts::json() const {
                         {"window_ms", sound.window_ms},
                         {"stride_ms", sound.stride_ms},
                         {"mels", sound.mels}};
+    if (feed.photo.side > 0)
+      input["photo"] = {{"side", feed.photo.side}, {"filter", feed.photo.filter}};
     if (feed.normalization == Normalization{}) continue;
     input["mean"] = feed.normalization.mean;
     input["deviation"] = feed.normalization.deviation;
@@ -74,6 +76,11 @@ SpectrogramOptions sound_of(const ordered_json& input) {
   return {sound.at("rate"), sound.at("window_ms"), sound.at("stride_ms"), sound.at("mels")};
 }
 
+PhotoFit photo_of(const ordered_json& input) {
+  if (!input.contains("photo")) return {};
+  return {input["photo"].at("side"), input["photo"].at("filter")};
+}
+
 }  // namespace
 
 RunFacts RunFacts::read(const std::string& directory) {
@@ -92,7 +99,8 @@ RunFacts RunFacts::read(const std::string& directory) {
                                   {input.value("mean", none), input.value("deviation", none)},
                                   input.value("ids", int64_t{0}),
                                   input.value("padded", false),
-                                  sound_of(input)});
+                                  sound_of(input),
+                                  photo_of(input)});
     }
     object.at("classes").get_to(run.facts.classes);
     object.at("names").get_to(run.facts.names);

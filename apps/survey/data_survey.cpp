@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/block_order.h"
+
 namespace wisp {
 namespace {
 
@@ -77,6 +79,18 @@ std::optional<Spread> spread_of(std::vector<int64_t> numbers) {
   return Spread{numbers.front(), numbers[(numbers.size() - 1) / 2], numbers.back()};
 }
 
+/// How well the first epoch of training is mixed; none for texts, which are not shuffled.
+std::optional<double> mixing_of(const Examples& examples, Deal all) {
+  all.training = true;
+  std::vector<int64_t> order;
+  for (const Piece& piece : examples.epoch(0, all)) {
+    if (piece.length > 0) return std::nullopt;
+    order.insert(order.end(), piece.rows.begin(), piece.rows.end());
+  }
+  const double quality = shuffle_quality(order);
+  return std::isnan(quality) ? std::nullopt : std::optional(quality);
+}
+
 SplitSurvey survey_split(const Prepared& prepared, Split split, int64_t classes) {
   const Examples& examples = *prepared.examples(split);
   const int64_t accumulate = prepared.options().accumulate;
@@ -104,6 +118,7 @@ SplitSurvey survey_split(const Prepared& prepared, Split split, int64_t classes)
       if (found.damage.size() < kMostDamage) found.damage.push_back(damage);
     }
   }
+  if (split == Split::train) found.mixing = mixing_of(examples, all);
   found.damaged = loader.damaged();
   found.lengths = spread_of(std::move(lengths));
   for (const Sums& sums : inputs) found.inputs.push_back(sums.moments());

@@ -79,6 +79,10 @@ std::vector<Row> general_rows(const DataSurvey& survey) {
                        : std::string("-");
         }));
   }
+  if (any(survey, [](const SplitSurvey& split) { return split.mixing.has_value(); }))
+    rows.push_back(row_of(survey, "mixing of an epoch", [](const SplitSurvey& split) {
+      return split.mixing ? fmt::format("{:.3f}", *split.mixing) : std::string("-");
+    }));
   rows.push_back(numbers_of(survey, "damaged", &SplitSurvey::damaged));
   if (any(survey, [](const SplitSurvey& split) { return split.outside > 0; }))
     rows.push_back(numbers_of(survey, "targets that are no class", &SplitSurvey::outside));
@@ -143,6 +147,7 @@ nlohmann::ordered_json json_of(const SplitSurvey& split) {
     if (moments) input = {{"mean", moments->mean}, {"deviation", moments->deviation}};
     json["inputs"].push_back(std::move(input));
   }
+  if (split.mixing) json["mixing"] = *split.mixing;
   json["damaged"] = split.damaged;
   json["damage"] = split.damage;
   return json;

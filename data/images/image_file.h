@@ -9,6 +9,9 @@
 
 namespace wisp {
 
+/// The most bytes of a photo's file that are read.
+constexpr int64_t kMostFileBytes = int64_t{1} << 30;
+
 /// Reads a JPEG, PNG or WebP file as (H, W, C) u8: RGB for C = 3, grey for C = 1. Turns it by its
 /// EXIF orientation and drops alpha. Throws Error with the path for a file that is missing, another
 /// format, truncated, damaged, or too large. Wrong bits in the compressed data of a JPEG are not

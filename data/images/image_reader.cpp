@@ -1,8 +1,10 @@
 #include "data/images/image_reader.h"
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "data/images/fit_image.h"
 #include "data/images/image_file.h"
+#include "data/images/photo.h"
 
 namespace wisp {
 namespace {
@@ -20,9 +22,23 @@ const Shape& image_of(const Facts& facts) {
 }  // namespace
 
 ImageReader::ImageReader(const Facts& facts, DType compute)
-    : shape_(image_of(facts)), normalizer_(facts.inputs[0].normalization, compute) {}
+    : shape_(image_of(facts)), normalizer_(facts.inputs[0].normalization, compute) {
+  const Feed& feed = facts.inputs[0];
+  if (feed.photo.side == 0) return;
+  photos_.emplace(PhotoOptions{.side = feed.photo.side,
+                               .size = shape_[0],
+                               .filter = filter_named(feed.photo.filter)},
+                  feed.normalization, compute);
+}
 
 void ImageReader::read(const std::string& file, const Tensor& image) const {
+  if (photos_) {
+    return naming(file, [&] {
+      const std::string bytes = read_whole_file(file, kMostFileBytes);
+      const std::string complaint = photos_->evaluate(Photo(bytes), image.raw());
+      WISP_CHECK(complaint.empty(), complaint);
+    });
+  }
   normalizer_.write(fit_image(read_image(file, shape_[2]), shape_[0], shape_[1]), {}, image.raw());
 }
 

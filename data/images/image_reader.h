@@ -3,8 +3,11 @@
 
 #include <string>
 
+#include <optional>
+
 #include "core/facts.h"
 #include "data/images/augment.h"
+#include "data/images/photo_pipeline.h"
 
 namespace wisp {
 
@@ -15,13 +18,15 @@ class ImageReader {
 
   /// The shape of an image: (H, W, C).
   const Shape& shape() const { return shape_; }
-  /// Reads a photo (read_image) and writes its centre, scaled (fit_image) and normalised, to
-  /// `image`, which has shape() and the compute dtype. Throws Error with the file's name.
+  /// Reads a photo and writes its centre, scaled and normalised, to `image`, which has shape() and
+  /// the compute dtype. A model of photos gets the pixels of evaluation (PhotoPipeline), others
+  /// those of read_image() and fit_image(). Throws Error with the file's name.
   void read(const std::string& file, const Tensor& image) const;
 
  private:
   Shape shape_;
   Normalizer normalizer_;
+  std::optional<PhotoPipeline> photos_;
 };
 
 }  // namespace wisp

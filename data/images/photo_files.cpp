@@ -12,13 +12,13 @@
 #include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "data/files_below.h"
+#include "data/images/image_file.h"
 
 namespace wisp {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostBytes = int64_t{1} << 30;
 constexpr std::array<std::string_view, 4> kEndings = {".jpg", ".jpeg", ".png", ".webp"};
 constexpr std::string_view kKagglesHead = "ImageId,PredictionString";
 constexpr const char* kKagglesEnding = ".JPEG";
@@ -77,7 +77,7 @@ std::string PhotoFiles::name(int64_t photo) const {
 }
 
 std::string_view PhotoFiles::bytes(int64_t photo, std::string& buffer) const {
-  return buffer = read_whole_file(folder_ + "/" + name(photo), kMostBytes);
+  return buffer = read_whole_file(folder_ + "/" + name(photo), kMostFileBytes);
 }
 
 std::vector<std::string> class_folders(const std::string& folder) {

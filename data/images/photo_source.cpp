@@ -51,8 +51,7 @@ class PhotoSource final : public DataSource {
                 "random order; 0: a random order");
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are gone past; more end the run");
-    WISP_CHECK(filter_ == "bilinear" || filter_ == "bicubic", config.where("data.filter"),
-               ": data.filter is '", filter_, "', expected bilinear or bicubic");
+    naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
     WISP_CHECK(options_.size > 0, config.where("data.size"), ": data.size is ", options_.size,
                ", expected at least 1");
     WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
@@ -63,14 +62,15 @@ class PhotoSource final : public DataSource {
                ", expected 0 or more");
     WISP_CHECK(block_ >= 0, config.where("data.block"), ": data.block is ", block_,
                ", expected 0 or more");
-    options_.filter = filter_ == "bicubic" ? Filter::bicubic : Filter::bilinear;
+    options_.filter = filter_named(filter_);
   }
 
   Facts facts() const override {
     const std::vector<std::string> classes = classes_of(find_layout(path_).train);
     return {.inputs = {{.name = "input",
                         .sample = {options_.size, options_.size, 3},
-                        .normalization = imagenet_normalization()}},
+                        .normalization = imagenet_normalization(),
+                        .photo = {options_.side, filter_}}},
             .classes = std::ssize(classes),
             .names = classes};
   }

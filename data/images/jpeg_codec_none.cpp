@@ -1,0 +1,11 @@
+#include "core/base/error.h"
+#include "data/images/jpeg_codec.h"
+
+namespace wisp {
+
+DecodedImage decode_jpeg(std::string_view, const Region&) {
+  throw Error(
+      "this build has no libjpeg-turbo, which reads JPEGs: install libjpeg-dev and build again");
+}
+
+}  // namespace wisp

@@ -1,5 +1,5 @@
-// Decoding of a JPEG's region by libjpeg-turbo. In a build without libjpeg-turbo the function
-// throws Error. Any thread may call.
+// Decoding of a JPEG's region by libjpeg-turbo. In a build without it decode_jpeg() throws Error.
+// Any thread may call.
 #pragma once
 
 #include <string>
@@ -15,6 +15,9 @@ struct DecodedImage {
   Tensor pixels;          // (H, W, 3) u8, RGB
   std::string complaint;  // damage that libjpeg went past; empty: none
 };
+
+/// Whether this build has libjpeg-turbo.
+bool has_jpeg_codec();
 
 /// Decodes `region`: its pixels have the bits of the whole picture's. Grey becomes RGB, and so does
 /// CMYK, inverted as Adobe stores it, with Pillow's arithmetic. The EXIF orientation is ignored.

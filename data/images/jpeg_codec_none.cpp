@@ -3,6 +3,8 @@
 
 namespace wisp {
 
+bool has_jpeg_codec() { return false; }
+
 DecodedImage decode_jpeg(std::string_view, const Region&) {
   throw Error(
       "this build has no libjpeg-turbo, which reads JPEGs: install libjpeg-dev and build again");

@@ -82,6 +82,8 @@ constexpr int64_t kMargin = 8;
 
 }  // namespace
 
+bool has_jpeg_codec() { return true; }
+
 DecodedImage decode_jpeg(std::string_view bytes, const Region& region) {
   Decompression decompression;
   jpeg_decompress_struct& info = decompression.info();

@@ -25,24 +25,12 @@ DecodedImage Photo::decode(const Region& region) const {
       region.height >= 1 && region.width >= 1 && Region({0, 0, height(), width()}).holds(region),
       "photo: a region of ", region.height, " x ", region.width, " pixels at (", region.top, ", ",
       region.left, "), expected one within the picture's ", height(), " x ", width());
-  std::string refusal;
-  if (header_.format == ImageFormat::jpeg) {
-    try {
-      return decode_jpeg(bytes_, region);
-    } catch (const Error& error) {
-      refusal = error.what();
-    }
-  }
-  try {
-    const Tensor whole =
-        decode_image(checked_container(std::string(bytes_)), 3, Orientation::ignored);
-    WISP_CHECK(whole.shape() == Shape({height(), width(), 3}), "the decoded picture is ",
-               whole.shape(), ", its header promises ", height(), " x ", width(), " pixels");
-    return {cut(whole, region), {}};
-  } catch (const Error& error) {
-    if (refusal.empty()) throw;
-    throw Error(concat(refusal, "; ", error.what()));
-  }
+  if (header_.format == ImageFormat::jpeg && has_jpeg_codec()) return decode_jpeg(bytes_, region);
+  const Tensor whole =
+      decode_image(checked_container(std::string(bytes_)), 3, Orientation::ignored);
+  WISP_CHECK(whole.shape() == Shape({height(), width(), 3}), "the decoded picture is ",
+             whole.shape(), ", its header promises ", height(), " x ", width(), " pixels");
+  return {cut(whole, region), {}};
 }
 
 }  // namespace wisp

@@ -21,9 +21,9 @@ class Photo {
   int64_t width() const { return header_.width; }
 
   /// Decodes a region, (H, W, 3) u8. libjpeg-turbo decodes no more of a JPEG than the region needs.
-  /// OpenCV decodes other formats, and a JPEG that libjpeg-turbo refuses, whole. Alpha is dropped,
-  /// 16 bits lose the lower 8, and the EXIF orientation is ignored, as torchvision does. Throws
-  /// Error for damage that no decoder goes past.
+  /// OpenCV decodes other formats whole, and JPEGs in a build without libjpeg-turbo. Alpha is
+  /// dropped and the EXIF orientation ignored, as torchvision does. 16 bits lose the lower 8;
+  /// Pillow limits grey ones to 255. Throws Error for damage that no decoder goes past.
   DecodedImage decode(const Region& region) const;
 
  private:

@@ -7,6 +7,7 @@ namespace wisp {
 namespace {
 
 TEST(JpegCodec, SaysWhatIsMissingInThisBuild) {
+  EXPECT_FALSE(has_jpeg_codec());
   EXPECT_EQ(
       error_of([] {
         decode_jpeg("", {0, 0, 1, 1});

@@ -94,10 +94,10 @@ TEST(Photo, NamesDamage) {
   const std::string webp = encoded(colours(), ".webp");
   EXPECT_EQ(refusal(webp.substr(0, 60)).substr(0, 20), "the file is cut off:");
   const std::string jpeg = encoded(colours(), ".jpg");
-  // what neither library decodes: the frame's number of components
+  // the frame's number of components
   std::string wrong = jpeg;
   wrong[jpeg.find("\xff\xc0") + 9] = 9;
-  EXPECT_EQ(refusal(wrong).substr(0, 9), "libjpeg: ") << refusal(wrong);
+  EXPECT_EQ(refusal(wrong), "libjpeg: Bogus marker length");
   // libjpeg goes past the end of a file that is cut off, and says so
   const std::string half = jpeg.substr(0, jpeg.size() - 100);
   EXPECT_EQ(Photo(half).decode({0, 0, 20, 31}).complaint, "Premature end of JPEG file");

@@ -67,6 +67,21 @@ View evaluation_view(int64_t height, int64_t width, int64_t side, int64_t crop) 
   return view;
 }
 
+View shrunk(const View& view, int64_t height, int64_t width, int64_t shrink) {
+  const Region& source = view.source;
+  WISP_CHECK(shrink >= 1 && source.height >= shrink && source.width >= shrink,
+             "view: ", source.height, " x ", source.width, " pixels of a picture ", shrink,
+             " times smaller, expected at least as many on each side");
+  const auto place = [&](int64_t at, int64_t extent) {
+    return (at + (at == extent ? shrink - 1 : shrink / 2)) / shrink;
+  };
+  const int64_t top = place(source.top, height), left = place(source.left, width);
+  View small = view;
+  small.source = {top, left, place(source.bottom(), height) - top,
+                  place(source.right(), width) - left};
+  return small;
+}
+
 View random_view(int64_t height, int64_t width, int64_t size, const RandomCrop& limits,
                  const SampleKey& key) {
   check_picture(height, width);

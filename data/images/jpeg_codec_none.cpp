@@ -5,7 +5,7 @@ namespace wisp {
 
 bool has_jpeg_codec() { return false; }
 
-DecodedImage decode_jpeg(std::string_view, const Region&) {
+DecodedImage decode_jpeg(std::string_view, const Region&, int64_t) {
   throw Error(
       "this build has no libjpeg-turbo, which reads JPEGs: install libjpeg-dev and build again");
 }

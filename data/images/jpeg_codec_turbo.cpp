@@ -84,17 +84,23 @@ constexpr int64_t kMargin = 8;
 
 bool has_jpeg_codec() { return true; }
 
-DecodedImage decode_jpeg(std::string_view bytes, const Region& region) {
+DecodedImage decode_jpeg(std::string_view bytes, const Region& region, int64_t shrink) {
+  WISP_CHECK(shrink == 1 || shrink == 2 || shrink == 4 || shrink == 8, "decode_jpeg: shrink is ",
+             shrink, ", expected 1, 2, 4 or 8");
   Decompression decompression;
   jpeg_decompress_struct& info = decompression.info();
   decompression.guarded([&] {
     jpeg_create_decompress(&info);
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&info, TRUE);
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(shrink);
+    jpeg_calc_output_dimensions(&info);
   });
-  const int64_t height = info.image_height, width = info.image_width;
-  WISP_CHECK(height * width <= kMostPixels, "the picture has ", height, " x ", width,
-             " pixels; up to ", kMostPixels, " are read");
+  const int64_t all_pixels = int64_t{info.image_height} * info.image_width;
+  WISP_CHECK(all_pixels <= kMostPixels, "the picture has ", info.image_height, " x ",
+             info.image_width, " pixels; up to ", kMostPixels, " are read");
+  const int64_t height = info.output_height, width = info.output_width;
   WISP_CHECK(region.height >= 1 && region.width >= 1 && Region({0, 0, height, width}).holds(region),
              "region of ", region.height, " x ", region.width, " pixels at (", region.top, ", ",
              region.left, "), expected one within the picture's ", height, " x ", width);

@@ -7,11 +7,22 @@ namespace {
 
 constexpr uint64_t kFlipIndex = 0x666c6970;  // differs from other draws with the same key
 
+/// How many times smaller the picture may become before it is scaled.
+int64_t largest_shrink(const View& view) {
+  int64_t shrink = 8;
+  while (shrink > 1 &&
+         (view.source.height < shrink * view.height || view.source.width < shrink * view.width))
+    shrink /= 2;
+  return shrink;
+}
+
 /// The pixels of a view, and the decoder's complaint.
-DecodedImage look(const Photo& photo, const View& view, Filter filter) {
-  const Region at = footprint(view, filter);
-  DecodedImage part = photo.decode(at);
-  part.pixels = resample_image(part.pixels, at, view, filter);
+DecodedImage look(const Photo& photo, const View& view, const PhotoOptions& options) {
+  const int64_t shrink = options.shrink_first && photo.can_shrink() ? largest_shrink(view) : 1;
+  const View small = shrunk(view, photo.height(), photo.width(), shrink);
+  const Region at = footprint(small, options.filter);
+  DecodedImage part = photo.decode(at, shrink);
+  part.pixels = resample_image(part.pixels, at, small, options.filter);
   return part;
 }
 
@@ -36,7 +47,7 @@ PhotoPipeline::PhotoPipeline(const PhotoOptions& options, const Normalization& n
 
 std::string PhotoPipeline::train(const Photo& photo, const SampleKey& key, std::byte* out) const {
   const View view = random_view(photo.height(), photo.width(), options_.size, options_.crop, key);
-  const DecodedImage image = look(photo, view, options_.filter);
+  const DecodedImage image = look(photo, view, options_);
   jitter_colours(image.pixels, options_.jitter, key);
   const Window window{.mirror = options_.flip && mirrors(key)};
   if (options_.lighting > 0) {
@@ -49,7 +60,7 @@ std::string PhotoPipeline::train(const Photo& photo, const SampleKey& key, std::
 
 std::string PhotoPipeline::evaluate(const Photo& photo, std::byte* out) const {
   const View view = evaluation_view(photo.height(), photo.width(), options_.side, options_.size);
-  const DecodedImage image = look(photo, view, options_.filter);
+  const DecodedImage image = look(photo, view, options_);
   normalizer_.write(image.pixels, {}, out);
   return image.complaint;
 }

@@ -43,6 +43,21 @@ TEST(ImageView, EvaluationRefusesACropLargerThanTheSide) {
             "view: the picture has 0 x 400 pixels, expected at least 1 x 1");
 }
 
+TEST(ImageView, ShrunkViewsAreTheNearest) {
+  const View view{{10, 21, 30, 41}, 5, 6, {1, 2, 3, 4}};
+  EXPECT_EQ(shrunk(view, 100, 100, 1), view);
+  EXPECT_EQ(shrunk(view, 100, 100, 2), (View{{5, 11, 15, 20}, 5, 6, {1, 2, 3, 4}}))
+      << "10.5 becomes 11, and 62 / 2 is 31";
+  EXPECT_EQ(shrunk(view, 100, 100, 8).source, (Region{1, 3, 4, 5}));
+  // the picture's own ends: 41 / 2 is rounded up, as the smaller picture is
+  EXPECT_EQ(shrunk({{0, 0, 33, 41}, 5, 6, {0, 0, 5, 6}}, 33, 41, 2).source, (Region{0, 0, 17, 21}));
+  EXPECT_EQ(
+      error_of([&] {
+        shrunk({{0, 0, 7, 9}, 1, 1, {0, 0, 1, 1}}, 50, 50, 8);
+      }),
+      "view: 7 x 9 pixels of a picture 8 times smaller, expected at least as many on each side");
+}
+
 TEST(ImageView, RandomViewsAreWithinTheLimits) {
   double area = 0, log_aspect = 0, least = 1, most = 0;
   constexpr int kCount = 4000;

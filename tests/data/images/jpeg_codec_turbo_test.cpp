@@ -75,6 +75,29 @@ TEST(JpegCodec, ARegionHasTheBitsOfTheWholePicture) {
   }
 }
 
+TEST(JpegCodec, ARegionOfASmallerPictureHasItsBits) {
+  for (const int across : {1, 2}) {
+    const std::string jpeg = jpeg_of(noise_picture(65, 83), {.across = across, .down = across});
+    for (const int64_t shrink : {2, 4, 8}) {
+      const int64_t height = (65 + shrink - 1) / shrink, width = (83 + shrink - 1) / shrink;
+      const Tensor whole = decode_jpeg(jpeg, {0, 0, height, width}, shrink).pixels;
+      for (uint64_t draw = 0; draw < 24; ++draw) {
+        const Region region = random_region(height, width, draw);
+        ASSERT_TRUE(equals(whole, region, decode_jpeg(jpeg, region, shrink).pixels))
+            << shrink << ", draw " << draw;
+      }
+      EXPECT_NE(error_of([&] {
+                  decode_jpeg(jpeg, {0, 0, height + 1, width}, shrink);
+                }),
+                "no error");
+    }
+  }
+  EXPECT_EQ(error_of([] {
+              decode_jpeg("", {0, 0, 1, 1}, 3);
+            }),
+            "decode_jpeg: shrink is 3, expected 1, 2, 4 or 8");
+}
+
 TEST(JpegCodec, DecodesWhatWasEncoded) {
   // a smooth picture: JPEG keeps it within a few levels
   const Tensor image = drawn_picture(

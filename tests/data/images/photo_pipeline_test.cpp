@@ -10,6 +10,7 @@
 #include "data/images/image_codec.h"
 #include "tests/support/drawn_pictures.h"
 #include "tests/support/error_of.h"
+#include "tests/support/jpeg_files.h"
 
 namespace wisp {
 namespace {
@@ -89,6 +90,26 @@ TEST(PhotoPipeline, NormalisesAfterColoursAndLight) {
         1e-5)  // f32 of numbers up to 5
         << i;
   }
+}
+
+TEST(PhotoPipeline, ShrinksLargePhotosFirst) {
+  const auto smooth = [](int64_t height, int64_t width) {
+    return jpeg_of(drawn_picture(height, width, [&](int64_t y, int64_t x, int64_t c) {
+      return 20 + 200 * x / width * (c != 1) + 30 * y / height;
+    }));
+  };
+  PhotoOptions options = kSmall;
+  const PhotoPipeline exact(options, kNone, DType::f32);
+  options.shrink_first = true;
+  const PhotoPipeline fast(options, kNone, DType::f32);
+  const std::string large = smooth(150, 170), small = smooth(29, 40);
+  EXPECT_EQ(evaluated(fast, small), evaluated(exact, small)) << "less than twice the size";
+  const std::vector<float> found = evaluated(fast, large), expected = evaluated(exact, large);
+  EXPECT_NE(found, expected);
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(found[i], expected[i], 8) << i << ": half a pixel of 16 in 200 levels, and JPEG's";
+  EXPECT_EQ(evaluated(fast, encode_png(noise_picture(150, 170))),
+            evaluated(exact, encode_png(noise_picture(150, 170))));
 }
 
 TEST(PhotoPipeline, ThreadsChangeNoBit) {

@@ -63,6 +63,15 @@ TEST(Photo, ReadsTheSizeAndARegionOfEachFormat) {
   }
 }
 
+TEST(Photo, ShrinksJpegsAlone) {
+  const std::string jpeg = encoded(colours(), ".jpg"), png = encoded(colours(), ".png");
+  EXPECT_EQ(Photo(jpeg).decode({0, 0, 10, 16}, 2).pixels.shape(), Shape({10, 16, 3}));
+  EXPECT_EQ(error_of([&] {
+              Photo(png).decode({0, 0, 10, 16}, 2);
+            }),
+            "photo: only JPEGs can be shrunk, and only by libjpeg-turbo");
+}
+
 TEST(Photo, GreyAlphaAndSixteenBitsBecomeRgb) {
   EXPECT_EQ(pixels_of(whole_of(encoded({1, 1, CV_8UC1, cv::Scalar(90)}, ".png"))),
             std::vector<int>({90, 90, 90}));

@@ -1,5 +1,6 @@
 # The libraries that Wisp is built with. Required: fmt, toml++, nlohmann-json, CLI11, OpenMP, GoogleTest for tests.
-# Optional: oneDNN, kissfft, OpenCV, libsndfile, MPI, CUDA, NCCL.
+# Optional: oneDNN, kissfft, OpenCV, libjpeg-turbo, libsndfile, MPI, CUDA, NCCL.
+include(CheckCXXSymbolExists)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -31,6 +32,19 @@ if(WISP_OPENCV)
 endif()
 if(NOT OpenCV_FOUND)
   message(STATUS "OpenCV: not found, photos cannot be read")
+endif()
+
+# Other libjpegs have no regions.
+if(WISP_JPEG)
+  find_package(JPEG)
+endif()
+if(JPEG_FOUND)
+  set(CMAKE_REQUIRED_LIBRARIES JPEG::JPEG)
+  check_cxx_symbol_exists(jpeg_crop_scanline "cstddef;cstdio;jpeglib.h" WISP_JPEG_HAS_REGIONS)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+endif()
+if(NOT WISP_JPEG_HAS_REGIONS)
+  message(STATUS "libjpeg-turbo: not found, OpenCV decodes JPEGs whole")
 endif()
 
 if(WISP_SNDFILE)

@@ -103,6 +103,8 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
   only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",
           "OpenCV headers belong in data/images/image_codec_opencv.cpp")
+  only_in("^jpeglib", "^data/images/jpeg_codec_turbo[.]cpp$",
+          "libjpeg headers belong in data/images/jpeg_codec_turbo.cpp")
   only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
   only_in("^nccl", "^(distributed/communicator/nccl_communicator[.]cpp$|core/emulated/)",
           "NCCL headers belong in distributed/communicator/nccl_communicator.cpp and what stands for NCCL, core/emulated/")

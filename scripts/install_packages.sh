@@ -8,7 +8,7 @@
 # still missing at the end.
 set -eu
 
-packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libsndfile1-dev libfmt-dev
+packages="g++ cmake ninja-build libdnnl-dev libkissfft-dev libopencv-imgcodecs-dev libjpeg-dev libsndfile1-dev libfmt-dev
   libtomlplusplus-dev nlohmann-json3-dev libcli11-dev make pkgconf git curl ca-certificates zstd"
 case ${1:-} in
   '') ;;

@@ -8,7 +8,7 @@
 # machine of the same kind, without a GPU perhaps, that links few libraries:
 #
 #   cmake --preset cuda -B BUILD -DCMAKE_CUDA_ARCHITECTURES=90-real -DWISP_ONEDNN=OFF -DWISP_OPENCV=OFF \
-#     -DWISP_SNDFILE=OFF -DWISP_MPI=OFF
+#     -DWISP_JPEG=OFF -DWISP_SNDFILE=OFF -DWISP_MPI=OFF
 #   cmake --build BUILD --target wisp core_test distributed_test malformed_payload_test
 #
 # The libraries fmt and OpenMP travel too; those of CUDA and C++ must be there. DIR holds the unpacked data sets: the

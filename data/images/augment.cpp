@@ -9,11 +9,12 @@ namespace wisp {
 namespace {
 
 template <class T>
-Tensor make_table(const Normalization& normalization) {
+Tensor make_table(const Normalization& normalization, std::span<const double> light) {
   const int64_t channels = std::ssize(normalization.mean);
   Tensor table({channels, 256}, dtype_of<T>::value);
   for (int64_t c = 0; c < channels; ++c) {
-    const double mean = normalization.mean[static_cast<size_t>(c)];
+    double mean = normalization.mean[static_cast<size_t>(c)];
+    if (!light.empty()) mean -= light[static_cast<size_t>(c)];
     const double deviation = normalization.deviation[static_cast<size_t>(c)];
     for (int64_t value = 0; value < 256; ++value)
       table.data<T>()[c * 256 + value] =
@@ -40,18 +41,23 @@ Normalizer::Normalizer(Normalization normalization, DType dtype)
              " means and ", deviation.size(), " deviations, expected one for each channel");
   for (const double d : deviation)
     WISP_CHECK(d > 0, "normalizer: a channel's deviation is ", d, ", expected more than 0");
-  table_ = dispatch_activation(
-      dtype, "normalizer", [&](auto zero) { return make_table<decltype(zero)>(normalization_); });
+  table_ = dispatch_activation(dtype, "normalizer", [&](auto zero) {
+    return make_table<decltype(zero)>(normalization_, {});
+  });
 }
 
-void Normalizer::write(const Tensor& image, const Window& window, std::byte* out) const {
+void Normalizer::write(const Tensor& image, const Window& window, std::byte* out,
+                       std::span<const double> light) const {
   const int64_t channels = table_.shape()[0];
   WISP_CHECK(image.shape().rank() == 3 && image.shape()[2] == channels, "normalizer: an image is ",
              image.shape(), ", expected (H, W, ", channels, ")");
+  WISP_CHECK(light.empty() || std::ssize(light) == channels, "normalizer: light for ", light.size(),
+             " channels, expected ", channels);
   dispatch_activation(table_.dtype(), "normalizer", [&](auto zero) {
     using T = decltype(zero);
     const Shape& shape = image.shape();
-    write_window<T>(image.data<uint8_t>(), {shape[0], shape[1], channels, table_.data<T>()}, window,
+    const Tensor table = light.empty() ? table_ : make_table<T>(normalization_, light);
+    write_window<T>(image.data<uint8_t>(), {shape[0], shape[1], channels, table.data<T>()}, window,
                     reinterpret_cast<T*>(out));
   });
 }

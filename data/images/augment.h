@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/facts.h"
 #include "core/random.h"
@@ -73,9 +74,11 @@ class Normalizer {
   Normalizer(Normalization normalization, DType dtype);
 
   /// Writes `image`, (H, W, C) u8, through `window` to `out`, (H, W, C) of the dtype. Pixels
-  /// outside of the image are 0, the mean. Throws Error for another number of channels. Source of
+  /// outside of the image are 0, the mean. Adds `light`, a number for each channel or nothing, to
+  /// the pixels before it normalises them. Throws Error for another number of channels. Source of
   /// the order (normalise, then pad): the fb.resnet recipe.
-  void write(const Tensor& image, const Window& window, std::byte* out) const;
+  void write(const Tensor& image, const Window& window, std::byte* out,
+             std::span<const double> light = {}) const;
 
   /// The normalised value of each channel's pixel values, (C, 256).
   const Tensor& table() const { return table_; }

@@ -21,8 +21,15 @@ struct ColourJitter {
 /// Throws Error for a strength that is negative or no number.
 void check(const ColourJitter& strengths);
 
-/// Changes `image`, (H, W, 3) u8, in place, in a random order of the three changes. Source:
-/// torchvision's ColorJitter; each change has Pillow's bits (ImageEnhance).
+/// The changes of `image`, (H, W, 3) u8, in place: it is blended with black, with its mean grey, or
+/// with itself in grey. Factor 1 leaves the picture, 0 leaves only the other, and more than 1
+/// exaggerates. Source: Pillow's ImageEnhance, whose bits they have.
+void change_brightness(const Tensor& image, float factor);
+void change_contrast(const Tensor& image, float factor);
+void change_saturation(const Tensor& image, float factor);
+
+/// Changes `image`, (H, W, 3) u8, in place, in a random order of the three changes. Throws
+/// Error for another tensor. Source: torchvision's ColorJitter (here without hue).
 void jitter_colours(const Tensor& image, const ColourJitter& strengths, const SampleKey& key);
 
 /// AlexNet's lighting noise: numbers to add to red, green and blue in [0, 255]. The RGB vectors of

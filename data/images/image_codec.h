@@ -9,9 +9,12 @@
 
 namespace wisp {
 
-/// Decodes the bytes of a file to (H, W, C) u8, C = 1 (grey) or 3 (RGB), turned by its EXIF
-/// orientation. Throws Error for bytes that OpenCV cannot read.
-Tensor decode_image(std::string bytes, int64_t channels);
+/// What becomes of the EXIF orientation: pixels are turned by it, or stay as they are stored.
+enum class Orientation { applied, ignored };
+
+/// Decodes the bytes of a file to (H, W, C) u8, C = 1 (grey) or 3 (RGB). Throws Error for bytes
+/// that OpenCV cannot read.
+Tensor decode_image(std::string bytes, int64_t channels, Orientation orientation);
 
 /// Encodes (H, W, C) u8 as the bytes of a PNG file.
 std::string encode_png(const Tensor& image);

@@ -12,7 +12,7 @@ namespace {
 
 }  // namespace
 
-Tensor decode_image(std::string, int64_t) { refuse(); }
+Tensor decode_image(std::string, int64_t, Orientation) { refuse(); }
 
 std::string encode_png(const Tensor&) { refuse(); }
 

@@ -28,13 +28,14 @@ cv::Mat turned(const cv::Mat& mat, int orientation) {
   return flipped;
 }
 
-cv::Mat decode(std::string bytes, int64_t channels) {
+cv::Mat decode(std::string bytes, int64_t channels, Orientation orientation) {
   const cv::Mat file(1, static_cast<int>(bytes.size()), CV_8UC1, bytes.data());
-  const int orientation = webp_orientation(bytes);
+  const int turn = orientation == Orientation::applied ? webp_orientation(bytes) : 1;
   int flags = channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR;
-  if (orientation > 1) flags |= cv::IMREAD_IGNORE_ORIENTATION;  // newer versions may turn it, too
+  if (turn > 1 || orientation == Orientation::ignored)  // newer versions may turn WebP, too
+    flags |= cv::IMREAD_IGNORE_ORIENTATION;
   try {
-    return turned(cv::imdecode(file, flags), orientation);
+    return turned(cv::imdecode(file, flags), turn);
   } catch (const cv::Exception& error) {
     throw Error(concat("OpenCV refuses it: ", error.err, "; it reads up to 2^30 pixels"));
   }
@@ -54,8 +55,8 @@ std::string encode(const Tensor& image, const char* ending, const std::vector<in
 
 }  // namespace
 
-Tensor decode_image(std::string bytes, int64_t channels) {
-  const cv::Mat mat = decode(std::move(bytes), channels);
+Tensor decode_image(std::string bytes, int64_t channels, Orientation orientation) {
+  const cv::Mat mat = decode(std::move(bytes), channels, orientation);
   WISP_CHECK(!mat.empty() && mat.isContinuous(), "OpenCV cannot decode it");
   Tensor image({mat.rows, mat.cols, channels}, DType::u8);
   std::memcpy(image.raw(), mat.data, static_cast<size_t>(image.bytes()));

@@ -12,7 +12,8 @@ Tensor read_image(const std::string& path, int64_t channels) {
   WISP_CHECK(channels == 1 || channels == 3, "read_image: ", channels,
              " channels, expected 1 (grey) or 3 (RGB)");
   return naming(path, [&] {
-    return decode_image(checked_container(read_whole_file(path, kMostFileBytes)), channels);
+    return decode_image(checked_container(read_whole_file(path, kMostFileBytes)), channels,
+                        Orientation::applied);
   });
 }
 

@@ -1,5 +1,5 @@
-// Decoding of a JPEG's region by libjpeg-turbo. In a build without libjpeg-turbo the function
-// throws Error. Any thread may call.
+// Decoding of a JPEG's region by libjpeg-turbo. In a build without it decode_jpeg() throws Error.
+// Any thread may call.
 #pragma once
 
 #include <string>
@@ -16,10 +16,17 @@ struct DecodedImage {
   std::string complaint;  // damage that libjpeg went past; empty: none
 };
 
+/// Whether this build has libjpeg-turbo.
+bool has_jpeg_codec();
+
 /// Decodes `region`: its pixels have the bits of the whole picture's. Grey becomes RGB, and so does
 /// CMYK, inverted as Adobe stores it, with Pillow's arithmetic. The EXIF orientation is ignored.
-/// Damage outside of the region may go unseen. Throws Error for bytes that libjpeg refuses, and for
-/// a region outside of the picture.
-DecodedImage decode_jpeg(std::string_view bytes, const Region& region);
+/// Damage outside of the region may go unseen.
+///
+/// With `shrink` 2, 4 or 8 the discrete cosine transform makes a picture so many times smaller, its
+/// sides rounded up, and `region` is one of the smaller picture.
+///
+/// Throws Error for bytes that libjpeg refuses, and for a region outside of the picture.
+DecodedImage decode_jpeg(std::string_view bytes, const Region& region, int64_t shrink = 1);
 
 }  // namespace wisp

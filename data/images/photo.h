@@ -21,10 +21,14 @@ class Photo {
   int64_t width() const { return header_.width; }
 
   /// Decodes a region, (H, W, 3) u8. libjpeg-turbo decodes no more of a JPEG than the region needs.
-  /// OpenCV decodes other formats, and a JPEG that libjpeg-turbo refuses, whole. Alpha is dropped,
-  /// 16 bits lose the lower 8, and the EXIF orientation is ignored, as torchvision does. Throws
-  /// Error for damage that no decoder goes past.
-  DecodedImage decode(const Region& region) const;
+  /// OpenCV decodes other formats whole, and JPEGs in a build without libjpeg-turbo. Alpha is
+  /// dropped and the EXIF orientation ignored, as torchvision does. 16 bits lose the lower 8;
+  /// Pillow limits grey ones to 255. Throws Error for damage that no decoder goes past.
+  ///
+  /// `shrink` is as in decode_jpeg(); other pictures have no smaller ones. Throws Error if it is
+  /// not 1 and can_shrink() is false.
+  DecodedImage decode(const Region& region, int64_t shrink = 1) const;
+  bool can_shrink() const { return header_.format == ImageFormat::jpeg && has_jpeg_codec(); }
 
  private:
   std::string_view bytes_;

@@ -12,14 +12,19 @@
 
 namespace wisp {
 
+/// `shrink_first` first makes JPEGs 2, 4 or 8 times smaller by the discrete cosine transform, as
+/// long as the scaled part stays at least as large as its image. It moves crops by up to half a
+/// pixel of the smaller photo. In a mean of 14 photos the pixels then differ from Pillow's by 2 to
+/// 5 of 255 levels, at edges by up to 100.
 struct PhotoOptions {
   int64_t side = 256;  // shorter side in evaluation
   int64_t size = 224;  // height and width of the model's images
   Filter filter = Filter::bilinear;
-  RandomCrop crop;      // training
-  bool flip = true;     // training: mirrors every second image
-  ColourJitter jitter;  // training
-  double lighting = 0;  // training: strength of the lighting noise
+  bool shrink_first = false;  // faster for large photos
+  RandomCrop crop;            // training
+  bool flip = true;           // training: mirrors every second image
+  ColourJitter jitter;        // training
+  double lighting = 0;        // training: strength of the lighting noise
 };
 
 class PhotoPipeline {

@@ -14,8 +14,8 @@ enum class Filter { bilinear, bicubic };
 /// The pixels of the picture that resample_image() reads for `view`. Never empty.
 Region footprint(const View& view, Filter filter);
 
-/// The window of `view`, (window.height, window.width, C) u8. `part` has the pixels of region `at`
-/// of the picture, (at.height, at.width, C) u8, which holds the view's footprint. Throws Error for
+/// The window of `view`, (window.height, window.width, 3) u8. `part` has the pixels of region `at`
+/// of the picture, (at.height, at.width, 3) u8, which holds the view's footprint. Throws Error for
 /// another tensor or region, and for a view of no pixels.
 ///
 /// Weights are rounded to 22 bits after the point. Columns are scaled before rows, and the result

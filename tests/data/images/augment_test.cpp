@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -74,6 +75,18 @@ TEST(Augment, NormalisesPerChannel) {
   set.images.data<uint8_t>()[1] = 25;
   EXPECT_EQ(written<float>(set, {{100.0, 50.0}, {50.0, 25.0}}, 0, {}),
             (std::vector<float>{2.0f, -1.0f}));
+}
+
+TEST(Augment, AddsLightBeforeItNormalises) {
+  const ImageSet set = random_images({1, 1, 2, 2});
+  for (const int i : {0, 1, 2, 3}) set.images.data<uint8_t>()[i] = static_cast<uint8_t>(50 * i);
+  const Normalizer normalizer({{100.0, 50.0}, {50.0, 25.0}}, DType::f32);
+  std::vector<float> out(4);
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  normalizer.write(set.image(0), {.mirror = true}, into, std::array{25.0, -12.5});
+  EXPECT_EQ(out, (std::vector<float>{0.5f, 3.5f, -1.5f, -0.5f}));
+  EXPECT_EQ(error_of([&] { normalizer.write(set.image(0), {}, into, std::array{1.0}); }),
+            "normalizer: light for 1 channels, expected 2");
 }
 
 TEST(Augment, WritesBf16RoundedFromF32) {

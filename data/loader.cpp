@@ -1,6 +1,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/error.h"
@@ -23,93 +24,136 @@ void Loader::start_epoch(int64_t epoch, int64_t first) {
   WISP_CHECK(epoch >= 0, "loader: epoch ", epoch, ", expected 0 or more");
   WISP_CHECK(first >= 0 && first <= batches_, "loader: first batch ", first, " of an epoch of ",
              batches_);
-  for (const auto& thread : threads_) thread->drain();
-  if (epoch != epoch_) pieces_ = examples_.epoch(epoch, deal_);
+  if (!following_.empty() && next_ == end() && epoch == epoch_ + 1 && first == 0) {
+    begin_ = end();
+    pieces_ = std::move(following_);
+  } else {
+    for (const auto& thread : threads_) thread->drain();
+    if (epoch != epoch_) pieces_ = cut(epoch);
+    begin_ = 0;
+    next_ = posted_ = first;
+  }
+  following_.clear();
   epoch_ = epoch;
-  WISP_CHECK(std::ssize(pieces_) == batches_, "loader: epoch ", epoch, " has ", pieces_.size(),
-             " batches, the first has ", batches_);
   started_ = true;
-  next_ = posted_ = first;
-  if (!threads_.empty()) post_until(first + options_.prefetch);
+  if (!threads_.empty()) post_until(next_ + options_.prefetch);
 }
 
 std::optional<Batch> Loader::next() {
   WISP_CHECK(started_, "loader: next() before start_epoch()");
-  if (next_ == batches_) return std::nullopt;
+  if (next_ == end()) return std::nullopt;
   Slot& slot = slot_of(next_);
   if (threads_.empty()) {
-    fill(next_);
+    prepare(next_);
+    fill_rows(slot);
   } else {
     post_until(next_ + 1 + options_.prefetch);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return slot.ready; });
-    if (slot.failure) std::rethrow_exception(slot.failure);
   }
-  damage_ = slot.damage;
-  damaged_ += std::ssize(damage_);
-  if (!damage_.empty()) last_damage_ = damage_.back();
+  hand_out(slot);
   ++next_;
   return slot.buffer;
 }
 
 std::optional<Batch> Loader::ahead() {
-  if (next_ >= posted_) return std::nullopt;
+  if (next_ >= std::min(posted_, end())) return std::nullopt;
   const Slot& slot = slot_of(next_);
   std::lock_guard lock(mutex_);
-  if (!slot.ready || slot.failure) return std::nullopt;
+  if (slot.left > 0 || slot.failure) return std::nullopt;
   return slot.buffer;
 }
 
-void Loader::post_until(int64_t end) {
-  for (; posted_ < std::min(end, batches_); ++posted_) {
-    const int64_t index = posted_;
-    {
-      std::lock_guard lock(mutex_);
-      slot_of(index).ready = false;
-    }
-    threads_[static_cast<size_t>(index) % threads_.size()]->post([this, index] { prepare(index); });
+std::vector<Piece> Loader::cut(int64_t epoch) const {
+  std::vector<Piece> pieces = examples_.epoch(epoch, deal_);
+  WISP_CHECK(std::ssize(pieces) == batches_, "loader: epoch ", epoch, " has ", pieces.size(),
+             " batches, the first has ", batches_);
+  return pieces;
+}
+
+const Piece& Loader::piece_at(int64_t position) {
+  const int64_t index = position - begin_;
+  return index < batches_ ? pieces_[static_cast<size_t>(index)]
+                          : following_[static_cast<size_t>(index - batches_)];
+}
+
+void Loader::post_until(int64_t wanted) {
+  const bool goes_on = deal_.training && wanted > end();
+  if (goes_on && following_.empty()) following_ = cut(epoch_ + 1);
+  const int64_t known = end() + std::ssize(following_);
+  for (; posted_ < std::min(wanted, known); ++posted_) {
+    prepare(posted_);
+    for (const auto& thread : threads_)
+      thread->post([this, position = posted_] { fill_rows(slot_of(position)); });
   }
 }
 
-void Loader::prepare(int64_t index) noexcept {
-  std::exception_ptr failure;
-  try {
-    fill(index);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  {
-    std::lock_guard lock(mutex_);
-    slot_of(index).failure = std::move(failure);
-    slot_of(index).ready = true;
-  }
-  changed_.notify_one();
-}
-
-void Loader::fill(int64_t index) {
-  const Piece& piece = pieces_[static_cast<size_t>(index)];
-  Slot& slot = slot_of(index);
+/// Gives a batch its shape. From then on threads take its rows, and also threads that were posted
+/// for the slot's batch before and came late.
+void Loader::prepare(int64_t position) {
+  const Piece& piece = piece_at(position);
+  Slot& slot = slot_of(position);
+  std::lock_guard lock(mutex_);
+  slot.piece = &piece;
+  slot.taken = slot.left = 0;
+  slot.faults.clear();
+  slot.failure = nullptr;
   Batch& batch = slot.buffer;
-  examples_.shape(piece, batch);
+  try {
+    examples_.shape(piece, batch);
+  } catch (...) {
+    slot.failure = std::current_exception();
+    return;
+  }
   batch.count = piece.count;
   batch.of_worker = piece.of_worker;
   batch.of_step = piece.of_step;
   batch.work = piece.work;
-  batch.index = index;
+  batch.index = (position - begin_) % batches_;
   batch.begins = piece.begins;
   batch.seed = piece.seed;
   batch.epoch = piece.epoch;
-  slot.damage.clear();
-  for (int64_t row = 0; row < std::ssize(piece.rows); ++row) {
-    std::string damage = examples_.fill(piece, row, batch);
-    if (!damage.empty()) slot.damage.push_back(std::move(damage));
+  slot.left = std::ssize(piece.rows);
+  slot.faults.resize(piece.rows.size());
+}
+
+void Loader::fill_rows(Slot& slot) noexcept {
+  std::unique_lock lock(mutex_);
+  while (slot.taken < std::ssize(slot.faults)) {
+    const int64_t row = slot.taken++;
+    lock.unlock();
+    std::string fault;
+    std::exception_ptr failure;
+    try {
+      fault = examples_.fill(*slot.piece, row, slot.buffer);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure && (!slot.failure || row < slot.failed)) {
+      slot.failure = std::move(failure);
+      slot.failed = row;
+    }
+    slot.faults[static_cast<size_t>(row)] = std::move(fault);
+    if (--slot.left == 0) changed_.notify_one();
   }
+}
+
+/// Waits for the rows of a batch, and counts those that are damaged.
+void Loader::hand_out(Slot& slot) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return slot.left == 0; });
+  if (slot.failure) std::rethrow_exception(slot.failure);
+  damage_.clear();
+  std::copy_if(slot.faults.begin(), slot.faults.end(), std::back_inserter(damage_),
+               [](const std::string& fault) { return !fault.empty(); });
+  damaged_ += std::ssize(damage_);
+  if (!damage_.empty()) last_damage_ = damage_.back();
+  Batch& batch = slot.buffer;
   batch.ignored = 0;
   if (batch.maker) return;
   const auto* targets = batch.targets.data<int32_t>();
   batch.ignored = batch.targets.numel() == batch.count
                       ? std::count(targets, targets + batch.count, -1)
-                      : std::ssize(slot.damage);  // rows with several targets
+                      : std::ssize(damage_);  // rows with several targets
 }
 
 }  // namespace wisp

@@ -1,5 +1,7 @@
-// A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads. A
-// batch depends on the examples and the deal, never on the threads. A Loader belongs to one thread.
+// A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads. The
+// threads share the rows of each batch. At the end of a training epoch they go on with the next
+// epoch. A batch depends on the examples and the deal, never on the threads. A Loader belongs to
+// one thread.
 #pragma once
 
 #include <condition_variable>
@@ -34,7 +36,8 @@ class Loader {
   /// Number of this worker's batches per epoch.
   int64_t batches() const { return batches_; }
 
-  /// Begins an epoch at batch `first` and abandons the current epoch.
+  /// Begins an epoch at batch `first` and abandons the current epoch. The batches prepared ahead are
+  /// kept if this is the epoch after one that has ended.
   void start_epoch(int64_t epoch, int64_t first = 0);
 
   /// The next batch, or nothing at the end of the epoch. Its tensors belong to the loader and stay
@@ -55,30 +58,42 @@ class Loader {
  private:
   struct Slot {
     Batch buffer;
-    bool ready = false;
-    std::exception_ptr failure;
-    std::vector<std::string> damage;
+    const Piece* piece = nullptr;
+    int64_t taken = 0;                // rows that threads have begun
+    int64_t left = 0;                 // rows that are not finished
+    std::vector<std::string> faults;  // by row
+    std::exception_ptr failure;       // of row `failed`, the first that threw
+    int64_t failed = 0;
   };
 
-  Slot& slot_of(int64_t index) { return slots_[static_cast<size_t>(index) % slots_.size()]; }
-  void post_until(int64_t end);
-  void prepare(int64_t index) noexcept;
-  void fill(int64_t index);
+  /// The position of the batch after the epoch's last.
+  int64_t end() const { return begin_ + batches_; }
+  Slot& slot_of(int64_t position) {
+    return slots_[static_cast<size_t>(position) % slots_.size()];
+  }
+  std::vector<Piece> cut(int64_t epoch) const;
+  const Piece& piece_at(int64_t position);
+  void post_until(int64_t wanted);
+  void prepare(int64_t position);
+  void fill_rows(Slot& slot) noexcept;
+  void hand_out(Slot& slot);
 
   const Examples& examples_;
   const Deal deal_;
   const LoaderOptions options_;
-  std::vector<Piece> pieces_;  // pieces of epoch_
-  int64_t epoch_ = 0;          // current epoch; 0 before the first start_epoch()
+  std::vector<Piece> pieces_;     // of epoch_
+  std::vector<Piece> following_;  // of the next epoch, once it is prepared ahead
+  int64_t epoch_ = 0;             // current epoch; 0 before the first start_epoch()
   int64_t batches_ = 0;
   bool started_ = false;
-  int64_t next_ = 0;    // index of the batch to hand out
-  int64_t posted_ = 0;  // index after the last batch given to the threads
+  int64_t begin_ = 0;   // position of the epoch's batch 0; positions go on from epoch to epoch
+  int64_t next_ = 0;    // position of the batch to hand out
+  int64_t posted_ = 0;  // position after the last batch given to the threads
   int64_t damaged_ = 0;
   std::string last_damage_;
   std::vector<std::string> damage_;
-  std::vector<Slot> slots_;  // ring: one batch with the caller, `prefetch` ahead
-  std::mutex mutex_;         // guards ready and failure of the slots
+  std::vector<Slot> slots_;  // ring by position: one batch with the caller, `prefetch` ahead
+  std::mutex mutex_;         // guards rows and failures of the slots
   std::condition_variable changed_;
   std::vector<std::unique_ptr<WorkQueue>> threads_;  // declared last, so destroyed first
 };

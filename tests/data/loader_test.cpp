@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -64,7 +68,7 @@ std::vector<int64_t> counted(int64_t n) {
   return numbers;
 }
 
-TEST(Loader, CutsAnEpochOnceForAsLongAsItLasts) {
+TEST(Loader, CutsAnEpochOnceAndTheNextAtItsEnd) {
   struct Counted final : Images {
     using Images::Images;
     std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override {
@@ -80,7 +84,7 @@ TEST(Loader, CutsAnEpochOnceForAsLongAsItLasts) {
     loader.start_epoch(epoch);
     EXPECT_EQ(rest_of_epoch(loader), epoch_of(Images({16, 1, 1, 1}), deal, epoch));
   }
-  EXPECT_EQ(set.cuts, (std::vector<int64_t>{0, 1, 0}));
+  EXPECT_EQ(set.cuts, (std::vector<int64_t>{0, 1, 2, 2, 0, 1}));
 }
 
 TEST(Loader, EpochIsAPermutationKeyedBySeedAndEpoch) {
@@ -204,6 +208,56 @@ TEST(Loader, BatchesDoNotDependOnThreadsAndPrefetch) {
       EXPECT_EQ(epoch_of(set, deal, 5, {.threads = threads, .prefetch = prefetch}), expected)
           << threads << " threads, " << prefetch;
     }
+  }
+}
+
+TEST(Loader, ThreadsShareABatch) {
+  /// Each row waits until another thread fills one, too.
+  struct Shared final : Images {
+    using Images::Images;
+    std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override {
+      std::unique_lock lock(mutex);
+      ++inside;
+      met.notify_all();
+      if (!met.wait_for(lock, std::chrono::seconds(10), [&] { return inside >= 2; }))
+        return "no other thread came";
+      return Images::fill(piece, row, batch);
+    }
+    mutable std::mutex mutex;
+    mutable std::condition_variable met;
+    mutable int inside = 0;
+  };
+  const Shared set({4, 2, 2, 3});
+  Loader loader(set, {.batch = 4}, {.threads = 2, .prefetch = 0});
+  loader.start_epoch(0);
+  EXPECT_TRUE(loader.next());
+  EXPECT_EQ(loader.last_damage(), "");
+}
+
+TEST(Loader, GoesOnWithTheNextEpochOfTraining) {
+  struct Counted final : Images {
+    using Images::Images;
+    std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override {
+      if (piece.epoch == 1) ++rows;
+      return Images::fill(piece, row, batch);
+    }
+    mutable std::atomic<int> rows = 0;
+  };
+  const Deal training{.batch = 4};
+  const Counted set({12, 2, 2, 3});
+  for (const bool goes_on : {true, false}) {
+    set.rows = 0;
+    Loader loader(set, {.batch = 4, .training = goes_on}, {.threads = 2, .prefetch = 2});
+    loader.start_epoch(0);
+    rest_of_epoch(loader);
+    EXPECT_FALSE(loader.ahead()) << "the epoch has ended";
+    loader.start_epoch(0);  // waits for what was begun
+    EXPECT_EQ(set.rows, goes_on ? 8 : 0);
+  }
+  Loader loader(set, training, {.threads = 2, .prefetch = 2});
+  for (const int64_t epoch : {0, 1, 2, 2, 7, 8}) {
+    loader.start_epoch(epoch);
+    EXPECT_EQ(rest_of_epoch(loader), epoch_of(set, training, epoch)) << epoch;
   }
 }
 

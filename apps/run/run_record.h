@@ -20,6 +20,7 @@ struct StepRow {
   double bytes_sent_total = 0.0;    // rank 0's, since the run began
   double loss = 0.0, metric = 0.0;  // metric: the run's first one
   double bytes_encoded = 0.0, bytes_sent = 0.0, bytes_received = 0.0;
+  StepTimes times;  // of this step alone
 };
 
 /// An epoch row of metrics.jsonl.

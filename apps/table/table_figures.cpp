@@ -76,6 +76,26 @@ std::vector<double> paired(const std::vector<const TableResult*>& row,
   return differences;
 }
 
+/// The median over the logged steps.
+double median_of(const RunRecord& run, double StepTimes::*part) {
+  std::vector<double> values;
+  for (const StepRow& step : run.metrics.steps) {
+    if (std::isfinite(step.times.*part)) values.push_back(step.times.*part);
+  }
+  if (values.empty()) return run.summary->times.*part;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+StepTimes typical_times(const RunRecord& run) {
+  StepTimes times;
+  for (double StepTimes::*part : {&StepTimes::loader_ms, &StepTimes::compute_ms,
+                                  &StepTimes::encode_ms, &StepTimes::decode_ms})
+    times.*part = median_of(run, part);
+  return times;
+}
+
 double mean_hours(const std::vector<const TableResult*>& row, std::optional<double> target,
                   double gbit_per_s) {
   if (!target) return kNone;
@@ -85,7 +105,7 @@ double mean_hours(const std::vector<const TableResult*>& row, std::optional<doub
     if (!summary) return kNever;
     if (summary->times.step_ms() == 0.0 || result->origin() != row.front()->origin()) return kNone;
     const double steps = step_at(result->run, *target);
-    hours.push_back(steps * modelled_step_ms(*summary, gbit_per_s) / 3.6e6);
+    hours.push_back(steps * modelled_step_ms(result->run, gbit_per_s) / 3.6e6);
   }
   return mean_of(hours);
 }
@@ -100,12 +120,13 @@ Estimate estimate(const std::vector<double>& values) {
   return result;
 }
 
-double modelled_step_ms(const Summary& summary, double gbit_per_s) {
-  const StepTimes& times = summary.times;
+double modelled_step_ms(const RunRecord& run, double gbit_per_s) {
+  if (!run.summary) return kNone;
+  const StepTimes times = typical_times(run);
   const double compute = times.loader_ms + times.compute_ms;
   const double wire =
-      1e-3 * duration_us({.gbit_per_s = gbit_per_s}, std::llround(summary.bytes_sent),
-                         std::llround(summary.bytes_received), 0);
+      1e-3 * duration_us({.gbit_per_s = gbit_per_s}, std::llround(run.summary->bytes_sent),
+                         std::llround(run.summary->bytes_received), 0);
   return std::max(compute, compute / 3.0 + times.encode_ms + wire + times.decode_ms);
 }
 

@@ -96,8 +96,8 @@ Cells remarks_of(const TableFile& table, const TableScale& scale,
       remarks.push_back(fmt::format(
           "The time to {:g}{} of the {} is modelled: the steps that it took, each as long as the "
           "longer of compute, and a third of compute (forward) followed by encode, wire and "
-          "decode. Compute, encode and decode are the runs' own, of workers that shared this "
-          "machine; latency is left out.",
+          "decode. Compute, encode and decode are medians over the logged steps, of workers that "
+          "shared this machine; latency is left out.",
           *scale.target, metric.percent ? " %" : "",
           results.front().run.facts.has_validation ? "validation split" : "test set"));
     if (const std::string origins = origins_of(table, results); !origins.empty())

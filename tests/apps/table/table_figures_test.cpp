@@ -76,14 +76,19 @@ TEST(TableFigures, ADivergedRunIsNoScore) {
 }
 
 TEST(TableFigures, ModelALinkBesideCompute) {
-  Summary summary;
+  RunRecord run;
+  EXPECT_TRUE(std::isnan(modelled_step_ms(run, 0.1))) << "no summary";
+  Summary& summary = run.summary.emplace();
   summary.times.compute_ms = 90.0;
   summary.times.encode_ms = 5.0;
   summary.times.decode_ms = 1.0;
   summary.bytes_sent = 1.25e6;  // 100 ms at 0.1 Gbit/s
   summary.bytes_received = 1.0e6;
-  EXPECT_NEAR(modelled_step_ms(summary, 0.1), 30.0 + 5.0 + 100.0 + 1.0, 1e-9);
-  EXPECT_NEAR(modelled_step_ms(summary, 10.0), 90.0, 1e-9) << "hidden by compute";
+  EXPECT_NEAR(modelled_step_ms(run, 0.1), 30.0 + 5.0 + 100.0 + 1.0, 1e-9);
+  EXPECT_NEAR(modelled_step_ms(run, 10.0), 90.0, 1e-9) << "hidden by compute";
+  for (const double compute_ms : {60.0, 900.0, 60.0})
+    run.metrics.steps.push_back({.times = {.compute_ms = compute_ms, .encode_ms = 2.0}});
+  EXPECT_NEAR(modelled_step_ms(run, 0.1), 20.0 + 2.0 + 100.0, 1e-9) << "medians of steps";
 }
 
 TEST(TableFigures, TimeToTheTargetCountsSteps) {

@@ -25,8 +25,8 @@ struct SpectrogramOptions {
   bool operator==(const SpectrogramOptions&) const = default;
 };
 
-/// How evaluation makes an image of a photo: the shorter side is scaled to `side`, and the centre is
-/// cut out.
+/// How evaluation makes an image of a photo: the shorter side is scaled to `side`, and the centre
+/// is cut out.
 struct PhotoFit {
   int64_t side = 0;                 // in pixels; 0: the largest centred part is scaled to the image
   std::string filter = "bilinear";  // or "bicubic"

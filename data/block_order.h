@@ -1,5 +1,5 @@
-// An order of training samples for sets that are read fastest in blocks of neighbours. Few blocks are
-// open at a time, and each worker has its own. Any thread may call.
+// An order of training samples for sets that are read fastest in blocks of neighbours. Few blocks
+// are open at a time, and each worker has its own. Any thread may call.
 #pragma once
 
 #include <cstdint>

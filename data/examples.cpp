@@ -109,9 +109,9 @@ std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
 std::vector<Piece> cut_blocks(int64_t count, int64_t block, int64_t epoch, const Deal& deal,
                               const std::string& name) {
   check(count, deal, name);
-  return cut(deal.training ? block_order(count, block, deal.batch, deal.seed, epoch)
-                           : in_order(count),
-             epoch, deal);
+  return cut(
+      deal.training ? block_order(count, block, deal.batch, deal.seed, epoch) : in_order(count),
+      epoch, deal);
 }
 
 }  // namespace wisp

@@ -14,8 +14,8 @@
 namespace wisp {
 namespace {
 
-constexpr int kBySignal = 128;       // exit status of a program that a signal stopped
-constexpr size_t kMostDamaged = 5;   // damaged photos that are listed
+constexpr int kBySignal = 128;      // exit status of a program that a signal stopped
+constexpr size_t kMostDamaged = 5;  // damaged photos that are listed
 
 struct Arguments {
   std::string photos, out;
@@ -38,11 +38,10 @@ void pack(const std::string& folder, const std::string& list,
   const PhotosAndNotices found = find_photos(folder, list, classes);
   for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
   const bool live = isatty(STDOUT_FILENO) == 1;
-  const Packed packed =
-      pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
-        if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
-        return StopSignals::received() == 0;
-      });
+  const Packed packed = pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
+    if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
+    return StopSignals::received() == 0;
+  });
   if (packed.stopped) {
     fmt::print("stopped; nothing was written to {}\n", out);
     throw ExitStatus{kBySignal + StopSignals::received()};
@@ -93,7 +92,8 @@ void add_pack(CLI::App& program) {
       "Examples:\n"
       "  wisp pack /imagenet shards --side 512 --jobs 16\n"
       "  wisp train apps/configs/imagenet_resnet50.toml data.path=shards\n"
-      "Photos are packed in a random order. Files that are smaller keep their bytes. Damaged photos "
+      "Photos are packed in a random order. Files that are smaller keep their bytes. Damaged "
+      "photos "
       "are told and\n"
       "packed as they are. A stopped command writes nothing.");
   command.callback([arguments] { run(*arguments); });

@@ -29,7 +29,7 @@ struct SplitSurvey {
   std::vector<int64_t> classes;                // number of targets by class
   std::optional<Spread> lengths;               // lengths of padded rows, or of windows
   std::vector<std::optional<Moments>> inputs;  // none for integers; without damaged samples
-  std::optional<double> mixing;  // shuffle_quality() of a training epoch
+  std::optional<double> mixing;                // shuffle_quality() of a training epoch
   int64_t damaged = 0;
   std::vector<std::string> damage;  // descriptions of the first few damaged samples
 };

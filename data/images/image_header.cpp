@@ -1,6 +1,7 @@
 #include "data/images/image_header.h"
 
 #include "core/base/error.h"
+#include "data/images/ppm.h"
 
 namespace wisp {
 namespace {
@@ -70,6 +71,10 @@ ImageHeader header_of(std::string_view bytes) {
     return {ImageFormat::png, numbers.big(20, 4), numbers.big(16, 4)};
   if (bytes.size() >= 12 && bytes.starts_with("RIFF") && bytes.substr(8, 4) == "WEBP")
     return webp_header(numbers);
+  if (is_ppm(bytes)) {
+    const PpmHeader header = read_ppm_header(bytes);
+    return {ImageFormat::ppm, header.height, header.width};
+  }
   WISP_CHECK(!bytes.empty(), "the file is empty");
   throw Error(concat("the file is ", bytes.starts_with("GIF8") ? "a GIF" : "no picture",
                      "; JPEG, PNG and WebP are read"));

@@ -7,7 +7,7 @@
 
 namespace wisp {
 
-enum class ImageFormat { jpeg, png, webp };
+enum class ImageFormat { jpeg, png, webp, ppm };
 
 struct ImageHeader {
   ImageFormat format = ImageFormat::jpeg;
@@ -19,7 +19,7 @@ constexpr int64_t kMostPixels = int64_t{1} << 27;
 
 /// Reads the header. Throws Error for an empty file, for another format, for a header that is cut
 /// off, for a size of 0, and for more than kMostPixels. Sources: ITU-T T.81, annex B.2.2; PNG
-/// (third edition), section 11.2.1; RFC 9649, section 2.
+/// (third edition), section 11.2.1; RFC 9649, section 2; read_ppm_header().
 ImageHeader read_image_header(std::string_view bytes);
 
 }  // namespace wisp

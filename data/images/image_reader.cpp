@@ -25,10 +25,10 @@ ImageReader::ImageReader(const Facts& facts, DType compute)
     : shape_(image_of(facts)), normalizer_(facts.inputs[0].normalization, compute) {
   const Feed& feed = facts.inputs[0];
   if (feed.photo.side == 0) return;
-  photos_.emplace(PhotoOptions{.side = feed.photo.side,
-                               .size = shape_[0],
-                               .filter = filter_named(feed.photo.filter)},
-                  feed.normalization, compute);
+  photos_.emplace(
+      PhotoOptions{
+          .side = feed.photo.side, .size = shape_[0], .filter = filter_named(feed.photo.filter)},
+      feed.normalization, compute);
 }
 
 void ImageReader::read(const std::string& file, const Tensor& image) const {

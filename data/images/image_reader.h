@@ -1,9 +1,8 @@
 // A reader of photos in the size and normalisation that a model's facts name. Any thread.
 #pragma once
 
-#include <string>
-
 #include <optional>
+#include <string>
 
 #include "core/facts.h"
 #include "data/images/augment.h"

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "data/images/image_codec.h"
 #include "data/images/image_container.h"
+#include "data/images/ppm.h"
 
 namespace wisp {
 namespace {
@@ -27,6 +28,7 @@ DecodedImage Photo::decode(const Region& region, int64_t shrink) const {
       region.height >= 1 && region.width >= 1 && Region({0, 0, height(), width()}).holds(region),
       "photo: a region of ", region.height, " x ", region.width, " pixels at (", region.top, ", ",
       region.left, "), expected one within the picture's ", height(), " x ", width());
+  if (header_.format == ImageFormat::ppm) return {decode_ppm(bytes_, region), {}};
   const Tensor whole =
       decode_image(checked_container(std::string(bytes_)), 3, Orientation::ignored);
   WISP_CHECK(whole.shape() == Shape({height(), width(), 3}), "the decoded picture is ",

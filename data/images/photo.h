@@ -13,15 +13,15 @@ namespace wisp {
 
 class Photo {
  public:
-  /// Reads the header of a JPEG, PNG or WebP file. `bytes` must outlive the photo. Throws Error
-  /// like read_image_header().
+  /// Reads the header of a JPEG, PNG, WebP or PPM file. `bytes` must outlive the photo. Throws
+  /// Error like read_image_header().
   explicit Photo(std::string_view bytes) : bytes_(bytes), header_(read_image_header(bytes)) {}
 
   int64_t height() const { return header_.height; }
   int64_t width() const { return header_.width; }
 
   /// Decodes a region, (H, W, 3) u8. libjpeg-turbo decodes no more of a JPEG than the region needs.
-  /// OpenCV decodes other formats whole, and JPEGs in a build without libjpeg-turbo. Alpha is
+  /// OpenCV decodes PNG and WebP whole, and JPEGs in a build without libjpeg-turbo. Alpha is
   /// dropped and the EXIF orientation ignored, as torchvision does. 16 bits lose the lower 8;
   /// Pillow limits grey ones to 255. Throws Error for damage that no decoder goes past.
   ///

@@ -28,8 +28,7 @@ std::vector<Piece> PhotoExamples::epoch(int64_t epoch, const Deal& deal) const {
 void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
   const auto rows = std::ssize(piece.rows);
   batch.inputs.resize(1);
-  batch.inputs[0] =
-      batch.inputs[0].fitted({rows, image_[0], image_[1], image_[2]}, compute_);
+  batch.inputs[0] = batch.inputs[0].fitted({rows, image_[0], image_[1], image_[2]}, compute_);
   batch.targets = batch.targets.fitted({rows}, DType::i32);
   batch.samples = batch.samples.fitted({rows}, DType::i64);
 }

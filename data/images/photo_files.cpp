@@ -83,8 +83,8 @@ std::string_view PhotoFiles::bytes(int64_t photo, std::string& buffer) const {
 std::vector<std::string> class_folders(const std::string& folder) {
   std::error_code failure;
   std::vector<std::string> classes;
-  for (fs::directory_iterator entry(folder, failure);
-       !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
     const std::string name = entry->path().filename().string();
     if (fs::is_directory(entry->path(), failure) && !name.starts_with(".")) classes.push_back(name);
     failure.clear();  // of a link to nothing

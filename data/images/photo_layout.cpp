@@ -55,8 +55,8 @@ PhotosAndNotices find_photos(const std::string& folder, const std::string& list,
   const bool by_list = !has_folders(folder);
   WISP_CHECK(!by_list || !list.empty(), folder, ": no folder for each class in it, and no list ",
              kLists[0], " or ", kLists[1], " of its files' classes in data.path");
-  FoundPhotos found = by_list ? photos_by_list(folder, list, classes)
-                              : photos_by_folder(folder, classes);
+  FoundPhotos found =
+      by_list ? photos_by_list(folder, list, classes) : photos_by_folder(folder, classes);
   return {std::move(found.photos), std::move(found.notices)};
 }
 

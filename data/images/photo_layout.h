@@ -1,5 +1,5 @@
-// Where the photos of a data set are: the layouts of folders and shards that are known. Any thread may
-// call.
+// Where the photos of a data set are: the layouts of folders and shards that are known. Any thread
+// may call.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,8 @@ struct PhotosAndNotices {
   std::vector<std::string> notices;
 };
 
-/// The photos of a folder: of shards, class folders, or one folder with a list (empty: none). Throws
-/// Error for shards of other classes, and like PhotoShards, photos_by_folder() and
+/// The photos of a folder: of shards, class folders, or one folder with a list (empty: none).
+/// Throws Error for shards of other classes, and like PhotoShards, photos_by_folder() and
 /// photos_by_list().
 PhotosAndNotices find_photos(const std::string& folder, const std::string& list,
                              const std::vector<std::string>& classes);

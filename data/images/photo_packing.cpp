@@ -28,17 +28,14 @@ struct Task {
 View scaled_view(const Photo& photo, int64_t side) {
   const int64_t height = photo.height(), width = photo.width(), shorter = std::min(height, width);
   const auto scaled = [&](int64_t extent) { return extent * side / shorter; };
-  return {{0, 0, height, width},
-          scaled(height),
-          scaled(width),
-          {0, 0, scaled(height), scaled(width)}};
+  return {
+      {0, 0, height, width}, scaled(height), scaled(width), {0, 0, scaled(height), scaled(width)}};
 }
 
 void encode(const PhotoSet& photos, const PackOptions& options, Task& task) {
   std::string buffer;
-  const std::string_view file =
-      naming(photos.folder() + "/" + photos.name(task.photo),
-             [&] { return photos.bytes(task.photo, buffer); });
+  const std::string_view file = naming(photos.folder() + "/" + photos.name(task.photo),
+                                       [&] { return photos.bytes(task.photo, buffer); });
   try {
     task.bytes = packed_photo(file, options);
   } catch (const Error& error) {
@@ -58,8 +55,8 @@ std::string packed_photo(std::string_view file, const PackOptions& options) {
   DecodedImage image = photo.decode(whole);
   WISP_CHECK(image.complaint.empty(), image.complaint);
   if (!smaller)
-    image.pixels = resample_image(image.pixels, whole, scaled_view(photo, options.side),
-                                  Filter::bilinear);
+    image.pixels =
+        resample_image(image.pixels, whole, scaled_view(photo, options.side), Filter::bilinear);
   return options.raw ? encode_ppm(image.pixels) : encode_jpeg(image.pixels, options.quality);
 }
 
@@ -73,8 +70,7 @@ Packed pack_photos(const PhotoSet& photos, const std::vector<std::string>& class
   Packed packed;
   std::vector<Task> tasks;
   for (int64_t first = 0; first < photos.count(); first += std::ssize(tasks)) {
-    tasks.assign(static_cast<size_t>(
-                     std::min(options.jobs * kOfEachJob, photos.count() - first)),
+    tasks.assign(static_cast<size_t>(std::min(options.jobs * kOfEachJob, photos.count() - first)),
                  {});
     for (size_t i = 0; i < tasks.size(); ++i) {
       tasks[i].photo = order[static_cast<size_t>(first) + i];

@@ -12,10 +12,10 @@
 namespace wisp {
 
 struct PackOptions {
-  int64_t side = 0;   // shorter side of photos that are larger; 0: the files' bytes stay
-  int quality = 90;   // of JPEGs, 1 to 100
-  bool raw = false;   // pixels (PPM) instead of JPEGs; needs a side
-  int jobs = 1;       // threads
+  int64_t side = 0;  // shorter side of photos that are larger; 0: the files' bytes stay
+  int quality = 90;  // of JPEGs, 1 to 100
+  bool raw = false;  // pixels (PPM) instead of JPEGs; needs a side
+  int jobs = 1;      // threads
 };
 
 struct Packed {
@@ -30,10 +30,10 @@ struct Packed {
 std::string packed_photo(std::string_view file, const PackOptions& options);
 
 /// Writes all photos to shards in `folder`, in a random order, so that neighbours are of different
-/// classes. The order depends on the number of photos alone, and the shards do not depend on `jobs`.
-/// The bytes of damaged photos stay as they are. Calls progress(photos done) now and then; if it
-/// returns false, packing stops. Throws Error like PhotoShardWriter, and with the name of a photo
-/// whose file cannot be read.
+/// classes. The order depends on the number of photos alone, and the shards do not depend on
+/// `jobs`. The bytes of damaged photos stay as they are. Calls progress(photos done) now and then;
+/// if it returns false, packing stops. Throws Error like PhotoShardWriter, and with the name of a
+/// photo whose file cannot be read.
 Packed pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
                    const std::string& folder, const PackOptions& options,
                    const std::function<bool(int64_t)>& progress);

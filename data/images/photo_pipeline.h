@@ -37,6 +37,8 @@ class PhotoPipeline {
   std::string train(const Photo& photo, const SampleKey& key, std::byte* out) const;
   /// Writes the image of evaluation, otherwise like train().
   std::string evaluate(const Photo& photo, std::byte* out) const;
+  /// A normalised image, (1, size, size, 3), as a picture for people, (size, size, 3) u8.
+  Tensor picture(const Tensor& image) const { return normalizer_.picture(image); }
 
  private:
   const PhotoOptions options_;

@@ -83,8 +83,8 @@ Tensor read(const CheckpointReader& index, const std::string& name, DType dtype)
 
 void read_at(int descriptor, std::string& into, int64_t offset) {
   for (size_t done = 0; done < into.size();) {
-    const ssize_t count =
-        pread(descriptor, into.data() + done, into.size() - done, offset + static_cast<int64_t>(done));
+    const ssize_t count = pread(descriptor, into.data() + done, into.size() - done,
+                                offset + static_cast<int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
     WISP_CHECK(count >= 0, "cannot be read: ", std::strerror(errno));
     WISP_CHECK(count > 0, "ends at byte ", offset + static_cast<int64_t>(done));

@@ -1,5 +1,5 @@
-// Photos packed in a few large files, the shards, with an index. Folders of a million small files are
-// slow to list, copy and read; shards are not.
+// Photos packed in a few large files, the shards, with an index. Folders of a million small files
+// are slow to list, copy and read; shards are not.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,10 @@ class PhotoShards final : public PhotoSet {
   void open(size_t shard, const std::string& id, int64_t length);
 
   const std::string folder_;
-  Tensor labels_, shards_, checksums_;   // i32
-  Tensor offsets_, sizes_, name_ends_;   // i64
-  Tensor names_;                         // u8, one after the other
-  std::vector<int> descriptors_;         // of the shards
+  Tensor labels_, shards_, checksums_;  // i32
+  Tensor offsets_, sizes_, name_ends_;  // i64
+  Tensor names_;                        // u8, one after the other
+  std::vector<int> descriptors_;        // of the shards
 };
 
 /// Writes shards and their index. Nothing has its name before finish(). One thread.

@@ -18,9 +18,9 @@ int64_t take_number(std::string_view& text, char behind) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, number);
-  WISP_CHECK(error == std::errc() && last != end && *last == behind && number > 0 &&
-                 number <= kMostExtent,
-             "the header of the PPM is damaged, expected P6, width, height and 255");
+  WISP_CHECK(
+      error == std::errc() && last != end && *last == behind && number > 0 && number <= kMostExtent,
+      "the header of the PPM is damaged, expected P6, width, height and 255");
   text.remove_prefix(static_cast<size_t>(last - text.data()) + 1);
   return number;
 }

@@ -129,6 +129,12 @@ bool has_pixels(const View& view) {
 
 }  // namespace
 
+Filter filter_named(const std::string& name) {
+  WISP_CHECK(name == "bilinear" || name == "bicubic", "the filter is '", name,
+             "', expected bilinear or bicubic");
+  return name == "bilinear" ? Filter::bilinear : Filter::bicubic;
+}
+
 Region footprint(const View& view, Filter filter) {
   WISP_CHECK(has_pixels(view), "footprint: the view has no pixels, or its window is outside of it");
   const Axes axes = axes_of(view, filter);

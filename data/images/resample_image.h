@@ -2,6 +2,8 @@
 // thread may call.
 #pragma once
 
+#include <string>
+
 #include "core/tensor/tensor.h"
 #include "data/images/image_view.h"
 
@@ -10,6 +12,8 @@ namespace wisp {
 /// The kernel of a scaling filter: a triangle, or Keys' cubic with a = -1/2. When scaling down, the
 /// kernel is as many times wider as the picture becomes smaller.
 enum class Filter { bilinear, bicubic };
+/// Throws Error for another name than bilinear and bicubic.
+Filter filter_named(const std::string& name);
 
 /// The pixels of the picture that resample_image() reads for `view`. Never empty.
 Region footprint(const View& view, Filter filter);

@@ -43,8 +43,8 @@ TEST(BlockOrder, OfALaneNeedsTwoBlocksAtATime) {
   for (int64_t lane = 0; lane < kBatch; ++lane) {
     std::vector<int64_t> begins(kCount / kBlock, -1), ends(kCount / kBlock, -1);
     for (int64_t step = 0; step < kCount / kBatch; ++step) {
-      const auto block = static_cast<size_t>(order[static_cast<size_t>(step * kBatch + lane)] /
-                                             kBlock);
+      const auto block =
+          static_cast<size_t>(order[static_cast<size_t>(step * kBatch + lane)] / kBlock);
       if (begins[block] < 0) begins[block] = step;
       ends[block] = step;
     }
@@ -94,9 +94,10 @@ TEST(CutBlocks, GivesEachWorkerItsLanes) {
 TEST(CutBlocks, RefusesWhatCutSamplesRefuses) {
   EXPECT_EQ(error_of([] { cut_blocks(3, 2, 0, {.batch = 4}, "photos"); }),
             "photos: 3 samples, expected at least the 4 of one step");
-  EXPECT_EQ(error_of([] { block_order(3, 0, 2, 0, 0); }),
-            "block_order: 3 samples in blocks of 0 for a batch of 2, expected at least a batch, and "
-            "blocks of 1 or more");
+  EXPECT_EQ(
+      error_of([] { block_order(3, 0, 2, 0, 0); }),
+      "block_order: 3 samples in blocks of 0 for a batch of 2, expected at least a batch, and "
+      "blocks of 1 or more");
 }
 
 }  // namespace

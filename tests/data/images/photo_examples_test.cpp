@@ -66,8 +66,7 @@ TEST_F(Photos, AreKeyedBySeedEpochAndNumberInTraining) {
   std::map<int64_t, std::vector<float>> seen[2];
   for (const int workers : {1, 2}) {
     for (int rank = 0; rank < workers; ++rank) {
-      Loader loader(set, {.batch = 4, .workers = workers, .rank = rank, .seed = 5},
-                    {.threads = 3});
+      Loader loader(set, {.batch = 4, .workers = workers, .rank = rank, .seed = 5}, {.threads = 3});
       loader.start_epoch(2);
       while (const auto batch = loader.next()) {
         for (int64_t row = 0; row < batch->inputs[0].shape()[0]; ++row)
@@ -102,19 +101,17 @@ TEST_F(Photos, ThatAreDamagedKeepTheirPlace) {
   loader.start_epoch(2);
   const std::string error = error_of([&] { loader.next(); });
   EXPECT_TRUE(error.starts_with("photos: ")) << error;
-  EXPECT_NE(error.find(" photos are damaged, data.max_bad allows 1; the last one: " +
-                       (dir_ / "ants/")),
-            error.npos)
+  EXPECT_NE(
+      error.find(" photos are damaged, data.max_bad allows 1; the last one: " + (dir_ / "ants/")),
+      error.npos)
       << error;
 }
 
 TEST_F(Photos, AreTheSameElsewhere) {
   const PhotoExamples set = examples({});
   const TempDir elsewhere;
-  std::filesystem::copy(dir_.path(), elsewhere / "copy",
-                        std::filesystem::copy_options::recursive);
-  const FoundPhotos copy =
-      photos_by_folder(elsewhere / "copy", class_folders(elsewhere / "copy"));
+  std::filesystem::copy(dir_.path(), elsewhere / "copy", std::filesystem::copy_options::recursive);
+  const FoundPhotos copy = photos_by_folder(elsewhere / "copy", class_folders(elsewhere / "copy"));
   const PhotoExamples other("copy", copy.photos, kSmall, random_normalization(), DType::f32, {});
   EXPECT_EQ(set.digest(), other.digest());
   std::filesystem::rename(elsewhere / "copy/ants/a.png", elsewhere / "copy/ants/aa.png");

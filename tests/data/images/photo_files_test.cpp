@@ -27,8 +27,8 @@ TEST(PhotoFiles, AreThoseOfTheClassFoldersInOrder) {
     const Names classes = class_folders(folder);
     EXPECT_EQ(classes, (Names{"ants", "cats"}));
     const FoundPhotos found = photos_by_folder(folder, classes);
-    EXPECT_EQ(listed(*found.photos), (Names{"ants/z.webp 0", "cats/a.png 1", "cats/b.JPEG 1",
-                                            "cats/kittens/c.jpg 1"}));
+    EXPECT_EQ(listed(*found.photos),
+              (Names{"ants/z.webp 0", "cats/a.png 1", "cats/b.JPEG 1", "cats/kittens/c.jpg 1"}));
     EXPECT_EQ(found.notices, Names{folder + ": 1 files that are no .jpg, .png or .webp were "
                                             "skipped, such as cats/notes.txt"});
     std::string buffer;

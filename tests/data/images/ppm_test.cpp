@@ -41,7 +41,9 @@ TEST(Ppm, OfAnotherFormIsRefused) {
             "the PPM has another depth than 8 bits, expected 255 behind width and height");
   EXPECT_EQ(refusal("P6\n2 1\n255\n" + pixels + "x"),
             "the PPM has 7 bytes of pixels, expected 6 for 1 x 2");
-  EXPECT_EQ(error_of([&] { decode_ppm("P6\n2 1\n255\n" + pixels, {0, 0, 1, 3}); }),
+  EXPECT_EQ(error_of([&] {
+              decode_ppm("P6\n2 1\n255\n" + pixels, {0, 0, 1, 3});
+            }),
             "decode_ppm: the region is outside of the picture");
 }
 

@@ -24,14 +24,6 @@ int grey_of(const uint8_t* pixel) {
   return (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16;
 }
 
-/// The mixture of a value and what takes its colour away, in f32 as Pillow rounds it. A factor
-/// above 1 leads away from `dull`.
-uint8_t blended(int dull, int value, float factor) {
-  const float mixed = static_cast<float>(dull) + factor * static_cast<float>(value - dull);
-  const float least = mixed < 0.0f ? 0.0f : mixed;  // a form that vectorises
-  return static_cast<uint8_t>(least > 255.0f ? 255.0f : least);
-}
-
 /// Blends each value with a dull one.
 void blend_row(const uint8_t* dull, int64_t count, float factor, uint8_t* __restrict row) {
   for (int64_t i = 0; i < count; ++i) row[i] = blended(dull[i], row[i], factor);
@@ -70,6 +62,19 @@ void check(const ColourJitter& strengths) {
                ", expected 0 or more");
 }
 
+void check_picture(const Tensor& image, const char* what) {
+  WISP_CHECK(image.dtype() == DType::u8 && image.shape().rank() == 3 && image.shape()[2] == 3 &&
+                 image.numel() > 0,
+             what, ": the picture is ", image.shape(), " ", name_of(image.dtype()),
+             ", expected (H, W, 3) u8");
+}
+
+uint8_t blended(int dull, int value, float factor) {
+  const float mixed = static_cast<float>(dull) + factor * static_cast<float>(value - dull);
+  const float least = mixed < 0.0f ? 0.0f : mixed;  // a form that vectorises
+  return static_cast<uint8_t>(least > 255.0f ? 255.0f : least);
+}
+
 void change_brightness(const Tensor& image, float factor) { blend(image, 0, factor); }
 
 void change_contrast(const Tensor& image, float factor) { blend(image, mean_grey(image), factor); }
@@ -86,10 +91,7 @@ void change_saturation(const Tensor& image, float factor) {
 }
 
 void jitter_colours(const Tensor& image, const ColourJitter& strengths, const SampleKey& key) {
-  WISP_CHECK(image.dtype() == DType::u8 && image.shape().rank() == 3 && image.shape()[2] == 3 &&
-                 image.numel() > 0,
-             "colour jitter: the picture is ", image.shape(), " ", name_of(image.dtype()),
-             ", expected (H, W, 3) u8");
+  check_picture(image, "colour jitter");
   check(strengths);
   const Philox philox = philox_of(key);
   std::array<Change, 3> changes{{{change_brightness, strengths.brightness, kFactorIndex},

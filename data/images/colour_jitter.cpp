@@ -15,10 +15,6 @@ namespace {
 // indices of draws; they differ from other draws with the same key
 constexpr uint64_t kOrderIndex = 0x6f726472, kFactorIndex = 0x66616374, kLightIndex = 0x6c696768;
 
-Philox philox_of(const SampleKey& key) {
-  return {key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.sample)};
-}
-
 /// The luma of a pixel: 0.299, 0.587 and 0.114 of red, green and blue, in 16 bits.
 int grey_of(const uint8_t* pixel) {
   return (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16;
@@ -93,7 +89,7 @@ void change_saturation(const Tensor& image, float factor) {
 void jitter_colours(const Tensor& image, const ColourJitter& strengths, const SampleKey& key) {
   check_picture(image, "colour jitter");
   check(strengths);
-  const Philox philox = philox_of(key);
+  const Philox philox = key.philox();
   std::array<Change, 3> changes{{{change_brightness, strengths.brightness, kFactorIndex},
                                  {change_contrast, strengths.contrast, kFactorIndex + 1},
                                  {change_saturation, strengths.saturation, kFactorIndex + 2}}};
@@ -114,7 +110,7 @@ std::array<double, 3> lighting_noise(double strength, const SampleKey& key) {
                                      {-0.5836, -0.6948, 0.4203}};
   WISP_CHECK(strength >= 0 && std::isfinite(strength), "lighting noise: the strength is ", strength,
              ", expected 0 or more");
-  const Philox philox = philox_of(key);
+  const Philox philox = key.philox();
   std::array<double, 3> noise{};
   for (uint64_t k = 0; k < 3; ++k) {
     const double weight = strength * normal(philox, kLightIndex + k) * kValues[k] * 255;

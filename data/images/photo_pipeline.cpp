@@ -26,11 +26,7 @@ DecodedImage look(const Photo& photo, const View& view, const PhotoOptions& opti
   return part;
 }
 
-bool mirrors(const SampleKey& key) {
-  const Philox philox(key.seed, static_cast<uint64_t>(key.epoch),
-                      static_cast<uint64_t>(key.sample));
-  return (philox.bits(kFlipIndex) >> 31) != 0;
-}
+bool mirrors(const SampleKey& key) { return (key.philox().bits(kFlipIndex) >> 31) != 0; }
 
 }  // namespace
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/random.h"
 #include "data/images/colour_jitter.h"
 
 namespace wisp {
@@ -200,8 +199,7 @@ void change_image(const Tensor& image, int64_t change, int64_t magnitude, int si
 void rand_augment(const Tensor& image, const RandAugment& options, const SampleKey& key) {
   check(options);
   check_picture(image, "RandAugment");
-  const Philox philox(key.seed, static_cast<uint64_t>(key.epoch),
-                      static_cast<uint64_t>(key.sample));
+  const Philox philox = key.philox();
   for (int64_t i = 0; i < options.changes; ++i) {
     const Philox::Block draw = philox.block(kChangeIndex + static_cast<uint64_t>(i));
     const auto change = static_cast<int64_t>(uint64_t{draw.word[0]} * 14 >> 32);

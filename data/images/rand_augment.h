@@ -23,8 +23,8 @@ void check(const RandAugment& options);
 /// RandAugment has it; each change has the bits of Pillow.
 void rand_augment(const Tensor& image, const RandAugment& options, const SampleKey& key);
 
-/// The same with a list of changes instead of drawn ones, for tests: the number of a change is its
-/// place in the list above, from 0; `sign` is -1 or 1.
+/// One of the fourteen changes, numbered from 0 in the order above. `sign` is -1 or 1; changes
+/// without a direction ignore it. Throws Error for another number.
 void change_image(const Tensor& image, int64_t change, int64_t magnitude, int sign);
 
 }  // namespace wisp

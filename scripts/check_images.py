@@ -2,10 +2,11 @@
 """Compares Wisp's decoding and scaling of photos with Pillow's, pixel by pixel.
 
     check_images.py IMAGE_PIXELS FOLDER    # all JPEGs below FOLDER
-    check_images.py --table                # the tables of resample_image_test.cpp and colour_jitter_test.cpp
+    check_images.py --table                # the tables of the tests of scaling, colours and RandAugment
 
 IMAGE_PIXELS is the program of tests/bench. For each file it writes the pixels of evaluation and of random crops, bilinear
-and bicubic. The script needs numpy and a Pillow before 13, which scales the rows of some pictures before the columns.
+and bicubic. The script needs numpy and a Pillow before 13, which scales the rows of some pictures before the columns. The
+tables need torchvision, too.
 Exit status 1 if a pixel differs.
 """
 import pathlib
@@ -116,6 +117,24 @@ def print_table():
         for factor in (0.0, 0.6, 1.0, 1.37, 3.0):
             pixels = numpy.asarray(getattr(ImageEnhance, name)(noise).enhance(factor))
             print(f"{{change_{change}, {factor}f, 0x{fnv(pixels.tobytes()):016x}}},")
+    print_rand_augment()
+
+
+def print_rand_augment():
+    import torchvision
+    from torchvision.transforms import InterpolationMode, autoaugment
+
+    print(f"// torchvision {torchvision.__version__}")
+    picture = Image.fromarray(drawn("noise", 29, 41) // 2 + 100)
+    space = autoaugment.RandAugment()._augmentation_space(31, (29, 41))
+    for change, (name, (magnitudes, signed)) in enumerate(space.items()):
+        hashes = []
+        for magnitude, sign in ((9, 1), (9, -1), (24, 1)):
+            level = magnitudes[magnitude].item() if magnitudes.ndim > 0 else 0
+            level = sign * level if signed else level
+            pixels = numpy.asarray(autoaugment._apply_op(picture, name, level, InterpolationMode.NEAREST, None))
+            hashes.append(f"0x{fnv(pixels.tobytes()):016x}")
+        print(f"{{{change}, {{{', '.join(hashes)}}}}},  // {name}")
 
 
 def main():

@@ -15,21 +15,9 @@ namespace {
 // indices of draws; they differ from other draws with the same key
 constexpr uint64_t kOrderIndex = 0x6f726472, kFactorIndex = 0x66616374, kLightIndex = 0x6c696768;
 
-Philox philox_of(const SampleKey& key) {
-  return {key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.sample)};
-}
-
 /// The luma of a pixel: 0.299, 0.587 and 0.114 of red, green and blue, in 16 bits.
 int grey_of(const uint8_t* pixel) {
   return (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16;
-}
-
-/// The mixture of a value and what takes its colour away, in f32 as Pillow rounds it. A factor
-/// above 1 leads away from `dull`.
-uint8_t blended(int dull, int value, float factor) {
-  const float mixed = static_cast<float>(dull) + factor * static_cast<float>(value - dull);
-  const float least = mixed < 0.0f ? 0.0f : mixed;  // a form that vectorises
-  return static_cast<uint8_t>(least > 255.0f ? 255.0f : least);
 }
 
 /// Blends each value with a dull one.
@@ -70,6 +58,19 @@ void check(const ColourJitter& strengths) {
                ", expected 0 or more");
 }
 
+void check_picture(const Tensor& image, const char* what) {
+  WISP_CHECK(image.dtype() == DType::u8 && image.shape().rank() == 3 && image.shape()[2] == 3 &&
+                 image.numel() > 0,
+             what, ": the picture is ", image.shape(), " ", name_of(image.dtype()),
+             ", expected (H, W, 3) u8");
+}
+
+uint8_t blended(int dull, int value, float factor) {
+  const float mixed = static_cast<float>(dull) + factor * static_cast<float>(value - dull);
+  const float least = mixed < 0.0f ? 0.0f : mixed;  // a form that vectorises
+  return static_cast<uint8_t>(least > 255.0f ? 255.0f : least);
+}
+
 void change_brightness(const Tensor& image, float factor) { blend(image, 0, factor); }
 
 void change_contrast(const Tensor& image, float factor) { blend(image, mean_grey(image), factor); }
@@ -86,12 +87,9 @@ void change_saturation(const Tensor& image, float factor) {
 }
 
 void jitter_colours(const Tensor& image, const ColourJitter& strengths, const SampleKey& key) {
-  WISP_CHECK(image.dtype() == DType::u8 && image.shape().rank() == 3 && image.shape()[2] == 3 &&
-                 image.numel() > 0,
-             "colour jitter: the picture is ", image.shape(), " ", name_of(image.dtype()),
-             ", expected (H, W, 3) u8");
+  check_picture(image, "colour jitter");
   check(strengths);
-  const Philox philox = philox_of(key);
+  const Philox philox = key.philox();
   std::array<Change, 3> changes{{{change_brightness, strengths.brightness, kFactorIndex},
                                  {change_contrast, strengths.contrast, kFactorIndex + 1},
                                  {change_saturation, strengths.saturation, kFactorIndex + 2}}};
@@ -112,7 +110,7 @@ std::array<double, 3> lighting_noise(double strength, const SampleKey& key) {
                                      {-0.5836, -0.6948, 0.4203}};
   WISP_CHECK(strength >= 0 && std::isfinite(strength), "lighting noise: the strength is ", strength,
              ", expected 0 or more");
-  const Philox philox = philox_of(key);
+  const Philox philox = key.philox();
   std::array<double, 3> noise{};
   for (uint64_t k = 0; k < 3; ++k) {
     const double weight = strength * normal(philox, kLightIndex + k) * kValues[k] * 255;

@@ -21,6 +21,13 @@ struct ColourJitter {
 /// Throws Error for a strength that is negative or no number.
 void check(const ColourJitter& strengths);
 
+/// Throws Error, naming `what`, unless the picture is (H, W, 3) u8.
+void check_picture(const Tensor& image, const char* what);
+
+/// The mixture of a value and one that lacks what the factor changes, in f32 as Pillow rounds it. A
+/// factor above 1 leads away from `dull`.
+uint8_t blended(int dull, int value, float factor);
+
 /// The changes of `image`, (H, W, 3) u8, in place: it is blended with black, with its mean grey, or
 /// with itself in grey. Factor 1 leaves the picture, 0 leaves only the other, and more than 1
 /// exaggerates. Source: Pillow's ImageEnhance, whose bits they have.

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/random.h"
 
 namespace wisp {
 namespace {
@@ -92,8 +91,7 @@ View random_view(int64_t height, int64_t width, int64_t size, const RandomCrop& 
              " and an aspect ratio from ", limits.least_aspect, " to ", limits.most_aspect,
              ", expected areas in (0, 1] and ratios above 0, the lower limit first");
   WISP_CHECK(size >= 1, "view: a random crop scaled to ", size, " pixels, expected at least 1");
-  const Philox philox(key.seed, static_cast<uint64_t>(key.epoch),
-                      static_cast<uint64_t>(key.sample));
+  const Philox philox = key.philox();
   const double pixels = static_cast<double>(height) * static_cast<double>(width);
   View view{.height = size, .width = size, .window = {0, 0, size, size}};
   for (uint64_t t = 0; t < kTries; ++t) {

@@ -4,13 +4,19 @@
 
 #include <cstdint>
 
+#include "core/random.h"
+
 namespace wisp {
 
-/// The key of a sample's random draws.
+/// The key of a sample's random draws. Copies of a sample in one epoch need different numbers.
 struct SampleKey {
   uint64_t seed = 0;
   int64_t epoch = 0;
   int64_t sample = 0;
+
+  Philox philox() const {
+    return {seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)};
+  }
 };
 
 /// A rectangle of pixels.
@@ -39,10 +45,10 @@ struct View {
 /// CenterCrop, whose roundings it has.
 View evaluation_view(int64_t height, int64_t width, int64_t side, int64_t crop);
 
-/// The view nearest to `view` in the same picture, made `shrink` times smaller, its sides rounded
-/// up. `height` and `width` are the large picture's. Each side of the source moves by at most half
-/// a pixel of the small picture; the picture's own ends stay. Throws Error if the source has fewer
-/// than `shrink` pixels on a side.
+/// The view that is nearest to `view` in a picture made `shrink` times smaller. `height` and
+/// `width` are the large picture's; the small one's are rounded up. Each side of the source moves
+/// by at most half a pixel of the small picture, and the picture's own ends stay. Throws Error if
+/// the source has fewer than `shrink` pixels on a side.
 View shrunk(const View& view, int64_t height, int64_t width, int64_t shrink);
 
 /// Limits of random_view().

@@ -26,11 +26,7 @@ DecodedImage look(const Photo& photo, const View& view, const PhotoOptions& opti
   return part;
 }
 
-bool mirrors(const SampleKey& key) {
-  const Philox philox(key.seed, static_cast<uint64_t>(key.epoch),
-                      static_cast<uint64_t>(key.sample));
-  return (philox.bits(kFlipIndex) >> 31) != 0;
-}
+bool mirrors(const SampleKey& key) { return (key.philox().bits(kFlipIndex) >> 31) != 0; }
 
 }  // namespace
 
@@ -41,6 +37,7 @@ PhotoPipeline::PhotoPipeline(const PhotoOptions& options, const Normalization& n
              normalization.mean.size(), " channels, expected 3");
   evaluation_view(1, 1, options.side, options.size);  // throws for sizes out of range
   random_view(1, 1, options.size, options.crop, {});
+  check(options.changes);
   check(options.jitter);
   lighting_noise(options.lighting, {});
 }
@@ -48,6 +45,7 @@ PhotoPipeline::PhotoPipeline(const PhotoOptions& options, const Normalization& n
 std::string PhotoPipeline::train(const Photo& photo, const SampleKey& key, std::byte* out) const {
   const View view = random_view(photo.height(), photo.width(), options_.size, options_.crop, key);
   const DecodedImage image = look(photo, view, options_);
+  rand_augment(image.pixels, options_.changes, key);
   jitter_colours(image.pixels, options_.jitter, key);
   const Window window{.mirror = options_.flip && mirrors(key)};
   if (options_.lighting > 0) {

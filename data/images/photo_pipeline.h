@@ -1,5 +1,5 @@
-// The way of a photo into a model: crop, scaling, flip, colours, normalisation. Any thread may
-// call; the bits depend on the photo and (seed, epoch, sample) alone.
+// The way of a photo into a model: crop, scaling, RandAugment, colours, flip, normalisation. Any
+// thread may call; the bits depend on the photo and (seed, epoch, sample) alone.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include "data/images/augment.h"
 #include "data/images/colour_jitter.h"
 #include "data/images/photo.h"
+#include "data/images/rand_augment.h"
 #include "data/images/resample_image.h"
 
 namespace wisp {
@@ -23,6 +24,7 @@ struct PhotoOptions {
   bool shrink_first = false;  // faster for large photos
   RandomCrop crop;            // training
   bool flip = true;           // training: mirrors every second image
+  RandAugment changes;        // training
   ColourJitter jitter;        // training
   double lighting = 0;        // training: strength of the lighting noise
 };
@@ -32,8 +34,9 @@ class PhotoPipeline {
   /// Throws Error for options out of range, and for a normalisation without 3 channels.
   PhotoPipeline(const PhotoOptions& options, const Normalization& normalization, DType compute);
 
-  /// Writes the training image, (size, size, 3) of the compute type. Returns the decoder's
-  /// complaint, empty if there is none. Throws Error like Photo::decode().
+  /// Writes the training image, (size, size, 3) of the compute type. Mirrors it last; torchvision's
+  /// recipes mirror before RandAugment, whose mirrored changes are as frequent. Returns the
+  /// decoder's complaint, empty if there is none. Throws Error like Photo::decode().
   std::string train(const Photo& photo, const SampleKey& key, std::byte* out) const;
   /// Writes the image of evaluation, otherwise like train().
   std::string evaluate(const Photo& photo, std::byte* out) const;

@@ -1,5 +1,5 @@
-// Scaling of pictures with an antialiasing filter, with the bits of Pillow's Image.resize. Any
-// thread may call.
+// Scaling of pictures by an antialiasing filter, with the bits of Pillow's Image.resize. Any thread
+// may call.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ Filter filter_named(const std::string& name);
 /// The pixels of the picture that resample_image() reads for `view`. Never empty.
 Region footprint(const View& view, Filter filter);
 
-/// The window of `view`, (window.height, window.width, 3) u8. `part` has the pixels of region `at`
-/// of the picture, (at.height, at.width, 3) u8, which holds the view's footprint. Throws Error for
-/// another tensor or region, and for a view of no pixels.
+/// The window of `view`, (window.height, window.width, 3) u8: the pixels that it has in the whole
+/// scaled source. `part`, (at.height, at.width, 3) u8, is region `at` of the picture, which holds
+/// the view's footprint. Throws Error for another tensor or region, and for a view of no pixels.
 ///
 /// Weights are rounded to 22 bits after the point. Columns are scaled before rows, and the result
-/// between is rounded to u8. Source: Pillow's Image.resize. The window's pixels are those of the
-/// whole scaled source.
+/// between is rounded to u8. Source: Pillow's Image.resize before version 13, which scales the rows
+/// of some pictures first.
 Tensor resample_image(const Tensor& part, const Region& at, const View& view, Filter filter);
 
 }  // namespace wisp

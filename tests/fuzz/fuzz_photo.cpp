@@ -28,7 +28,7 @@ void fuzz(std::string_view input) {
 std::vector<std::string> fuzz_seeds() {
   const Tensor picture = noise_picture(20, 24);
   return {jpeg_of(picture),
-          jpeg_of(picture, {.across = 1, .down = 1, .progressive = true}),
+          jpeg_of(picture, {.across = 1, .down = 1, .coding = JpegOptions::progressive}),
           jpeg_of(picture, {.stored = JCS_RGB, .across = 1, .down = 1, .restart = 2}),
           // PNG and WebP up to the size
           {"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x10\0\0\0\x10\x08\2\0\0\0", 29},

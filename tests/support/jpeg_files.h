@@ -15,7 +15,7 @@ namespace wisp {
 struct JpegOptions {
   J_COLOR_SPACE stored = JCS_YCbCr;  // JCS_GRAYSCALE, JCS_RGB, JCS_CMYK or JCS_YCCK
   int across = 2, down = 2;          // chroma samples are so many times fewer
-  bool progressive = false;
+  enum Coding { baseline, progressive, separate_scans, arithmetic } coding = baseline;
   int restart = 0;  // blocks from one restart marker to the next; 0: none
 };
 
@@ -43,7 +43,15 @@ inline std::string jpeg_of(const Tensor& image, const JpegOptions& options = {})
     info.comp_info[3].v_samp_factor = options.down;
   }
   info.restart_interval = static_cast<unsigned>(options.restart);
-  if (options.progressive) jpeg_simple_progression(&info);
+  if (options.coding == JpegOptions::progressive) jpeg_simple_progression(&info);
+  jpeg_scan_info scans[4] = {};  // one for each component
+  for (int i = 0; i < 4; ++i)
+    scans[i] = {.comps_in_scan = 1, .component_index = {i}, .Ss = 0, .Se = 63, .Ah = 0, .Al = 0};
+  if (options.coding == JpegOptions::separate_scans) {
+    info.scan_info = scans;
+    info.num_scans = info.num_components;
+  }
+  info.arith_code = options.coding == JpegOptions::arithmetic ? TRUE : FALSE;
   jpeg_start_compress(&info, TRUE);
   for (int64_t y = 0; y < image.shape()[0]; ++y) {
     JSAMPROW row = image.data<uint8_t>() + y * width * channels;

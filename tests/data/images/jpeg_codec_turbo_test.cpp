@@ -56,19 +56,20 @@ TEST(JpegCodec, ARegionHasTheBitsOfTheWholePicture) {
   uint64_t draw = 0;
   for (const auto& sampling : kSamplings) {
     for (const Shape& size : kSizes) {
-      for (const bool progressive : {false, true}) {
+      for (const auto coding : {JpegOptions::baseline, JpegOptions::progressive,
+                                JpegOptions::separate_scans, JpegOptions::arithmetic}) {
         const std::string jpeg =
             jpeg_of(noise_picture(size[0], size[1]), {.across = sampling.across,
                                                       .down = sampling.down,
-                                                      .progressive = progressive,
+                                                      .coding = coding,
                                                       .restart = size[0] == 65 ? 3 : 0});
         const Tensor whole = whole_of(jpeg, size[0], size[1]);
         for (int i = 0; i < 12; ++i) {
           const Region region = random_region(size[0], size[1], draw++);
           ASSERT_TRUE(equals(whole, region, decode_jpeg(jpeg, region).pixels))
-              << sampling.across << " x " << sampling.down << (progressive ? ", progressive" : "")
-              << ", " << size << ": (" << region.top << ", " << region.left << "), "
-              << region.height << " x " << region.width;
+              << sampling.across << " x " << sampling.down << ", coding " << coding << ", " << size
+              << ": (" << region.top << ", " << region.left << "), " << region.height << " x "
+              << region.width;
         }
       }
     }

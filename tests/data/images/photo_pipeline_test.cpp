@@ -71,6 +71,7 @@ TEST(PhotoPipeline, NormalisesAfterColoursAndLight) {
   const std::string png = encode_png(image);
   PhotoOptions options = kSmall;
   options.flip = false;
+  options.changes.changes = 2;
   options.jitter = {0.4, 0.4, 0.4};
   options.lighting = 0.1;
   const Normalization normalization{{100, 110, 120}, {50, 60, 70}};
@@ -80,6 +81,7 @@ TEST(PhotoPipeline, NormalisesAfterColoursAndLight) {
 
   const View view = random_view(29, 41, 12, {}, key);
   const Tensor crop = resample_image(image, {0, 0, 29, 41}, view, Filter::bilinear);
+  rand_augment(crop, options.changes, key);
   jitter_colours(crop, options.jitter, key);
   const auto light = lighting_noise(0.1, key);
   for (size_t i = 0; i < found.size(); ++i) {
@@ -115,6 +117,7 @@ TEST(PhotoPipeline, ShrinksLargePhotosFirst) {
 TEST(PhotoPipeline, ThreadsChangeNoBit) {
   const std::string png = encode_png(noise_picture(29, 41));
   PhotoOptions options = kSmall;
+  options.changes.changes = 2;
   options.jitter = {0.4, 0.4, 0.4};
   options.lighting = 0.1;
   const PhotoPipeline pipeline(options, kNone, DType::f32);
@@ -137,6 +140,8 @@ TEST(PhotoPipeline, RefusesOptionsOutOfRange) {
   };
   EXPECT_EQ(refusal({.side = 100, .size = 200}).substr(0, 5), "view:");
   EXPECT_EQ(refusal({.crop = {.least_area = -1}}).substr(0, 5), "view:");
+  EXPECT_EQ(refusal({.changes = {.magnitude = 31}}),
+            "RandAugment: the magnitude is 31, expected 0 to 30");
   EXPECT_EQ(refusal({.jitter = {.brightness = -1}}),
             "colour jitter: a strength is -1, expected 0 or more");
   EXPECT_EQ(refusal({.lighting = -1}), "lighting noise: the strength is -1, expected 0 or more");

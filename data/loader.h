@@ -1,5 +1,5 @@
-// A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads. The
-// threads share the rows of each batch. At the end of a training epoch they go on with the next
+// A loader of one worker's batches, epoch by epoch, that prepares them ahead on its own threads.
+// The threads share the rows of each batch. At the end of a training epoch they go on with the next
 // epoch. A batch depends on the examples and the deal, never on the threads. A Loader belongs to
 // one thread.
 #pragma once
@@ -36,8 +36,8 @@ class Loader {
   /// Number of this worker's batches per epoch.
   int64_t batches() const { return batches_; }
 
-  /// Begins an epoch at batch `first` and abandons the current epoch. The batches prepared ahead are
-  /// kept if this is the epoch after one that has ended.
+  /// Begins an epoch at batch `first` and abandons the current epoch. The batches prepared ahead
+  /// are kept if this is the epoch after one that has ended.
   void start_epoch(int64_t epoch, int64_t first = 0);
 
   /// The next batch, or nothing at the end of the epoch. Its tensors belong to the loader and stay
@@ -68,9 +68,7 @@ class Loader {
 
   /// The position of the batch after the epoch's last.
   int64_t end() const { return begin_ + batches_; }
-  Slot& slot_of(int64_t position) {
-    return slots_[static_cast<size_t>(position) % slots_.size()];
-  }
+  Slot& slot_of(int64_t position) { return slots_[static_cast<size_t>(position) % slots_.size()]; }
   std::vector<Piece> cut(int64_t epoch) const;
   const Piece& piece_at(int64_t position);
   void post_until(int64_t wanted);

@@ -28,12 +28,16 @@ double number(const json& row, const std::string& key) {
 }
 
 StepRow step_row(const json& row, const std::string& metric) {
-  return {
-      row.at("step").get<int64_t>(), number(row, "seconds"),       number(row, "bytes_sent_total"),
-      number(row, "loss"),           number(row, metric),          number(row, "bytes_encoded"),
-      number(row, "bytes_sent"),     number(row, "bytes_received"),
-      {number(row, "loader_ms"), number(row, "compute_ms"), number(row, "wait_ms"),
-       number(row, "encode_ms"), number(row, "wire_ms"), number(row, "decode_ms")}};
+  return {row.at("step").get<int64_t>(),
+          number(row, "seconds"),
+          number(row, "bytes_sent_total"),
+          number(row, "loss"),
+          number(row, metric),
+          number(row, "bytes_encoded"),
+          number(row, "bytes_sent"),
+          number(row, "bytes_received"),
+          {number(row, "loader_ms"), number(row, "compute_ms"), number(row, "wait_ms"),
+           number(row, "encode_ms"), number(row, "wire_ms"), number(row, "decode_ms")}};
 }
 
 EpochRow epoch_row(const json& row, const std::string& metric) {

@@ -61,8 +61,8 @@ std::vector<RowFigures> figures_of(const TableFile& table, const TableScale& sca
 /// Modelled milliseconds of a step whose bytes travel at `gbit_per_s` in each direction: the longer
 /// of compute, and a third of compute (forward), encode, wire and decode one after the other.
 /// Compute includes the wait for the loader. Latency is left out. Times are medians over the steps
-/// in metrics.jsonl, which other programs disturb less than means; of a run without steps there, the
-/// summary's means. NaN for a run without a summary.
+/// in metrics.jsonl, which other programs disturb less than means; of a run without steps there,
+/// the summary's means. NaN for a run without a summary.
 double modelled_step_ms(const RunRecord& run, double gbit_per_s);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// What the tests of image models share. One thread.
+// Images, counts, checksums and comparisons for the tests of image models. One thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kClasses = 8;  // in tests/models/torch_logits.py
+constexpr int64_t kClasses = 8;  // in scripts/torch_logits.py
 const Facts kImageNet = image_facts(224, 224, 1000);
 const AlexNetPlan kNarrow{.channels = {4, 6, 8, 8, 4}, .groups = 2, .hidden = 16};
 

@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-constexpr int64_t kClasses = 8;  // in tests/models/torch_logits.py
+constexpr int64_t kClasses = 8;  // in scripts/torch_logits.py
 const Facts kImageNet = image_facts(224, 224, 1000);
 
 VggPlan plan_of(int64_t depth, bool batch_norm) {

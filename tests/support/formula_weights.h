@@ -1,4 +1,4 @@
-// Weights, statistics and images from a formula, which tests/models/torch_logits.py computes for
+// Weights, statistics and images from a formula, which scripts/torch_logits.py computes for
 // PyTorch, so that the logits of both programs compare without a file of weights. One thread.
 #pragma once
 

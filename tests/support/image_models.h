@@ -37,7 +37,7 @@ inline int64_t parameter_count(Module& module) {
   return count;
 }
 
-/// The checksum of tests/models/torch_logits.py: CRC-32C over the sorted lines "NAME (EXTENT, …)\n"
+/// The checksum of scripts/torch_logits.py: CRC-32C over the sorted lines "NAME (EXTENT, …)\n"
 /// of the tensors in a file of weights, without num_batches_tracked.
 inline uint32_t checksum_of_names(Model& model) {
   std::vector<std::string> lines;
@@ -53,7 +53,7 @@ inline uint32_t checksum_of_names(Model& model) {
   return checksum;
 }
 
-/// Expects the logits that PyTorch computes in f64 (tests/models/torch_logits.py).
+/// Expects the logits that PyTorch computes in f64 (scripts/torch_logits.py).
 inline void expect_logits(const std::vector<double>& found, const std::vector<double>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   // f32 rounds at 6e-8; over 16 layers and logits below 10 that grew to 2e-5

@@ -58,6 +58,11 @@ Variable max_pool2d(const Variable& x, int64_t kernel, PoolOptions options = {})
 Variable avg_pool2d(const Variable& x, int64_t kernel, PoolOptions options = {});
 /// Mean over all positions: (N, H, W, C) -> (N, C).
 Variable global_avg_pool(const Variable& x);
+/// Means of as many windows as `size` says: (N, H, W, C) -> (N, size.h, size.w, C). Of H rows,
+/// window i has those from floor(i H / size.h) to ceil((i + 1) H / size.h), and likewise for
+/// columns. Windows may overlap. An input that has the size already is returned as it is. The same
+/// as PyTorch's AdaptiveAvgPool2d.
+Variable adaptive_avg_pool(const Variable& x, Axes size);
 
 struct LinearOptions {
   bool wide = false;  // the result has the wide type: bf16 factors, f32 sums and gradient
@@ -108,6 +113,9 @@ Variable join_columns(const std::vector<Variable>& parts);
 
 /// The same elements in another shape.
 Variable reshape(const Variable& x, Shape shape);
+/// The elements of each image as a row, channel by channel: (N, H, W, C) -> (N, C H W). A linear
+/// layer behind it has the weight of other programs' files, where images are channels first.
+Variable flatten(const Variable& x);
 
 /// Swaps the last two extents: (..., A, B) -> (..., B, A).
 Variable swap_last(const Variable& x);
@@ -160,10 +168,13 @@ Variable ctc_loss(const Variable& logits, const std::vector<int64_t>& rows, cons
 void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, const Tensor& labels,
                      const Tensor& sums);
 
-/// Counts the rows of logits (N, C) whose largest value (the first, if equal) is at labels (N) i32.
-/// Adds the number of correct rows to sums[0], and the number of labels other than -1 to sums[1].
-/// `sums` is (2) f64. No gradient.
-void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums);
+/// Counts the rows of logits (N, C) in which the class of labels (N) i32 is among the `most`
+/// largest (the first, if equal; a NaN is larger than any number). Adds the number of correct rows
+/// to sums[0], and the number of labels other than -1 to sums[1]. `sums` is (2) f64. No gradient.
+void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums,
+                   int64_t most = 1);
+/// count_correct() by class. `sums` is (C, 2) f64; row c counts the rows with label c. No gradient.
+void count_correct_by_class(const Variable& logits, const Tensor& labels, const Tensor& sums);
 
 /// Compares the greedy transcription of ctc_loss's `logits` with `labels`, of the shapes in
 /// ctc_loss. The transcription takes each frame's likeliest class (the first, if equal), merges

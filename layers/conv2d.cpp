@@ -30,9 +30,16 @@ Conv2d::Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias, Ini
     : options_(options),
       weight_(parameter("weight", weight_shape(in, out, kernel, options), weight, /*decay=*/true,
                         "conv")) {
-  if (!bias) return;
-  const int64_t fan_in = weight_.shape.numel() / out;
-  bias_ = &parameter("bias", {out}, uniform_for(fan_in), /*decay=*/false, "bias");
+  if (bias) add_bias(uniform_for(weight_.shape.numel() / out));
+}
+
+Conv2d::Conv2d(int in, int out, Axes kernel, ConvOptions options, Init weight, Init bias)
+    : Conv2d(in, out, kernel, options, /*bias=*/false, weight) {
+  add_bias(bias);
+}
+
+void Conv2d::add_bias(Init bias) {
+  bias_ = &parameter("bias", {weight_.shape[0]}, bias, /*decay=*/false, "bias");
 }
 
 Variable Conv2d::operator()(const Variable& x) const {

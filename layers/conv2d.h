@@ -14,11 +14,14 @@ class Conv2d final : public Module {
   /// sqrt(kH · kW · in / groups) and has no weight decay.
   Conv2d(int in, int out, Axes kernel, ConvOptions options = {}, bool bias = false);
   Conv2d(int in, int out, Axes kernel, ConvOptions options, bool bias, Init weight);
+  Conv2d(int in, int out, Axes kernel, ConvOptions options, Init weight, Init bias);
 
   /// (N, H, W, in) -> (N, H', W', out).
   Variable operator()(const Variable& x) const;
 
  private:
+  void add_bias(Init bias);
+
   ConvOptions options_;
   Parameter& weight_;
   Parameter* bias_ = nullptr;  // null without a bias

@@ -7,7 +7,7 @@
 namespace wisp {
 
 Mlp::Mlp(const MlpOptions& options, const Facts& facts)
-    : label_smoothing_(options.label_smoothing) {
+    : Classifier(facts.classes, options.label_smoothing) {
   std::vector<int64_t> widths = options.hidden;
   widths.push_back(facts.classes);
   int64_t in = facts.inputs.at(0).sample.numel();
@@ -28,7 +28,7 @@ Step Mlp::forward(Context& context, const Batch& batch, const Carry&) {
     x = (*layers_[i])(last ? widen(x) : x);
     if (!last) x = relu(x);
   }
-  return {cross_entropy(x, batch.targets, label_smoothing_), x};
+  return classified(x, batch);
 }
 
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "models/model.h"
+#include "models/classifier.h"
 
 namespace wisp {
 
@@ -16,14 +16,13 @@ struct MlpOptions {
   double label_smoothing = 0.0;
 };
 
-class Mlp final : public Model {
+class Mlp final : public Classifier {
  public:
   Mlp(const MlpOptions& options, const Facts& facts);
 
   Step forward(Context& context, const Batch& batch, const Carry& before) override;
 
  private:
-  double label_smoothing_;
   std::vector<std::unique_ptr<Linear>> layers_;
 };
 

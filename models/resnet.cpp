@@ -63,7 +63,7 @@ ResNetPlan ResNetPlan::imagenet(int64_t depth) {
 }
 
 ResNet::ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options)
-    : label_smoothing_(options.label_smoothing),
+    : Classifier(facts.classes, options.label_smoothing),
       large_stem_(plan.large_stem),
       conv_(static_cast<int>(facts.image("resnet")[2]), plan.width, plan.large_stem ? 7 : 3,
             {.stride = plan.large_stem ? 2 : 1, .pad = plan.large_stem ? 3 : 1}),
@@ -98,8 +98,7 @@ Variable ResNet::features(const Variable& images) const {
 }
 
 Step ResNet::forward(Context& context, const Batch& batch, const Carry&) {
-  const Variable logits = classifier_(widen(features(Variable(context, batch.inputs[0]))));
-  return {cross_entropy(logits, batch.targets, label_smoothing_), logits};
+  return classified(classifier_(widen(features(Variable(context, batch.inputs[0])))), batch);
 }
 
 /// stage1.block0.shortcut.norm.gamma -> layer1.0.downsample.1.weight

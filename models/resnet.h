@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layers/linear.h"
-#include "models/model.h"
+#include "models/classifier.h"
 #include "models/residual_block.h"
 
 namespace wisp {
@@ -31,7 +31,7 @@ struct ResNetOptions {
   bool zero_init_residual = false;
 };
 
-class ResNet final : public Model {
+class ResNet final : public Classifier {
  public:
   ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options = {});
 
@@ -43,7 +43,6 @@ class ResNet final : public Model {
   void add_stages(const ResNetPlan& plan, bool zero_init);
   Variable features(const Variable& images) const;
 
-  double label_smoothing_;
   bool large_stem_;
   Conv2d conv_;
   BatchNorm norm_;

@@ -26,7 +26,7 @@ struct Arguments {
   std::string predictions;
   AskedBeam beam;
   std::string alignment;
-  bool speakers = false, json = false;
+  bool speakers = false, classes = false, json = false;
 
   bool decodes() const { return speakers || beam.asked() || !alignment.empty(); }
 };
@@ -79,6 +79,34 @@ void warn(const char* split, const Evaluation& evaluation) {
   if (!std::isfinite(evaluation.loss)) fmt::print(stderr, "wisp: {}: {}\n", split, kNotFinite);
 }
 
+/// Throws Error for a run whose samples have no class of their own, as texts and utterances.
+void check_has_classes(const Facts& facts) {
+  for (const Feed& feed : facts.inputs)
+    WISP_CHECK(!feed.padded && !feed.is_sequence(),
+               "--classes: needs a run that gives each sample one class, but those of the run (",
+               feed.name, ") are sequences");
+}
+
+/// "3 cat", or "3" if the classes have no names.
+std::string name_of_class(size_t index, const Facts& facts) {
+  return index < facts.names.size() ? fmt::format("{} {}", index, facts.names[index])
+                                    : fmt::format("{}", index);
+}
+
+std::string accuracy_text(const ClassCount& count) {
+  return count.targets == 0
+             ? "-"
+             : percent(static_cast<double>(count.correct) / static_cast<double>(count.targets));
+}
+
+void print_classes(const char* split, const Evaluation& evaluation, const Facts& facts) {
+  fmt::print("\n{:>7} {:>8}  {} by class\n", "targets", "accuracy", split);
+  for (size_t c = 0; c < evaluation.classes.size(); ++c) {
+    const ClassCount& count = evaluation.classes[c];
+    fmt::print("{:>7} {:>8}  {}\n", count.targets, accuracy_text(count), name_of_class(c, facts));
+  }
+}
+
 void print(const char* split, const RunEvaluation& run, const Evaluation& evaluation) {
   fmt::print("{}", split);
   for (size_t i = 0; i < run.metrics.size(); ++i)
@@ -113,6 +141,8 @@ ordered_json json_of(const RunEvaluation& run, const Evaluation& evaluation) {
     object[run.metrics[i].name] = evaluation.metrics[i];
   object["loss"] = evaluation.loss;
   object["targets"] = evaluation.targets;
+  for (const ClassCount& count : evaluation.classes)
+    object["classes"].push_back({{"targets", count.targets}, {"correct", count.correct}});
   return object;
 }
 
@@ -142,6 +172,7 @@ void run(const Arguments& arguments) {
   const Facts facts = RunFacts::read(arguments.run).facts;
   if (arguments.decodes()) check_hears(facts, "--speakers, --beam, --lm, --alignment");
   if (!arguments.predictions.empty()) check_predictions(facts, "--predictions");
+  if (arguments.classes) check_has_classes(facts);
   std::optional<NgramModel> words;
   const std::optional<BeamOptions> beam = arguments.beam.open(words, facts.names);
   std::vector<Decoded> ways;
@@ -152,8 +183,8 @@ void run(const Arguments& arguments) {
       if (arguments.decodes()) ways = decode_all(arguments, beam, run, model);
     };
   }
-  const RunEvaluation evaluation =
-      evaluate_run(arguments.run, arguments.overrides, arguments.checkpoint, ask);
+  const RunEvaluation evaluation = evaluate_run(arguments.run, arguments.overrides,
+                                                arguments.checkpoint, ask, arguments.classes);
   for (const std::string& notice : evaluation.notices) fmt::print(stderr, "wisp: {}\n", notice);
   warn("test", evaluation.test);
   if (evaluation.validation) warn("validation", *evaluation.validation);
@@ -162,6 +193,10 @@ void run(const Arguments& arguments) {
   } else {
     print("test", evaluation, evaluation.test);
     if (evaluation.validation) print("validation", evaluation, *evaluation.validation);
+    if (arguments.classes) {
+      print_classes("test", evaluation.test, facts);
+      if (evaluation.validation) print_classes("validation", *evaluation.validation, facts);
+    }
     if (!ways.empty()) print(ways);
   }
   if (!arguments.alignment.empty()) write_alignment(arguments.alignment, ways.back());
@@ -186,6 +221,7 @@ void add_eval(CLI::App& program) {
       ->capture_default_str();
   command.add_option("--predictions", arguments->predictions,
                      "write input, labels and logits of the test set to this safetensors file");
+  command.add_flag("--classes", arguments->classes, "print the accuracy of each class");
   command.add_flag("--speakers", arguments->speakers, "print the errors of each speaker");
   arguments->beam.add_to(command);
   command.add_option("--alignment", arguments->alignment,

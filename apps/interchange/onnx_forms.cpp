@@ -24,6 +24,20 @@ Extents matrix_of(const Extents& extents) {
   return {rows, extents.back()};
 }
 
+/// The means of adaptive_avg_pool() along an axis of `in` positions as a matrix: (out, in) if
+/// `by_row` is set, else its transpose.
+Tensor window_means(int64_t in, int64_t out, bool by_row) {
+  const Tensor means(by_row ? Shape{out, in} : Shape{in, out}, DType::f64);
+  std::fill_n(means.data<double>(), means.numel(), 0.0);
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
+    for (int64_t at = begin; at < end; ++at)
+      means.data<double>()[by_row ? i * in + at : at * out + i] =
+          1.0 / static_cast<double>(end - begin);
+  }
+  return means;
+}
+
 /// Throws Error unless packed frames are as many as the columns of images (N, H, W, C), that is,
 /// unless all sequences end together.
 void check_frames(const TracedOp& op, const Shape& images, const Shape& packed) {
@@ -40,6 +54,7 @@ OnnxForms::OnnxForms(const OnnxTrace& trace, Names names, OnnxGraph& graph)
 
 const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
   static const std::map<std::string, Form> forms = {
+      {"adaptive_avg_pool", &OnnxForms::adaptive_avg_pool},
       {"add", &OnnxForms::add_values},
       {"avg_pool2d", &OnnxForms::avg_pool2d},
       {"batch_norm", &OnnxForms::batch_norm},
@@ -47,6 +62,7 @@ const std::map<std::string, OnnxForms::Form>& OnnxForms::forms() {
       {"columns", &OnnxForms::columns},
       {"conv2d", &OnnxForms::conv2d},
       {"embedding", &OnnxForms::embedding},
+      {"flatten", &OnnxForms::flatten},
       {"global_avg_pool", &OnnxForms::global_avg_pool},
       {"join_columns", &OnnxForms::join_columns},
       {"join_rows", &OnnxForms::join_rows},
@@ -133,6 +149,12 @@ std::string OnnxForms::scalar(double value) {
   return name;
 }
 
+std::string OnnxForms::matrix(const Tensor& values) {
+  const std::string name = concat("matrix_", graph_.initializers.size());
+  graph_.initializers.emplace_back(name, values);
+  return name;
+}
+
 std::string OnnxForms::node(const char* type, Names inputs, std::vector<OnnxAttribute> attributes) {
   const std::string name = concat(type, "_", graph_.nodes.size());
   graph_.nodes.push_back({type, std::move(inputs), name, std::move(attributes)});
@@ -185,6 +207,14 @@ std::string OnnxForms::avg_pool2d(const TracedOp& op) {
 
 std::string OnnxForms::global_avg_pool(const TracedOp& op) {
   return node("Flatten", {node("GlobalAveragePool", {in(op, 0)})}, {{"axis", int64_t{1}}});
+}
+
+/// ONNX has no windows of unequal sizes, so the means along each axis are a product with a matrix.
+std::string OnnxForms::adaptive_avg_pool(const TracedOp& op) {
+  const Shape &from = op.shape(0), &to = op.small.output.shape();
+  const std::string rows =
+      node("MatMul", {matrix(window_means(from[1], to[1], /*by_row=*/true)), in(op, 0)});
+  return node("MatMul", {rows, matrix(window_means(from[2], to[2], /*by_row=*/false))});
 }
 
 /// In ONNX an id outside the table is an error or another row, not zeros.

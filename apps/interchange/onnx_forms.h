@@ -26,6 +26,7 @@ class OnnxForms {
   using Form = std::string (OnnxForms::*)(const TracedOp&);
   static const std::map<std::string, Form>& forms();
 
+  std::string adaptive_avg_pool(const TracedOp& op);
   std::string add_values(const TracedOp& op) { return node("Add", {in(op, 0), in(op, 1)}); }
   std::string avg_pool2d(const TracedOp& op);
   std::string batch_norm(const TracedOp& op);
@@ -33,6 +34,9 @@ class OnnxForms {
   std::string columns(const TracedOp& op);
   std::string conv2d(const TracedOp& op);
   std::string embedding(const TracedOp& op);
+  std::string flatten(const TracedOp& op) {
+    return node("Flatten", {in(op, 0)}, {{"axis", int64_t{1}}});
+  }
   std::string global_avg_pool(const TracedOp& op);
   std::string join_columns(const TracedOp& op);
   std::string join_rows(const TracedOp& op);
@@ -69,6 +73,7 @@ class OnnxForms {
   std::string shaped(const std::string& value, const Extents& to);
   std::string integers(const std::vector<int64_t>& values);
   std::string scalar(double value);
+  std::string matrix(const Tensor& values);
   std::string node(const char* type, std::vector<std::string> inputs,
                    std::vector<OnnxAttribute> attributes = {});
   static std::vector<OnnxAttribute> window(const TracedOp& op);

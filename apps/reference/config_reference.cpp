@@ -97,9 +97,9 @@ std::vector<Section> sections(const Bind& bind) {
   return all;
 }
 
-/// Facts of each kind of data: pictures, a text, spectrograms.
+/// Facts of each kind of data: pictures of ImageNet's size, a text, spectrograms.
 std::vector<Facts> kinds_of_data() {
-  return {{.inputs = {{.name = "input", .sample = {32, 32, 3}}}, .classes = 10},
+  return {{.inputs = {{.name = "input", .sample = {224, 224, 3}}}, .classes = 10},
           {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = 10},
           {.inputs = {{.name = "spectrogram", .sample = {0, 161}, .padded = true}}, .classes = 29}};
 }

@@ -341,8 +341,9 @@ std::optional<TallyValues> Replica::evaluate(Loader& loader, const std::function
 }
 
 std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
-                                                   const std::function<bool()>& stop) {
-  double stopped = run_evaluation(loader, stop);
+                                                   const std::function<bool()>& stop,
+                                                   const WatchResult& watch) {
+  double stopped = run_evaluation(loader, stop, watch);
   const TallyValues values = total(*evaluation_);
   sum_over_workers({&stopped, 1});
   if (stopped > 0.0) return std::nullopt;
@@ -350,7 +351,8 @@ std::optional<TallyValues> Replica::evaluate_as_is(Loader& loader,
 }
 
 /// Adds the samples of `loader` to the evaluation. Returns nonzero if `stop` ended it early.
-double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop) {
+double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop,
+                               const WatchResult& watch) {
   compute_.training = false;
   compute_.recording = false;
   parameters_->round_weights();
@@ -366,6 +368,7 @@ double Replica::run_evaluation(Loader& loader, const std::function<bool()>& stop
     compute_.samples = batch.samples;
     const Step result = model_->forward(compute_, batch, carried.before(batch, micro));
     evaluation_->add(result, batch);
+    watch(result, batch);
     carried.after(micro, result.after);
     carried.commit();
     start_upload([&] { return loader.ahead(); });

@@ -66,6 +66,7 @@ class Replica {
  public:
   using NextBatch = std::function<Batch()>;
   using BatchAhead = std::function<std::optional<Batch>()>;
+  using WatchResult = std::function<void(const Step&, const Batch&)>;
 
   Replica(const Shared& shared, Worker& worker);
   /// Waits for work on the device, which may use memory of the members.
@@ -87,8 +88,10 @@ class Replica {
   std::optional<TallyValues> evaluate(
       Loader& loader, const std::function<bool()>& stop = [] { return false; });
   /// Like evaluate(), with the weights and statistics as Checkpoints::load_evaluated() left them.
+  /// `watch` sees each batch with its result, in the context's thread.
   std::optional<TallyValues> evaluate_as_is(
-      Loader& loader, const std::function<bool()>& stop = [] { return false; });
+      Loader& loader, const std::function<bool()>& stop = [] { return false; },
+      const WatchResult& watch = [](const Step&, const Batch&) {});
   /// Tells the schedule the values of an evaluation that train.eval_every asks for. All ranks pass
   /// the same values.
   void observe(const TallyValues& evaluation);
@@ -153,7 +156,8 @@ class Replica {
   void count_compute(StreamWatch::Mark begin, const char* what);
   void share_buffers();
   void swap_weights(const Tensor& others);
-  double run_evaluation(Loader& loader, const std::function<bool()>& stop);
+  double run_evaluation(Loader& loader, const std::function<bool()>& stop,
+                        const WatchResult& watch);
   void save_buffers();
   void restore_buffers();
   TallyValues total(Tally& tally);

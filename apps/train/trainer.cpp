@@ -13,6 +13,8 @@
 #include "apps/train/training.h"
 #include "core/base/error.h"
 #include "core/device/device_remarks.h"
+#include "core/device_words.h"
+#include "core/ops.h"
 
 namespace wisp {
 namespace {
@@ -29,13 +31,29 @@ std::vector<std::string> check_init(const Prepared& run) {
   return notices;
 }
 
-/// Evaluates a split over all workers. Collective.
-Evaluation evaluate(Replica& replica, const Prepared& run, Split split) {
+/// Evaluates a split over all workers, by class too if `by_class` is set. Collective.
+Evaluation evaluate(Replica& replica, const Prepared& run, Split split, bool by_class) {
   const std::unique_ptr<Loader> loader = run.loader(split, replica.rank());
-  const TallyValues values = *replica.evaluate_as_is(*loader);
-  Evaluation evaluation{values.mean_loss(), {}, values.targets()};
+  const Context& context = replica.context();
+  const DeviceWords counts =
+      by_class ? DeviceWords(context, {run.facts().classes, 2}, DType::f64) : DeviceWords();
+  const TallyValues values = *replica.evaluate_as_is(
+      *loader, [] { return false; },
+      [&](const Step& step, const Batch& batch) {
+        if (by_class) count_correct_by_class(step.output, batch.targets, counts.device());
+      });
+  Evaluation evaluation{values.mean_loss(), {}, values.targets(), {}};
   for (size_t i = 0; i < run.metrics().size(); ++i)
     evaluation.metrics.push_back(values.value(run.metrics()[i], i));
+  if (!by_class) return evaluation;
+  counts.fetch(context.stream);
+  context.stream.synchronize();
+  const auto* words = counts.host().data<double>();
+  std::vector<double> sums(words, words + counts.host().numel());  // correct, targets
+  replica.sum_over_workers(sums);
+  for (size_t c = 0; 2 * c < sums.size(); ++c)
+    evaluation.classes.push_back(
+        {static_cast<int64_t>(sums[2 * c + 1]), static_cast<int64_t>(sums[2 * c])});
   return evaluation;
 }
 
@@ -124,7 +142,7 @@ std::optional<Summary> train(Config config, const TrainRequest& request) {
 }
 
 RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::string> overrides,
-                           const std::string& checkpoint, const AskModel& ask) {
+                           const std::string& checkpoint, const AskModel& ask, bool by_class) {
   const RunDirectory directory(run_path, RunDirectory::Open::resume);
   Prepared run(Config::load(directory.file("config.toml"), overrides));
   check_processes_agree(run.options(), configuration_of(run.config().keys()));
@@ -139,9 +157,9 @@ RunEvaluation evaluate_run(const std::string& run_path, std::span<const std::str
     const std::vector<std::string> notices =
         Checkpoints(directory.file("checkpoints"), run.options().checkpoint)
             .load_evaluated(replica, checkpoint);
-    const Evaluation test = evaluate(replica, run, Split::test);
+    const Evaluation test = evaluate(replica, run, Split::test, by_class);
     std::optional<Evaluation> validation;
-    if (run.has_validation()) validation = evaluate(replica, run, Split::validation);
+    if (run.has_validation()) validation = evaluate(replica, run, Split::validation, by_class);
     if (replica.rank() != world().rank) return;  // another worker of this process than the first
     evaluation.notices.insert(evaluation.notices.end(), notices.begin(), notices.end());
     evaluation.test = test;

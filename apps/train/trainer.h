@@ -32,10 +32,16 @@ struct TrainRequest {
 /// makes no sense, and "rank R: …" if a worker fails later.
 std::optional<Summary> train(Config config, const TrainRequest& request);
 
+/// A class's targets in an evaluation.
+struct ClassCount {
+  int64_t targets = 0, correct = 0;
+};
+
 struct Evaluation {
   double loss = 0.0;            // mean over targets
   std::vector<double> metrics;  // values of the model's metrics, in their order
   int64_t targets = 0;
+  std::vector<ClassCount> classes;  // by class, if asked for
 };
 
 struct RunEvaluation {
@@ -49,7 +55,10 @@ struct RunEvaluation {
 using AskModel = std::function<void(const Prepared& run, Inference& model)>;
 
 /// Evaluates a checkpoint of a run: "last", "best" or a step. Then calls `ask`, if there is one.
+/// `by_class` counts each class too, which takes a model whose output is a row of logits for each
+/// target.
 RunEvaluation evaluate_run(const std::string& run, std::span<const std::string> overrides,
-                           const std::string& checkpoint = "last", const AskModel& ask = {});
+                           const std::string& checkpoint = "last", const AskModel& ask = {},
+                           bool by_class = false);
 
 }  // namespace wisp

@@ -7,34 +7,19 @@
 #include <cmath>
 #include <set>
 
-#include "core/io/checksum.h"
 #include "core/io/config.h"
 #include "core/op_log.h"
-#include "core/tensor/channel_order.h"
 #include "models/mlp.h"
 #include "tests/support/error_of.h"
+#include "tests/support/formula_weights.h"
+#include "tests/support/image_models.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
 namespace wisp {
 namespace {
 
-const Facts kCifar{.inputs = {{"input", {32, 32, 3}}}, .classes = 10};
-
-Batch image_batch(int64_t rows, int64_t side, DType dtype) {
-  Tensor labels({rows}, DType::i32);
-  for (int64_t i = 0; i < rows; ++i) labels.data<int32_t>()[i] = static_cast<int32_t>(i * 3 % 10);
-  return {.inputs = {random_tensor({rows, side, side, 3}, 7, dtype)},
-          .targets = labels,
-          .samples = sample_ids(rows),
-          .count = rows};
-}
-
-int64_t parameter_count(Module& module) {
-  int64_t count = 0;
-  for (const Parameter* parameter : module.parameters()) count += parameter->shape.numel();
-  return count;
-}
+const Facts kCifar = image_facts(32, 32, 10);
 
 /// A model with its parameters, and the worker that holds them.
 struct Replica {
@@ -63,7 +48,7 @@ TEST(ResNetCifar, EveryDepthGivesLogitsAndALoss) {
     replica.worker.context.recording = false;
     // 4 x 4 images: the network does not depend on their size
     const Step step =
-        replica.model.forward(replica.worker.context, image_batch(2, 4, DType::f32), {});
+        replica.model.forward(replica.worker.context, image_batch(2, 4, 4, DType::f32), {});
     EXPECT_EQ(step.output.shape(), Shape({2, 10})) << depth;
     EXPECT_EQ(step.loss.shape().numel(), 1);
     EXPECT_TRUE(std::isfinite(values(step.loss.value())[0])) << depth;
@@ -92,7 +77,7 @@ TEST(ResNetCifar, EvaluationLeavesTheBuffersAlone) {
       contents.push_back(values(buffer->value));
     return contents;
   };
-  const Batch batch = image_batch(2, 8, DType::f32);
+  const Batch batch = image_batch(2, 8, 8, DType::f32);
   const auto before = buffers();
   replica.worker.context.training = false;
   replica.model.forward(replica.worker.context, batch, {});
@@ -118,8 +103,9 @@ double relative_square(const Tensor& a, const Tensor& b) {
 TEST(ResNetCifar, FloatGradientsOfTheFastestBackendMatchTheReferenceInDouble) {
   Replica fast(ResNetPlan::cifar(20), {.compute = DType::f32, .library = Library::fastest});
   Replica exact(ResNetPlan::cifar(20), {.compute = DType::f64});
-  const Step fast_step = fast.model.forward(fast.worker.context, image_batch(4, 8, DType::f32), {});
-  const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, DType::f64), {});
+  const Step fast_step =
+      fast.model.forward(fast.worker.context, image_batch(4, 8, 8, DType::f32), {});
+  const Step step = exact.model.forward(exact.worker.context, image_batch(4, 8, 8, DType::f64), {});
   // f32 rounds at 6e-8; 20 layers with batch norm over 4 images magnify that by up to 100
   EXPECT_NEAR(values(fast_step.loss.value())[0], values(step.loss.value())[0], 1e-5);
   backward(fast_step.loss);
@@ -141,7 +127,7 @@ TEST(ResNetCifar, ALateStreamGivesTheSameBits) {
   const auto gradients = [](bool late) {
     Replica replica(ResNetPlan::cifar(20),
                     {.compute = DType::f32, .late = late, .library = Library::fastest});
-    const Batch batch = image_batch(4, 8, DType::f32);  // must live until the stream is done
+    const Batch batch = image_batch(4, 8, 8, DType::f32);  // must live until the stream is done
     const Step step = replica.model.forward(replica.worker.context, batch, {});
     backward(step.loss);
     replica.worker.stream.synchronize();
@@ -168,7 +154,7 @@ TEST(ResNetCifar, RefusesOtherDepthsAndShapes) {
 // ---------------------------------------------------------------- ImageNet
 
 constexpr int64_t kDepths[] = {18, 34, 50, 101, 152};
-const Facts kImageNet{.inputs = {{"input", {224, 224, 3}}}, .classes = 1000};
+const Facts kImageNet = image_facts(224, 224, 1000);
 
 TEST(ResNet, HasThePublishedParameterCounts) {
   // torchvision's models; the paper gives no counts
@@ -204,23 +190,20 @@ TEST(ResNet, ReadsItsStem) {
 }
 
 TEST(ResNet, NamesAndShapesInFilesAreTorchvisions) {
-  // CRC-32C over the sorted lines "NAME (EXTENT, …)\n" of torchvision 0.29's
-  // resnetDEPTH().state_dict() without num_batches_tracked
+  // of torchvision 0.29
   const uint32_t expected[] = {0x666e58d0, 0x7e0d8ec6, 0xb8af849f, 0x4da5f1ef, 0x740d84be};
   for (size_t i = 0; i < std::size(kDepths); ++i) {
     ResNet model(ResNetPlan::imagenet(kDepths[i]), kImageNet);
-    std::vector<std::string> lines;
-    const auto add = [&](const auto* tensor) {
-      lines.push_back(concat(model.exchange_names(tensor->name).front(), " ",
-                             channels_first(tensor->shape), "\n"));
-    };
-    for (const Parameter* parameter : model.parameters()) add(parameter);
-    for (const Buffer* buffer : model.buffers()) add(buffer);
-    std::sort(lines.begin(), lines.end());
-    uint32_t checksum = 0;
-    for (const std::string& line : lines) checksum = crc32c(line.data(), line.size(), checksum);
-    EXPECT_EQ(checksum, expected[i]) << kDepths[i] << "; the first line is " << lines.front();
+    EXPECT_EQ(checksum_of_names(model), expected[i]) << kDepths[i];
   }
+}
+
+TEST(ResNet, LogitsOfDepth50ArePyTorchs) {
+  FormulaModel<ResNet> rig(ResNetPlan::imagenet(50), image_facts(224, 224, 8));
+  expect_logits(rig.logits(formula_image(224, 224)), {-2.175635, -4.783888, 4.356603, -0.671080,
+                                                      -4.746874, -4.217487, 5.052213, 2.373533});
+  expect_logits(rig.logits(formula_image(64, 288)), {-1.999133, -4.112531, 3.646569, 0.423318,
+                                                     -2.986854, -3.173471, 4.437435, 1.770103});
 }
 
 TEST(ResNet, TheStemQuartersTheSideAndThreeStagesHalveIt) {
@@ -230,7 +213,7 @@ TEST(ResNet, TheStemQuartersTheSideAndThreeStagesHalveIt) {
     Context& context = replica.worker.context;
     std::vector<LoggedOp> log;
     context.log = &log;
-    const Step step = replica.model.forward(context, image_batch(2, 64, DType::f32), {});
+    const Step step = replica.model.forward(context, image_batch(2, 64, 64, DType::f32), {});
     EXPECT_EQ(step.output.shape(), Shape({2, 10}));
     std::vector<Shape> pooled;
     for (const LoggedOp& op : log) {
@@ -269,7 +252,7 @@ TEST(ResNet, GoldenLossesOnTheReference) {
   // order of operations stays below the tolerance.
   const double golden[] = {2.3967273612550697, 1.7880220336569406, 1.2422701655100032};
   Replica replica({.blocks = {1, 1}, .width = 8, .bottleneck = true}, {});
-  const Batch batch = image_batch(4, 16, DType::f64);
+  const Batch batch = image_batch(4, 16, 16, DType::f64);
   for (const double expected : golden) {
     const Step step = replica.model.forward(replica.worker.context, batch, {});
     EXPECT_NEAR(values(step.loss.value())[0], expected, 1e-9);
@@ -286,7 +269,7 @@ TEST(ResNet, EveryParameterGetsAGradient) {
     std::set<std::string> ready;
     replica.parameters.on_grad_ready([&](const Segment& segment) { ready.insert(segment.name); });
     backward(
-        replica.model.forward(replica.worker.context, image_batch(4, 32, DType::f32), {}).loss);
+        replica.model.forward(replica.worker.context, image_batch(4, 32, 32, DType::f32), {}).loss);
     EXPECT_EQ(ready.size(), replica.parameters.segments().size());
     for (const Segment& segment : replica.parameters.segments()) {
       const Tensor gradient = FlatParameters::view(replica.parameters.grad(), segment);
@@ -332,7 +315,7 @@ TEST(Mlp, LearnsOneBatch) {
   TestContext worker;
   Mlp model({.hidden = {16}}, {.inputs = {{"input", {4, 4, 3}}}, .classes = 10});
   FlatParameters parameters(worker.context, model.parameters(), model.buffers());
-  const Batch batch = image_batch(8, 4, DType::f64);
+  const Batch batch = image_batch(8, 4, 4, DType::f64);
   double first = 0;
   double last = 0;
   for (int step = 0; step < 60; ++step) {

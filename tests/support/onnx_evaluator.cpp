@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -102,6 +103,53 @@ OnnxArray gemm(const Node& node) {
         sum += x.values[r * depth + i] * weight.values[c * depth + i];
       y.values[r * columns + c] = sum;
     }
+  }
+  return y;
+}
+
+/// A matrix times every matrix of the other operand, which has rank 4.
+OnnxArray matmul(const Node& node) {
+  const OnnxArray &a = *node.in[0], &b = *node.in[1];
+  const Ints &as = a.dims, &bs = b.dims;
+  const bool left = as.size() == 2;
+  WISP_CHECK(as.size() + bs.size() == 6 && as.back() == bs[bs.size() - 2],
+             "evaluator: MatMul of other shapes");
+  const int64_t rows = as[as.size() - 2], depth = as.back(), columns = bs.back();
+  OnnxArray y{left ? bs : as, {}};
+  y.dims[2] = rows;
+  y.dims[3] = columns;
+  for (int64_t i = 0; i < numel(y.dims); ++i) {
+    const int64_t column = i % columns, row = i / columns % rows, batch = i / columns / rows;
+    const int64_t of_a = ((left ? 0 : batch) * rows + row) * depth;
+    const int64_t of_b = (left ? batch : 0) * depth * columns + column;
+    double sum = 0.0;
+    for (int64_t k = 0; k < depth; ++k)
+      sum += a.values.at(static_cast<size_t>(of_a + k)) *
+             b.values.at(static_cast<size_t>(of_b + k * columns));
+    y.values.push_back(sum);
+  }
+  return y;
+}
+
+/// x (N, C, H, W) without padding.
+OnnxArray max_pool(const Node& node) {
+  const OnnxArray& x = *node.in[0];
+  const Ints &kernel = node.attributes.at("kernel_shape"), &strides = node.attributes.at("strides"),
+             &xs = x.dims;
+  WISP_CHECK(node.attributes.at("pads") == Ints(4, 0), "evaluator: MaxPool with padding");
+  OnnxArray y{{xs.at(0), xs.at(1), (xs.at(2) - kernel.at(0)) / strides.at(0) + 1,
+               (xs.at(3) - kernel.at(1)) / strides.at(1) + 1},
+              {}};
+  const Ints& ys = y.dims;
+  for (int64_t i = 0; i < numel(ys); ++i) {
+    const int64_t w = i % ys[3], h = i / ys[3] % ys[2], plane = i / ys[3] / ys[2];
+    double most = -std::numeric_limits<double>::infinity();
+    for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
+      const int64_t row = h * strides[0] + k / kernel[1], column = w * strides[1] + k % kernel[1];
+      most =
+          std::max(most, x.values.at(static_cast<size_t>((plane * xs[2] + row) * xs[3] + column)));
+    }
+    y.values.push_back(most);
   }
   return y;
 }
@@ -263,10 +311,17 @@ OnnxArray result_of(const std::string& type, const Node& node) {
   if (type == "Clip") return clip(node);
   if (type == "Concat") return concat(node);
   if (type == "Conv") return conv(node);
+  if (type == "Flatten") {
+    node.expect("axis", 1);
+    const OnnxArray& x = *node.in[0];
+    return {{x.dims.at(0), product(x.dims, 1, x.dims.size())}, x.values};
+  }
   if (type == "Gather") return gather(node);
   if (type == "Gemm") return gemm(node);
   if (type == "GRU" || type == "LSTM" || type == "RNN") return recurrent(type, node);
   if (type == "Identity") return *node.in[0];
+  if (type == "MatMul") return matmul(node);
+  if (type == "MaxPool") return max_pool(node);
   if (type == "Mul") return both(node, std::multiplies<>());
   if (type == "Relu") return each(*node.in[0], [](double x) { return std::max(x, 0.0); });
   if (type == "Reshape") return reshape(node);

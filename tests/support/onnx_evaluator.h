@@ -1,5 +1,5 @@
-// An evaluator of ONNX graphs in f64, node by node. It has the ops of sequence models, as onnx.ai's
-// "Operators" describes them.
+// An evaluator of ONNX graphs in f64, node by node. It has the ops of sequence models and of the
+// models with a pool before their linear layers, as onnx.ai's "Operators" describes them.
 #pragma once
 
 #include <map>

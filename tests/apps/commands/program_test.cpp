@@ -181,6 +181,20 @@ TEST_F(Program, GoesOnWithATextAndScoresOne) {
   EXPECT_EQ(said(), concat("wisp: ", dir_ / "bytes", ": byte 8, in line 2, is no UTF-8\n"));
 }
 
+TEST_F(Program, PrintsTheAccuracyOfEachClass) {
+  ASSERT_EQ(run({"train", config(), "train.max_steps=2", "--quiet", "--out", dir_ / "run"}), 0);
+  ASSERT_EQ(run({"eval", dir_ / "run", "--classes"}), 0) << said();
+  EXPECT_NE(said().find("targets accuracy  test by class\n      4 "), std::string::npos) << said();
+  EXPECT_TRUE(said().ends_with(" %  9\n")) << said();
+  ASSERT_EQ(run({"eval", dir_ / "run", "--classes", "--json"}), 0) << said();
+  EXPECT_NE(said().find("\"targets\": 4,\n        \"correct\": "), std::string::npos) << said();
+  tiny_text_train(dir_ / "text_run", dir_.write("text", tiny_lines(100)), {"train.max_steps=3"});
+  EXPECT_EQ(run({"eval", dir_ / "text_run", "--classes"}), 1);
+  EXPECT_EQ(said(),
+            "wisp: --classes: needs a run that gives each sample one class, but those of the run "
+            "(tokens) are sequences\n");
+}
+
 TEST_F(Program, SaysThatAnEvaluationIsNotFinite) {
   const std::string run_path = dir_ / "run";
   tiny_text_train(run_path, dir_.write("text", tiny_lines(100)),

@@ -180,6 +180,19 @@ TEST(OnnxForms, AConvolutionHasNumbersForEachAxisAndABias) {
   });
 }
 
+TEST(OnnxForms, AdaptiveMeansAreTwoProductsAndRowsOfChannelsAFlatten) {
+  EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
+              const Variable images = reshape(x, {x.shape()[0], 3, 1, 2});
+              return flatten(adaptive_avg_pool(images, {2, 4}));
+            }),
+            "Reshape(x, integers_0) -> Reshape_0\n"
+            "Transpose(Reshape_0) -> Transpose_1\n"
+            "MatMul(matrix_1, Transpose_1) -> MatMul_2\n"
+            "MatMul(MatMul_2, matrix_2) -> MatMul_3\n"
+            "Flatten(MatMul_3) -> Flatten_4\n"
+            "Identity(Flatten_4) -> logits\n");
+}
+
 TEST(OnnxForms, AClippedReluIsAClip) {
   EXPECT_EQ(same_in_graph([](const Variable& x, const Tensor&, const Variable&) {
               return clipped_relu(x, 0.5);

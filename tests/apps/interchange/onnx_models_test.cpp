@@ -2,8 +2,12 @@
 
 #include <cmath>
 
+#include "models/alexnet.h"
 #include "models/deepspeech.h"
 #include "models/lstm_lm.h"
+#include "models/vgg.h"
+#include "tests/support/formula_weights.h"
+#include "tests/support/image_models.h"
 #include "tests/support/onnx_rig.h"
 
 namespace wisp {
@@ -87,6 +91,64 @@ TEST(OnnxModels, ADeepSpeechOfEachCellReadsAnUtteranceOfAnyLength) {
     EXPECT_TRUE(file.initializers.count("rnns.1.rnn.weight_hh_l0.R"));
     EXPECT_TRUE(file.initializers.count("fc.0.module.1.weight"));
   }
+}
+
+/// Expects the graph of a model with the formula's weights to give its logits and to hold its
+/// weights as a file does.
+template <class M>
+void expect_graph_of_images(FormulaModel<M>& rig, const Facts& facts) {
+  const Shape& sample = facts.inputs[0].sample;
+  const OnnxFile file(onnx_model(rig.worker.context, rig.model, rig.parameters, facts));
+  const Tensor image = formula_image(sample[0], sample[1]);
+  const OnnxArrays found = evaluate(file, {{"input", OnnxArray::of(channels_first(image))}});
+  const std::vector<double> expected = rig.logits(image), logits = found.at("logits").values;
+  ASSERT_EQ(logits.size(), expected.size());
+  for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 1e-4) << i;
+  EXPECT_GT(std::abs(logits[0] - logits[1]), 1e-2) << "the logits say something";
+  for (const Segment& segment : rig.parameters.all_segments()) {
+    const std::string name = rig.model.exchange_names(segment.name).front();
+    const Tensor weight = formula_weight(name, channels_first(segment.shape));
+    EXPECT_EQ(file.data<float>(name),
+              std::vector<float>(weight.data<float>(), weight.data<float>() + weight.numel()))
+        << name;
+  }
+}
+
+TEST(OnnxModels, AnAlexNetReadsImages) {
+  for (const int64_t groups : {1, 2}) {
+    const Facts facts = image_facts(63, 290, 5);  // 1 x 8 positions are averaged to 6 x 6
+    FormulaModel<AlexNet> rig(
+        AlexNetPlan{.channels = {4, 6, 8, 8, 4}, .groups = groups, .hidden = 16}, facts);
+    expect_graph_of_images(rig, facts);
+  }
+}
+
+TEST(OnnxModels, AVggReadsImages) {
+  for (const bool batch_norm : {false, true}) {
+    const Facts facts = image_facts(33, 290, 5);  // 1 x 9 positions are averaged to 7 x 7
+    FormulaModel<Vgg> rig(
+        VggPlan{
+            .convolutions = {1, 1, 2, 2, 2}, .width = 2, .hidden = 16, .batch_norm = batch_norm},
+        facts);
+    expect_graph_of_images(rig, facts);
+  }
+}
+
+TEST(OnnxModels, OfTheSizeOfImageNetNeedNoMeans) {
+  const Facts facts = image_facts(224, 224, 5);
+  FormulaModel<AlexNet> rig(AlexNetPlan{.channels = {4, 6, 8, 8, 4}, .hidden = 16}, facts);
+  const OnnxFile file(onnx_model(rig.worker.context, rig.model, rig.parameters, facts));
+  EXPECT_EQ(file.ends(OnnxFile::kInput), Ends{"input 1 batch 3 224 224"});
+  const std::string nodes = file.str();
+  EXPECT_EQ(nodes.substr(nodes.find("MaxPool(Relu_11)")),
+            "MaxPool(Relu_11) -> MaxPool_12\n"
+            "Flatten(MaxPool_12) -> Flatten_13\n"
+            "Gemm(Flatten_13, classifier.1.weight, classifier.1.bias) -> Gemm_14\n"
+            "Relu(Gemm_14) -> Relu_15\n"
+            "Gemm(Relu_15, classifier.4.weight, classifier.4.bias) -> Gemm_16\n"
+            "Relu(Gemm_16) -> Relu_17\n"
+            "Gemm(Relu_17, classifier.6.weight, classifier.6.bias) -> Gemm_18\n"
+            "Identity(Gemm_18) -> logits\n");
 }
 
 }  // namespace

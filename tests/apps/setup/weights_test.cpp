@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/io/checkpoint.h"
 #include "core/tensor/channel_order.h"
+#include "layers/linear.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -162,6 +164,70 @@ TEST(Weights, OneOfATensorsNamesIsEnough) {
             dir /
                 "b does not hold this model's weights\nmissing:\n  decoder.weight\n  "
                 "encoder.weight");
+}
+
+/// A linear layer behind a flatten, which in PyTorch is channels first.
+class Flattening final : public Model {
+ public:
+  Flattening() : last_(8 * 8 * 3, 10) { child("last", last_); }
+  Step forward(Context& context, const Batch& batch, const Carry&) override {
+    const Variable logits = last_(flatten(Variable(context, batch.inputs[0])));
+    return {cross_entropy(logits, batch.targets), logits};
+  }
+
+ private:
+  Linear last_;
+};
+const ModelRegistration flattening_registration("flattening", "test: a flatten",
+                                                [](Config&, const Facts&) {
+                                                  return std::make_unique<Flattening>();
+                                                });
+
+/// Logits as PyTorch computes them from an image (H, W, C). `at` gives the column of a pixel.
+template <class Column>
+std::vector<double> logits_of(const Tensor& image, const Tensor& weight, const Column& at) {
+  std::vector<double> logits(10);
+  for (int64_t o = 0; o < 10; ++o)
+    for (int64_t h = 0; h < 8; ++h)
+      for (int64_t w = 0; w < 8; ++w)
+        for (int64_t c = 0; c < 3; ++c)
+          logits[static_cast<size_t>(o)] +=
+              static_cast<double>(weight.data<float>()[o * 192 + at(h, w, c)]) *
+              static_cast<double>(image.data<float>()[(h * 8 + w) * 3 + c]);
+  return logits;
+}
+
+TEST(Weights, ColumnsBehindAFlattenArePyTorchs) {
+  const TempDir dir;
+  const Tensor weight({10, 192}, DType::f32), image = random_tensor({1, 8, 8, 3}, 1, DType::f32);
+  for (int64_t i = 0; i < weight.numel(); ++i)
+    weight.data<float>()[i] = 1e-3f * static_cast<float>(i * 7 % 1931);  // each another number
+  CheckpointWriter writer;
+  writer.add("last.weight", weight);
+  writer.add("last.bias", Tensor({10}, DType::f32));
+  writer.write(dir / "a");
+  const Config config = tiny_config_of("model.name = \"flattening\"", {"data.side=8"});
+  const Facts facts = Prepared(config).facts();
+  std::vector<double> found;
+  with_replicas(config, [&](ReplicaTest& test) {
+    Replica& replica = test.replica;
+    read_weights(replica.context().stream, dir / "a", replica.model(), replica.parameters(), facts);
+    found = values(replica.model()
+                       .forward(replica.context(), {.inputs = {image}, .count = 1}, {})
+                       .output.value());
+    write_weights(dir / "b", replica.model(), replica.parameters(), facts);
+  });
+  const std::vector<double> expected =
+      logits_of(image, weight, [](int64_t h, int64_t w, int64_t c) { return (c * 8 + h) * 8 + w; });
+  const std::vector<double> wrong =
+      logits_of(image, weight, [](int64_t h, int64_t w, int64_t c) { return (h * 8 + w) * 3 + c; });
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-4) << "f32 sums of 192 numbers below 2";
+    EXPECT_GT(std::abs(found[i] - wrong[i]), 1e-2) << "the test would not see another order";
+  }
+  const Tensor again(weight.shape(), DType::f32);
+  CheckpointReader(dir / "b").read("last.weight", again);
+  EXPECT_EQ(values(again), values(weight));
 }
 
 TEST(Weights, ALastLayerForOtherClassesStaysAsDrawn) {

@@ -98,6 +98,28 @@ TEST(Evaluation, WeighsByTargets) {
   }
 }
 
+TEST(Evaluation, CountsEachClass) {
+  const TempDir dir;
+  tiny_train(dir / "run", {"data.validation=24"});
+  const RunEvaluation whole = evaluate_run(dir / "run", {}, "last", {}, /*by_class=*/true);
+  ASSERT_EQ(whole.test.classes.size(), 10u);
+  int64_t correct = 0;
+  for (const ClassCount& count : whole.test.classes) {
+    EXPECT_EQ(count.targets, 4);
+    correct += count.correct;
+  }
+  EXPECT_EQ(correct, std::lround(whole.test.metrics[0] * 40));
+  EXPECT_GT(correct, 0);
+  ASSERT_EQ(whole.validation->classes.size(), 10u);
+  const RunEvaluation cut = evaluate_run(dir / "run", Overrides{"workers=3", "train.batch=15"},
+                                         "last", {}, /*by_class=*/true);
+  for (size_t c = 0; c < 10; ++c) {
+    EXPECT_EQ(cut.test.classes[c].targets, 4) << c;
+    EXPECT_EQ(cut.test.classes[c].correct, whole.test.classes[c].correct) << c;
+  }
+  EXPECT_TRUE(evaluate_run(dir / "run", {}).test.classes.empty());
+}
+
 /// A word whose vector is NaN makes later losses NaN, and leaves earlier losses as they are.
 TEST(Evaluation, HidesNoLossThatIsNotFinite) {
   const TempDir dir;

@@ -90,6 +90,12 @@ Variable means(Worker& worker) {
                        worker.place(tensor_of(std::vector<int32_t>{1, 699, 640})));
 }
 
+Variable windows(Worker& worker) {
+  const Variable images = worker.leaf(random_tensor({3, 4, 3, 700}, 8, worker.context().compute));
+  const Variable logits = flatten(adaptive_avg_pool(images, {3, 2}));
+  return cross_entropy(widen(logits), worker.place(tensor_of(std::vector<int32_t>{1, 4199, 640})));
+}
+
 class DeviceOps : public DeviceTest {};
 
 void expect_bits_of_the_cpu(DType compute, const std::function<Variable(Worker&)>& loss) {
@@ -105,6 +111,7 @@ TEST_F(DeviceOps, OfLongRowsGiveTheBitsOfTheCpu) {
   for (const DType compute : {DType::f32, DType::bf16}) {
     expect_bits_of_the_cpu(compute, words);
     expect_bits_of_the_cpu(compute, means);
+    expect_bits_of_the_cpu(compute, windows);
   }
   expect_bits_of_the_cpu(DType::f32, speech);
 }

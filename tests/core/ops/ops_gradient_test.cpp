@@ -191,6 +191,19 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
                  [](const Variable& v) { return avg_pool2d(v, 3, {.stride = 2, .pad = 1}); }),
       unary_case("global_avg_pool", "Plain", image,
                  [](const Variable& v) { return global_avg_pool(v); }),
+      unary_case("adaptive_avg_pool", "Overlap", image,
+                 [](const Variable& v) {
+                   return adaptive_avg_pool(v, {3, 4});
+                 }),
+      unary_case("adaptive_avg_pool", "MoreThanThereAre", image,
+                 [](const Variable& v) {
+                   return adaptive_avg_pool(v, {2, 9});
+                 }),
+      unary_case("adaptive_avg_pool", "Same", image,
+                 [](const Variable& v) {
+                   return adaptive_avg_pool(v, {5, 6});
+                 }),
+      unary_case("flatten", "Plain", image, [](const Variable& v) { return flatten(v); }),
       {"linear",
        "Bias",
        {x, weight, random_tensor({18}, 3)},
@@ -283,8 +296,8 @@ std::set<std::string> declared_functions() {
 }
 
 TEST(Ops, EveryDeclaredFunctionHasAGradientCase) {
-  std::set<std::string> checked{"count_correct", "count_edits", "count_too_short",
-                                "add_mean"};  // functions without a gradient
+  std::set<std::string> checked{"count_correct", "count_correct_by_class", "count_edits",
+                                "count_too_short", "add_mean"};  // functions without a gradient
   for (const GradientCase& gradient_case : gradient_cases()) checked.insert(gradient_case.function);
   EXPECT_EQ(declared_functions(), checked);
 }

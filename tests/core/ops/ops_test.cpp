@@ -151,6 +151,21 @@ TEST_P(OpsValue, Pools) {
   expect_values(global_avg_pool(x), {1, 1}, {-5});
 }
 
+/// Numbers of PyTorch 2.15's adaptive_avg_pool2d for the squares of 1 to 12.
+TEST_P(OpsValue, AdaptiveAvgPoolIsPyTorchs) {
+  const Variable x = constant({1, 3, 4, 1}, {1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144});
+  expect_values(adaptive_avg_pool(x, {2, 3}), {1, 2, 3, 1}, {16.5, 24.5, 34.5, 60.5, 76.5, 94.5});
+  expect_values(adaptive_avg_pool(x, {5, 2}), {1, 5, 2, 1},
+                {2.5, 12.5, 16.5, 34.5, 30.5, 56.5, 60.5, 94.5, 90.5, 132.5});
+  expect_values(adaptive_avg_pool(x, {3, 1}), {1, 3, 1, 1}, {7.5, 43.5, 111.5});
+  EXPECT_EQ(adaptive_avg_pool(x, {3, 4}).node(), x.node()) << "has the size already";
+}
+
+TEST_P(OpsValue, FlattenIsChannelByChannel) {
+  const Variable x = constant({2, 1, 3, 2}, {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60});
+  expect_values(flatten(x), {2, 6}, {1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60});
+}
+
 TEST_P(OpsValue, Linear) {
   const Variable x = constant({2, 2}, {1, 2, 3, 4});
   const Variable weight = constant({3, 2}, {1, 0, 0, 1, 1, 1});
@@ -414,6 +429,24 @@ TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
   EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
 }
 
+TEST_P(OpsValue, CountCorrectAmongSeveral) {
+  const double nan = std::nan("");
+  const Variable logits = constant({5, 3}, {1, 2, 3, 1, 2, 3, 7, 7, 7, 0, nan, 1, nan, nan, nan});
+  const Tensor labels = tensor_of<int32_t>({1, 0, 2, 2, 1});
+  for (const auto& [most, correct] : {std::pair{1, 0.0}, {2, 2.0}, {3, 5.0}}) {
+    const Tensor sums = tensor_of<double>({0, 0});
+    count_correct(logits, labels, sums, most);
+    EXPECT_EQ(values(sums), (std::vector<double>{correct, 5})) << most;
+  }
+}
+
+TEST_P(OpsValue, CountCorrectByClass) {
+  const Variable logits = constant({5, 3}, {1, 1, 0, 0, 1, 2, 5, 0, 0, 9, 0, 0, 3, 2, 1});
+  const Tensor sums = tensor({3, 2}, {10, 20, 30, 40, 50, 60});
+  count_correct_by_class(logits, tensor_of<int32_t>({0, 2, 1, -1, 0}), sums);
+  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 30, 41, 51, 61}));
+}
+
 /// The classes are the blank, a, b and the space. The first sequence is heard as "a  ab b" and
 /// labelled "a bb"; a run of spaces counts as one. The second is heard as "b" without a transcript.
 TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
@@ -527,6 +560,23 @@ TEST(Ops, RefuseShapesThatDoNotFit) {
   EXPECT_NE(error([&] { reshape(image, {7}); }).find("48"), std::string::npos);
   EXPECT_NE(error([&] { max_pool2d(image, 2, {.pad = 2}); }).find("pad 2"), std::string::npos);
   EXPECT_NE(error([&] { pad_channels(image, 2, 1); }).find("2 channels"), std::string::npos);
+  EXPECT_EQ(error([&] {
+              adaptive_avg_pool(image, {0, 2});
+            }),
+            "adaptive_avg_pool: to 0 x 2 positions, expected positive numbers");
+  EXPECT_EQ(error([&] {
+              adaptive_avg_pool(zeros({2, 3}), 1);
+            }),
+            "adaptive_avg_pool: input is (2, 3), expected (N, H, W, C) with at least one position "
+            "and channel");
+  EXPECT_EQ(error([&] {
+              flatten(zeros({2, 3}));
+            }),
+            "flatten: input is (2, 3), expected (N, H, W, C)");
+  EXPECT_EQ(error([&] {
+              count_correct_by_class(zeros({1, 3}), tensor_of<int32_t>({1}), tensor({2}, {0, 0}));
+            }),
+            "count_correct_by_class: sums are (2) f64, expected (3, 2) f64");
   EXPECT_NE(error([&] { clipped_relu(image, 0.0); }).find("expected a positive"),
             std::string::npos);
   EXPECT_EQ(

@@ -1,0 +1,121 @@
+#include "models/vgg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/label_smoothing.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kLeastSide = 32;  // smaller images leave nothing for the last pool
+constexpr int64_t kSide = 7;        // of the features behind the convolutions
+constexpr int kLinearPlaces[] = {0, 3, 6};
+constexpr Init kZero{Init::Kind::constant, 0.0};
+
+/// Source: He et al. 2015, equation 14 (the backward form).
+Init he_normal(int out) { return {Init::Kind::normal, std::sqrt(2.0 / (9.0 * out))}; }
+
+}  // namespace
+
+VggPlan VggPlan::of_depth(int64_t depth) {
+  switch (depth) {
+    case 11:
+      return {.convolutions = {1, 1, 2, 2, 2}};
+    case 13:
+      return {.convolutions = {2, 2, 2, 2, 2}};
+    case 16:
+      return {.convolutions = {2, 2, 3, 3, 3}};
+    case 19:
+      return {.convolutions = {2, 2, 4, 4, 4}};
+  }
+  throw Error(concat("model.depth = ", depth, ", expected 11, 13, 16 or 19"));
+}
+
+Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
+    : Classifier(facts.classes, options.label_smoothing),
+      plan_(plan),
+      first_dropout_(options.dropout, 0),
+      second_dropout_(options.dropout, 1) {
+  WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "vgg: a dropout of ", options.dropout,
+             ", expected a number in [0, 1)");
+  const Shape& image = facts.image("vgg");
+  WISP_CHECK(std::min(image[0], image[1]) >= kLeastSide, "vgg: images of ", image[0], " x ",
+             image[1], ", expected at least ", kLeastSide, " x ", kLeastSide);
+  constexpr size_t kDoublings = 3;
+  auto in = static_cast<int>(image[2]);
+  int place = 0;
+  for (size_t stage = 0; stage < plan.convolutions.size(); ++stage) {
+    const int out = plan.width << std::min(stage, kDoublings);
+    place = add_stage(plan.convolutions[stage], in, out, place);
+    in = out;
+  }
+  int64_t width = in * kSide * kSide;
+  for (const int linear_place : kLinearPlaces) {
+    const bool last = linear_place == kLinearPlaces[2];
+    linear_.emplace_back(width, last ? facts.classes : plan.hidden, Init{Init::Kind::normal, 0.01},
+                         kZero);
+    child(concat("classifier.", linear_place), linear_.back());
+    width = plan.hidden;
+  }
+}
+
+/// Adds convolutions and their norms. `place` is the first layer's number in torchvision's names,
+/// where ReLUs and pools have numbers too. Returns the number behind the stage's pool.
+int Vgg::add_stage(int64_t convolutions, int in, int out, int place) {
+  for (int64_t i = 0; i < convolutions; ++i) {
+    convolutions_.emplace_back(i == 0 ? in : out, out, 3, ConvOptions{.pad = 1}, he_normal(out),
+                               kZero);
+    child(concat("features.", place++), convolutions_.back());
+    if (plan_.batch_norm) {
+      norms_.emplace_back(out);
+      child(concat("features.", place++), norms_.back());
+    }
+    ++place;  // the ReLU
+  }
+  return place + 1;
+}
+
+Variable Vgg::features(Variable x) const {
+  size_t i = 0;
+  for (const int64_t convolutions : plan_.convolutions) {
+    for (const size_t end = i + static_cast<size_t>(convolutions); i < end; ++i) {
+      x = convolutions_[i](x);
+      x = plan_.batch_norm ? norms_[i](x, {.relu = true}) : relu(x);
+    }
+    x = max_pool2d(x, 2);
+  }
+  return flatten(adaptive_avg_pool(x, kSide));
+}
+
+Step Vgg::forward(Context& context, const Batch& batch, const Carry&) {
+  Variable x = features(Variable(context, batch.inputs[0]));
+  x = first_dropout_(relu(linear_[0](x)));
+  x = second_dropout_(relu(linear_[1](x)));
+  return classified(linear_[2](widen(x)), batch);
+}
+
+std::vector<std::string> Vgg::exchange_names(const std::string& name) const {
+  const size_t dot = name.rfind('.');
+  const std::string layer = name.substr(0, dot + 1), part = name.substr(dot + 1);
+  return {layer + (part == "gamma" ? "weight" : part == "beta" ? "bias" : part)};
+}
+
+namespace {
+
+std::unique_ptr<Model> make(Config& config, const Facts& facts) {
+  int64_t depth = 16;
+  config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
+  VggPlan plan = VggPlan::of_depth(depth);
+  config.bind("model.batch_norm", plan.batch_norm, "batch norm behind each convolution");
+  VggOptions options;
+  config.bind("model.dropout", options.dropout, "dropout behind each hidden layer, in [0, 1)");
+  options.label_smoothing = bind_label_smoothing(config);
+  return std::make_unique<Vgg>(plan, facts, options);
+}
+
+const ModelRegistration registration(
+    "vgg", "3 x 3 convolutions for ImageNet (Simonyan and Zisserman 2015)", make);
+
+}  // namespace
+}  // namespace wisp

@@ -45,6 +45,10 @@ class PhotoSource final : public DataSource {
                 "strength of random brightness in training, as contrast and saturation; 0: none");
     config.bind("data.contrast", options_.jitter.contrast, "strength of random contrast");
     config.bind("data.saturation", options_.jitter.saturation, "strength of random saturation");
+    config.bind("data.rand_augment", options_.changes.changes,
+                "number of RandAugment's changes of a photo in training (2 in the paper); 0: none");
+    config.bind("data.magnitude", options_.changes.magnitude,
+                "magnitude of RandAugment's changes, 0 to 30");
     config.bind("data.lighting", options_.lighting,
                 "strength of AlexNet's lighting noise in training (0.1 in the paper); 0: none");
     config.bind("data.validation", validation_,
@@ -57,17 +61,15 @@ class PhotoSource final : public DataSource {
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are gone past; more end the run");
     naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
-    WISP_CHECK(options_.size > 0, config.where("data.size"), ": data.size is ", options_.size,
-               ", expected at least 1");
-    WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
-               options_.side, ", expected at least data.size, ", options_.size);
-    WISP_CHECK(validation_ >= 0, config.where("data.validation"), ": data.validation is ",
-               validation_, ", expected 0 or more");
-    WISP_CHECK(max_bad_ >= 0, config.where("data.max_bad"), ": data.max_bad is ", max_bad_,
-               ", expected 0 or more");
-    WISP_CHECK(block_ >= 0, config.where("data.block"), ": data.block is ", block_,
-               ", expected 0 or more");
-    options_.filter = filter_named(filter_);
+    const auto at_least = [&](const char* key, int64_t value, int64_t bound) {
+      WISP_CHECK(value >= bound, config.where(key), ": ", key, " is ", value,
+                 ", expected at least ", bound);
+    };
+    at_least("data.size", options_.size, 1);
+    at_least("data.side", options_.side, options_.size);
+    at_least("data.validation", validation_, 0);
+    at_least("data.block", block_, 0);
+    at_least("data.max_bad", max_bad_, 0);
   }
 
   Facts facts() const override {

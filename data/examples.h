@@ -63,8 +63,8 @@ class Examples {
   /// Gives the tensors of `batch` the shapes of the piece and reuses their memory if it is large
   /// enough (Tensor::fitted). Their contents are undefined.
   virtual void shape(const Piece& piece, Batch& batch) const = 0;
-  /// Writes one row of the piece. Returns an empty string, or the fault of a damaged sample, whose
-  /// targets are then -1.
+  /// Writes one row of the piece, and nothing else: threads write rows of one batch at once.
+  /// Returns an empty string, or the fault of a damaged sample, whose targets are then -1.
   virtual std::string fill(const Piece& piece, int64_t row, const Batch& batch) const = 0;
   /// The first input of a row as a picture for people: (H, W, C) u8, C = 1 or 3. Undefined if the
   /// input is no picture.

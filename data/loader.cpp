@@ -20,6 +20,8 @@ Loader::Loader(const Examples& examples, const Deal& deal, LoaderOptions options
   for (int i = 0; i < options_.threads; ++i) threads_.push_back(std::make_unique<WorkQueue>());
 }
 
+Loader::~Loader() { abandon(true); }
+
 void Loader::start_epoch(int64_t epoch, int64_t first) {
   WISP_CHECK(epoch >= 0, "loader: epoch ", epoch, ", expected 0 or more");
   WISP_CHECK(first >= 0 && first <= batches_, "loader: first batch ", first, " of an epoch of ",
@@ -28,7 +30,9 @@ void Loader::start_epoch(int64_t epoch, int64_t first) {
     begin_ = end();
     pieces_ = std::move(following_);
   } else {
+    abandon(true);
     for (const auto& thread : threads_) thread->drain();
+    abandon(false);
     if (epoch != epoch_) pieces_ = cut(epoch);
     begin_ = 0;
     next_ = posted_ = first;
@@ -79,10 +83,11 @@ void Loader::post_until(int64_t wanted) {
   const bool goes_on = deal_.training && wanted > end();
   if (goes_on && following_.empty()) following_ = cut(epoch_ + 1);
   const int64_t known = end() + std::ssize(following_);
-  for (; posted_ < std::min(wanted, known); ++posted_) {
-    prepare(posted_);
+  while (posted_ < std::min(wanted, known)) {
+    const int64_t position = posted_++;
+    prepare(position);
     for (const auto& thread : threads_)
-      thread->post([this, position = posted_] { fill_rows(slot_of(position)); });
+      thread->post([this, position] { fill_rows(slot_of(position)); });
   }
 }
 
@@ -117,7 +122,7 @@ void Loader::prepare(int64_t position) {
 
 void Loader::fill_rows(Slot& slot) noexcept {
   std::unique_lock lock(mutex_);
-  while (slot.taken < std::ssize(slot.faults)) {
+  while (!abandoned_ && slot.taken < std::ssize(slot.faults)) {
     const int64_t row = slot.taken++;
     lock.unlock();
     std::string fault;
@@ -133,8 +138,21 @@ void Loader::fill_rows(Slot& slot) noexcept {
       slot.failed = row;
     }
     slot.faults[static_cast<size_t>(row)] = std::move(fault);
-    if (--slot.left == 0) changed_.notify_one();
+    if (--slot.left > 0) continue;
+    count_ignored(slot);
+    changed_.notify_one();
   }
+}
+
+void Loader::count_ignored(Slot& slot) {
+  Batch& batch = slot.buffer;
+  batch.ignored = 0;
+  if (batch.maker || slot.failure) return;
+  const auto* targets = batch.targets.data<int32_t>();
+  batch.ignored = batch.targets.numel() == batch.count
+                      ? std::count(targets, targets + batch.count, -1)
+                      : std::count_if(slot.faults.begin(), slot.faults.end(),  // several targets
+                                      [](const std::string& fault) { return !fault.empty(); });
 }
 
 /// Waits for the rows of a batch, and counts those that are damaged.
@@ -147,13 +165,12 @@ void Loader::hand_out(Slot& slot) {
                [](const std::string& fault) { return !fault.empty(); });
   damaged_ += std::ssize(damage_);
   if (!damage_.empty()) last_damage_ = damage_.back();
-  Batch& batch = slot.buffer;
-  batch.ignored = 0;
-  if (batch.maker) return;
-  const auto* targets = batch.targets.data<int32_t>();
-  batch.ignored = batch.targets.numel() == batch.count
-                      ? std::count(targets, targets + batch.count, -1)
-                      : std::ssize(damage_);  // rows with several targets
+}
+
+/// With true, threads stop after the rows that they have begun.
+void Loader::abandon(bool abandoned) {
+  std::lock_guard lock(mutex_);
+  abandoned_ = abandoned;
 }
 
 }  // namespace wisp

@@ -27,8 +27,8 @@ class Loader {
  public:
   /// `examples` must outlive the loader. Throws Error like Examples::epoch().
   Loader(const Examples& examples, const Deal& deal, LoaderOptions options = {});
-  /// Finishes the batches in preparation.
-  ~Loader() = default;
+  /// Finishes the rows in preparation.
+  ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -45,8 +45,8 @@ class Loader {
   /// thread, at each call until the next start_epoch().
   std::optional<Batch> next();
 
-  /// The batch that next() will return, if it is ready and without error. It stays unchanged until
-  /// next() has returned the batch after it.
+  /// The batch that next() will return, if it is ready and without error. It stays unchanged as the
+  /// one that next() then returns.
   std::optional<Batch> ahead();
 
   /// Number of damaged samples handed out so far, and the fault of the last one.
@@ -74,7 +74,9 @@ class Loader {
   void post_until(int64_t wanted);
   void prepare(int64_t position);
   void fill_rows(Slot& slot) noexcept;
+  static void count_ignored(Slot& slot);
   void hand_out(Slot& slot);
+  void abandon(bool abandoned);
 
   const Examples& examples_;
   const Deal deal_;
@@ -91,7 +93,8 @@ class Loader {
   std::string last_damage_;
   std::vector<std::string> damage_;
   std::vector<Slot> slots_;  // ring by position: one batch with the caller, `prefetch` ahead
-  std::mutex mutex_;         // guards rows and failures of the slots
+  bool abandoned_ = false;   // threads begin no more rows
+  std::mutex mutex_;         // guards rows and failures of the slots, and abandoned_
   std::condition_variable changed_;
   std::vector<std::unique_ptr<WorkQueue>> threads_;  // declared last, so destroyed first
 };

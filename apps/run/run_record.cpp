@@ -36,8 +36,12 @@ StepRow step_row(const json& row, const std::string& metric) {
           number(row, "bytes_encoded"),
           number(row, "bytes_sent"),
           number(row, "bytes_received"),
-          {number(row, "loader_ms"), number(row, "compute_ms"), number(row, "wait_ms"),
-           number(row, "encode_ms"), number(row, "wire_ms"), number(row, "decode_ms")}};
+          {.loader_ms = number(row, "loader_ms"),
+           .compute_ms = number(row, "compute_ms"),
+           .wait_ms = number(row, "wait_ms"),
+           .encode_ms = number(row, "encode_ms"),
+           .wire_ms = number(row, "wire_ms"),
+           .decode_ms = number(row, "decode_ms")}};
 }
 
 EpochRow epoch_row(const json& row, const std::string& metric) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "tests/support/error_of.h"
 #include "tests/support/random_images.h"
@@ -251,7 +252,9 @@ TEST(Loader, GoesOnWithTheNextEpochOfTraining) {
     loader.start_epoch(0);
     rest_of_epoch(loader);
     EXPECT_FALSE(loader.ahead()) << "the epoch has ended";
-    loader.start_epoch(0);  // waits for what was begun
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(goes_on ? 10 : 0);
+    while (set.rows < 8 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    loader.start_epoch(0);
     EXPECT_EQ(set.rows, goes_on ? 8 : 0);
   }
   Loader loader(set, training, {.threads = 2, .prefetch = 2});
@@ -269,7 +272,7 @@ TEST(Loader, TellsTheBatchAhead) {
     loader.start_epoch(epoch);
     for (int64_t i = 0; i < 5; ++i) {
       std::optional<Batch> ahead;
-      while (!ahead) ahead = loader.ahead();
+      while (!(ahead = loader.ahead())) std::this_thread::yield();
       const std::optional<Batch> batch = loader.next();
       EXPECT_EQ(ahead->index, i);
       EXPECT_EQ(ahead->epoch, epoch);
@@ -359,10 +362,25 @@ TEST(Loader, ADamagedSampleKeepsItsPlace) {
     EXPECT_EQ(values<int64_t>(batch->samples), (std::vector<int64_t>{8, 9, 10, 11}));
     EXPECT_EQ(values<int32_t>(batch->targets), (std::vector<int32_t>{8, -1, 0, 1}));
     EXPECT_EQ(loader.damage(), std::vector<std::string>{"sample 9 is damaged"});
-    loader.next();
+    EXPECT_EQ(batch->ignored, 1);
+    EXPECT_EQ(loader.next()->ignored, 0);
     EXPECT_EQ(loader.damaged(), 1);
     EXPECT_EQ(loader.last_damage(), "sample 9 is damaged");
     EXPECT_TRUE(loader.damage().empty());
+  }
+}
+
+TEST(Loader, TheBatchAheadKnowsWhatItIgnores) {
+  const Unreadable set(true);
+  Loader loader(set, {.batch = 4, .training = false}, {.threads = 1, .prefetch = 1});
+  for (const int64_t epoch : {0, 1}) {  // the second one finds the slots of the first
+    loader.start_epoch(epoch);
+    for (const int64_t ignored : {0, 0, 1, 0}) {
+      std::optional<Batch> ahead;
+      while (!(ahead = loader.ahead())) std::this_thread::yield();
+      EXPECT_EQ(ahead->ignored, ignored);
+      EXPECT_EQ(loader.next()->ignored, ignored);
+    }
   }
 }
 

@@ -17,7 +17,7 @@ TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
       dir.write("metrics.jsonl",
                 R"({"type":"step","step":1,"loss":3.0,"seconds":0.5,"bytes_sent_total":10}
 {"type":"step","step":2,"loss":2.5,"seconds":1.0,"bytes_sent_total":20}
-{"type":"step","step":2,"loss":2.25,"seconds":1.5,"bytes_sent_total":30}
+{"type":"step","step":2,"loss":2.25,"seconds":1.5,"bytes_sent_total":30,"loader_ms":1,"compute_ms":2,"wait_ms":3,"encode_ms":4,"wire_ms":5,"decode_ms":6}
 {"type":"epoch","step":2,"test_accuracy":null,"train_loss":2.6}
 {"type":"step","step":3,"lo)");
   const Metrics metrics = read_metrics(path);
@@ -25,6 +25,14 @@ TEST(Metrics, ReadsRowsAndReplacesStepsMadeAgain) {
   EXPECT_EQ(metrics.steps[0].loss, 3.0);
   EXPECT_EQ(metrics.steps[1].loss, 2.25);
   EXPECT_EQ(metrics.steps[1].bytes_sent_total, 30.0);
+  const StepTimes& times = metrics.steps[1].times;
+  EXPECT_EQ(times.loader_ms, 1.0);
+  EXPECT_EQ(times.compute_ms, 2.0);
+  EXPECT_EQ(times.wait_ms, 3.0);
+  EXPECT_EQ(times.encode_ms, 4.0);
+  EXPECT_EQ(times.wire_ms, 5.0);
+  EXPECT_EQ(times.decode_ms, 6.0);
+  EXPECT_TRUE(std::isnan(metrics.steps[0].times.compute_ms)) << "of an older program";
   EXPECT_TRUE(std::isnan(metrics.steps[1].metric)) << "not there";
   ASSERT_EQ(metrics.epochs.size(), 1u);
   EXPECT_TRUE(std::isnan(metrics.epochs[0].test_metric));

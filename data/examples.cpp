@@ -1,24 +1,14 @@
 #include "data/examples.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "core/random.h"
-#include "data/block_order.h"
+#include "data/order.h"
 
 namespace wisp {
 namespace {
-
-constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // differs from the keys of samples
-
-std::vector<int64_t> in_order(int64_t count) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
 
 void check(int64_t count, const Deal& deal, const std::string& name) {
   deal.check(name);
@@ -89,15 +79,6 @@ const Examples* Splits::of(Split split) const {
       return test.get();
   }
   return nullptr;
-}
-
-// Fisher-Yates.
-std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
-  std::vector<int64_t> order = in_order(count);
-  const Philox philox(seed, static_cast<uint64_t>(epoch), kOrderId);
-  for (size_t i = order.size(); i-- > 1;)
-    std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
-  return order;
 }
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,

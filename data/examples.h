@@ -91,9 +91,6 @@ struct Splits {
   const Examples* of(Split split) const;
 };
 
-/// 0 to count - 1 in an order that depends on (seed, epoch).
-std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
-
 /// Cuts samples with one target each, of equal weight: in training in shuffled() order. `name` is
 /// for messages.
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,

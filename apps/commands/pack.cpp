@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "core/base/error.h"
 #include "data/images/photo_layout.h"
 #include "data/images/photo_packing.h"
+#include "data/images/photo_shards.h"
 
 namespace wisp {
 namespace {
@@ -31,15 +33,18 @@ void print_packed(const Packed& packed, const std::string& out) {
     fmt::print("  {}\n", packed.damaged[i]);
 }
 
-/// Packs the photos of a folder.
-void pack(const std::string& folder, const std::string& list,
-          const std::vector<std::string>& classes, const std::string& out,
+/// Packs the photos of a folder, unless they are packed already.
+void pack(const FoundPhotos& found, const std::vector<std::string>& classes, const std::string& out,
           const PackOptions& options) {
-  const PhotosAndNotices found = find_photos(folder, list, classes);
+  if (has_shards(out)) {
+    fmt::print("{}: holds shards already, and stays as it is\n", out);
+    return;
+  }
   for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
   const bool live = isatty(STDOUT_FILENO) == 1;
   const Packed packed = pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
     if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
+    std::fflush(stdout);
     return StopSignals::received() == 0;
   });
   if (packed.stopped) {
@@ -57,8 +62,10 @@ void run(const Arguments& arguments) {
   const PhotoLayout layout = find_layout(arguments.photos);
   const std::vector<std::string> classes = classes_of(layout.train);
   const bool parts = !layout.test.empty();
-  pack(layout.train, "", classes, parts ? arguments.out + "/train" : arguments.out, options);
-  if (parts) pack(layout.test, layout.list, classes, arguments.out + "/val", options);
+  const FoundPhotos train = find_photos(layout.train, "", classes);
+  const FoundPhotos test = parts ? find_photos(layout.test, layout.list, classes) : FoundPhotos{};
+  pack(train, classes, parts ? arguments.out + "/train" : arguments.out, options);
+  if (parts) pack(test, classes, arguments.out + "/val", options);
 }
 
 }  // namespace
@@ -92,10 +99,10 @@ void add_pack(CLI::App& program) {
       "Examples:\n"
       "  wisp pack /imagenet shards --side 512 --jobs 16\n"
       "  wisp train apps/configs/imagenet_resnet50.toml data.path=shards\n"
-      "Photos are packed in a random order. Files that are smaller keep their bytes. Damaged "
-      "photos "
-      "are told and\n"
-      "packed as they are. A stopped command writes nothing.");
+      "Photos are packed in a random order. Files that are smaller keep their bytes, and so do "
+      "damaged ones, which are\n"
+      "named if they had to be scaled. A stopped command leaves no part of a set; the same command "
+      "goes on with the\nnext set.");
   command.callback([arguments] { run(*arguments); });
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/block_order.h"
+#include "data/order.h"
 
 namespace wisp {
 namespace {
@@ -88,7 +88,7 @@ std::optional<double> mixing_of(const Examples& examples, Deal all) {
     order.insert(order.end(), piece.rows.begin(), piece.rows.end());
   }
   const double quality = shuffle_quality(order);
-  return std::isnan(quality) ? std::nullopt : std::optional(quality);
+  return std::isfinite(quality) ? std::optional(quality) : std::nullopt;
 }
 
 SplitSurvey survey_split(const Prepared& prepared, Split split, int64_t classes) {

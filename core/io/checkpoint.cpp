@@ -1,12 +1,6 @@
 #include "core/io/checkpoint.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "core/io/checksum.h"
 #include "core/io/output_file.h"
@@ -123,48 +117,24 @@ void CheckpointWriter::write(const std::string& path) const {
   stream.finish();
 }
 
-CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  WISP_CHECK(descriptor_ >= 0, path_, ": cannot be opened: ", std::strerror(errno));
-  try {
-    struct stat status {};
-    WISP_CHECK(fstat(descriptor_, &status) == 0, path_, ": cannot be read: ", std::strerror(errno));
-    read_header(status.st_size, checksums);
-  } catch (const Error&) {
-    close(descriptor_);
-    throw;
-  }
+CheckpointReader::CheckpointReader(std::string path, Checksums checksums) : file_(std::move(path)) {
+  read_header(checksums);
 }
 
-CheckpointReader::~CheckpointReader() { close(descriptor_); }
-
-void CheckpointReader::read_bytes(void* into, int64_t bytes, int64_t offset) const {
-  auto* next = static_cast<std::byte*>(into);
-  while (bytes > 0) {
-    const ssize_t got = pread(descriptor_, next, static_cast<size_t>(bytes), offset);
-    if (got < 0 && errno == EINTR) continue;
-    WISP_CHECK(got >= 0, path_, ": cannot be read: ", std::strerror(errno));
-    WISP_CHECK(got > 0, path_, ": ends at byte ", offset, ", ", bytes, " bytes early");
-    next += got;
-    bytes -= got;
-    offset += got;
-  }
-}
-
-void CheckpointReader::read_header(int64_t file_bytes, Checksums checksums) {
+void CheckpointReader::read_header(Checksums checksums) {
   uint64_t length = 0;
-  read_bytes(&length, sizeof length, 0);
-  const int64_t room = std::clamp<int64_t>(file_bytes - 8, 0, kMaxSafetensorsHeader);
-  WISP_CHECK(length <= static_cast<uint64_t>(room), path_, ": the header has ", length,
+  file_.read(&length, sizeof length, 0);
+  const int64_t room = std::clamp<int64_t>(file_.bytes() - 8, 0, kMaxSafetensorsHeader);
+  WISP_CHECK(length <= static_cast<uint64_t>(room), path(), ": the header has ", length,
              " bytes, there is room for ", room, "; is it a safetensors file?");
   std::string text(length, '\0');
-  read_bytes(text.data(), static_cast<int64_t>(length), 8);
+  file_.read(text.data(), static_cast<int64_t>(length), 8);
   data_ = 8 + static_cast<int64_t>(length);
   try {
-    header_ = SafetensorsHeader::parse(text, file_bytes - data_);
+    header_ = SafetensorsHeader::parse(text, file_.bytes() - data_);
     check_seal(checksums);
   } catch (const Error& error) {
-    throw Error(path_ + ": " + error.what());
+    throw Error(path() + ": " + error.what());
   }
 }
 
@@ -186,27 +156,27 @@ std::vector<std::string> CheckpointReader::names() const {
 
 const SafetensorsEntry& CheckpointReader::entry(const std::string& name) const {
   const auto found = header_.tensors.find(name);
-  WISP_CHECK(found != header_.tensors.end(), path_, ": has no tensor ", name);
+  WISP_CHECK(found != header_.tensors.end(), path(), ": has no tensor ", name);
   return found->second;
 }
 
 void CheckpointReader::read(const std::string& name, const Tensor& into) const {
   const SafetensorsEntry& given = entry(name);
   const SafetensorsEntry wanted{safetensors_name(into.dtype()), extents_of(into.shape())};
-  WISP_CHECK(given.str() == wanted.str(), path_, ": ", name, " is ", given.str(), ", expected ",
+  WISP_CHECK(given.str() == wanted.str(), path(), ": ", name, " is ", given.str(), ", expected ",
              wanted.str());
-  WISP_CHECK(!into.device().is_cuda(), path_, ": ", name, " cannot be read to a device");
-  read_bytes(into.raw(), into.bytes(), data_ + given.begin);
+  WISP_CHECK(!into.device().is_cuda(), path(), ": ", name, " cannot be read to a device");
+  file_.read(into.raw(), into.bytes(), data_ + given.begin);
   const auto said = header_.metadata.find(kTensorChecksum + name);
   if (said == header_.metadata.end()) return;  // the constructor has refused it if it is required
   const std::string checksum = checksum_of(into.raw(), into.bytes());
-  WISP_CHECK(checksum == said->second, path_, ": ", name, " is damaged: its checksum is ", checksum,
-             ", expected ", said->second);
+  WISP_CHECK(checksum == said->second, path(), ": ", name, " is damaged: its checksum is ",
+             checksum, ", expected ", said->second);
 }
 
 const std::string& CheckpointReader::metadata(const std::string& key) const {
   const auto found = header_.metadata.find(key);
-  WISP_CHECK(found != header_.metadata.end(), path_, ": has no metadata ", key);
+  WISP_CHECK(found != header_.metadata.end(), path(), ": has no metadata ", key);
   return found->second;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/io/output_file.h"
+#include "core/io/random_access_file.h"
 #include "core/io/safetensors.h"
 #include "core/tensor/tensor.h"
 
@@ -67,11 +68,8 @@ class CheckpointReader {
   enum class Checksums { required, optional };
 
   explicit CheckpointReader(std::string path, Checksums checksums = Checksums::required);
-  ~CheckpointReader();
-  CheckpointReader(const CheckpointReader&) = delete;
-  CheckpointReader& operator=(const CheckpointReader&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   std::vector<std::string> names() const;  // sorted
   bool has(const std::string& name) const { return header_.tensors.count(name) != 0; }
   /// A tensor's entry in the header. Throws Error if the file has no tensor of that name.
@@ -85,12 +83,10 @@ class CheckpointReader {
   const std::string& metadata(const std::string& key) const;
 
  private:
-  void read_header(int64_t file_bytes, Checksums checksums);
+  void read_header(Checksums checksums);
   void check_seal(Checksums checksums) const;
-  void read_bytes(void* into, int64_t bytes, int64_t offset) const;
 
-  std::string path_;
-  int descriptor_ = -1;
+  RandomAccessFile file_;
   SafetensorsHeader header_;
   int64_t data_ = 0;  // offset of the data, behind the header
 };

@@ -25,6 +25,8 @@ ImageReader::ImageReader(const Facts& facts, DType compute)
     : shape_(image_of(facts)), normalizer_(facts.inputs[0].normalization, compute) {
   const Feed& feed = facts.inputs[0];
   if (feed.photo.side == 0) return;
+  WISP_CHECK(shape_[0] == shape_[1], "the model reads photos as images ", shape_,
+             ", expected equal height and width");
   photos_.emplace(
       PhotoOptions{
           .side = feed.photo.side, .size = shape_[0], .filter = filter_named(feed.photo.filter)},

@@ -67,11 +67,7 @@ void PhotoExamples::count_bad(int64_t photo, const std::string& fault) const {
 }
 
 uint64_t PhotoExamples::digest() const {
-  uint64_t hash = hash_text(image_.str());
-  for (int64_t photo = 0; photo < count(); ++photo)
-    hash = hash_number(static_cast<uint64_t>(photos_->label(photo)),
-                       hash_text(photos_->name(photo), hash));
-  return hash;
+  return hash_number(photos_->digest(), hash_text(image_.str()));
 }
 
 }  // namespace wisp

@@ -16,7 +16,7 @@ namespace wisp {
 
 struct PhotoUse {
   bool training = false;  // random crops and colours; otherwise the centre
-  int64_t most_bad = 0;   // number of damaged photos that are gone past
+  int64_t most_bad = 0;   // number of damaged photos that are tolerated
   int64_t block = 0;      // neighbours that are read together (block_order); 0: shuffled()
 };
 
@@ -38,7 +38,7 @@ class PhotoExamples final : public Examples {
     return pipeline_.picture(batch.inputs[0].rows(row, row + 1));
   }
   Origin origin(int64_t photo) const override { return {photos_->name(photo), {}}; }
-  /// A hash of names and classes. Pixels are not read for it.
+  /// A hash of the set and of the images' size.
   uint64_t digest() const override;
 
  private:

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> kEndings = {".jpg", ".jpeg", ".png", ".webp"};
-constexpr std::string_view kKagglesHead = "ImageId,PredictionString";
-constexpr const char* kKagglesEnding = ".JPEG";
+constexpr std::string_view kKaggleHead = "ImageId,PredictionString";
+constexpr const char* kKaggleEnding = ".JPEG";
 
 bool is_photo(const fs::path& path) {
   std::string ending = path.extension().string();
@@ -43,22 +43,33 @@ int32_t class_of(std::string_view text, const std::unordered_map<std::string, in
   return number;
 }
 
+/// The names of the files in a folder.
+std::set<std::string> files_in(const std::string& folder) {
+  std::error_code failure;
+  std::set<std::string> names;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure))
+    names.insert(entry->path().filename().string());
+  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
+  return names;
+}
+
 struct Listed {
   std::string name;
   std::string_view label;
 };
 
 /// The name and the class of a line: "NAME CLASS", or Kaggle's "NAME,CLASS X Y X Y CLASS …".
-Listed parse(std::string_view line, bool kaggles) {
-  const size_t space = line.find_first_of(kaggles ? "," : " \t");
+Listed parse(std::string_view line, bool kaggle) {
+  const size_t space = line.find_first_of(kaggle ? "," : " \t");
   WISP_CHECK(space != line.npos && space > 0, "'", line, "', expected a file's name and its class");
   std::string_view rest = line.substr(space + 1);
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
   const std::string_view label = rest.substr(0, rest.find_first_of(" \t"));
-  WISP_CHECK(kaggles || label.size() == rest.size(), "'", line,
+  WISP_CHECK(kaggle || label.size() == rest.size(), "'", line,
              "', expected a file's name and its class");
   std::string name(line.substr(0, space));
-  if (kaggles) name += kKagglesEnding;
+  if (kaggle) name += kKaggleEnding;
   return {std::move(name), label};
 }
 
@@ -80,18 +91,23 @@ std::string_view PhotoFiles::bytes(int64_t photo, std::string& buffer) const {
   return buffer = read_whole_file(folder_ + "/" + name(photo), kMostFileBytes);
 }
 
-std::vector<std::string> class_folders(const std::string& folder) {
+std::vector<std::string> folders_in(const std::string& folder) {
   std::error_code failure;
-  std::vector<std::string> classes;
+  std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
        entry.increment(failure)) {
     const std::string name = entry->path().filename().string();
-    if (fs::is_directory(entry->path(), failure) && !name.starts_with(".")) classes.push_back(name);
+    if (fs::is_directory(entry->path(), failure) && !name.starts_with(".")) names.push_back(name);
     failure.clear();  // of a link to nothing
   }
   WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> class_folders(const std::string& folder) {
+  std::vector<std::string> classes = folders_in(folder);
   WISP_CHECK(!classes.empty(), folder, ": no folders in it, expected one for each class");
-  std::sort(classes.begin(), classes.end());
   return classes;
 }
 
@@ -100,16 +116,18 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
     WISP_CHECK(std::binary_search(classes.begin(), classes.end(), name), folder, "/", name,
                ": the training set has no class '", name, "'");
   }
-  FoundPhotos found{std::make_shared<PhotoFiles>(folder), {}};
+  const auto photos = std::make_shared<PhotoFiles>(folder);
+  FoundPhotos found{photos, {}};
   const size_t prefix = (fs::path(folder) / "").string().size();
   std::vector<fs::path> others;
   for (size_t c = 0; c < classes.size(); ++c) {
     const fs::path of_class = fs::path(folder) / classes[c];
-    if (!fs::exists(of_class)) continue;
+    std::error_code ignored;
+    if (!fs::exists(of_class, ignored)) continue;
     const FilesBelow below = files_below(of_class.string());
     for (const fs::path& path : below.files) {
       if (is_photo(path)) {
-        found.photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
+        photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
       } else {
         others.push_back(path);
       }
@@ -128,25 +146,24 @@ FoundPhotos photos_by_list(const std::string& folder, const std::string& list,
   std::unordered_map<std::string, int32_t> numbers;
   for (size_t c = 0; c < classes.size(); ++c) numbers.emplace(classes[c], static_cast<int32_t>(c));
   const std::string text = naming(list, [&] { return read_utf8(list); });
-  FoundPhotos found{std::make_shared<PhotoFiles>(folder), {}};
-  std::set<std::string> unlisted;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    unlisted.insert(entry.path().filename().string());
-  const bool kaggles = text.starts_with(kKagglesHead);
+  const auto photos = std::make_shared<PhotoFiles>(folder);
+  FoundPhotos found{photos, {}};
+  std::set<std::string> unlisted = files_in(folder);
+  const bool kaggle = text.starts_with(kKaggleHead);
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     ++number;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || (kaggles && number == 1)) continue;
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+    if (line.empty() || (kaggle && number == 1)) continue;
     naming(concat(list, ":", number), [&] {
-      const Listed listed = parse(line, kaggles);
+      const Listed listed = parse(line, kaggle);
       const int32_t label = class_of(listed.label, numbers);
       WISP_CHECK(unlisted.erase(listed.name) == 1, listed.name, " is not in ", folder,
                  ", or is listed twice");
-      found.photos->add(listed.name, label);
+      photos->add(listed.name, label);
     });
   }
   WISP_CHECK(found.photos->count() > 0, list, ": lists no photos");

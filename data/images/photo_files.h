@@ -31,14 +31,16 @@ class PhotoFiles final : public PhotoSet {
   std::vector<int32_t> labels_;
 };
 
-/// What was found, and a line for each kind of file that was passed over.
+/// Photos that were found, and a line for each kind of file that was passed over.
 struct FoundPhotos {
-  std::shared_ptr<PhotoFiles> photos;
+  std::shared_ptr<const PhotoSet> photos;
   std::vector<std::string> notices;
 };
 
-/// The names of the folders in `folder`, sorted as bytes: the classes. Throws Error if there are
-/// none, or if the folder cannot be read.
+/// The names of the folders in `folder`, sorted as bytes, without hidden ones. Throws Error if the
+/// folder cannot be read.
+std::vector<std::string> folders_in(const std::string& folder);
+/// The classes: folders_in(). Throws Error also if there are none.
 std::vector<std::string> class_folders(const std::string& folder);
 
 /// The photos in a folder for each class, sorted by class and path: torchvision's ImageFolder.

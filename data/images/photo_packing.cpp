@@ -7,12 +7,12 @@
 #include "core/base/error.h"
 #include "core/base/work_queue.h"
 #include "core/io/input_file.h"
-#include "data/examples.h"
 #include "data/images/image_codec.h"
 #include "data/images/photo.h"
 #include "data/images/photo_shards.h"
 #include "data/images/ppm.h"
 #include "data/images/resample_image.h"
+#include "data/order.h"
 
 namespace wisp {
 namespace {
@@ -65,10 +65,10 @@ Packed pack_photos(const PhotoSet& photos, const std::vector<std::string>& class
                    const std::function<bool(int64_t)>& progress) {
   PhotoShardWriter writer(folder, classes);
   const std::vector<int64_t> order = shuffled(photos.count(), 0, 0);
-  std::vector<std::unique_ptr<WorkQueue>> threads;
-  for (int job = 0; job < options.jobs; ++job) threads.push_back(std::make_unique<WorkQueue>());
   Packed packed;
   std::vector<Task> tasks;
+  std::vector<std::unique_ptr<WorkQueue>> threads;  // declared last: they end before the tasks
+  for (int job = 0; job < options.jobs; ++job) threads.push_back(std::make_unique<WorkQueue>());
   for (int64_t first = 0; first < photos.count(); first += std::ssize(tasks)) {
     tasks.assign(static_cast<size_t>(std::min(options.jobs * kOfEachJob, photos.count() - first)),
                  {});

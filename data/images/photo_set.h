@@ -17,13 +17,15 @@ class PhotoSet {
   virtual int64_t count() const = 0;
   /// The class, 0 or more.
   virtual int32_t label(int64_t photo) const = 0;
-  /// Where the photos are: a folder.
+  /// The folder in which the photos are.
   virtual const std::string& folder() const = 0;
   /// The photo's path below the folder: "n01440764/n01440764_18.JPEG". Unique in the set.
   virtual std::string name(int64_t photo) const = 0;
   /// The bytes of the photo's file, in `buffer` or in memory of the set. Throws Error without the
   /// name if they cannot be read.
   virtual std::string_view bytes(int64_t photo, std::string& buffer) const = 0;
+  /// A hash of the photos and their order. By default of names and classes, without reading bytes.
+  virtual uint64_t digest() const;
 };
 
 /// Some photos of a set, in the given order.
@@ -39,6 +41,7 @@ class PhotoSubset final : public PhotoSet {
   std::string_view bytes(int64_t photo, std::string& buffer) const override {
     return whole_->bytes(at(photo), buffer);
   }
+  uint64_t digest() const override;
 
  private:
   int64_t at(int64_t photo) const { return photos_[static_cast<size_t>(photo)]; }

@@ -1,10 +1,6 @@
 #include "data/images/photo_shards.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +12,7 @@
 #include "core/io/checkpoint.h"
 #include "core/io/checksum.h"
 #include "core/io/input_file.h"
+#include "core/io/utf8.h"
 
 namespace wisp {
 namespace {
@@ -41,12 +38,12 @@ std::string head_of(const std::string& id, size_t shard) {
   return head;
 }
 
-/// An identity of the photos: their names, classes and bytes.
-std::string id_of(const std::string& names, const Tensor& labels, const Tensor& checksums) {
+/// A hash of the photos' names, classes and bytes.
+uint64_t digest_of(const std::string& names, const Tensor& labels, const Tensor& checksums) {
   uint64_t hash = hash_text(names);
   for (const Tensor* part : {&labels, &checksums})
     hash = hash_number(crc32c(part->raw(), static_cast<size_t>(part->bytes())), hash);
-  return hash_digits(hash);
+  return hash;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -81,20 +78,12 @@ Tensor read(const CheckpointReader& index, const std::string& name, DType dtype)
   return tensor;
 }
 
-void read_at(int descriptor, std::string& into, int64_t offset) {
-  for (size_t done = 0; done < into.size();) {
-    const ssize_t count = pread(descriptor, into.data() + done, into.size() - done,
-                                offset + static_cast<int64_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    WISP_CHECK(count >= 0, "cannot be read: ", std::strerror(errno));
-    WISP_CHECK(count > 0, "ends at byte ", offset + static_cast<int64_t>(done));
-    done += static_cast<size_t>(count);
-  }
-}
-
 }  // namespace
 
-bool has_shards(const std::string& folder) { return fs::exists(index_path(folder)); }
+bool has_shards(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(index_path(folder), ignored);
+}
 
 std::vector<std::string> classes_of_shards(const std::string& folder) {
   const CheckpointReader index(index_path(folder));
@@ -117,13 +106,9 @@ PhotoShards::PhotoShards(std::string folder) : folder_(std::move(folder)) {
   check(std::ssize(lines_of(index.metadata("classes"))), lengths);
   const std::string names(reinterpret_cast<const char*>(names_.raw()),
                           static_cast<size_t>(names_.numel()));
-  const std::string id = id_of(names, labels_, checksums_);
+  digest_ = digest_of(names, labels_, checksums_);
   for (int64_t shard = 0; shard < lengths.numel(); ++shard)
-    open(static_cast<size_t>(shard), id, lengths.data<int64_t>()[shard]);
-}
-
-PhotoShards::~PhotoShards() {
-  for (const int descriptor : descriptors_) close(descriptor);
+    open(static_cast<size_t>(shard), lengths.data<int64_t>()[shard]);
 }
 
 /// Throws Error unless all lists fit each other, so that no later read leaves a shard.
@@ -132,30 +117,34 @@ void PhotoShards::check(int64_t classes, const Tensor& lengths) const {
   for (const Tensor* list : {&shards_, &checksums_, &offsets_, &sizes_, &name_ends_})
     WISP_CHECK(list->numel() == count(), path, ": lists of ", list->numel(), " and of ", count(),
                " photos");
+  for (int64_t shard = 0; shard < lengths.numel(); ++shard)
+    WISP_CHECK(lengths.data<int64_t>()[shard] >= kHeadBytes, path, ": shard ", shard, " has ",
+               lengths.data<int64_t>()[shard], " bytes, expected at least ", kHeadBytes);
   int64_t name_end = 0;
   for (int64_t i = 0; i < count(); ++i) {
     const int64_t offset = offsets_.data<int64_t>()[i], size = sizes_.data<int64_t>()[i];
     const int64_t shard = shards_.data<int32_t>()[i], end = name_ends_.data<int64_t>()[i];
-    const bool in_shard = shard >= 0 && shard < lengths.numel() && size >= 0 &&
-                          offset >= kHeadBytes && offset <= lengths.data<int64_t>()[shard] - size;
-    const bool named = end > name_end && end <= names_.numel();
-    WISP_CHECK(in_shard && named && label(i) >= 0 && label(i) < classes, path, ": photo ", i,
-               " has bytes, a name or a class that do not exist");
+    WISP_CHECK(shard >= 0 && shard < lengths.numel(), path, ": photo ", i, " is in shard ", shard,
+               " of ", lengths.numel());
+    WISP_CHECK(size >= 0 && offset >= kHeadBytes && offset <= lengths.data<int64_t>()[shard] - size,
+               path, ": photo ", i, " has ", size, " bytes at byte ", offset, ", which shard ",
+               shard, " does not have");
+    WISP_CHECK(end > name_end && end <= names_.numel(), path, ": photo ", i,
+               " has no name of its own");
+    WISP_CHECK(label(i) >= 0 && label(i) < classes, path, ": photo ", i, " is of class ", label(i),
+               " of ", classes);
     name_end = end;
   }
 }
 
-void PhotoShards::open(size_t shard, const std::string& id, int64_t length) {
-  const std::string path = shard_path(folder_, shard);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  WISP_CHECK(descriptor >= 0, path, ": cannot be opened: ", std::strerror(errno));
-  descriptors_.push_back(descriptor);
-  const int64_t found = naming(path, [&] { return file_bytes(path); });
+void PhotoShards::open(size_t shard, int64_t length) {
+  const RandomAccessFile& file = files_.emplace_back(shard_path(folder_, shard));
   std::string head(kHeadBytes, '\0');
-  naming(path, [&] { read_at(descriptor, head, 0); });
-  WISP_CHECK(head == head_of(id, shard), path, ": not the shard ", shard, " of ",
-             index_path(folder_), ", expected one that `wisp pack` wrote together with it");
-  WISP_CHECK(found == length, path, ": ", found, " bytes, the index says ", length);
+  file.read(head.data(), kHeadBytes, 0);
+  WISP_CHECK(head == head_of(hash_digits(digest_), shard), file.path(), ": not the shard ", shard,
+             " of ", index_path(folder_), ", expected one that `wisp pack` wrote together with it");
+  WISP_CHECK(file.bytes() == length, file.path(), ": ", file.bytes(), " bytes, the index says ",
+             length);
 }
 
 std::string PhotoShards::name(int64_t photo) const {
@@ -166,14 +155,13 @@ std::string PhotoShards::name(int64_t photo) const {
 }
 
 std::string_view PhotoShards::bytes(int64_t photo, std::string& buffer) const {
-  const auto shard = static_cast<size_t>(shards_.data<int32_t>()[photo]);
-  buffer.resize(static_cast<size_t>(sizes_.data<int64_t>()[photo]));
-  naming(shard_path(folder_, shard), [&] {
-    read_at(descriptors_[shard], buffer, offsets_.data<int64_t>()[photo]);
-    WISP_CHECK(crc32c(buffer.data(), buffer.size()) ==
-                   static_cast<uint32_t>(checksums_.data<int32_t>()[photo]),
-               "wrong checksum");
-  });
+  const RandomAccessFile& file = files_[static_cast<size_t>(shards_.data<int32_t>()[photo])];
+  const int64_t size = sizes_.data<int64_t>()[photo];
+  buffer.resize(static_cast<size_t>(size));
+  file.read(buffer.data(), size, offsets_.data<int64_t>()[photo]);
+  const uint32_t checksum = crc32c(buffer.data(), buffer.size());
+  WISP_CHECK(checksum == static_cast<uint32_t>(checksums_.data<int32_t>()[photo]), file.path(),
+             ": wrong checksum");
   return buffer;
 }
 
@@ -183,6 +171,12 @@ PhotoShardWriter::PhotoShardWriter(std::string folder, std::vector<std::string> 
   std::error_code failure;
   fs::create_directories(folder_, failure);
   WISP_CHECK(!failure, folder_, ": cannot be made: ", failure.message());
+  for (const std::string& name : classes_) {
+    naming(concat(folder_, ": class '", name, "'"), [&] {
+      check_utf8(name);
+      WISP_CHECK(name.find('\n') == name.npos, "the name has a line end");
+    });
+  }
   WISP_CHECK(!has_shards(folder_), index_path(folder_),
              " is there already; pack into another folder, or remove it and its shards");
 }
@@ -220,7 +214,7 @@ void PhotoShardWriter::finish() {
   index.add("sizes", tensor_of(sizes_));
   index.add("name_ends", tensor_of(name_ends_));
   index.add("lengths", tensor_of(lengths_));
-  const std::string id = id_of(names_, labels, checksums);
+  const std::string id = hash_digits(digest_of(names_, labels, checksums));
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     shards_[shard]->write_at(0, head_of(id, shard));
     shards_[shard]->finish();

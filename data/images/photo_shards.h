@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/io/output_file.h"
+#include "core/io/random_access_file.h"
 #include "core/tensor/tensor.h"
 #include "data/images/photo_set.h"
 
@@ -25,9 +26,6 @@ class PhotoShards final : public PhotoSet {
   /// Reads the index and the head of each shard. Throws Error with the path for a damaged index,
   /// and for a shard that is missing, of another length, or of another index.
   explicit PhotoShards(std::string folder);
-  ~PhotoShards() override;
-  PhotoShards(const PhotoShards&) = delete;
-  PhotoShards& operator=(const PhotoShards&) = delete;
 
   int64_t count() const override { return labels_.numel(); }
   int32_t label(int64_t photo) const override { return labels_.data<int32_t>()[photo]; }
@@ -35,22 +33,26 @@ class PhotoShards final : public PhotoSet {
   std::string name(int64_t photo) const override;
   /// Throws Error also if the checksum is wrong.
   std::string_view bytes(int64_t photo, std::string& buffer) const override;
+  /// From the index: names, classes, and checksums of the bytes.
+  uint64_t digest() const override { return digest_; }
 
  private:
   void check(int64_t classes, const Tensor& lengths) const;
-  void open(size_t shard, const std::string& id, int64_t length);
+  void open(size_t shard, int64_t length);
 
   const std::string folder_;
   Tensor labels_, shards_, checksums_;  // i32
   Tensor offsets_, sizes_, name_ends_;  // i64
   Tensor names_;                        // u8, one after the other
-  std::vector<int> descriptors_;        // of the shards
+  uint64_t digest_ = 0;
+  std::vector<RandomAccessFile> files_;  // the shards
 };
 
 /// Writes shards and their index. Nothing has its name before finish(). One thread.
 class PhotoShardWriter {
  public:
-  /// Creates the folder. Throws Error if it holds shards, or cannot be written.
+  /// Creates the folder. Throws Error if it holds shards or cannot be written, and for a class
+  /// whose name is not UTF-8 or has a line end.
   PhotoShardWriter(std::string folder, std::vector<std::string> classes,
                    int64_t shard_bytes = kShardBytes);
   /// Appends a photo: its name (PhotoSet::name), its class, and the bytes of its file. Throws Error
@@ -59,7 +61,8 @@ class PhotoShardWriter {
   /// Gives the shards and then the index their names. Throws Error.
   void finish();
 
-  static constexpr int64_t kShardBytes = int64_t{1} << 30;
+  /// All shards are open at once: a terabyte needs 128 descriptors.
+  static constexpr int64_t kShardBytes = int64_t{8} << 30;
 
  private:
   const std::string folder_;

@@ -8,6 +8,7 @@
 #include "data/images/holdout.h"
 #include "data/images/photo_examples.h"
 #include "data/images/photo_layout.h"
+#include "data/images/photo_shards.h"
 
 namespace wisp {
 namespace {
@@ -32,13 +33,15 @@ class PhotoSource final : public DataSource {
                 "with shards");
     config.bind("data.size", options_.size, "height and width of a model's images, in pixels");
     config.bind("data.side", options_.side,
-                "shorter side of a photo in evaluation, before its centre of data.size is cut out");
+                "shorter side of a photo in evaluation, before its centre of data.size is cut out; "
+                "0: 8/7 of data.size");
     config.bind("data.filter", filter_, "filter of scaling, antialiased: bilinear or bicubic");
     config.bind("data.shrink_first", options_.shrink_first,
                 "let libjpeg make large JPEGs 2, 4 or 8 times smaller: faster, with slightly other "
                 "pixels");
     config.bind("data.augment", augment_,
-                "random resized crop (Szegedy et al. 2015) and random flip in training");
+                "train on random resized crops (Szegedy et al. 2015), flipped and with changed "
+                "colours; false: on the pixels of evaluation");
     config.bind("data.crop_area", options_.crop.least_area,
                 "least share of a photo's area in a random crop, in (0, 1]");
     config.bind("data.brightness", options_.jitter.brightness,
@@ -59,17 +62,21 @@ class PhotoSource final : public DataSource {
                 "photos of shards that lie together and are read together in training, in a nearly "
                 "random order; 0: a random order");
     config.bind("data.max_bad", max_bad_,
-                "number of damaged photos of a split that are gone past; more end the run");
+                "number of damaged photos of a split that are tolerated; more end the run");
     naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
     const auto at_least = [&](const char* key, int64_t value, int64_t bound) {
       WISP_CHECK(value >= bound, config.where(key), ": ", key, " is ", value,
                  ", expected at least ", bound);
     };
     at_least("data.size", options_.size, 1);
-    at_least("data.side", options_.side, options_.size);
+    at_least("data.side", options_.side, 0);
+    if (options_.side == 0) options_.side = (8 * options_.size + 3) / 7;
+    WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
+               options_.side, ", expected at least data.size, ", options_.size);
     at_least("data.validation", validation_, 0);
     at_least("data.block", block_, 0);
     at_least("data.max_bad", max_bad_, 0);
+    naming("data", [&] { PhotoPipeline(options_, imagenet_normalization(), DType::f32); });
   }
 
   Facts facts() const override {
@@ -87,23 +94,27 @@ class PhotoSource final : public DataSource {
     const std::vector<std::string> classes = classes_of(layout.train);
     Splits splits;
     const auto find = [&](const std::string& folder, const std::string& list) {
-      PhotosAndNotices found = find_photos(folder, list, classes);
+      const FoundPhotos found = find_photos(folder, list, classes);
       splits.notices.insert(splits.notices.end(), found.notices.begin(), found.notices.end());
       return found.photos;
     };
+    WISP_CHECK(
+        block_ == 0 || has_shards(layout.train), layout.train, ": data.block is ", block_,
+        ", but neighbours in class folders are of one class; wisp pack makes shards, in which "
+        "they are mixed");
     std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
     if (layout.test.empty()) {
       const int64_t count = std::max<int64_t>(train->count() / kTestShare, 1);
       const HeldOutNumbers parts = hold_out(train->count(), count, layout.train);
       test = subset(train, parts.validation);
       train = subset(train, parts.train);
-      splits.notices.push_back(concat(layout.train, ": no folder val beside train; ", count,
-                                      " photos are held out as the test set"));
+      splits.notices.push_back(
+          concat(layout.train, ": no test set; ", count, " photos are held out as one"));
     } else {
       test = find(layout.test, layout.list);
     }
-    const auto examples = [&](std::shared_ptr<const PhotoSet> photos, bool training) {
-      const std::string name = photos->folder();
+    const auto examples = [&](const std::string& name, std::shared_ptr<const PhotoSet> photos,
+                              bool training) {
       return std::make_unique<PhotoExamples>(
           name, std::move(photos), options_, imagenet_normalization(), compute,
           PhotoUse{.training = training, .most_bad = max_bad_, .block = block_});
@@ -112,11 +123,14 @@ class PhotoSource final : public DataSource {
       WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
                  " of ", train->count(), " training samples, expected fewer");
       const HeldOutNumbers parts = hold_out(train->count(), validation_, layout.train);
-      splits.validation = examples(subset(train, parts.validation), false);
+      splits.validation = examples(layout.train + ", held out for validation",
+                                   subset(train, parts.validation), false);
       train = subset(train, parts.train);
     }
-    splits.train = examples(train, augment_);
-    splits.test = examples(test, false);
+    splits.train = examples(layout.train, train, augment_);
+    splits.test =
+        examples(layout.test.empty() ? layout.train + ", held out as the test set" : layout.test,
+                 test, false);
     return splits;
   }
 

@@ -1,4 +1,4 @@
-#include "data/block_order.h"
+#include "data/order.h"
 
 #include <gtest/gtest.h>
 

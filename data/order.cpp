@@ -1,22 +1,26 @@
-#include "data/block_order.h"
+#include "data/order.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/random.h"
-#include "data/examples.h"
 
 namespace wisp {
 namespace {
 
 constexpr uint64_t kLaneId = 0xffffffff'6c616e65ull;  // differs from the keys of samples
 
+constexpr uint64_t kOrderId = 0xffffffff'6f726465ull;  // likewise
+
 /// The samples in the order of their blocks.
 std::vector<int64_t> by_blocks(int64_t count, int64_t block, uint64_t seed, int64_t epoch) {
   std::vector<int64_t> samples;
   samples.reserve(static_cast<size_t>(count));
+  block = std::min(block, count);
   for (const int64_t number : shuffled((count + block - 1) / block, seed, epoch)) {
     const int64_t end = std::min((number + 1) * block, count);
     for (int64_t sample = number * block; sample < end; ++sample) samples.push_back(sample);
@@ -39,6 +43,21 @@ double entropy(const std::vector<int64_t>& order, int64_t bound) {
 }
 
 }  // namespace
+
+std::vector<int64_t> in_order(int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+// Fisher-Yates.
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> order = in_order(count);
+  const Philox philox(seed, static_cast<uint64_t>(epoch), kOrderId);
+  for (size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[philox.below(i, static_cast<uint32_t>(i + 1))]);
+  return order;
+}
 
 std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, uint64_t seed,
                                  int64_t epoch) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "data/order.h"
 
 namespace wisp {
 namespace {

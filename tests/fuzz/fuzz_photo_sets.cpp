@@ -72,7 +72,7 @@ void fuzz(std::string_view input) {
 std::vector<std::string> fuzz_seeds() {
   const TempDir dir;
   write_shards(dir / "shards");
-  return {"0" + read_text(dir / "shards/photos.index"), "1a.jpg ants\nb.jpg 2\n",
+  return {concat("0", read_text(dir / "shards/photos.index")), "1a.jpg ants\nb.jpg 2\n",
           "1ImageId,PredictionString\na,ants 1 2 3 4\n"};
 }
 

@@ -87,7 +87,7 @@ TEST_F(Shards, ThatAreCutOrMissingAreRefused) {
   fs::resize_file(shard, bytes - 1);
   EXPECT_EQ(refusal(), concat(shard, ": ", bytes - 1, " bytes, the index says ", bytes));
   fs::resize_file(shard, 10);
-  EXPECT_EQ(refusal(), shard + ": ends at byte 10");
+  EXPECT_EQ(refusal(), shard + ": ends at byte 10, 54 bytes early");
   fs::remove(shard);
   EXPECT_EQ(refusal(), shard + ": cannot be opened: No such file or directory");
   fs::resize_file(folder_ + "/photos.index", 100);

@@ -1,0 +1,134 @@
+// Tests of runs on photos in folders and shards: packing, training, resuming, evaluation, and
+// predictions.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "apps/inference/predict.h"
+#include "data/images/image_file.h"
+#include "tests/support/error_of.h"
+#include "tests/support/program.h"
+#include "tests/support/random_images.h"
+#include "tests/support/tiny_run.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Open = RunDirectory::Open;
+
+constexpr const char* kClasses[] = {"ants", "bees", "cats", "dogs"};
+
+/// 128 training and 40 test photos of four classes, in folders. An epoch has 4 steps.
+class PhotoRun : public Program {
+ protected:
+  PhotoRun() {
+    write("train", 32);
+    write("val", 10);
+  }
+  /// Noise, of which class c has more in channel c, and class 3 in none.
+  void write(const std::string& part, int64_t of_each) {
+    for (int64_t label = 0; label < std::ssize(kClasses); ++label) {
+      const std::string folder = dir_ / concat("photos/", part, "/", kClasses[label]);
+      fs::create_directories(folder);
+      const ImageSet noise = random_images({(label + 1) * of_each, 24, 20, 3});
+      for (int64_t i = 0; i < of_each; ++i) {
+        const Tensor image = noise.image(label * of_each + i);
+        auto* pixels = image.data<uint8_t>();
+        for (int64_t p = 0; p < image.numel(); ++p)
+          pixels[p] = static_cast<uint8_t>(pixels[p] / 2 + (p % 3 == label ? 40 : 0));
+        write_image(concat(folder, "/", i, ".png"), image);
+      }
+    }
+  }
+  /// `set` is the folder of the photos.
+  Overrides overrides(const std::string& set = "photos") const {
+    return {"data.name=photos",  "data.path=" + (dir_ / set), "data.size=12",
+            "data.side=16",      "data.brightness=0.2",       "data.crop_area=0.5",
+            "optimizer.lr=0.02", "workers=2",                 "compression.method=dgc",
+            "compression.ratio=0.1"};
+  }
+  Config photo_config(const Overrides& more, const std::string& set = "photos") const {
+    return Config::from_text(
+        "threads = 1\nmodel.name = \"mlp\"\nmodel.hidden = [24]\ntrain = { batch = 32, epochs = 4, "
+        "log_every = 1 }\nschedule.kind = \"cosine\"\ntimeout_s = 30.0\n",
+        "photos.toml", overrides(set) + more);
+  }
+  Summary train_photos(const std::string& out, const Overrides& more, Open open = Open::create,
+                       const std::string& set = "photos") const {
+    return *train(photo_config(more, set), {dir_ / out, open, true});
+  }
+
+  void pack(const std::string& out) {
+    ASSERT_EQ(run({"pack", dir_ / "photos", dir_ / out, "--jobs", "3"}), 0) << said();
+  }
+};
+
+TEST_F(PhotoRun, GoesOnInsideAnEpochWithTheSameBits) {
+  pack("shards");
+  for (const auto& [set, block] : {std::pair{"photos", "0"}, std::pair{"shards", "8"}}) {
+    SCOPED_TRACE(set);
+    const std::string blocks = concat("data.block=", block), name = set;
+    train_photos(name + "-whole", {blocks, "train.max_steps=11"}, Open::create, set);
+    train_photos(name + "-parts", {blocks, "train.max_steps=6"}, Open::create, set);
+    train_photos(name + "-parts", {blocks, "train.max_steps=11", "data.threads=3"}, Open::resume,
+                 set);
+    EXPECT_EQ(checkpoint_content(dir_ / (name + "-parts"), 11),
+              checkpoint_content(dir_ / (name + "-whole"), 11));
+  }
+}
+
+TEST_F(PhotoRun, LearnsFromFoldersAndFromShards) {
+  pack("shards");
+  const Overrides more = {"train.epochs=12"};
+  const Summary folders = train_photos("a", more);
+  const Summary shards = train_photos("b", more, Open::create, "shards");
+  EXPECT_GT(folders.score("test_accuracy"), 0.8) << "a guess has 0.25";
+  EXPECT_GT(shards.score("test_accuracy"), 0.8);
+  const std::string before = said();
+  EXPECT_NE(before.find("128 photos"), before.npos) << before;
+  EXPECT_NE(before.find("40 photos"), before.npos) << before;
+  // the packed photos are the photos
+  const double loss = evaluate_run(dir_ / "a", {}).test.loss;
+  const Overrides packed = {"data.path=" + (dir_ / "shards")};
+  EXPECT_NEAR(evaluate_run(dir_ / "a", packed).test.loss, loss, 1e-6);
+  ASSERT_EQ(run({"pack", dir_ / "photos", dir_ / "shards"}), 0);
+  EXPECT_NE(said().find("holds shards already, and stays as it is"), std::string::npos) << said();
+}
+
+TEST_F(PhotoRun, PredictsWhatEvaluationComputes) {
+  train_photos("run", {"train.epochs=12"});
+  std::vector<std::string> files;
+  std::vector<std::string> classes;
+  for (const char* label : kClasses) {
+    for (const auto& entry : fs::directory_iterator(dir_ / concat("photos/val/", label))) {
+      files.push_back(entry.path().string());
+      classes.emplace_back(label);
+    }
+  }
+  Inference model(dir_ / "run");
+  double correct = 0.0;
+  size_t seen = 0;
+  predict(model, files, 1, [&](const Prediction& prediction) {
+    ASSERT_TRUE(prediction.error.empty()) << prediction.error;
+    correct += prediction.classes[0].name == classes[seen++];
+  });
+  ASSERT_EQ(seen, 40u);
+  EXPECT_DOUBLE_EQ(correct / 40, evaluate_run(dir_ / "run", {}).test.metrics[0]);
+}
+
+TEST_F(PhotoRun, EndsWhenTooManyPhotosAreDamaged) {
+  for (const char* label : {"ants", "bees"})
+    fs::resize_file(fs::directory_iterator(dir_ / concat("photos/train/", label))->path(), 60);
+  EXPECT_GT(train_photos("some", {"train.epochs=1", "data.max_bad=2"}).score("test_accuracy"), 0.0);
+  const std::string error =
+      error_of([&] { train_photos("none", {"train.epochs=1", "data.max_bad=1"}); });
+  EXPECT_NE(error.find("2 photos are damaged, data.max_bad allows 1; the last one: " +
+                       (dir_ / "photos/train/")),
+            error.npos)
+      << error;
+}
+
+}  // namespace
+}  // namespace wisp

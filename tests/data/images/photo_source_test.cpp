@@ -1,0 +1,104 @@
+// Tests of `data.name = "photos"`: the layouts that it finds, and its keys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/error.h"
+#include "data/data_source.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace wisp {
+namespace {
+
+class PhotoSource : public testing::Test {
+ protected:
+  /// Empty files: a source does not read them.
+  void photos(const std::string& folder, int count, const char* ending = ".jpg") {
+    for (int i = 0; i < count; ++i) dir_.write(concat(folder, "/", i + 100, ending), "");
+  }
+  std::unique_ptr<DataSource> source(const std::string& keys = "") const {
+    Config config = Config::from_text(
+        concat("data.name = \"photos\"\ndata.path = \"", dir_ / "set", "\"\n", keys), "run.toml");
+    return make_data_source(config);
+  }
+  Splits open(const std::string& keys = "") const { return source(keys)->open(DType::f32); }
+  std::string error(const std::string& keys = "") const {
+    return error_of([&] { open(keys); });
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(PhotoSource, HoldsOutATenthWhereThereIsNoTestSet) {
+  photos("set/ants", 30);
+  photos("set/bees", 10);
+  const Splits splits = open();
+  EXPECT_EQ(splits.train->count(), 36);
+  EXPECT_EQ(splits.test->count(), 4);
+  EXPECT_EQ(splits.validation, nullptr);
+  ASSERT_EQ(splits.notices.size(), 1u);
+  EXPECT_EQ(splits.notices[0],
+            dir_ / "set: no test set; 4 photos are held out as one");
+  EXPECT_EQ(open("data.validation = 6").train->count(), 30);
+  EXPECT_EQ(open("data.validation = 6").validation->count(), 6);
+  EXPECT_EQ(error("data.validation = 36"),
+            dir_ / "set: data.validation is 36 of 36 training samples, expected fewer");
+}
+
+TEST_F(PhotoSource, FindsTrainAndVal) {
+  photos("set/train/ants", 3);
+  photos("set/train/bees", 2);
+  for (const char* test : {"test", "validation", "val"}) {  // the last one found has the first say
+    photos(concat("set/", test, "/bees"), test[0] == 't' ? 4 : test[3] == 'i' ? 5 : 6);
+    EXPECT_EQ(open().test->count(), test[0] == 't' ? 4 : test[3] == 'i' ? 5 : 6) << test;
+  }
+  EXPECT_EQ(open().train->count(), 5);
+  const Facts facts = source()->facts();
+  EXPECT_EQ(facts.names, (std::vector<std::string>{"ants", "bees"}));
+  EXPECT_EQ(facts.inputs[0].photo.side, 256);
+  EXPECT_EQ(facts.inputs[0].sample, Shape({224, 224, 3}));
+  photos("set/cats", 1);
+  EXPECT_EQ(error(), dir_ / "set: train and cats are beside each other; if train is the training "
+                            "set, only val, validation or test may be beside it; if it is a "
+                            "class, give the folder another name");
+}
+
+TEST_F(PhotoSource, FindsKagglesImageNet) {
+  const std::string inside = "set/ILSVRC/Data/CLS-LOC/";
+  photos(inside + "train/n01440764", 3, ".JPEG");
+  photos(inside + "train/n01443537", 3, ".JPEG");
+  photos(inside + "val", 2, ".JPEG");
+  dir_.write("set/LOC_val_solution.csv",
+             "ImageId,PredictionString\n100,n01443537 1 2 3 4\n101,n01440764 1 2 3 4 n01440764 1 2 3 4\n");
+  const Splits splits = open();
+  EXPECT_EQ(splits.train->count(), 6);
+  EXPECT_EQ(splits.test->count(), 2);
+  EXPECT_EQ(splits.test->origin(0).id, "100.JPEG");
+  std::filesystem::remove(dir_ / "set/LOC_val_solution.csv");
+  EXPECT_EQ(error(), dir_ / (inside + "val: no folder for each class in it, and no list val.txt or "
+                                      "LOC_val_solution.csv of its files' classes in data.path"));
+}
+
+TEST_F(PhotoSource, ChecksItsKeys) {
+  photos("set/ants", 3);
+  photos("set/bees", 3);
+  EXPECT_EQ(error("data.size = 0"), "run.toml:3: data.size is 0, expected at least 1");
+  EXPECT_EQ(error("data.side = 100"),
+            "run.toml:3: data.side is 100, expected at least data.size, 224");
+  EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected at least 0");
+  EXPECT_TRUE(error("data.filter = \"box\"").starts_with("run.toml:3: ")) << error();
+  EXPECT_EQ(error("data.block = 2"),
+            dir_ / "set: data.block is 2, but neighbours in class folders are of one class; wisp "
+                   "pack makes shards, in which they are mixed");
+  for (const char* keys : {"data.crop_area = 0.0", "data.lighting = -1.0", "data.magnitude = 31"})
+    EXPECT_TRUE(error(keys).starts_with("data: ")) << error(keys);
+  std::filesystem::remove_all(dir_ / "set");
+  EXPECT_EQ(error(), "photos: no directory '" + (dir_ / "set") +
+                         "' (data.path), expected a folder for each class in it, or train and val "
+                         "with these");
+}
+
+}  // namespace
+}  // namespace wisp

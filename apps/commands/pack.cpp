@@ -24,7 +24,7 @@ struct Arguments {
   PackOptions options;
 };
 
-void print_packed(const Packed& packed, const std::string& out) {
+void print_packed(const PackedPhotos& packed, const std::string& out) {
   fmt::print("{}: {} photos, {:.1f} MB\n", out, packed.photos,
              1e-6 * static_cast<double>(packed.bytes));
   if (packed.damaged.empty()) return;
@@ -42,11 +42,12 @@ void pack(const FoundPhotos& found, const std::vector<std::string>& classes, con
   }
   for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
   const bool live = isatty(STDOUT_FILENO) == 1;
-  const Packed packed = pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
-    if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
-    std::fflush(stdout);
-    return StopSignals::received() == 0;
-  });
+  const PackedPhotos packed =
+      pack_photos(*found.photos, classes, out, options, [&](int64_t photos) {
+        if (live) fmt::print("\r{} of {} photos\r", photos, found.photos->count());
+        std::fflush(stdout);
+        return StopSignals::received() == 0;
+      });
   if (packed.stopped) {
     fmt::print("stopped; nothing was written to {}\n", out);
     throw ExitStatus{kBySignal + StopSignals::received()};
@@ -97,8 +98,8 @@ void add_pack(CLI::App& program) {
       ->capture_default_str();
   command.footer(
       "Examples:\n"
-      "  wisp pack /imagenet shards --side 512 --jobs 16\n"
-      "  wisp train apps/configs/imagenet_resnet50.toml data.path=shards\n"
+      "  wisp pack my_photos shards --side 512 --jobs 2\n"
+      "  wisp train apps/configs/photos_resnet18.toml data.path=shards\n"
       "Photos are packed in a random order. Files that are smaller keep their bytes, and so do "
       "damaged ones, which are\n"
       "named if they had to be scaled. A stopped command leaves no part of a set; the same command "

@@ -60,12 +60,12 @@ std::string packed_photo(std::string_view file, const PackOptions& options) {
   return options.raw ? encode_ppm(image.pixels) : encode_jpeg(image.pixels, options.quality);
 }
 
-Packed pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
-                   const std::string& folder, const PackOptions& options,
-                   const std::function<bool(int64_t)>& progress) {
+PackedPhotos pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
+                         const std::string& folder, const PackOptions& options,
+                         const std::function<bool(int64_t)>& progress) {
   PhotoShardWriter writer(folder, classes);
   const std::vector<int64_t> order = shuffled(photos.count(), 0, 0);
-  Packed packed;
+  PackedPhotos packed;
   std::vector<Task> tasks;
   std::vector<std::unique_ptr<WorkQueue>> threads;  // declared last: they end before the tasks
   for (int job = 0; job < options.jobs; ++job) threads.push_back(std::make_unique<WorkQueue>());

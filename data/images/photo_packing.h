@@ -18,7 +18,7 @@ struct PackOptions {
   int jobs = 1;      // threads
 };
 
-struct Packed {
+struct PackedPhotos {
   int64_t photos = 0, bytes = 0;
   std::vector<std::string> damaged;  // path and fault of photos that no decoder reads
   bool stopped = false;              // nothing was written
@@ -34,8 +34,8 @@ std::string packed_photo(std::string_view file, const PackOptions& options);
 /// `jobs`. The bytes of damaged photos stay as they are. Calls progress(photos done) now and then;
 /// if it returns false, packing stops. Throws Error like PhotoShardWriter, and with the name of a
 /// photo whose file cannot be read.
-Packed pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
-                   const std::string& folder, const PackOptions& options,
-                   const std::function<bool(int64_t)>& progress);
+PackedPhotos pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
+                         const std::string& folder, const PackOptions& options,
+                         const std::function<bool(int64_t)>& progress);
 
 }  // namespace wisp

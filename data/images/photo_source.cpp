@@ -45,15 +45,17 @@ class PhotoSource final : public DataSource {
     config.bind("data.crop_area", options_.crop.least_area,
                 "least share of a photo's area in a random crop, in (0, 1]");
     config.bind("data.brightness", options_.jitter.brightness,
-                "strength of random brightness in training, as contrast and saturation; 0: none");
-    config.bind("data.contrast", options_.jitter.contrast, "strength of random contrast");
-    config.bind("data.saturation", options_.jitter.saturation, "strength of random saturation");
+                "strength of random brightness in training, 0 or more");
+    config.bind("data.contrast", options_.jitter.contrast,
+                "strength of random contrast, 0 or more");
+    config.bind("data.saturation", options_.jitter.saturation,
+                "strength of random saturation, 0 or more");
     config.bind("data.rand_augment", options_.changes.changes,
                 "number of RandAugment's changes of a photo in training (2 in the paper); 0: none");
     config.bind("data.magnitude", options_.changes.magnitude,
                 "magnitude of RandAugment's changes, 0 to 30");
     config.bind("data.lighting", options_.lighting,
-                "strength of AlexNet's lighting noise in training (0.1 in the paper); 0: none");
+                "strength of AlexNet's lighting noise in training, 0 or more (0.1 in the paper)");
     config.bind("data.validation", validation_,
                 "number of training samples held out for validation; they decide the best "
                 "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "

@@ -142,6 +142,8 @@ std::string shortened(const std::string& text) {
     std::string less;
     if (has("synthetic_resnet50.toml")) {
       less = " train.batch=4 data.side=32 data.train_count=8 data.test_count=4";
+    } else if (has("photos_resnet18.toml")) {
+      less = " train.batch=4 data.size=32";
     } else if (has("cifar10_resnet20.toml")) {
       less = has("data.path=") ? " model.depth=8"
                                : " model.depth=8 data.name=synthetic data.train_count=160 "
@@ -194,6 +196,10 @@ if [ $WISP_HAS_SNDFILE = 1 ]; then
     data.test=test.csv model.units=8 train.max_steps=2 --quiet --out runs/own
 fi
 if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
+if [ -e cat.jpg ]; then
+  mkdir -p my_photos/cats my_photos/dogs
+  for i in 1 2 3 4 5 6 7 8; do cp cat.jpg my_photos/cats/$i.png; cp dog.png my_photos/dogs/$i.png; done
+fi
 mkdir -p docs .local/share/bash-completion/completions .zsh/completions .config/fish/completions runs/a
 cp -r run/gradients runs/a
 for rank in 0 1; do cp run/gradients/rank_$rank/layer0.weight.npy runs/a/gradients/rank_$rank/x.npy; done

@@ -44,10 +44,10 @@ class PhotoRun : public Program {
   }
   /// `set` is the folder of the photos.
   Overrides overrides(const std::string& set = "photos") const {
-    return {"data.name=photos",  "data.path=" + (dir_ / set), "data.size=12",
-            "data.side=16",      "data.brightness=0.2",       "data.crop_area=0.5",
-            "optimizer.lr=0.02", "workers=2",                 "compression.method=dgc",
-            "compression.ratio=0.1"};
+    return {
+        "data.name=photos",       "data.path=" + (dir_ / set), "data.size=12",      "data.side=16",
+        "data.brightness=0.2",    "data.crop_area=0.5",        "optimizer.lr=0.02", "workers=2",
+        "compression.method=dgc", "compression.ratio=0.1"};
   }
   Config photo_config(const Overrides& more, const std::string& set = "photos") const {
     return Config::from_text(
@@ -122,8 +122,9 @@ TEST_F(PhotoRun, EndsWhenTooManyPhotosAreDamaged) {
   for (const char* label : {"ants", "bees"})
     fs::resize_file(fs::directory_iterator(dir_ / concat("photos/train/", label))->path(), 60);
   EXPECT_GT(train_photos("some", {"train.epochs=1", "data.max_bad=2"}).score("test_accuracy"), 0.0);
-  const std::string error =
-      error_of([&] { train_photos("none", {"train.epochs=1", "data.max_bad=1"}); });
+  const std::string error = error_of([&] {
+    train_photos("none", {"train.epochs=1", "data.max_bad=1"});
+  });
   EXPECT_NE(error.find("2 photos are damaged, data.max_bad allows 1; the last one: " +
                        (dir_ / "photos/train/")),
             error.npos)

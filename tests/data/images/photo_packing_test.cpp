@@ -33,7 +33,7 @@ class Packing : public testing::Test {
   static std::string name(int i) {
     return concat(i < 20 ? "ants/" : "bees/", 100 + i, i % 2 ? ".jpg" : ".png");
   }
-  Packed pack(const std::string& out, const PackOptions& options) const {
+  PackedPhotos pack(const std::string& out, const PackOptions& options) const {
     return pack_photos(*photos_, classes_, dir_ / out, options, [](int64_t) { return true; });
   }
   /// The packed bytes by name.
@@ -54,7 +54,7 @@ class Packing : public testing::Test {
 };
 
 TEST_F(Packing, KeepsTheBytesAndMixesTheClasses) {
-  const Packed report = pack("out", {});
+  const PackedPhotos report = pack("out", {});
   EXPECT_EQ(report.photos, 40);
   const auto bytes = packed("out");
   ASSERT_EQ(bytes.size(), 40u);
@@ -112,7 +112,7 @@ TEST_F(Packing, DoesNotDependOnTheThreads) {
 TEST_F(Packing, TellsDamagedPhotosAndKeepsThem) {
   fs::resize_file(dir_ / ("photos/" + name(3)), 100);
   fs::resize_file(dir_ / ("photos/" + name(4)), 0);
-  const Packed report = pack("out", {.side = 10});
+  const PackedPhotos report = pack("out", {.side = 10});
   ASSERT_EQ(report.damaged.size(), 2u);
   for (const std::string& fault : report.damaged)
     EXPECT_TRUE(fault.starts_with(dir_ / "photos/ants/10")) << fault;
@@ -122,7 +122,7 @@ TEST_F(Packing, TellsDamagedPhotosAndKeepsThem) {
 }
 
 TEST_F(Packing, LeavesNothingWhenStopped) {
-  const Packed report =
+  const PackedPhotos report =
       pack_photos(*photos_, classes_, dir_ / "out", {}, [](int64_t) { return false; });
   EXPECT_TRUE(report.stopped);
   EXPECT_TRUE(fs::is_empty(dir_ / "out"));

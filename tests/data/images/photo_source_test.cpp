@@ -39,8 +39,7 @@ TEST_F(PhotoSource, HoldsOutATenthWhereThereIsNoTestSet) {
   EXPECT_EQ(splits.test->count(), 4);
   EXPECT_EQ(splits.validation, nullptr);
   ASSERT_EQ(splits.notices.size(), 1u);
-  EXPECT_EQ(splits.notices[0],
-            dir_ / "set: no test set; 4 photos are held out as one");
+  EXPECT_EQ(splits.notices[0], dir_ / "set: no test set; 4 photos are held out as one");
   EXPECT_EQ(open("data.validation = 6").train->count(), 30);
   EXPECT_EQ(open("data.validation = 6").validation->count(), 6);
   EXPECT_EQ(error("data.validation = 36"),
@@ -60,9 +59,10 @@ TEST_F(PhotoSource, FindsTrainAndVal) {
   EXPECT_EQ(facts.inputs[0].photo.side, 256);
   EXPECT_EQ(facts.inputs[0].sample, Shape({224, 224, 3}));
   photos("set/cats", 1);
-  EXPECT_EQ(error(), dir_ / "set: train and cats are beside each other; if train is the training "
-                            "set, only val, validation or test may be beside it; if it is a "
-                            "class, give the folder another name");
+  EXPECT_EQ(error(), dir_ /
+                         "set: train and cats are beside each other; if train is the training "
+                         "set, only val, validation or test may be beside it; if it is a "
+                         "class, give the folder another name");
 }
 
 TEST_F(PhotoSource, FindsKagglesImageNet) {
@@ -70,8 +70,9 @@ TEST_F(PhotoSource, FindsKagglesImageNet) {
   photos(inside + "train/n01440764", 3, ".JPEG");
   photos(inside + "train/n01443537", 3, ".JPEG");
   photos(inside + "val", 2, ".JPEG");
-  dir_.write("set/LOC_val_solution.csv",
-             "ImageId,PredictionString\n100,n01443537 1 2 3 4\n101,n01440764 1 2 3 4 n01440764 1 2 3 4\n");
+  dir_.write(
+      "set/LOC_val_solution.csv",
+      "ImageId,PredictionString\n100,n01443537 1 2 3 4\n101,n01440764 1 2 3 4 n01440764 1 2 3 4\n");
   const Splits splits = open();
   EXPECT_EQ(splits.train->count(), 6);
   EXPECT_EQ(splits.test->count(), 2);
@@ -90,8 +91,9 @@ TEST_F(PhotoSource, ChecksItsKeys) {
   EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected at least 0");
   EXPECT_TRUE(error("data.filter = \"box\"").starts_with("run.toml:3: ")) << error();
   EXPECT_EQ(error("data.block = 2"),
-            dir_ / "set: data.block is 2, but neighbours in class folders are of one class; wisp "
-                   "pack makes shards, in which they are mixed");
+            dir_ /
+                "set: data.block is 2, but neighbours in class folders are of one class; wisp "
+                "pack makes shards, in which they are mixed");
   for (const char* keys : {"data.crop_area = 0.0", "data.lighting = -1.0", "data.magnitude = 31"})
     EXPECT_TRUE(error(keys).starts_with("data: ")) << error(keys);
   std::filesystem::remove_all(dir_ / "set");

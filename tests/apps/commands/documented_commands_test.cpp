@@ -122,7 +122,7 @@ std::string cannot_run(const std::string& text) {
   if (text.starts_with("mpirun ") && std::string(WISP_MPIRUN).empty()) return "built without MPI";
   if (!WISP_HAS_SNDFILE && std::regex_search(text, std::regex("deepspeech|runs/own")))
     return "built without libsndfile";
-  for (const char* command : {"wisp data ", "wisp predict "}) {
+  for (const char* command : {"wisp data ", "wisp predict ", "wisp pack ", "photos_resnet18"}) {
     if (text.find(command) != std::string::npos && !WISP_HAS_OPENCV) return "built without OpenCV";
   }
   return "";
@@ -198,7 +198,11 @@ fi
 if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" cat.jpg; cp "$2" dog.png; fi
 if [ -e cat.jpg ]; then
   mkdir -p my_photos/cats my_photos/dogs
-  for i in 1 2 3 4 5 6 7 8; do cp cat.jpg my_photos/cats/$i.png; cp dog.png my_photos/dogs/$i.png; done
+  for i in $(seq 20); do cp cat.jpg my_photos/cats/$i.png; cp dog.png my_photos/dogs/$i.png; done
+  wisp pack my_photos shards
+  wisp train apps/configs/photos_resnet18.toml data.path=my_photos data.size=32 train.max_steps=1 --quiet \
+    --out ../photos
+  mkdir -p runs && ln -s ../../photos runs/photos
 fi
 mkdir -p docs .local/share/bash-completion/completions .zsh/completions .config/fish/completions runs/a
 cp -r run/gradients runs/a

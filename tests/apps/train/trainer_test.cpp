@@ -305,7 +305,7 @@ TEST(Configs, EveryShippedOneTrains) {
                               "data.test=" + write_sounds(dir), "model.units=8"};
     const Overrides& data = is_text ? words : is_speech ? sounds : images;
     small.insert(small.end(), data.begin(), data.end());
-    if (is_imagenet) small.push_back("workers=2");
+    if (is_imagenet) small.insert(small.end(), {"workers=2", "data.side=64"});
     if (text.find("\"vgg\"") != std::string::npos) {  // its step takes gigabytes
       EXPECT_GT(Prepared(Config::load(entry.path().string(), small)).exchange().layers.size(), 0u);
       continue;

@@ -33,9 +33,10 @@ TEST(DataSource, Cifar10LooksAtDataPath) {
 
 TEST(DataSource, UnknownNameListsTheKnownOnes) {
   Config config = Config::from_text("[data]\nname = \"cifar11\"\n", "test");
-  EXPECT_EQ(error_of([&] { make_data_source(config); }),
-            "unknown data set (data.name) 'cifar11'; known: an4, cifar10, librispeech, photos, ptb, "
-            "speech, synthetic, text, wikitext2");
+  EXPECT_EQ(
+      error_of([&] { make_data_source(config); }),
+      "unknown data set (data.name) 'cifar11'; known: an4, cifar10, librispeech, photos, ptb, "
+      "speech, synthetic, text, wikitext2");
 }
 
 TEST(ImageSet, PartsThatDoNotFitAreRefused) {

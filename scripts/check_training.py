@@ -66,7 +66,12 @@ def losses_of_torch(model, files, classes, kind):
     x = torch.stack([view(Image.open(file).convert("RGB")) for file in files]).to(kind)
     model = copy.deepcopy(model).to(kind)
     y = torch.tensor([classes.index(file.parent.name) for file in files])
-    sgd = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9, weight_decay=1e-4)
+    sgd = torch.optim.SGD(
+        [
+            {"params": [p for p in model.parameters() if p.ndim > 1]},
+            {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},  # Wisp decays no vectors
+        ],
+        lr=0.005, momentum=0.9, weight_decay=1e-4)
     losses = []
     for _ in range(STEPS):
         sgd.zero_grad()
@@ -90,6 +95,8 @@ def main():
         sys.exit(__doc__)
     wisp, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] or list(KEYS)
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())[:4]
+    if any(len(list((folder / label).iterdir())) < PHOTOS // 4 + 1 for label in classes) or len(classes) < 4:
+        sys.exit(f"{folder}: expected four folders with {PHOTOS // 4 + 1} photos each")
     failed = False
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)

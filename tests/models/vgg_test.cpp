@@ -32,15 +32,14 @@ VggPlan narrow(bool batch_norm) {
 
 TEST(Vgg, CountsNamesAndShapesAreTorchvisions) {
   const struct {
-    int64_t depth;
-    bool batch_norm;
-    int64_t count;
+    int64_t depth, count;
     uint32_t names;
-  } expected[] = {{11, false, 132'863'336, 0xd75166fd}, {11, true, 132'868'840, 0x0b73bff8},
-                  {13, false, 133'047'848, 0x704b0f98}, {13, true, 133'053'736, 0x37958785},
-                  {16, false, 138'357'544, 0x6a303dc7}, {16, true, 138'365'992, 0x500d5c83},
-                  {19, false, 143'667'240, 0x463a4a6f}, {19, true, 143'678'248, 0x658cd7ad}};
-  for (const auto& [depth, batch_norm, count, names] : expected) {
+    bool batch_norm;
+  } expected[] = {{11, 132'863'336, 0xd75166fd, false}, {11, 132'868'840, 0x0b73bff8, true},
+                  {13, 133'047'848, 0x704b0f98, false}, {13, 133'053'736, 0x37958785, true},
+                  {16, 138'357'544, 0x6a303dc7, false}, {16, 138'365'992, 0x500d5c83, true},
+                  {19, 143'667'240, 0x463a4a6f, false}, {19, 143'678'248, 0x658cd7ad, true}};
+  for (const auto& [depth, count, names, batch_norm] : expected) {
     Vgg counted(plan_of(depth, batch_norm), kImageNet),
         named(plan_of(depth, batch_norm), kImageNet);
     EXPECT_EQ(parameter_count(counted), count) << depth << (batch_norm ? " with norms" : "");
@@ -109,6 +108,7 @@ TEST(Vgg, EveryParameterGetsAGradientAndHiddenLayersDropOut) {
       EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](double g) { return g != 0; }))
           << segment.name;
     }
+    if (batch_norm) continue;  // evaluation differs by the statistics, too
     worker.context.training = false;
     EXPECT_NE(values(model.forward(worker.context, batch, {}).output.value()), dropped);
   }

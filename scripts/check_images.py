@@ -38,7 +38,7 @@ def evaluation(picture):
 
 
 def compare(program, folder):
-    files = sorted(str(path) for path in pathlib.Path(folder).rglob("*") if path.suffix in (".JPEG", ".jpg", ".jpeg"))
+    files = sorted(str(path) for path in pathlib.Path(folder).rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
     views = different = largest = 0
     for file in files:
         with Image.open(file) as opened:
@@ -61,6 +61,8 @@ def compare(program, folder):
                 different += 1
                 largest = max(largest, apart.max())
                 print(f"{file}: {line.decode()}: {(apart > 0).sum()} of {count} numbers differ, by at most {apart.max()}")
+    if views == 0:
+        sys.exit(f"{folder}: no JPEG was compared")
     print(f"Pillow {PIL.__version__}, libjpeg-turbo {features.version('libjpeg_turbo')}: {len(files)} files, "
           f"{views} views, {different} differ, by at most {largest}")
     return different

@@ -23,7 +23,7 @@ class Photo {
   /// Decodes a region, (H, W, 3) u8. libjpeg-turbo decodes no more of a JPEG than the region needs.
   /// OpenCV decodes PNG and WebP whole, and JPEGs in a build without libjpeg-turbo. Alpha is
   /// dropped and the EXIF orientation ignored, as torchvision does. 16 bits lose the lower 8;
-  /// Pillow limits grey ones to 255. Throws Error for damage that no decoder goes past.
+  /// Pillow limits grey ones to 255. Throws Error for damage that its decoder refuses.
   ///
   /// `shrink` is as in decode_jpeg(); other pictures have no smaller ones. Throws Error if it is
   /// not 1 and can_shrink() is false.

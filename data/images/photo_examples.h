@@ -17,7 +17,7 @@ namespace wisp {
 struct PhotoUse {
   bool training = false;  // random crops and colours; otherwise the centre
   int64_t most_bad = 0;   // number of damaged photos that are tolerated
-  int64_t block = 0;      // neighbours that are read together (block_order); 0: shuffled()
+  int64_t block = 0;      // neighbours that are drawn near each other (block_order); 0: shuffled()
 };
 
 /// A damaged photo, or one that cannot be read, keeps its place in the batch: its pixels are 0, the

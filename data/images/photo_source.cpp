@@ -60,9 +60,10 @@ class PhotoSource final : public DataSource {
                 "number of training samples held out for validation; they decide the best "
                 "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
                 "none, the last checkpoint is the best");
-    config.bind("data.block", block_,
-                "photos of shards that lie together and are read together in training, in a nearly "
-                "random order; 0: a random order");
+    config.bind(
+        "data.block", block_,
+        "photos of shards that lie together and are drawn near each other in training, in a nearly "
+        "random order; 0: a random order");
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are tolerated; more end the run");
     naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });

@@ -37,7 +37,7 @@ TEST(BlockOrder, DependsOnSeedAndEpoch) {
   EXPECT_NE(block_order(1000, 16, 10, 2, 0), order);
 }
 
-TEST(BlockOrder, OfALaneNeedsTwoBlocksAtATime) {
+TEST(BlockOrder, OfALaneNeedsFewBlocksAtATime) {
   constexpr int64_t kBlock = 20, kBatch = 5, kCount = 10000;
   const Order order = block_order(kCount, kBlock, kBatch, 1, 0);
   for (int64_t lane = 0; lane < kBatch; ++lane) {

@@ -17,10 +17,10 @@ std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
 /// steps; the other samples are left out, in each epoch other ones.
 ///
 /// The blocks, of `block` neighbours, come in a random order, one after the other. Each lane takes
-/// an equal range of them. A lane draws from few blocks at a time: with blocks of
-/// 256, in the mean 8 and at most 11 are begun and not ended. Each of a lane's last ones is shared
-/// with the next lane. The order depends on (count, block, batch, seed, epoch), never on the number
-/// of workers. Throws Error unless count >= batch >= 1 and block >= 1.
+/// an equal range of them. A lane draws from few blocks at a time: with blocks of 256, in the mean
+/// 8 and at most 11 are begun and not ended. Each of a lane's last ones is shared with the next
+/// lane. The order depends on (count, block, batch, seed, epoch), never on the number of workers.
+/// Throws Error unless count >= batch >= 1 and block >= 1.
 std::vector<int64_t> block_order(int64_t count, int64_t block, int64_t batch, uint64_t seed,
                                  int64_t epoch);
 

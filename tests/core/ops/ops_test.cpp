@@ -4,32 +4,16 @@
 #include <omp.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "tests/support/error_of.h"
 #include "tests/support/leaves.h"
+#include "tests/support/ops_value.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
 namespace wisp {
 namespace {
-
-/// Tests with values by hand, in f32 and f64.
-class OpsValue : public testing::TestWithParam<DType> {
- protected:
-  Variable constant(Shape shape, const std::vector<double>& numbers) {
-    return {worker_.context, tensor(shape, numbers, GetParam())};
-  }
-  static void expect_values(const Variable& y, Shape shape, const std::vector<double>& expected) {
-    ASSERT_EQ(y.shape(), shape);
-    const std::vector<double> found = values(y.value());
-    // the expected numbers are exact or rounded to 7 digits
-    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
-  }
-
-  TestContext worker_{{.compute = GetParam()}};
-};
 
 INSTANTIATE_TEST_SUITE_P(Types, OpsValue, testing::Values(DType::f32, DType::f64),
                          [](const auto& tested) { return name_of(tested.param); });
@@ -299,187 +283,6 @@ TEST_P(OpsValue, AWideProductIsTheSameWithoutBf16) {
 TEST_P(OpsValue, PadChannels) {
   const Variable x = constant({1, 1, 3, 2}, {1, 2, 3, 4, 5, 6});
   expect_values(pad_channels(x, 4, 2), {1, 1, 2, 4}, {0, 1, 2, 0, 0, 5, 6, 0});
-}
-
-TEST_P(OpsValue, CrossEntropy) {
-  // softmax (1/4, 3/4): -log(1/4) and -log(3/4)
-  const Variable logits = constant({2, 2}, {0, std::log(3), 1000, 1000 + std::log(3)});
-  const Tensor labels = tensor_of<int32_t>({0, 1});
-  // 1000 + log 3 in f32 is off by up to 3.1e-5
-  const double tolerance = GetParam() == DType::f32 ? 4e-5 : 1e-12;
-  const double on_first = std::log(4.0);
-  const double on_second = std::log(4.0 / 3.0);
-  EXPECT_NEAR(values(cross_entropy(logits, labels).value())[0], (on_first + on_second) / 2,
-              tolerance);
-  EXPECT_NEAR(values(cross_entropy(logits, tensor_of<int32_t>({0, 0}), 0.2).value())[0],
-              0.9 * on_first + 0.1 * on_second, tolerance);
-}
-
-TEST_P(OpsValue, CrossEntropyOfALabelOutOfRangeIsNaN) {
-  const Variable logits = constant({2, 2}, {0, 1, 2, 3});
-  for (const int32_t label : {-2, 2}) {
-    const Variable loss = cross_entropy(logits, tensor_of<int32_t>({0, label}));
-    EXPECT_TRUE(std::isnan(values(loss.value())[0])) << label;
-  }
-}
-
-TEST_P(OpsValue, CrossEntropyIgnoresMinusOneAndStillDividesByAllRows) {
-  const Variable logits = constant({3, 2}, {0, std::log(3), 7, 8, 1, 1});
-  const double tolerance = GetParam() == DType::f32 ? 1e-6 : 1e-12;
-  const Variable loss = cross_entropy(logits, tensor_of<int32_t>({0, -1, 1}));
-  EXPECT_NEAR(values(loss.value())[0], (std::log(4.0) + std::log(2.0)) / 3, tolerance);
-}
-
-TEST_P(OpsValue, CrossEntropyOfAnImpossibleClass) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const Variable logits = constant({1, 3}, {0, -infinity, std::log(3)});
-  EXPECT_NEAR(values(cross_entropy(logits, tensor_of<int32_t>({2})).value())[0],
-              std::log(4.0 / 3.0), 1e-6);
-}
-
-/// Numbers of PyTorch 2.15's cross_entropy in f64.
-TEST_P(OpsValue, CrossEntropyIsPyTorchs) {
-  const Tensor x = tensor(
-      {3, 5}, {0.5, -1.25, 2.0, 0.0, 3.5, -2.0, 4.0, 0.25, 1.0, -0.5, 1.0, 1.0, -3.0, 2.5, 0.75},
-      GetParam());
-  const Tensor labels = tensor_of<int32_t>({2, 0, 3});
-  const struct {
-    double smoothing, loss;
-    std::vector<double> gradient;
-  } cases[] = {{0.0,
-                2.7798880294097317,
-                {0.012651407, 0.002198485, -0.276633661, 0.007673466, 0.254110303, -0.332573138,
-                 0.306684713, 0.007212533, 0.015268933, 0.003406959, 0.045795060, 0.045795060,
-                 0.000838766, -0.128094114, 0.035665228}},
-               {0.1,
-                2.798221362743065,
-                {0.005984740, -0.004468182, -0.249966994, 0.001006800, 0.247443636, -0.305906471,
-                 0.300018046, 0.000545866, 0.008602266, -0.003259707, 0.039128393, 0.039128393,
-                 -0.005827901, -0.101427447, 0.028998562}}};
-  for (const auto& expected : cases) {
-    Leaves leaves;
-    const Variable loss =
-        cross_entropy(leaves.make(worker_.context, x), labels, expected.smoothing);
-    expect_values(loss, {}, {expected.loss});
-    backward(loss);
-    const std::vector<double> gradient = values(leaves.gradients()[0]);
-    for (size_t i = 0; i < gradient.size(); ++i)
-      EXPECT_NEAR(gradient[i], expected.gradient[i], 1e-7) << i;  // f32, and 9 printed digits
-  }
-}
-
-/// Numbers of classes that fill the lanes or do not, and a single class.
-TEST_P(OpsValue, CrossEntropyIsTheSumOfItsRowsForAnyThreads) {
-  const int before = omp_get_max_threads();
-  for (const int64_t classes : {1, 15, 16, 1003}) {
-    const int64_t rows = 70;
-    const Tensor x = random_tensor({rows, classes}, 3, GetParam());
-    Tensor labels({rows}, DType::i32);
-    for (int64_t i = 0; i < rows; ++i)
-      labels.data<int32_t>()[i] = static_cast<int32_t>(7 * i % classes);
-    const std::vector<double> logit = values(x);
-    double expected = 0.0;
-    for (int64_t i = 0; i < rows; ++i) {
-      double sum = 0.0;
-      for (int64_t c = 0; c < classes; ++c)
-        sum += std::exp(logit[static_cast<size_t>(i * classes + c)]);
-      const int64_t at = i * classes + labels.data<int32_t>()[i];
-      expected += std::log(sum) - logit[static_cast<size_t>(at)];
-    }
-    std::vector<double> first;
-    for (const int threads : {1, 2, 3}) {
-      omp_set_num_threads(threads);
-      Leaves leaves;
-      const Variable loss = cross_entropy(leaves.make(worker_.context, x), labels);
-      backward(loss);
-      std::vector<double> found = values(leaves.gradients()[0]);
-      found.push_back(values(loss.value())[0]);
-      if (first.empty()) first = found;
-      EXPECT_EQ(found, first) << threads << " threads";
-    }
-    EXPECT_NEAR(first.back(), expected / static_cast<double>(rows), 1e-6 * (1 + expected))
-        << classes;
-  }
-  omp_set_num_threads(before);
-}
-
-TEST(Ops, CrossEntropyWritesItsGradientOverTheLogits) {
-  const int64_t rows = 64, classes = 1000;
-  const Tensor labels({rows}, DType::i32);
-  Leaves leaves;
-  const auto peak_of = [&](bool keep) {
-    TestContext worker;
-    const Variable x(worker.context, random_tensor({rows, 2}, 1));
-    Variable logits = linear(x, leaves.make(worker.context, random_tensor({classes, 2}, 2)), {});
-    const Variable loss = cross_entropy(logits, labels);
-    if (!keep) logits = {};
-    backward(loss);
-    return worker.pool.stats().peak_used_bytes;
-  };
-  const int64_t bytes = rows * classes * 8;
-  EXPECT_LT(peak_of(false), bytes + bytes / 4);
-  EXPECT_GE(peak_of(true), 2 * bytes);
-  EXPECT_EQ(values(leaves.gradients()[0]), values(leaves.gradients()[1]));
-}
-
-TEST_P(OpsValue, CountCorrectAddsAndTakesTheFirstOfEqualLogits) {
-  const Variable logits = constant({4, 3}, {1, 1, 0, 0, 1, 2, 5, 0, 0, 9, 0, 0});
-  const Tensor sums = tensor_of<double>({10, 100});
-  count_correct(logits, tensor_of<int32_t>({0, 2, 1, -1}), sums);
-  EXPECT_EQ(values(sums), (std::vector<double>{12, 103})) << "the row of -1 is not counted";
-}
-
-TEST_P(OpsValue, CountCorrectAmongSeveral) {
-  const double nan = std::nan("");
-  const Variable logits = constant({5, 3}, {1, 2, 3, 1, 2, 3, 7, 7, 7, 0, nan, 1, nan, nan, nan});
-  const Tensor labels = tensor_of<int32_t>({1, 0, 2, 2, 1});
-  for (const auto& [most, correct] : {std::pair{1, 0.0}, {2, 2.0}, {3, 5.0}}) {
-    const Tensor sums = tensor_of<double>({0, 0});
-    count_correct(logits, labels, sums, most);
-    EXPECT_EQ(values(sums), (std::vector<double>{correct, 5})) << most;
-  }
-}
-
-TEST_P(OpsValue, CountCorrectByClass) {
-  const Variable logits = constant({5, 3}, {1, 1, 0, 0, 1, 2, 5, 0, 0, 9, 0, 0, 3, 2, 1});
-  const Tensor sums = tensor({3, 2}, {10, 20, 30, 40, 50, 60});
-  count_correct_by_class(logits, tensor_of<int32_t>({0, 2, 1, -1, 0}), sums);
-  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 30, 41, 51, 61}));
-}
-
-/// The classes are the blank, a, b and the space. The first sequence is heard as "a  ab b" and
-/// labelled "a bb"; a run of spaces counts as one. The second is heard as "b" without a transcript.
-TEST_P(OpsValue, CountEditsOfWordsAndLabels) {
-  const std::vector<int> first{1, 1, 3, 0, 3, 0, 1, 2, 3, 2}, second{2, 0};
-  const std::vector<int64_t> rows{2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
-  std::vector<double> logits;
-  for (size_t t = 0; t < first.size(); ++t) {
-    for (const std::vector<int>* path : {&first, &second})
-      if (t < path->size())
-        for (int c = 0; c < 4; ++c) logits.push_back(c == (*path)[t] ? 2.0 : c * 0.1);
-  }
-  const Tensor sums = tensor({3, 2}, {10, 20, 30, 40, 50, 60});
-  count_edits(constant({12, 4}, logits), rows,
-              tensor_of<int32_t>({1, 3, 2, 2, -1, -1, -1, -1, -1, -1}).reshape({2, 5}), 3, sums);
-  // word edits: ab for bb, and b; label edits: an a, and a space between the bs; two blanks
-  EXPECT_EQ(values(sums), (std::vector<double>{12, 22, 32, 44, 52, 70}));
-}
-
-TEST_P(OpsValue, AddMeanLeavesOutWhatIsNotFiniteInTraining) {
-  const Tensor sums = tensor_of<double>({1, 2});
-  add_mean(constant({1}, {0.5}), {.count = 10}, sums);
-  add_mean(constant({1}, {std::nan("")}), {.count = 10}, sums);
-  EXPECT_EQ(values(sums), (std::vector<double>{6, 12}));
-  worker_.context.training = false;
-  add_mean(constant({1}, {std::nan("")}), {.count = 10}, sums);
-  EXPECT_TRUE(std::isnan(values(sums)[0]));
-  EXPECT_EQ(values(sums)[1], 22);
-}
-
-TEST_P(OpsValue, AddMeanDividesByTheTargetsThatThereAre) {
-  const Tensor sums = tensor_of<double>({0, 0});
-  add_mean(constant({1}, {0.5}), {.count = 10, .ignored = 2}, sums);
-  EXPECT_EQ(values(sums), (std::vector<double>{5, 8})) << "5 is the sum over 8";
 }
 
 TEST_P(OpsValue, DropoutScalesWhatItKeeps) {

@@ -48,7 +48,8 @@ BEGIN {
   rooms["core/emulated/include"] = ""
 
   rooms["data"] = ""
-  rooms["data/images"] = rooms["data/text"] = rooms["data/speech"] = "data"
+  rooms["data/images"] = rooms["data/text"] = rooms["data/speech"] = rooms["data/decoding"] = "data"
+  rooms["data/photos"] = "data data/images data/decoding"
 
   rooms["compression"] = ""
   rooms["compression/quantize"] = rooms["compression/low_rank"] = "compression"
@@ -101,10 +102,10 @@ FNR == 1 && FILENAME ~ /\/.*\// && !(room_of(FILENAME) in rooms) {
           "CUDA headers belong in core/cuda/, core/loops/parallel_cuda.h and what stands for CUDA, core/emulated/")
   only_in("^(oneapi/|dnnl)", "^core/cpu/", "oneDNN headers belong in core/cpu/")
   only_in("^kiss", "^core/cpu/", "kissfft headers belong in core/cpu/")
-  only_in("^opencv", "^data/images/image_codec_opencv[.]cpp$",
-          "OpenCV headers belong in data/images/image_codec_opencv.cpp")
-  only_in("^jpeglib", "^data/images/jpeg_codec_turbo[.]cpp$",
-          "libjpeg headers belong in data/images/jpeg_codec_turbo.cpp")
+  only_in("^opencv", "^data/decoding/image_codec_opencv[.]cpp$",
+          "OpenCV headers belong in data/decoding/image_codec_opencv.cpp")
+  only_in("^jpeglib", "^data/decoding/jpeg_codec_turbo[.]cpp$",
+          "libjpeg headers belong in data/decoding/jpeg_codec_turbo.cpp")
   only_in("^sndfile", "^data/speech/audio_codec_sndfile[.]cpp$", "libsndfile headers belong in data/speech/audio_codec_sndfile.cpp")
   only_in("^nccl", "^(distributed/communicator/nccl_communicator[.]cpp$|core/emulated/)",
           "NCCL headers belong in distributed/communicator/nccl_communicator.cpp and what stands for NCCL, core/emulated/")

@@ -9,9 +9,9 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/stop_signals.h"
 #include "core/base/error.h"
-#include "data/images/photo_layout.h"
-#include "data/images/photo_packing.h"
-#include "data/images/photo_shards.h"
+#include "data/photos/photo_layout.h"
+#include "data/photos/photo_packing.h"
+#include "data/photos/photo_shards.h"
 
 namespace wisp {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "data/images/image_reader.h"
+#include "data/photos/image_reader.h"
 
 namespace wisp {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "data/images/image_file.h"
+#include "data/decoding/image_file.h"
 
 namespace wisp {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
-#include "data/images/photo_pipeline.h"
+#include "data/photos/photo_pipeline.h"
 
 namespace wisp {
 namespace {

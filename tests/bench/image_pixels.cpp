@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
-#include "data/images/photo.h"
-#include "data/images/resample_image.h"
+#include "data/decoding/photo.h"
+#include "data/decoding/resample_image.h"
 
 namespace wisp {
 namespace {

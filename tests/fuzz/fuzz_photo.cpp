@@ -1,5 +1,5 @@
 // Fuzz target for photos, of which a part in the middle is decoded.
-#include "data/images/photo.h"
+#include "data/decoding/photo.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/drawn_pictures.h"
 #include "tests/support/jpeg_files.h"

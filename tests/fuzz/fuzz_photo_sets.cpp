@@ -1,7 +1,7 @@
 // Fuzz target for what photos are found by: the index of shards, or the list of a folder's classes.
 // The first byte chooses the index if it is even.
-#include "data/images/photo_files.h"
-#include "data/images/photo_shards.h"
+#include "data/photos/photo_files.h"
+#include "data/photos/photo_shards.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_dir.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/images/image_file.h"
+#include "data/decoding/image_file.h"
 #include "data/images/synthetic.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"

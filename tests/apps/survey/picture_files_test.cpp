@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "data/images/image_file.h"
+#include "data/decoding/image_file.h"
 #include "data/images/synthetic.h"
 #include "tests/support/error_of.h"
 #include "tests/support/tiny_run.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "apps/inference/predict.h"
-#include "data/images/image_file.h"
+#include "data/decoding/image_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/program.h"
 #include "tests/support/random_images.h"

@@ -1,0 +1,176 @@
+#include "data/photos/photo_files.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "data/decoding/image_file.h"
+#include "data/files_below.h"
+
+namespace wisp {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> kEndings = {".jpg", ".jpeg", ".png", ".webp"};
+constexpr std::string_view kKaggleHead = "ImageId,PredictionString";
+constexpr const char* kKaggleEnding = ".JPEG";
+
+bool is_photo(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+/// The class that a list gives as a name or a number.
+int32_t class_of(std::string_view text, const std::unordered_map<std::string, int32_t>& numbers) {
+  const auto found = numbers.find(std::string(text));
+  if (found != numbers.end()) return found->second;
+  int32_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  WISP_CHECK(error == std::errc() && end == text.data() + text.size() && number >= 0 &&
+                 number < std::ssize(numbers),
+             "class '", text, "', expected a class folder's name, or a number from 0 to ",
+             std::ssize(numbers) - 1);
+  return number;
+}
+
+/// The names of the files in a folder.
+std::set<std::string> files_in(const std::string& folder) {
+  std::error_code failure;
+  std::set<std::string> names;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure))
+    names.insert(entry->path().filename().string());
+  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
+  return names;
+}
+
+struct Listed {
+  std::string name;
+  std::string_view label;
+};
+
+/// The name and the class of a line: "NAME CLASS", or Kaggle's "NAME,CLASS X Y X Y CLASS …".
+Listed parse(std::string_view line, bool kaggle) {
+  const size_t space = line.find_first_of(kaggle ? "," : " \t");
+  WISP_CHECK(space != line.npos && space > 0, "'", line, "', expected a file's name and its class");
+  std::string_view rest = line.substr(space + 1);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  const std::string_view label = rest.substr(0, rest.find_first_of(" \t"));
+  WISP_CHECK(kaggle || label.size() == rest.size(), "'", line,
+             "', expected a file's name and its class");
+  std::string name(line.substr(0, space));
+  if (kaggle) name += kKaggleEnding;
+  return {std::move(name), label};
+}
+
+}  // namespace
+
+void PhotoFiles::add(const std::string& path, int32_t label) {
+  paths_ += path;
+  ends_.push_back(paths_.size());
+  labels_.push_back(label);
+}
+
+std::string PhotoFiles::name(int64_t photo) const {
+  const auto i = static_cast<size_t>(photo);
+  const uint64_t begin = i == 0 ? 0 : ends_[i - 1];
+  return paths_.substr(begin, ends_[i] - begin);
+}
+
+std::string_view PhotoFiles::bytes(int64_t photo, std::string& buffer) const {
+  return buffer = read_whole_file(folder_ + "/" + name(photo), kMostFileBytes);
+}
+
+std::vector<std::string> folders_in(const std::string& folder) {
+  std::error_code failure;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    if (fs::is_directory(entry->path(), failure) && !name.starts_with(".")) names.push_back(name);
+    failure.clear();  // of a link to nothing
+  }
+  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> class_folders(const std::string& folder) {
+  std::vector<std::string> classes = folders_in(folder);
+  WISP_CHECK(!classes.empty(), folder, ": no folders in it, expected one for each class");
+  return classes;
+}
+
+FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::string>& classes) {
+  for (const std::string& name : class_folders(folder)) {
+    WISP_CHECK(std::binary_search(classes.begin(), classes.end(), name), folder, "/", name,
+               ": the training set has no class '", name, "'");
+  }
+  const auto photos = std::make_shared<PhotoFiles>(folder);
+  FoundPhotos found{photos, {}};
+  const size_t prefix = (fs::path(folder) / "").string().size();
+  std::vector<fs::path> others;
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const fs::path of_class = fs::path(folder) / classes[c];
+    std::error_code ignored;
+    if (!fs::exists(of_class, ignored)) continue;
+    const FilesBelow below = files_below(of_class.string());
+    for (const fs::path& path : below.files) {
+      if (is_photo(path)) {
+        photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
+      } else {
+        others.push_back(path);
+      }
+    }
+    found.notices.insert(found.notices.end(), below.notices.begin(), below.notices.end());
+  }
+  if (!others.empty())
+    found.notices.push_back(passed_over(folder, "files that are no .jpg, .png or .webp", others));
+  WISP_CHECK(found.photos->count() > 0, folder, ": no .jpg, .png or .webp file in its ",
+             classes.size(), " class folders");
+  return found;
+}
+
+FoundPhotos photos_by_list(const std::string& folder, const std::string& list,
+                           const std::vector<std::string>& classes) {
+  std::unordered_map<std::string, int32_t> numbers;
+  for (size_t c = 0; c < classes.size(); ++c) numbers.emplace(classes[c], static_cast<int32_t>(c));
+  const std::string text = naming(list, [&] { return read_utf8(list); });
+  const auto photos = std::make_shared<PhotoFiles>(folder);
+  FoundPhotos found{photos, {}};
+  std::set<std::string> unlisted = files_in(folder);
+  const bool kaggle = text.starts_with(kKaggleHead);
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+    if (line.empty() || (kaggle && number == 1)) continue;
+    naming(concat(list, ":", number), [&] {
+      const Listed listed = parse(line, kaggle);
+      const int32_t label = class_of(listed.label, numbers);
+      WISP_CHECK(unlisted.erase(listed.name) == 1, listed.name, " is not in ", folder,
+                 ", or is listed twice");
+      photos->add(listed.name, label);
+    });
+  }
+  WISP_CHECK(found.photos->count() > 0, list, ": lists no photos");
+  if (!unlisted.empty())
+    found.notices.push_back(concat(folder, ": ", unlisted.size(), " files were skipped that ", list,
+                                   " does not list, such as ", *unlisted.begin()));
+  return found;
+}
+
+}  // namespace wisp

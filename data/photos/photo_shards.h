@@ -1,0 +1,78 @@
+// Photos packed in a few large files, the shards, with an index. Folders of a million small files
+// are slow to list, copy and read; shards are not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/output_file.h"
+#include "core/io/random_access_file.h"
+#include "core/tensor/tensor.h"
+#include "data/photos/photo_set.h"
+
+namespace wisp {
+
+/// Whether a folder holds an index of shards.
+bool has_shards(const std::string& folder);
+/// The names of the classes in the folder's index. Throws Error with the path for a damaged index.
+std::vector<std::string> classes_of_shards(const std::string& folder);
+
+/// The photos of shards. Takes the bytes of a photo's name and 36 more. Any thread may read.
+class PhotoShards final : public PhotoSet {
+ public:
+  /// Reads the index and the head of each shard. Throws Error with the path for a damaged index,
+  /// and for a shard that is missing, of another length, or of another index.
+  explicit PhotoShards(std::string folder);
+
+  int64_t count() const override { return labels_.numel(); }
+  int32_t label(int64_t photo) const override { return labels_.data<int32_t>()[photo]; }
+  const std::string& folder() const override { return folder_; }
+  std::string name(int64_t photo) const override;
+  /// Throws Error also if the checksum is wrong.
+  std::string_view bytes(int64_t photo, std::string& buffer) const override;
+  /// From the index: names, classes, and checksums of the bytes.
+  uint64_t digest() const override { return digest_; }
+
+ private:
+  void check(int64_t classes, const Tensor& lengths) const;
+  void open(size_t shard, int64_t length);
+
+  const std::string folder_;
+  Tensor labels_, shards_, checksums_;  // i32
+  Tensor offsets_, sizes_, name_ends_;  // i64
+  Tensor names_;                        // u8, one after the other
+  uint64_t digest_ = 0;
+  std::vector<RandomAccessFile> files_;  // the shards
+};
+
+/// Writes shards and their index. Nothing has its name before finish(). One thread.
+class PhotoShardWriter {
+ public:
+  /// Creates the folder. Throws Error if it holds shards or cannot be written, and for a class
+  /// whose name is not UTF-8 or has a line end.
+  PhotoShardWriter(std::string folder, std::vector<std::string> classes,
+                   int64_t shard_bytes = kShardBytes);
+  /// Appends a photo: its name (PhotoSet::name), its class, and the bytes of its file. Throws Error
+  /// (a full disk).
+  void add(const std::string& name, int32_t label, std::string_view bytes);
+  /// Gives the shards and then the index their names. Throws Error.
+  void finish();
+
+  /// All shards are open at once: a terabyte needs 128 descriptors.
+  static constexpr int64_t kShardBytes = int64_t{8} << 30;
+
+ private:
+  const std::string folder_;
+  const std::vector<std::string> classes_;
+  const int64_t shard_bytes_;
+  std::vector<std::unique_ptr<WholeFile>> shards_;
+  std::vector<int64_t> lengths_;  // of the shards, in bytes
+  std::vector<int32_t> shard_of_, labels_, checksums_;
+  std::vector<int64_t> offsets_, sizes_, name_ends_;
+  std::string names_;
+};
+
+}  // namespace wisp

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "data/data_source.h"
+#include "data/images/holdout.h"
+#include "data/photos/photo_examples.h"
+#include "data/photos/photo_layout.h"
+#include "data/photos/photo_shards.h"
+
+namespace wisp {
+namespace {
+
+constexpr int64_t kTestShare = 10;  // a tenth is held out where there is no test folder
+
+/// Means and deviations of ImageNet's channels, as torchvision has them, in [0, 255].
+Normalization imagenet_normalization() {
+  return {{0.485 * 255, 0.456 * 255, 0.406 * 255}, {0.229 * 255, 0.224 * 255, 0.225 * 255}};
+}
+
+std::shared_ptr<const PhotoSet> subset(const std::shared_ptr<const PhotoSet>& photos,
+                                       std::vector<int64_t> numbers) {
+  return std::make_shared<PhotoSubset>(photos, std::move(numbers));
+}
+
+class PhotoSource final : public DataSource {
+ public:
+  explicit PhotoSource(Config& config) {
+    config.bind("data.path", path_,
+                "folder with a folder of photos for each class, with train and val of these, or "
+                "with shards");
+    config.bind("data.size", options_.size, "height and width of a model's images, in pixels");
+    config.bind("data.side", options_.side,
+                "shorter side of a photo in evaluation, before its centre of data.size is cut out; "
+                "0: 8/7 of data.size");
+    config.bind("data.filter", filter_, "filter of scaling, antialiased: bilinear or bicubic");
+    config.bind("data.shrink_first", options_.shrink_first,
+                "let libjpeg make large JPEGs 2, 4 or 8 times smaller: faster, with slightly other "
+                "pixels");
+    config.bind("data.augment", augment_,
+                "train on random resized crops (Szegedy et al. 2015), flipped and with changed "
+                "colours; false: on the pixels of evaluation");
+    config.bind("data.crop_area", options_.crop.least_area,
+                "least share of a photo's area in a random crop, in (0, 1]");
+    config.bind("data.brightness", options_.jitter.brightness,
+                "strength of random brightness in training, 0 or more");
+    config.bind("data.contrast", options_.jitter.contrast,
+                "strength of random contrast, 0 or more");
+    config.bind("data.saturation", options_.jitter.saturation,
+                "strength of random saturation, 0 or more");
+    config.bind("data.rand_augment", options_.changes.changes,
+                "number of RandAugment's changes of a photo in training (2 in the paper); 0: none");
+    config.bind("data.magnitude", options_.changes.magnitude,
+                "magnitude of RandAugment's changes, 0 to 30");
+    config.bind("data.lighting", options_.lighting,
+                "strength of AlexNet's lighting noise in training, 0 or more (0.1 in the paper)");
+    config.bind("data.validation", validation_,
+                "number of training samples held out for validation; they decide the best "
+                "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
+                "none, the last checkpoint is the best");
+    config.bind(
+        "data.block", block_,
+        "photos of shards that lie together and are drawn near each other in training, in a nearly "
+        "random order; 0: a random order");
+    config.bind("data.max_bad", max_bad_,
+                "number of damaged photos of a split that are tolerated; more end the run");
+    naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
+    const auto at_least = [&](const char* key, int64_t value, int64_t bound) {
+      WISP_CHECK(value >= bound, config.where(key), ": ", key, " is ", value,
+                 ", expected at least ", bound);
+    };
+    at_least("data.size", options_.size, 1);
+    at_least("data.side", options_.side, 0);
+    if (options_.side == 0) options_.side = (8 * options_.size + 3) / 7;
+    WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
+               options_.side, ", expected at least data.size, ", options_.size);
+    at_least("data.validation", validation_, 0);
+    at_least("data.block", block_, 0);
+    at_least("data.max_bad", max_bad_, 0);
+    naming("data", [&] { PhotoPipeline(options_, imagenet_normalization(), DType::f32); });
+  }
+
+  Facts facts() const override {
+    const std::vector<std::string> classes = classes_of(find_layout(path_).train);
+    return {.inputs = {{.name = "input",
+                        .sample = {options_.size, options_.size, 3},
+                        .normalization = imagenet_normalization(),
+                        .photo = {options_.side, filter_}}},
+            .classes = std::ssize(classes),
+            .names = classes};
+  }
+
+  Splits open(DType compute) const override {
+    const PhotoLayout layout = find_layout(path_);
+    const std::vector<std::string> classes = classes_of(layout.train);
+    Splits splits;
+    const auto find = [&](const std::string& folder, const std::string& list) {
+      const FoundPhotos found = find_photos(folder, list, classes);
+      splits.notices.insert(splits.notices.end(), found.notices.begin(), found.notices.end());
+      return found.photos;
+    };
+    WISP_CHECK(
+        block_ == 0 || has_shards(layout.train), layout.train, ": data.block is ", block_,
+        ", but neighbours in class folders are of one class; wisp pack makes shards, in which "
+        "they are mixed");
+    std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
+    if (layout.test.empty()) {
+      const int64_t count = std::max<int64_t>(train->count() / kTestShare, 1);
+      const HeldOutNumbers parts = hold_out(train->count(), count, layout.train);
+      test = subset(train, parts.validation);
+      train = subset(train, parts.train);
+      splits.notices.push_back(
+          concat(layout.train, ": no test set; ", count, " photos are held out as one"));
+    } else {
+      test = find(layout.test, layout.list);
+    }
+    const auto examples = [&](const std::string& name, std::shared_ptr<const PhotoSet> photos,
+                              bool training) {
+      return std::make_unique<PhotoExamples>(
+          name, std::move(photos), options_, imagenet_normalization(), compute,
+          PhotoUse{.training = training, .most_bad = max_bad_, .block = block_});
+    };
+    if (validation_ > 0) {
+      WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
+                 " of ", train->count(), " training samples, expected fewer");
+      const HeldOutNumbers parts = hold_out(train->count(), validation_, layout.train);
+      splits.validation = examples(layout.train + ", held out for validation",
+                                   subset(train, parts.validation), false);
+      train = subset(train, parts.train);
+    }
+    splits.train = examples(layout.train, train, augment_);
+    splits.test =
+        examples(layout.test.empty() ? layout.train + ", held out as the test set" : layout.test,
+                 test, false);
+    return splits;
+  }
+
+  int64_t held_out() const override { return validation_; }
+
+ private:
+  std::string path_;
+  std::string filter_ = "bilinear";
+  PhotoOptions options_;
+  bool augment_ = true;
+  int64_t validation_ = 0;
+  int64_t max_bad_ = 10;
+  int64_t block_ = 0;
+};
+
+const DataRegistration registration("photos", "photos in a folder for each class, as ImageNet's",
+                                    [](Config& config) {
+                                      return std::make_unique<PhotoSource>(config);
+                                    });
+
+}  // namespace
+}  // namespace wisp

@@ -33,11 +33,15 @@ void print_packed(const PackedPhotos& packed, const std::string& out) {
     fmt::print("  {}\n", packed.damaged[i]);
 }
 
-/// Packs the photos of a folder, unless they are packed already.
+/// Packs the photos of a folder, unless they are packed already. Throws Error for other shards.
 void pack(const FoundPhotos& found, const std::vector<std::string>& classes, const std::string& out,
           const PackOptions& options) {
   if (has_shards(out)) {
-    fmt::print("{}: holds shards already, and stays as it is\n", out);
+    const std::string origin = packing_origin(*found.photos, options),
+                      there = origin_of_shards(out);
+    WISP_CHECK(origin == there, out, ": holds shards of ", there, ", asked for are ", origin,
+               "; pack into another folder, or remove this one");
+    fmt::print("{}: holds these photos already\n", out);
     return;
   }
   for (const std::string& notice : found.notices) fmt::print("{}\n", notice);
@@ -65,8 +69,9 @@ void run(const Arguments& arguments) {
   const bool parts = !layout.test.empty();
   const FoundPhotos train = find_photos(layout.train, "", classes);
   const FoundPhotos test = parts ? find_photos(layout.test, layout.list, classes) : FoundPhotos{};
-  pack(train, classes, parts ? arguments.out + "/train" : arguments.out, options);
+  // the training set last: without it, a folder is not taken for a data set
   if (parts) pack(test, classes, arguments.out + "/val", options);
+  pack(train, classes, parts ? arguments.out + "/train" : arguments.out, options);
 }
 
 }  // namespace
@@ -103,7 +108,7 @@ void add_pack(CLI::App& program) {
       "Photos are packed in a random order. Files that are smaller keep their bytes, and so do "
       "damaged ones, which are\n"
       "named if they had to be scaled. A stopped command leaves no part of a set; the same command "
-      "goes on with the\nnext set.");
+      "goes on with what\nis missing.");
   command.callback([arguments] { run(*arguments); });
 }
 

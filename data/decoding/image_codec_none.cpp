@@ -1,11 +1,11 @@
-#include "core/base/error.h"
 #include "data/decoding/image_codec.h"
+#include "data/decoding/missing_library.h"
 
 namespace wisp {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(
+  throw MissingLibrary(
       "this build has no OpenCV, which reads photos: install libopencv-imgcodecs-dev and build "
       "again");
 }

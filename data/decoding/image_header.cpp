@@ -32,12 +32,15 @@ bool begins_frame(uint32_t marker) {
   return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
+/// Whether a segment with a length follows a JPEG's marker. 0 is no marker.
+bool has_length(uint32_t marker) { return marker > 1 && (marker < 0xd0 || marker > 0xd7); }
+
 ImageHeader jpeg_header(const Numbers& numbers) {
   for (size_t at = 2;;) {
-    WISP_CHECK(numbers.at(at) == 0xff, "the file is damaged: byte ", at,
-               " of the JPEG begins no segment");
+    while (numbers.at(at) != 0xff) ++at;  // libjpeg goes past bytes between segments, too
     while (numbers.at(at) == 0xff) ++at;  // fill bytes
     const uint32_t marker = numbers.at(at++);
+    if (!has_length(marker)) continue;
     WISP_CHECK(marker != 0xd9 && marker != 0xda,
                "the file is damaged: the JPEG has no frame header before its scans");
     if (begins_frame(marker))

@@ -13,7 +13,7 @@ namespace wisp {
 /// Decoded pixels, and what libjpeg complained about.
 struct DecodedImage {
   Tensor pixels;          // (H, W, 3) u8, RGB
-  std::string complaint;  // damage that libjpeg went past; empty: none
+  std::string complaint;  // pixels that are lost, and libjpeg went on; empty: none
 };
 
 /// Whether this build has libjpeg-turbo.

@@ -6,6 +6,7 @@
 #include <cstddef>  // both before jpeglib.h, which uses them
 #include <cstdio>
 #include <jpeglib.h>
+#include <jerror.h>
 // clang-format on
 
 #include "core/base/error.h"
@@ -15,7 +16,10 @@
 namespace wisp {
 namespace {
 
-/// libjpeg's handler of errors. An error jumps to `escape`; of warnings the first is kept.
+constexpr int kMostScans = 500;  // a file of a kilobyte may have thousands, each of all pixels
+
+/// libjpeg's handler of errors. An error jumps to `escape`; of warnings about damage the first is
+/// kept.
 struct ErrorHandler {
   jpeg_error_mgr base;  // the first member, so that libjpeg's pointer to it points here, too
   std::jmp_buf escape;
@@ -30,10 +34,24 @@ void leave(j_common_ptr info) {
   std::longjmp(handler.escape, 1);
 }
 
-void keep_first_warning(j_common_ptr info, int level) {
+/// Whether a warning tells of pixels that are lost, not of a file that is odd.
+bool is_damage(int message) {
+  return message != JWRN_JFIF_MAJOR && message != JWRN_EXTRANEOUS_DATA &&
+         message != JWRN_ADOBE_XFORM && message != JWRN_BOGUS_ICC;
+}
+
+void keep_first_damage(j_common_ptr info, int level) {
   ErrorHandler& handler = handler_of(info);
-  if (level >= 0) return;  // a trace
+  if (level >= 0 || !is_damage(handler.base.msg_code)) return;  // 0 and above are traces
   if (handler.base.num_warnings++ == 0) handler.base.format_message(info, handler.words);
+}
+
+/// Called by libjpeg now and then. Most time of a file with many scans goes into them.
+void limit_scans(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+  ErrorHandler& handler = handler_of(info);
+  std::snprintf(handler.words, sizeof handler.words, "the JPEG has more than %d scans", kMostScans);
+  std::longjmp(handler.escape, 1);
 }
 
 /// A decompression of libjpeg. Its functions are called through guarded().
@@ -42,13 +60,14 @@ class Decompression {
   Decompression() {
     info_.err = jpeg_std_error(&handler_.base);
     handler_.base.error_exit = leave;
-    handler_.base.emit_message = keep_first_warning;
+    handler_.base.emit_message = keep_first_damage;
   }
   ~Decompression() { jpeg_destroy_decompress(&info_); }
   Decompression(const Decompression&) = delete;
   Decompression& operator=(const Decompression&) = delete;
 
   jpeg_decompress_struct& info() { return info_; }
+  jpeg_progress_mgr* progress() { return &progress_; }
   std::string complaint() const { return handler_.base.num_warnings > 0 ? handler_.words : ""; }
 
   /// Calls f(), which calls libjpeg, and throws its error. f() has no objects with destructors:
@@ -62,6 +81,11 @@ class Decompression {
  private:
   jpeg_decompress_struct info_{};
   ErrorHandler handler_{};
+  jpeg_progress_mgr progress_{.progress_monitor = limit_scans,
+                              .pass_counter = 0,
+                              .pass_limit = 0,
+                              .completed_passes = 0,
+                              .total_passes = 0};
 };
 
 /// The product of two bytes as shares of 255, rounded.
@@ -91,6 +115,7 @@ DecodedImage decode_jpeg(std::string_view bytes, const Region& region, int64_t s
   jpeg_decompress_struct& info = decompression.info();
   decompression.guarded([&] {
     jpeg_create_decompress(&info);
+    info.progress = decompression.progress();
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&info, TRUE);
     info.scale_num = 1;

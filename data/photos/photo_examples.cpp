@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "data/decoding/missing_library.h"
 
 namespace wisp {
 
@@ -53,6 +54,8 @@ std::string PhotoExamples::write(const Piece& piece, int64_t photo, std::byte* i
     const Photo decoder(photos_->bytes(photo, buffer));
     fault = use_.training ? pipeline_.train(decoder, {piece.seed, piece.epoch, photo}, image)
                           : pipeline_.evaluate(decoder, image);
+  } catch (const MissingLibrary& error) {
+    throw Error(concat(photos_->folder(), "/", photos_->name(photo), ": ", error.what()));
   } catch (const Error& error) {
     fault = error.what();
   }

@@ -32,7 +32,8 @@ class PhotoExamples final : public Examples {
   int64_t count() const override { return photos_->count(); }
   std::vector<Piece> epoch(int64_t epoch, const Deal& deal) const override;
   void shape(const Piece& piece, Batch& batch) const override;
-  /// Throws Error once more than `most_bad` photos were damaged.
+  /// Throws Error once more than `most_bad` photos were damaged, and for a photo that needs a
+  /// library which this build lacks.
   std::string fill(const Piece& piece, int64_t row, const Batch& batch) const override;
   Tensor picture(const Batch& batch, int64_t row) const override {
     return pipeline_.picture(batch.inputs[0].rows(row, row + 1));

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/work_queue.h"
 #include "core/io/input_file.h"
 #include "data/decoding/image_codec.h"
+#include "data/decoding/missing_library.h"
 #include "data/decoding/photo.h"
 #include "data/decoding/ppm.h"
 #include "data/decoding/resample_image.h"
@@ -34,14 +36,17 @@ View scaled_view(const Photo& photo, int64_t side) {
 
 void encode(const PhotoSet& photos, const PackOptions& options, Task& task) {
   std::string buffer;
-  const std::string_view file = naming(photos.folder() + "/" + photos.name(task.photo),
-                                       [&] { return photos.bytes(task.photo, buffer); });
-  try {
-    task.bytes = packed_photo(file, options);
-  } catch (const Error& error) {
-    task.fault = concat(photos.folder(), "/", photos.name(task.photo), ": ", error.what());
-    task.bytes = file;
-  }
+  naming(photos.folder() + "/" + photos.name(task.photo), [&] {
+    const std::string_view file = photos.bytes(task.photo, buffer);
+    try {
+      task.bytes = packed_photo(file, options);
+    } catch (const MissingLibrary&) {
+      throw;
+    } catch (const Error& error) {
+      task.fault = concat(photos.folder(), "/", photos.name(task.photo), ": ", error.what());
+      task.bytes = file;
+    }
+  });
 }
 
 }  // namespace
@@ -60,10 +65,18 @@ std::string packed_photo(std::string_view file, const PackOptions& options) {
   return options.raw ? encode_ppm(image.pixels) : encode_jpeg(image.pixels, options.quality);
 }
 
+std::string packing_origin(const PhotoSet& photos, const PackOptions& options) {
+  const std::string form =
+      options.side == 0 ? "the files' bytes"
+      : options.raw     ? concat("pixels of side ", options.side)
+                        : concat("JPEGs of side ", options.side, " and quality ", options.quality);
+  return concat(photos.count(), " photos (", hash_digits(photos.digest()), ") as ", form);
+}
+
 PackedPhotos pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
                          const std::string& folder, const PackOptions& options,
                          const std::function<bool(int64_t)>& progress) {
-  PhotoShardWriter writer(folder, classes);
+  PhotoShardWriter writer(folder, classes, packing_origin(photos, options));
   const std::vector<int64_t> order = shuffled(photos.count(), 0, 0);
   PackedPhotos packed;
   std::vector<Task> tasks;

@@ -29,11 +29,15 @@ struct PackedPhotos {
 /// pixels. Throws Error for a file that no decoder reads.
 std::string packed_photo(std::string_view file, const PackOptions& options);
 
+/// A line about what shards are made of: the photos' number, a hash of their names and classes, and
+/// the options but `jobs`.
+std::string packing_origin(const PhotoSet& photos, const PackOptions& options);
+
 /// Writes all photos to shards in `folder`, in a random order, so that neighbours are of different
 /// classes. The order depends on the number of photos alone, and the shards do not depend on
 /// `jobs`. The bytes of damaged photos stay as they are. Calls progress(photos done) now and then;
 /// if it returns false, packing stops. Throws Error like PhotoShardWriter, and with the name of a
-/// photo whose file cannot be read.
+/// photo whose file cannot be read or needs a library that this build lacks.
 PackedPhotos pack_photos(const PhotoSet& photos, const std::vector<std::string>& classes,
                          const std::string& folder, const PackOptions& options,
                          const std::function<bool(int64_t)>& progress);

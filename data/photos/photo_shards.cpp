@@ -25,6 +25,8 @@ constexpr int64_t kHeadBytes = 64;  // of a shard, before its first photo
 
 std::string index_path(const std::string& folder) { return folder + "/" + kIndex; }
 
+std::string lock_path(const std::string& folder) { return folder + "/photos.lock"; }
+
 std::string shard_path(const std::string& folder, size_t shard) {
   char name[32];
   std::snprintf(name, sizeof name, "/photos-%05zu.shard", shard);
@@ -88,6 +90,11 @@ bool has_shards(const std::string& folder) {
 std::vector<std::string> classes_of_shards(const std::string& folder) {
   const CheckpointReader index(index_path(folder));
   return lines_of(index.metadata("classes"));
+}
+
+std::string origin_of_shards(const std::string& folder) {
+  const CheckpointReader index(index_path(folder));
+  return index.metadata("origin");
 }
 
 PhotoShards::PhotoShards(std::string folder) : folder_(std::move(folder)) {
@@ -166,8 +173,11 @@ std::string_view PhotoShards::bytes(int64_t photo, std::string& buffer) const {
 }
 
 PhotoShardWriter::PhotoShardWriter(std::string folder, std::vector<std::string> classes,
-                                   int64_t shard_bytes)
-    : folder_(std::move(folder)), classes_(std::move(classes)), shard_bytes_(shard_bytes) {
+                                   std::string origin, int64_t shard_bytes)
+    : folder_(std::move(folder)),
+      classes_(std::move(classes)),
+      origin_(std::move(origin)),
+      shard_bytes_(shard_bytes) {
   std::error_code failure;
   fs::create_directories(folder_, failure);
   WISP_CHECK(!failure, folder_, ": cannot be made: ", failure.message());
@@ -177,13 +187,29 @@ PhotoShardWriter::PhotoShardWriter(std::string folder, std::vector<std::string> 
       WISP_CHECK(name.find('\n') == name.npos, "the name has a line end");
     });
   }
+  lock_.emplace(lock_path(folder_));
   WISP_CHECK(!has_shards(folder_), index_path(folder_),
              " is there already; pack into another folder, or remove it and its shards");
+  remove_shards();
+}
+
+PhotoShardWriter::~PhotoShardWriter() {
+  if (!lock_) return;
+  shards_.clear();
+  remove_shards();
+  std::error_code ignored;
+  fs::remove(lock_path(folder_), ignored);
+}
+
+void PhotoShardWriter::remove_shards() const {
+  std::error_code ignored;
+  for (size_t shard = 0; fs::remove(shard_path(folder_, shard), ignored);) ++shard;
 }
 
 void PhotoShardWriter::add(const std::string& name, int32_t label, std::string_view bytes) {
   if (shards_.empty() || lengths_.back() >= shard_bytes_) {
-    shards_.push_back(std::make_unique<WholeFile>(shard_path(folder_, shards_.size())));
+    shards_.push_back(std::make_unique<OutputFile>(shard_path(folder_, shards_.size()),
+                                                   OutputFile::Mode::replace));
     shards_.back()->write(std::string(kHeadBytes, '\n'));
     lengths_.push_back(kHeadBytes);
   }
@@ -206,6 +232,7 @@ void PhotoShardWriter::finish() {
   std::memcpy(names.raw(), names_.data(), names_.size());
   index.metadata("format", kFormat);
   index.metadata("classes", joined(classes_));
+  index.metadata("origin", origin_);
   index.add("labels", labels);
   index.add("checksums", checksums);
   index.add("names", names);
@@ -217,9 +244,12 @@ void PhotoShardWriter::finish() {
   const std::string id = hash_digits(digest_of(names_, labels, checksums));
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     shards_[shard]->write_at(0, head_of(id, shard));
-    shards_[shard]->finish();
+    shards_[shard]->sync();
   }
   index.write(index_path(folder_));
+  std::error_code ignored;
+  fs::remove(lock_path(folder_), ignored);
+  lock_.reset();
 }
 
 }  // namespace wisp

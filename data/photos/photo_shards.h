@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/io/file_lock.h"
 #include "core/io/output_file.h"
 #include "core/io/random_access_file.h"
 #include "core/tensor/tensor.h"
@@ -19,6 +21,8 @@ namespace wisp {
 bool has_shards(const std::string& folder);
 /// The names of the classes in the folder's index. Throws Error with the path for a damaged index.
 std::vector<std::string> classes_of_shards(const std::string& folder);
+/// What the shards were made of, as their writer was told. Throws Error like classes_of_shards().
+std::string origin_of_shards(const std::string& folder);
 
 /// The photos of shards. Takes the bytes of a photo's name and 36 more. Any thread may read.
 class PhotoShards final : public PhotoSet {
@@ -48,27 +52,38 @@ class PhotoShards final : public PhotoSet {
   std::vector<RandomAccessFile> files_;  // the shards
 };
 
-/// Writes shards and their index. Nothing has its name before finish(). One thread.
+/// Writes shards, and then their index, without which a folder holds none. One thread.
 class PhotoShardWriter {
  public:
-  /// Creates the folder. Throws Error if it holds shards or cannot be written, and for a class
-  /// whose name is not UTF-8 or has a line end.
-  PhotoShardWriter(std::string folder, std::vector<std::string> classes,
+  /// Creates the folder, and removes shards without an index, which a killed writer left. `origin`
+  /// is a line about what the shards are made of. Throws Error if the folder holds an index, if it
+  /// cannot be written, or if another process writes it, and for a class whose name is not UTF-8 or
+  /// has a line end.
+  PhotoShardWriter(std::string folder, std::vector<std::string> classes, std::string origin,
                    int64_t shard_bytes = kShardBytes);
+  /// Removes the shards unless finish() has completed.
+  ~PhotoShardWriter();
+  PhotoShardWriter(const PhotoShardWriter&) = delete;
+  PhotoShardWriter& operator=(const PhotoShardWriter&) = delete;
+
   /// Appends a photo: its name (PhotoSet::name), its class, and the bytes of its file. Throws Error
   /// (a full disk).
   void add(const std::string& name, int32_t label, std::string_view bytes);
-  /// Gives the shards and then the index their names. Throws Error.
+  /// Syncs the shards and writes the index. Throws Error.
   void finish();
 
   /// All shards are open at once: a terabyte needs 128 descriptors.
   static constexpr int64_t kShardBytes = int64_t{8} << 30;
 
  private:
+  void remove_shards() const;
+
   const std::string folder_;
   const std::vector<std::string> classes_;
+  const std::string origin_;
   const int64_t shard_bytes_;
-  std::vector<std::unique_ptr<WholeFile>> shards_;
+  std::optional<FileLock> lock_;  // of the folder, until the index is there
+  std::vector<std::unique_ptr<OutputFile>> shards_;
   std::vector<int64_t> lengths_;  // of the shards, in bytes
   std::vector<int32_t> shard_of_, labels_, checksums_;
   std::vector<int64_t> offsets_, sizes_, name_ends_;

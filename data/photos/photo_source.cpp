@@ -67,9 +67,9 @@ class PhotoSource final : public DataSource {
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are tolerated; more end the run");
     naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
-    const auto at_least = [&](const char* key, int64_t value, int64_t bound) {
-      WISP_CHECK(value >= bound, config.where(key), ": ", key, " is ", value,
-                 ", expected at least ", bound);
+    const auto at_least = [&](const char* key, auto value, int64_t bound) {
+      WISP_CHECK(value >= static_cast<decltype(value)>(bound), config.where(key), ": ", key, " is ",
+                 value, ", expected at least ", bound);
     };
     at_least("data.size", options_.size, 1);
     at_least("data.side", options_.side, 0);
@@ -79,6 +79,15 @@ class PhotoSource final : public DataSource {
     at_least("data.validation", validation_, 0);
     at_least("data.block", block_, 0);
     at_least("data.max_bad", max_bad_, 0);
+    at_least("data.brightness", options_.jitter.brightness, 0);
+    at_least("data.contrast", options_.jitter.contrast, 0);
+    at_least("data.saturation", options_.jitter.saturation, 0);
+    at_least("data.lighting", options_.lighting, 0);
+    at_least("data.rand_augment", options_.changes.changes, 0);
+    naming(config.where("data.magnitude"), [&] { check(options_.changes); });
+    const double area = options_.crop.least_area;
+    WISP_CHECK(area > 0 && area <= 1, config.where("data.crop_area"), ": data.crop_area is ", area,
+               ", expected more than 0 and at most 1");
     naming("data", [&] { PhotoPipeline(options_, imagenet_normalization(), DType::f32); });
   }
 

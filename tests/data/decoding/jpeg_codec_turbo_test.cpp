@@ -155,6 +155,38 @@ TEST(JpegCodec, NamesDamageThatItGoesPast) {
   EXPECT_NE(decode_jpeg(wrong, {0, 0, 64, 64}).complaint, "");
 }
 
+// As Pillow reads them, without a word.
+TEST(JpegCodec, OddFilesAreNotDamaged) {
+  const std::string jpeg = jpeg_of(noise_picture(16, 16));
+  const Tensor expected = whole_of(jpeg, 16, 16);
+  std::string later = jpeg;  // a JFIF of version 2
+  const size_t version = jpeg.find("JFIF") + 5;
+  ASSERT_EQ(later[version], 1);
+  later[version] = 2;
+  std::string more = jpeg;
+  more.insert(jpeg.find("\xff\xdb"), "between segments");
+  for (const std::string& odd : {later, more, jpeg + "behind the end"}) {
+    const Tensor image = whole_of(odd, 16, 16);
+    EXPECT_EQ(std::memcmp(image.raw(), expected.raw(), static_cast<size_t>(image.bytes())), 0);
+    EXPECT_EQ(read_image_header(odd).width, 16);
+  }
+}
+
+// 40 kB that would take a minute or more, if the picture were large.
+TEST(JpegCodec, RefusesThousandsOfScans) {
+  const std::string jpeg = jpeg_of(noise_picture(16, 16), {.coding = JpegOptions::progressive});
+  const size_t last = jpeg.rfind("\xff\xda"), end = jpeg.size() - 2;
+  const auto with_scans = [&](int more) {
+    std::string result = jpeg.substr(0, end);
+    for (int i = 0; i < more; ++i) result += jpeg.substr(last, end - last);
+    return result + jpeg.substr(end);
+  };
+  const Region all{0, 0, 16, 16};
+  EXPECT_EQ(error_of([&] { decode_jpeg(with_scans(400), all); }), "no error");
+  EXPECT_EQ(error_of([&] { decode_jpeg(with_scans(600), all); }),
+            "libjpeg: the JPEG has more than 500 scans");
+}
+
 TEST(JpegCodec, RefusesWhatLibjpegRefuses) {
   const std::string jpeg = jpeg_of(noise_picture(16, 16));
   const Region all{0, 0, 16, 16};

@@ -121,6 +121,21 @@ TEST_F(Packing, TellsDamagedPhotosAndKeepsThem) {
   EXPECT_TRUE(error_of([&] { pack("out2", {}); }).starts_with(dir_ / ("photos/" + name(5))));
 }
 
+TEST_F(Packing, NamesWhatShardsAreMadeOf) {
+  pack("out", {.side = 30});
+  const std::string origin = origin_of_shards(dir_ / "out");
+  EXPECT_EQ(origin, packing_origin(*photos_, {.side = 30, .jobs = 7}));
+  EXPECT_EQ(origin.substr(0, 11), "40 photos (");
+  EXPECT_EQ(origin.substr(origin.find(')')), ") as JPEGs of side 30 and quality 90");
+  for (const PackOptions& other :
+       {PackOptions{}, PackOptions{.side = 31}, PackOptions{.side = 30, .quality = 91},
+        PackOptions{.side = 30, .raw = true}})
+    EXPECT_NE(packing_origin(*photos_, other), origin);
+  fs::remove(dir_ / ("photos/" + name(7)));
+  EXPECT_NE(packing_origin(*photos_by_folder(dir_ / "photos", classes_).photos, {.side = 30}),
+            origin);
+}
+
 TEST_F(Packing, LeavesNothingWhenStopped) {
   const PackedPhotos report =
       pack_photos(*photos_, classes_, dir_ / "out", {}, [](int64_t) { return false; });

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <set>
 
+#include "core/io/checkpoint.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,13 +20,29 @@ class Shards : public testing::Test {
  protected:
   /// Nine photos of three classes in shards of some 100 bytes.
   void write(const std::string& folder, const std::string& salt = "") {
-    PhotoShardWriter writer(folder, {"ants", "bees", "wasps"}, 100);
+    PhotoShardWriter writer(folder, {"ants", "bees", "wasps"}, "nine photos", 100);
     for (int i = 0; i < 9; ++i) writer.add(name(i), i % 3, content(i) + salt);
     writer.finish();
   }
   static std::string name(int i) { return "x/" + std::to_string(i * i) + ".jpg"; }
   static std::string content(int i) {
     return std::string(static_cast<size_t>(7 * i), static_cast<char>('a' + i));
+  }
+  /// Replaces a list of the index by change(list).
+  void change_index(const std::string& list, const std::function<Tensor(const Tensor&)>& change) {
+    CheckpointWriter changed;
+    {
+      const CheckpointReader index(folder_ + "/photos.index");
+      for (const char* key : {"format", "classes", "origin"})
+        changed.metadata(key, index.metadata(key));
+      for (const std::string& name : index.names()) {
+        const SafetensorsEntry& entry = index.entry(name);
+        const Tensor numbers({entry.extents[0]}, safetensors_dtype(entry.dtype).value());
+        index.read(name, numbers);
+        changed.add(name, name == list ? change(numbers) : numbers);
+      }
+    }
+    changed.write(folder_ + "/photos.index");
   }
   std::string refusal() const {
     return error_of([&] { PhotoShards{folder_}; });
@@ -38,6 +58,7 @@ TEST_F(Shards, HoldWhatWasWritten) {
   EXPECT_TRUE(has_shards(folder_));
   EXPECT_EQ(classes_of_shards(folder_), (std::vector<std::string>{"ants", "bees", "wasps"}));
   EXPECT_TRUE(fs::exists(dir_ / "set/photos-00001.shard")) << "several shards";
+  EXPECT_EQ(origin_of_shards(folder_), "nine photos");
   const PhotoShards shards(folder_);
   ASSERT_EQ(shards.count(), 9);
   std::string buffer;
@@ -59,12 +80,65 @@ TEST_F(Shards, AreNotWrittenOver) {
 
 TEST_F(Shards, LeaveNothingWhereTheirWriterWasStopped) {
   {
-    PhotoShardWriter writer(folder_, {"ants"}, 10);
+    PhotoShardWriter writer(folder_, {"ants"}, "five photos", 10);
     for (int i = 0; i < 5; ++i) writer.add(name(i), 0, content(i));
+    EXPECT_EQ(error_of([&] { write(folder_); }),
+              folder_ + "/photos.lock: is held by another process");
+    EXPECT_FALSE(has_shards(folder_));
   }
   EXPECT_TRUE(fs::is_empty(folder_));
-  EXPECT_EQ(error_of([&] { PhotoShardWriter(folder_, {"ants"}).finish(); }),
+  EXPECT_EQ(error_of([&] { PhotoShardWriter(folder_, {"ants"}, "none").finish(); }),
             folder_ + ": no photos to pack");
+}
+
+TEST_F(Shards, ReplaceWhatAKilledWriterLeft) {
+  dir_.write("set/photos.lock", "");
+  for (int shard = 0; shard < 9; ++shard)
+    dir_.write(concat("set/photos-0000", shard, ".shard"), "the first bytes");
+  write(folder_);
+  EXPECT_EQ(PhotoShards(folder_).count(), 9);
+  std::set<std::string> there;
+  for (const auto& entry : fs::directory_iterator(folder_)) there.insert(entry.path().filename());
+  EXPECT_EQ(there, (std::set<std::string>{"photos-00000.shard", "photos-00001.shard",
+                                          "photos-00002.shard", "photos.index"}));
+}
+
+// An index with right checksums, as a faulty writer would make it.
+TEST_F(Shards, RefuseAnIndexWhoseNumbersDoNotFit) {
+  const auto refusal_of = [&](const std::string& list, int64_t at, int64_t value) {
+    write(folder_);
+    change_index(list, [&](const Tensor& numbers) {
+      if (numbers.dtype() == DType::i32) {
+        numbers.data<int32_t>()[at] = static_cast<int32_t>(value);
+      } else {
+        numbers.data<int64_t>()[at] = value;
+      }
+      return numbers;
+    });
+    const std::string words = refusal();
+    fs::remove_all(folder_);
+    return words;
+  };
+  const std::string index = folder_ + "/photos.index: ";
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(refusal_of("labels", 2, 3), index + "photo 2 is of class 3 of 3");
+  EXPECT_EQ(refusal_of("labels", 2, -1), index + "photo 2 is of class -1 of 3");
+  EXPECT_EQ(refusal_of("shards", 8, 9), index + "photo 8 is in shard 9 of 3");
+  EXPECT_EQ(refusal_of("shards", 8, -1), index + "photo 8 is in shard -1 of 3");
+  EXPECT_EQ(refusal_of("sizes", 1, most),
+            concat(index, "photo 1 has ", most, " bytes at byte 64, which shard 0 does not have"));
+  EXPECT_EQ(refusal_of("sizes", 1, -1),
+            index + "photo 1 has -1 bytes at byte 64, which shard 0 does not have");
+  EXPECT_EQ(refusal_of("offsets", 1, 63),
+            index + "photo 1 has 7 bytes at byte 63, which shard 0 does not have");
+  EXPECT_EQ(refusal_of("offsets", 1, most),
+            concat(index, "photo 1 has 7 bytes at byte ", most, ", which shard 0 does not have"));
+  EXPECT_EQ(refusal_of("lengths", 0, 63), index + "shard 0 has 63 bytes, expected at least 64");
+  EXPECT_EQ(refusal_of("name_ends", 8, 1000), index + "photo 8 has no name of its own");
+  EXPECT_EQ(refusal_of("name_ends", 3, 1), index + "photo 3 has no name of its own");
+  write(folder_);
+  change_index("sizes", [](const Tensor& numbers) { return numbers.rows(0, 8); });
+  EXPECT_EQ(refusal(), index + "lists of 8 and of 9 photos");
 }
 
 TEST_F(Shards, OfAnotherIndexAreRefused) {

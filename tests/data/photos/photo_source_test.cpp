@@ -89,13 +89,18 @@ TEST_F(PhotoSource, ChecksItsKeys) {
   EXPECT_EQ(error("data.side = 100"),
             "run.toml:3: data.side is 100, expected at least data.size, 224");
   EXPECT_EQ(error("data.max_bad = -1"), "run.toml:3: data.max_bad is -1, expected at least 0");
+  EXPECT_EQ(error("data.crop_area = 0"),
+            "run.toml:3: data.crop_area is 0, expected more than 0 and at most 1");
+  EXPECT_EQ(error("data.magnitude = 31"),
+            "run.toml:3: RandAugment: the magnitude is 31, expected 0 to 30");
+  for (const char* key : {"data.brightness", "data.contrast", "data.saturation", "data.lighting"})
+    EXPECT_EQ(error(concat(key, " = -0.5")),
+              concat("run.toml:3: ", key, " is -0.5, expected at least 0"));
   EXPECT_TRUE(error("data.filter = \"box\"").starts_with("run.toml:3: ")) << error();
   EXPECT_EQ(error("data.block = 2"),
             dir_ /
                 "set: data.block is 2, but neighbours in class folders are of one class; wisp "
                 "pack makes shards, in which they are mixed");
-  for (const char* keys : {"data.crop_area = 0.0", "data.lighting = -1.0", "data.magnitude = 31"})
-    EXPECT_TRUE(error(keys).starts_with("data: ")) << error(keys);
   std::filesystem::remove_all(dir_ / "set");
   EXPECT_EQ(error(), "photos: no directory '" + (dir_ / "set") +
                          "' (data.path), expected a folder for each class in it, or train and val "

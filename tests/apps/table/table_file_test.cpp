@@ -91,7 +91,8 @@ TEST(TableFile, NamesTheScalesThereAre) {
             "table t: there is no scale 'paper', expected small");
 }
 
-/// Plans of rows whose texts are tiny, since a plan reads a text's words.
+/// Plans of rows whose texts and folders of photos are tiny. A plan reads a text's words and the
+/// photos' classes.
 class Plans {
  public:
   Plans() {
@@ -99,11 +100,15 @@ class Plans {
       dir_.write(concat("ptb.", part, ".txt"), kText);
       dir_.write(concat("wiki.", part, ".tokens"), kText);
     }
+    for (int photo = 0; photo < 40; ++photo)
+      dir_.write(concat("photos/", photo % 2 ? "ants/" : "bees/", photo, ".jpg"), "");
   }
   std::vector<RowPlan> of(const TableFile& table, const TableScale& scale) const {
     return plan_rows(table, scale, {}, [this](const std::string& path, auto overrides) {
       if (path.find("ptb") != path.npos || path.find("wikitext") != path.npos)
         overrides.push_back("data.path=" + dir_.path());
+      if (path.find("imagenet") != path.npos || path.find("photos") != path.npos)
+        overrides.push_back("data.path=" + (dir_ / "photos"));
       return Config::load(path, overrides);
     });
   }
@@ -135,13 +140,19 @@ struct Recipe {
 
 // Steps: PowerSGD on CIFAR-10 300 epochs of 24; ACP-SGD 300 of 390; DGC 164 epochs of floor(50,000
 // / 128); GRACE 328 of 24; CHOCO 300 of 48; PTB 40 of 1,328 windows of 35 in 20 columns; PowerSGD
-// 90 of 68 windows of 30 in 1,024 columns; AN4 80 of 118.
-const std::map<std::string, Recipe> kRecipes = {
-    {"dgc-cifar10", {4, 128, 63'960}},    {"grace-cifar10", {8, 2048, 7'872}},
-    {"choco-cifar10", {8, 1024, 14'400}}, {"qsgd-cifar10", {8, 128, 63'960}},
-    {"dgc-ptb", {4, 20, 53'120}},         {"powersgd-wikitext2", {16, 1024, 6'120}},
-    {"dgc-an4", {4, 8, 9'440}},           {"powersgd-cifar10", {16, 2048, 7'200}},
-    {"acpsgd-cifar10", {4, 128, 117'000}}};
+// 90 of 68 windows of 30 in 1,024 columns; AN4 80 of 118; ImageNet 90 of floor(1,281,167 / 256) or
+// of floor(1,281,167 / 128).
+const std::map<std::string, Recipe> kRecipes = {{"dgc-cifar10", {4, 128, 63'960}},
+                                                {"grace-cifar10", {8, 2048, 7'872}},
+                                                {"choco-cifar10", {8, 1024, 14'400}},
+                                                {"qsgd-cifar10", {8, 128, 63'960}},
+                                                {"dgc-ptb", {4, 20, 53'120}},
+                                                {"powersgd-wikitext2", {16, 1024, 6'120}},
+                                                {"dgc-an4", {4, 8, 9'440}},
+                                                {"powersgd-cifar10", {16, 2048, 7'200}},
+                                                {"acpsgd-cifar10", {4, 128, 117'000}},
+                                                {"dgc-resnet50", {4, 256, 450'360}},
+                                                {"dgc-alexnet", {4, 128, 900'810}}};
 
 TEST(ShippedTables, HaveThePapersStepsWorkersAndBatch) {
   const Plans plans;
@@ -167,6 +178,8 @@ TEST(ShippedTables, HaveThePapersScores) {
   const std::map<std::string, std::map<std::string, double>> published = {
       {"dgc-cifar10", {{"none", 93.75}, {"topk", 92.75}, {"dgc", 93.87}}},
       {"dgc-ptb", {{"none", 72.30}, {"dgc", 72.24}}},
+      {"dgc-resnet50", {{"none", 75.96}, {"dgc", 76.15}}},
+      {"dgc-alexnet", {{"none", 58.17}, {"terngrad", 57.28}, {"dgc", 58.20}}},
       {"grace-cifar10",
        {{"none", 90.97},
         {"topk", 90.97},

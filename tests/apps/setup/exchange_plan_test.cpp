@@ -14,6 +14,7 @@
 #include "distributed/exchange/wire_header.h"
 #include "distributed/gossip/mixing.h"
 #include "models/lstm_lm.h"
+#include "models/resnet.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scalar_run.h"
 #include "tests/support/tiny_run.h"
@@ -129,12 +130,16 @@ TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
   }
 }
 
-/// The plan of two workers for a language model whose matrices `compressor` takes. Of two workers,
-/// each sends its message once in any collective.
-PhasePlan phase_of(const LstmLmOptions& options, int64_t words,
-                   std::unique_ptr<Compressor> compressor) {
-  LstmLm model(options, {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}},
-                         .classes = words});
+Facts text_facts(int64_t words) {
+  return {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = words};
+}
+Facts image_facts(int64_t side, int64_t classes) {
+  return {.inputs = {{.name = "input", .sample = {side, side, 3}}}, .classes = classes};
+}
+
+/// The plan of two workers for a model whose matrices `compressor` takes. Of two workers, each
+/// sends its message once in any collective.
+PhasePlan phase_of(Model&& model, std::unique_ptr<Compressor> compressor) {
   std::vector<Segment> shapes;
   for (const Parameter* parameter : model.parameters())
     shapes.push_back({.name = parameter->name, .shape = parameter->shape});
@@ -149,16 +154,49 @@ PhasePlan phase_of(const LstmLmOptions& options, int64_t words,
   return plan_exchange(methods, two, segments).phases.back();
 }
 
-/// Source: Vogels et al. 2019, appendix F, the LSTM of 3 layers. Rows are words, or gates.
-TEST(ExchangePlan, SendsPowerSgdsPublishedNumbersOfAnLstm) {
-  const std::vector<std::pair<int64_t, int64_t>> published = {
-      {1, 93'488}, {2, 142'507}, {4, 240'545}};
-  for (const auto& [rank, numbers] : published) {
-    const PhasePlan phase = phase_of({.layers = 3, .units = 650, .tied = true}, 28'869,
-                                     make_method("powersgd", concat("compression.rank = ", rank)));
+std::unique_ptr<Compressor> of_rank(const char* method, int64_t rank) {
+  return make_method(method, concat("compression.rank = ", rank));
+}
+
+/// ResNet-18 with the stem for CIFAR-10.
+ResNet small_resnet18() {
+  ResNetPlan plan = ResNetPlan::imagenet(18);
+  plan.large_stem = false;
+  return {plan, image_facts(32, 10)};
+}
+
+/// Source: Vogels et al. 2019, appendix F: ResNet-18 on CIFAR-10, 243, 136, 72 and 42 times less,
+/// and the LSTM of 3 layers. Rows are words, gates or channels.
+TEST(ExchangePlan, SendsPowerSgdsPublishedNumbers) {
+  const std::vector<std::pair<int64_t, int64_t>> resnet = {
+      {1, 45'935}, {2, 82'260}, {4, 154'910}, {7, 263'885}};
+  for (const auto& [rank, numbers] : resnet) {
+    const PhasePlan phase = phase_of(small_resnet18(), of_rank("powersgd", rank));
+    EXPECT_EQ(phase.bytes_dense, 4.0 * 11'173'962);
+    EXPECT_EQ(phase.bytes_sent, 4.0 * static_cast<double>(numbers)) << rank;
+  }
+  const std::vector<std::pair<int64_t, int64_t>> lstm = {{1, 93'488}, {2, 142'507}, {4, 240'545}};
+  for (const auto& [rank, numbers] : lstm) {
+    const PhasePlan phase =
+        phase_of(LstmLm({.layers = 3, .units = 650, .tied = true}, text_facts(28'869)),
+                 of_rank("powersgd", rank));
     EXPECT_EQ(phase.bytes_dense, 4.0 * 28'949'319);
     EXPECT_EQ(phase.bytes_sent, 4.0 * static_cast<double>(numbers)) << rank;
   }
+}
+
+/// ACP-SGD sends one of PowerSGD's two factors in a step (Zhang et al. 2023): a mean of rank (rows
+/// + columns) / 2 of a matrix. Vectors are sent as they are.
+TEST(ExchangePlan, SendsHalfOfPowerSgdsFactorsForAcpSgd) {
+  const std::map<int64_t, double> reductions = {{1, 402.3}, {2, 243.3}, {4, 135.8}};
+  for (const auto& [rank, reduction] : reductions) {
+    const PhasePlan phase = phase_of(small_resnet18(), of_rank("acpsgd", rank));
+    EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, reduction, 0.0005 * reduction) << rank;
+  }
+  const PhasePlan phase =
+      phase_of(ResNet(ResNetPlan::imagenet(50), image_facts(224, 1000)), of_rank("acpsgd", 4));
+  EXPECT_EQ(phase.bytes_dense, 4.0 * 25'557'032);
+  EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 116.6, 0.05);
 }
 
 /// Source: Lin et al. 2018, table 3, which has 462 times fewer bytes. 6 bytes for each 1000th
@@ -166,7 +204,8 @@ TEST(ExchangePlan, SendsPowerSgdsPublishedNumbersOfAnLstm) {
 /// that cut runs beyond 16 bits, here 1.1 %.
 TEST(ExchangePlan, SendsDgcsPublishedShareOfAnLstm) {
   const PhasePlan phase =
-      phase_of({.layers = 2, .units = 1500, .tied = true}, 10'000, make_method("dgc", ""));
+      phase_of(LstmLm({.layers = 2, .units = 1500, .tied = true}, text_facts(10'000)),
+               make_method("dgc", ""));
   EXPECT_EQ(phase.bytes_dense, 4.0 * 51'034'000);
   EXPECT_LT(phase.bytes_dense / phase.bytes_sent, 461.8);
   EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 461.8, 0.012 * 461.8);

@@ -2,7 +2,10 @@
 
 # Vectorised, with exact arithmetic. g++ 12 vectorises nothing at -O2.
 set(wisp_exact_flags -ffp-contract=off -fno-math-errno -fno-trapping-math)
-set(wisp_kernel_flags -O3 ${wisp_exact_flags})
+if(NOT DEFINED WISP_KERNEL_OPTIMISATION)
+  set(WISP_KERNEL_OPTIMISATION -O3)  # -O0 where a CUDA build is only to be compiled: a third of its time is the host's code
+endif()
+set(wisp_kernel_flags ${WISP_KERNEL_OPTIMISATION} ${wisp_exact_flags})
 
 # wisp_kernels(TARGET FILE...): adds sources that hold kernels. Optimised in every build type but Debug, and compiled as
 # CUDA when WISP_CUDA is on. Sanitizers' checks prevent vectorised loops, so these builds keep the build type's

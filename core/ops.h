@@ -169,8 +169,9 @@ void count_too_short(const Variable& logits, const std::vector<int64_t>& rows, c
                      const Tensor& sums);
 
 /// Counts the rows of logits (N, C) in which the class of labels (N) i32 is among the `most`
-/// largest (the first, if equal; a NaN is larger than any number). Adds the number of correct rows
-/// to sums[0], and the number of labels other than -1 to sums[1]. `sums` is (2) f64. No gradient.
+/// largest (the first, if equal). A NaN is larger than any number, but a label whose own logit is
+/// NaN counts as wrong. Adds the number of correct rows to sums[0], and the number of labels other
+/// than -1 to sums[1]. `sums` is (2) f64. No gradient.
 void count_correct(const Variable& logits, const Tensor& labels, const Tensor& sums,
                    int64_t most = 1);
 /// count_correct() by class. `sums` is (C, 2) f64; row c counts the rows with label c. No gradient.

@@ -12,6 +12,7 @@ set(wisp_kernel_flags ${WISP_KERNEL_OPTIMISATION} ${wisp_exact_flags})
 # optimisation.
 function(wisp_kernels target)
   target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # of other options
   if(WISP_CUDA)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
     list(JOIN wisp_kernel_flags "," host_flags)

@@ -103,6 +103,12 @@ endfunction()
 function(wisp_test name)
   add_executable(${name} ${ARGN})
   wisp_little_optimised(${name})
+  if(WISP_PRECOMPILE)
+    target_precompile_headers(${name} REUSE_FROM wisp_test_support)
+    # g++ 12 forgets that std::string is the system's, and warns of what it inlines from there
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
+  endif()
   target_link_libraries(${name} PRIVATE wisp::test_support GTest::gtest_main $<BUILD_INTERFACE:wisp_warnings>)
   add_test(NAME ${name} COMMAND ${name})
   wisp_test_settings(${name})

@@ -64,7 +64,7 @@ Methods choose_for(Config& config, const TrainOptions& options, const Parameter&
     std::erase(chosen.remarks, other_layers);
   if (rule_of.front() == kDenseRule && !chosen.methods.empty() &&
       chosen.methods.front().compressor->traits().dense_1d)
-    chosen.remarks.push_back(
+    chosen.remarks.emplace_back(
         concat(layer.name, " stays dense, as in a run, because its shape ", layer.shape,
                " is a vector's; 'compression.policy=[{method=\"", chosen.methods.front().name,
                "\"}]' compresses it, and --shape gives a flattened layer's shape"));
@@ -74,7 +74,7 @@ Methods choose_for(Config& config, const TrainOptions& options, const Parameter&
         config.where("train.accumulate"), ": method ", method.name,
         " needs the gradient of each micro-batch, which is not recorded; set train.accumulate = 1");
     if (method.scope != Scope::layer && chosen.method_of.front() != kDense)
-      chosen.remarks.push_back(
+      chosen.remarks.emplace_back(
           "compression.scope: here the field is this layer alone; in a run it has other layers "
           "too");
   }

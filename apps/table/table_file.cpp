@@ -31,8 +31,8 @@ bool is_file_name(const std::string& name) {
   });
 }
 
-void bind(Config& config, const std::string& key, std::optional<double>& value,
-          const std::string& meaning) {
+void bind_optional(Config& config, const std::string& key, std::optional<double>& value,
+                   const std::string& meaning) {
   double number = 0.0;
   config.bind(key, number, meaning);
   if (config.given(key)) value = number;
@@ -44,7 +44,7 @@ TableScale read_scale(Config config, const std::string& name, const std::string&
   config.bind("overrides", scale.overrides, "key=value, of all rows");
   config.bind("changes", scale.changes, "how it differs from the paper");
   config.bind("samples", scale.samples, "training samples, of texts tokens");
-  bind(config, "target", scale.target, "score whose time is modelled");
+  bind_optional(config, "target", scale.target, "score whose time is modelled");
   config.finish();
   const std::string path = (fs::path(folder) / scale.config).lexically_normal().string();
   if (!fs::is_regular_file(path)) fail(config, "config", "there is no config file ", path);
@@ -58,8 +58,8 @@ TableRow read_row(Config config) {
   config.bind("overrides", row.overrides, "key=value");
   config.bind("small", row.small, "more overrides at the small scale");
   config.bind("paper", row.paper, "more overrides at the paper's scale");
-  bind(config, "published", row.published, "the paper's score");
-  bind(config, "spread", row.spread, "published beside it, ±");
+  bind_optional(config, "published", row.published, "the paper's score");
+  bind_optional(config, "spread", row.spread, "published beside it, ±");
   config.bind("remark", row.remark, "a sentence below the table");
   config.finish();
   if (!is_file_name(row.name))

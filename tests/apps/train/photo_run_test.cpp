@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "apps/inference/predict.h"
+#include "core/io/output_file.h"
+#include "data/decoding/image_codec.h"
 #include "data/decoding/image_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/program.h"
@@ -27,7 +29,7 @@ class PhotoRun : public Program {
     write("train", 32);
     write("val", 10);
   }
-  /// Noise, of which class c has more in channel c, and class 3 in none.
+  /// Noise, of which class c has more in channel c, and class 3 in none. Every second is a JPEG.
   void write(const std::string& part, int64_t of_each) {
     for (int64_t label = 0; label < std::ssize(kClasses); ++label) {
       const std::string folder = dir_ / concat("photos/", part, "/", kClasses[label]);
@@ -38,7 +40,11 @@ class PhotoRun : public Program {
         auto* pixels = image.data<uint8_t>();
         for (int64_t p = 0; p < image.numel(); ++p)
           pixels[p] = static_cast<uint8_t>(pixels[p] / 2 + (p % 3 == label ? 40 : 0));
-        write_image(concat(folder, "/", i, ".png"), image);
+        if (i % 2 == 0) {
+          write_image(concat(folder, "/", i, ".png"), image);
+        } else {
+          write_file(concat(folder, "/", i, ".jpg"), encode_jpeg(image, 90));
+        }
       }
     }
   }
@@ -60,8 +66,10 @@ class PhotoRun : public Program {
     return *train(photo_config(more, set), {dir_ / out, open, true});
   }
 
-  void pack(const std::string& out) {
-    ASSERT_EQ(run({"pack", dir_ / "photos", dir_ / out, "--jobs", "3"}), 0) << said();
+  void pack(const std::string& out, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> words = {"pack", dir_ / "photos", dir_ / out, "--jobs", "3"};
+    words.insert(words.end(), options.begin(), options.end());
+    ASSERT_EQ(run(words), 0) << said();
   }
 };
 
@@ -93,8 +101,29 @@ TEST_F(PhotoRun, LearnsFromFoldersAndFromShards) {
   const double loss = evaluate_run(dir_ / "a", {}).test.loss;
   const Overrides packed = {"data.path=" + (dir_ / "shards")};
   EXPECT_NEAR(evaluate_run(dir_ / "a", packed).test.loss, loss, 1e-6);
-  ASSERT_EQ(run({"pack", dir_ / "photos", dir_ / "shards"}), 0);
-  EXPECT_NE(said().find("holds shards already, and stays as it is"), std::string::npos) << said();
+  pack("shards");
+  EXPECT_NE(said().find("shards/train: holds these photos already"), std::string::npos) << said();
+}
+
+TEST_F(PhotoRun, LearnsFromShardsThatWereScaled) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--side", "18"}, {"--side", "18", "--raw"}}) {
+    const std::string set = concat("shards", options.size());
+    pack(set, options);
+    EXPECT_GT(
+        train_photos(set + "-run", {"train.epochs=12"}, Open::create, set).score("test_accuracy"),
+        0.8);
+  }
+}
+
+TEST_F(PhotoRun, PacksOnlyWhatIsMissing) {
+  pack("shards");
+  fs::remove_all(dir_ / "shards/train");
+  pack("shards");
+  EXPECT_NE(said().find("shards/val: holds these photos already"), std::string::npos) << said();
+  EXPECT_NE(said().find("shards/train: 128 photos"), std::string::npos) << said();
+  EXPECT_NE(run({"pack", dir_ / "photos", dir_ / "shards", "--side", "16"}), 0);
+  EXPECT_NE(said().find("asked for are 40 photos"), std::string::npos) << said();
 }
 
 TEST_F(PhotoRun, PredictsWhatEvaluationComputes) {

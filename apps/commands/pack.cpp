@@ -41,7 +41,7 @@ void pack(const FoundPhotos& found, const std::vector<std::string>& classes, con
                       there = origin_of_shards(out);
     WISP_CHECK(origin == there, out, ": holds shards of ", there, ", asked for are ", origin,
                "; pack into another folder, or remove this one");
-    fmt::print("{}: holds these photos already\n", out);
+    fmt::print("{}: holds photos of these names already\n", out);
     return;
   }
   for (const std::string& notice : found.notices) fmt::print("{}\n", notice);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,12 +12,28 @@
 
 namespace wisp {
 
-FileLock::FileLock(const std::string& path)
-    : descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  WISP_CHECK(descriptor_ >= 0, path, ": cannot be opened: ", std::strerror(errno));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(descriptor_);
-  throw Error(path + ": is held by another process");
+namespace {
+
+/// Whether a path still names the file of a descriptor.
+bool names(const std::string& path, int descriptor) {
+  struct stat there {
+  }, open{};
+  return stat(path.c_str(), &there) == 0 && fstat(descriptor, &open) == 0 &&
+         there.st_ino == open.st_ino && there.st_dev == open.st_dev;
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) {
+  do {  // a holder may have removed the file since it was opened
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    WISP_CHECK(descriptor_ >= 0, path, ": cannot be opened: ", std::strerror(errno));
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(descriptor_);
+      throw Error(path + ": is held by another process");
+    }
+  } while (!names(path, descriptor_));
 }
 
 FileLock::~FileLock() { close(descriptor_); }

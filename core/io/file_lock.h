@@ -1,5 +1,5 @@
 // A lock on a file, which admits one process at a time. The system releases it however the process
-// ends. One thread at a time.
+// ends. Its holder may remove the file. One thread at a time.
 #pragma once
 
 #include <string>

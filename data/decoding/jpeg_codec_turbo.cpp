@@ -34,21 +34,27 @@ void leave(j_common_ptr info) {
   std::longjmp(handler.escape, 1);
 }
 
-/// Whether a warning tells of pixels that are lost, not of a file that is odd.
-bool is_damage(int message) {
-  return message != JWRN_JFIF_MAJOR && message != JWRN_EXTRANEOUS_DATA &&
-         message != JWRN_ADOBE_XFORM && message != JWRN_BOGUS_ICC;
+int scan_of(j_common_ptr info) {
+  return reinterpret_cast<j_decompress_ptr>(info)->input_scan_number;
+}
+
+/// Whether a warning tells of pixels that may be lost, not of a file that is odd. Bytes that
+/// libjpeg passes over are odd before the first scan, which is 1, and lost pixels behind it.
+bool is_damage(j_common_ptr info) {
+  const int message = info->err->msg_code;
+  if (message == JWRN_EXTRANEOUS_DATA) return scan_of(info) > 0;
+  return message != JWRN_JFIF_MAJOR && message != JWRN_ADOBE_XFORM;
 }
 
 void keep_first_damage(j_common_ptr info, int level) {
   ErrorHandler& handler = handler_of(info);
-  if (level >= 0 || !is_damage(handler.base.msg_code)) return;  // 0 and above are traces
+  if (level >= 0 || !is_damage(info)) return;  // 0 and above are traces
   if (handler.base.num_warnings++ == 0) handler.base.format_message(info, handler.words);
 }
 
 /// Called by libjpeg now and then. Most time of a file with many scans goes into them.
 void limit_scans(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+  if (scan_of(info) <= kMostScans) return;
   ErrorHandler& handler = handler_of(info);
   std::snprintf(handler.words, sizeof handler.words, "the JPEG has more than %d scans", kMostScans);
   std::longjmp(handler.escape, 1);

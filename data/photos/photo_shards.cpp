@@ -94,7 +94,7 @@ std::vector<std::string> classes_of_shards(const std::string& folder) {
 
 std::string origin_of_shards(const std::string& folder) {
   const CheckpointReader index(index_path(folder));
-  return index.metadata("origin");
+  return index.has_metadata("origin") ? index.metadata("origin") : "photos of an earlier version";
 }
 
 PhotoShards::PhotoShards(std::string folder) : folder_(std::move(folder)) {
@@ -187,9 +187,9 @@ PhotoShardWriter::PhotoShardWriter(std::string folder, std::vector<std::string> 
       WISP_CHECK(name.find('\n') == name.npos, "the name has a line end");
     });
   }
-  lock_.emplace(lock_path(folder_));
   WISP_CHECK(!has_shards(folder_), index_path(folder_),
              " is there already; pack into another folder, or remove it and its shards");
+  lock_.emplace(lock_path(folder_));
   remove_shards();
 }
 
@@ -203,7 +203,12 @@ PhotoShardWriter::~PhotoShardWriter() {
 
 void PhotoShardWriter::remove_shards() const {
   std::error_code ignored;
-  for (size_t shard = 0; fs::remove(shard_path(folder_, shard), ignored);) ++shard;
+  std::vector<fs::path> shards;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("photos-") && name.ends_with(".shard")) shards.push_back(entry.path());
+  }
+  for (const fs::path& shard : shards) fs::remove(shard, ignored);
 }
 
 void PhotoShardWriter::add(const std::string& name, int32_t label, std::string_view bytes) {

@@ -21,7 +21,8 @@ namespace wisp {
 bool has_shards(const std::string& folder);
 /// The names of the classes in the folder's index. Throws Error with the path for a damaged index.
 std::vector<std::string> classes_of_shards(const std::string& folder);
-/// What the shards were made of, as their writer was told. Throws Error like classes_of_shards().
+/// A line about what the shards were made of, as their writer was told. Throws Error like
+/// classes_of_shards().
 std::string origin_of_shards(const std::string& folder);
 
 /// The photos of shards. Takes the bytes of a photo's name and 36 more. Any thread may read.
@@ -57,8 +58,8 @@ class PhotoShardWriter {
  public:
   /// Creates the folder, and removes shards without an index, which a killed writer left. `origin`
   /// is a line about what the shards are made of. Throws Error if the folder holds an index, if it
-  /// cannot be written, or if another process writes it, and for a class whose name is not UTF-8 or
-  /// has a line end.
+  /// cannot be written, or if another process writes it (on a file system with locks), and for a
+  /// class whose name is not UTF-8 or has a line end.
   PhotoShardWriter(std::string folder, std::vector<std::string> classes, std::string origin,
                    int64_t shard_bytes = kShardBytes);
   /// Removes the shards unless finish() has completed.

@@ -102,7 +102,8 @@ TEST_F(PhotoRun, LearnsFromFoldersAndFromShards) {
   const Overrides packed = {"data.path=" + (dir_ / "shards")};
   EXPECT_NEAR(evaluate_run(dir_ / "a", packed).test.loss, loss, 1e-6);
   pack("shards");
-  EXPECT_NE(said().find("shards/train: holds these photos already"), std::string::npos) << said();
+  EXPECT_NE(said().find("shards/train: holds photos of these names already"), std::string::npos)
+      << said();
 }
 
 TEST_F(PhotoRun, LearnsFromShardsThatWereScaled) {
@@ -120,7 +121,8 @@ TEST_F(PhotoRun, PacksOnlyWhatIsMissing) {
   pack("shards");
   fs::remove_all(dir_ / "shards/train");
   pack("shards");
-  EXPECT_NE(said().find("shards/val: holds these photos already"), std::string::npos) << said();
+  EXPECT_NE(said().find("shards/val: holds photos of these names already"), std::string::npos)
+      << said();
   EXPECT_NE(said().find("shards/train: 128 photos"), std::string::npos) << said();
   EXPECT_NE(run({"pack", dir_ / "photos", dir_ / "shards", "--side", "16"}), 0);
   EXPECT_NE(said().find("asked for are 40 photos"), std::string::npos) << said();

@@ -43,7 +43,6 @@ std::vector<Published> published() {
 /// One step of a worker: the payloads are what the encoder wrote.
 TEST(Reduction, OfDgcIsThePapers) {
   for (const Published& paper : published()) {
-    SCOPED_TRACE(paper.name);
     ReplicaOptions options;
     for (const Parameter* parameter : paper.model->parameters())
       options.shapes.push_back(parameter->shape);
@@ -66,10 +65,11 @@ TEST(Reduction, OfDgcIsThePapers) {
       TestReplica replica(worker.communicator, options);
       replica.step(0, noise);
       const StepCost& cost = replica.sync().cost();
-      EXPECT_EQ(cost.bytes_raw, 4 * paper.parameters);
+      EXPECT_EQ(cost.bytes_raw, 4 * paper.parameters) << paper.name;
       // 0.2 % for what is rounded up in each matrix, and a size for each payload
       EXPECT_NEAR(static_cast<double>(cost.bytes_raw) / static_cast<double>(cost.bytes_encoded),
-                  paper.reduction, 0.002 * paper.reduction);
+                  paper.reduction, 0.002 * paper.reduction)
+          << paper.name;
     });
   }
 }

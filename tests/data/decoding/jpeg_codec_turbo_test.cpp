@@ -187,6 +187,15 @@ TEST(JpegCodec, RefusesThousandsOfScans) {
             "libjpeg: the JPEG has more than 500 scans");
 }
 
+TEST(JpegCodec, BytesThatAreLeftWithinAScanAreDamage) {
+  std::string jpeg = jpeg_of(noise_picture(32, 32), {.restart = 1});
+  const size_t restart = jpeg.find("\xff\xd0");
+  ASSERT_NE(restart, jpeg.npos);
+  jpeg.insert(restart, "left");
+  EXPECT_NE(decode_jpeg(jpeg, {0, 0, 32, 32}).complaint.find("extraneous bytes"),
+            std::string::npos);
+}
+
 TEST(JpegCodec, RefusesWhatLibjpegRefuses) {
   const std::string jpeg = jpeg_of(noise_picture(16, 16));
   const Region all{0, 0, 16, 16};

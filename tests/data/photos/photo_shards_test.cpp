@@ -93,7 +93,7 @@ TEST_F(Shards, LeaveNothingWhereTheirWriterWasStopped) {
 
 TEST_F(Shards, ReplaceWhatAKilledWriterLeft) {
   dir_.write("set/photos.lock", "");
-  for (int shard = 0; shard < 9; ++shard)
+  for (const int shard : {0, 1, 2, 5, 8})  // it was killed while it removed them
     dir_.write(concat("set/photos-0000", shard, ".shard"), "the first bytes");
   write(folder_);
   EXPECT_EQ(PhotoShards(folder_).count(), 9);

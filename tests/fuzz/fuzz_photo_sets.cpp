@@ -131,7 +131,7 @@ std::vector<std::string> fuzz_seeds() {
   write_shards(dir / "shards");
   return {concat("0", read_text(dir / "shards/photos.index")), "1a.jpg ants\nb.jpg 2\n",
           "1ImageId,PredictionString\na,ants 1 2 3 4\n",
-          "2" + numbers_of(dir / "shards/photos.index")};
+          concat("2", numbers_of(dir / "shards/photos.index"))};
 }
 
 int64_t fuzz_memory(int64_t input_bytes) { return (1 << 17) + 100 * input_bytes; }

@@ -44,6 +44,7 @@ std::vector<Published> published() {
 TEST(Reduction, OfDgcIsThePapers) {
   for (const Published& paper : published()) {
     ReplicaOptions options;
+    options.shapes.clear();
     for (const Parameter* parameter : paper.model->parameters())
       options.shapes.push_back(parameter->shape);
     options.averaging.buckets = {};

@@ -191,7 +191,7 @@ TEST(JpegCodec, BytesThatAreLeftWithinAScanAreDamage) {
   std::string jpeg = jpeg_of(noise_picture(32, 32), {.restart = 1});
   const size_t restart = jpeg.find("\xff\xd0");
   ASSERT_NE(restart, jpeg.npos);
-  jpeg.insert(restart, "left");
+  jpeg.insert(restart, "more than libjpeg reads ahead");
   EXPECT_NE(decode_jpeg(jpeg, {0, 0, 32, 32}).complaint.find("extraneous bytes"),
             std::string::npos);
 }

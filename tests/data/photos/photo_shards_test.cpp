@@ -99,8 +99,9 @@ TEST_F(Shards, ReplaceWhatAKilledWriterLeft) {
   EXPECT_EQ(PhotoShards(folder_).count(), 9);
   std::set<std::string> there;
   for (const auto& entry : fs::directory_iterator(folder_)) there.insert(entry.path().filename());
-  EXPECT_EQ(there, (std::set<std::string>{"photos-00000.shard", "photos-00001.shard",
-                                          "photos-00002.shard", "photos.index"}));
+  EXPECT_EQ(there,
+            (std::set<std::string>{"photos-00000.shard", "photos-00001.shard", "photos-00002.shard",
+                                   "photos-00003.shard", "photos-00004.shard", "photos.index"}));
 }
 
 // An index with right checksums, as a faulty writer would make it.
@@ -123,8 +124,8 @@ TEST_F(Shards, RefuseAnIndexWhoseNumbersDoNotFit) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(refusal_of("labels", 2, 3), index + "photo 2 is of class 3 of 3");
   EXPECT_EQ(refusal_of("labels", 2, -1), index + "photo 2 is of class -1 of 3");
-  EXPECT_EQ(refusal_of("shards", 8, 9), index + "photo 8 is in shard 9 of 3");
-  EXPECT_EQ(refusal_of("shards", 8, -1), index + "photo 8 is in shard -1 of 3");
+  EXPECT_EQ(refusal_of("shards", 8, 9), index + "photo 8 is in shard 9 of 5");
+  EXPECT_EQ(refusal_of("shards", 8, -1), index + "photo 8 is in shard -1 of 5");
   EXPECT_EQ(refusal_of("sizes", 1, most),
             concat(index, "photo 1 has ", most, " bytes at byte 64, which shard 0 does not have"));
   EXPECT_EQ(refusal_of("sizes", 1, -1),

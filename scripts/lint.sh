@@ -57,12 +57,16 @@ tidy() {
     ! grep -qF "\"$PWD/$file\"" "$commands" || echo "$file"
   done >build/lint_files
   echo "lint: clang-tidy reads $(wc -l <build/lint_files) files"
+  # without g++'s precompiled headers and the warnings that only g++ has
+  mkdir -p build/lint_commands
+  sed -E 's/ -Winvalid-pch -include [^ ]*cmake_pch\.hxx//; s/ -Wno-(restrict|stringop-[a-z]+)//g' "$commands" \
+    >build/lint_commands/compile_commands.json
   # g++'s omp.h, because clang's own needs the libomp of clang-tidy's very version; one attribute in it is g++'s alone
   mkdir -p build/lint_include
   ln -sf "$(g++ -print-file-name=include/omp.h)" build/lint_include/omp.h
   # shellcheck disable=SC2016 # expanded by the inner shell
   xargs -r -n 1 -P "$(nproc)" sh -c '
-    words=$(clang-tidy --quiet -p build/release "--extra-arg=-isystem$PWD/build/lint_include" \
+    words=$(clang-tidy --quiet -p build/lint_commands "--extra-arg=-isystem$PWD/build/lint_include" \
       "--extra-arg=-D__malloc__(...)=" "$1" 2>/dev/null) ||
       { echo "$words"; exit 1; }' tidy <build/lint_files
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "tests/support/error_of.h"
@@ -17,6 +18,18 @@ TEST(FileLock, IsHeldByOne) {
   EXPECT_EQ(error_of(take), dir / "lock: is held by another process");
   first.reset();
   EXPECT_EQ(error_of(take), "no error");
+}
+
+TEST(FileLock, MayLoseItsFile) {
+  const TempDir dir;
+  {
+    const FileLock first(dir / "lock");
+    std::filesystem::remove(dir / "lock");
+  }
+  const FileLock second(dir / "lock");
+  EXPECT_TRUE(std::filesystem::exists(dir / "lock"));
+  EXPECT_EQ(error_of([&] { const FileLock third(dir / "lock"); }),
+            dir / "lock: is held by another process");
 }
 
 TEST(FileLock, NamesAPlaceThatDoesNotExist) {

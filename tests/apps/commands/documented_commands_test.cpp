@@ -199,7 +199,7 @@ if wisp data tiny.toml --count 2 --write photos; then set -- photos/*; cp "$1" c
 if [ -e cat.jpg ]; then
   mkdir -p my_photos/cats my_photos/dogs
   for i in $(seq 20); do cp cat.jpg my_photos/cats/$i.png; cp dog.png my_photos/dogs/$i.png; done
-  wisp pack my_photos shards
+  wisp pack my_photos shards --side 512
   wisp train apps/configs/photos_resnet18.toml data.path=my_photos data.size=32 train.max_steps=1 --quiet \
     --out ../photos
   mkdir -p runs && ln -s ../../photos runs/photos

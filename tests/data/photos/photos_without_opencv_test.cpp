@@ -16,9 +16,11 @@ class PhotosWithoutOpenCv : public testing::Test {
  protected:
   PhotosWithoutOpenCv() {
     using namespace std::string_literals;
-    // a header of 30 x 20 pixels is all that is read before the decoder
-    path_ = dir_.write("photos/ants/a.png",
-                       "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14\b\2\0\0\0"s);
+    // the chunks of a picture of 30 x 20 pixels, which only a decoder would miss
+    path_ =
+        dir_.write("photos/ants/a.png",
+                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14\b\2\0\0\0crc.\0\0\0\0IDATcrc."
+                   "\0\0\0\0IENDcrc."s);
     photos_ = photos_by_folder(dir_ / "photos", {"ants"}).photos;
   }
   std::string refusal() const {

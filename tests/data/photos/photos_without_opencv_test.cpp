@@ -16,11 +16,13 @@ class PhotosWithoutOpenCv : public testing::Test {
  protected:
   PhotosWithoutOpenCv() {
     using namespace std::string_literals;
-    // the chunks of a picture of 30 x 20 pixels, which only a decoder would miss
-    path_ =
-        dir_.write("photos/ants/a.png",
-                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14\b\2\0\0\0crc.\0\0\0\0IDATcrc."
-                   "\0\0\0\0IENDcrc."s);
+    // the chunks of a PNG of 30 x 20 pixels, each with its checksum; only a decoder misses the
+    // pixels
+    path_ = dir_.write("photos/ants/a.png",
+                       "\x89PNG\r\n\x1a\n"
+                       "\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14\b\2\0\0\0\025\311\032\223"
+                       "\0\0\0\0IDAT\065\257\006\036"
+                       "\0\0\0\0IEND\256\102\140\202"s);
     photos_ = photos_by_folder(dir_ / "photos", {"ants"}).photos;
   }
   std::string refusal() const {

@@ -12,39 +12,14 @@
 #include "distributed/averaging/gradient_averaging.h"
 #include "distributed/exchange/message.h"
 #include "distributed/exchange/wire_header.h"
-#include "distributed/gossip/mixing.h"
-#include "models/lstm_lm.h"
-#include "models/resnet.h"
 #include "tests/support/error_of.h"
+#include "tests/support/exchange_plans.h"
 #include "tests/support/scalar_run.h"
-#include "tests/support/tiny_run.h"
 #include "tests/support/toy_compressors.h"
 #include "tests/support/unit_rig.h"
 
 namespace wisp {
 namespace {
-
-ExchangePlan plan_of(const Overrides& overrides) {
-  return Prepared(tiny_config(overrides)).exchange();
-}
-
-/// Whether one remark contains all of the texts.
-bool remarks_on(const ExchangePlan& plan, const std::vector<std::string>& texts) {
-  return std::any_of(plan.remarks.begin(), plan.remarks.end(), [&](const std::string& remark) {
-    return std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
-      return remark.find(text) != std::string::npos;
-    });
-  });
-}
-
-std::vector<Segment> segments_of(const std::vector<Segment>& shapes) {
-  std::vector<Segment> segments = shapes;
-  for (size_t i = 0; i < segments.size(); ++i) {
-    segments[i].id = static_cast<int>(i);
-    segments[i].numel = segments[i].shape.numel();
-  }
-  return segments;
-}
 
 /// The bytes that layers without a method send.
 double plain_bytes(const ExchangePlan& plan) {
@@ -128,87 +103,6 @@ TEST(ExchangePlan, ItsTotalIsWhatTheRunSends) {
       }
     });
   }
-}
-
-Facts text_facts(int64_t words) {
-  return {.inputs = {{.name = "tokens", .sample = {0}, .dtype = DType::i32}}, .classes = words};
-}
-Facts image_facts(int64_t side, int64_t classes) {
-  return {.inputs = {{.name = "input", .sample = {side, side, 3}}}, .classes = classes};
-}
-
-/// The plan of two workers for a model whose matrices `compressor` takes. Of two workers, each
-/// sends its message once in any collective.
-PhasePlan phase_of(Model&& model, std::unique_ptr<Compressor> compressor) {
-  std::vector<Segment> shapes;
-  for (const Parameter* parameter : model.parameters())
-    shapes.push_back({.name = parameter->name, .shape = parameter->shape});
-  const std::vector<Segment> segments = segments_of(shapes);
-  Methods methods;
-  methods.methods.push_back({"method", std::move(compressor), Scope::layer});
-  for (const Segment& segment : segments)
-    methods.method_of.push_back(segment.shape.rank() > 1 ? 0 : kDense);
-  methods.ratio = [](double) { return 0.001; };
-  TrainOptions two;
-  two.workers = 2;
-  return plan_exchange(methods, two, segments).phases.back();
-}
-
-std::unique_ptr<Compressor> of_rank(const char* method, int64_t rank) {
-  return make_method(method, concat("compression.rank = ", rank));
-}
-
-/// ResNet-18 with the stem for CIFAR-10.
-ResNet small_resnet18() {
-  ResNetPlan plan = ResNetPlan::imagenet(18);
-  plan.large_stem = false;
-  return {plan, image_facts(32, 10)};
-}
-
-/// Source: Vogels et al. 2019, appendix F: ResNet-18 on CIFAR-10, 243, 136, 72 and 42 times less,
-/// and the LSTM of 3 layers. Rows are words, gates or channels.
-TEST(ExchangePlan, SendsPowerSgdsPublishedNumbers) {
-  const std::vector<std::pair<int64_t, int64_t>> resnet = {
-      {1, 45'935}, {2, 82'260}, {4, 154'910}, {7, 263'885}};
-  for (const auto& [rank, numbers] : resnet) {
-    const PhasePlan phase = phase_of(small_resnet18(), of_rank("powersgd", rank));
-    EXPECT_EQ(phase.bytes_dense, 4.0 * 11'173'962);
-    EXPECT_EQ(phase.bytes_sent, 4.0 * static_cast<double>(numbers)) << rank;
-  }
-  const std::vector<std::pair<int64_t, int64_t>> lstm = {{1, 93'488}, {2, 142'507}, {4, 240'545}};
-  for (const auto& [rank, numbers] : lstm) {
-    const PhasePlan phase =
-        phase_of(LstmLm({.layers = 3, .units = 650, .tied = true}, text_facts(28'869)),
-                 of_rank("powersgd", rank));
-    EXPECT_EQ(phase.bytes_dense, 4.0 * 28'949'319);
-    EXPECT_EQ(phase.bytes_sent, 4.0 * static_cast<double>(numbers)) << rank;
-  }
-}
-
-/// ACP-SGD sends one of PowerSGD's two factors in a step (Zhang et al. 2023): a mean of rank (rows
-/// + columns) / 2 of a matrix. Vectors are sent as they are.
-TEST(ExchangePlan, SendsHalfOfPowerSgdsFactorsForAcpSgd) {
-  const std::map<int64_t, double> reductions = {{1, 402.3}, {2, 243.3}, {4, 135.8}};
-  for (const auto& [rank, reduction] : reductions) {
-    const PhasePlan phase = phase_of(small_resnet18(), of_rank("acpsgd", rank));
-    EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, reduction, 0.0005 * reduction) << rank;
-  }
-  const PhasePlan phase =
-      phase_of(ResNet(ResNetPlan::imagenet(50), image_facts(224, 1000)), of_rank("acpsgd", 4));
-  EXPECT_EQ(phase.bytes_dense, 4.0 * 25'557'032);
-  EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 116.6, 0.05);
-}
-
-/// Source: Lin et al. 2018, table 3, which has 462 times fewer bytes. 6 bytes for each 1000th
-/// weight and 4 for each of 34,000 elements in vectors give 461.8. Capacities include the entries
-/// that cut runs beyond 16 bits, here 1.1 %.
-TEST(ExchangePlan, SendsDgcsPublishedShareOfAnLstm) {
-  const PhasePlan phase =
-      phase_of(LstmLm({.layers = 2, .units = 1500, .tied = true}, text_facts(10'000)),
-               make_method("dgc", ""));
-  EXPECT_EQ(phase.bytes_dense, 4.0 * 51'034'000);
-  EXPECT_LT(phase.bytes_dense / phase.bytes_sent, 461.8);
-  EXPECT_NEAR(phase.bytes_dense / phase.bytes_sent, 461.8, 0.012 * 461.8);
 }
 
 /// The plan has the buckets and units of the run, and the same layers in each unit.
@@ -439,110 +333,6 @@ TEST(ExchangePlan, IsPrintedForPeopleAndPrograms) {
   EXPECT_EQ(json["layers"][0]["numel"], plan.layers[0].numel);
   EXPECT_EQ(json["phases"][0]["bytes_sent"], plan.phases[0].bytes_sent);
   EXPECT_EQ(json["state_bytes"], plan.state_bytes);
-}
-
-const LayerPlan& layer_of(const ExchangePlan& plan, const std::string& name) {
-  return *std::find_if(plan.layers.begin(), plan.layers.end(),
-                       [&](const LayerPlan& layer) { return layer.name == name; });
-}
-
-TEST(ExchangePlan, HasWhatGossipTellsEachNeighbour) {
-  const ExchangePlan plan = plan_of(
-      {"workers=4", "compression.method=choco", "gossip.code=fp16", "gossip.graph=0-1,1-2,2-3"});
-  ASSERT_TRUE(plan.neighbourhood);
-  EXPECT_EQ(plan.neighbourhood->degree, 2);
-  EXPECT_NEAR(plan.neighbourhood->spectral_gap, Mixing("0-1,1-2,2-3", 4).spectral_gap(), 1e-12);
-  double sum = 0.0;
-  for (const LayerPlan& layer : plan.layers) {
-    EXPECT_EQ(layer.method, "choco fp16");
-    EXPECT_EQ(layer.rounds, std::vector<Collective>{Collective::neighbours});
-    EXPECT_FALSE(layer.exact);
-    // 2 bytes for each number and a header, to two neighbours
-    EXPECT_EQ(layer.bytes_sent, 2.0 * (2.0 * static_cast<double>(layer.numel) + kHeaderBytes));
-    EXPECT_EQ(layer.state_bytes, 8 * layer.numel);  // pull and known
-    sum += 2.0 * 2.0 * static_cast<double>(layer.numel);
-  }
-  EXPECT_GE(plan.phases.back().bytes_sent, sum);
-  EXPECT_TRUE(remarks_on(plan, {"gossip on a graph of 4 workers, degree 2, spectral gap 0."}));
-}
-
-TEST(ExchangePlan, ItsTotalIsWhatGossipAndLocalSgdSend) {
-  for (const Overrides& method :
-       {Overrides{"compression.method=dpsgd"},
-        Overrides{"compression.method=dcd", "gossip.code=ef_signsgd", "gossip.graph=complete"},
-        Overrides{"compression.method=choco", "gossip.code=topk", "compression.ratio=0.05"},
-        Overrides{"compression.method=choco", "gossip.code=topk", "compression.ratio=0.99"},
-        Overrides{"compression.method=local_sgd", "local_sgd.period=4"},
-        Overrides{"compression.method=local_sgd", "local_sgd.period=2",
-                  "local_sgd.average_momentum=true"},
-        Overrides{"compression.method=local_sgd", "local_sgd.period=2", "optimizer.kind=adamw",
-                  "optimizer.lr=0.001", "local_sgd.average_momentum=true"}}) {
-    const Overrides overrides = method + Overrides{"workers=4"};
-    const PhasePlan phase = plan_of(overrides).phases.back();
-    with_replicas(tiny_config(overrides), [&](ReplicaTest& test) {
-      test.steps(0, 1);  // gossip sends nothing in step 0
-      double sent = 0.0;
-      for (int64_t step = 1; step < 5; ++step) {  // whole periods
-        test.steps(step, 1);
-        const double status = 24.0;  // 16 bytes, reduced among 4
-        sent +=
-            0.25 * (static_cast<double>(test.replica.synchronizer().cost().bytes_sent) - status);
-      }
-      // a reduction's shares are whole elements; units share a header; payloads vary
-      EXPECT_LE(sent, phase.bytes_sent + 100.0) << method[0] << " " << method[1 % method.size()];
-      EXPECT_GE(sent, 0.85 * phase.bytes_sent) << method[0] << " " << method[1 % method.size()];
-    });
-  }
-}
-
-TEST(ExchangePlan, SaysWhatIsExactInGossip) {
-  const Overrides choco = {"workers=4",
-                           "compression.method=choco",
-                           "gossip.code=topk",
-                           "compression.ratio=0.99",
-                           "compression.warmup=list",
-                           "compression.warmup_list=[1.0]",
-                           "compression.warmup_epochs=1"};
-  const ExchangePlan plan = plan_of(choco);
-  ASSERT_EQ(plan.phases.size(), 2u);
-  EXPECT_EQ(plan.phases[0].warm_up, plan.phases[0].units);
-  EXPECT_EQ(plan.phases[1].more_than_dense, plan.phases[1].units);
-  EXPECT_EQ(plan.phases[1].bytes_sent, plan.phases[0].bytes_sent);
-  EXPECT_TRUE(layer_of(plan, "layer0.weight").exact);
-  EXPECT_TRUE(remarks_on(
-      plan, {"from epoch 1 on, ratio 0.99", "choco topk would send", "these layers go exact"}));
-  const std::string table = exchange_table(plan, 4);
-  EXPECT_NE(table.find("exact (guard)"), std::string::npos) << table;
-
-  const ExchangePlan off = plan_of(choco + Overrides{"compression.guard=false"});
-  EXPECT_GT(off.phases[1].bytes_sent, plan.phases[1].bytes_sent);
-  EXPECT_TRUE(remarks_on(off, {"compression.guard is off"}));
-}
-
-TEST(ExchangePlan, SaysHowOftenLocalSgdAverages) {
-  const ExchangePlan plan =
-      plan_of({"workers=4", "compression.method=local_sgd", "local_sgd.period=4"});
-  EXPECT_EQ(plan.period, 4);
-  EXPECT_EQ(plan.phases.back().bytes_sent, 0.25 * plan.phases.back().bytes_dense);
-  for (const LayerPlan& layer : plan.layers) {
-    EXPECT_EQ(layer.method, "local_sgd");
-    EXPECT_EQ(layer.bytes_sent, 0.25 * layer.bytes_dense);
-    EXPECT_EQ(layer.state_bytes, 0);
-  }
-  const std::string table = exchange_table(plan, 4);
-  EXPECT_NE(table.find("all_reduce every 4 steps"), std::string::npos) << table;
-  const nlohmann::json json = nlohmann::json::parse(exchange_json(plan, 4));
-  EXPECT_EQ(json.at("period"), 4);
-  EXPECT_EQ(json.count("degree"), 0u);
-}
-
-TEST(ExchangePlan, HasTheGraphForPrograms) {
-  const ExchangePlan plan = plan_of({"workers=4", "compression.method=dpsgd"});
-  const nlohmann::json json = nlohmann::json::parse(exchange_json(plan, 4));
-  EXPECT_EQ(json.at("degree"), 2);
-  EXPECT_NEAR(json.at("spectral_gap").get<double>(), 2.0 / 3.0, 1e-12);
-  EXPECT_EQ(json.at("layers")[0].at("path"), "exact");
-  EXPECT_EQ(json.at("layers")[0].at("collectives")[0], "neighbours");
 }
 
 }  // namespace

@@ -145,7 +145,23 @@ Variable dropout(const Variable& x, double probability, uint64_t layer);
 /// range gives NaN, because a kernel cannot throw; data sets check labels. The log-sum-exp
 /// subtracts the row's maximum. Undefined `labels` give an undefined result. Source: Szegedy et al.
 /// 2016, section 7.
-Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0);
+///
+/// With the `shares` of mixup_shares(), a row's own label has its share of the target, and the
+/// neighbour's label has the rest.
+Variable cross_entropy(const Variable& logits, const Tensor& labels, double label_smoothing = 0.0,
+                       const Tensor& shares = {});
+
+/// Draws how much of each row its own sample gets in mixup, (N) f32 in [0.5, 1]. Rows 2j and 2j + 1
+/// are neighbours and have one share, the larger of λ and 1 - λ with λ ~ Beta(alpha, alpha).
+/// Exchanging λ for 1 - λ would only swap the two rows. The share is 1 in a last row without a
+/// neighbour, and in pairs with a label of -1. labels are (N) i32. The draw depends on (seed, step,
+/// the first row's key in the context's samples). Throws Error unless 0 < alpha <= 1. Source: Zhang
+/// et al. 2018, "mixup: beyond empirical risk minimization", section 2.
+Tensor mixup_shares(const Context& context, const Tensor& labels, double alpha);
+
+/// Mixup: each row's share of its own sample, and the rest of its neighbour. x is (N, …). No
+/// gradient.
+Tensor mix_neighbours(const Context& context, const Tensor& x, const Tensor& shares);
 
 /// Mean over N sequences of -log p(labels | frames), in nats (connectionist temporal
 /// classification). A path has one class for each frame. p sums over the paths that give the labels

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/label_smoothing.h"
-
 namespace wisp {
 namespace {
 
@@ -44,7 +42,7 @@ AlexNetPlan AlexNetPlan::of_groups(int64_t groups) {
 }
 
 AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptions& options)
-    : Classifier(facts.classes, options.label_smoothing),
+    : Classifier(facts.classes, options.classifier),
       first_dropout_(options.dropout, 0),
       second_dropout_(options.dropout, 1) {
   WISP_CHECK(options.dropout >= 0.0 && options.dropout < 1.0, "alexnet: a dropout of ",
@@ -73,8 +71,8 @@ AlexNet::AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptio
   }
 }
 
-Step AlexNet::forward(Context& context, const Batch& batch, const Carry&) {
-  Variable x(context, batch.inputs[0]);
+Variable AlexNet::logits(const Variable& images) const {
+  Variable x = images;
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     x = relu(convolutions_[i](x));
     if (kConvolutions[i].pooled) x = max_pool2d(x, 3, {.stride = 2});
@@ -82,7 +80,7 @@ Step AlexNet::forward(Context& context, const Batch& batch, const Carry&) {
   x = flatten(adaptive_avg_pool(x, kSide));
   x = relu(linear_[0](first_dropout_(x)));
   x = relu(linear_[1](second_dropout_(x)));
-  return classified(linear_[2](widen(x)), batch);
+  return linear_[2](widen(x));
 }
 
 namespace {
@@ -93,7 +91,7 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
               "1: torchvision's AlexNet; 2: the wider one of 2012, with groups");
   AlexNetOptions options;
   config.bind("model.dropout", options.dropout, "dropout before each hidden layer, in [0, 1)");
-  options.label_smoothing = bind_label_smoothing(config);
+  options.classifier = bind_classifier(config);
   return std::make_unique<AlexNet>(AlexNetPlan::of_groups(groups), facts, options);
 }
 

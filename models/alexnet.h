@@ -26,7 +26,7 @@ struct AlexNetPlan {
 
 struct AlexNetOptions {
   double dropout = 0.5;  // before each hidden linear layer
-  double label_smoothing = 0.0;
+  ClassifierOptions classifier{};
 };
 
 /// Parameters have torchvision's names. Without groups they start as torchvision's; with groups as
@@ -37,9 +37,8 @@ class AlexNet final : public Classifier {
  public:
   AlexNet(const AlexNetPlan& plan, const Facts& facts, const AlexNetOptions& options = {});
 
-  Step forward(Context& context, const Batch& batch, const Carry& before) override;
-
  private:
+  Variable logits(const Variable& images) const override;
   Dropout first_dropout_, second_dropout_;
   std::deque<Conv2d> convolutions_;
   std::deque<Linear> linear_;

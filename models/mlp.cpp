@@ -2,12 +2,10 @@
 
 #include <string>
 
-#include "models/label_smoothing.h"
-
 namespace wisp {
 
 Mlp::Mlp(const MlpOptions& options, const Facts& facts)
-    : Classifier(facts.classes, options.label_smoothing) {
+    : Classifier(facts.classes, options.classifier) {
   std::vector<int64_t> widths = options.hidden;
   widths.push_back(facts.classes);
   int64_t in = facts.inputs.at(0).sample.numel();
@@ -19,8 +17,7 @@ Mlp::Mlp(const MlpOptions& options, const Facts& facts)
   }
 }
 
-Step Mlp::forward(Context& context, const Batch& batch, const Carry&) {
-  const Variable input(context, batch.inputs[0]);
+Variable Mlp::logits(const Variable& input) const {
   const int64_t rows = input.shape()[0];
   Variable x = reshape(input, {rows, input.value().numel() / rows});
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -28,7 +25,7 @@ Step Mlp::forward(Context& context, const Batch& batch, const Carry&) {
     x = (*layers_[i])(last ? widen(x) : x);
     if (!last) x = relu(x);
   }
-  return classified(x, batch);
+  return x;
 }
 
 namespace {
@@ -36,7 +33,7 @@ namespace {
 std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   MlpOptions options;
   config.bind("model.hidden", options.hidden, "width of each hidden layer");
-  options.label_smoothing = bind_label_smoothing(config);
+  options.classifier = bind_classifier(config);
   return std::make_unique<Mlp>(options, facts);
 }
 

@@ -13,16 +13,15 @@ namespace wisp {
 
 struct MlpOptions {
   std::vector<int64_t> hidden = {128};  // width of each hidden layer
-  double label_smoothing = 0.0;
+  ClassifierOptions classifier{};
 };
 
 class Mlp final : public Classifier {
  public:
   Mlp(const MlpOptions& options, const Facts& facts);
 
-  Step forward(Context& context, const Batch& batch, const Carry& before) override;
-
  private:
+  Variable logits(const Variable& input) const override;
   std::vector<std::unique_ptr<Linear>> layers_;
 };
 

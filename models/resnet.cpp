@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "models/label_smoothing.h"
-
 namespace wisp {
 namespace {
 
@@ -63,7 +61,7 @@ ResNetPlan ResNetPlan::imagenet(int64_t depth) {
 }
 
 ResNet::ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options)
-    : Classifier(facts.classes, options.label_smoothing),
+    : Classifier(facts.classes, options.classifier),
       large_stem_(plan.large_stem),
       conv_(static_cast<int>(facts.image("resnet")[2]), plan.width, plan.large_stem ? 7 : 3,
             {.stride = plan.large_stem ? 2 : 1, .pad = plan.large_stem ? 3 : 1}),
@@ -97,8 +95,8 @@ Variable ResNet::features(const Variable& images) const {
   return global_avg_pool(x);
 }
 
-Step ResNet::forward(Context& context, const Batch& batch, const Carry&) {
-  return classified(classifier_(widen(features(Variable(context, batch.inputs[0])))), batch);
+Variable ResNet::logits(const Variable& images) const {
+  return classifier_(widen(features(images)));
 }
 
 /// stage1.block0.shortcut.norm.gamma -> layer1.0.downsample.1.weight
@@ -118,7 +116,7 @@ namespace {
 
 ResNetOptions bind_options(Config& config) {
   ResNetOptions options;
-  options.label_smoothing = bind_label_smoothing(config);
+  options.classifier = bind_classifier(config);
   config.bind("model.zero_init_residual", options.zero_init_residual,
               "start the last norm of each block with scale 0 (Goyal et al. 2017, section 5.1)");
   return options;

@@ -27,7 +27,7 @@ struct ResNetPlan {
 };
 
 struct ResNetOptions {
-  double label_smoothing = 0.0;
+  ClassifierOptions classifier{};
   bool zero_init_residual = false;
 };
 
@@ -35,11 +35,11 @@ class ResNet final : public Classifier {
  public:
   ResNet(const ResNetPlan& plan, const Facts& facts, const ResNetOptions& options = {});
 
-  Step forward(Context& context, const Batch& batch, const Carry& before) override;
   /// torchvision's names: "layer1.0.bn2.weight" for "stage1.block0.norm2.gamma".
   std::vector<std::string> exchange_names(const std::string& name) const override;
 
  private:
+  Variable logits(const Variable& images) const override;
   void add_stages(const ResNetPlan& plan, bool zero_init);
   Variable features(const Variable& images) const;
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/label_smoothing.h"
-
 namespace wisp {
 namespace {
 
@@ -33,7 +31,7 @@ VggPlan VggPlan::of_depth(int64_t depth) {
 }
 
 Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
-    : Classifier(facts.classes, options.label_smoothing),
+    : Classifier(facts.classes, options.classifier),
       plan_(plan),
       first_dropout_(options.dropout, 0),
       second_dropout_(options.dropout, 1) {
@@ -50,14 +48,23 @@ Vgg::Vgg(const VggPlan& plan, const Facts& facts, const VggOptions& options)
     place = add_stage(plan.convolutions[stage], in, out, place);
     in = out;
   }
+  WISP_CHECK(plan.hidden >= 0, "vgg: hidden layers of ", plan.hidden,
+             " outputs, expected 0 or more");
+  if (plan.hidden == 0) {
+    add_linear("classifier", in, facts.classes);
+    return;
+  }
   int64_t width = in * kSide * kSide;
   for (const int linear_place : kLinearPlaces) {
     const bool last = linear_place == kLinearPlaces[2];
-    linear_.emplace_back(width, last ? facts.classes : plan.hidden, Init{Init::Kind::normal, 0.01},
-                         kZero);
-    child(concat("classifier.", linear_place), linear_.back());
+    add_linear(concat("classifier.", linear_place), width, last ? facts.classes : plan.hidden);
     width = plan.hidden;
   }
+}
+
+void Vgg::add_linear(const std::string& name, int64_t in, int64_t out) {
+  linear_.emplace_back(in, out, Init{Init::Kind::normal, 0.01}, kZero);
+  child(name, linear_.back());
 }
 
 /// Adds convolutions and their norms. `place` is the first layer's number in torchvision's names,
@@ -85,14 +92,16 @@ Variable Vgg::features(Variable x) const {
     }
     x = max_pool2d(x, 2);
   }
-  return flatten(adaptive_avg_pool(x, kSide));
+  return x;
 }
 
-Step Vgg::forward(Context& context, const Batch& batch, const Carry&) {
-  Variable x = features(Variable(context, batch.inputs[0]));
+Variable Vgg::logits(const Variable& images) const {
+  Variable x = features(images);
+  if (plan_.hidden == 0) return linear_[0](widen(global_avg_pool(x)));
+  x = flatten(adaptive_avg_pool(x, kSide));
   x = first_dropout_(relu(linear_[0](x)));
   x = second_dropout_(relu(linear_[1](x)));
-  return classified(linear_[2](widen(x)), batch);
+  return linear_[2](widen(x));
 }
 
 std::vector<std::string> Vgg::exchange_names(const std::string& name) const {
@@ -108,9 +117,11 @@ std::unique_ptr<Model> make(Config& config, const Facts& facts) {
   config.bind("model.depth", depth, "number of layers: 11, 13, 16 or 19");
   VggPlan plan = VggPlan::of_depth(depth);
   config.bind("model.batch_norm", plan.batch_norm, "batch norm behind each convolution");
+  config.bind("model.hidden", plan.hidden,
+              "outputs of the two hidden layers; 0: none, only one linear layer, as for CIFAR-10");
   VggOptions options;
   config.bind("model.dropout", options.dropout, "dropout behind each hidden layer, in [0, 1)");
-  options.label_smoothing = bind_label_smoothing(config);
+  options.classifier = bind_classifier(config);
   return std::make_unique<Vgg>(plan, facts, options);
 }
 

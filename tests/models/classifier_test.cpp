@@ -4,7 +4,9 @@
 
 #include "models/mlp.h"
 #include "models/resnet.h"
+#include "tests/support/error_of.h"
 #include "tests/support/image_models.h"
+#include "tests/support/tensors.h"
 #include "tests/support/test_context.h"
 
 namespace wisp {
@@ -12,10 +14,11 @@ namespace {
 
 class OfInputs final : public Classifier {
  public:
-  explicit OfInputs(int64_t classes) : Classifier(classes, 0.0) {}
-  Step forward(Context& context, const Batch& batch, const Carry&) override {
-    return classified(Variable(context, batch.inputs[0]), batch);
-  }
+  explicit OfInputs(int64_t classes, const ClassifierOptions& options = {})
+      : Classifier(classes, options) {}
+
+ private:
+  Variable logits(const Variable& input) const override { return input; }
 };
 
 std::vector<std::string> names_of(const Model& model) {
@@ -43,6 +46,33 @@ TEST(Classifier, OfTenClassesHasTheAccuracyAlone) {
   EXPECT_EQ(names_of(Mlp({}, image_facts(4, 4, 10))), accuracy);
   EXPECT_EQ(names_of(Mlp({}, image_facts(4, 4, 11))), both);
   EXPECT_EQ(names_of(ResNet(ResNetPlan::cifar(8), image_facts(4, 4, 100))), both);
+}
+
+TEST(Classifier, MixesSamplesInTrainingAlone) {
+  TestContext worker;
+  worker.context.samples = sample_ids(2);
+  const Tensor x = tensor({2, 3}, {4, 0, 0, 0, 4, 0});
+  const Batch batch{.inputs = {x}, .targets = tensor_of<int32_t>({0, 1}), .count = 2};
+  OfInputs model(3, {.mixup = 1.0});
+  const std::vector<double> mixed = values(model.forward(worker.context, batch, {}).output.value());
+  EXPECT_NEAR(mixed[0] + mixed[1], 4.0, 1e-12);
+  EXPECT_GT(mixed[0], mixed[1]);
+  EXPECT_GT(mixed[1], 0.0);
+  EXPECT_EQ(mixed[4], mixed[0]);
+  EXPECT_EQ(values(x), (std::vector<double>{4, 0, 0, 0, 4, 0})) << "the loader's memory";
+  worker.context.training = false;
+  EXPECT_EQ(values(model.forward(worker.context, batch, {}).output.value()), values(x));
+}
+
+TEST(Classifier, ChecksItsKeys) {
+  const auto error = [](const char* line) {
+    Config config = Config::from_text(line, "run.toml");
+    return error_of([&] { bind_classifier(config); });
+  };
+  EXPECT_EQ(error("model.mixup = 1.5"),
+            "run.toml:1: model.mixup is 1.5, expected a number in [0, 1]");
+  EXPECT_EQ(error("model.label_smoothing = 1.0"),
+            "run.toml:1: model.label_smoothing is 1, expected a number in [0, 1)");
 }
 
 }  // namespace

@@ -96,6 +96,17 @@ Variable windows(Worker& worker) {
   return cross_entropy(widen(logits), worker.place(tensor_of(std::vector<int32_t>{1, 4199, 640})));
 }
 
+/// Mixed rows of 600 numbers. The last two have one label.
+Variable mixtures(Worker& worker) {
+  const Context& context = worker.context();
+  const Tensor labels = worker.place(tensor_of<int32_t>({1, 599, 7, 7}));
+  const Tensor shares = mixup_shares(context, labels, 0.4);
+  const Tensor x = worker.place(random_tensor({4, 600}, 9, context.compute));
+  const Variable mixed(worker.context(), mix_neighbours(context, x, shares));
+  const Variable logits = add(mixed, worker.leaf(random_tensor({4, 600}, 10, context.compute)));
+  return cross_entropy(widen(logits), labels, 0.1, shares);
+}
+
 class DeviceOps : public DeviceTest {};
 
 void expect_bits_of_the_cpu(DType compute, const std::function<Variable(Worker&)>& loss) {
@@ -112,6 +123,7 @@ TEST_F(DeviceOps, OfLongRowsGiveTheBitsOfTheCpu) {
     expect_bits_of_the_cpu(compute, words);
     expect_bits_of_the_cpu(compute, means);
     expect_bits_of_the_cpu(compute, windows);
+    expect_bits_of_the_cpu(compute, mixtures);
   }
   expect_bits_of_the_cpu(DType::f32, speech);
 }

@@ -53,12 +53,12 @@ GradientCase norm_case(const std::string& what, bool relu_on, bool residual, boo
   return result;
 }
 
-GradientCase entropy_case(const std::string& what, double smoothing) {
+GradientCase entropy_case(const std::string& what, double smoothing, const Tensor& shares = {}) {
   return {"cross_entropy",
           what,
           {random_tensor({5, 4}, 1)},
-          [smoothing, labels = tensor_of<int32_t>({3, 0, -1, 1, 2})](const Variables& in) {
-            return cross_entropy(in[0], labels, smoothing);
+          [smoothing, shares, labels = tensor_of<int32_t>({3, 0, -1, 1, 2})](const Variables& in) {
+            return cross_entropy(in[0], labels, smoothing, shares);
           }};
 }
 
@@ -232,6 +232,7 @@ std::vector<GradientCase> gradient_cases(DType statistics = DType::f64, DType st
                  [](const Variable& v) { return dropout(v, 0.0, 1); }),
       entropy_case("Plain", 0.0),
       entropy_case("Smoothing", 0.1),
+      entropy_case("Mixed", 0.1, tensor({5}, {0.75, 0.75, 1, 1, 1}, DType::f32)),
       ctc_case(),
   };
 }

@@ -47,6 +47,23 @@ TEST(Vgg, CountsNamesAndShapesAreTorchvisions) {
   }
 }
 
+/// For CIFAR-10: 14,714,688 numbers of convolutions, 8,448 of norms and 5,130 of the linear layer.
+TEST(Vgg, WithoutHiddenLayersIsCifars) {
+  VggPlan plan = plan_of(16, true);
+  plan.hidden = 0;
+  Vgg model(plan, image_facts(32, 32, 10));
+  EXPECT_EQ(parameter_count(model), 14'728'266);
+  VggPlan small = narrow(false);
+  small.hidden = 0;
+  TestContext worker{{.compute = DType::f32, .library = Library::fastest}};
+  Vgg cifar(small, image_facts(32, 32, 10));
+  FlatParameters parameters(worker.context, cifar.parameters(), cifar.buffers());
+  const Step step = cifar.forward(worker.context, image_batch(4, 64, 32, DType::f32), {});
+  EXPECT_EQ(step.output.shape(), Shape({4, 10})) << "any size";
+  EXPECT_EQ(cifar.exchange_names("classifier.weight"),
+            std::vector<std::string>{"classifier.weight"});
+}
+
 TEST(Vgg, LogitsOfDepth16ArePyTorchs) {
   FormulaModel<Vgg> rig(plan_of(16, false), image_facts(224, 224, kClasses));
   expect_logits(rig.logits(formula_image(224, 224)), {-1.740385, -1.448801, 2.907398, 0.400578,
@@ -123,6 +140,9 @@ TEST(Vgg, IsMadeByItsKeysAndRefusesOthers) {
   EXPECT_EQ(made("depth = 19\nbatch_norm = true", image_facts(32, 40, 1000)), 143'678'248);
   EXPECT_EQ(error_of([&] { made("depth = 17", kImageNet); }),
             "model.depth = 17, expected 11, 13, 16 or 19");
+  EXPECT_EQ(made("batch_norm = true\nhidden = 0", image_facts(32, 32, 10)), 14'728'266);
+  EXPECT_EQ(error_of([&] { made("hidden = -1", kImageNet); }),
+            "vgg: hidden layers of -1 outputs, expected 0 or more");
   EXPECT_EQ(error_of([&] { made("dropout = -0.5", kImageNet); }),
             "vgg: a dropout of -0.5, expected a number in [0, 1)");
   EXPECT_EQ(error_of([&] { made("", image_facts(31, 224, 10)); }),

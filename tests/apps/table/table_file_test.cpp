@@ -151,6 +151,7 @@ const std::map<std::string, Recipe> kRecipes = {{"dgc-cifar10", {4, 128, 63'960}
                                                 {"dgc-an4", {4, 8, 9'440}},
                                                 {"powersgd-cifar10", {16, 2048, 7'200}},
                                                 {"acpsgd-cifar10", {4, 128, 117'000}},
+                                                {"acpsgd-cifar10-vgg16", {4, 128, 117'000}},
                                                 {"dgc-resnet50", {4, 256, 450'360}},
                                                 {"dgc-alexnet", {4, 128, 900'810}}};
 

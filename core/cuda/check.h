@@ -6,15 +6,17 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 
-/// Throws Error that names `call` if `status` is a failure.
+/// Throws OutOfMemory or Error that names `call` if `status` is a failure.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   const std::string failure =
       concat(call, ": ", cudaGetErrorString(status), " (", cudaGetErrorName(status), ")");
   cudaGetLastError();  // otherwise the next launch would report it
+  if (status == cudaErrorMemoryAllocation) throw OutOfMemory(failure);
   throw Error(failure);
 }
 

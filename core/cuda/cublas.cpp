@@ -6,6 +6,7 @@
 
 #include "core/cuda/stream.h"
 #include "core/device/device_work.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {
@@ -13,16 +14,15 @@ namespace {
 constexpr int64_t kMostWorkspaceBytes = 32 << 20;  // NVIDIA's recommendation for Hopper
 constexpr uint32_t kBiasAlignment = 16;            // bytes
 
+/// Throws OutOfMemory or Error if `status` is a failure of the call.
 void check_product(cublasStatus_t status, const char* call, const GemmSpec& s) {
-  WISP_CHECK(status == CUBLAS_STATUS_SUCCESS, "gemm (", s.m, ", ", s.n, ", ", s.k, "): ", call,
-             ": ", cublasLtGetStatusString(status));
-}
-
-cublasLtHandle_t make_handle() {
-  cublasLtHandle_t handle = nullptr;
-  const cublasStatus_t status = cublasLtCreate(&handle);
-  WISP_CHECK(status == CUBLAS_STATUS_SUCCESS, "cublasLtCreate: ", cublasLtGetStatusString(status));
-  return handle;
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const bool memory = status == CUBLAS_STATUS_ALLOC_FAILED;
+  const std::string failure =
+      concat("gemm (", s.m, ", ", s.n, ", ", s.k, "): ", call, memory ? ": out of memory: " : ": ",
+             cublasLtGetStatusString(status));
+  if (memory) throw OutOfMemory(failure);
+  throw Error(failure);
 }
 
 cudaDataType_t blas_type(DType dtype) {
@@ -141,7 +141,7 @@ class CublasProducts::Plan {
 CublasProducts::CublasProducts(Workspace& workspace, bool tf32)
     : workspace_(workspace),
       tf32_(tf32),
-      handle_(make_handle(), [](cublasLtContext* handle) { cublasLtDestroy(handle); }),
+      handle_(nullptr, [](cublasLtContext* handle) { cublasLtDestroy(handle); }),
       plans_(kMostKeptObjects) {}
 
 CublasProducts::~CublasProducts() = default;
@@ -174,6 +174,11 @@ bool CublasProducts::multiply(const Stream& stream, const GemmSpec& spec, const 
                 alignment_of(b),
                 alignment_of(c.into),
                 bias != nullptr};
+  if (!handle_) {
+    cublasLtHandle_t made = nullptr;
+    check_product(cublasLtCreate(&made), "cublasLtCreate", spec);
+    handle_.reset(made);
+  }
   Plan& plan = *plans_.find(key, [&] { return std::make_unique<Plan>(handle_.get(), key, tf32_); });
   if (!plan.found()) return false;
   void* const workspace = workspace_.of(plan.workspace_bytes());

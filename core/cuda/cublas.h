@@ -42,7 +42,8 @@ class CublasProducts {
 
   Workspace& workspace_;
   const bool tf32_;
-  std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)> handle_;
+  std::unique_ptr<cublasLtContext, void (*)(cublasLtContext*)>
+      handle_;  // null before the first use
   RecentlyUsed<Key, std::unique_ptr<Plan>> plans_;
 };
 

@@ -6,11 +6,15 @@
 #include "core/base/recently_used.h"
 #include "core/cuda/stream.h"
 #include "core/device/device_work.h"
+#include "core/device/out_of_memory.h"
 
 namespace wisp::cuda {
 namespace {
 
+/// Throws OutOfMemory or Error if `status` is a failure of the call.
 void check_fft(cufftResult status, const char* call, int64_t n) {
+  if (status == CUFFT_ALLOC_FAILED)
+    throw OutOfMemory(concat(call, " of length ", n, ": out of memory"));
   WISP_CHECK(status == CUFFT_SUCCESS, call, " of length ", n, ": cuFFT returned ",
              static_cast<int>(status));
 }

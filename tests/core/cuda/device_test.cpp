@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/cuda/check.h"
 #include "core/emulated/runtime.h"
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"
@@ -25,6 +26,18 @@ TEST(CudaDevices, TellWhatTheyAre) {
     EXPECT_LE(facts.free_bytes, facts.total_bytes);
   }
   use(first_device());
+}
+
+TEST(CudaDevices, TellALackOfMemoryFromOtherFailures) {
+  EXPECT_THROW(cuda::check(cudaErrorMemoryAllocation, "cudaMalloc"), OutOfMemory);
+  try {
+    cuda::check(cudaErrorInvalidValue, "cudaMemcpy");
+    FAIL() << "no exception";
+  } catch (const OutOfMemory&) {
+    FAIL() << "not of memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("cudaMemcpy: "), 0u) << error.what();
+  }
 }
 
 TEST(CudaDevices, SayWhyThereIsNone) {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/io/input_file.h"
 #include "data/order.h"
 
 namespace wisp {
@@ -64,7 +65,7 @@ void Deal::check(const std::string& name) const {
   WISP_CHECK(batch > 0 && workers > 0 && accumulate > 0, name, ": a batch of ", batch, " for ",
              workers, " workers and ", accumulate, " micro-batches, expected at least 1 each");
   WISP_CHECK(rank >= 0 && rank < workers, name, ": rank ", rank, " of ", workers, " workers");
-  WISP_CHECK(batch % pieces() == 0, name, ": a batch of ", batch,
+  WISP_CHECK(accumulate <= batch / workers && batch % pieces() == 0, name, ": a batch of ", batch,
              " is not the same number of samples for ", workers, " workers and ", accumulate,
              " micro-batches");
 }
@@ -82,17 +83,15 @@ const Examples* Splits::of(Split split) const {
 }
 
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
-                               const std::string& name) {
+                               const std::string& name, const SampleOrder& training) {
   check(count, deal, name);
-  return cut(deal.training ? shuffled(count, deal.seed, epoch) : in_order(count), epoch, deal);
-}
-
-std::vector<Piece> cut_blocks(int64_t count, int64_t block, int64_t epoch, const Deal& deal,
-                              const std::string& name) {
-  check(count, deal, name);
-  return cut(
-      deal.training ? block_order(count, block, deal.batch, deal.seed, epoch) : in_order(count),
-      epoch, deal);
+  if (!deal.training) return cut(in_order(count), epoch, deal);
+  std::vector<int64_t> order =
+      training.block > 0 ? block_order(count, training.block, deal.batch, deal.seed, epoch)
+                         : shuffled(count, deal.seed, epoch);
+  if (training.repeats > 1)
+    naming(name, [&] { order = repeated(order, count, deal.batch, training.repeats); });
+  return cut(order, epoch, deal);
 }
 
 }  // namespace wisp

@@ -34,7 +34,7 @@ struct Deal {
 
 /// The input of one forward pass of one worker. For a text, `length` is its number of positions.
 struct Piece {
-  std::vector<int64_t> rows;  // samples, or columns of a text
+  std::vector<int64_t> rows;  // samples (or as in repeated()), or columns of a text
   int64_t begin = 0;          // text: first position in each column
   int64_t length = 0;
   int64_t stride = 0;  // text: tokens from one column to the next
@@ -91,12 +91,14 @@ struct Splits {
   const Examples* of(Split split) const;
 };
 
-/// Cuts samples with one target each, of equal weight: in training in shuffled() order. `name` is
-/// for messages.
+/// The order of samples in training.
+struct SampleOrder {
+  int64_t block = 0;    // neighbours that are drawn near each other (block_order); 0: shuffled()
+  int64_t repeats = 1;  // rows of each sample in a step (repeated)
+};
+
+/// Cuts samples with one target each, of equal weight. `name` is for messages.
 std::vector<Piece> cut_samples(int64_t count, int64_t epoch, const Deal& deal,
-                               const std::string& name);
-/// Likewise, in training by blocks of `block` neighbours (block_order).
-std::vector<Piece> cut_blocks(int64_t count, int64_t block, int64_t epoch, const Deal& deal,
-                              const std::string& name);
+                               const std::string& name, const SampleOrder& training = {});
 
 }  // namespace wisp

@@ -22,8 +22,7 @@ PhotoExamples::PhotoExamples(std::string name, std::shared_ptr<const PhotoSet> p
 }
 
 std::vector<Piece> PhotoExamples::epoch(int64_t epoch, const Deal& deal) const {
-  return use_.block > 0 ? cut_blocks(count(), use_.block, epoch, deal, name_)
-                        : cut_samples(count(), epoch, deal, name_);
+  return cut_samples(count(), epoch, deal, name_, use_.order);
 }
 
 void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
@@ -35,10 +34,10 @@ void PhotoExamples::shape(const Piece& piece, Batch& batch) const {
 }
 
 std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& batch) const {
-  const int64_t photo = piece.rows[static_cast<size_t>(row)];
+  const int64_t key = piece.rows[static_cast<size_t>(row)], photo = key % count();
   const Tensor image = batch.inputs[0].rows(row, row + 1);
-  const std::string fault = write(piece, photo, image.raw());
-  batch.samples.data<int64_t>()[row] = photo;
+  const std::string fault = write(piece, key, image.raw());
+  batch.samples.data<int64_t>()[row] = key;
   batch.targets.data<int32_t>()[row] = fault.empty() ? photos_->label(photo) : -1;
   if (fault.empty()) return {};
   std::memset(image.raw(), 0, static_cast<size_t>(image.bytes()));
@@ -47,12 +46,13 @@ std::string PhotoExamples::fill(const Piece& piece, int64_t row, const Batch& ba
 }
 
 /// Returns the fault of a damaged photo.
-std::string PhotoExamples::write(const Piece& piece, int64_t photo, std::byte* image) const {
+std::string PhotoExamples::write(const Piece& piece, int64_t key, std::byte* image) const {
+  const int64_t photo = key % count();
   std::string fault;
   try {
     std::string buffer;
     const Photo decoder(photos_->bytes(photo, buffer));
-    fault = use_.training ? pipeline_.train(decoder, {piece.seed, piece.epoch, photo}, image)
+    fault = use_.training ? pipeline_.train(decoder, {piece.seed, piece.epoch, key}, image)
                           : pipeline_.evaluate(decoder, image);
   } catch (const MissingLibrary& error) {
     throw Error(concat(photos_->folder(), "/", photos_->name(photo), ": ", error.what()));

@@ -17,11 +17,11 @@ namespace wisp {
 struct PhotoUse {
   bool training = false;  // random crops and colours; otherwise the centre
   int64_t most_bad = 0;   // number of damaged photos that are tolerated
-  int64_t block = 0;      // neighbours that are drawn near each other (block_order); 0: shuffled()
+  SampleOrder order;      // of training
 };
 
 /// A damaged photo, or one that cannot be read, keeps its place in the batch: its pixels are 0, the
-/// mean, and its target is -1.
+/// mean, and its target is -1. Repeated rows of a photo have random changes of their own.
 class PhotoExamples final : public Examples {
  public:
   /// `name` is for messages. Throws Error like PhotoPipeline, and for an empty set.
@@ -43,7 +43,7 @@ class PhotoExamples final : public Examples {
   uint64_t digest() const override;
 
  private:
-  std::string write(const Piece& piece, int64_t photo, std::byte* image) const;
+  std::string write(const Piece& piece, int64_t key, std::byte* image) const;
   void count_bad(int64_t photo, const std::string& fault) const;
 
   const std::string name_;

@@ -61,9 +61,12 @@ class PhotoSource final : public DataSource {
                 "checkpoint and the plateau, and the test set is evaluated only at the end; 0: "
                 "none, the last checkpoint is the best");
     config.bind(
-        "data.block", block_,
+        "data.block", order_.block,
         "photos of shards that lie together and are drawn near each other in training, in a nearly "
         "random order; 0: a random order");
+    config.bind("data.repeats", order_.repeats,
+                "repeated augmentation (Hoffer et al. 2020): the rows of a step are this many "
+                "different changes of each of its photos; an epoch then has fewer photos");
     config.bind("data.max_bad", max_bad_,
                 "number of damaged photos of a split that are tolerated; more end the run");
     naming(config.where("data.filter"), [&] { options_.filter = filter_named(filter_); });
@@ -77,7 +80,8 @@ class PhotoSource final : public DataSource {
     WISP_CHECK(options_.side >= options_.size, config.where("data.side"), ": data.side is ",
                options_.side, ", expected at least data.size, ", options_.size);
     at_least("data.validation", validation_, 0);
-    at_least("data.block", block_, 0);
+    at_least("data.block", order_.block, 0);
+    at_least("data.repeats", order_.repeats, 1);
     at_least("data.max_bad", max_bad_, 0);
     at_least("data.brightness", options_.jitter.brightness, 0);
     at_least("data.contrast", options_.jitter.contrast, 0);
@@ -111,7 +115,8 @@ class PhotoSource final : public DataSource {
       return found.photos;
     };
     WISP_CHECK(
-        block_ == 0 || has_shards(layout.train), layout.train, ": data.block is ", block_,
+        order_.block == 0 || has_shards(layout.train), layout.train, ": data.block is ",
+        order_.block,
         ", but neighbours in class folders are of one class; wisp pack makes shards, in which "
         "they are mixed");
     std::shared_ptr<const PhotoSet> train = find(layout.train, ""), test;
@@ -129,7 +134,7 @@ class PhotoSource final : public DataSource {
                               bool training) {
       return std::make_unique<PhotoExamples>(
           name, std::move(photos), options_, imagenet_normalization(), compute,
-          PhotoUse{.training = training, .most_bad = max_bad_, .block = block_});
+          PhotoUse{.training = training, .most_bad = max_bad_, .order = order_});
     };
     if (validation_ > 0) {
       WISP_CHECK(validation_ < train->count(), layout.train, ": data.validation is ", validation_,
@@ -155,7 +160,7 @@ class PhotoSource final : public DataSource {
   bool augment_ = true;
   int64_t validation_ = 0;
   int64_t max_bad_ = 10;
-  int64_t block_ = 0;
+  SampleOrder order_;
 };
 
 const DataRegistration registration("photos", "photos in a folder for each class, as ImageNet's",

@@ -73,16 +73,17 @@ TEST(ShuffleQuality, IsThatOfStreaming) {
   EXPECT_TRUE(std::isnan(shuffle_quality({0, 1})));
 }
 
-TEST(CutBlocks, GivesEachWorkerItsLanes) {
+TEST(CutSamples, GivesEachWorkerItsLanesOfBlocks) {
   const Deal all{.batch = 12, .seed = 4};
   std::vector<Order> steps;
-  for (const Piece& piece : cut_blocks(500, 8, 3, all, "test")) steps.push_back(piece.rows);
+  for (const Piece& piece : cut_samples(500, 3, all, "test", {.block = 8}))
+    steps.push_back(piece.rows);
   EXPECT_EQ(steps.size(), 500u / 12);
   for (const int workers : {2, 3, 4}) {
     std::vector<Order> together(steps.size());
     for (int rank = 0; rank < workers; ++rank) {
       const Deal deal{.batch = 12, .workers = workers, .rank = rank, .seed = 4};
-      const std::vector<Piece> pieces = cut_blocks(500, 8, 3, deal, "test");
+      const std::vector<Piece> pieces = cut_samples(500, 3, deal, "test", {.block = 8});
       ASSERT_EQ(pieces.size(), steps.size());
       for (size_t s = 0; s < pieces.size(); ++s)
         together[s].insert(together[s].end(), pieces[s].rows.begin(), pieces[s].rows.end());
@@ -91,8 +92,38 @@ TEST(CutBlocks, GivesEachWorkerItsLanes) {
   }
 }
 
-TEST(CutBlocks, RefusesWhatCutSamplesRefuses) {
-  EXPECT_EQ(error_of([] { cut_blocks(3, 2, 0, {.batch = 4}, "photos"); }),
+/// Two workers; a step has three samples, each twice, and six of twenty are left out.
+TEST(CutSamples, RepeatsEachSampleOfAStep) {
+  for (const int64_t block : {0, 4}) {
+    std::vector<Order> steps;
+    for (const Piece& piece :
+         cut_samples(20, 1, {.batch = 6, .seed = 4}, "test", {.block = block, .repeats = 2}))
+      steps.push_back(piece.rows);
+    ASSERT_EQ(steps.size(), 3u);
+    std::set<int64_t> seen;
+    for (const Order& step : steps) {
+      ASSERT_EQ(step.size(), 6u);
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_LT(step[i], 20);
+        EXPECT_EQ(step[i + 3], step[i] + 20);
+        EXPECT_TRUE(seen.insert(step[i]).second) << step[i];
+      }
+    }
+    const Deal second{.batch = 6, .workers = 2, .rank = 1, .seed = 4};
+    const std::vector<Piece> pieces =
+        cut_samples(20, 1, second, "test", {.block = block, .repeats = 2});
+    ASSERT_EQ(pieces.size(), 3u);
+    for (size_t s = 0; s < 3; ++s)
+      EXPECT_EQ(pieces[s].rows, Order(steps[s].begin() + 3, steps[s].end()));
+  }
+  const auto thrice = [] { cut_samples(20, 1, {.batch = 4}, "photos", {.repeats = 3}); };
+  EXPECT_EQ(
+      error_of(thrice),
+      "photos: a batch of 4 rows does not hold 3 of each of its samples, expected a multiple");
+}
+
+TEST(CutSamples, RefusesTooFewForBlocks) {
+  EXPECT_EQ(error_of([] { cut_samples(3, 0, {.batch = 4}, "photos", {.block = 2}); }),
             "photos: 3 samples, expected at least the 4 of one step");
   EXPECT_EQ(
       error_of([] { block_order(3, 0, 2, 0, 0); }),

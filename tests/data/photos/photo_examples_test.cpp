@@ -82,6 +82,26 @@ TEST_F(Photos, AreKeyedBySeedEpochAndNumberInTraining) {
   EXPECT_NE(pixels(batch, 0), seen[0][batch.samples.data<int64_t>()[0]]) << "another epoch";
 }
 
+TEST_F(Photos, AreRepeatedWithChangesOfTheirOwn) {
+  const PhotoExamples set = examples({.training = true, .most_bad = 1, .order = {.repeats = 3}});
+  Loader loader(set, {.batch = 12, .seed = 5});
+  loader.start_epoch(0);
+  const Batch batch = *loader.next();
+  const auto* keys = batch.samples.data<int64_t>();
+  const auto* targets = batch.targets.data<int32_t>();
+  for (int64_t row = 0; row < 4; ++row) {
+    for (const int64_t other : {row + 4, row + 8}) {
+      EXPECT_EQ(keys[other] % 12, keys[row]);
+      EXPECT_NE(keys[other], keys[row]);
+      EXPECT_EQ(targets[other], targets[row]);
+      if (targets[row] >= 0) {
+        EXPECT_NE(pixels(batch, other), pixels(batch, row));
+      }
+    }
+  }
+  EXPECT_FALSE(loader.next());
+}
+
 TEST_F(Photos, ThatAreDamagedKeepTheirPlace) {
   const PhotoExamples set = examples({.most_bad = 1});
   Loader loader(set, {.batch = 12, .training = false});

@@ -54,6 +54,38 @@ std::set<std::string> files_in(const std::string& folder) {
   return names;
 }
 
+/// What lies in a folder of class folders, without hidden names.
+struct Inside {
+  std::vector<std::string> folders;  // sorted as bytes
+  std::vector<fs::path> files, dangling;
+};
+
+Inside inside(const std::string& folder) {
+  std::error_code failure;
+  Inside found;
+  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    const fs::path& path = entry->path();
+    const std::string name = path.filename().string();
+    if (name.starts_with(".")) continue;
+    std::error_code unknown;
+    const fs::file_type type = fs::status(path, unknown).type();
+    if (type == fs::file_type::not_found) {
+      found.dangling.push_back(path);
+      continue;
+    }
+    WISP_CHECK(!unknown, path.string(), ": cannot be read: ", unknown.message());
+    if (type == fs::file_type::directory) {
+      found.folders.push_back(name);
+    } else {
+      found.files.push_back(path);
+    }
+  }
+  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
+  std::sort(found.folders.begin(), found.folders.end());
+  return found;
+}
+
 struct Listed {
   std::string name;
   std::string_view label;
@@ -91,19 +123,7 @@ std::string_view PhotoFiles::bytes(int64_t photo, std::string& buffer) const {
   return buffer = read_whole_file(folder_ + "/" + name(photo), kMostFileBytes);
 }
 
-std::vector<std::string> folders_in(const std::string& folder) {
-  std::error_code failure;
-  std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();
-       entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    if (fs::is_directory(entry->path(), failure) && !name.starts_with(".")) names.push_back(name);
-    failure.clear();  // of a link to nothing
-  }
-  WISP_CHECK(!failure, folder, ": cannot be read: ", failure.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+std::vector<std::string> folders_in(const std::string& folder) { return inside(folder).folders; }
 
 std::vector<std::string> class_folders(const std::string& folder) {
   std::vector<std::string> classes = folders_in(folder);
@@ -112,7 +132,8 @@ std::vector<std::string> class_folders(const std::string& folder) {
 }
 
 FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::string>& classes) {
-  for (const std::string& name : class_folders(folder)) {
+  const Inside beside = inside(folder);
+  for (const std::string& name : beside.folders) {
     WISP_CHECK(std::binary_search(classes.begin(), classes.end(), name), folder, "/", name,
                ": the training set has no class '", name, "'");
   }
@@ -121,10 +142,8 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
   const size_t prefix = (fs::path(folder) / "").string().size();
   std::vector<fs::path> others;
   for (size_t c = 0; c < classes.size(); ++c) {
-    const fs::path of_class = fs::path(folder) / classes[c];
-    std::error_code ignored;
-    if (!fs::exists(of_class, ignored)) continue;
-    const FilesBelow below = files_below(of_class.string());
+    if (!std::binary_search(beside.folders.begin(), beside.folders.end(), classes[c])) continue;
+    const FilesBelow below = files_below((fs::path(folder) / classes[c]).string());
     for (const fs::path& path : below.files) {
       if (is_photo(path)) {
         photos->add(path.string().substr(prefix), static_cast<int32_t>(c));
@@ -134,8 +153,12 @@ FoundPhotos photos_by_folder(const std::string& folder, const std::vector<std::s
     }
     found.notices.insert(found.notices.end(), below.notices.begin(), below.notices.end());
   }
-  if (!others.empty())
-    found.notices.push_back(passed_over(folder, "files that are no .jpg, .png or .webp", others));
+  const auto tell = [&](const std::string& what, const std::vector<fs::path>& paths) {
+    if (!paths.empty()) found.notices.push_back(passed_over(folder, what, paths));
+  };
+  tell("files that are no .jpg, .png or .webp", others);
+  tell("files beside the class folders", beside.files);
+  tell("links to nothing beside the class folders", beside.dangling);
   WISP_CHECK(found.photos->count() > 0, folder, ": no .jpg, .png or .webp file in its ",
              classes.size(), " class folders");
   return found;

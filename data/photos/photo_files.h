@@ -38,7 +38,7 @@ struct FoundPhotos {
 };
 
 /// The names of the folders in `folder`, sorted as bytes, without hidden ones. Throws Error if the
-/// folder cannot be read.
+/// folder, or something in it, cannot be read.
 std::vector<std::string> folders_in(const std::string& folder);
 /// The classes: folders_in(). Throws Error also if there are none.
 std::vector<std::string> class_folders(const std::string& folder);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,14 +25,19 @@ TEST(PhotoFiles, AreThoseOfTheClassFoldersInOrder) {
   for (const char* path : {"cats/b.JPEG", "cats/a.png", "cats/kittens/c.jpg", "ants/z.webp",
                            "cats/notes.txt", "loose.jpg", ".hidden/d.jpg"})
     dir.write(std::string("photos/") + path, path);
+  std::filesystem::create_symlink(dir / "unmounted", dir / "photos/birds");
   for (const std::string& folder : {dir / "photos", dir / "photos/"}) {
     const Names classes = class_folders(folder);
     EXPECT_EQ(classes, (Names{"ants", "cats"}));
     const FoundPhotos found = photos_by_folder(folder, classes);
     EXPECT_EQ(listed(*found.photos),
               (Names{"ants/z.webp 0", "cats/a.png 1", "cats/b.JPEG 1", "cats/kittens/c.jpg 1"}));
-    EXPECT_EQ(found.notices, Names{folder + ": 1 files that are no .jpg, .png or .webp were "
-                                            "skipped, such as cats/notes.txt"});
+    EXPECT_EQ(found.notices,
+              (Names{folder + ": 1 files that are no .jpg, .png or .webp were skipped, such as "
+                              "cats/notes.txt",
+                     folder + ": 1 files beside the class folders were skipped, such as loose.jpg",
+                     folder + ": 1 links to nothing beside the class folders were skipped, such as "
+                              "birds"}));
     std::string buffer;
     EXPECT_EQ(found.photos->bytes(3, buffer), "cats/kittens/c.jpg");
     EXPECT_EQ(found.photos->folder(), folder);
@@ -47,6 +54,14 @@ TEST(PhotoFiles, OfATestSetHaveTheClassesOfTheTrainingSet) {
   dir.write("val/wasps/d.jpg", "");
   EXPECT_EQ(error_of([&] { photos_by_folder(dir / "val", classes); }),
             dir / "val/wasps: the training set has no class 'wasps'");
+}
+
+TEST(PhotoFiles, BehindALinkThatCannotBeFollowedAreAnError) {
+  const TempDir dir;
+  dir.write("photos/ants/a.jpg", "");
+  std::filesystem::create_symlink(dir / "photos/bees", dir / "photos/bees");
+  EXPECT_EQ(error_of([&] { class_folders(dir / "photos"); }),
+            dir / "photos/bees: cannot be read: Too many levels of symbolic links");
 }
 
 TEST(PhotoFiles, WhereThereAreNoneIsAnError) {

@@ -205,9 +205,9 @@ void bind_training(Config& config, TrainOptions& o) {
              o.precision, "\" needs ", missing,
              "; train.precision = \"f32\" runs here, and so does ",
              "train.backend = \"reference\", slowly");
-  WISP_CHECK(o.batch % (o.workers * o.accumulate) == 0, config.where("train.batch"),
-             ": train.batch is ", o.batch, ", which ", o.workers, " workers x ", o.accumulate,
-             " micro-batches cannot share equally");
+  WISP_CHECK(o.accumulate <= o.batch / o.workers && o.batch % (o.workers * o.accumulate) == 0,
+             config.where("train.batch"), ": train.batch is ", o.batch, ", which ", o.workers,
+             " workers x ", o.accumulate, " micro-batches cannot share equally");
   WISP_CHECK(o.eval_batch % o.workers == 0, config.where("train.eval_batch"),
              ": train.eval_batch is ", o.eval_batch, ", which ", o.workers,
              " workers cannot share equally");

@@ -277,6 +277,10 @@ TEST(BadConfig, BatchIsSharedEqually) {
   EXPECT_EQ(refusal({"workers=5"}),
             "tiny.toml:8: train.batch is 32, which 5 workers x 1 micro-batches cannot share "
             "equally");
+  // a product that wraps around to 0
+  EXPECT_EQ(refusal({"workers=4", "train.accumulate=4611686018427387904"}),
+            "tiny.toml:8: train.batch is 32, which 4 workers x 4611686018427387904 micro-batches "
+            "cannot share equally");
 }
 
 TEST(BadConfig, ValidationIsANumberOfSamples) {
